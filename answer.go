@@ -1,0 +1,155 @@
+package assay
+
+import "time"
+
+// A Status says how a question was answered.
+type Status string
+
+// The statuses of an answer.
+const (
+	Answered      Status = "answered"       // every claim is supported by what it cites
+	Incomplete    Status = "incomplete"     // the best verified part, with what is missing
+	Conflicting   Status = "conflicting"    // the documents disagree; both sides are cited
+	NotFound      Status = "not_found"      // the documents do not answer the question
+	PendingReview Status = "pending_review" // waits for a person
+	Rejected      Status = "rejected"       // a person rejected it
+)
+
+// A Stop says why a run stopped searching.
+type Stop string
+
+// The reasons to stop.
+const (
+	StopSufficient     Stop = "sufficient"      // the evidence was graded sufficient
+	StopIterationLimit Stop = "iteration_limit" // no sub-question has an iteration left
+	StopDeadline       Stop = "deadline"        // the run's wall time is spent
+	StopTokenBudget    Stop = "token_budget"
+	StopCallBudget     Stop = "call_budget"
+	StopMoneyBudget    Stop = "money_budget"
+	StopNoProgress     Stop = "no_progress" // the last searches brought nothing new
+	StopCircular       Stop = "circular"    // the next step would repeat an earlier one
+)
+
+// A Verdict is the verifier's word on a claim.
+type Verdict string
+
+// The verdicts. A verifier that fails or cannot decide says Unsupported.
+const (
+	Supported    Verdict = "supported"
+	Contradicted Verdict = "contradicted"
+	Unsupported  Verdict = "unsupported"
+)
+
+// A GradeVerdict says whether evidence suffices to answer a question.
+type GradeVerdict string
+
+// The grades of evidence.
+const (
+	Sufficient   GradeVerdict = "sufficient"
+	Partly       GradeVerdict = "partly"
+	Insufficient GradeVerdict = "insufficient"
+)
+
+// Evidence is a hit that a run has accepted. Numbers start at 1, are minted by
+// the engine once per run and never by a model.
+type Evidence struct {
+	Number int `json:"n"`
+	Hit    Hit `json:"hit"`
+}
+
+// An Answer is what a run ends in.
+type Answer struct {
+	Status   Status `json:"status"`
+	Stop     Stop   `json:"stop"`
+	Question string `json:"question"`
+	// Text is the answer for people. Each claim is followed by its citation
+	// numbers in brackets. When nothing was found it says so.
+	Text          string     `json:"text"`
+	Strategy      string     `json:"strategy"` // the one that produced the answer: "static", "corrective"
+	Claims        []Claim    `json:"claims"`
+	Citations     []Citation `json:"citations"` // by claim, then number, then span
+	Missing       []string   `json:"missing"`   // what the documents did not hold, in words
+	Searched      []Searched `json:"searched"`  // every search, in order
+	Closest       []Closest  `json:"closest"`   // what came nearest, when nothing was found
+	Iterations    int        `json:"iterations"`
+	Justification string     `json:"justification"` // why the status is what it is, in a sentence
+	Run           string     `json:"run"`
+	Usage         Usage      `json:"usage"`
+	ElapsedMS     int64      `json:"elapsed_ms"` // while the run was active
+}
+
+// A Claim is one checkable statement: the bytes [Start, End) of Answer.Text.
+type Claim struct {
+	Start     int     `json:"start"`
+	End       int     `json:"end"`
+	Verdict   Verdict `json:"verdict"`
+	Score     float64 `json:"score"`     // the verifier's confidence in Supported, in [0, 1]
+	Citations []int   `json:"citations"` // evidence numbers, ascending
+}
+
+// A Citation ties a claim to the words that support it: Quote is
+// Text[Start:End] of the named document version.
+type Citation struct {
+	Number   int      `json:"n"`     // evidence number
+	Claim    int      `json:"claim"` // index into Answer.Claims
+	Document string   `json:"document"`
+	Version  string   `json:"version"`
+	URI      string   `json:"uri"`
+	Title    string   `json:"title"`
+	Heading  []string `json:"heading"`
+	Page     int      `json:"page"` // 0: the format has no pages
+	Line     int      `json:"line"` // source line of Start, from 1; 0: not known
+	Start    int      `json:"start"`
+	End      int      `json:"end"`
+	Quote    string   `json:"quote"`
+	Web      bool     `json:"web"` // from the open web, not from the user's documents
+}
+
+// Searched is one search of a run.
+type Searched struct {
+	Query        string       `json:"query"`
+	Filter       *Filter      `json:"filter,omitempty"`
+	Hits         int          `json:"hits"`
+	TopRelevance float64      `json:"top_relevance"` // in [0, 1]; 0 without hits
+	Grade        GradeVerdict `json:"grade"`
+}
+
+// Closest is a passage that came nearest to the question without answering it.
+type Closest struct {
+	URI       string   `json:"uri"`
+	Title     string   `json:"title"`
+	Heading   []string `json:"heading"`
+	Line      int      `json:"line"`
+	Relevance float64  `json:"relevance"`
+	Quote     string   `json:"quote"`
+}
+
+// Usage is what something has spent.
+type Usage struct {
+	Calls        int   `json:"calls"` // model calls, retries included
+	InputTokens  int   `json:"input_tokens"`
+	OutputTokens int   `json:"output_tokens"`
+	CostMicros   int64 `json:"cost_micros"` // millionths of the configured currency
+	Searches     int   `json:"searches"`
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Calls:        u.Calls + v.Calls,
+		InputTokens:  u.InputTokens + v.InputTokens,
+		OutputTokens: u.OutputTokens + v.OutputTokens,
+		CostMicros:   u.CostMicros + v.CostMicros,
+		Searches:     u.Searches + v.Searches,
+	}
+}
+
+// A Budget is what a run may spend. Zero means the default in the engine's
+// documentation for Iterations and Wall, and no limit for the others.
+type Budget struct {
+	Iterations int           `json:"iterations"` // per sub-question
+	Calls      int           `json:"calls"`
+	Tokens     int           `json:"tokens"` // input and output together
+	CostMicros int64         `json:"cost_micros"`
+	Wall       time.Duration `json:"wall_ns"` // while the run is active, end to end
+}

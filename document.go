@@ -1,0 +1,138 @@
+package assay
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"sort"
+	"strings"
+	"time"
+)
+
+// A Document is the parsed text of one source.
+//
+// Text is normalised once, when it is parsed, and immutable from then on: valid
+// UTF-8, NFC, lines ended by "\n", no invisible or bidirectional control
+// characters. Every offset in this module is a byte offset into it, so that
+// quote == Text[start:end] always holds.
+type Document struct {
+	ID         string // DocumentID(Collection, URI)
+	Version    string // DocumentVersion(Text, Metadata, pipeline)
+	Collection string
+	URI        string // where it is: an absolute slash-separated path, or a URL
+	Title      string
+	Text       string
+	Metadata   Metadata
+	ACL        ACL
+	Anchors    []Anchor // sorted by Start; the first starts at 0 unless Text is empty
+	Source     SourceInfo
+}
+
+// An Anchor says where Text[Start:] comes from, up to the next anchor: a line of
+// the source and, where the format has pages, a page.
+//
+// A source line may give several lines of text and the other way round; when
+// the text between two anchors has line breaks, each break is one source line.
+type Anchor struct {
+	Start int `json:"start"`
+	Line  int `json:"line"`           // from 1; 0: the format has no lines
+	Page  int `json:"page,omitempty"` // from 1; 0: the format has no pages
+}
+
+// SourceInfo lets ingest see that a source has not changed without parsing it.
+type SourceInfo struct {
+	SizeBytes int64     `json:"size_bytes"`
+	Modified  time.Time `json:"modified"`
+	Hash      string    `json:"hash"` // of the raw bytes, the sidecar's and the pipeline's version
+}
+
+// Position returns the source line and page of the byte at offset in d.Text;
+// zeros where they are not known.
+func (d *Document) Position(offset int) (line, page int) {
+	i := sort.Search(len(d.Anchors), func(i int) bool { return d.Anchors[i].Start > offset }) - 1
+	if i < 0 {
+		return 0, 0
+	}
+	a := d.Anchors[i]
+	if a.Line == 0 {
+		return 0, a.Page
+	}
+	end := min(max(offset, a.Start), len(d.Text))
+	return a.Line + strings.Count(d.Text[a.Start:end], "\n"), a.Page
+}
+
+// DocumentID is the identity of a document: a hash of its collection and URI,
+// 32 hexadecimal digits.
+func DocumentID(collection, uri string) string {
+	return hashStrings("document", collection, uri)
+}
+
+// DocumentVersion is the identity of a document's content: a hash of its text,
+// its metadata and the version of the parsing and chunking pipeline, 32
+// hexadecimal digits. The ACL is not a part of it: a change of access is not a
+// new version.
+func DocumentVersion(text string, m Metadata, pipeline string) string {
+	meta, err := json.Marshal(m) // map keys are sorted
+	if err != nil {
+		panic("assay: metadata with a value of no kind: " + err.Error())
+	}
+	return hashStrings("version", text, string(meta), pipeline)
+}
+
+// hashStrings hashes the parts, each with its length, so that no two different
+// lists of parts collide by concatenation.
+func hashStrings(parts ...string) string {
+	h := sha256.New()
+	var n [8]byte
+	for _, p := range parts {
+		binary.LittleEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// A ChunkKind says what a chunk holds.
+type ChunkKind string
+
+// The kinds of chunk. Sections are parents: they are stored to widen a hit and
+// are not searched themselves.
+const (
+	ChunkSection ChunkKind = "section"
+	ChunkProse   ChunkKind = "prose"
+	ChunkCode    ChunkKind = "code"
+	ChunkTable   ChunkKind = "table"
+)
+
+// A Chunk is the span [Start, End) of one document version. Its text is
+// Text[Start:End] of that version.
+type Chunk struct {
+	ID       string    `json:"id"` // ChunkID(Document, Version, Ordinal)
+	Document string    `json:"document"`
+	Version  string    `json:"version"`
+	Ordinal  int       `json:"ordinal"` // position among the version's chunks, from 0
+	Kind     ChunkKind `json:"kind"`
+	Start    int       `json:"start"`
+	End      int       `json:"end"`
+	Headings []string  `json:"headings"` // outermost first; the document's title is not repeated here
+	Parent   string    `json:"parent,omitempty"`
+	Tokens   int       `json:"tokens"` // by the chunker's counter
+}
+
+// ChunkID is the identity of a chunk, 32 hexadecimal digits.
+func ChunkID(document, version string, ordinal int) string {
+	var n [8]byte
+	binary.LittleEndian.PutUint64(n[:], uint64(ordinal))
+	return hashStrings("chunk", document, version, string(n[:]))
+}
+
+// A Change is one document's latest state in a tenant's content: present with
+// its chunks, or deleted. A store hands them out in the order of Sequence.
+type Change struct {
+	Sequence int64     // of the store's transaction; grows, gaps are allowed
+	ID       string    // document ID
+	Deleted  bool      // then Document and Chunks are nil
+	Document *Document // the current version
+	Chunks   []Chunk   // of that version, by Ordinal
+}

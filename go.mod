@@ -1,0 +1,3 @@
+module github.com/assay-rag/assay
+
+go 1.26

@@ -1,0 +1,74 @@
+package assay
+
+import "context"
+
+// A Query is what is searched.
+type Query struct {
+	Text        string   `json:"text"`
+	Collections []string `json:"collections,omitempty"` // empty: all of the tenant
+	Filter      Filter   `json:"filter"`                // the zero Filter keeps everything
+	Limit       int      `json:"limit"`                 // hits to return, at least 1
+}
+
+// A Hit is a chunk that a search returned, with its text and where it stands.
+type Hit struct {
+	Chunk      Chunk    `json:"chunk"`
+	Text       string   `json:"text"` // the chunk's text
+	Collection string   `json:"collection"`
+	URI        string   `json:"uri"`
+	Title      string   `json:"title"`
+	Line       int      `json:"line,omitempty"` // source line of Chunk.Start, from 1
+	Page       int      `json:"page,omitempty"`
+	Matched    []string `json:"matched,omitempty"` // the query's terms that the chunk holds, in the query's order
+	Scores     Scores   `json:"scores"`
+}
+
+// Scores are a hit's scores. Each has its own meaning and range and they are
+// never compared with one another; nil means it was not computed, not zero.
+type Scores struct {
+	BM25   *float64 `json:"bm25,omitempty"`   // 0 or more; comparable only within one query on one index version
+	Vector *float64 `json:"vector,omitempty"` // cosine, in [-1, 1]
+	Graph  *float64 `json:"graph,omitempty"`  // share of the walk's mass, in [0, 1]
+	Fused  *float64 `json:"fused,omitempty"`  // comparable only within one result
+	Rerank *float64 `json:"rerank,omitempty"` // the reranker's own scale
+
+	// Relevance is the calibrated probability in [0, 1] that the hit helps to
+	// answer the query, independent of the other hits. Floors and grades use it
+	// and nothing else.
+	Relevance float64 `json:"relevance"`
+}
+
+// A Term is one word of a query as the index sees it.
+type Term struct {
+	Text   string `json:"text"`   // as it stands in the query
+	Stem   string `json:"stem"`   // as it is indexed
+	Chunks int    `json:"chunks"` // how many chunks hold it
+	// Weight is its inverse document frequency, in [0, 1]: 0 in every chunk, 1
+	// in none. Stop words are not terms.
+	Weight float64 `json:"weight"`
+}
+
+// Results are what a retriever found for one query.
+type Results struct {
+	Hits  []Hit  `json:"hits"`  // best first
+	Terms []Term `json:"terms"` // the query's distinct terms, in its order
+	// Chunks is how many chunks the index holds; Total how many of those the
+	// caller may see and the filter keeps hold at least one of the terms.
+	Chunks int          `json:"chunks"`
+	Total  int          `json:"total"`
+	Index  IndexVersion `json:"index"`
+}
+
+// An IndexVersion names one state of an index.
+type IndexVersion struct {
+	Sequence int64   `json:"sequence"`           // of the store, up to which it holds all changes
+	Model    string  `json:"model,omitempty"`    // of its vectors; empty: none
+	Coverage float64 `json:"coverage,omitempty"` // share of its chunks that have a vector
+}
+
+// A Retriever finds chunks. It never returns, scores or counts a chunk that
+// access may not see. Text in which no term is left gives no hits and no error;
+// an unknown filter key is ErrInvalid. It is safe for concurrent use.
+type Retriever interface {
+	Retrieve(ctx context.Context, access Access, q Query) (Results, error)
+}

@@ -1,0 +1,148 @@
+// Package store says how assay keeps documents, chunks and runs: the interfaces
+// that every store implements. The contract, as tests, is storetest; the store
+// on one machine is sqlite.
+//
+// A Tenant is the only way to data: no method takes a tenant's name and returns
+// what is the tenant's.
+package store
+
+import (
+	"context"
+	"iter"
+
+	"github.com/assay-rag/assay"
+)
+
+// A Tenant is one tenant's data. It is safe for concurrent use.
+type Tenant interface {
+	Content() Content
+
+	// Writer makes this process the content's one writer until it is closed.
+	// While another process (or another Writer here) is, the error is
+	// assay.ErrLocked and its message names that process.
+	Writer(ctx context.Context) (Writer, error)
+
+	Runs() Runs
+
+	// Close releases everything. Writers and leases must be closed before.
+	Close() error
+}
+
+// Content reads documents and chunks. Each call sees one committed state.
+type Content interface {
+	// Sequence returns the sequence of the last committed change, 0 when there
+	// has been none. It is cheap enough to be asked before every search.
+	Sequence(ctx context.Context) (int64, error)
+
+	// Changes yields the latest state of each document that changed after the
+	// given sequence, in the order of Change.Sequence: of several changes of one
+	// document only the last. Changes(ctx, 0) yields every current document, and
+	// may leave out what has been deleted. It reads one snapshot.
+	Changes(ctx context.Context, after int64) iter.Seq2[assay.Change, error]
+
+	// Document returns the current version; assay.ErrNotFound if there is none.
+	Document(ctx context.Context, id string) (assay.Document, error)
+
+	// Version returns one version, current or kept; else assay.ErrNotFound.
+	Version(ctx context.Context, id, version string) (assay.Document, error)
+
+	// Documents yields the current documents of the collections (none named: of
+	// all), by collection and URI, without Text and Anchors.
+	Documents(ctx context.Context, collections ...string) iter.Seq2[assay.Document, error]
+
+	// Chunks returns the chunks with these IDs in the given order, of current
+	// and kept versions. A chunk that does not exist is assay.ErrNotFound.
+	Chunks(ctx context.Context, ids []string) ([]assay.Chunk, error)
+
+	// Collections lists the collections by name.
+	Collections(ctx context.Context) ([]Collection, error)
+}
+
+// A Collection is a named set of documents.
+type Collection struct {
+	Name string `json:"name"`
+	// RequireACL: a document without an ACL is not taken into it.
+	RequireACL bool `json:"require_acl"`
+	Documents  int  `json:"documents"`
+	Chunks     int  `json:"chunks"`
+}
+
+// An Entry is a document with its chunks.
+type Entry struct {
+	Document assay.Document
+	Chunks   []assay.Chunk // by Ordinal, of Document.Version
+}
+
+// A Writer changes content. A change is durable, whole, and visible to every
+// reader of every process when the method returns; on an error nothing of it is
+// (assay.ErrFull, assay.ErrReadOnly, ...).
+type Writer interface {
+	Content
+
+	// Put stores the documents in one transaction. A document replaces the
+	// version before it, which is kept until Prune. Putting the current version
+	// again with another ACL or SourceInfo changes those. A document whose
+	// collection requires an ACL and that has none is assay.ErrInvalid.
+	// It returns the sequence of the change.
+	Put(ctx context.Context, entries ...Entry) (int64, error)
+
+	// Delete removes the documents in one transaction; IDs that do not exist
+	// are passed over. Their last versions are kept until Prune.
+	Delete(ctx context.Context, ids ...string) (int64, error)
+
+	// SetCollection creates or changes a collection; only Name and RequireACL
+	// count. A collection that Put meets first is created with RequireACL false.
+	SetCollection(ctx context.Context, c Collection) error
+
+	// Prune drops the replaced and deleted versions that no stored run cites
+	// and that were replaced longer ago than a run may last. It returns how
+	// many.
+	Prune(ctx context.Context) (int, error)
+
+	// Close gives the writer's place up.
+	Close() error
+}
+
+// Runs keeps runs and their journals. Records are immutable and every write is
+// durable when the method returns.
+type Runs interface {
+	// Create stores a new active run and returns the lease on it.
+	Create(ctx context.Context, r assay.Run) (Lease, error)
+
+	// Run returns a run; assay.ErrNotFound if there is none.
+	Run(ctx context.Context, id string) (assay.Run, error)
+
+	// List returns the runs, newest first, at most limit (0: all).
+	List(ctx context.Context, limit int) ([]assay.Run, error)
+
+	// Records returns a run's journal by Ordinal. Every record's hashes are
+	// checked: one that was altered is assay.ErrDamaged, named with its path and
+	// ordinal; so is a gap.
+	Records(ctx context.Context, run string) ([]assay.Record, error)
+
+	// Acquire takes the lease of an unfinished run; assay.ErrLeased while a
+	// live process holds it. A lease whose process has died is free at once on
+	// the same machine, elsewhere when it expires.
+	Acquire(ctx context.Context, run string) (Lease, error)
+
+	// Delete removes a run and its journal; assay.ErrLeased while it is live.
+	Delete(ctx context.Context, run string) error
+}
+
+// A Lease is the right to write one run's journal. It is renewed in the
+// background until it is closed. It is safe for concurrent use.
+type Lease interface {
+	// Append stores one record and returns it with Sequence, Ordinal, Bytes and
+	// Leaf filled in. A path that the run's journal already holds is
+	// assay.ErrInvalid. When the lease was lost the error is assay.ErrLeased and
+	// nothing is stored.
+	Append(ctx context.Context, rec assay.Record) (assay.Record, error)
+
+	// Finish stores the run's end: its state, answer and error text, and pins
+	// the versions that the answer cites. A run that is done stays as it is:
+	// finishing it again is assay.ErrInvalid.
+	Finish(ctx context.Context, state assay.RunState, answer *assay.Answer, errText string) error
+
+	// Close gives the lease up.
+	Close() error
+}

@@ -1,0 +1,164 @@
+package assay
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A ValueKind is the type of a metadata value.
+type ValueKind string
+
+// The kinds of a metadata value.
+const (
+	KindString  ValueKind = "string"
+	KindNumber  ValueKind = "number"
+	KindBoolean ValueKind = "boolean"
+	KindTime    ValueKind = "time"
+	KindList    ValueKind = "list" // a list of strings
+)
+
+// A Value is one typed metadata value. Only the field named by Kind is
+// meaningful; the others are zero. The zero Value has no kind and is not valid.
+type Value struct {
+	Kind    ValueKind
+	String  string
+	Number  float64
+	Boolean bool
+	Time    time.Time // UTC
+	List    []string
+}
+
+// StringValue returns s as a Value.
+func StringValue(s string) Value { return Value{Kind: KindString, String: s} }
+
+// NumberValue returns n as a Value. n must be finite.
+func NumberValue(n float64) Value { return Value{Kind: KindNumber, Number: n} }
+
+// BooleanValue returns b as a Value.
+func BooleanValue(b bool) Value { return Value{Kind: KindBoolean, Boolean: b} }
+
+// TimeValue returns t, in UTC, as a Value.
+func TimeValue(t time.Time) Value { return Value{Kind: KindTime, Time: t.UTC()} }
+
+// ListValue returns the strings as a Value.
+func ListValue(l ...string) Value { return Value{Kind: KindList, List: l} }
+
+// Text renders v for people: a string as it is, a list joined by ", ".
+func (v Value) Text() string {
+	switch v.Kind {
+	case KindString:
+		return v.String
+	case KindNumber:
+		return strconv.FormatFloat(v.Number, 'f', -1, 64)
+	case KindBoolean:
+		return strconv.FormatBool(v.Boolean)
+	case KindTime:
+		return v.Time.Format(time.RFC3339Nano)
+	case KindList:
+		return strings.Join(v.List, ", ")
+	}
+	return ""
+}
+
+// Equal reports whether v and w have the same kind and value. Times are equal
+// when they are the same instant.
+func (v Value) Equal(w Value) bool {
+	if v.Kind != w.Kind {
+		return false
+	}
+	switch v.Kind {
+	case KindString:
+		return v.String == w.String
+	case KindNumber:
+		return v.Number == w.Number
+	case KindBoolean:
+		return v.Boolean == w.Boolean
+	case KindTime:
+		return v.Time.Equal(w.Time)
+	case KindList:
+		return slices.Equal(v.List, w.List)
+	}
+	return true
+}
+
+// MarshalJSON writes strings, numbers, booleans and lists as their JSON
+// counterparts and a time as {"time": "2006-01-02T15:04:05Z"}, so that reading
+// it back gives the same kind.
+func (v Value) MarshalJSON() ([]byte, error) {
+	switch v.Kind {
+	case KindString:
+		return json.Marshal(v.String)
+	case KindNumber:
+		return json.Marshal(v.Number)
+	case KindBoolean:
+		return json.Marshal(v.Boolean)
+	case KindTime:
+		return json.Marshal(map[string]string{"time": v.Time.UTC().Format(time.RFC3339Nano)})
+	case KindList:
+		if v.List == nil {
+			return []byte("[]"), nil
+		}
+		return json.Marshal(v.List)
+	}
+	return nil, fmt.Errorf("metadata value without a kind: %w", ErrInvalid)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Anything else (null, nested
+// objects, lists of other things than strings) is ErrInvalid.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	var raw any
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return fmt.Errorf("metadata value: %w: %w", ErrInvalid, err)
+	}
+	switch x := raw.(type) {
+	case string:
+		*v = StringValue(x)
+	case float64:
+		*v = NumberValue(x)
+	case bool:
+		*v = BooleanValue(x)
+	case []any:
+		list := make([]string, 0, len(x))
+		for _, e := range x {
+			s, ok := e.(string)
+			if !ok {
+				return fmt.Errorf("metadata list holds a %T, want strings: %w", e, ErrInvalid)
+			}
+			list = append(list, s)
+		}
+		*v = ListValue(list...)
+	case map[string]any:
+		s, ok := x["time"].(string)
+		if !ok || len(x) != 1 {
+			return fmt.Errorf("metadata value is an object, want a string, number, boolean, list of strings or {\"time\": …}: %w", ErrInvalid)
+		}
+		t, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			return fmt.Errorf("metadata time %q: %w", s, ErrInvalid)
+		}
+		*v = TimeValue(t)
+	default:
+		return fmt.Errorf("metadata value is %s: %w", data, ErrInvalid)
+	}
+	return nil
+}
+
+// Metadata holds a document's typed keys. Keys are case sensitive.
+type Metadata map[string]Value
+
+// Keys that assay fills in itself, where the source has them. A user's own
+// metadata (front matter, sidecar) takes precedence over what assay derives.
+const (
+	MetaSource   = "source"   // where it came from: "file", "stdin"
+	MetaType     = "type"     // document type: "markdown", "html", "go", …
+	MetaTitle    = "title"    // string
+	MetaAuthor   = "author"   // string, or list where there are several
+	MetaCreated  = "created"  // time
+	MetaModified = "modified" // time
+	MetaLanguage = "language" // ISO 639-1 code of the text's language: "en"
+	MetaPath     = "path"     // list: the parts of the path below the ingested folder
+)
