@@ -1,0 +1,180 @@
+package analysis
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A Token is one term at one place of a text.
+type Token struct {
+	Term       string // as it is indexed: lower-cased, folded, stemmed; never empty
+	Start, End int    // it comes from text[Start:End]; byte offsets
+	// Position counts words from 0; stop words are counted, though they give no
+	// token. A compound shares the position of its first part.
+	Position int
+	Part     bool // a part of a compound that is a token too
+}
+
+// Tokens returns the tokens of text by Position, a compound before its parts.
+// The language is an ISO 639-1 code, as in "en" or "en-GB"; the empty string is
+// treated as English. A language without a stemmer here is only lower-cased and
+// freed of accents. Stop words are removed in English only.
+func Tokens(text, language string) []Token {
+	a := borrow(language)
+	defer giveBack(a)
+	var tokens []Token
+	a.Each(text, func(t Token) { tokens = append(tokens, t) })
+	return tokens
+}
+
+// maxCompound is how many bytes of a compound are taken together. What is
+// longer (a hash, base64, a hostile file) is cut into several.
+const maxCompound = 256
+
+// maxCached is how many different compounds an Analyzer remembers before it
+// starts again; about 20 MB.
+const maxCached = 1 << 17
+
+// An Analyzer finds the tokens of texts in one language. It remembers the words
+// it has met, so that one used for many texts is several times faster than
+// Tokens; what it finds never depends on that. It is not safe for concurrent
+// use.
+type Analyzer struct {
+	rules     rules
+	compounds map[string]compound
+	stems     map[string]string
+}
+
+// NewAnalyzer returns an Analyzer for a language, named as for Tokens.
+func NewAnalyzer(language string) *Analyzer {
+	return &Analyzer{
+		rules:     rulesOf(language),
+		compounds: make(map[string]compound),
+		stems:     make(map[string]string),
+	}
+}
+
+// Each calls yield for every token of text, in the order of Tokens. A Term may
+// share memory with text: who keeps one for long clones it.
+func (a *Analyzer) Each(text string, yield func(Token)) {
+	position := 0
+	for i := 0; i < len(text); {
+		switch kind, size := classAt(text, i); kind {
+		case letter, digit:
+			end := a.rules.compoundEnd(text, i)
+			c := a.compound(text[i:end])
+			for _, p := range c.pieces {
+				yield(Token{Term: p.term, Start: i + p.start, End: i + p.end, Position: position + p.position, Part: p.part})
+			}
+			position += c.width
+			i = end
+		case ideograph:
+			i, position = bigrams(text, i, position, yield)
+		default:
+			i += size
+		}
+	}
+}
+
+// compound returns the pieces of one compound, remembered or split now.
+func (a *Analyzer) compound(raw string) compound {
+	if c, ok := a.compounds[raw]; ok {
+		return c
+	}
+	if len(a.compounds) >= maxCached {
+		clear(a.compounds)
+	}
+	raw = strings.Clone(raw)
+	c := a.split(raw)
+	a.compounds[raw] = c
+	return c
+}
+
+// bigrams yields each two neighbours of the run of ideographs, kana or Hangul
+// that starts at i, and a run of one as it is. It returns the run's end and the
+// next position.
+func bigrams(text string, i, position int, yield func(Token)) (end, next int) {
+	previous := -1 // start of the character before
+	for i < len(text) {
+		kind, size := classAt(text, i)
+		if kind != ideograph {
+			break
+		}
+		last := i+size >= len(text)
+		if !last {
+			following, _ := classAt(text, i+size)
+			last = following != ideograph
+		}
+		switch {
+		case previous >= 0:
+			yield(Token{Term: norm.NFKC.String(text[previous : i+size]), Start: previous, End: i + size, Position: position})
+			position++
+		case last:
+			yield(Token{Term: norm.NFKC.String(text[i : i+size]), Start: i, End: i + size, Position: position})
+			position++
+		}
+		previous = i
+		i += size
+	}
+	return i, position
+}
+
+// pools holds idle Analyzers by language, for the functions of the package. What
+// they remember changes only how fast they are.
+var pools sync.Map // language → *sync.Pool
+
+func borrow(language string) *Analyzer {
+	language = baseLanguage(language)
+	pool, ok := pools.Load(language)
+	if !ok {
+		if !stemmed(language) {
+			return NewAnalyzer(language) // any string can be asked for: remember none of them
+		}
+		pool, _ = pools.LoadOrStore(language, &sync.Pool{New: func() any { return NewAnalyzer(language) }})
+	}
+	return pool.(*sync.Pool).Get().(*Analyzer)
+}
+
+func giveBack(a *Analyzer) {
+	if pool, ok := pools.Load(a.rules.language); ok {
+		pool.(*sync.Pool).Put(a)
+	}
+}
+
+// A class says what a character does to words.
+type class uint8
+
+const (
+	separator class = iota
+	letter          // starts and continues a compound; combining marks count
+	digit
+	underscore // continues a compound, does not start one
+	ideograph  // a word of its own, as far as we know
+)
+
+var asciiClass = func() (t [utf8.RuneSelf]class) {
+	for c := range t {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+			t[c] = letter
+		case '0' <= c && c <= '9':
+			t[c] = digit
+		case c == '_':
+			t[c] = underscore
+		}
+	}
+	return t
+}()
+
+// classAt returns the class and size of the character at text[i:], which is not
+// empty. A byte that is not UTF-8 separates.
+func classAt(text string, i int) (class, int) {
+	if c := text[i]; c < utf8.RuneSelf {
+		return asciiClass[c], 1
+	}
+	r, size := utf8.DecodeRuneInString(text[i:])
+	return runeClass(r), size
+}

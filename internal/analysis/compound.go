@@ -1,0 +1,331 @@
+package analysis
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A compound is what one run of letters and digits, with what joins them, gives.
+type compound struct {
+	pieces []piece
+	width  int // positions it takes
+}
+
+// A piece is a token whose offsets and position count from its compound's.
+type piece struct {
+	term       string
+	start, end int
+	position   int
+	part       bool
+}
+
+// compoundEnd returns where the compound that starts at text[start] ends: after
+// the longest run of letters, digits, marks, underscores and joiners, but at
+// most about maxCompound bytes on, then after a whole segment where it can be.
+func (ru rules) compoundEnd(text string, start int) int {
+	segment, whole := start, 0 // start of the current segment, end of the one before
+	for i := start; ; {
+		for i < len(text) {
+			kind, size := classAt(text, i)
+			if kind == separator || kind == ideograph {
+				break
+			}
+			if i+size-start > maxCompound {
+				if whole > 0 {
+					return whole
+				}
+				return i
+			}
+			i += size
+		}
+		if i >= len(text) {
+			return i
+		}
+		switch n, how := ru.joiner(text, segment, i); how {
+		case apart:
+			return i
+		case suffix:
+			return i + n
+		case within:
+			i += n
+		case between:
+			whole = i
+			i += n
+			segment = i
+		}
+	}
+}
+
+// A join says what a separator does where it stands.
+type join int
+
+const (
+	apart   join = iota // it ends the compound
+	within              // it belongs to the segment: don't, 1.5
+	between             // it stands between two segments: os.Open
+	suffix              // it belongs to the segment and ends the compound: C++
+)
+
+// joiner says what text[i:], which starts with a separator, does after the
+// segment text[segment:i], and how many bytes that takes.
+func (ru rules) joiner(text string, segment, i int) (size int, how join) {
+	before := text[segment:i]
+	if before == "" {
+		return 0, apart
+	}
+	switch rest := text[i:]; {
+	case rest[0] == '.':
+		if !startsWord(text, i+1) {
+			return 0, apart
+		}
+		if isDigit(text[i-1]) && isDigit(text[i+1]) {
+			return 1, within
+		}
+		return 1, between
+	case rest[0] == '\'' || strings.HasPrefix(rest, "’"):
+		_, size := utf8.DecodeRuneInString(rest)
+		if ru.elides || !startsWord(text, i+size) {
+			return 0, apart
+		}
+		return size, within
+	case rest[0] == '/':
+		if startsWord(text, i+1) && (short(before) || short(segmentAt(text, i+1))) {
+			return 1, between
+		}
+	case rest[0] == ',':
+		after := segmentAt(text, i+1)
+		if len(before) <= 3 && allDigits(before) && len(after) == 3 && allDigits(after) {
+			return 1, between
+		}
+	case strings.HasPrefix(rest, "::"):
+		if startsWord(text, i+2) {
+			return 2, between
+		}
+	case strings.HasPrefix(rest, "++"):
+		if isASCIILetter(text[i-1]) {
+			return 2, suffix
+		}
+	case rest[0] == '#':
+		if len(before) == 1 && isASCIILetter(before[0]) && !startsWord(text, i+1) {
+			return 1, suffix
+		}
+	}
+	return 0, apart
+}
+
+// short reports whether a segment is one character or a number: what a slash
+// joins (HTTP/2, km/h), other than the parts of a path.
+func short(segment string) bool {
+	return len(segment) == 1 || allDigits(segment)
+}
+
+// segmentAt returns the run of letters, digits and underscores at text[i:], or
+// its first bytes where it is long.
+func segmentAt(text string, i int) string {
+	const enough = 32
+	end := i
+	for end < len(text) && end < i+enough {
+		kind, size := classAt(text, end)
+		if kind == separator || kind == ideograph {
+			break
+		}
+		end += size
+	}
+	return text[min(i, len(text)):end]
+}
+
+// split finds the pieces of a compound: itself, its segments, and their words.
+func (a *Analyzer) split(raw string) compound {
+	raw = strings.TrimRight(raw, "_")
+	segments := segmentsOf(raw)
+	if isAcronym(raw, segments) {
+		return a.plain(strings.ReplaceAll(raw, ".", ""), raw)
+	}
+	var words [][]span
+	n := 0
+	for _, s := range segments {
+		w := wordsOf(raw, s)
+		words = append(words, w)
+		n += len(w)
+	}
+	if n == 1 && words[0][0] == (span{0, len(raw)}) {
+		return a.plain(raw, raw)
+	}
+	pieces := []piece{{term: a.wholeTerm(raw, len(segments) > 1), end: len(raw)}}
+	position := 0
+	for i, s := range segments {
+		if len(segments) > 1 && len(words[i]) > 1 {
+			term := a.wholeTerm(raw[s.start:s.end], false)
+			pieces = append(pieces, piece{term, s.start, s.end, position, true})
+		}
+		for _, w := range words[i] {
+			if term := a.wordTerm(raw[w.start:w.end]); term != "" {
+				pieces = append(pieces, piece{term, w.start, w.end, position, true})
+			}
+			position++
+		}
+	}
+	return compound{pieces, position}
+}
+
+// plain is the compound of one word, which stands in the text as raw.
+func (a *Analyzer) plain(word, raw string) compound {
+	term := a.wordTerm(word)
+	if term == "" {
+		return compound{width: 1}
+	}
+	return compound{pieces: []piece{{term: term, end: len(raw)}}, width: 1}
+}
+
+// wordTerm returns the term of one word, "" for a stop word.
+func (a *Analyzer) wordTerm(word string) string {
+	word = a.rules.fold(withoutApostrophes(word))
+	if a.rules.stops && Stop(word) {
+		return ""
+	}
+	return a.stem(word)
+}
+
+// wholeTerm returns the term of a compound or segment of several words. One of
+// letters only is stemmed as a word is, so that JavaScript is javascript.
+func (a *Analyzer) wholeTerm(raw string, joined bool) string {
+	if number := strings.ReplaceAll(raw, ",", ""); joined && isNumber(number) {
+		return number
+	}
+	return a.stem(a.rules.fold(withoutApostrophes(raw)))
+}
+
+// withoutApostrophes drops the possessive 's and every other apostrophe.
+func withoutApostrophes(word string) string {
+	if !strings.ContainsAny(word, "'’") {
+		return word
+	}
+	word = strings.ReplaceAll(word, "’", "'")
+	if n := len(word) - len("'s"); n > 0 && strings.EqualFold(word[n:], "'s") {
+		word = word[:n]
+	}
+	return strings.ReplaceAll(word, "'", "")
+}
+
+// A span is a byte range of a compound.
+type span struct{ start, end int }
+
+// segmentsOf cuts a compound at the joiners between segments.
+func segmentsOf(raw string) []span {
+	var spans []span
+	start := 0
+	for i := 0; i < len(raw); i++ {
+		size := 0
+		switch raw[i] {
+		case '/', ',':
+			size = 1
+		case ':':
+			size = 2
+		case '.':
+			if !isDigit(raw[i-1]) || !isDigit(raw[i+1]) {
+				size = 1
+			}
+		}
+		if size > 0 {
+			spans = append(spans, span{start, i})
+			start = i + size
+			i = start
+		}
+	}
+	return append(spans, span{start, len(raw)})
+}
+
+// isAcronym reports whether raw is letters with a dot between each two.
+func isAcronym(raw string, segments []span) bool {
+	for _, s := range segments {
+		if s.end-s.start != 1 || !isASCIILetter(raw[s.start]) {
+			return false
+		}
+	}
+	return len(segments) > 1 && strings.Count(raw, ".") == len(segments)-1
+}
+
+// wordsOf cuts a segment at underscores, where small letters are followed by a
+// capital, between capitals and a capitalised word, before C++'s signs, and, in
+// one with a decimal point, between letters and digits.
+func wordsOf(raw string, s span) []span {
+	segment := raw[s.start:s.end]
+	decimal := strings.Contains(segment, ".")
+	var words []span
+	start := 0
+	cut := func(end, next int) {
+		if end > start {
+			words = append(words, span{s.start + start, s.start + end})
+		}
+		start = next
+	}
+	var before rune
+	for i, r := range segment {
+		switch {
+		case r == '_':
+			cut(i, i+1)
+		case r == '+' || r == '#':
+			cut(i, len(segment))
+			return words
+		case boundary(before, r, segment[i:], decimal):
+			cut(i, i)
+		}
+		if !unicode.IsMark(r) {
+			before = r
+		}
+	}
+	cut(len(segment), len(segment))
+	return words
+}
+
+// boundary reports whether a word starts with r, the first rune of rest, after
+// the rune before.
+func boundary(before, r rune, rest string, decimal bool) bool {
+	if decimal && (unicode.IsLetter(before) && unicode.IsDigit(r) || unicode.IsDigit(before) && unicode.IsLetter(r)) {
+		return true
+	}
+	if !unicode.IsUpper(r) {
+		return false
+	}
+	if unicode.IsLower(before) {
+		return true
+	}
+	if !unicode.IsUpper(before) && !unicode.IsDigit(before) {
+		return false
+	}
+	// HTTPServer and sha256Sum, but not URLs, H2O or IDs_.
+	rest = rest[utf8.RuneLen(r):]
+	following, size := utf8.DecodeRuneInString(rest)
+	if !unicode.IsLower(following) {
+		return false
+	}
+	after, _ := utf8.DecodeRuneInString(rest[size:])
+	plural := following == 's' && !unicode.IsLower(after)
+	return !plural
+}
+
+// startsWord reports whether text[i:] starts with a letter or a digit.
+func startsWord(text string, i int) bool {
+	if i >= len(text) {
+		return false
+	}
+	kind, _ := classAt(text, i)
+	return kind == letter || kind == digit
+}
+
+// isNumber reports whether s is digits and decimal points only.
+func isNumber(s string) bool { return strings.Trim(s, "0123456789.") == "" }
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isASCIILetter(c byte) bool { return c < utf8.RuneSelf && asciiClass[c] == letter }
