@@ -1,0 +1,212 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Where a document comes from, as its "source" metadata says.
+const (
+	FromFile  = "file"
+	FromStdin = "stdin"
+)
+
+// A File is one document's bytes, found by Walk and not yet read.
+type File struct {
+	URI       string    // of a file: its absolute path as URI writes it; else "stdin:NAME"
+	Root      string    // URI of the root it was found by
+	Rel       string    // the slash path below the root, escaped as in URI; of a root that is a file: its name
+	Source    string    // FromFile or FromStdin
+	SizeBytes int64     // when it was found; 0 of standard input
+	Modified  time.Time // when it was found; zero of standard input
+
+	at       place
+	sidecars []place // at most one is right
+	limit    int64
+	stdin    io.Reader
+}
+
+// A place is a path and the folder that opening it must not leave.
+type place struct {
+	folder string
+	rel    string
+}
+
+// Content is what a File holds, with the size and time that belong to exactly
+// these bytes.
+type Content struct {
+	Data     []byte
+	Modified time.Time // zero of standard input
+	Read     time.Time // when reading began
+}
+
+// errChanged: the bytes read and the size and time around them do not agree.
+var errChanged = errors.New("it kept changing while it was read")
+
+// errSpecial: not a regular file.
+var errSpecial = errors.New("it is not a regular file")
+
+// A sizeError is a file over its limit.
+type sizeError struct{ size, limit int64 }
+
+func (e sizeError) Error() string {
+	if e.size < 0 {
+		return fmt.Sprintf("larger than the limit of %d bytes", e.limit)
+	}
+	return fmt.Sprintf("%d bytes, over the limit of %d", e.size, e.limit)
+}
+
+// Read returns the whole content. A file that changes meanwhile is read again, a
+// few times. Standard input can be read once.
+//
+// Every error but that of ctx is a *Skip: TooLarge, Unreadable, SpecialFile,
+// Changed, Vanished or BadStandardIn. Read never waits for a named pipe.
+func (f File) Read(ctx context.Context) (Content, error) {
+	if f.stdin != nil {
+		return f.readStdin(ctx)
+	}
+	const attempts = 3
+	var c Content
+	var err error
+	for range attempts {
+		if err := ctx.Err(); err != nil {
+			return Content{}, err
+		}
+		c, err = readAt(f.at, f.limit)
+		if !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	if err != nil {
+		return Content{}, f.skip(err)
+	}
+	return c, nil
+}
+
+// Sidecar reads the file's sidecar; without one it is the zero Sidecar. A
+// sidecar that cannot be read or used is a *Skip with the reason BadSidecar: the
+// document's ACL is not known then, and nobody may see it.
+func (f File) Sidecar() (Sidecar, error) {
+	switch len(f.sidecars) {
+	case 0:
+		return Sidecar{}, nil
+	case 1:
+	default:
+		return Sidecar{}, f.badSidecar(fmt.Errorf("there are %d, differing in case", len(f.sidecars)))
+	}
+	c, err := readAt(f.sidecars[0], maxSidecarBytes)
+	if err != nil {
+		return Sidecar{}, f.badSidecar(plainCause(err))
+	}
+	s, err := ParseSidecar(c.Data)
+	if err != nil {
+		return Sidecar{}, f.badSidecar(err)
+	}
+	return s, nil
+}
+
+func (f File) badSidecar(err error) *Skip {
+	return &Skip{URI: f.URI, Reason: BadSidecar, Err: err,
+		Detail: fmt.Sprintf("its sidecar %s is not usable, so who may see it is not known: %v", f.URI+sidecarSuffix, err)}
+}
+
+// skip says why the file could not be read.
+func (f File) skip(err error) *Skip {
+	s := &Skip{URI: f.URI, Reason: Unreadable, Err: err, Detail: fmt.Sprintf("cannot be read: %v", plainCause(err))}
+	var size sizeError
+	switch {
+	case errors.As(err, &size):
+		s.Reason, s.Detail = TooLarge, err.Error()
+	case errors.Is(err, errSpecial):
+		s.Reason, s.Detail = SpecialFile, "is not a regular file any more"
+	case errors.Is(err, errChanged):
+		s.Reason, s.Detail = Changed, err.Error()
+	case errors.Is(err, fs.ErrNotExist):
+		s.Reason, s.Detail = Vanished, "was removed before it could be read"
+	}
+	return s
+}
+
+// readStdin reads in a goroutine, because a read of a terminal or a pipe cannot
+// be interrupted. After a cancelled ctx the goroutine ends with its read.
+func (f File) readStdin(ctx context.Context) (Content, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	began := time.Now()
+	done := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(f.stdin, f.limit+1))
+		done <- result{data, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return Content{}, ctx.Err()
+	case r := <-done:
+		if r.err != nil {
+			return Content{}, &Skip{URI: f.URI, Reason: BadStandardIn, Err: r.err,
+				Detail: fmt.Sprintf("standard input cannot be read: %v", r.err)}
+		}
+		if int64(len(r.data)) > f.limit {
+			return Content{}, f.skip(sizeError{-1, f.limit})
+		}
+		return Content{Data: r.data, Read: began}, nil
+	}
+}
+
+// readAt reads a regular file of at most limit bytes, and makes sure that the
+// bytes are those of one moment as far as its size and time can tell.
+func readAt(p place, limit int64) (Content, error) {
+	began := time.Now()
+	root, err := os.OpenRoot(p.folder)
+	if err != nil {
+		return Content{}, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(p.rel, os.O_RDONLY|openFlag, 0)
+	if err != nil {
+		return Content{}, err
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		return Content{}, err
+	}
+	if !before.Mode().IsRegular() {
+		return Content{}, errSpecial
+	}
+	if before.Size() > limit {
+		return Content{}, sizeError{before.Size(), limit}
+	}
+	data := make([]byte, before.Size())
+	n, err := io.ReadFull(f, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return Content{}, errChanged
+	}
+	if err != nil {
+		return Content{}, fmt.Errorf("after %d bytes: %w", n, err)
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return Content{}, err
+	}
+	if after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		return Content{}, errChanged
+	}
+	return Content{Data: data, Modified: before.ModTime(), Read: began}, nil
+}
+
+// plainCause drops the operation and path that the os package puts in front.
+func plainCause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package source
+
+import (
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// URI names the file at an absolute path: the path with forward slashes.
+//
+// File names are bytes, a URI is text. A byte that is not a part of valid UTF-8
+// is written as U+FFFD and two hexadecimal digits, and so is each byte of a
+// U+FFFD in a name, so that different names have different URIs.
+func URI(path string) string { return escape(filepath.ToSlash(path)) }
+
+func escape(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsRune(s, utf8.RuneError) {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r != utf8.RuneError {
+			b.WriteString(s[:n])
+		} else {
+			for i := range n {
+				b.WriteRune(utf8.RuneError)
+				b.WriteString(strings.ToUpper(hex.EncodeToString([]byte{s[i]})))
+			}
+		}
+		s = s[n:]
+	}
+	return b.String()
+}
+
+// Path is the inverse of URI. For what URI does not return (a URL, the name of
+// standard input) the result is of no use.
+func Path(uri string) string {
+	var b strings.Builder
+	for {
+		plain, rest, found := strings.Cut(uri, string(utf8.RuneError))
+		b.WriteString(plain)
+		if !found {
+			return filepath.FromSlash(b.String())
+		}
+		if len(rest) >= 2 {
+			if raw, err := hex.DecodeString(rest[:2]); err == nil {
+				b.Write(raw)
+				uri = rest[2:]
+				continue
+			}
+		}
+		b.WriteRune(utf8.RuneError)
+		uri = rest
+	}
+}

@@ -1,0 +1,253 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+)
+
+// DefaultMaxFileBytes is the size over which a file is skipped: 32 MiB.
+const DefaultMaxFileBytes = 32 << 20
+
+// Options says what a walk reads. The zero Options are the defaults.
+type Options struct {
+	// Exclude holds patterns in .gitignore's syntax, relative to each root. The
+	// last that matches wins over all ignore files. They do not apply to a root
+	// itself.
+	Exclude []string
+
+	// ExcludePaths are files and folders that are never read, such as the data
+	// directory in use. Links in them are resolved.
+	ExcludePaths []string
+
+	// Hidden includes files and folders whose name starts with a dot.
+	Hidden bool
+
+	// MaxFileBytes is the size over which a file is skipped;
+	// 0: DefaultMaxFileBytes.
+	MaxFileBytes int64
+
+	// Stdin is what the root "-" reads; nil: os.Stdin.
+	Stdin io.Reader
+
+	// StdinName names what comes from standard input: its URI is
+	// "stdin:" + StdinName. Its extension is a hint for the format. Empty: "-".
+	StdinName string
+}
+
+// Walk yields the files below the roots: roots in the order given, entries by
+// name, what only a link leads to after the rest of its root. Each file comes
+// once, by the first root that reaches it.
+//
+// An error does not end the walk when it is a *Skip (one file or folder was
+// passed over) or a *RootError (a root was). Any other error is ctx's and the
+// last that is yielded. Files are opened when they are read, not by Walk.
+func Walk(ctx context.Context, roots []string, opts Options) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		w := &walk{ctx: ctx, opts: opts, yield: yield, seen: map[string]string{}, excluded: map[string]bool{}}
+		w.opts.MaxFileBytes = cmp.Or(opts.MaxFileBytes, DefaultMaxFileBytes)
+		for _, line := range opts.Exclude {
+			if p, ok := parsePattern(line); ok {
+				w.patterns = append(w.patterns, p)
+			}
+		}
+		for _, path := range opts.ExcludePaths {
+			if real, err := realPath(path); err == nil {
+				w.excluded[real] = true
+			}
+		}
+		for _, root := range roots {
+			if !w.root(root) {
+				return
+			}
+		}
+	}
+}
+
+// walk is the state of one Walk. Its methods return false when the consumer has
+// had enough or ctx has ended.
+type walk struct {
+	ctx      context.Context
+	opts     Options
+	patterns []pattern
+	excluded map[string]bool // real paths of ExcludePaths
+	yield    func(File, error) bool
+	seen     map[string]string // real path of each file found → its URI
+	siblings siblings          // of the last root that was a file
+}
+
+func (w *walk) root(root string) bool {
+	if w.stopped() {
+		return false
+	}
+	if root == "-" {
+		return w.stdin()
+	}
+	if root == "" {
+		return w.rootError(root, "", "the path is empty", fs.ErrInvalid)
+	}
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return w.rootError(root, "", err.Error(), err)
+	}
+	uri := URI(abs)
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return w.rootFailed(root, uri, err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return w.rootFailed(root, uri, err)
+	}
+	switch {
+	case info.IsDir():
+		return w.folderRoot(root, uri, real)
+	case info.Mode().IsRegular():
+		return w.fileRoot(abs, uri, real, info)
+	}
+	return w.rootError(root, uri, "is "+kindOf(info.Mode())+", neither a file nor a folder", errSpecial)
+}
+
+// stopped yields ctx's error, once it has one.
+func (w *walk) stopped() bool {
+	if err := w.ctx.Err(); err != nil {
+		w.yield(File{}, err)
+		return true
+	}
+	return false
+}
+
+func (w *walk) rootFailed(root, uri string, err error) bool {
+	detail := plainCause(err).Error()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		detail = "no such file or folder"
+	case errors.Is(err, fs.ErrPermission):
+		detail = "may not be read: permission denied"
+	}
+	return w.rootError(root, uri, detail, plainCause(err))
+}
+
+func (w *walk) rootError(root, uri, detail string, err error) bool {
+	return w.yield(File{}, &RootError{Root: root, URI: uri, Detail: detail, Err: err})
+}
+
+func (w *walk) skip(uri string, r Reason, detail string, err error) bool {
+	return w.yield(File{}, &Skip{URI: uri, Reason: r, Detail: detail, Err: err})
+}
+
+func (w *walk) stdin() bool {
+	name := escape(cmp.Or(w.opts.StdinName, "-"))
+	uri := "stdin:" + name
+	if _, ok := w.seen[uri]; ok {
+		return true
+	}
+	w.seen[uri] = uri
+	in := w.opts.Stdin
+	if in == nil {
+		in = os.Stdin
+	}
+	return w.yield(File{URI: uri, Root: uri, Rel: name, Source: FromStdin, stdin: in, limit: w.opts.MaxFileBytes}, nil)
+}
+
+// fileRoot yields a file that was named itself, patterns or not.
+func (w *walk) fileRoot(abs, uri, real string, info fs.FileInfo) bool {
+	if _, ok := documentOf(filepath.Base(abs)); ok {
+		return w.skip(uri, SidecarOrphan, "is a sidecar by its name, and its document is not named with it", nil)
+	}
+	sidecars := w.siblings.sidecars(abs)
+	if len(sidecars) == 0 && real != abs {
+		sidecars = w.siblings.sidecars(real)
+	}
+	return w.found(real, info, File{
+		URI: uri, Root: uri, Rel: escape(filepath.Base(abs)),
+		at:       place{filepath.Dir(real), filepath.Base(real)},
+		sidecars: sidecars,
+	})
+}
+
+// found yields a regular file unless it came before or is too large. f lacks
+// what info says.
+func (w *walk) found(real string, info fs.FileInfo, f File) bool {
+	if uri, ok := w.seen[real]; ok {
+		return uri == f.URI || w.skip(f.URI, SameFile, "is the same file as "+uri, nil)
+	}
+	w.seen[real] = f.URI
+	f.Source = FromFile
+	f.SizeBytes = info.Size()
+	f.Modified = info.ModTime()
+	f.limit = w.opts.MaxFileBytes
+	if f.SizeBytes > f.limit {
+		return w.yield(File{}, f.skip(sizeError{f.SizeBytes, f.limit}))
+	}
+	return w.yield(f, nil)
+}
+
+// siblings finds the sidecars beside a file that is itself a root. It remembers
+// one folder, because a shell's "*.md" makes a root of every file in one.
+type siblings struct {
+	folder string
+	names  map[string][]string // document name → names of its sidecars
+}
+
+func (s *siblings) sidecars(path string) []place {
+	folder, name := filepath.Split(path)
+	if s.names == nil || s.folder != folder {
+		s.folder, s.names = folder, map[string][]string{}
+		entries, err := os.ReadDir(folder)
+		for _, e := range entries {
+			if doc, ok := documentOf(e.Name()); ok {
+				s.names[doc] = append(s.names[doc], e.Name())
+			}
+		}
+		if err != nil { // a folder that may be entered but not listed
+			if _, err := os.Lstat(path + sidecarSuffix); err == nil {
+				s.names[name] = []string{name + sidecarSuffix}
+			}
+			places := placesOf(folder, "", s.names[name])
+			s.names = nil
+			return places
+		}
+	}
+	return placesOf(folder, "", s.names[name])
+}
+
+// placesOf joins a folder's sidecar names to the folder's path below root.
+func placesOf(root, folder string, names []string) []place {
+	var ps []place
+	for _, n := range names {
+		ps = append(ps, place{root, filepath.Join(folder, n)})
+	}
+	return ps
+}
+
+// kindOf names what is neither a regular file nor a folder.
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return fmt.Sprintf("a special file (%v)", m.Type())
+}
+
+func realPath(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return abs, nil
+	}
+	return real, err
+}
