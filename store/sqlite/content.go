@@ -1,0 +1,293 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
+)
+
+// content reads content.db. It implements store.Content.
+type content struct {
+	db *database
+}
+
+// errStop ends a walk because its caller has seen enough.
+var errStop = errors.New("stop")
+
+const sequenceQuery = `SELECT sequence FROM store`
+
+// Sequence implements store.Content.
+func (c content) Sequence(ctx context.Context) (int64, error) {
+	var n int64
+	err := c.db.row(ctx, sequenceQuery, nil, &n)
+	return n, wrap(err, "read the content's sequence")
+}
+
+// documentColumns are what scanDocument reads, from documents d, collections c
+// and versions v.
+const documentColumns = `d.id, c.name, d.uri, v.number, v.version, v.title, v.metadata, v.acl,
+	v.source_size, v.source_modified, v.source_hash`
+
+// scanDocument reads documentColumns and, into more, what follows them. It
+// returns the number of the version.
+func scanDocument(scan func(...any) error, d *assay.Document, more ...any) (number int64, err error) {
+	var metadata, acl, modified string
+	dest := append([]any{
+		&d.ID, &d.Collection, &d.URI, &number, &d.Version, &d.Title, &metadata, &acl,
+		&d.Source.SizeBytes, &modified, &d.Source.Hash,
+	}, more...)
+	if err := scan(dest...); err != nil {
+		return 0, err
+	}
+	if err := decodeJSON("metadata of document "+d.ID, metadata, &d.Metadata); err != nil {
+		return 0, err
+	}
+	if err := decodeJSON("ACL of document "+d.ID, acl, &d.ACL); err != nil {
+		return 0, err
+	}
+	d.Source.Modified, err = decodeTime(modified)
+	return number, err
+}
+
+// scanWhole reads documentColumns, t.text and t.anchors.
+func scanWhole(scan func(...any) error, d *assay.Document) (number int64, err error) {
+	var anchors []byte
+	if number, err = scanDocument(scan, d, &d.Text, &anchors); err != nil {
+		return 0, err
+	}
+	if d.Anchors, err = decodeAnchors(anchors); err != nil {
+		return 0, fmt.Errorf("document %s: %w", d.ID, err)
+	}
+	return number, nil
+}
+
+const changesQuery = `
+SELECT d.sequence, ` + documentColumns + `, t.text, t.anchors
+FROM documents d
+JOIN collections c ON c.number = d.collection
+JOIN versions v ON v.number = d.version
+JOIN texts t ON t.version = v.number
+WHERE d.number = ?`
+
+const changedQuery = `
+SELECT number, id, sequence, version IS NULL FROM documents WHERE sequence > ? ORDER BY sequence, number`
+
+// Changes implements store.Content.
+func (c content) Changes(ctx context.Context, after int64) iter.Seq2[assay.Change, error] {
+	return func(yield func(assay.Change, error) bool) {
+		err := c.db.view(ctx, func(s snapshot) error {
+			return s.each(ctx, changedQuery, []any{after}, func(scan func(...any) error) error {
+				var document int64
+				var change assay.Change
+				if err := scan(&document, &change.ID, &change.Sequence, &change.Deleted); err != nil {
+					return err
+				}
+				if change.Deleted && after <= 0 {
+					return nil
+				}
+				if err := loadChange(ctx, s, document, &change); err != nil {
+					return err
+				}
+				if !yield(change, nil) {
+					return errStop
+				}
+				return nil
+			})
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(assay.Change{}, wrap(err, "read the changes after %d", after))
+		}
+	}
+}
+
+// loadChange fills in the document and its chunks.
+func loadChange(ctx context.Context, s snapshot, document int64, change *assay.Change) error {
+	if change.Deleted {
+		return nil
+	}
+	d := new(assay.Document)
+	number, err := int64(0), error(nil)
+	err = s.each(ctx, changesQuery, []any{document}, func(scan func(...any) error) error {
+		number, err = scanWhole(func(dest ...any) error {
+			return scan(append([]any{&change.Sequence}, dest...)...)
+		}, d)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if number == 0 {
+		return damaged("document %s has no text", change.ID)
+	}
+	change.Document = d
+	change.Chunks, err = versionChunks(ctx, s, number, d)
+	return err
+}
+
+const versionChunksQuery = `
+SELECT id, ordinal, kind, start, end, headings, parent, tokens FROM chunks WHERE version = ? ORDER BY ordinal`
+
+// versionChunks reads the chunks of one version of d.
+func versionChunks(ctx context.Context, s snapshot, number int64, d *assay.Document) ([]assay.Chunk, error) {
+	var chunks []assay.Chunk
+	err := s.each(ctx, versionChunksQuery, []any{number}, func(scan func(...any) error) error {
+		chunk := assay.Chunk{Document: d.ID, Version: d.Version}
+		if err := scanChunk(scan, &chunk); err != nil {
+			return err
+		}
+		if chunk.Start < 0 || chunk.Start > chunk.End || chunk.End > len(d.Text) {
+			return damaged("chunk %s is not a span of its document %s", chunk.ID, d.ID)
+		}
+		chunks = append(chunks, chunk)
+		return nil
+	})
+	return chunks, err
+}
+
+// scanChunk reads the columns of versionChunksQuery and, into more, what
+// follows them.
+func scanChunk(scan func(...any) error, c *assay.Chunk, more ...any) error {
+	var id, parent []byte
+	var headings string
+	dest := append([]any{&id, &c.Ordinal, &c.Kind, &c.Start, &c.End, &headings, &parent, &c.Tokens}, more...)
+	if err := scan(dest...); err != nil {
+		return err
+	}
+	c.ID, c.Parent = hex.EncodeToString(id), hex.EncodeToString(parent)
+	return decodeJSON("headings of chunk "+c.ID, headings, &c.Headings)
+}
+
+const wholeDocument = `
+SELECT ` + documentColumns + `, t.text, t.anchors
+FROM documents d
+JOIN collections c ON c.number = d.collection
+JOIN versions v ON v.document = d.number
+JOIN texts t ON t.version = v.number
+WHERE d.id = ? AND `
+
+const (
+	currentQuery = wholeDocument + `v.number = d.version`
+	versionQuery = wholeDocument + `v.version = ?`
+)
+
+// Document implements store.Content.
+func (c content) Document(ctx context.Context, id string) (assay.Document, error) {
+	d, err := c.document(ctx, currentQuery, id)
+	return d, wrap(err, "document %s", id)
+}
+
+// Version implements store.Content.
+func (c content) Version(ctx context.Context, id, version string) (assay.Document, error) {
+	d, err := c.document(ctx, versionQuery, id, version)
+	return d, wrap(err, "document %s, version %s", id, version)
+}
+
+func (c content) document(ctx context.Context, query string, args ...any) (assay.Document, error) {
+	var d assay.Document
+	_, err := scanWhole(func(dest ...any) error { return c.db.row(ctx, query, args, dest...) }, &d)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = assay.ErrNotFound
+	}
+	if err != nil {
+		return assay.Document{}, err
+	}
+	return d, nil
+}
+
+const documentsQuery = `
+SELECT ` + documentColumns + `
+FROM documents d
+JOIN collections c ON c.number = d.collection
+JOIN versions v ON v.number = d.version
+WHERE ?1 IS NULL OR c.name IN (SELECT value FROM json_each(?1))
+ORDER BY c.name, d.uri`
+
+// Documents implements store.Content.
+func (c content) Documents(ctx context.Context, collections ...string) iter.Seq2[assay.Document, error] {
+	return func(yield func(assay.Document, error) bool) {
+		var names any // NULL: all
+		if len(collections) > 0 {
+			b, err := json.Marshal(collections)
+			if err != nil {
+				yield(assay.Document{}, wrap(err, "list documents"))
+				return
+			}
+			names = string(b)
+		}
+		err := c.db.view(ctx, func(s snapshot) error {
+			return s.each(ctx, documentsQuery, []any{names}, func(scan func(...any) error) error {
+				var d assay.Document
+				if _, err := scanDocument(scan, &d); err != nil {
+					return err
+				}
+				if !yield(d, nil) {
+					return errStop
+				}
+				return nil
+			})
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(assay.Document{}, wrap(err, "list documents"))
+		}
+	}
+}
+
+const chunkQuery = `
+SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, d.id, v.version
+FROM chunks h
+JOIN versions v ON v.number = h.version
+JOIN documents d ON d.number = v.document
+WHERE h.id = ?`
+
+// Chunks implements store.Content.
+func (c content) Chunks(ctx context.Context, ids []string) ([]assay.Chunk, error) {
+	chunks := make([]assay.Chunk, len(ids))
+	err := c.db.view(ctx, func(s snapshot) error {
+		for i, id := range ids {
+			chunk := &chunks[i]
+			err := scanChunk(func(dest ...any) error {
+				return s.row(ctx, chunkQuery, []any{chunkKey(id)}, dest...)
+			}, chunk, &chunk.Document, &chunk.Version)
+			if errors.Is(err, sql.ErrNoRows) {
+				err = assay.ErrNotFound
+			}
+			if err != nil {
+				return fmt.Errorf("chunk %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, wrap(err, "read chunks")
+	}
+	return chunks, nil
+}
+
+const collectionsQuery = `
+SELECT c.name, c.require_acl,
+	(SELECT count(*) FROM documents d WHERE d.collection = c.number AND d.version IS NOT NULL),
+	(SELECT count(*) FROM documents d JOIN chunks h ON h.version = d.version WHERE d.collection = c.number)
+FROM collections c ORDER BY c.name`
+
+// Collections implements store.Content.
+func (c content) Collections(ctx context.Context) ([]store.Collection, error) {
+	var all []store.Collection
+	err := c.db.view(ctx, func(s snapshot) error {
+		return s.each(ctx, collectionsQuery, nil, func(scan func(...any) error) error {
+			var col store.Collection
+			if err := scan(&col.Name, &col.RequireACL, &col.Documents, &col.Chunks); err != nil {
+				return err
+			}
+			all = append(all, col)
+			return nil
+		})
+	})
+	return all, wrap(err, "list collections")
+}

@@ -1,0 +1,79 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/assay-rag/assay"
+)
+
+// encodeAnchors packs anchors: for each, as signed varints, how much Start,
+// Line and Page differ from those of the anchor before it.
+func encodeAnchors(anchors []assay.Anchor) []byte {
+	b := make([]byte, 0, 4*len(anchors))
+	var last assay.Anchor
+	for _, a := range anchors {
+		b = binary.AppendVarint(b, int64(a.Start-last.Start))
+		b = binary.AppendVarint(b, int64(a.Line-last.Line))
+		b = binary.AppendVarint(b, int64(a.Page-last.Page))
+		last = a
+	}
+	return b
+}
+
+// decodeAnchors is the inverse of encodeAnchors.
+func decodeAnchors(b []byte) ([]assay.Anchor, error) {
+	var anchors []assay.Anchor
+	var last assay.Anchor
+	for len(b) > 0 {
+		for _, field := range []*int{&last.Start, &last.Line, &last.Page} {
+			delta, n := binary.Varint(b)
+			if n <= 0 {
+				return nil, damaged("anchors end in the middle")
+			}
+			*field += int(delta)
+			b = b[n:]
+		}
+		anchors = append(anchors, last)
+	}
+	return anchors, nil
+}
+
+// encodeTime writes t so that it sorts and reads back as the same instant; the
+// zero time is empty.
+func encodeTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func decodeTime(s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}, damaged("time %q", s)
+	}
+	return t, nil
+}
+
+// decodeJSON reads a column that this package wrote.
+func decodeJSON(column, value string, into any) error {
+	if err := json.Unmarshal([]byte(value), into); err != nil {
+		return damaged("%s is not what was stored: %v", column, err)
+	}
+	return nil
+}
+
+// chunkKey is how a chunk ID is stored; nil if it is not one.
+func chunkKey(id string) []byte {
+	key, err := hex.DecodeString(id)
+	if err != nil || len(key) != 16 || hex.EncodeToString(key) != id {
+		return nil
+	}
+	return key
+}

@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/assay-rag/assay"
+)
+
+// kinds are the kinds that an error of this package may already wrap.
+var kinds = []error{
+	assay.ErrInvalid, assay.ErrNotFound, assay.ErrLocked, assay.ErrLeased, assay.ErrReadOnly,
+	assay.ErrFull, assay.ErrNewer, assay.ErrForeign, assay.ErrDamaged,
+}
+
+// wrap says what was being done when err came up, and gives err its kind if it
+// has none yet. It returns nil for nil.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	doing := fmt.Sprintf(format, args...)
+	if kind := kindOf(err); kind != nil {
+		return fmt.Errorf("%s: %w: %w", doing, kind, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// kindOf maps what SQLite and the system report to assay's kinds; nil where
+// none fits or err wraps one already.
+func kindOf(err error) error {
+	for _, k := range kinds {
+		if errors.Is(err, k) {
+			return nil
+		}
+	}
+	if code, ok := resultCode(err); ok {
+		return kindOfCode(code)
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return assay.ErrReadOnly
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return assay.ErrFull
+	}
+	return nil
+}
+
+func kindOfCode(code int) error {
+	switch code {
+	case sqlite3.SQLITE_IOERR_SHMSIZE: // the file that WAL readers share could not grow
+		return assay.ErrFull
+	case sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS, sqlite3.SQLITE_IOERR_DATA:
+		return assay.ErrDamaged
+	}
+	switch code & 0xff {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return assay.ErrDamaged
+	case sqlite3.SQLITE_FULL:
+		return assay.ErrFull
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+		return assay.ErrReadOnly
+	case sqlite3.SQLITE_TOOBIG:
+		return assay.ErrInvalid
+	}
+	return nil
+}
+
+// resultCode returns SQLite's extended result code.
+func resultCode(err error) (code int, ok bool) {
+	var e *driver.Error
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	return e.Code(), true
+}
+
+// isBusy reports whether another connection was in the way.
+func isBusy(err error) bool {
+	code, ok := resultCode(err)
+	return ok && code&0xff == sqlite3.SQLITE_BUSY
+}
+
+// damaged is an error of kind assay.ErrDamaged that says what is wrong.
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), assay.ErrDamaged)
+}
+
+// invalid is an error of kind assay.ErrInvalid that says what is wrong.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), assay.ErrInvalid)
+}

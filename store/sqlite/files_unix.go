@@ -1,0 +1,22 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// writable reports whether this process may write the file or into the folder.
+func writable(path string) bool { return unix.Access(path, unix.W_OK) == nil }
+
+// syncDirectory makes the names in a folder durable.
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

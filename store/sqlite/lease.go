@@ -1,0 +1,329 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/journal"
+)
+
+// A lease is the right to write one run's journal. It implements store.Lease.
+// The token in the run's row is what counts: every write checks it in its own
+// transaction, so that a lease that was lost can write nothing.
+type lease struct {
+	t      *Tenant
+	u      *updater
+	owner  *owner
+	run    string
+	number int64 // of the run's row
+	token  string
+
+	cancel  context.CancelFunc // ends the renewal
+	renewed chan struct{}      // closed when it has ended
+	once    sync.Once
+	closed  error
+
+	mu     sync.Mutex
+	stored map[string]bool // hashes of values stored and noted for the run
+}
+
+// A leaseHolder is who holds a run's lease, as its row says.
+type leaseHolder struct {
+	token, owner, machine, boot sql.NullString
+	pid, expires                sql.NullInt64
+}
+
+// columns are where token, owner, pid, machine, boot and expires are read to.
+func (h *leaseHolder) columns() []any {
+	return []any{&h.token, &h.owner, &h.pid, &h.machine, &h.boot, &h.expires}
+}
+
+// live reports whether the lease's process lives. On the same machine its file
+// lock tells; the word of another machine counts until it expires.
+func (t *Tenant) live(h leaseHolder) bool {
+	if !h.token.Valid {
+		return false
+	}
+	t.mu.Lock()
+	o := t.owner
+	t.mu.Unlock()
+	if o != nil && o.word == h.owner.String {
+		return o.holds(h.token.String)
+	}
+	alive, err := ownerAlive(filepath.Join(t.dir, leasesName), h.owner.String)
+	if alive {
+		return true
+	}
+	if err == nil && t.opts.host.same(host{machine: h.machine.String, boot: h.boot.String}) {
+		return false
+	}
+	return t.now().UnixNano() < h.expires.Int64
+}
+
+// leaseOwner returns this process as the holder of leases.
+func (t *Tenant) leaseOwner() (*owner, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.owner == nil {
+		o, err := newOwner(t.dir)
+		if err != nil {
+			return nil, err
+		}
+		t.owner = o
+	}
+	return t.owner, nil
+}
+
+// lease takes the lease of the run that find returns, with its number.
+func (r runs) lease(ctx context.Context, id string, find func(tx) (int64, error)) (*lease, error) {
+	u, err := r.t.runsUpdater(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := r.t.leaseOwner()
+	if err != nil {
+		return nil, err
+	}
+	l := &lease{t: r.t, u: u, owner: o, run: id, token: rand.Text(), renewed: make(chan struct{}), stored: make(map[string]bool)}
+	o.hold(l.token)
+	err = u.update(ctx, func(t tx) error {
+		number, err := find(t)
+		if err != nil {
+			return err
+		}
+		l.number = number
+		_, err = t.exec(ctx, `
+UPDATE progress SET token = ?, owner = ?, pid = ?, machine = ?, boot = ?, expires = ? WHERE run = ?`,
+			l.token, o.word, os.Getpid(), r.t.opts.host.machine, r.t.opts.host.boot, l.expiry(), number)
+		return err
+	})
+	if err != nil {
+		o.drop(l.token)
+		return nil, err
+	}
+	renewCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l.cancel = cancel
+	go l.renew(renewCtx)
+	return l, nil
+}
+
+func (l *lease) expiry() int64 { return l.t.now().Add(l.t.opts.leaseTime).UnixNano() }
+
+// renew puts the lease's expiry off until ctx is done or the lease is lost. A
+// renewal that fails (a full disk) is tried again; writes check the lease
+// themselves.
+func (l *lease) renew(ctx context.Context) {
+	defer close(l.renewed)
+	tick := time.NewTicker(max(l.t.opts.leaseTime/3, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var held int64
+		err := l.u.update(ctx, func(t tx) (err error) {
+			held, err = t.exec(ctx, `UPDATE progress SET expires = ? WHERE run = ? AND token = ?`, l.expiry(), l.number, l.token)
+			return err
+		})
+		if err == nil && held == 0 {
+			return
+		}
+	}
+}
+
+// Append implements store.Lease. A run that gets a record is active again.
+func (l *lease) Append(ctx context.Context, rec assay.Record) (assay.Record, error) {
+	if rec.Path == "" || rec.Run != "" && rec.Run != l.run {
+		return assay.Record{}, invalid("append to run %s: a record of run %q with path %q", l.run, rec.Run, rec.Path)
+	}
+	rec.Run = l.run
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var fresh []string
+	err := l.u.update(ctx, func(t tx) (err error) {
+		fresh, err = l.append(ctx, t, &rec)
+		return err
+	})
+	if err != nil {
+		return assay.Record{}, wrap(err, "append %s to run %s", rec.Path, l.run)
+	}
+	for _, hash := range fresh {
+		l.stored[hash] = true
+	}
+	return rec, nil
+}
+
+// append stores the record and returns the hashes of the values that were not
+// yet noted for the run.
+func (l *lease) append(ctx context.Context, t tx, rec *assay.Record) (fresh []string, err error) {
+	err = t.row(ctx, `
+UPDATE progress SET steps = steps + 1, state = 'active', updated = ?, expires = ?
+WHERE run = ? AND token = ? AND state <> 'done' RETURNING steps - 1`,
+		[]any{l.t.now().UnixNano(), l.expiry(), l.number, l.token}, &rec.Ordinal)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, l.refusal(ctx, t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := t.row(ctx, `UPDATE store SET sequence = sequence + 1 RETURNING sequence`, nil, &rec.Sequence); err != nil {
+		return nil, err
+	}
+	salt := journal.NewSalt()
+	sealed, err := journal.Seal(*rec, salt)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range sealed.Values {
+		if l.stored[v.Hash] {
+			continue
+		}
+		if err := l.storeValue(ctx, t, v); err != nil {
+			return nil, err
+		}
+		fresh = append(fresh, v.Hash)
+	}
+	_, err = t.exec(ctx, `
+INSERT INTO records (sequence, run, ordinal, path, leaf, salt, header, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		rec.Sequence, l.number, rec.Ordinal, rec.Path, sealed.Leaf[:], salt, string(sealed.Header), string(sealed.Payload))
+	if err != nil {
+		return nil, l.conflict(ctx, t, rec, err)
+	}
+	rec.Bytes, rec.Leaf = sealed.Header, sealed.Leaf
+	return fresh, nil
+}
+
+// storeValue stores a value, once, and notes that the run uses it.
+func (l *lease) storeValue(ctx context.Context, t tx, v journal.Value) error {
+	hash, err := hex.DecodeString(v.Hash)
+	if err != nil {
+		return fmt.Errorf("hash of a value: %w", err)
+	}
+	var number int64
+	err = t.row(ctx, `SELECT number FROM long_values WHERE hash = ?`, []any{hash}, &number)
+	if errors.Is(err, sql.ErrNoRows) {
+		number, err = t.insert(ctx, `INSERT INTO long_values (hash, data) VALUES (?, ?)`, hash, string(v.Data))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(ctx, `INSERT OR IGNORE INTO value_uses (value, run) VALUES (?, ?)`, number, l.number)
+	return err
+}
+
+// conflict says why a record could not be inserted.
+func (l *lease) conflict(ctx context.Context, t tx, rec *assay.Record, err error) error {
+	if code, ok := resultCode(err); !ok || code&0xff != sqlite3.SQLITE_CONSTRAINT {
+		return err
+	}
+	var there bool
+	q := `SELECT EXISTS (SELECT 1 FROM records WHERE run = ? AND path = ?)`
+	if err := t.row(ctx, q, []any{l.number, rec.Path}, &there); err != nil {
+		return err
+	}
+	if there {
+		return invalid("the journal holds this path already")
+	}
+	return damaged("the journal holds a record %d that its run does not count, or sequence %d: %v", rec.Ordinal, rec.Sequence, err)
+}
+
+// refusal says why the run's row did not take a write.
+func (l *lease) refusal(ctx context.Context, t tx) error {
+	var state assay.RunState
+	var token sql.NullString
+	err := t.row(ctx, `SELECT state, token FROM progress WHERE run = ?`, []any{l.number}, &state, &token)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return fmt.Errorf("%w: this lease was lost and the run deleted", assay.ErrLeased)
+	case err != nil:
+		return err
+	case token.String != l.token:
+		return fmt.Errorf("%w: this lease was lost or closed", assay.ErrLeased)
+	}
+	return invalid("the run is %s", state)
+}
+
+// Finish implements store.Lease. state is RunSuspended, RunDone or RunFailed; a
+// run that is done has an answer. A nil answer leaves the one stored before.
+func (l *lease) Finish(ctx context.Context, state assay.RunState, answer *assay.Answer, errText string) error {
+	err := checkEnd(state, answer)
+	if err == nil {
+		err = l.u.update(ctx, func(t tx) error { return l.finish(ctx, t, state, answer, errText) })
+	}
+	return wrap(err, "finish run %s", l.run)
+}
+
+func checkEnd(state assay.RunState, answer *assay.Answer) error {
+	switch state {
+	case assay.RunDone:
+		if answer == nil {
+			return invalid("it would be done without an answer")
+		}
+		return nil
+	case assay.RunSuspended, assay.RunFailed:
+		return nil
+	}
+	return invalid("%q is no end", state)
+}
+
+func (l *lease) finish(ctx context.Context, t tx, state assay.RunState, answer *assay.Answer, errText string) error {
+	n, err := t.exec(ctx, `UPDATE progress SET state = ?, updated = ? WHERE run = ? AND token = ? AND state <> 'done'`,
+		string(state), l.t.now().UnixNano(), l.number, l.token)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return l.refusal(ctx, t)
+	}
+	if _, err := t.exec(ctx, `UPDATE runs SET error = ? WHERE number = ?`, errText, l.number); err != nil || answer == nil {
+		return err
+	}
+	b, err := json.Marshal(answer)
+	if err != nil {
+		return invalid("answer: %v", err)
+	}
+	if _, err := t.exec(ctx, `UPDATE runs SET answer = ? WHERE number = ?`, string(b), l.number); err != nil {
+		return err
+	}
+	for _, c := range answer.Citations {
+		if c.Web {
+			continue
+		}
+		_, err := t.exec(ctx, `INSERT OR IGNORE INTO pins (document, version, run) VALUES (?, ?, ?)`, c.Document, c.Version, l.number)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close implements store.Lease. Closing twice, or a lease that was lost, is no
+// error. On an error the run is free once this process has ended.
+func (l *lease) Close() error {
+	l.once.Do(func() {
+		l.cancel()
+		<-l.renewed
+		l.owner.drop(l.token)
+		l.closed = wrap(l.u.update(context.Background(), func(t tx) error {
+			_, err := t.exec(context.Background(), `
+UPDATE progress SET token = NULL, owner = NULL, pid = NULL, machine = NULL, boot = NULL, expires = NULL
+WHERE run = ? AND token = ?`, l.number, l.token)
+			return err
+		}), "close the lease on run %s", l.run)
+	})
+	return l.closed
+}

@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	// leasesName is the folder of the owners' files.
+	leasesName = "leases"
+	lockSuffix = ".lock"
+
+	// staleAge is how old an unlocked owner's file must be to be removed: older
+	// than any owner between creating and locking its own.
+	staleAge = time.Minute
+)
+
+// An owner is this process as the holder of leases. Its file is locked as long
+// as the process lives: the operating system drops the lock with the process,
+// however it ends, and never takes another process for it.
+type owner struct {
+	word string
+	dir  string
+	file *flock.Flock
+
+	mu     sync.Mutex
+	tokens map[string]bool // of the leases held
+}
+
+// newOwner locks a file of its own in the tenant's folder, and removes those of
+// processes that died.
+func newOwner(tenantDir string) (*owner, error) {
+	dir := filepath.Join(tenantDir, leasesName)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, wrap(err, "lock a file for leases")
+	}
+	o := &owner{word: rand.Text(), dir: dir, tokens: make(map[string]bool)}
+	o.file = flock.New(ownerPath(dir, o.word))
+	ok, err := o.file.TryLock()
+	if err == nil && !ok {
+		err = errors.New("a new file is locked already")
+	}
+	if err != nil {
+		return nil, wrap(err, "lock %s", o.file.Path())
+	}
+	removeStale(dir)
+	return o, nil
+}
+
+func ownerPath(dir, word string) string { return filepath.Join(dir, word+lockSuffix) }
+
+// removeStale removes the files of owners that died. What cannot be removed now
+// does no harm.
+func removeStale(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		word, ok := strings.CutSuffix(e.Name(), lockSuffix)
+		info, err := e.Info()
+		if !ok || err != nil || time.Since(info.ModTime()) < staleAge {
+			continue
+		}
+		if alive, err := ownerAlive(dir, word); err == nil && !alive {
+			_ = os.Remove(ownerPath(dir, word))
+		}
+	}
+}
+
+// ownerAlive reports whether the process that owns the word's file lives, as
+// far as file locks reach. Its lock excludes the shared one tried here; those of
+// several askers do not exclude one another.
+func ownerAlive(dir, word string) (bool, error) {
+	f := flock.New(ownerPath(dir, word), flock.SetFlag(os.O_RDONLY))
+	ok, err := f.TryRLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		return false, f.Unlock()
+	}
+	return true, f.Close()
+}
+
+// hold and drop note which leases this process has; holds tells.
+func (o *owner) hold(token string) { o.mu.Lock(); o.tokens[token] = true; o.mu.Unlock() }
+func (o *owner) drop(token string) { o.mu.Lock(); delete(o.tokens, token); o.mu.Unlock() }
+func (o *owner) holds(token string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.tokens[token]
+}
+
+// close gives up everything this process held.
+func (o *owner) close() error {
+	return wrap(errors.Join(o.file.Unlock(), os.Remove(o.file.Path())), "unlock %s", o.file.Path())
+}
+
+// A host is the machine that a process runs on.
+type host struct {
+	machine string // its name and, where it has one, its identity
+	boot    string // which start of its system; empty: not known
+}
+
+// thisHost returns the machine that this process runs on.
+func thisHost() host {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "unknown"
+	}
+	return host{
+		machine: strings.TrimSuffix(name+"/"+firstLine("/etc/machine-id"), "/"),
+		boot:    firstLine("/proc/sys/kernel/random/boot_id"),
+	}
+}
+
+func firstLine(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	return strings.TrimSpace(line)
+}
+
+// same reports whether h and other are one machine. Containers on one kernel
+// share its boot.
+func (h host) same(other host) bool {
+	return h.machine == other.machine || h.boot != "" && h.boot == other.boot
+}

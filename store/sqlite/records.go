@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/journal"
+)
+
+const recordsQuery = `
+SELECT sequence, ordinal, path, leaf, salt, header, payload FROM records WHERE run = ? ORDER BY ordinal`
+
+// Records implements store.Runs.
+func (r runs) Records(ctx context.Context, id string) ([]assay.Record, error) {
+	var records []assay.Record
+	err := r.t.runs.view(ctx, func(s snapshot) error {
+		var number int64
+		var steps int
+		err := s.row(ctx, `SELECT r.number, p.steps FROM runs r JOIN progress p ON p.run = r.number WHERE r.id = ?`,
+			[]any{id}, &number, &steps)
+		if errors.Is(err, sql.ErrNoRows) {
+			return assay.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		j := journalReader{s: s, run: id, values: make(map[string][]byte)}
+		records, err = j.read(ctx, number, steps)
+		return err
+	})
+	if err != nil {
+		return nil, wrap(err, "journal of run %s", id)
+	}
+	return records, nil
+}
+
+// A journalReader reads and checks one run's records.
+type journalReader struct {
+	s      snapshot
+	run    string
+	values map[string][]byte // by hash
+}
+
+// read returns the run's records, which must be as many as its row counts.
+func (j *journalReader) read(ctx context.Context, number int64, steps int) ([]assay.Record, error) {
+	records := make([]assay.Record, 0, max(steps, 0))
+	err := j.s.each(ctx, recordsQuery, []any{number}, func(scan func(...any) error) error {
+		var row recordRow
+		if err := scan(&row.sequence, &row.ordinal, &row.path, &row.leaf, &row.salt, &row.header, &row.payload); err != nil {
+			return err
+		}
+		if row.ordinal != len(records) {
+			return damaged("record %d is missing, record %d (%s) comes instead", len(records), row.ordinal, row.path)
+		}
+		rec, err := j.open(ctx, row)
+		if err != nil {
+			return fmt.Errorf("record %d (%s): %w", row.ordinal, row.path, err)
+		}
+		if n := len(records); n > 0 && records[n-1].Sequence >= rec.Sequence {
+			return damaged("record %d (%s): its sequence %d is not after the one before", row.ordinal, row.path, rec.Sequence)
+		}
+		records = append(records, rec)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(records) != steps {
+		last := "none"
+		if n := len(records); n > 0 {
+			last = fmt.Sprintf("%d (%s)", n-1, records[n-1].Path)
+		}
+		return nil, damaged("record %d is missing: the run counts %d records, the last one found is %s", len(records), steps, last)
+	}
+	return records, nil
+}
+
+// A recordRow is a row of records.
+type recordRow struct {
+	sequence        int64
+	ordinal         int
+	path            string
+	leaf, salt      []byte
+	header, payload []byte
+}
+
+// open checks a row's hashes, and that its columns say what its header says.
+func (j *journalReader) open(ctx context.Context, row recordRow) (assay.Record, error) {
+	if len(row.leaf) != len(assay.Record{}.Leaf) {
+		return assay.Record{}, damaged("its leaf hash has %d bytes", len(row.leaf))
+	}
+	rec, err := journal.Open(row.header, row.payload, row.salt, [32]byte(row.leaf), func(hash string) ([]byte, error) {
+		return j.value(ctx, hash)
+	})
+	if err != nil {
+		return assay.Record{}, err
+	}
+	switch {
+	case rec.Run != j.run:
+		return assay.Record{}, damaged("its header is of run %s", rec.Run)
+	case rec.Path != row.path:
+		return assay.Record{}, damaged("its header has the path %s", rec.Path)
+	case rec.Ordinal != row.ordinal:
+		return assay.Record{}, damaged("its header has the ordinal %d", rec.Ordinal)
+	case rec.Sequence != row.sequence:
+		return assay.Record{}, damaged("its header has the sequence %d, its row %d", rec.Sequence, row.sequence)
+	}
+	return rec, nil
+}
+
+// value returns the text with this hash; assay.ErrNotFound if there is none.
+func (j *journalReader) value(ctx context.Context, hash string) ([]byte, error) {
+	if v, ok := j.values[hash]; ok {
+		return v, nil
+	}
+	key, err := hex.DecodeString(hash)
+	if err != nil {
+		return nil, damaged("%q is no hash", hash)
+	}
+	var v []byte
+	err = j.s.row(ctx, `SELECT data FROM long_values WHERE hash = ?`, []any{key}, &v)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, assay.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.values[hash] = v
+	return v, nil
+}

@@ -1,0 +1,67 @@
+package sqlite
+
+// contentSchema is the layout of content.db.
+//
+// A document is a row of documents as long as the store lives: a deleted one
+// keeps its row, without a version, so that Changes can report the deletion.
+// Its texts are rows of versions, of which one is current and the others are
+// kept until Prune. What is large stands apart in texts, so that a listing does
+// not read it. Times are RFC 3339 text where they come from outside and
+// nanoseconds since 1970 where the store reads the clock.
+var contentSchema = schema{
+	applicationID: 0x41535943, // "ASYC"
+	migrations: []string{`
+CREATE TABLE store (
+	id       INTEGER PRIMARY KEY CHECK (id = 1),
+	tenant   TEXT NOT NULL,   -- the same random word in content.db and runs.db
+	sequence INTEGER NOT NULL -- of the last change of a document
+) STRICT;
+CREATE TABLE collections (
+	number      INTEGER PRIMARY KEY,
+	name        TEXT NOT NULL UNIQUE,
+	require_acl INTEGER NOT NULL
+) STRICT;
+CREATE TABLE documents (
+	number     INTEGER PRIMARY KEY,
+	id         TEXT NOT NULL UNIQUE,
+	collection INTEGER NOT NULL REFERENCES collections,
+	uri        TEXT NOT NULL,
+	version    INTEGER,          -- number of the current version; NULL: deleted
+	sequence   INTEGER NOT NULL, -- of its last change
+	UNIQUE (collection, uri)
+) STRICT;
+CREATE INDEX documents_sequence ON documents (sequence);
+CREATE TABLE versions (
+	number          INTEGER PRIMARY KEY AUTOINCREMENT,
+	document        INTEGER NOT NULL REFERENCES documents,
+	version         TEXT NOT NULL,
+	title           TEXT NOT NULL,
+	metadata        TEXT NOT NULL, -- JSON
+	acl             TEXT NOT NULL, -- JSON
+	source_size     INTEGER NOT NULL,
+	source_modified TEXT NOT NULL,
+	source_hash     TEXT NOT NULL,
+	replaced        INTEGER,       -- when it stopped being current; NULL while it is
+	UNIQUE (document, version)
+) STRICT;
+CREATE INDEX versions_replaced ON versions (replaced) WHERE replaced IS NOT NULL;
+CREATE TABLE texts (
+	version INTEGER PRIMARY KEY REFERENCES versions ON DELETE CASCADE,
+	text    TEXT NOT NULL,
+	anchors BLOB NOT NULL -- see encodeAnchors
+) STRICT;
+CREATE TABLE chunks (
+	version  INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE,
+	ordinal  INTEGER NOT NULL,
+	id       BLOB NOT NULL, -- the 16 bytes of assay.ChunkID
+	kind     TEXT NOT NULL,
+	start    INTEGER NOT NULL,
+	end      INTEGER NOT NULL,
+	headings TEXT NOT NULL, -- JSON
+	parent   BLOB,          -- chunk ID; NULL: none
+	tokens   INTEGER NOT NULL,
+	PRIMARY KEY (version, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX chunks_id ON chunks (id);
+`},
+}

@@ -1,0 +1,72 @@
+package sqlite
+
+// runsSchema is the layout of runs.db.
+//
+// What every step changes about a run stands apart in progress, so that
+// appending a record rewrites no question or answer. A record's header, payload,
+// salt, leaf and values are those of package journal. Times are nanoseconds
+// since 1970.
+var runsSchema = schema{
+	applicationID: 0x41535952, // "ASYR"
+	migrations: []string{`
+CREATE TABLE store (
+	id       INTEGER PRIMARY KEY CHECK (id = 1),
+	tenant   TEXT NOT NULL,   -- the same random word in content.db and runs.db
+	sequence INTEGER NOT NULL -- of the last record; grows even when runs are deleted
+) STRICT;
+CREATE TABLE runs (
+	number    INTEGER PRIMARY KEY AUTOINCREMENT,
+	id        TEXT NOT NULL UNIQUE,
+	principal TEXT NOT NULL, -- JSON
+	question  TEXT NOT NULL,
+	request   TEXT,          -- JSON
+	created   INTEGER NOT NULL,
+	answer    TEXT,          -- JSON; NULL: none
+	error     TEXT NOT NULL
+) STRICT;
+CREATE INDEX runs_created ON runs (created);
+CREATE TABLE progress (
+	run     INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+	state   TEXT NOT NULL,
+	steps   INTEGER NOT NULL, -- records in its journal
+	updated INTEGER NOT NULL,
+	-- The lease; NULL: none.
+	token   TEXT,    -- random, of this lease
+	owner   TEXT,    -- leases/OWNER.lock is locked while its process lives
+	pid     INTEGER, -- of that process
+	machine TEXT,    -- that it runs on
+	boot    TEXT,    -- which start of the machine's system
+	expires INTEGER  -- for other machines
+) STRICT;
+CREATE TABLE records (
+	sequence INTEGER PRIMARY KEY,
+	run      INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+	ordinal  INTEGER NOT NULL,
+	path     TEXT NOT NULL,
+	leaf     BLOB NOT NULL,
+	salt     BLOB NOT NULL,
+	header   TEXT NOT NULL,
+	payload  TEXT NOT NULL,
+	UNIQUE (run, ordinal),
+	UNIQUE (run, path)
+) STRICT;
+CREATE TABLE long_values (
+	number INTEGER PRIMARY KEY AUTOINCREMENT,
+	hash   BLOB NOT NULL UNIQUE, -- SHA-256 of data
+	data   TEXT NOT NULL
+) STRICT;
+CREATE TABLE value_uses (
+	value INTEGER NOT NULL REFERENCES long_values,
+	run   INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+	PRIMARY KEY (run, value)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX value_uses_value ON value_uses (value);
+CREATE TABLE pins (
+	document TEXT NOT NULL,
+	version  TEXT NOT NULL,
+	run      INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+	PRIMARY KEY (document, version, run)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pins_run ON pins (run);
+`},
+}

@@ -1,0 +1,238 @@
+// Package sqlite keeps documents and runs in a data directory on one machine,
+// in two SQLite databases per tenant. A [Store] is the directory; its tenants
+// implement store.Tenant.
+//
+//	assay.json                the marker: whose directory it is, and its format
+//	tenants/NAME/content.db   documents, versions, chunks
+//	tenants/NAME/runs.db      runs, their journals, the versions they cite
+//	tenants/NAME/writer.lock  held by the content's writer
+//	tenants/NAME/leases/      a locked file per process that drives runs
+//
+// What is derived from the content, an index, may live beside them in folders
+// of its own; see [Tenant.Dir].
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+)
+
+const (
+	markerName  = "assay.json"
+	tenantsName = "tenants"
+
+	// program and format are what the marker says.
+	program = "assay"
+	format  = 1
+
+	// unfinished begins the names of what is being created; it is renamed when
+	// it is whole.
+	unfinished = ".new-"
+)
+
+// A Store is a data directory. It holds nothing open; its tenants do. It is safe
+// for concurrent use.
+type Store struct {
+	dir  string
+	opts options
+}
+
+type options struct {
+	now       func() time.Time
+	leaseTime time.Duration
+	host      host
+}
+
+// An Option changes what Open does by default.
+type Option func(*options)
+
+// WithClock sets what tells the time, time.Now by default. Leases, the times of
+// runs and Prune follow it.
+func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
+
+// WithLeaseTime sets how long the lease of a process on another machine counts
+// after it was last renewed; 30 seconds by default. Leases are renewed three
+// times as often.
+func WithLeaseTime(d time.Duration) Option { return func(o *options) { o.leaseTime = d } }
+
+// Open opens the data directory at dir. A directory that is empty or missing
+// becomes one. A directory that holds anything else is assay.ErrForeign and is
+// not written into; one of a later format is assay.ErrNewer; one whose parts are
+// missing is assay.ErrDamaged. A read-only directory is opened for reading.
+func Open(ctx context.Context, dir string, opts ...Option) (*Store, error) {
+	o := options{now: time.Now, leaseTime: 30 * time.Second, host: thisHost()}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		return nil, invalid("open data directory: its path is empty")
+	}
+	if err := openDirectory(dir); err != nil {
+		return nil, wrap(err, "open data directory %s", dir)
+	}
+	return &Store{dir: dir, opts: o}, nil
+}
+
+// Dir returns the data directory's path.
+func (s *Store) Dir() string { return s.dir }
+
+// Tenants returns the names of the tenants that have data, sorted.
+func (s *Store) Tenants(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(s.dir, tenantsName))
+	if err != nil {
+		return nil, wrap(err, "list tenants")
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && checkTenantName(e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// A marker is what assay.json says.
+type marker struct {
+	Program string `json:"program"`
+	Format  int    `json:"format"`
+}
+
+// openDirectory checks that dir is a data directory, or makes it one.
+func openDirectory(dir string) error {
+	b, err := os.ReadFile(filepath.Join(dir, markerName))
+	if err == nil {
+		return checkMarked(dir, b)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			return invalid("it is not a directory")
+		}
+		return err
+	}
+	if err := checkUnmarked(dir); err != nil {
+		return err
+	}
+	return createDirectory(dir)
+}
+
+// checkMarked checks a directory that has a marker.
+func checkMarked(dir string, content []byte) error {
+	var m marker
+	if err := json.Unmarshal(content, &m); err != nil {
+		return damaged("%s is not JSON", markerName)
+	}
+	switch {
+	case m.Program != program:
+		return fmt.Errorf("%s names the program %q: %w", markerName, m.Program, assay.ErrForeign)
+	case m.Format > format:
+		return fmt.Errorf("its format is %d, this program knows up to %d: %w", m.Format, format, assay.ErrNewer)
+	case m.Format < 1:
+		return damaged("%s names the format %d", markerName, m.Format)
+	}
+	info, err := os.Stat(filepath.Join(dir, tenantsName))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return damaged("its folder %s is missing", tenantsName)
+	}
+	return err
+}
+
+// checkUnmarked refuses a directory without a marker unless it is empty,
+// missing, or left by a creation that did not end.
+func checkUnmarked(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == tenantsName {
+			inside, err := os.ReadDir(filepath.Join(dir, tenantsName))
+			switch {
+			case err == nil && len(inside) == 0:
+				continue
+			case err == nil && holdsTenants(dir, inside):
+				return damaged("its marker %s is missing", markerName)
+			}
+		}
+		if !strings.HasPrefix(e.Name(), unfinished) {
+			return fmt.Errorf("it holds %s but no %s: %w", e.Name(), markerName, assay.ErrForeign)
+		}
+	}
+	return nil
+}
+
+// holdsTenants reports whether one of the folders looks like a tenant.
+func holdsTenants(dir string, folders []fs.DirEntry) bool {
+	return slices.ContainsFunc(folders, func(e fs.DirEntry) bool {
+		for _, name := range []string{contentName, runsName} {
+			if _, err := os.Stat(filepath.Join(dir, tenantsName, e.Name(), name)); err == nil {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// createDirectory makes dir a data directory; the marker comes last. Other
+// processes may be doing the same.
+func createDirectory(dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, tenantsName), 0o700); err != nil {
+		return err
+	}
+	b, err := json.Marshal(marker{Program: program, Format: format})
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, unfinished+"*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, markerName))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return errors.Join(syncDirectory(dir), syncDirectory(filepath.Dir(dir)))
+}
+
+// checkTenantName checks that a name is safe as a folder's on every system.
+func checkTenantName(name string) error {
+	const most = 64
+	ok := name != "" && len(name) <= most && name[0] != '.' && name[len(name)-1] != '.'
+	for _, c := range name {
+		ok = ok && ('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.')
+	}
+	if !ok || slices.Contains(deviceNames, name) {
+		return invalid("tenant name %q: want up to %d of a-z, 0-9, '-', '_' and '.', the last neither first nor last, and no device's name", name, most)
+	}
+	return nil
+}
+
+// deviceNames cannot be used for folders on Windows.
+var deviceNames = []string{
+	"con", "prn", "aux", "nul",
+	"com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",
+	"lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9",
+}

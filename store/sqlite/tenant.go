@@ -1,0 +1,232 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
+)
+
+const (
+	contentName = "content.db"
+	runsName    = "runs.db"
+)
+
+// A Tenant is one tenant's data. It implements store.Tenant.
+type Tenant struct {
+	name     string
+	dir      string
+	opts     options
+	readOnly bool
+	content  *database
+	runs     *database
+
+	mu      sync.Mutex
+	updater *updater // of runs; nil until a run is first written
+	owner   *owner   // nil until a lease is first taken
+}
+
+var _ store.Tenant = (*Tenant)(nil)
+
+// Tenant opens the named tenant's data, and creates it if there is none. A name
+// has up to 64 of a-z, 0-9, '-', '_' and '.'; any other is assay.ErrInvalid. A
+// tenant of which one database is missing is assay.ErrDamaged, one that a later
+// version has written assay.ErrNewer. Of a read-only directory only what is there
+// can be opened, and only read; the rest is assay.ErrReadOnly.
+//
+// Each call returns a handle of its own.
+func (s *Store) Tenant(ctx context.Context, name string) (*Tenant, error) {
+	if err := checkTenantName(name); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(s.dir, tenantsName, name)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := s.createTenant(ctx, name, dir); err != nil {
+			return nil, wrap(err, "create tenant %s", name)
+		}
+	}
+	t := &Tenant{name: name, dir: dir, opts: s.opts}
+	if err := t.open(ctx); err != nil {
+		return nil, errors.Join(wrap(err, "open tenant %s", name), t.Close())
+	}
+	return t, nil
+}
+
+// createTenant lays a tenant out under another name and renames it, so that a
+// tenant is there whole or not at all.
+func (s *Store) createTenant(ctx context.Context, name, dir string) error {
+	temp, err := os.MkdirTemp(filepath.Dir(dir), unfinished+name+"-*")
+	if err != nil {
+		return err
+	}
+	word := rand.Text()
+	err = errors.Join(
+		createDatabase(ctx, filepath.Join(temp, contentName), contentSchema, word),
+		createDatabase(ctx, filepath.Join(temp, runsName), runsSchema, word),
+		os.Mkdir(filepath.Join(temp, leasesName), 0o700),
+	)
+	if err == nil {
+		err = syncDirectory(temp)
+	}
+	if err == nil {
+		err = os.Rename(temp, dir)
+	}
+	if err == nil {
+		return syncDirectory(filepath.Dir(dir))
+	}
+	err = errors.Join(err, os.RemoveAll(temp))
+	if _, statErr := os.Stat(dir); statErr == nil {
+		return nil // another process was faster
+	}
+	return err
+}
+
+// createDatabase creates a database of the tenant with this word.
+func createDatabase(ctx context.Context, path string, s schema, word string) error {
+	d, err := openDatabase(ctx, path, s, modeCreate)
+	if err != nil {
+		return err
+	}
+	_, err = d.pool.ExecContext(ctx, `INSERT INTO store (id, tenant, sequence) VALUES (1, ?, 0)`, word)
+	return errors.Join(err, d.close())
+}
+
+// open opens the two databases and checks that they belong together.
+func (t *Tenant) open(ctx context.Context) error {
+	for _, name := range []string{contentName, runsName} {
+		if _, err := os.Stat(filepath.Join(t.dir, name)); errors.Is(err, fs.ErrNotExist) {
+			return damaged("%s is missing", filepath.Join(t.dir, name))
+		} else if err != nil {
+			return err
+		}
+	}
+	var err error
+	if t.content, err = t.openDatabase(ctx, contentName, contentSchema); err != nil {
+		return err
+	}
+	if t.runs, err = t.openDatabase(ctx, runsName, runsSchema); err != nil {
+		return err
+	}
+	words := make([]string, 2)
+	for i, d := range []*database{t.content, t.runs} {
+		err := d.row(ctx, `SELECT tenant FROM store`, nil, &words[i])
+		if errors.Is(err, sql.ErrNoRows) {
+			return damaged("%s has lost its first row", d.path)
+		}
+		if err != nil {
+			return wrap(err, "open %s", d.path)
+		}
+	}
+	if words[0] != words[1] {
+		return damaged("%s and %s do not belong together", contentName, runsName)
+	}
+	return nil
+}
+
+// openDatabase opens one of the databases in the best mode that the system lets
+// it be opened in.
+func (t *Tenant) openDatabase(ctx context.Context, name string, s schema) (*database, error) {
+	path := filepath.Join(t.dir, name)
+	m := modeWrite
+	if !writable(t.dir) || !writable(path) {
+		t.readOnly = true
+		// Without a log to read, the file alone is the whole database.
+		m = modeImmutable
+		if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+			m = modeRead
+		}
+	}
+	return openDatabase(ctx, path, s, m)
+}
+
+// Dir returns the folder of the tenant's data. The store uses the names in its
+// package comment; everything else in it is left alone.
+func (t *Tenant) Dir() string { return t.dir }
+
+// Name returns the tenant's name.
+func (t *Tenant) Name() string { return t.name }
+
+// ReadOnly reports whether the data can only be read: every change is
+// assay.ErrReadOnly.
+func (t *Tenant) ReadOnly() bool { return t.readOnly }
+
+// Content implements store.Tenant.
+func (t *Tenant) Content() store.Content { return content{t.content} }
+
+// Runs implements store.Tenant.
+func (t *Tenant) Runs() store.Runs { return runs{t} }
+
+// Writer implements store.Tenant.
+func (t *Tenant) Writer(ctx context.Context) (store.Writer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := t.checkWritable(); err != nil {
+		return nil, err
+	}
+	lock, err := lockWriter(t.dir)
+	if err != nil {
+		return nil, err
+	}
+	u, err := openUpdater(ctx, t.content)
+	if err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	return &writer{content: content{t.content}, tenant: t, lock: lock, u: u}, nil
+}
+
+// Close implements store.Tenant. Closing twice is no error.
+func (t *Tenant) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var errs []error
+	if t.updater != nil {
+		errs = append(errs, t.updater.close())
+		t.updater = nil
+	}
+	if t.owner != nil {
+		errs = append(errs, t.owner.close())
+		t.owner = nil
+	}
+	for _, d := range []*database{t.content, t.runs} {
+		if d != nil {
+			errs = append(errs, d.close())
+		}
+	}
+	return wrap(errors.Join(errs...), "close tenant %s", t.name)
+}
+
+func (t *Tenant) now() time.Time { return t.opts.now() }
+
+func (t *Tenant) checkWritable() error {
+	if t.readOnly {
+		return fmt.Errorf("write %s: %w", t.dir, assay.ErrReadOnly)
+	}
+	return nil
+}
+
+// runsUpdater returns what changes runs.db.
+func (t *Tenant) runsUpdater(ctx context.Context) (*updater, error) {
+	if err := t.checkWritable(); err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.updater == nil {
+		u, err := openUpdater(ctx, t.runs)
+		if err != nil {
+			return nil, err
+		}
+		t.updater = u
+	}
+	return t.updater, nil
+}

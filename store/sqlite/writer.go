@@ -1,0 +1,273 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/assay-rag/assay/store"
+)
+
+// writer is the one writer of a tenant's content. It implements store.Writer.
+type writer struct {
+	content
+	tenant *Tenant
+	lock   *writerLock
+	u      *updater
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// Put implements store.Writer. An entry that is stored as it stands changes
+// nothing; when all are, Put returns the sequence as it was.
+func (w *writer) Put(ctx context.Context, entries ...store.Entry) (int64, error) {
+	rows, err := encodeEntries(entries)
+	if err != nil {
+		return 0, wrap(err, "put documents")
+	}
+	return w.change(ctx, "put documents", func(p *change) error {
+		for _, r := range rows {
+			if err := p.put(ctx, r); err != nil {
+				return fmt.Errorf("%s: %w", r.doc.URI, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Delete implements store.Writer.
+func (w *writer) Delete(ctx context.Context, ids ...string) (int64, error) {
+	return w.change(ctx, "delete documents", func(p *change) error {
+		for _, id := range ids {
+			if err := p.delete(ctx, id); err != nil {
+				return fmt.Errorf("document %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+}
+
+// SetCollection implements store.Writer. It is not a change of a document and
+// leaves the sequence as it is.
+func (w *writer) SetCollection(ctx context.Context, c store.Collection) error {
+	doing := fmt.Sprintf("set collection %q", c.Name)
+	if err := checkName("collection", c.Name); err != nil {
+		return wrap(err, "%s", doing)
+	}
+	return w.update(ctx, doing, func(t tx) error {
+		_, err := t.exec(ctx, `
+INSERT INTO collections (name, require_acl) VALUES (?1, ?2)
+ON CONFLICT (name) DO UPDATE SET require_acl = ?2`, c.Name, c.RequireACL)
+		return err
+	})
+}
+
+// Close implements store.Writer. Closing twice is no error.
+func (w *writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	return errors.Join(w.u.close(), w.lock.release())
+}
+
+// update runs fn in one transaction.
+func (w *writer) update(ctx context.Context, doing string, fn func(tx) error) error {
+	w.mu.Lock()
+	closed := w.closed
+	w.mu.Unlock()
+	if closed {
+		return fmt.Errorf("%s: the writer of %s is closed", doing, w.tenant.name)
+	}
+	return wrap(w.u.update(ctx, fn), "%s", doing)
+}
+
+// change runs fn in one transaction and returns the sequence after it.
+func (w *writer) change(ctx context.Context, doing string, fn func(*change) error) (int64, error) {
+	var last int64
+	err := w.update(ctx, doing, func(t tx) error {
+		if err := t.row(ctx, sequenceQuery, nil, &last); err != nil {
+			return err
+		}
+		p := &change{t: t, sequence: last + 1, now: w.tenant.now(), collections: make(map[string]collection)}
+		if err := fn(p); err != nil || !p.changed {
+			return err
+		}
+		last = p.sequence
+		_, err := t.exec(ctx, `UPDATE store SET sequence = ?`, last)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return last, nil
+}
+
+// A change is one transaction on documents.
+type change struct {
+	t           tx
+	sequence    int64 // of this change
+	now         time.Time
+	changed     bool
+	collections map[string]collection
+}
+
+// A collection is a row of collections.
+type collection struct {
+	number     int64
+	requireACL bool
+}
+
+// collection returns the named collection, created if need be.
+func (p *change) collection(ctx context.Context, name string) (collection, error) {
+	if c, ok := p.collections[name]; ok {
+		return c, nil
+	}
+	var c collection
+	err := p.t.row(ctx, `SELECT number, require_acl FROM collections WHERE name = ?`, []any{name}, &c.number, &c.requireACL)
+	if errors.Is(err, sql.ErrNoRows) {
+		c.number, err = p.t.insert(ctx, `INSERT INTO collections (name, require_acl) VALUES (?, 0)`, name)
+	}
+	if err != nil {
+		return collection{}, err
+	}
+	p.collections[name] = c
+	return c, nil
+}
+
+// put stores one entry.
+func (p *change) put(ctx context.Context, r entryRow) error {
+	c, err := p.collection(ctx, r.doc.Collection)
+	if err != nil {
+		return err
+	}
+	if c.requireACL && !r.doc.ACL.Restricted {
+		return invalid("collection %q takes no document without an ACL", r.doc.Collection)
+	}
+	document, current, err := p.find(ctx, r.doc.ID)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		document, err = p.t.insert(ctx, `INSERT INTO documents (id, collection, uri, sequence) VALUES (?, ?, ?, ?)`,
+			r.doc.ID, c.number, r.doc.URI, p.sequence)
+	case err == nil && current.Valid:
+		var same bool
+		if same, err = p.amend(ctx, document, current.Int64, r); same {
+			return err
+		}
+		if err == nil {
+			err = p.retire(ctx, current.Int64)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	version, err := p.version(ctx, document, r)
+	if err != nil {
+		return err
+	}
+	return p.point(ctx, document, version)
+}
+
+// delete removes one document; one that does not exist is passed over.
+func (p *change) delete(ctx context.Context, id string) error {
+	document, current, err := p.find(ctx, id)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !current.Valid {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.retire(ctx, current.Int64); err != nil {
+		return err
+	}
+	return p.point(ctx, document, nil)
+}
+
+// find returns the number of the document and that of its current version;
+// sql.ErrNoRows when the document never was.
+func (p *change) find(ctx context.Context, id string) (document int64, current sql.NullInt64, err error) {
+	err = p.t.row(ctx, `SELECT number, version FROM documents WHERE id = ?`, []any{id}, &document, &current)
+	return document, current, err
+}
+
+// amend reports whether r is of the document's current version, and if so
+// brings what may change within a version up to date.
+func (p *change) amend(ctx context.Context, document, current int64, r entryRow) (same bool, err error) {
+	var name, title, acl, modified, hash string
+	var size int64
+	err = p.t.row(ctx, `
+SELECT version, title, acl, source_size, source_modified, source_hash FROM versions WHERE number = ?`,
+		[]any{current}, &name, &title, &acl, &size, &modified, &hash)
+	if err != nil || name != r.doc.Version {
+		return false, err
+	}
+	source := r.doc.Source
+	if title == r.doc.Title && acl == r.acl && size == source.SizeBytes && modified == r.modified && hash == source.Hash {
+		return true, nil
+	}
+	if err := p.describe(ctx, current, r); err != nil {
+		return true, err
+	}
+	return true, p.point(ctx, document, current)
+}
+
+// describe stores what may change within a version.
+func (p *change) describe(ctx context.Context, version int64, r entryRow) error {
+	_, err := p.t.exec(ctx, `
+UPDATE versions SET title = ?, acl = ?, source_size = ?, source_modified = ?, source_hash = ?, replaced = NULL
+WHERE number = ?`,
+		r.doc.Title, r.acl, r.doc.Source.SizeBytes, r.modified, r.doc.Source.Hash, version)
+	return err
+}
+
+// retire marks a version as replaced now.
+func (p *change) retire(ctx context.Context, version int64) error {
+	_, err := p.t.exec(ctx, `UPDATE versions SET replaced = ? WHERE number = ?`, p.now.UnixNano(), version)
+	return err
+}
+
+// point makes version the document's current one; nil deletes the document.
+func (p *change) point(ctx context.Context, document int64, version any) error {
+	p.changed = true
+	_, err := p.t.exec(ctx, `UPDATE documents SET version = ?, sequence = ? WHERE number = ?`, version, p.sequence, document)
+	return err
+}
+
+// version returns the number of the entry's version: a kept one that comes back,
+// or a new one.
+func (p *change) version(ctx context.Context, document int64, r entryRow) (int64, error) {
+	var kept int64
+	err := p.t.row(ctx, `SELECT number FROM versions WHERE document = ? AND version = ?`, []any{document, r.doc.Version}, &kept)
+	if err == nil {
+		return kept, p.describe(ctx, kept, r)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return 0, err
+	}
+	number, err := p.t.insert(ctx, `
+INSERT INTO versions (document, version, title, metadata, acl, source_size, source_modified, source_hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		document, r.doc.Version, r.doc.Title, r.metadata, r.acl, r.doc.Source.SizeBytes, r.modified, r.doc.Source.Hash)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := p.t.exec(ctx, `INSERT INTO texts (version, text, anchors) VALUES (?, ?, ?)`, number, r.doc.Text, r.anchors); err != nil {
+		return 0, err
+	}
+	for i := range r.chunks {
+		h := &r.chunks[i]
+		_, err := p.t.exec(ctx, `
+INSERT INTO chunks (version, ordinal, id, kind, start, end, headings, parent, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			number, h.Ordinal, h.id, string(h.Kind), h.Start, h.End, h.headings, h.parent, h.Tokens)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return number, nil
+}
