@@ -62,6 +62,22 @@ func (d *Document) Position(offset int) (line, page int) {
 	return a.Line + strings.Count(d.Text[a.Start:end], "\n"), a.Page
 }
 
+// AnchorsIn returns the anchors of Text[start:end], with offsets relative to
+// start; the first is at 0 when start has a position.
+func (d *Document) AnchorsIn(start, end int) []Anchor {
+	anchors := []Anchor{}
+	if line, page := d.Position(start); line != 0 || page != 0 {
+		anchors = append(anchors, Anchor{Line: line, Page: page})
+	}
+	for _, a := range d.Anchors {
+		if start < a.Start && a.Start < end {
+			a.Start -= start
+			anchors = append(anchors, a)
+		}
+	}
+	return anchors
+}
+
 // DocumentID is the identity of a document: a hash of its collection and URI,
 // 32 hexadecimal digits.
 func DocumentID(collection, uri string) string {

@@ -1,0 +1,33 @@
+package ground
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/assay-rag/assay/internal/sentence"
+)
+
+// A Claim is one checkable statement of a draft.
+type Claim struct {
+	Text     string
+	Evidence []int // numbers that it cites, as the draft gave them
+}
+
+// Cut cuts a statement into claims, one a sentence, each resting on all of the
+// statement's evidence. A statement of several lines is code or a table row and
+// stays whole. What holds no letter or digit claims nothing and is left out.
+func Cut(statement string, evidence []int) []Claim {
+	statement = strings.TrimSpace(statement)
+	spans := []sentence.Span{{Start: 0, End: len(statement)}}
+	if !strings.Contains(statement, "\n") {
+		spans = sentence.Spans(statement)
+	}
+	var claims []Claim
+	for _, sp := range spans {
+		text := statement[sp.Start:sp.End]
+		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			claims = append(claims, Claim{Text: text, Evidence: evidence})
+		}
+	}
+	return claims
+}

@@ -1,0 +1,34 @@
+// Package ground ties answers to the bytes they rest on: it cuts a draft into
+// claims, finds the words of the evidence that each claim cites, and holds the
+// interface of the verifier that judges them, with the local one.
+package ground
+
+import (
+	"context"
+
+	"github.com/assay-rag/assay"
+)
+
+// A Verifier judges whether what a claim cites says the claim. It sees the
+// claim and the cited words, nothing else. It is safe for concurrent use.
+//
+// A verifier that fails or cannot decide counts as Unsupported: callers treat
+// an error so, and say it.
+type Verifier interface {
+	Verify(ctx context.Context, claim string, cited []Passage) (Judgement, error)
+}
+
+// A Passage is text that a claim cites: the words of the citation, and the
+// passage around them from which a reader understands them.
+type Passage struct {
+	Quote   string   `json:"quote"`
+	Context string   `json:"context"` // contains Quote
+	Heading []string `json:"heading"` // the document's title first
+}
+
+// A Judgement is a verifier's word on one claim.
+type Judgement struct {
+	Verdict assay.Verdict `json:"verdict"`
+	Score   float64       `json:"score"`  // confidence in Supported, in [0, 1]
+	Reason  string        `json:"reason"` // in a few words: "number 30 is not in the source"
+}

@@ -1,0 +1,114 @@
+package ground_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+)
+
+func TestCut(t *testing.T) {
+	got := ground.Cut("Shutdown waits. It takes 1.5 s (e.g. on Linux). --", []int{2})
+	want := []ground.Claim{
+		{Text: "Shutdown waits.", Evidence: []int{2}},
+		{Text: "It takes 1.5 s (e.g. on Linux). --", Evidence: []int{2}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Cut (-want +got):\n%s", diff)
+	}
+	code := "if x {\n\treturn 1. \n}"
+	if got := ground.Cut(code, nil); len(got) != 1 || got[0].Text != code {
+		t.Errorf("Cut(code) = %v, want it whole", got)
+	}
+}
+
+func TestLocate(t *testing.T) {
+	const text = "Shutdown gracefully shuts\ndown the server.  It works by first\n\tclosing all open listeners. Then it waits — für immer."
+	tests := []struct{ claim, want string }{
+		{"Shutdown gracefully shuts down the server.", "Shutdown gracefully shuts\ndown the server."},
+		{"It works by first closing all open listeners.", "It works by first\n\tclosing all open listeners."},
+		{"Then it waits — für immer.", "Then it waits — für immer."},
+		{"listeners that are open get closed", "It works by first\n\tclosing all open listeners."},
+		{"bananas", ""},
+		{"", ""},
+	}
+	for _, tt := range tests {
+		start, end := ground.Locate(tt.claim, text)
+		if got := text[start:end]; got != tt.want {
+			t.Errorf("Locate(%q) = %q, want %q", tt.claim, got, tt.want)
+		}
+	}
+}
+
+func TestLocal(t *testing.T) {
+	const source = "Shutdown does not interrupt active connections. The default timeout is 30 seconds. Water boils at 100 degrees in Berlin."
+	tests := []struct {
+		name, claim, quote string
+		want               assay.Verdict
+	}{
+		{"verbatim", "The default timeout is 30 seconds.", source, assay.Supported},
+		{"verbatim over a line break", "The default timeout is 30 seconds.", "The default\ntimeout is 30 seconds.", assay.Supported},
+		{"other word order", "30 seconds is the default timeout.", "The default timeout is 30 seconds.", assay.Supported},
+		{"part of a negated sentence", "Water boils at 50 degrees.", "It is not true that Water boils at 50 degrees.", assay.Contradicted},
+		{"other number", "The default timeout is 60 seconds.", "The default timeout is 30 seconds.", assay.Contradicted},
+		{"number not there", "The default timeout is 60 seconds.", "The default timeout is some seconds.", assay.Unsupported},
+		{"negation dropped", "Shutdown does interrupt active connections.", "Shutdown does not interrupt active connections.", assay.Contradicted},
+		{"negation added", "The default timeout is never 30 seconds.", "The default timeout is 30 seconds.", assay.Contradicted},
+		{"other name", "In Munich water boils at 100 degrees.", "Water boils at 100 degrees in Berlin.", assay.Unsupported},
+		{"other topic", "Bananas are yellow.", source, assay.Unsupported},
+		{"nothing to check", "It is.", source, assay.Unsupported},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, err := ground.Local{}.Verify(context.Background(), tt.claim, []ground.Passage{{Quote: tt.quote, Context: tt.quote}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j.Verdict != tt.want {
+				t.Errorf("Verify(%q, %q) = %s (%s), want %s", tt.claim, tt.quote, j.Verdict, j.Reason, tt.want)
+			}
+			if j.Score < 0 || j.Score > 1 || (j.Verdict == assay.Supported) != (j.Score > 0.5) {
+				t.Errorf("score %v with verdict %s", j.Score, j.Verdict)
+			}
+		})
+	}
+}
+
+func TestLocalCitesNothing(t *testing.T) {
+	j, err := ground.Local{}.Verify(context.Background(), "The default timeout is 30 seconds.", nil)
+	if err != nil || j.Verdict != assay.Unsupported {
+		t.Errorf("Verify without citations = %v, %v; want unsupported", j, err)
+	}
+}
+
+func TestConflict(t *testing.T) {
+	a := ground.Sourced{Text: "The default timeout is 30 seconds.", Documents: []string{"a"}}
+	b := ground.Sourced{Text: "The default timeout is 60 seconds.", Documents: []string{"b"}}
+	other := ground.Sourced{Text: "Water boils at 100 degrees.", Documents: []string{"c"}}
+	same := ground.Sourced{Text: b.Text, Documents: a.Documents}
+	if i, j, found := ground.Conflict([]ground.Sourced{other, a, b}); !found || i != 1 || j != 2 {
+		t.Errorf("Conflict = %d, %d, %v; want 1, 2, true", i, j, found)
+	}
+	if _, _, found := ground.Conflict([]ground.Sourced{a, other, same}); found {
+		t.Errorf("Conflict within one document")
+	}
+}
+
+func FuzzLocate(f *testing.F) {
+	f.Add("a b", "x a\n b. c")
+	f.Add("für", "f f\u00fcr\xff für")
+	f.Fuzz(func(t *testing.T, claim, text string) {
+		start, end := ground.Locate(claim, text)
+		if start < 0 || start > end || end > len(text) {
+			t.Fatalf("Locate(%q, %q) = %d, %d", claim, text, start, end)
+		}
+		fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+		if want := fold(claim); want != "" && strings.Contains(fold(text), want) && fold(text[start:end]) != want {
+			t.Errorf("Locate(%q, %q) = %q, want the claim itself", claim, text, text[start:end])
+		}
+	})
+}

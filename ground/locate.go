@@ -1,0 +1,93 @@
+package ground
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/sentence"
+)
+
+// Locate finds the words of text that say claim: the claim itself where text
+// holds it (however its blanks are broken into lines), else the one to three
+// sentences in a row that share the most of its words. It returns their span;
+// start == end when no sentence shares a word with it.
+func Locate(claim, text string) (start, end int) {
+	if start, end, ok := contains(text, claim); ok {
+		return start, end
+	}
+	return nearest(claim, text)
+}
+
+// contains finds part in text, taking every run of blanks as one space.
+func contains(text, part string) (start, end int, ok bool) {
+	part = strings.Join(strings.Fields(part), " ")
+	if part == "" {
+		return 0, 0, false
+	}
+	folded, at := foldBlanks(text)
+	i := strings.Index(folded, part)
+	if i < 0 {
+		return 0, 0, false
+	}
+	return at[i], at[i+len(part)-1] + 1, true // part ends in no blank, so its last byte came from one byte
+}
+
+// foldBlanks returns text with each run of blanks as one space, and for each of
+// its bytes the offset in text that it came from.
+func foldBlanks(text string) (folded string, at []int) {
+	var b strings.Builder
+	b.Grow(len(text))
+	at = make([]int, 0, len(text))
+	blank := true // drops leading blanks
+	for i, r := range text {
+		if unicode.IsSpace(r) {
+			if !blank {
+				b.WriteByte(' ')
+				at = append(at, i)
+			}
+			blank = true
+			continue
+		}
+		blank = false
+		size := utf8.RuneLen(r)
+		if r == utf8.RuneError {
+			size = 1
+		}
+		b.WriteString(text[i : i+size])
+		for k := range size {
+			at = append(at, i+k)
+		}
+	}
+	return b.String(), at
+}
+
+// nearest returns the window of at most maxWindow sentences that covers most of
+// the claim's terms; the shorter, then the earlier on a tie.
+func nearest(claim, text string) (start, end int) {
+	const maxWindow = 3
+	want := termSet(claim)
+	spans := sentence.Spans(text)
+	held := make([]map[string]bool, len(spans))
+	for i, sp := range spans {
+		held[i] = termSet(text[sp.Start:sp.End])
+	}
+	best := 0
+	for size := 1; size <= maxWindow; size++ {
+		for i := 0; i+size <= len(spans); i++ {
+			n := 0
+			for t := range want {
+				for _, h := range held[i : i+size] {
+					if h[t] {
+						n++
+						break
+					}
+				}
+			}
+			if n > best {
+				best, start, end = n, spans[i].Start, spans[i+size-1].End
+			}
+		}
+	}
+	return start, end
+}

@@ -1,0 +1,254 @@
+// Package surface reads off a text what can be checked without understanding
+// it: its names, its numbers, its negations, and which of its words carry
+// content at all. It knows English; of other languages it sees names and
+// numbers.
+package surface
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/sentence"
+)
+
+// Function reports whether a lower-case English word carries no content of its
+// own: articles, pronouns, prepositions, conjunctions, auxiliaries, question
+// words and the small change of asking ("please", "tell", "explain").
+func Function(word string) bool { return functionWords[word] }
+
+var functionWords = set(`
+a an the this that these those some any each every all both either neither no
+i me my mine we us our ours you your yours he him his she her hers it its they them their theirs
+myself yourself himself herself itself ourselves themselves one ones someone anyone something anything everything nothing
+who whom whose which what when where why how whether
+am is are was were be been being do does did doing done have has had having
+can could may might must shall should will would ought need needs
+and or but nor so if then else than as because since while until unless though although
+of in on at by for with without about against between among into onto through during before after above below
+to from up down out off over under again further within across along around behind beyond per via upon
+not also just only very too more most much many few less least such same own other another
+there here now ever never always often still yet already
+dont doesnt didnt isnt arent wasnt werent cant cannot couldnt wont wouldnt shouldnt hasnt havent hadnt
+im ive id ill youre theyre thats whats lets
+please tell explain describe give show say says said know want like get gets got getting let make makes made
+mean means happen happens way ways thing things kind sort
+`)
+
+func set(words string) map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// Negations counts the words of a text that negate.
+func Negations(text string) int {
+	n := 0
+	for _, w := range Words(text) {
+		lower := strings.ReplaceAll(strings.ToLower(w), "’", "'")
+		if negations[lower] || strings.HasSuffix(lower, "n't") {
+			n++
+		}
+	}
+	return n
+}
+
+var negations = set(`not no never none nobody nothing nowhere neither nor without cannot lack lacks lacked fail fails failed
+absent unable rarely hardly kein keine keinen nicht nie niemals ohne`)
+
+// Words returns the words of a text: runs of letters, digits, marks and what
+// joins them inside (don't, os.Open, file_name, 1,000).
+func Words(text string) []string {
+	var words []string
+	for _, w := range wordSpans(text) {
+		words = append(words, text[w.start:w.end])
+	}
+	return words
+}
+
+type span struct{ start, end int }
+
+func wordSpans(text string) []span {
+	var spans []span
+	start := -1
+	for i, r := range text {
+		if isWord(r) || start >= 0 && joins(text, i, r) {
+			if start < 0 {
+				start = i
+			}
+			continue
+		}
+		if start >= 0 {
+			spans = append(spans, span{start, i})
+			start = -1
+		}
+	}
+	if start >= 0 {
+		spans = append(spans, span{start, len(text)})
+	}
+	return spans
+}
+
+func isWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
+}
+
+// joins reports whether the character at text[i:] stands inside a word.
+func joins(text string, i int, r rune) bool {
+	if !strings.ContainsRune(".,'’-", r) {
+		return false
+	}
+	next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
+	prev, _ := utf8.DecodeLastRuneInString(text[:i])
+	switch r {
+	case ',':
+		return unicode.IsDigit(prev) && unicode.IsDigit(next)
+	case '-':
+		return isWord(prev) && unicode.IsLetter(next)
+	}
+	return isWord(prev) && isWord(next)
+}
+
+// Numbers returns the numbers of a text in plain digits, in order: "1,000" is
+// 1000, "3.50" is 3.5, "four" is 4. Digits inside identifiers (utf8, E1042,
+// go1.22) are no numbers; they are names.
+func Numbers(text string) []string {
+	var numbers []string
+	for _, w := range wordSpans(text) {
+		if n, ok := number(text[w.start:w.end]); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+var numberWords = map[string]string{
+	"zero": "0", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
+	"nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "twenty": "20", "thirty": "30", "forty": "40",
+	"fifty": "50", "hundred": "100", "thousand": "1000", "million": "1000000", "billion": "1000000000",
+}
+
+func number(word string) (string, bool) {
+	if n, ok := numberWords[strings.ToLower(word)]; ok {
+		return n, true
+	}
+	word = strings.ReplaceAll(word, ",", "")
+	for _, suffix := range []string{"st", "nd", "rd", "th", "s", "%"} { // 1st, 1990s
+		if cut := strings.TrimSuffix(word, suffix); cut != word && allDigits(cut) {
+			word = cut
+		}
+	}
+	whole, fraction, dotted := strings.Cut(word, ".")
+	if !allDigits(whole) || dotted && !allDigits(fraction) {
+		return "", false
+	}
+	if whole = strings.TrimLeft(whole, "0"); whole == "" {
+		whole = "0"
+	}
+	if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
+		whole += "." + fraction
+	}
+	return whole, true
+}
+
+func allDigits(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
+}
+
+// Names returns what a text names, in order, each once: capitalised words away
+// from the start of a sentence (neighbours together: "G. Stanley Hall"), words
+// with capitals or digits inside and identifiers (os.Open, HTTP, file_name,
+// E1042), and what it puts in quotes or backticks.
+func Names(text string) []string {
+	var names []string
+	seen := map[string]bool{}
+	add := func(name string) {
+		name = strings.Trim(name, " \t\n.,;:!?")
+		if key := strings.ToLower(name); name != "" && !seen[key] {
+			seen[key] = true
+			names = append(names, name)
+		}
+	}
+	for _, q := range quoted(text) {
+		add(q)
+	}
+	for _, sp := range sentence.Spans(text) {
+		s := text[sp.Start:sp.End]
+		words := wordSpans(s)
+		for i := 0; i < len(words); i++ {
+			w := s[words[i].start:words[i].end]
+			if !isName(w, i == 0) {
+				continue
+			}
+			start, end := words[i].start, words[i].end
+			for i+1 < len(words) && capitalised(s[words[i+1].start:words[i+1].end]) && strings.Trim(s[end:words[i+1].start], " .") == "" {
+				i++
+				end = words[i].end
+			}
+			add(s[start:end])
+		}
+	}
+	return names
+}
+
+// isName reports whether a word is a name by its form. At the start of a
+// sentence a capital says nothing.
+func isName(w string, first bool) bool {
+	if Identifier(w) {
+		return true
+	}
+	return !first && capitalised(w) && !Function(strings.ToLower(w))
+}
+
+// Identifier reports whether a word has the form of an identifier or acronym:
+// a capital after its first letter, a digit beside letters, an underscore or a
+// dot inside.
+func Identifier(w string) bool {
+	if _, ok := number(w); ok {
+		return false
+	}
+	hasLetter := false
+	for i, r := range w {
+		if unicode.IsLetter(r) {
+			hasLetter = true
+		}
+		if i == 0 {
+			continue
+		}
+		if unicode.IsUpper(r) && !strings.ContainsRune("'’-", rune(w[i-1])) || r == '_' || r == '.' && hasLetter || unicode.IsDigit(r) && hasLetter {
+			return true
+		}
+	}
+	return false
+}
+
+func capitalised(w string) bool {
+	r, _ := utf8.DecodeRuneInString(w)
+	return unicode.IsUpper(r)
+}
+
+// quoted returns what stands between quotation marks or backticks, when short.
+func quoted(text string) []string {
+	const maxBytes = 80
+	var found []string
+	for _, pair := range [][2]string{{"`", "`"}, {`"`, `"`}, {"“", "”"}, {"«", "»"}} {
+		rest := text
+		for {
+			_, after, ok := strings.Cut(rest, pair[0])
+			if !ok {
+				break
+			}
+			inside, tail, ok := strings.Cut(after, pair[1])
+			if !ok {
+				break
+			}
+			if len(inside) <= maxBytes && !strings.Contains(inside, "\n") {
+				found = append(found, inside)
+			}
+			rest = tail
+		}
+	}
+	return found
+}

@@ -1,0 +1,89 @@
+package surface_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay/internal/surface"
+)
+
+func TestNumbers(t *testing.T) {
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"no numbers", nil},
+		{"It takes 5 minutes.", []string{"5"}},
+		{"1,000 rows, 3.50 each, 007", []string{"1000", "3.5", "7"}},
+		{"four balls and Twelve men", []string{"4", "12"}},
+		{"in the 1990s, on the 3rd, 50%", []string{"1990", "3", "50"}},
+		{"utf8 E1042 go1.22 x2", nil},
+		{"version 1.22.3", nil},
+		{"0.0", []string{"0"}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, surface.Numbers(tt.text)); diff != "" {
+			t.Errorf("Numbers(%q) (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"How do I stop it?", nil},
+		{"Who wrote Hamlet?", []string{"Hamlet"}},
+		{"What is the capital of France?", []string{"France"}},
+		{"Was it G. Stanley Hall?", []string{"G. Stanley Hall"}},
+		{"What does os.Open return?", []string{"os.Open"}},
+		{"why does ReadHeaderTimeout matter with HTTP/2", []string{"ReadHeaderTimeout", "HTTP"}},
+		{"what is error E1042", []string{"E1042"}},
+		{"what does `make` do with \"cap\"?", []string{"make", "cap"}},
+		{"Does Christopher Nolan know Sathish Kalathil?", []string{"Christopher Nolan", "Sathish Kalathil"}},
+		{"set file_name first", []string{"file_name"}},
+		{"It takes 5 minutes, 1,000 times", nil},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, surface.Names(tt.text)); diff != "" {
+			t.Errorf("Names(%q) (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestNegations(t *testing.T) {
+	tests := []struct {
+		text string
+		want int
+	}{
+		{"It is closed.", 0},
+		{"It is not closed.", 1},
+		{"It isn't closed, never was.", 2},
+		{"It isn’t closed.", 1},
+		{"Notable knots.", 0},
+	}
+	for _, tt := range tests {
+		if got := surface.Negations(tt.text); got != tt.want {
+			t.Errorf("Negations(%q) = %d, want %d", tt.text, got, tt.want)
+		}
+	}
+}
+
+func FuzzSurface(f *testing.F) {
+	for _, s := range []string{"", "Who wrote Hamlet in 1601?", "os.Open(\"x\")", "a.\xff,1", "“q”", "É. B. C", "1,2,3-4_"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		surface.Words(text)
+		surface.Negations(text)
+		for _, n := range append(surface.Names(text), surface.Numbers(text)...) {
+			if n == "" {
+				t.Errorf("an empty name or number in %q", text)
+			}
+		}
+	})
+}

@@ -1,0 +1,259 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/sentence"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/role"
+)
+
+// Generator answers with sentences of the evidence, verbatim, each citing where
+// it stands: the one that holds most of what the question asks, then those that
+// add to it. It writes nothing of its own.
+type Generator struct{}
+
+// The size of an answer to one part of a question.
+const (
+	maxSentences = 3
+	maxWords     = 90
+	maxPerPart   = 2 // sentences for each part when there are several
+)
+
+// Generate implements role.Generator. It returns an error only when ctx has
+// ended.
+func (Generator) Generate(ctx context.Context, in role.GenerateInput) (role.Draft, error) {
+	if err := ctx.Err(); err != nil {
+		return role.Draft{}, err
+	}
+	limit := maxSentences
+	if len(in.Parts) > 1 {
+		limit = maxPerPart
+	}
+	draft := role.Draft{Statements: []role.Statement{}}
+	said := map[string]bool{}
+	for _, p := range in.Parts {
+		q := read(p.Question, p.Terms)
+		var candidates []candidate
+		for _, n := range p.Evidence {
+			if n >= 1 && n <= len(in.Evidence) {
+				candidates = append(candidates, sentences(q, in.Evidence[n-1])...)
+			}
+		}
+		for _, c := range pick(q, candidates, limit) {
+			if key := strings.Join(strings.Fields(strings.ToLower(c.text)), " "); !said[key] {
+				said[key] = true
+				draft.Statements = append(draft.Statements, role.Statement{Text: c.text, Evidence: []int{c.number}})
+			}
+		}
+	}
+	return draft, nil
+}
+
+// A candidate is a sentence that may go into the answer.
+type candidate struct {
+	text   string
+	number int // of its evidence
+	at     int // its place among the sentences of its chunk
+	words  int
+	held   map[string]bool // terms of the sentence
+	near   map[string]bool // terms of the headings and title it stands under
+	score  float64
+}
+
+// sentences returns the sentences of one piece of evidence, scored.
+func sentences(q question, ev assay.Evidence) []candidate {
+	h := ev.Hit
+	near := stems(append(slices.Clone(h.Chunk.Headings), h.Title)...)
+	var out []candidate
+	for i, text := range units(h) {
+		c := candidate{
+			text:   text,
+			number: ev.Number,
+			at:     i,
+			words:  len(surface.Words(text)),
+			held:   stems(text),
+			near:   near,
+		}
+		c.score = score(q, c) * (0.5 + h.Scores.Relevance/2)
+		out = append(out, c)
+	}
+	return out
+}
+
+// units cuts a hit's text into what can be quoted by itself: sentences of prose,
+// with their line breaks taken for blanks, and the lines of tables. Code is
+// quoted only where there is nothing else.
+func units(h assay.Hit) []string {
+	var prose, other []string
+	for _, sp := range sentence.Spans(h.Text) {
+		text := h.Text[sp.Start:sp.End]
+		switch {
+		case isProse(text):
+			prose = append(prose, strings.Join(strings.Fields(text), " "))
+		case h.Chunk.Kind == assay.ChunkTable:
+			for line := range strings.Lines(text) {
+				if line = strings.TrimSpace(line); line != "" {
+					other = append(other, line)
+				}
+			}
+		default:
+			other = append(other, text)
+		}
+	}
+	if len(prose) > 0 && h.Chunk.Kind != assay.ChunkTable {
+		return prose
+	}
+	return append(prose, other...)
+}
+
+// isProse reports whether a sentence is one: mostly letters and blanks, four
+// words or more, and ended like a sentence.
+func isProse(text string) bool {
+	letters, all := 0, 0
+	for _, r := range text {
+		all++
+		if unicode.IsLetter(r) || unicode.IsSpace(r) {
+			letters++
+		}
+	}
+	if all == 0 || float64(letters)/float64(all) < 0.8 {
+		return false
+	}
+	end := strings.TrimRight(text, "\"')]}”’*_`")
+	return len(surface.Words(text)) >= 4 && strings.ContainsAny(end[max(0, len(end)-1):], ".!?:;。！？") || strings.HasSuffix(end, "。")
+}
+
+// score says how well one sentence answers the question: the share of the
+// question's weight that it holds, half of what only its headings hold, and a
+// little for the form that the question asks for.
+func score(q question, c candidate) float64 {
+	sum, all := 0.0, q.weight()
+	for _, t := range q.terms {
+		switch {
+		case c.held[t.Stem]:
+			sum += t.Weight
+		case c.near[t.Stem]:
+			sum += t.Weight / 2
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	s := sum / all
+	if s > 0 && fits(q.text, c.text) {
+		s += 0.1
+	}
+	if strings.HasSuffix(c.text, "?") {
+		s -= 0.2
+	}
+	if strings.HasSuffix(c.text, ":") {
+		s -= 0.05
+	}
+	if c.words > 50 {
+		s -= 0.1
+	}
+	if c.at == 0 {
+		s += 0.03 // a passage opens with what it is about
+	}
+	return s
+}
+
+// fits reports whether a sentence has what the question word asks for.
+func fits(question, text string) bool {
+	words := surface.Words(strings.ToLower(question))
+	has := func(phrase string) bool { return strings.Contains(" "+strings.Join(words, " ")+" ", " "+phrase+" ") }
+	switch {
+	case has("how many"), has("how much"), has("how long"), has("how large"), has("how big"), has("how old"):
+		return len(surface.Numbers(text)) > 0
+	case has("when"), has("what year"), has("which year"), has("what date"):
+		return len(surface.Numbers(text)) > 0
+	case has("who"), has("whose"), has("whom"):
+		return len(surface.Names(text)) > 0
+	case has("why"):
+		return containsAny(text, "because", "since", "so that", "in order to", "therefore", "reason", "to avoid", "to prevent")
+	case has("what is"), has("what are"), has("what does"):
+		return containsAny(text, " is ", " are ", " means ", " refers to ", " returns ", " reports ")
+	}
+	return false
+}
+
+func containsAny(text string, phrases ...string) bool {
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(lower, p) })
+}
+
+// pick returns the best candidate and then, up to limit, the one that adds most
+// each time: terms of the question that are still open, or the sentence that
+// follows a picked one. They are ordered as they were picked, but sentences of
+// one passage in the passage's order.
+func pick(q question, candidates []candidate, limit int) []candidate {
+	var picked []candidate
+	held := map[string]bool{}
+	words := 0
+	for len(picked) < limit {
+		best, bestGain := -1, 0.0
+		for i, c := range candidates {
+			if c.score <= 0 || words > 0 && words+c.words > maxWords {
+				continue
+			}
+			if gain := gain(q, c, held, picked); gain > bestGain {
+				best, bestGain = i, gain
+			}
+		}
+		if best < 0 {
+			break
+		}
+		c := candidates[best]
+		candidates = slices.Delete(slices.Clone(candidates), best, best+1)
+		picked = append(picked, c)
+		words += c.words
+		for stem := range c.held {
+			held[stem] = true
+		}
+	}
+	rank := map[int]int{}
+	for i, c := range picked {
+		if _, known := rank[c.number]; !known {
+			rank[c.number] = i
+		}
+	}
+	slices.SortStableFunc(picked, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(rank[a.number], rank[b.number]), cmp.Compare(a.at, b.at))
+	})
+	return picked
+}
+
+// minGain is what a further sentence must add to be worth reading.
+const minGain = 0.15
+
+// gain is what a candidate adds to what was picked.
+func gain(q question, c candidate, held map[string]bool, picked []candidate) float64 {
+	if len(picked) == 0 {
+		return c.score
+	}
+	open := 0.0
+	for _, t := range q.terms {
+		if c.held[t.Stem] && !held[t.Stem] {
+			open += t.Weight
+		}
+	}
+	g := 0.0
+	if all := q.weight(); all > 0 {
+		g = open / all
+	}
+	for _, p := range picked {
+		if p.number == c.number && c.at == p.at+1 {
+			g += 0.1 + c.score/4 // goes on where a picked one ended
+		}
+	}
+	if g < minGain {
+		return 0
+	}
+	return g
+}

@@ -1,0 +1,139 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/role"
+)
+
+// Grader judges evidence by its calibrated relevance and by whether it speaks of
+// what the question names: every name, identifier and number, and most of the
+// weight of its other words.
+type Grader struct{}
+
+// minCoverage is the share of the question's weight that the relevant hits must
+// hold together.
+const minCoverage = 0.5
+
+// Grade implements role.Grader. It returns an error only when ctx has ended.
+func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error) {
+	if err := ctx.Err(); err != nil {
+		return role.Grade{}, err
+	}
+	q := read(in.Question, in.Terms)
+	g := role.Grade{Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{}}
+	held := map[string]bool{}
+	for _, h := range in.Hits {
+		if h.Scores.Relevance < in.Floor {
+			continue
+		}
+		g.Relevant = append(g.Relevant, h.Chunk.ID)
+		for stem := range stems(around(h)...) {
+			held[stem] = true
+		}
+	}
+	g.Missing = missing(q, held)
+	switch {
+	case len(q.terms) == 0:
+		g.Reason = "the question has no words to search for"
+	case len(in.Hits) == 0:
+		g.Reason = "nothing was found"
+	case len(g.Relevant) == 0:
+		g.Reason = fmt.Sprintf("no passage reaches the relevance floor of %.2f; the best has %.2f", in.Floor, in.Hits[0].Scores.Relevance)
+	case len(missingNames(q, held)) > 0:
+		g.Verdict = assay.Partly
+		g.Reason = "no relevant passage speaks of " + strings.Join(missingNames(q, held), ", ")
+	case q.coverage(held) < minCoverage:
+		g.Verdict = assay.Partly
+		g.Reason = fmt.Sprintf("the relevant passages hold %.0f%% of what the question asks", 100*q.coverage(held))
+	default:
+		g.Verdict = assay.Sufficient
+		g.Reason = fmt.Sprintf("%d relevant passages, the best with relevance %.2f", len(g.Relevant), in.Hits[0].Scores.Relevance)
+	}
+	if g.Verdict != assay.Sufficient {
+		g.Query = reformulate(q, in)
+	}
+	return g, nil
+}
+
+// missing lists what the question says and held does not, in its words: names
+// first, then the weightier words.
+func missing(q question, held map[string]bool) []string {
+	out := missingNames(q, held)
+	for _, t := range q.terms {
+		inName := slices.ContainsFunc(out, func(n string) bool { return strings.Contains(strings.ToLower(n), strings.ToLower(t.Text)) })
+		if !held[t.Stem] && !inName {
+			out = append(out, t.Text)
+		}
+	}
+	return out
+}
+
+func missingNames(q question, held map[string]bool) []string {
+	out := []string{}
+	for _, n := range q.names {
+		if !holdsName(held, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// reformulate returns the first of these that was not searched yet: the content
+// words alone; those that the best hits lack, with the names; the content words
+// with the headings of the best hit; the two weightiest words.
+func reformulate(q question, in role.GradeInput) string {
+	words := make([]string, len(q.terms))
+	for i, t := range q.terms {
+		words[i] = t.Text
+	}
+	var best map[string]bool
+	var heading []string
+	if len(in.Hits) > 0 {
+		best = stems(around(in.Hits[0])...)
+		if hs := in.Hits[0].Chunk.Headings; len(hs) > 0 {
+			heading = contentWords(hs[len(hs)-1])
+		}
+	}
+	weighty := slices.Clone(q.terms)
+	slices.SortStableFunc(weighty, func(a, b assay.Term) int {
+		switch {
+		case a.Weight > b.Weight:
+			return -1
+		case a.Weight < b.Weight:
+			return 1
+		}
+		return 0
+	})
+	var top []string
+	for _, t := range weighty[:min(2, len(weighty))] {
+		top = append(top, t.Text)
+	}
+	for _, candidate := range [][]string{
+		words,
+		append(missing(q, best), q.names...),
+		append(slices.Clone(words), heading...),
+		top,
+	} {
+		query := strings.Join(distinct(candidate), " ")
+		if query != "" && !slices.ContainsFunc(in.Tried, func(t string) bool { return strings.EqualFold(t, query) }) {
+			return query
+		}
+	}
+	return ""
+}
+
+func distinct(words []string) []string {
+	var out []string
+	for _, w := range words {
+		if !slices.ContainsFunc(out, func(o string) bool { return strings.EqualFold(o, w) }) && !surface.Function(strings.ToLower(w)) {
+			out = append(out, w)
+		}
+	}
+	return out
+}

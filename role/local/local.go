@@ -1,0 +1,104 @@
+// Package local does the roles without a language model: deterministic, free and
+// offline. It works on the surface of words, in English best: it recognises what
+// shares words with the question, not what says the same in others.
+//
+// Planner splits by grammar, Grader judges relevance and coverage, Generator
+// picks sentences. They are the default where no model is configured and the
+// fallback where one is down.
+package local
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
+)
+
+// A question is what the local roles see of one: its content words, weighted,
+// and what it names.
+type question struct {
+	text    string
+	terms   []assay.Term // content terms, without function words, each once
+	names   []string     // names and identifiers, as they stand
+	numbers []string
+}
+
+// read reads a question. The terms are those of a search for it, which carry
+// the weights; without them every content word weighs the same.
+func read(text string, terms []assay.Term) question {
+	q := question{text: text, numbers: surface.Numbers(text)}
+	if terms == nil {
+		seen := map[string]bool{}
+		for _, t := range analysis.Tokens(text, "") {
+			if word := text[t.Start:t.End]; !seen[t.Term] {
+				seen[t.Term] = true
+				terms = append(terms, assay.Term{Text: word, Stem: t.Term, Weight: 0.5})
+			}
+		}
+	}
+	for _, t := range terms {
+		if !surface.Function(strings.ToLower(t.Text)) {
+			q.terms = append(q.terms, t)
+		}
+	}
+	q.names = surface.Names(text)
+	return q
+}
+
+// weight is the sum of the weights of the question's terms.
+func (q question) weight() float64 {
+	sum := 0.0
+	for _, t := range q.terms {
+		sum += t.Weight
+	}
+	return sum
+}
+
+// coverage is the share of the question's weight whose terms held has, in
+// [0, 1]; 0 for a question without content words.
+func (q question) coverage(held map[string]bool) float64 {
+	sum, all := 0.0, q.weight()
+	for _, t := range q.terms {
+		if held[t.Stem] {
+			sum += t.Weight
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return sum / all
+}
+
+// stems returns the terms that the texts hold, compounds and parts.
+func stems(texts ...string) map[string]bool {
+	held := map[string]bool{}
+	for _, text := range texts {
+		for _, t := range analysis.Tokens(text, "") {
+			held[t.Term] = true
+		}
+	}
+	return held
+}
+
+// around returns what a hit is read with: its text, headings and title.
+func around(h assay.Hit) []string {
+	return append(slices.Clone(h.Chunk.Headings), h.Title, h.Text)
+}
+
+// holdsName reports whether all words of a name are held.
+func holdsName(held map[string]bool, name string) bool {
+	whole, parts := true, 0
+	for _, t := range analysis.Tokens(name, "") {
+		switch {
+		case !t.Part && !held[t.Term]:
+			whole = false
+		case t.Part && held[t.Term]:
+			parts++
+		case t.Part:
+			return whole
+		}
+	}
+	return whole || parts > 0
+}
