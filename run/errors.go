@@ -1,0 +1,62 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/assay-rag/assay"
+)
+
+// kinds are the errors that keep their identity in a journal.
+var kinds = []error{
+	assay.ErrInvalid, assay.ErrNotFound, assay.ErrBudget, assay.ErrDeadline, assay.ErrLocked, assay.ErrLeased,
+	assay.ErrReadOnly, assay.ErrFull, assay.ErrNewer, assay.ErrForeign, assay.ErrDamaged, assay.ErrDiverged,
+	assay.ErrSuspended,
+}
+
+// A StepError is the error of a step as the journal keeps it.
+type StepError struct {
+	Path    string
+	Kind    error // one of package assay's Err values, or nil
+	Message string
+}
+
+func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.Path, e.Message) }
+
+// Unwrap returns e.Kind.
+func (e *StepError) Unwrap() error { return e.Kind }
+
+// recordError returns err in the form that a journal keeps.
+func recordError(err error) *assay.RecordedError {
+	rec := &assay.RecordedError{Message: err.Error()}
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			rec.Kind = kind.Error()
+			break
+		}
+	}
+	if budget, ok := err.(*BudgetError); ok {
+		rec.Message = budget.message()
+	}
+	return rec
+}
+
+// restoreError returns the error of the step at path; nil when it has none. A
+// kind that this version does not know is left out.
+func restoreError(path string, rec *assay.RecordedError) error {
+	if rec == nil {
+		return nil
+	}
+	if rec.Kind == assay.ErrBudget.Error() {
+		if budget := parseBudgetError(path, rec.Message); budget != nil {
+			return budget
+		}
+	}
+	e := &StepError{Path: path, Message: rec.Message}
+	for _, kind := range kinds {
+		if kind.Error() == rec.Kind {
+			e.Kind = kind
+		}
+	}
+	return e
+}
