@@ -8,6 +8,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// Version names what this package makes of a text. It grows with every change
+// that gives some text other tokens, so that what was indexed before is not
+// searched with terms it does not have.
+const Version = 1
+
 // A Token is one term at one place of a text.
 type Token struct {
 	Term       string // as it is indexed: lower-cased, folded, stemmed; never empty

@@ -1,0 +1,65 @@
+package index
+
+import "math/bits"
+
+// A bitset is a set of small numbers. The nil bitset is empty; a set made for n
+// numbers holds only numbers under n.
+type bitset []uint64
+
+func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
+
+func (s bitset) has(i uint32) bool {
+	w := int(i >> 6)
+	return w < len(s) && s[w]&(1<<(i&63)) != 0
+}
+
+func (s bitset) set(i uint32) { s[i>>6] |= 1 << (i & 63) }
+
+// setRange adds start to end-1.
+func (s bitset) setRange(start, end uint32) {
+	for ; start < end && start&63 != 0; start++ {
+		s.set(start)
+	}
+	for ; start+64 <= end; start += 64 {
+		s[start>>6] = ^uint64(0)
+	}
+	for ; start < end; start++ {
+		s.set(start)
+	}
+}
+
+// fill adds all numbers under n, which s was made for.
+func (s bitset) fill(n int) { s.setRange(0, uint32(n)) }
+
+// complement turns s, made for n numbers, into those under n that are not in it.
+func (s bitset) complement(n int) {
+	for i := range s {
+		s[i] = ^s[i]
+	}
+	if rest := n & 63; rest != 0 {
+		s[len(s)-1] &= 1<<rest - 1
+	}
+}
+
+// and removes from s what is not in o, which was made for as many numbers.
+func (s bitset) and(o bitset) {
+	for i := range s {
+		s[i] &= o[i]
+	}
+}
+
+// or adds o to s, which was made for as many numbers.
+func (s bitset) or(o bitset) {
+	for i := range s {
+		s[i] |= o[i]
+	}
+}
+
+// each calls f for every number in s, in order.
+func (s bitset) each(f func(i uint32)) {
+	for w, word := range s {
+		for ; word != 0; word &= word - 1 {
+			f(uint32(w<<6 + bits.TrailingZeros64(word)))
+		}
+	}
+}

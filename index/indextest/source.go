@@ -1,0 +1,144 @@
+package indextest
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/assay-rag/assay"
+)
+
+// A Source is an index.Source in memory, with the changes that a test makes to
+// it. It is safe for concurrent use.
+type Source struct {
+	identity string
+
+	mu       sync.Mutex
+	sequence int64
+	latest   map[string]assay.Change // by document ID
+}
+
+// NewSource returns an empty source with this identity.
+func NewSource(identity string) *Source {
+	return &Source{identity: identity, latest: make(map[string]assay.Change)}
+}
+
+// Identity returns the name it was made with.
+func (s *Source) Identity(context.Context) (string, error) { return s.identity, nil }
+
+// Put commits documents with their chunks as one change and returns its
+// sequence.
+func (s *Source) Put(entries ...Entry) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sequence++
+	for _, e := range entries {
+		d := e.Document
+		s.latest[d.ID] = assay.Change{Sequence: s.sequence, ID: d.ID, Document: &d, Chunks: e.Chunks}
+	}
+	return s.sequence
+}
+
+// Delete commits the removal of documents as one change.
+func (s *Source) Delete(ids ...string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sequence++
+	for _, id := range ids {
+		s.latest[id] = assay.Change{Sequence: s.sequence, ID: id, Deleted: true}
+	}
+	return s.sequence
+}
+
+// Skip moves the sequence without a change of any document, as a store's own
+// housekeeping may.
+func (s *Source) Skip() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sequence++
+}
+
+// Sequence implements index.Source.
+func (s *Source) Sequence(ctx context.Context) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sequence, ctx.Err()
+}
+
+// Changes implements index.Source.
+func (s *Source) Changes(ctx context.Context, after int64) iter.Seq2[assay.Change, error] {
+	return func(yield func(assay.Change, error) bool) {
+		for _, c := range s.after(after) {
+			if err := ctx.Err(); err != nil {
+				yield(assay.Change{}, err)
+				return
+			}
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+// after returns one snapshot of the changes after a sequence, in order.
+func (s *Source) after(sequence int64) []assay.Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var changes []assay.Change
+	for _, c := range s.latest {
+		if c.Sequence > sequence && !(sequence == 0 && c.Deleted) {
+			changes = append(changes, c)
+		}
+	}
+	slices.SortFunc(changes, func(a, b assay.Change) int {
+		return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.ID, b.ID))
+	})
+	return changes
+}
+
+// documents returns the current documents by ID.
+func (s *Source) documents() []assay.Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var current []assay.Change
+	for _, c := range s.latest {
+		if !c.Deleted {
+			current = append(current, c)
+		}
+	}
+	slices.SortFunc(current, func(a, b assay.Change) int { return cmp.Compare(a.ID, b.ID) })
+	return current
+}
+
+// An Entry is a document with its chunks.
+type Entry struct {
+	Document assay.Document
+	Chunks   []assay.Chunk
+}
+
+// NewEntry returns a document of the collection, with identity and version set,
+// whose every text is one chunk of prose.
+func NewEntry(collection, uri, title string, texts ...string) Entry {
+	d := assay.Document{ID: assay.DocumentID(collection, uri), Collection: collection, URI: uri, Title: title}
+	var spans [][2]int
+	for _, t := range texts {
+		spans = append(spans, [2]int{len(d.Text), len(d.Text) + len(t)})
+		d.Text += t + "\n\n"
+	}
+	d.Version = assay.DocumentVersion(d.Text, nil, "indextest")
+	e := Entry{Document: d}
+	for i, span := range spans {
+		e.Chunks = append(e.Chunks, assay.Chunk{
+			ID:       assay.ChunkID(d.ID, d.Version, i),
+			Document: d.ID,
+			Version:  d.Version,
+			Ordinal:  i,
+			Kind:     assay.ChunkProse,
+			Start:    span[0],
+			End:      span[1],
+		})
+	}
+	return e
+}
