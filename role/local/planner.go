@@ -51,7 +51,7 @@ const asks = `(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do
 var (
 	nextQuestion = regexp.MustCompile(`(?i),?\s+(?:and|or|but)(?:\s+also)?,?\s+((?:who|whom|whose|what|which|when|where|why|how)\s+(?:\S+\s+)*?\S+)`)
 	opensAsking  = regexp.MustCompile(`(?i)^(?:and |or |but |also )*` + asks + `\b`)
-	pronoun      = regexp.MustCompile(`(?i)\b(it|its|they|them|their|this|that|these|those|he|she|his|her)\b`)
+	pronoun      = regexp.MustCompile(`(?i)\b(it|its|one|ones|they|them|their|this|that|these|those|he|she|his|her)\b`)
 )
 
 // conjuncts cuts a question at its sentences, and a sentence at an "and" before
@@ -116,7 +116,7 @@ var (
 func comparands(question string) []string {
 	for _, re := range comparisons {
 		if m := re.FindStringSubmatch(question); m != nil && short(m[1]) && short(m[2]) {
-			return []string{"What is " + bare(m[1]) + "?", "What is " + bare(m[2]) + "?"}
+			return []string{bare(m[1]), bare(m[2])}
 		}
 	}
 	if m := choice.FindStringSubmatch(question); m != nil && short(m[3]) && short(m[4]) {

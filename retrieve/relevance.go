@@ -1,0 +1,264 @@
+package retrieve
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
+)
+
+// relevanceJSON holds the weights of the relevance model, as `assay eval
+// calibrate` wrote them, with the sets they were fitted on.
+//
+//go:embed relevance.json
+var relevanceJSON []byte
+
+var relevanceWeights = func() []float64 {
+	var m RelevanceModel
+	if err := json.Unmarshal(relevanceJSON, &m); err != nil {
+		panic("retrieve: relevance.json: " + err.Error())
+	}
+	if err := m.check(); err != nil {
+		panic("retrieve: relevance.json: " + err.Error())
+	}
+	return m.Weights
+}()
+
+// A RelevanceModel is a logistic regression over a hit's features: relevance is
+// 1/(1+exp(-weights·features)).
+type RelevanceModel struct {
+	Features []string  `json:"features"` // FeatureNames of the program that fitted it
+	Weights  []float64 `json:"weights"`  // one for each feature
+	Sets     []string  `json:"sets"`     // that it was fitted on
+	Hits     int       `json:"hits"`     // that it was fitted on
+	Fitted   string    `json:"fitted_by"`
+	Licences string    `json:"licences"`
+}
+
+func (m RelevanceModel) check() error {
+	if len(m.Weights) != len(FeatureNames) || strings.Join(m.Features, " ") != strings.Join(FeatureNames, " ") {
+		return fmt.Errorf("has features %v, want %v", m.Features, FeatureNames)
+	}
+	return nil
+}
+
+// FeatureNames are the features of a hit, in the order of Features.
+var FeatureNames = []string{
+	"bias",
+	"coverage",      // share of the query's weight that the hit holds in any field
+	"coverage²",     //
+	"window",        // largest share within 30 words of the body, headings and title counted in
+	"body_window",   // the same without headings and title
+	"heading",       // share that headings and title hold
+	"pairs",         // share of neighbouring query words that stand within 3 words of one another
+	"worst_missing", // weight of the weightiest query word that the hit lacks
+	"names_missing", // share of the query's names and numbers that the hit lacks
+	"bm25",          // BM25 over the sum of the query's inverse document frequencies
+	"matched",       // log(1 + sum of the weights that the hit holds)
+	"length",        // log(1 + number of content words in the query)
+}
+
+// A rater rates hits for one query.
+type rater struct {
+	terms   []assay.Term // content words only
+	at      map[string]int
+	weight  float64 // sum of the terms' weights
+	idf     float64 // sum of their inverse document frequencies
+	names   [][]string
+	weights []float64
+}
+
+// windowWords is how many words a window spans; pairWords how far apart two
+// neighbours of the query may stand.
+const (
+	windowWords = 30
+	pairWords   = 3
+)
+
+func newRater(query string, terms []assay.Term, chunks int) *rater {
+	r := &rater{at: map[string]int{}, weights: relevanceWeights}
+	for _, t := range terms {
+		if surface.Function(strings.ToLower(t.Text)) {
+			continue
+		}
+		r.at[t.Stem] = len(r.terms)
+		r.terms = append(r.terms, t)
+		r.weight += t.Weight
+		r.idf += math.Log(1 + (float64(chunks-t.Chunks)+0.5)/(float64(t.Chunks)+0.5))
+	}
+	for _, name := range append(surface.Names(query), surface.Numbers(query)...) {
+		var stems []string
+		for _, t := range analysis.Tokens(name, "") {
+			if !t.Part {
+				stems = append(stems, t.Term)
+			}
+		}
+		if len(stems) > 0 {
+			r.names = append(r.names, stems)
+		}
+	}
+	return r
+}
+
+// relevance is the calibrated probability that h helps to answer the query. A
+// hit that holds none of its content words has none.
+func (r *rater) relevance(h assay.Hit) float64 {
+	f := r.features(h)
+	if f == nil {
+		return 0
+	}
+	sum := 0.0
+	for i, x := range f {
+		sum += r.weights[i] * x
+	}
+	return 1 / (1 + math.Exp(-sum))
+}
+
+// Features returns the features of a hit of a query whose terms and number of
+// searched chunks are those of its results, by FeatureNames; nil when the hit
+// holds no content word of the query.
+func Features(query string, found assay.Results, h assay.Hit) []float64 {
+	return newRater(query, found.Terms, found.Chunks).features(h)
+}
+
+func (r *rater) features(h assay.Hit) []float64 {
+	if r.weight == 0 {
+		return nil
+	}
+	near := make([]bool, len(r.terms)) // in headings or title
+	for _, text := range append([]string{h.Title}, h.Chunk.Headings...) {
+		for _, t := range analysis.Tokens(text, "") {
+			if i, ok := r.at[t.Term]; ok {
+				near[i] = true
+			}
+		}
+	}
+	body := make([]bool, len(r.terms))
+	stems := map[string]bool{}
+	var matches []match
+	for _, t := range analysis.Tokens(h.Text, "") {
+		stems[t.Term] = true
+		if i, ok := r.at[t.Term]; ok {
+			body[i] = true
+			matches = append(matches, match{term: i, position: t.Position})
+		}
+	}
+	for _, text := range append([]string{h.Title}, h.Chunk.Headings...) {
+		for _, t := range analysis.Tokens(text, "") {
+			stems[t.Term] = true
+		}
+	}
+	held, heading, worst := 0.0, 0.0, 0.0
+	for i, t := range r.terms {
+		if near[i] {
+			heading += t.Weight
+		}
+		if body[i] || near[i] {
+			held += t.Weight
+		} else {
+			worst = max(worst, t.Weight)
+		}
+	}
+	if held == 0 {
+		return nil
+	}
+	coverage := held / r.weight
+	bm25 := 0.0
+	if h.Scores.BM25 != nil && r.idf > 0 {
+		bm25 = *h.Scores.BM25 / r.idf
+	}
+	return []float64{
+		1,
+		coverage,
+		coverage * coverage,
+		r.window(matches, near) / r.weight,
+		r.window(matches, make([]bool, len(r.terms))) / r.weight,
+		heading / r.weight,
+		r.pairs(matches),
+		worst,
+		r.namesMissing(stems),
+		bm25,
+		math.Log1p(held),
+		math.Log1p(float64(len(r.terms))),
+	}
+}
+
+// A match is a query term at a place of a hit's body.
+type match struct{ term, position int }
+
+// window returns the largest weight of distinct terms within windowWords of the
+// body; terms that counted already has are in every window.
+func (r *rater) window(matches []match, counted []bool) float64 {
+	base := 0.0
+	for i, t := range r.terms {
+		if counted[i] {
+			base += t.Weight
+		}
+	}
+	best, sum := base, base
+	inside := make([]int, len(r.terms))
+	first := 0
+	for _, m := range matches {
+		if inside[m.term]++; inside[m.term] == 1 && !counted[m.term] {
+			sum += r.terms[m.term].Weight
+		}
+		for matches[first].position <= m.position-windowWords {
+			out := matches[first].term
+			if inside[out]--; inside[out] == 0 && !counted[out] {
+				sum -= r.terms[out].Weight
+			}
+			first++
+		}
+		best = max(best, sum)
+	}
+	return best
+}
+
+// pairs returns the share of the query's neighbouring terms that stand within
+// pairWords of one another somewhere in the body; 0 for a single term.
+func (r *rater) pairs(matches []match) float64 {
+	if len(r.terms) < 2 {
+		return 0
+	}
+	close := make([]bool, len(r.terms))
+	for i, m := range matches {
+		for _, n := range matches[i+1:] {
+			if n.position-m.position > pairWords {
+				break
+			}
+			if n.term == m.term+1 || n.term == m.term-1 {
+				close[min(m.term, n.term)] = true
+			}
+		}
+	}
+	n := 0
+	for _, c := range close {
+		if c {
+			n++
+		}
+	}
+	return float64(n) / float64(len(r.terms)-1)
+}
+
+// namesMissing returns the share of the query's names and numbers of which the
+// hit lacks a word; 0 when it names nothing.
+func (r *rater) namesMissing(stems map[string]bool) float64 {
+	if len(r.names) == 0 {
+		return 0
+	}
+	n := 0
+	for _, name := range r.names {
+		for _, s := range name {
+			if !stems[s] {
+				n++
+				break
+			}
+		}
+	}
+	return float64(n) / float64(len(r.names))
+}

@@ -1,0 +1,194 @@
+package strategy
+
+import (
+	"context"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// Corrective plans sub-questions and looks each up until its evidence is graded
+// sufficient: search, grade, and search again with what the grader says is
+// missing, climbing the escalation ladder. A part of the answer that the
+// verifier did not let through is looked up once more.
+//
+// Source: Yan et al., "Corrective Retrieval Augmented Generation", 2024, for the
+// graded loop; the ladder and the re-drive are assay's.
+func Corrective(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env.Limits = env.Limits.withDefaults()
+	plan, err := env.plan(ctx, s)
+	if stop := stopOf(err); stop != "" {
+		return notFound("corrective", env.Question, []finding{{question: env.Question, stop: stop}}), nil
+	}
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	return env.correct(ctx, s, plan, nil)
+}
+
+// sideBySide is how many sub-questions are looked up at a time.
+const sideBySide = 4
+
+// correct carries a plan out. A first finding, where there is one, is what was
+// already looked up for the first sub-question.
+func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding) (assay.Answer, error) {
+	found := make([]finding, len(plan.SubQuestions))
+	for i, sub := range plan.SubQuestions {
+		found[i] = finding{question: sub.Text, filter: sub.Filter}
+	}
+	if first != nil && len(found) > 0 {
+		found[0] = *first
+	}
+	for k, stage := range stages(plan) {
+		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
+			i := stage[j]
+			return found[i].lookUp(ctx, s, e, hints(plan, found, i))
+		})
+		if err != nil {
+			return assay.Answer{}, err
+		}
+	}
+	answer, ungrounded, err := e.finish(ctx, s.Sub("finish", 0), "corrective", found)
+	if err != nil || len(ungrounded) == 0 {
+		return answer, err
+	}
+
+	// Re-drive: what was found and graded sufficient but could not be grounded
+	// gets the iterations it has left, and the answer is written once more.
+	fresh := 0
+	for _, i := range ungrounded {
+		n, err := found[i].redrive(ctx, s.Sub("redrive", i), e)
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		fresh += n
+	}
+	if fresh == 0 {
+		return answer, nil
+	}
+	answer, _, err = e.finish(ctx, s.Sub("finish", 1), "corrective", found)
+	return answer, err
+}
+
+// stages orders a plan's sub-questions: those in one stage do not need one
+// another and run side by side.
+func stages(plan role.Plan) [][]int {
+	var stages [][]int
+	depth := make([]int, len(plan.SubQuestions))
+	for i, sub := range plan.SubQuestions {
+		for _, n := range sub.Needs {
+			if n >= 0 && n < i {
+				depth[i] = max(depth[i], depth[n]+1)
+			}
+		}
+		for len(stages) <= depth[i] {
+			stages = append(stages, nil)
+		}
+		stages[depth[i]] = append(stages[depth[i]], i)
+	}
+	return stages
+}
+
+// hints returns the titles of what was accepted for the sub-questions that i
+// needs: the names by which its own evidence is likely to be found.
+func hints(plan role.Plan, found []finding, i int) []string {
+	var titles []string
+	for _, n := range plan.SubQuestions[i].Needs {
+		if n < 0 || n >= i {
+			continue
+		}
+		for _, h := range found[n].accepted(0, 2) {
+			titles = append(titles, h.Title)
+		}
+	}
+	return titles
+}
+
+// lookUp searches for one sub-question until its evidence is sufficient or a
+// stop reason holds. It returns an error only if the run cannot go on.
+func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []string) error {
+	query, filter := f.question, f.filter
+	if len(hints) > 0 {
+		query += " " + strings.Join(hints, " ")
+	}
+	if f.iterations > 0 { // was looked up already, for the question as it is
+		if f.grade.Verdict == assay.Sufficient {
+			return nil
+		}
+		query, filter = f.climb(filter)
+	}
+	dry := 0
+	f.stop = assay.StopIterationLimit
+	for f.iterations < env.Limits.Iterations {
+		if query == "" {
+			f.stop = assay.StopNoProgress // nothing better to search is known
+			return nil
+		}
+		if f.wasTried(query, filter) {
+			f.stop = assay.StopCircular
+			return nil
+		}
+		fresh, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
+		if stop := stopOf(err); stop != "" {
+			f.stop = stop
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if f.grade.Verdict == assay.Sufficient {
+			f.stop = assay.StopSufficient
+			return nil
+		}
+		if dry++; fresh > 0 {
+			dry = 0
+		}
+		if dry == 2 {
+			f.stop = assay.StopNoProgress
+			return nil
+		}
+		query, filter = f.climb(filter)
+	}
+	return nil
+}
+
+// climb returns what to search next, one rung up the escalation ladder:
+// reformulate; widen the sub-question's own filter (never the caller's). The
+// rungs above, another collection and another source, need a plan that named
+// one; after the last comes "not found".
+func (f *finding) climb(filter assay.Filter) (string, assay.Filter) {
+	if q := f.grade.Query; q != "" && !f.wasTried(q, filter) {
+		return q, filter
+	}
+	if filter.Op != "" {
+		return f.question, assay.Filter{}
+	}
+	return f.grade.Query, filter
+}
+
+func (f *finding) wasTried(query string, filter assay.Filter) bool {
+	want := tryOf(query, filter)
+	for _, t := range f.tries {
+		if t == want {
+			return true
+		}
+	}
+	return false
+}
+
+// redrive looks a part up once more whose statements did not pass the verifier.
+// It returns how many new hits that brought.
+func (f *finding) redrive(ctx context.Context, s run.Scope, env Env) (int, error) {
+	query, filter := f.climb(f.filter)
+	if f.iterations >= env.Limits.Iterations || query == "" || f.wasTried(query, filter) {
+		return 0, nil
+	}
+	fresh, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
+	if stop := stopOf(err); stop != "" {
+		f.stop = stop
+		return 0, nil
+	}
+	return fresh, err
+}

@@ -1,0 +1,106 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// A finding is what is known for one sub-question so far.
+type finding struct {
+	question   string
+	filter     assay.Filter // the sub-question's own
+	hits       []assay.Hit  // of all searches, distinct, by relevance
+	terms      []assay.Term // of the question, from its first search
+	grade      role.Grade
+	searched   []assay.Searched
+	tries      []try
+	iterations int
+	stop       assay.Stop
+}
+
+// A try is a search that was made: the same one again would be circular.
+type try struct{ query, filter string }
+
+func tryOf(query string, filter assay.Filter) try {
+	return try{strings.Join(strings.Fields(strings.ToLower(query)), " "), filter.String()}
+}
+
+// tried lists the queries that were searched.
+func (f *finding) tried() []string {
+	queries := make([]string, len(f.searched))
+	for i, s := range f.searched {
+		queries[i] = s.Query
+	}
+	return queries
+}
+
+// look makes one search and grades all that the finding holds then. It returns
+// how many of the hits are new.
+func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, filter assay.Filter) (fresh int, err error) {
+	found, err := env.search(ctx, s, query, filter)
+	if err != nil {
+		return 0, err
+	}
+	f.iterations++
+	f.tries = append(f.tries, tryOf(query, filter))
+	fresh = f.merge(found.Hits)
+	if f.terms == nil {
+		f.terms = found.Terms
+	}
+	f.grade, err = env.grade(ctx, s, *f)
+	searched := assay.Searched{Query: query, Hits: len(found.Hits), Grade: f.grade.Verdict}
+	if filter.Op != "" {
+		searched.Filter = &filter
+	}
+	for _, h := range found.Hits {
+		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)
+	}
+	if err != nil {
+		searched.Grade = assay.Insufficient
+	}
+	f.searched = append(f.searched, searched)
+	return fresh, err
+}
+
+// merge adds the hits that are new and keeps the best relevance of those that
+// are not. It returns how many were new.
+func (f *finding) merge(hits []assay.Hit) (fresh int) {
+	at := make(map[string]int, len(f.hits))
+	for i, h := range f.hits {
+		at[h.Chunk.ID] = i
+	}
+	for _, h := range hits {
+		i, known := at[h.Chunk.ID]
+		switch {
+		case !known:
+			f.hits = append(f.hits, h)
+			fresh++
+		case h.Scores.Relevance > f.hits[i].Scores.Relevance:
+			f.hits[i] = h
+		}
+	}
+	slices.SortStableFunc(f.hits, func(a, b assay.Hit) int {
+		return cmp.Or(cmp.Compare(b.Scores.Relevance, a.Scores.Relevance), cmp.Compare(a.Chunk.ID, b.Chunk.ID))
+	})
+	return fresh
+}
+
+// accepted returns the hits that the grade calls relevant and that reach the
+// floor, best first, at most keep. A relevant chunk that was never found is the
+// grader's invention and is passed over.
+func (f *finding) accepted(floor float64, keep int) []assay.Hit {
+	var hits []assay.Hit
+	for _, id := range f.grade.Relevant {
+		i := slices.IndexFunc(f.hits, func(h assay.Hit) bool { return h.Chunk.ID == id })
+		if i >= 0 && f.hits[i].Scores.Relevance >= floor && len(hits) < keep {
+			hits = append(hits, f.hits[i])
+		}
+	}
+	return hits
+}

@@ -1,0 +1,34 @@
+package strategy
+
+import (
+	"context"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/run"
+)
+
+// Static retrieves once, generates and verifies: the floor that every other
+// strategy is measured against, and right for most factual questions. What it
+// found is graded, so that weak context never passes silently into an answer.
+func Static(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env.Limits = env.Limits.withDefaults()
+	f, err := env.lookOnce(ctx, s, env.Question)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "static", []finding{f})
+	return answer, err
+}
+
+// lookOnce searches for the question itself, once.
+func (e Env) lookOnce(ctx context.Context, s run.Scope, question string) (finding, error) {
+	f := finding{question: question, stop: assay.StopIterationLimit}
+	_, err := f.look(ctx, s, e, question, assay.Filter{})
+	if stop := stopOf(err); stop != "" {
+		f.stop, err = stop, nil
+	}
+	if err == nil && f.grade.Verdict == assay.Sufficient {
+		f.stop = assay.StopSufficient
+	}
+	return f, err
+}

@@ -1,0 +1,198 @@
+// Package strategy holds the ways of going about a question, one per file. A
+// strategy is an ordinary function over a run: it plans, searches, grades and
+// writes through the roles it is given, makes every effect a step of the run,
+// and ends in the same finish, which cuts claims, verifies and cites them and
+// sets the status.
+package strategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// A Func goes about one question. It reads no clock, random source or map order
+// but through the run, so that a replay takes the same path. The answer lacks
+// Run, Usage and ElapsedMS, which belong to the run.
+//
+// Bad luck is an answer with an honest status; an error means that the run
+// could not go on (cancelled, journal not writable, invalid filter).
+type Func func(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
+
+// Names lists the strategies, the default first.
+func Names() []string { return []string{"auto", "static", "corrective"} }
+
+// Lookup returns the strategy of that name; "" is auto. An unknown name is
+// assay.ErrInvalid.
+func Lookup(name string) (Func, error) {
+	switch name {
+	case "", "auto":
+		return Auto, nil
+	case "static":
+		return Static, nil
+	case "corrective":
+		return Corrective, nil
+	}
+	return nil, fmt.Errorf("unknown strategy %q, want one of %s: %w", name, strings.Join(Names(), ", "), assay.ErrInvalid)
+}
+
+// Env is what a strategy works with: the question, and what it may reach on
+// behalf of whoever asks.
+type Env struct {
+	Question    string
+	Collections []string     // empty: all
+	Filter      assay.Filter // the caller's; narrowed, never widened
+	Access      assay.Access
+	Retriever   assay.Retriever
+	Content     Content
+	Roles       Roles
+	Limits      Limits
+}
+
+// Content reads the documents that hits point into.
+type Content interface {
+	Version(ctx context.Context, id, version string) (assay.Document, error)
+}
+
+// Roles are who does the jobs. All are required.
+type Roles struct {
+	Planner   role.Planner
+	Grader    role.Grader
+	Generator role.Generator
+	Verifier  ground.Verifier
+}
+
+// Limits bound a strategy. Zero fields mean the defaults.
+type Limits struct {
+	Iterations int           // searches per sub-question; 4
+	Candidates int           // hits per search; 20
+	Keep       int           // hits per sub-question that become evidence; 5
+	Parts      int           // sub-questions; 6
+	Floor      float64       // relevance under which a hit does not count; 0.5
+	Wall       time.Duration // of the run; searching ends at three quarters of it; 12 s
+}
+
+// DefaultLimits are the limits that zero fields stand for.
+var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, Parts: 6, Floor: 0.5, Wall: 12 * time.Second}
+
+func (l Limits) withDefaults() Limits {
+	or := func(v *int, d int) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	or(&l.Iterations, defaultLimits.Iterations)
+	or(&l.Candidates, defaultLimits.Candidates)
+	or(&l.Keep, defaultLimits.Keep)
+	or(&l.Parts, defaultLimits.Parts)
+	if l.Floor <= 0 {
+		l.Floor = defaultLimits.Floor
+	}
+	if l.Wall <= 0 {
+		l.Wall = defaultLimits.Wall
+	}
+	return l
+}
+
+// plan asks the planner. A planner that fails leaves the question whole.
+func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, error) {
+	step := run.Step{Name: "plan", Kind: assay.StepPlan}
+	plan, err := run.Do(ctx, s, step, e.Question, func(ctx context.Context, question string) (role.Plan, assay.Usage, error) {
+		p, err := e.Roles.Planner.Plan(ctx, question)
+		if ends(ctx, err) {
+			return role.Plan{}, assay.Usage{}, err
+		}
+		if err != nil || len(p.SubQuestions) == 0 {
+			p = role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}}
+		}
+		return p, assay.Usage{}, nil
+	})
+	if len(plan.SubQuestions) > e.Limits.Parts {
+		plan.SubQuestions = plan.SubQuestions[:e.Limits.Parts]
+	}
+	return plan, err
+}
+
+// searchInput is what a search step records: the query and whose eyes it is
+// searched with.
+type searchInput struct {
+	Query  assay.Query  `json:"query"`
+	Access assay.Access `json:"access"`
+}
+
+// search makes one search, narrowed by filter beyond the caller's own.
+//
+// Searching ends at three quarters of the run's wall time, so that what was
+// found by then can still be written and verified: a search that starts or is
+// still going on later is assay.ErrDeadline.
+func (e Env) search(ctx context.Context, s run.Scope, text string, filter assay.Filter) (assay.Results, error) {
+	in := searchInput{
+		Query: assay.Query{
+			Text:        text,
+			Collections: e.Collections,
+			Filter:      assay.And(e.Filter, filter),
+			Limit:       e.Limits.Candidates,
+		},
+		Access: e.Access,
+	}
+	step := run.Step{Name: "search", Kind: assay.StepSearch}
+	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
+		found, err := e.Retriever.Retrieve(ctx, e.Access, in.Query)
+		return found, assay.Usage{Searches: 1}, err
+	})
+}
+
+// grade asks the grader. A grader that fails has not found the evidence
+// sufficient.
+func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, error) {
+	in := role.GradeInput{
+		Question: f.question,
+		Hits:     f.hits[:min(len(f.hits), e.Limits.Candidates)],
+		Terms:    f.terms,
+		Tried:    f.tried(),
+		Floor:    e.Limits.Floor,
+	}
+	step := run.Step{Name: "grade", Kind: assay.StepGrade}
+	return run.Do(ctx, s, step, in, func(ctx context.Context, in role.GradeInput) (role.Grade, assay.Usage, error) {
+		g, err := e.Roles.Grader.Grade(ctx, in)
+		if ends(ctx, err) {
+			return role.Grade{}, assay.Usage{}, err
+		}
+		if err != nil {
+			g = role.Grade{Verdict: assay.Insufficient, Missing: []string{in.Question}, Reason: "the grader failed: " + err.Error()}
+		}
+		return g, assay.Usage{}, nil
+	})
+}
+
+// ends reports whether err ends a role's step rather than standing for an
+// output that cannot be used: the run was cancelled, suspended or ran out.
+func ends(ctx context.Context, err error) bool {
+	if err == nil {
+		return false
+	}
+	return ctx.Err() != nil || errors.Is(err, assay.ErrBudget) || errors.Is(err, assay.ErrDeadline) ||
+		errors.Is(err, assay.ErrSuspended) || errors.Is(err, assay.ErrDiverged) || errors.Is(err, assay.ErrLeased)
+}
+
+// stopOf returns why the run has to stop searching, when err says that it ran
+// out of something, else "".
+func stopOf(err error) assay.Stop {
+	var refused *run.BudgetError
+	switch {
+	case errors.As(err, &refused):
+		return refused.Stop
+	case errors.Is(err, assay.ErrBudget):
+		return assay.StopCallBudget
+	case errors.Is(err, assay.ErrDeadline):
+		return assay.StopDeadline
+	}
+	return ""
+}
