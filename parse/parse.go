@@ -1,6 +1,38 @@
+// Package parse turns a source's bytes into a Document: normalised text, its
+// structure as blocks, anchors back to the source's lines, and what the format
+// says of itself. It picks the format by the content; a name is only a hint.
+//
+// It reads Markdown, HTML, plain text, reStructuredText, Go and other source
+// code, CSV and JSON. It does not fetch, store or cut anything: package chunk
+// cuts.
 package parse
 
-import "github.com/assay-rag/assay"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// Version names what Parse makes of an input. It changes whenever the same bytes
+// would give another Document; a stored document of another version is parsed
+// again.
+const Version = "parse-1"
+
+// Kinds of input that Parse refuses. The error says what was found.
+var (
+	// ErrBinary: not a text, or a format that is not read yet (PDF, DOCX, …).
+	ErrBinary = errors.New("not a readable text")
+
+	// ErrEncoding: a text in an encoding that cannot be told or is not read.
+	ErrEncoding = errors.New("unreadable text encoding")
+
+	// ErrEmpty: nothing but blanks, or markup without any text.
+	ErrEmpty = errors.New("no text")
+)
 
 // Input is one source's bytes and what is known of them from outside.
 type Input struct {
@@ -41,3 +73,78 @@ type Block struct {
 	Level int    // headings: 1 (outermost) and up; else 0
 	Label string // headings: the words for heading paths, without markup; else empty
 }
+
+// Parse reads in. What claims a format and is broken is read as what it still
+// is, in the end as plain text. The error is of one of the kinds above, or
+// ctx's.
+func Parse(ctx context.Context, in Input) (Document, error) {
+	if err := ctx.Err(); err != nil {
+		return Document{}, err
+	}
+	text, err := decode(in)
+	if err != nil {
+		return Document{}, fmt.Errorf("parse %s: %w", displayName(in.Name), err)
+	}
+	if isBlank(text) {
+		return Document{}, fmt.Errorf("parse %s: the file is empty or blank: %w", displayName(in.Name), ErrEmpty)
+	}
+	src := newSource(in.Name, text)
+	for _, f := range formats(src) {
+		b := &builder{ctx: ctx}
+		ok := f.parse(src, b)
+		if err := ctx.Err(); err != nil {
+			return Document{}, err
+		}
+		if ok && len(b.text) > 0 {
+			return b.document(f.name), nil
+		}
+	}
+	return Document{}, fmt.Errorf("parse %s: it has markup but no words: %w", displayName(in.Name), ErrEmpty)
+}
+
+func displayName(name string) string {
+	if name == "" {
+		return "input"
+	}
+	return name
+}
+
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// A source is a decoded input: valid UTF-8 in NFC, lines ended by "\n", free of
+// invisible characters, with its lines numbered.
+type source struct {
+	name string
+	ext  string // of name, in lower case, with its dot
+	text string
+	at   []int // offset of each line's start
+}
+
+func newSource(name, text string) *source {
+	s := &source{name: path.Base(strings.ReplaceAll(name, "\\", "/")), text: text}
+	s.ext = strings.ToLower(path.Ext(s.name))
+	s.at = append(make([]int, 0, 1+strings.Count(text, "\n")), 0)
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\n' {
+			s.at = append(s.at, i+1)
+		}
+	}
+	return s
+}
+
+// line returns the number, from 1, of the line that holds offset.
+func (s *source) line(offset int) int {
+	lo, hi := 0, len(s.at) // at[lo] <= offset < at[hi]
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; s.at[mid] <= offset {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo + 1
+}
+
+// lines returns the text of each line without its "\n". The last is empty when
+// the text ends with "\n".
+func (s *source) lines() []string { return strings.Split(s.text, "\n") }

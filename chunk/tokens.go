@@ -1,0 +1,77 @@
+package chunk
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// Tokens estimates how many tokens a sub-word tokenizer makes of text. It is
+// deterministic, needs no vocabulary, and adds up: the tokens of two texts with
+// a blank between them are the sum of both.
+func Tokens(text string) int {
+	n := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c <= ' ':
+			i++
+		case isLower(c) || isUpper(c):
+			j := i + 1
+			mixed := false
+			for j < len(text) && (isLower(text[j]) || isUpper(text[j])) {
+				mixed = mixed || isUpper(text[j])
+				j++
+			}
+			n += wordTokens(j-i, mixed)
+			i = j
+		case '0' <= c && c <= '9':
+			j := i + 1
+			for j < len(text) && '0' <= text[j] && text[j] <= '9' {
+				j++
+			}
+			n += (j - i + 2) / 3
+			i = j
+		case c < utf8.RuneSelf:
+			n++
+			i++
+		default:
+			k, size := wideTokens(text[i:])
+			n += k
+			i += size
+		}
+	}
+	return n
+}
+
+func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// wordTokens estimates the tokens of a word of ASCII letters. Ordinary words are
+// mostly one; names in mixed case are strange to a vocabulary.
+func wordTokens(length int, mixed bool) int {
+	if mixed {
+		return (length + 3) / 4
+	}
+	return 1 + max(length-6, 0)/5
+}
+
+// wideTokens estimates the tokens of the run of runes beyond ASCII that text
+// starts with, and returns its size.
+func wideTokens(text string) (tokens, size int) {
+	letters := 0
+	for size < len(text) {
+		r, n := utf8.DecodeRuneInString(text[size:])
+		if r < utf8.RuneSelf {
+			break
+		}
+		size += n
+		switch {
+		case unicode.IsSpace(r):
+		case unicode.Is(unicode.Han, r), unicode.Is(unicode.Hiragana, r), unicode.Is(unicode.Katakana, r), !unicode.IsLetter(r):
+			tokens++
+		default:
+			letters++
+		}
+	}
+	return tokens + (letters+2)/3, size
+}

@@ -1,0 +1,107 @@
+package parse
+
+import "strings"
+
+// isAsciiDoc reports whether src marks its headings as AsciiDoc does: "== Title".
+func isAsciiDoc(src *source) bool {
+	switch src.ext {
+	case ".adoc", ".asciidoc", ".asc":
+		return true
+	}
+	sections := 0
+	for l := range strings.SplitSeq(src.text, "\n") {
+		if asciiDocLevel(l) > 1 {
+			sections++
+		}
+	}
+	return sections >= 2 && !strings.Contains(src.text, "\n<<<<<<<")
+}
+
+// asciiDocLevel returns the level of an AsciiDoc heading ("= Title" is 1), or 0.
+func asciiDocLevel(l string) int {
+	level := 0
+	for level < len(l) && l[level] == '=' {
+		level++
+	}
+	if level == 0 || level > 6 || level+1 >= len(l) || l[level] != ' ' || strings.HasSuffix(l, " =") {
+		return 0
+	}
+	return level
+}
+
+// asciiDocBlock reads a heading, a delimited block, a table or a line for the
+// processor.
+func (t *plainText) asciiDocBlock() bool {
+	l := strings.TrimRight(t.line(t.at), " \t")
+	switch {
+	case asciiDocLevel(l) > 0:
+		t.b.heading(asciiDocLevel(l), strings.TrimSpace(strings.TrimLeft(l, "=")), t.at+1)
+		t.at++
+	case l == "|===" || l == "!===":
+		t.asciiDocTable(l)
+	case len(l) >= 4 && (strings.Trim(l, "-") == "" || strings.Trim(l, ".") == "" || strings.Trim(l, "`") == ""):
+		t.delimited(l, Code)
+	case len(l) >= 4 && strings.Trim(l, "/") == "":
+		t.delimited(l, "")
+	case len(l) >= 4 && (strings.Trim(l, "=") == "" || strings.Trim(l, "*") == "" || strings.Trim(l, "_") == ""):
+		t.at++ // around blocks that are read as they come
+	case strings.HasPrefix(l, "//"), isAttributeLine(l):
+		t.at++
+	default:
+		return false
+	}
+	return true
+}
+
+// isAttributeLine reports whether l is for the processor: ":name: value",
+// "[source,go]", "[[anchor]]".
+func isAttributeLine(l string) bool {
+	if strings.HasPrefix(l, "[") && strings.HasSuffix(l, "]") {
+		return true
+	}
+	name, _, ok := strings.Cut(strings.TrimPrefix(l, ":"), ":")
+	return ok && strings.HasPrefix(l, ":") && name != "" && !strings.ContainsAny(name, " \t")
+}
+
+// delimited reads the lines up to one that is like fence as a block of a kind,
+// or as nothing for a comment.
+func (t *plainText) delimited(fence string, kind BlockKind) {
+	end := t.at + 1
+	for end < len(t.lines) && strings.TrimRight(t.lines[end], " \t") != fence {
+		end++
+	}
+	t.at++
+	for t.at < end && t.blank(t.at) {
+		t.at++
+	}
+	if kind != "" && t.at < end {
+		t.put(kind, end-t.at)
+	}
+	t.at = end + 1
+}
+
+// asciiDocTable reads a table whose rows are lines; cells on lines of their own
+// become rows of their own.
+func (t *plainText) asciiDocTable(fence string) {
+	t.at++
+	for first := true; t.at < len(t.lines) && strings.TrimRight(t.line(t.at), " \t") != fence; t.at++ {
+		l := strings.TrimSpace(t.line(t.at))
+		if l == "" {
+			continue
+		}
+		if first {
+			t.b.begin(TableRow)
+		} else {
+			t.b.beginTight(TableRow)
+		}
+		for i, cell := range strings.Split(strings.TrimLeft(l, "|!"), fence[:1]) {
+			if i > 0 {
+				t.b.glue(" | ")
+			}
+			t.b.put(strings.TrimSpace(cell), t.at+1)
+		}
+		t.b.end()
+		first = false
+	}
+	t.at++
+}

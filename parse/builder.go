@@ -1,0 +1,207 @@
+package parse
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay"
+	"golang.org/x/text/unicode/norm"
+)
+
+// A builder makes a Document block by block: begin, put as often as needed, end.
+// It keeps the Document's promises: the text is normalised, no block is empty or
+// starts or ends blank, and the anchors give every byte its source line.
+type builder struct {
+	ctx      context.Context // of Parse; long loops stop when it ends
+	title    string
+	metadata assay.Metadata
+
+	text    []byte
+	blocks  []Block
+	anchors []assay.Anchor
+	line    int // source line of the byte at len(text) as the anchors tell it; 0 not known
+
+	open bool
+	cur  Block
+	sep  int // len(text) before the separator of the open block
+}
+
+// canceled reports whether the Parse that b works for should stop.
+func (b *builder) canceled() bool { return b.ctx.Err() != nil }
+
+// begin starts a block of a kind, after a blank line.
+func (b *builder) begin(kind BlockKind) { b.start(kind, "\n\n") }
+
+// beginTight starts a block of a kind on the next line: list items and rows
+// that follow one another.
+func (b *builder) beginTight(kind BlockKind) { b.start(kind, "\n") }
+
+func (b *builder) start(kind BlockKind, separator string) {
+	b.end()
+	b.open = true
+	b.sep = len(b.text)
+	if b.sep > 0 {
+		b.raw(separator)
+	}
+	b.cur = Block{Kind: kind, Start: len(b.text)}
+}
+
+// put appends s, whose first byte is on the given source line; each "\n" in s is
+// one source line.
+func (b *builder) put(s string, line int) {
+	s = clean(s)
+	if s == "" {
+		return
+	}
+	if line != b.line {
+		b.anchor(line)
+	}
+	b.raw(s)
+}
+
+// glue appends s, which has no place in the source of its own: a blank, a list
+// marker, a separator between cells. It must not hold a "\n".
+func (b *builder) glue(s string) { b.raw(s) }
+
+// puts writes a whole block.
+func (b *builder) puts(kind BlockKind, s string, line int) {
+	b.begin(kind)
+	b.put(s, line)
+	b.end()
+}
+
+// heading writes a heading of a level from 1.
+func (b *builder) heading(level int, s string, line int) {
+	b.begin(Heading)
+	b.cur.Level = level
+	b.put(s, line)
+	b.end()
+}
+
+func (b *builder) raw(s string) {
+	b.text = append(b.text, s...)
+	if b.line > 0 {
+		b.line += strings.Count(s, "\n")
+	}
+}
+
+// anchor says that the byte at len(text) is on the given source line.
+func (b *builder) anchor(line int) {
+	at := len(b.text)
+	for n := len(b.anchors); n > 0 && b.anchors[n-1].Start >= at; n-- {
+		b.anchors = b.anchors[:n-1]
+	}
+	b.anchors = append(b.anchors, assay.Anchor{Start: at, Line: line})
+	b.line = line
+}
+
+// end ends the open block. One without text is dropped.
+func (b *builder) end() {
+	if !b.open {
+		return
+	}
+	b.open = false
+	b.normalise()
+	body := bytes.TrimRight(b.text[b.cur.Start:], " \t\n")
+	b.truncate(b.cur.Start + len(body))
+	if len(body) == 0 {
+		b.truncate(b.sep)
+		return
+	}
+	b.cur.End = len(b.text)
+	if b.cur.Kind == Heading {
+		b.cur.Label = strings.Join(strings.Fields(string(body)), " ")
+	}
+	b.blocks = append(b.blocks, b.cur)
+}
+
+// truncate drops the text from n on, with its anchors.
+func (b *builder) truncate(n int) {
+	if n == len(b.text) {
+		return
+	}
+	if b.line > 0 {
+		b.line -= bytes.Count(b.text[n:], []byte("\n"))
+	}
+	b.text = b.text[:n]
+	for k := len(b.anchors); k > 0 && b.anchors[k-1].Start >= n; k-- {
+		b.anchors = b.anchors[:k-1]
+		b.line = 0
+	}
+}
+
+// normalise brings the open block's text into NFC where the pieces put together
+// are not, and moves its anchors along.
+func (b *builder) normalise() {
+	body := b.text[b.cur.Start:]
+	if isASCII(body) || norm.NFC.IsNormal(body) {
+		return
+	}
+	body = bytes.Clone(body)
+	first := len(b.anchors)
+	for first > 0 && b.anchors[first-1].Start >= b.cur.Start {
+		first--
+	}
+	b.text = b.text[:b.cur.Start]
+	var it norm.Iter
+	it.Init(norm.NFC, body)
+	for next := first; !it.Done(); {
+		for next < len(b.anchors) && b.anchors[next].Start <= b.cur.Start+it.Pos() {
+			b.anchors[next].Start = len(b.text)
+			next++
+		}
+		b.text = append(b.text, it.Next()...)
+	}
+	b.dropStackedAnchors(first)
+}
+
+// dropStackedAnchors keeps of the anchors from first on that share a start the
+// last, and none beyond the text.
+func (b *builder) dropStackedAnchors(first int) {
+	kept := b.anchors[:first]
+	for _, a := range b.anchors[first:] {
+		if n := len(kept); n > 0 && kept[n-1].Start == a.Start {
+			kept = kept[:n-1]
+		}
+		if a.Start < len(b.text) {
+			kept = append(kept, a)
+		}
+	}
+	b.anchors = kept
+	b.line = 0
+}
+
+// document returns what was built.
+func (b *builder) document(format string) Document {
+	b.end()
+	return Document{
+		Type:     format,
+		Title:    strings.Join(strings.Fields(clean(b.title)), " "),
+		Text:     string(b.text),
+		Blocks:   b.blocks,
+		Anchors:  b.anchors,
+		Metadata: b.metadata,
+	}
+}
+
+// set records metadata unless the key already has a value.
+func (b *builder) set(key string, v assay.Value) {
+	if _, ok := b.metadata[key]; ok || key == "" {
+		return
+	}
+	if b.metadata == nil {
+		b.metadata = assay.Metadata{}
+	}
+	b.metadata[key] = v
+}
+
+func isASCII[T string | []byte](s T) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,271 @@
+package parse
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/unicode/norm"
+)
+
+// decode returns in's bytes as the text of a source.
+func decode(in Input) (string, error) {
+	data := in.Data
+	switch {
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
+		data = data[3:]
+	case bytes.HasPrefix(data, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(data, []byte("\x00\x00\xfe\xff")):
+		return "", fmt.Errorf("the text is UTF-32, want UTF-8: %w", ErrEncoding)
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		return decodeUTF16(data[2:], false)
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return decodeUTF16(data[2:], true)
+	}
+	if name := signature(data); name != "" {
+		return "", fmt.Errorf("%s is not supported yet: %w", name, ErrBinary)
+	}
+	if why := binary(data); why != "" {
+		return "", fmt.Errorf("it looks like binary data (%s): %w", why, ErrBinary)
+	}
+	if utf8.Valid(data) {
+		return tidy(string(data)), nil
+	}
+	return decodeLegacy(data)
+}
+
+func decodeUTF16(data []byte, bigEndian bool) (string, error) {
+	if len(data)%2 != 0 {
+		return "", fmt.Errorf("the text starts as UTF-16 but has an odd number of bytes: %w", ErrEncoding)
+	}
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		lo, hi := data[2*i], data[2*i+1]
+		if bigEndian {
+			lo, hi = hi, lo
+		}
+		units[i] = uint16(hi)<<8 | uint16(lo)
+	}
+	for i := 0; i < len(units); i++ {
+		if !utf16.IsSurrogate(rune(units[i])) {
+			continue
+		}
+		if i+1 == len(units) || utf16.DecodeRune(rune(units[i]), rune(units[i+1])) == unicode.ReplacementChar {
+			return "", fmt.Errorf("the text starts as UTF-16 but is not at byte %d: %w", 2*i+2, ErrEncoding)
+		}
+		i++
+	}
+	text := string(utf16.Decode(units))
+	if strings.Contains(text, "\x00") {
+		return "", fmt.Errorf("it looks like binary data (zero bytes): %w", ErrBinary)
+	}
+	return tidy(text), nil
+}
+
+// signatures are the first bytes of formats that people hand over as documents.
+var signatures = []struct{ prefix, name string }{
+	{"%PDF-", "PDF"},
+	{"{\\rtf", "RTF"},
+	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "the old Microsoft Office format (DOC, XLS, PPT, MSG)"},
+	{"\x89PNG\r\n", "a PNG image"},
+	{"\xff\xd8\xff", "a JPEG image"},
+	{"GIF8", "a GIF image"},
+	{"\x1f\x8b", "gzip"},
+	{"7z\xbc\xaf\x27\x1c", "7-Zip"},
+	{"\x7fELF", "an executable"},
+	{"MZ\x90\x00", "an executable"},
+	{"SQLite format 3\x00", "an SQLite database"},
+	{"\x28\xb5\x2f\xfd", "Zstandard"},
+	{"BZh9", "bzip2"},
+	{"\xfd7zXZ\x00", "xz"},
+}
+
+// signature names the format that data's first bytes belong to, or returns "".
+func signature(data []byte) string {
+	for _, s := range signatures {
+		if bytes.HasPrefix(data, []byte(s.prefix)) {
+			return s.name
+		}
+	}
+	if !bytes.HasPrefix(data, []byte("PK\x03\x04")) {
+		return ""
+	}
+	// A ZIP archive names its entries in clear; the first few tell the formats
+	// that are archives apart.
+	head := data[:min(len(data), 8<<10)]
+	for _, z := range []struct{ entry, name string }{
+		{"word/", "DOCX"},
+		{"xl/", "XLSX"},
+		{"ppt/", "PPTX"},
+		{"application/epub+zip", "EPUB"},
+		{"application/vnd.oasis.opendocument", "OpenDocument (ODT, ODS, ODP)"},
+	} {
+		if bytes.Contains(head, []byte(z.entry)) {
+			return z.name
+		}
+	}
+	return "a ZIP archive"
+}
+
+// binary says why data is no text, or returns "".
+func binary(data []byte) string {
+	if bytes.IndexByte(data, 0) >= 0 {
+		return "zero bytes"
+	}
+	head := data[:min(len(data), 64<<10)]
+	control := 0
+	for _, c := range head {
+		if c < ' ' && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v' && c != 0x1b && c != '\b' {
+			control++
+		}
+	}
+	if control > 8 && control*50 > len(head) {
+		return "control characters"
+	}
+	return ""
+}
+
+// decodeLegacy decodes what is not UTF-8: Windows-1252, the commonest legacy
+// encoding, where the text can hardly be anything else.
+func decodeLegacy(data []byte) (string, error) {
+	at := firstInvalid(data)
+	line := 1 + bytes.Count(data[:at], []byte("\n"))
+	if charset := declaredCharset(data); charset != "" {
+		return "", fmt.Errorf("the text declares the encoding %q, want UTF-8: %w", charset, ErrEncoding)
+	}
+	if !isWindows1252(data) {
+		return "", fmt.Errorf("the text is not UTF-8 (byte %d, line %d): %w", at, line, ErrEncoding)
+	}
+	text, err := charmap.Windows1252.NewDecoder().Bytes(data)
+	if err != nil {
+		return "", fmt.Errorf("the text is not UTF-8 (byte %d, line %d) nor Windows-1252: %w: %w", at, line, ErrEncoding, err)
+	}
+	return tidy(string(text)), nil
+}
+
+func firstInvalid(data []byte) int {
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(data)
+}
+
+// declaredCharset returns the charset that an HTML head names, unless it is one
+// that Windows-1252 stands for.
+func declaredCharset(data []byte) string {
+	head := bytes.ToLower(data[:min(len(data), 2<<10)])
+	i := bytes.Index(head, []byte("charset="))
+	if i < 0 {
+		return ""
+	}
+	rest := bytes.TrimLeft(head[i+len("charset="):], "\"' ")
+	end := bytes.IndexAny(rest, "\"' />;\n")
+	if end < 0 {
+		end = len(rest)
+	}
+	switch name := string(rest[:end]); name {
+	case "windows-1252", "iso-8859-1", "latin1", "us-ascii", "ascii", "utf-8", "utf8", "cp1252":
+		return ""
+	default:
+		return name
+	}
+}
+
+// isWindows1252 reports whether data reads as Western European prose: each byte
+// beyond ASCII is a letter of those languages inside a word, or typography; few
+// are; and none of them make up UTF-8 sequences, which would rather be a UTF-8
+// text with an error.
+func isWindows1252(data []byte) bool {
+	const (
+		letters    = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüŒœŠšŽž"
+		typography = "‘’“”–—…•™«»°©®§±·£€¿¡º½¼²³µ×\u00a0"
+	)
+	high := 0
+	for i := 0; i < len(data); i++ {
+		if data[i] < utf8.RuneSelf {
+			continue
+		}
+		high++
+		if r, n := utf8.DecodeRune(data[i:]); n > 1 && r != utf8.RuneError {
+			return false
+		}
+		r := charmap.Windows1252.DecodeByte(data[i])
+		switch {
+		case strings.ContainsRune(typography, r):
+		case !strings.ContainsRune(letters, r):
+			return false
+		case !(i > 0 && isWordByte(data[i-1])) && !(i+1 < len(data) && isWordByte(data[i+1])):
+			return false
+		}
+	}
+	return high*5 <= len(data)
+}
+
+func isWordByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// tidy gives every line a "\n" end and cleans it.
+func tidy(text string) string {
+	if strings.IndexByte(text, '\r') >= 0 {
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+		text = strings.ReplaceAll(text, "\r", "\n")
+	}
+	return clean(text)
+}
+
+// clean returns s in NFC without control and invisible characters; every other
+// kind of space but tabs and line ends is a plain one.
+func clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == '\f' || r == '\v' || r == '\u0085' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Zs, r):
+			return ' '
+		case invisible(r):
+			return -1
+		}
+		return r
+	}, s)
+	return norm.NFC.String(s)
+}
+
+// isClean reports, cheaply, that clean would return s as it is; it may miss
+// some.
+func isClean(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// invisible reports whether r shows nothing of its own: control and formatting
+// characters (bidirectional controls, zero-width characters, soft hyphens,
+// tags), variation selectors and fillers. They are how text hides from people
+// what it shows to machines.
+func invisible(r rune) bool {
+	switch {
+	case r < 0x7f:
+		return r < ' '
+	case unicode.Is(unicode.Cc, r), unicode.Is(unicode.Cf, r):
+		return true
+	case unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Noncharacter_Code_Point, r):
+		return true
+	case unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+		return true
+	}
+	return r == '\ufffc'
+}

@@ -1,0 +1,351 @@
+package parse
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+)
+
+// parseGo reads a Go file. The package and each declaration is a heading; its
+// section holds the doc comment as prose, then the code. The doc comments inside
+// exported types and groups of constants and variables are prose too, each
+// before the lines it is about.
+func parseGo(src *source, b *builder) bool {
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, src.name, src.text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return false
+	}
+	g := &goFile{src: src, b: b, file: fset.File(f.FileStart), comments: f.Comments, label: "package " + f.Name.Name}
+	b.title = g.label
+	if src.name != "" && src.name != "." {
+		b.title += " (" + src.name + ")"
+	}
+	g.packageClause(f)
+	for _, d := range f.Decls {
+		if !g.isImport(d) {
+			g.decl(d)
+		}
+	}
+	g.floating(f.FileEnd)
+	return true
+}
+
+// A goFile writes the parts of one file in order.
+type goFile struct {
+	src      *source
+	b        *builder
+	file     *token.File
+	comments []*ast.CommentGroup // not yet passed
+	label    string              // "package http"
+}
+
+func (g *goFile) offset(p token.Pos) int { return g.file.Offset(p) }
+func (g *goFile) line(p token.Pos) int   { return g.src.line(g.offset(p)) }
+
+func (g *goFile) isImport(d ast.Decl) bool {
+	gen, ok := d.(*ast.GenDecl)
+	return ok && gen.Tok == token.IMPORT
+}
+
+// packageClause writes the package's doc comment, its clause with the imports,
+// and last, as code, what stands above them: licence and build constraints.
+func (g *goFile) packageClause(f *ast.File) {
+	g.b.heading(1, g.label, g.line(f.Package))
+	g.doc(f.Doc)
+	end := f.Name.End()
+	for _, d := range f.Decls {
+		if g.isImport(d) {
+			end = d.End()
+		}
+	}
+	g.code(f.Package, end)
+	for len(g.comments) > 0 && g.comments[0].Pos() < end {
+		if c := g.comments[0]; c.Pos() < f.Package && c != f.Doc {
+			g.code(c.Pos(), c.End())
+		}
+		g.comments = g.comments[1:]
+	}
+}
+
+// decl writes one declaration, and before it the comments that stand alone
+// between it and the one before.
+func (g *goFile) decl(d ast.Decl) {
+	var doc *ast.CommentGroup
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		doc = d.Doc
+	case *ast.GenDecl:
+		doc = d.Doc
+	}
+	from := d.Pos()
+	if doc != nil {
+		from = doc.Pos()
+	}
+	g.floating(from)
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		g.b.heading(1, funcLabel(d), g.line(d.Name.Pos()))
+		g.function(d)
+	case *ast.GenDecl:
+		g.b.heading(1, genLabel(d), g.line(d.Pos()))
+		g.general(d)
+	default: // go/ast.BadDecl does not come with a nil error
+		g.code(d.Pos(), d.End())
+	}
+	end := g.lineEnd(g.offset(d.End()))
+	for len(g.comments) > 0 && g.offset(g.comments[0].Pos()) < end {
+		g.comments = g.comments[1:]
+	}
+}
+
+// floating writes the comments before pos that belong to no declaration, as
+// prose under the package's heading.
+func (g *goFile) floating(pos token.Pos) {
+	for len(g.comments) > 0 && g.comments[0].Pos() < pos {
+		c := g.comments[0]
+		g.comments = g.comments[1:]
+		g.b.heading(1, g.label, g.line(c.Pos()))
+		g.doc(c)
+	}
+}
+
+// funcLabel is the heading of a function or method: "func (*Server) Shutdown".
+func funcLabel(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return "func " + d.Name.Name
+	}
+	return "func (" + receiver(d.Recv.List[0].Type) + ") " + d.Name.Name
+}
+
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return "*" + receiver(e.X)
+	case *ast.ParenExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X) + "[" + receiver(e.Index) + "]"
+	case *ast.IndexListExpr:
+		args := make([]string, len(e.Indices))
+		for i, x := range e.Indices {
+			args[i] = receiver(x)
+		}
+		return receiver(e.X) + "[" + strings.Join(args, ", ") + "]"
+	case *ast.Ident:
+		return e.Name
+	}
+	return "…"
+}
+
+// genLabel is the heading of a declaration: "type Server", or of a group
+// "const MethodGet, MethodHead, MethodPost, …".
+func genLabel(d *ast.GenDecl) string {
+	const most = 3
+	var names []string
+	for _, s := range d.Specs {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			names = append(names, s.Name.Name)
+		case *ast.ValueSpec:
+			for _, n := range s.Names {
+				names = append(names, n.Name)
+			}
+		}
+	}
+	label := d.Tok.String()
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	if len(names) > 0 {
+		label += " " + strings.Join(names, ", ")
+	}
+	return label
+}
+
+// longBody is how many lines of a function's body are kept in one block with its
+// signature. The signature of a longer one is a block of its own, so that the
+// doc comment and it make a chunk.
+const longBody = 12
+
+func (g *goFile) function(d *ast.FuncDecl) {
+	from := g.docAndDirectives(d.Doc, d.Pos())
+	if d.Body == nil || g.line(d.Body.Rbrace)-g.line(d.Body.Lbrace) <= longBody {
+		g.code(from, d.End())
+		return
+	}
+	open := g.lineEnd(g.offset(d.Body.Lbrace))
+	g.codeBytes(g.offset(from), open)
+	g.b.beginTight(Code)
+	g.putLines(open+1, g.lineEnd(g.offset(d.End())))
+	g.b.end()
+}
+
+// general writes a type, const or var declaration. Its members that have doc
+// comments are preceded by them, as prose.
+func (g *goFile) general(d *ast.GenDecl) {
+	from := g.offset(g.docAndDirectives(d.Doc, d.Pos()))
+	for _, doc := range memberDocs(d) {
+		start := g.lineStart(g.offset(doc.Pos()))
+		if start < from || !isBlank(g.src.text[start:g.offset(doc.Pos())]) {
+			continue
+		}
+		g.codeBytes(from, start)
+		g.doc(doc)
+		from = min(g.lineEnd(g.offset(doc.End()))+1, len(g.src.text))
+	}
+	g.codeBytes(from, g.lineEnd(g.offset(d.End())))
+}
+
+// memberDocs returns the doc comments in d that are read as prose: those of
+// exported constants, variables and types in a group, and of exported fields and
+// methods of exported types.
+func memberDocs(d *ast.GenDecl) []*ast.CommentGroup {
+	var docs []*ast.CommentGroup
+	add := func(doc *ast.CommentGroup, exported bool) {
+		if doc != nil && exported {
+			docs = append(docs, doc)
+		}
+	}
+	for _, s := range d.Specs {
+		switch s := s.(type) {
+		case *ast.ValueSpec:
+			add(s.Doc, ast.IsExported(s.Names[0].Name))
+		case *ast.TypeSpec:
+			add(s.Doc, true)
+			if !ast.IsExported(s.Name.Name) {
+				continue
+			}
+			var fields *ast.FieldList
+			switch t := s.Type.(type) {
+			case *ast.StructType:
+				fields = t.Fields
+			case *ast.InterfaceType:
+				fields = t.Methods
+			}
+			if fields == nil {
+				continue
+			}
+			for _, f := range fields.List {
+				add(f.Doc, len(f.Names) == 0 || ast.IsExported(f.Names[0].Name))
+			}
+		}
+	}
+	return docs
+}
+
+// docAndDirectives writes a doc comment and returns where the code starts: at
+// decl, or at the directives ("//go:build …") that the comment ends with.
+func (g *goFile) docAndDirectives(doc *ast.CommentGroup, decl token.Pos) token.Pos {
+	if doc == nil {
+		return decl
+	}
+	g.doc(doc)
+	from := decl
+	for i := len(doc.List) - 1; i >= 0 && isDirective(doc.List[i].Text); i-- {
+		from = doc.List[i].Pos()
+	}
+	return from
+}
+
+// doc writes a comment as prose.
+func (g *goFile) doc(c *ast.CommentGroup) {
+	if c != nil {
+		writeDoc(g.b, g.commentLines(c), 2)
+	}
+}
+
+// commentLines returns a comment's text line by line, without markers and
+// directives.
+func (g *goFile) commentLines(group *ast.CommentGroup) []docLine {
+	var lines []docLine
+	for _, c := range group.List {
+		line := g.line(c.Pos())
+		if text, ok := strings.CutPrefix(c.Text, "//"); ok {
+			if !isDirective(c.Text) {
+				lines = append(lines, docLine{strings.TrimPrefix(text, " "), line})
+			}
+			continue
+		}
+		text := strings.TrimSuffix(strings.TrimPrefix(c.Text, "/*"), "*/")
+		for i, s := range strings.Split(starless(text), "\n") {
+			if i == 0 {
+				s = strings.TrimLeft(s, " \t")
+			}
+			lines = append(lines, docLine{s, line + i})
+		}
+	}
+	return lines
+}
+
+// starless removes the " * " that some start the lines of a comment with, if all
+// do.
+func starless(text string) string {
+	lines := strings.Split(text, "\n")
+	for _, l := range lines[1:] {
+		if t := strings.TrimSpace(l); t != "" && t[0] != '*' {
+			return text
+		}
+	}
+	for i, l := range lines[1:] {
+		l = strings.TrimPrefix(strings.TrimSpace(l), "*")
+		lines[i+1] = strings.TrimPrefix(l, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// isDirective reports whether a comment is for tools: "//go:embed", "//export",
+// "//nolint:x".
+func isDirective(comment string) bool {
+	text, ok := strings.CutPrefix(comment, "//")
+	if !ok || text == "" {
+		return false
+	}
+	if strings.HasPrefix(text, "line ") || strings.HasPrefix(text, "export ") || strings.HasPrefix(text, "extern ") {
+		return true
+	}
+	name, rest, ok := strings.Cut(text, ":")
+	if !ok || name == "" || rest == "" || rest[0] == ' ' || rest[0] == '/' {
+		return false
+	}
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// code writes the source from one position to the end of another's line.
+func (g *goFile) code(from, to token.Pos) {
+	g.codeBytes(g.offset(from), g.lineEnd(g.offset(to)))
+}
+
+// codeBytes writes the source lines from the one that holds from up to the
+// offset to.
+func (g *goFile) codeBytes(from, to int) {
+	if from >= to {
+		return
+	}
+	g.b.begin(Code)
+	g.putLines(g.lineStart(from), to)
+	g.b.end()
+}
+
+// putLines puts the source in [from, to) without blank lines before it.
+func (g *goFile) putLines(from, to int) {
+	if from >= to {
+		return
+	}
+	text := g.src.text[from:to]
+	body := strings.TrimLeft(text, " \t\n")
+	cut := strings.LastIndexByte(text[:len(text)-len(body)], '\n') + 1
+	g.b.put(text[cut:], g.src.line(from+cut))
+}
+
+func (g *goFile) lineStart(offset int) int {
+	return strings.LastIndexByte(g.src.text[:offset], '\n') + 1
+}
+
+func (g *goFile) lineEnd(offset int) int {
+	if i := strings.IndexByte(g.src.text[offset:], '\n'); i >= 0 {
+		return offset + i
+	}
+	return len(g.src.text)
+}

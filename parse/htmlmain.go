@@ -1,0 +1,134 @@
+package parse
+
+import (
+	"strings"
+	"unicode"
+)
+
+// droppedTags hold no text that is read: scripts, controls, media, and the head.
+var droppedTags = tagSet("head script style template noscript iframe frameset svg object embed canvas audio video map " +
+	"select button textarea datalist input option title meta link rp annotation annotation-xml dialog")
+
+// hidden reports whether a browser would not show n.
+func (n *htmlNode) hidden() bool {
+	if n.attrs == nil {
+		return false
+	}
+	if _, ok := n.attrs["hidden"]; ok {
+		return true
+	}
+	if n.attr("aria-hidden") == "true" && n.tag != "body" && n.tag != "main" {
+		return true
+	}
+	style := strings.ReplaceAll(strings.ToLower(n.attr("style")), " ", "")
+	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") ||
+		strings.Contains(style, "font-size:0") && !strings.Contains(style, "font-size:0.")
+}
+
+// A page tells an HTML document's main content from what is around it.
+//
+// The rules are the page's own words for its parts: the elements and roles that
+// HTML has for them, then the names of classes and ids. A part is dropped by its
+// name only while it does not hold much of the page's prose, so that a page with
+// its text in the wrong place keeps it.
+type page struct {
+	root  *htmlNode // what is read: the main element, or the whole
+	total int       // words of root
+	prose int       // prose of root
+	depth int       // of articles and main elements around the current node
+	title bool      // the page has an h1 outside headers
+}
+
+func newPage(tree *htmlNode) *page {
+	tree.measure(false, false)
+	p := &page{root: tree}
+	mains := tree.find(func(n *htmlNode) bool {
+		return n.tag == "main" || n.attr("role") == "main"
+	})
+	for _, m := range mains {
+		const enough = 3 // a main element with less than a third of the prose is not it
+		if m.words > 0 && m.prose*enough >= tree.prose && m.words > p.total {
+			p.root, p.total = m, m.words
+		}
+	}
+	p.total, p.prose = p.root.words, p.root.prose
+	if p.root != tree {
+		p.depth = 1
+	}
+	p.title = len(p.root.find(func(n *htmlNode) bool { return n.tag == "h1" && n.words > 0 })) > 0
+	return p
+}
+
+// boilerplate reports whether n is around the content rather than of it.
+func (p *page) boilerplate(n *htmlNode) bool {
+	if n.words == 0 {
+		return false
+	}
+	switch n.tag {
+	case "nav":
+		return true
+	case "footer":
+		return p.depth == 0 && p.minor(n)
+	case "header":
+		return p.depth == 0 && p.minor(n) && len(n.find(isHeadingNode)) == 0
+	case "aside":
+		return p.depth == 0 && p.minor(n) || linky(n)
+	case "form":
+		return p.minor(n) && n.prose*2 < n.words
+	case "body", "html", "main", "article", "p", "pre", "code", "td", "th", "tr", "tbody", "table", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6":
+		return n.tag == "table" && p.named(n) && p.minor(n)
+	}
+	switch n.attr("role") {
+	case "navigation", "search", "menu", "menubar", "toolbar", "tablist", "alertdialog", "dialog":
+		return true
+	case "banner", "contentinfo", "complementary":
+		return p.minor(n)
+	}
+	return p.named(n) && p.minor(n)
+}
+
+// minor reports whether the page is still a page without n.
+func (p *page) minor(n *htmlNode) bool {
+	return n.words*2 < p.total && (n.prose*4 < p.prose || n.prose == 0)
+}
+
+// linky reports whether most of n is links.
+func linky(n *htmlNode) bool { return n.links*3 > n.words*2 }
+
+func isHeadingNode(n *htmlNode) bool { return tagSetHeading[n.tag] && n.words > 0 }
+
+// named reports whether n's classes or id call it something around the content.
+func (p *page) named(n *htmlNode) bool {
+	if n.attrs == nil {
+		return false
+	}
+	names := n.attr("class") + " " + n.attr("id")
+	for _, phrase := range aroundPhrases {
+		if strings.Contains(names, phrase) {
+			return true
+		}
+	}
+	for word := range strings.FieldsFuncSeq(names, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		switch word = strings.ToLower(word); {
+		case aroundWords[word]:
+			return true
+		case maybeAroundWords[word]:
+			if linky(n) || p.depth == 0 && n.prose*2 < n.words {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	// aroundWords are parts of class names and ids that are hardly ever content.
+	aroundWords = tagSet("navbar navigation breadcrumb breadcrumbs cookie cookies consent gdpr newsletter subscribe " +
+		"sidebar sidenav masthead pagination pager advert advertisement ads adsbygoogle social sharing sharedaddy " +
+		"skiplink skipnav editsection navbox catlinks printfooter toggle headerlink topbar noprint")
+
+	// maybeAroundWords are, where they hold links or little prose.
+	maybeAroundWords = tagSet("nav menu menus footer header banner toc related share popup modal overlay comments promo widget search login languages tabs dropdown")
+
+	aroundPhrases = []string{"skip-link", "skip-to", "jump-link", "site-header", "site-footer", "page-footer", "cookie-", "back-to-top", "vector-header", "sidebar-", "-sidebar"}
+)

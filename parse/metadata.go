@@ -1,0 +1,279 @@
+package parse
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/goccy/go-yaml"
+)
+
+// frontMatter reads the front matter that src starts with: YAML between "---"
+// lines, TOML's plain pairs between "+++" lines, or JSON in a first HTML
+// comment. It returns where the body starts. Front matter that does not parse
+// is kept as a code block.
+func frontMatter(src *source, b *builder) (body int) {
+	if fields, n := commentFields(src.text); n > 0 {
+		setFields(b, "", fields, 0)
+		return n
+	}
+	fence, raw, n := fenced(src.text)
+	if n == 0 {
+		return 0
+	}
+	parse := yamlFields
+	if fence == "+++" {
+		parse = tomlFields
+	}
+	fields, err := parse(raw)
+	if err != nil {
+		b.puts(Code, strings.TrimRight(raw, "\n"), 2)
+		return n
+	}
+	setFields(b, "", fields, 0)
+	return n
+}
+
+// largestFront is how many bytes of front matter are read as such.
+const largestFront = 64 << 10
+
+// fenced cuts the front matter that text starts with out of its fence. It
+// returns n == 0 if there is none.
+func fenced(text string) (fence, raw string, n int) {
+	fence, rest, ok := strings.Cut(text[:min(len(text), largestFront)], "\n")
+	fence = strings.TrimRight(fence, " \t")
+	if !ok || fence != "---" && fence != "+++" {
+		return "", "", 0
+	}
+	at := len(text[:min(len(text), largestFront)]) - len(rest)
+	for from := at; from < len(text) && from < largestFront; {
+		line, _, _ := strings.Cut(text[from:], "\n")
+		next := min(from+len(line)+1, len(text))
+		if end := strings.TrimRight(line, " \t"); end == fence || fence == "---" && end == "..." {
+			return fence, text[at:from], next
+		}
+		from = next
+	}
+	return "", "", 0
+}
+
+// commentFields reads a JSON object in the HTML comment that text starts with.
+func commentFields(text string) (map[string]any, int) {
+	inner, ok := strings.CutPrefix(text[:min(len(text), largestFront)], "<!--")
+	if !ok {
+		return nil, 0
+	}
+	inner, _, ok = strings.Cut(inner, "-->")
+	if !ok || !strings.HasPrefix(strings.TrimSpace(inner), "{") {
+		return nil, 0
+	}
+	var fields map[string]any
+	if json.Unmarshal([]byte(inner), &fields) != nil {
+		return nil, 0
+	}
+	return fields, len("<!--") + len(inner) + len("-->")
+}
+
+// mostAliases bounds the YAML aliases in front matter: each repeats what it
+// stands for, so that few lines of them can stand for gigabytes.
+const mostAliases = 16
+
+func yamlFields(raw string) (fields map[string]any, err error) {
+	if strings.Count(raw, "*") > mostAliases && strings.Count(raw, "&") > 0 {
+		return nil, fmt.Errorf("front matter with more than %d aliases", mostAliases)
+	}
+	if deepestIndent(raw) > 64 || strings.Count(raw, "[")+strings.Count(raw, "{") > 2000 {
+		return nil, fmt.Errorf("front matter is nested too deeply")
+	}
+	// The library is handed foreign bytes; a panic in it must cost the front
+	// matter only.
+	defer func() {
+		if p := recover(); p != nil {
+			fields, err = nil, fmt.Errorf("front matter: %v", p)
+		}
+	}()
+	if err := yaml.Unmarshal([]byte(raw), &fields); err != nil {
+		return nil, err
+	}
+	return fields, nil
+}
+
+func deepestIndent(raw string) int {
+	deepest := 0
+	for line := range strings.SplitSeq(raw, "\n") {
+		deepest = max(deepest, len(line)-len(strings.TrimLeft(line, " -?\t")))
+	}
+	return deepest
+}
+
+// tomlFields reads `key = value` lines of TOML; tables give dotted keys. Values
+// it cannot tell are an error.
+func tomlFields(raw string) (map[string]any, error) {
+	fields := map[string]any{}
+	prefix := ""
+	for line := range strings.SplitSeq(raw, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if line[0] == '[' {
+			prefix = strings.Trim(line, "[] ") + "."
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		v, err := tomlValue(strings.TrimSpace(value))
+		if !ok || err != nil {
+			return nil, fmt.Errorf("front matter line %q is not key = value", line)
+		}
+		fields[prefix+strings.Trim(strings.TrimSpace(key), `"'`)] = v
+	}
+	return fields, nil
+}
+
+func tomlValue(s string) (any, error) {
+	if len(s) > 1 && s[0] == '\'' && s[len(s)-1] == '\'' {
+		return s[1 : len(s)-1], nil
+	}
+	var v any
+	if err := json.Unmarshal([]byte(s), &v); err == nil {
+		return v, nil
+	}
+	if t, ok := parseTime(s); ok {
+		return t, nil
+	}
+	return nil, fmt.Errorf("value %q", s)
+}
+
+// setFields records fields as metadata, those of nested objects under dotted
+// keys. What has no typed form (null, lists of objects) is left out.
+func setFields(b *builder, prefix string, fields map[string]any, depth int) {
+	const deepest = 4
+	keys := make([]string, 0, len(fields))
+	for k := range fields {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if nested, ok := fields[k].(map[string]any); ok {
+			if depth < deepest {
+				setFields(b, prefix+k+".", nested, depth+1)
+			}
+			continue
+		}
+		if v, ok := metaValue(fields[k]); ok {
+			setField(b, clean(prefix+k), v)
+		}
+	}
+}
+
+// setField records one field, under assay's own key where it has that meaning.
+func setField(b *builder, key string, v assay.Value) {
+	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", ":", "", ".", "").Replace(key)) {
+	case "title":
+		if b.title == "" {
+			b.title = v.Text()
+		}
+		return
+	case "author", "authors", "creator", "dccreator", "articleauthor":
+		if v.Kind == assay.KindString || v.Kind == assay.KindList {
+			key = assay.MetaAuthor
+		}
+	case "date", "created", "published", "publisheddate", "pubdate", "dcdate", "dctermscreated", "articlepublishedtime", "createdat", "publishdate":
+		if v.Kind == assay.KindTime {
+			key = assay.MetaCreated
+		}
+	case "modified", "lastmod", "lastmodified", "updated", "updatedat", "dctermsmodified", "articlemodifiedtime", "revised", "lastupdated":
+		if v.Kind == assay.KindTime {
+			key = assay.MetaModified
+		}
+	case "lang", "language", "locale", "oglocale", "dclanguage":
+		if v.Kind == assay.KindString {
+			key, v = assay.MetaLanguage, assay.StringValue(languageCode(v.String))
+		}
+	}
+	if v.Kind == assay.KindString && v.String == "" {
+		return
+	}
+	b.set(key, v)
+}
+
+// languageCode returns the ISO 639 part of a language tag: "en" of "en-US".
+func languageCode(tag string) string {
+	tag, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
+	tag, _, _ = strings.Cut(tag, "_")
+	return tag
+}
+
+// metaValue gives v the type that it has in the source; a string that is a date
+// or a time is one.
+func metaValue(v any) (assay.Value, bool) {
+	switch x := v.(type) {
+	case string:
+		if t, ok := parseTime(x); ok {
+			return assay.TimeValue(t), true
+		}
+		return assay.StringValue(clean(x)), true
+	case bool:
+		return assay.BooleanValue(x), true
+	case int64:
+		return assay.NumberValue(float64(x)), true
+	case uint64:
+		return assay.NumberValue(float64(x)), true
+	case int:
+		return assay.NumberValue(float64(x)), true
+	case float64:
+		return assay.NumberValue(x), !math.IsNaN(x) && !math.IsInf(x, 0)
+	case time.Time:
+		return assay.TimeValue(x), true
+	case []any:
+		list := make([]string, 0, len(x))
+		for _, e := range x {
+			s, ok := scalar(e)
+			if !ok {
+				return assay.Value{}, false
+			}
+			list = append(list, clean(s))
+		}
+		return assay.ListValue(list...), len(list) > 0
+	}
+	return assay.Value{}, false
+}
+
+func scalar(v any) (string, bool) {
+	switch x := v.(type) {
+	case string:
+		return x, true
+	case bool:
+		return strconv.FormatBool(x), true
+	case int64, uint64, int:
+		return fmt.Sprint(x), true
+	case float64:
+		return strconv.FormatFloat(x, 'f', -1, 64), true
+	case time.Time:
+		return x.Format(time.RFC3339), true
+	}
+	return "", false
+}
+
+// parseTime reads the forms in which documents give dates. One without a zone is
+// in UTC.
+func parseTime(s string) (time.Time, bool) {
+	if len(s) < len("2006-01-02") || len(s) > 40 || s[0] < '0' || s[0] > '9' {
+		return time.Time{}, false
+	}
+	for _, layout := range []string{
+		time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime,
+		"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05Z07:00",
+		"2006-01-02T15:04:05-0700", "2006-01-02 15:04 -0700", "2006/01/02",
+	} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t, t.Year() > 0
+		}
+	}
+	return time.Time{}, false
+}

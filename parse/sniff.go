@@ -1,0 +1,123 @@
+package parse
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A format is one way to read a source. parse writes src into b; it returns
+// false when src is not of that format after all, and what it wrote is dropped.
+type format struct {
+	name  string // Document.Type
+	parse func(src *source, b *builder) bool
+}
+
+var (
+	goFormat       = format{"go", parseGo}
+	htmlFormat     = format{"html", parseHTML}
+	markdownFormat = format{"markdown", parseMarkdown}
+	textFormat     = format{"text", parseText}
+)
+
+// formats returns the formats that src may be of, the likeliest first, plain
+// text last. The content decides; the extension decides between formats that
+// the content leaves possible.
+func formats(src *source) []format {
+	var list []format
+	add := func(f format, ok bool) {
+		if ok {
+			list = append(list, f)
+		}
+	}
+	page := isHTML(src)
+	add(htmlFormat, page)
+	add(goFormat, !page && hasPackageClause(src.text))
+	add(markdownFormat, !page && isMarkdown(src))
+	return append(list, textFormat)
+}
+
+// head returns the start of text, as much as it takes to tell a format.
+func head(text string) string { return text[:min(len(text), 16<<10)] }
+
+var (
+	htmlStart = regexp.MustCompile(`(?i)^\s*(<\?xml[^>]*>\s*|<!--[\s\S]*?-->\s*)*<(!doctype\s+html|html|head|body)[\s>]`)
+	htmlTag   = regexp.MustCompile(`(?i)</(p|div|h[1-6]|table|ul|ol|li|pre|body|section|span|a)\s*>|<(p|br|hr|div|h[1-6]|table|ul|ol|pre)(\s[^>]*)?/?>`)
+)
+
+// isHTML reports whether src is an HTML document, or a part of one that starts
+// with a tag and has more.
+func isHTML(src *source) bool {
+	start := head(src.text)
+	if htmlStart.MatchString(start) {
+		return !isProgram(src.ext)
+	}
+	tags := len(htmlTag.FindAllStringIndex(start, 12))
+	switch src.ext {
+	case ".html", ".htm", ".xhtml", ".shtml":
+		return tags > 0
+	case "", ".txt", ".text":
+		return tags >= 6 && strings.HasPrefix(strings.TrimSpace(start), "<")
+	}
+	return false
+}
+
+// isProgram reports whether ext is of programs that hold HTML without being it.
+func isProgram(ext string) bool {
+	switch ext {
+	case ".php", ".jsp", ".erb", ".go", ".js", ".py", ".rb", ".ts":
+		return true
+	}
+	return false
+}
+
+// hasPackageClause reports whether the first line of text outside comments is
+// Go's package clause.
+func hasPackageClause(text string) bool {
+	for {
+		text = strings.TrimLeft(text, " \t\n")
+		switch {
+		case strings.HasPrefix(text, "//"):
+			_, text, _ = strings.Cut(text, "\n")
+		case strings.HasPrefix(text, "/*"):
+			_, text, _ = strings.Cut(text, "*/")
+		default:
+			return packageClause.MatchString(text[:min(len(text), 200)])
+		}
+	}
+}
+
+var packageClause = regexp.MustCompile(`^package [\pL_][\pL_0-9]*[ \t]*(//[^\n]*|;[^\n]*)?(\n|$)`)
+
+var (
+	atxHeading = regexp.MustCompile(`(?m)^#{1,6} \S`)
+	fenceLine  = regexp.MustCompile("(?m)^ {0,3}(```|~~~)")
+	mdLink     = regexp.MustCompile(`\[[^\]\n]+\]\([^)\s]+\)`)
+	mdStrong   = regexp.MustCompile(`\*\*[^*\s][^*\n]*\*\*`)
+	mdTable    = regexp.MustCompile(`(?m)^ {0,3}\|?[ \t]*:?-{3,}:?[ \t]*\|`)
+)
+
+// isMarkdown reports whether src is named as Markdown or, unnamed, uses at least
+// two of its marks.
+func isMarkdown(src *source) bool {
+	switch src.ext {
+	case ".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd":
+		return true
+	case "", ".txt", ".text":
+	default:
+		return false
+	}
+	start := head(src.text)
+	signs := 0
+	for _, sign := range []bool{
+		len(atxHeading.FindAllStringIndex(start, 2)) > 1,
+		len(fenceLine.FindAllStringIndex(start, 2)) > 1,
+		mdLink.MatchString(start),
+		mdStrong.MatchString(start),
+		mdTable.MatchString(start),
+	} {
+		if sign {
+			signs++
+		}
+	}
+	return signs >= 2
+}
