@@ -74,7 +74,7 @@ func do[In, Out any](ctx context.Context, s Scope, path string, step Step, in In
 		}
 		return out, nil
 	}
-	effect := func(ctx context.Context) (json.RawMessage, assay.Usage, error) {
+	perform := func(ctx context.Context) (json.RawMessage, assay.Usage, error) {
 		v, usage, err := fn(ctx, in)
 		if err != nil {
 			return nil, usage, err
@@ -82,11 +82,14 @@ func do[In, Out any](ctx context.Context, s Scope, path string, step Step, in In
 		raw, err := roundTrip(v, &out)
 		return raw, usage, err
 	}
-	if err := s.perform(ctx, rec, step.Reserve, effect); err != nil {
+	if err := s.perform(ctx, rec, step.Reserve, perform); err != nil {
 		return none, err
 	}
 	return out, nil
 }
+
+// An effect is a step's function with its result as canonical JSON.
+type effect func(context.Context) (json.RawMessage, assay.Usage, error)
 
 // roundTrip returns v as canonical JSON and reads it back into out.
 func roundTrip(v, out any) (json.RawMessage, error) {
@@ -151,7 +154,7 @@ func (s Scope) repeat(rec assay.Record, out any) error {
 }
 
 // perform takes the step rec for the first time and records its result.
-func (s Scope) perform(ctx context.Context, rec assay.Record, reserve assay.Usage, effect func(context.Context) (json.RawMessage, assay.Usage, error)) (err error) {
+func (s Scope) perform(ctx context.Context, rec assay.Record, reserve assay.Usage, fn effect) (err error) {
 	r := s.run
 	rec.Started = r.now()
 	r.tell(Event{Phase: StepStart}, rec, nil)
@@ -162,8 +165,16 @@ func (s Scope) perform(ctx context.Context, rec assay.Record, reserve assay.Usag
 		}
 		r.tell(Event{Phase: StepEnd}, rec, err)
 	}()
-	output, usage, err := s.attempt(ctx, rec, reserve, effect)
+	err = s.settle(ctx, &rec, reserve, fn)
 	returned = true
+	return err
+}
+
+// settle gets the step's result, completes rec with it and stores it. The error
+// is the step's, as Do returns it.
+func (s Scope) settle(ctx context.Context, rec *assay.Record, reserve assay.Usage, fn effect) error {
+	r := s.run
+	output, usage, err := s.attempt(ctx, *rec, reserve, fn)
 	rec.Usage = nonNegative(usage)
 	ended := r.now()
 	rec.Elapsed, rec.Active = max(0, ended.Sub(rec.Started)), r.activeAt(ended)
@@ -180,22 +191,22 @@ func (s Scope) perform(ctx context.Context, rec assay.Record, reserve assay.Usag
 	default:
 		rec.Error = recordError(err)
 	}
-	if err := r.append(ctx, rec); err != nil {
-		rec.Output = nil
+	if err := r.append(ctx, *rec); err != nil {
+		rec.Output = nil // it is not durable
 		return err
 	}
 	s.branch.charge(rec.Usage)
 	return restoreError(rec.Path, rec.Error)
 }
 
-// attempt calls effect, unless the budget or the wall time refuses it.
-func (s Scope) attempt(ctx context.Context, rec assay.Record, reserve assay.Usage, effect func(context.Context) (json.RawMessage, assay.Usage, error)) (json.RawMessage, assay.Usage, error) {
+// attempt calls fn, unless the budget or the wall time refuses it.
+func (s Scope) attempt(ctx context.Context, rec assay.Record, reserve assay.Usage, fn effect) (json.RawMessage, assay.Usage, error) {
 	if err := s.branch.reserve(nonNegative(reserve)); err != nil {
 		return nil, assay.Usage{}, err
 	}
 	deadline := s.deadline(rec.Kind)
 	if deadline == 0 {
-		return effect(ctx)
+		return fn(ctx)
 	}
 	left := deadline - s.run.activeAt(s.run.now())
 	if left <= 0 {
@@ -203,7 +214,7 @@ func (s Scope) attempt(ctx context.Context, rec assay.Record, reserve assay.Usag
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, left, errWall)
 	defer cancel()
-	output, usage, err := effect(limited)
+	output, usage, err := fn(limited)
 	if err != nil && ctx.Err() == nil && context.Cause(limited) == errWall {
 		err = deadlineError(deadline, err)
 	}
