@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/storetest"
+)
+
+func TestContract(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t) })
+}
+
+// A harness is a store in a directory of its own, with a clock that is moved by
+// hand.
+type harness struct {
+	*Store
+	clock *clock
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	c := &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "data ü?#%20&x=1"), WithClock(c.Now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &harness{Store: s, clock: c}
+}
+
+func (h *harness) Tenant(ctx context.Context, name string) (store.Tenant, error) {
+	return h.Store.Tenant(ctx, name)
+}
+
+func (h *harness) Advance(d time.Duration) { h.clock.Advance(d) }
+
+// A clock moves a microsecond each time it is read.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time { return c.Advance(time.Microsecond) }
+
+func (c *clock) Advance(d time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	return c.now
+}
+
+// Tamper implements storetest.Tamperer.
+func (h *harness) Tamper(tenant, run string, ordinal int, with storetest.Tampering) error {
+	const record = ` WHERE ordinal = ?2 AND run = (SELECT number FROM runs WHERE id = ?1)`
+	const value = ` WHERE instr(data, ?1 || ?2)` // the tests' long texts name their run and ordinal
+	statement := map[storetest.Tampering]string{
+		storetest.TamperHeader:   `UPDATE records SET header = replace(header, '"kind":"plan"', '"kind":"read"')` + record,
+		storetest.TamperPayload:  `UPDATE records SET payload = replace(payload, '"output"', '"input"')` + record,
+		storetest.TamperSalt:     `UPDATE records SET salt = randomblob(length(salt))` + record,
+		storetest.TamperLeaf:     `UPDATE records SET leaf = randomblob(length(leaf))` + record,
+		storetest.TamperValue:    `UPDATE long_values SET data = data || '!'` + value,
+		storetest.TamperNoValue:  `DELETE FROM long_values` + value,
+		storetest.TamperOrdinal:  `UPDATE records SET ordinal = 4` + record,
+		storetest.TamperPath:     `UPDATE records SET path = 'elsewhere'` + record,
+		storetest.TamperSequence: `UPDATE records SET sequence = sequence + 1000` + record,
+		storetest.TamperDelete:   `DELETE FROM records` + record,
+	}[with]
+	if statement == "" {
+		return errors.New("no such tampering")
+	}
+	n, err := h.edit(tenant, runsName, statement, run, ordinal)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("%d rows altered, want 1", n)
+	}
+	return err
+}
+
+// edit runs a statement behind the store's back, as a person with the sqlite3
+// shell would.
+func (h *harness) edit(tenant, database, statement string, args ...any) (int64, error) {
+	pool, err := openPool(filepath.Join(h.Dir(), tenantsName, tenant, database), modeWrite, false, time.Second)
+	if err != nil {
+		return 0, err
+	}
+	pool.SetMaxOpenConns(1)
+	_, err = pool.Exec("PRAGMA foreign_keys = OFF")
+	var r sql.Result
+	if err == nil {
+		r, err = pool.Exec(statement, args...)
+	}
+	if err = errors.Join(err, pool.Close()); err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}

@@ -1,0 +1,314 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
+)
+
+var contentTests = []contractTest{
+	{"an empty tenant", testEmpty},
+	{"every field comes back", testRoundTrip},
+	{"tenants are apart", testIsolation},
+	{"changes", testChanges},
+	{"changes stop when asked to", testChangesStop},
+	{"changes read one snapshot", testChangesSnapshot},
+	{"documents are listed by collection and URI", testDocuments},
+	{"chunks come in the given order", testChunks},
+	{"a cancelled context", testContentCancelled},
+}
+
+func testEmpty(t *testing.T, h Harness) {
+	c := openTenant(t, h, "acme").Content()
+	if n := sequence(t, c); n != 0 {
+		t.Errorf("Sequence = %d, want 0", n)
+	}
+	if all := changes(t, c, 0); len(all) != 0 {
+		t.Errorf("Changes = %v, want none", all)
+	}
+	if all := uris(t, c); len(all) != 0 {
+		t.Errorf("Documents = %v, want none", all)
+	}
+	if all, err := c.Collections(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("Collections = %v, %v, want none", all, err)
+	}
+	_, err := c.Document(t.Context(), assay.DocumentID("c", "/x"))
+	wantErr(t, "Document", err, assay.ErrNotFound)
+	_, err = c.Version(t.Context(), assay.DocumentID("c", "/x"), "v")
+	wantErr(t, "Version", err, assay.ErrNotFound)
+	_, err = c.Chunks(t.Context(), []string{assay.ChunkID("d", "v", 0)})
+	wantErr(t, "Chunks", err, assay.ErrNotFound)
+	_, err = c.Chunks(t.Context(), []string{"no ID"})
+	wantErr(t, "Chunks of what is no ID", err, assay.ErrNotFound)
+	if got, err := c.Chunks(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Errorf("Chunks(none) = %v, %v, want none", got, err)
+	}
+}
+
+// fullEntry has a value in every field that a document and a chunk have.
+func fullEntry(t *testing.T) store.Entry {
+	t.Helper()
+	acl, err := assay.RestrictTo("group:legal", "user:ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "First line, with ünïcode.\n\x00 and a zero byte\nsecond page 中文\n"
+	meta := assay.Metadata{
+		"title": assay.StringValue("A \"title\""), "pages": assay.NumberValue(2.5), "draft": assay.BooleanValue(true),
+		"created": assay.TimeValue(time.Date(2024, 2, 29, 23, 59, 59, 123456789, time.UTC)), "tags": assay.ListValue("a", "b"),
+	}
+	d := assay.Document{
+		ID: assay.DocumentID("legal texts", "/a b/ü?#%.md"), Collection: "legal texts", URI: "/a b/ü?#%.md",
+		Version: assay.DocumentVersion(text, meta, "storetest"), Title: "Ünïcode 'title'", Text: text, Metadata: meta, ACL: acl,
+		Anchors: []assay.Anchor{{Start: 0, Line: 7, Page: 1}, {Start: 27, Line: 3, Page: 1}, {Start: 46, Line: 0, Page: 2}},
+		Source:  assay.SourceInfo{SizeBytes: 1 << 40, Modified: time.Date(2025, 1, 2, 3, 4, 5, 6, time.UTC), Hash: "abc"},
+	}
+	e := store.Entry{Document: d}
+	section := addChunk(&e, assay.Chunk{Kind: assay.ChunkSection, End: len(text), Headings: []string{}})
+	addChunk(&e, assay.Chunk{Kind: assay.ChunkCode, Start: 0, End: 27, Headings: []string{"Ü", "b\nc"}, Parent: section, Tokens: 9})
+	addChunk(&e, assay.Chunk{Kind: assay.ChunkTable, Start: 20, End: 46, Parent: section, Tokens: 4})
+	addChunk(&e, assay.Chunk{Kind: assay.ChunkProse, Start: 46, End: 46})
+	return e
+}
+
+func testRoundTrip(t *testing.T, h Harness) {
+	tenant := openTenant(t, h, "acme")
+	w := openWriter(t, tenant)
+	want := fullEntry(t)
+	bare := Entry("plain", "/empty", "")
+	bare.Chunks = nil
+	n := mustPut(t, w, want, bare)
+	if got := sequence(t, w); got != n || n < 1 {
+		t.Errorf("Sequence = %d after Put returned %d", got, n)
+	}
+	for name, c := range map[string]store.Content{
+		"the writer": w, "the tenant": tenant.Content(), "another handle": openTenant(t, h, "acme").Content(),
+	} {
+		for _, e := range []store.Entry{want, bare} {
+			got, err := c.Document(t.Context(), e.Document.ID)
+			if err != nil {
+				t.Fatalf("%s: Document: %v", name, err)
+			}
+			wantSame(t, name+": Document", got, e.Document)
+			got, err = c.Version(t.Context(), e.Document.ID, e.Document.Version)
+			if err != nil {
+				t.Fatalf("%s: Version: %v", name, err)
+			}
+			wantSame(t, name+": Version", got, e.Document)
+		}
+		all := changes(t, c, 0)
+		if len(all) != 2 {
+			t.Fatalf("%s: %d changes, want 2", name, len(all))
+		}
+		wantSame(t, name+": Changes", all, []assay.Change{
+			{Sequence: n, ID: want.Document.ID, Document: &want.Document, Chunks: want.Chunks},
+			{Sequence: n, ID: bare.Document.ID, Document: &bare.Document, Chunks: bare.Chunks},
+		})
+		listed := want.Document
+		listed.Text, listed.Anchors = "", nil
+		for d, err := range c.Documents(t.Context(), "legal texts") {
+			if err != nil {
+				t.Fatalf("%s: Documents: %v", name, err)
+			}
+			wantSame(t, name+": Documents", d, listed)
+		}
+		var ids []string
+		for _, chunk := range want.Chunks {
+			ids = append(ids, chunk.ID)
+		}
+		chunks, err := c.Chunks(t.Context(), ids)
+		if err != nil {
+			t.Fatalf("%s: Chunks: %v", name, err)
+		}
+		wantSame(t, name+": Chunks", chunks, want.Chunks)
+		collections, err := c.Collections(t.Context())
+		if err != nil {
+			t.Fatalf("%s: Collections: %v", name, err)
+		}
+		wantSame(t, name+": Collections", collections, []store.Collection{
+			{Name: "legal texts", Documents: 1, Chunks: 4}, {Name: "plain", Documents: 1},
+		})
+	}
+}
+
+func testIsolation(t *testing.T, h Harness) {
+	ctx := t.Context()
+	a, b := openTenant(t, h, "a"), openTenant(t, h, "b")
+	wa, wb := openWriter(t, a), openWriter(t, b)
+	e := Entry("c", "/secret", "the words of a\n")
+	mustPut(t, wa, e)
+	l := mustCreate(t, a, "run-a")
+	mustAppend(t, l, "step")
+	closeLease(t, l)
+
+	if n := sequence(t, wb); n != 0 {
+		t.Errorf("b's sequence is %d after a change of a", n)
+	}
+	_, err := b.Content().Document(ctx, e.Document.ID)
+	wantErr(t, "b reading a's document", err, assay.ErrNotFound)
+	_, err = b.Content().Version(ctx, e.Document.ID, e.Document.Version)
+	wantErr(t, "b reading a's version", err, assay.ErrNotFound)
+	_, err = b.Content().Chunks(ctx, []string{e.Chunks[0].ID})
+	wantErr(t, "b reading a's chunk", err, assay.ErrNotFound)
+	if len(changes(t, b.Content(), 0)) != 0 || len(uris(t, b.Content())) != 0 {
+		t.Error("b lists documents of a")
+	}
+	_, err = b.Runs().Run(ctx, "run-a")
+	wantErr(t, "b reading a's run", err, assay.ErrNotFound)
+	_, err = b.Runs().Records(ctx, "run-a")
+	wantErr(t, "b reading a's journal", err, assay.ErrNotFound)
+	_, err = b.Runs().Acquire(ctx, "run-a")
+	wantErr(t, "b acquiring a's run", err, assay.ErrNotFound)
+	wantErr(t, "b deleting a's run", b.Runs().Delete(ctx, "run-a"), assay.ErrNotFound)
+	if list, err := b.Runs().List(ctx, 0); err != nil || len(list) != 0 {
+		t.Errorf("b lists %v, %v", list, err)
+	}
+	mustDelete(t, wb, e.Document.ID)
+	if _, err := a.Content().Document(ctx, e.Document.ID); err != nil {
+		t.Errorf("after b deleted the ID, a reads: %v", err)
+	}
+}
+
+func testChanges(t *testing.T, h Harness) {
+	w := openWriter(t, openTenant(t, h, "acme"))
+	a, b, c := Entry("c", "/a", "a1"), Entry("c", "/b", "b1"), Entry("c", "/c", "c1")
+	s1 := mustPut(t, w, a, b)
+	s2 := mustPut(t, w, c)
+	s3 := mustPut(t, w, Entry("c", "/a", "a2"))
+	s4 := mustDelete(t, w, b.Document.ID)
+	s5 := mustPut(t, w, Entry("c", "/a", "a3"))
+	if !(0 < s1 && s1 < s2 && s2 < s3 && s3 < s4 && s4 < s5) {
+		t.Fatalf("sequences %d %d %d %d %d do not grow", s1, s2, s3, s4, s5)
+	}
+	if n := sequence(t, w); n != s5 {
+		t.Errorf("Sequence = %d, want %d", n, s5)
+	}
+	for _, test := range []struct {
+		after int64
+		want  []assay.Change
+	}{
+		{s1, []assay.Change{change(s2, c), gone(s4, b), change(s5, Entry("c", "/a", "a3"))}},
+		{s2, []assay.Change{gone(s4, b), change(s5, Entry("c", "/a", "a3"))}},
+		{s3, []assay.Change{gone(s4, b), change(s5, Entry("c", "/a", "a3"))}},
+		{s4, []assay.Change{change(s5, Entry("c", "/a", "a3"))}},
+		{s5, nil},
+		{s5 + 7, nil},
+	} {
+		wantSame(t, "Changes", changes(t, w, test.after), test.want)
+	}
+	var current []assay.Change // Changes(0) may tell of deletions
+	for _, change := range changes(t, w, 0) {
+		if !change.Deleted {
+			current = append(current, change)
+		}
+	}
+	wantSame(t, "Changes(0)", current, []assay.Change{change(s2, c), change(s5, Entry("c", "/a", "a3"))})
+
+	s6 := mustPut(t, w, b) // comes back
+	wantSame(t, "Changes after it came back", changes(t, w, s4), []assay.Change{change(s5, Entry("c", "/a", "a3")), change(s6, b)})
+}
+
+func change(sequence int64, e store.Entry) assay.Change {
+	return assay.Change{Sequence: sequence, ID: e.Document.ID, Document: &e.Document, Chunks: e.Chunks}
+}
+
+func gone(sequence int64, e store.Entry) assay.Change {
+	return assay.Change{Sequence: sequence, ID: e.Document.ID, Deleted: true}
+}
+
+func testChangesStop(t *testing.T, h Harness) {
+	w := openWriter(t, openTenant(t, h, "acme"))
+	mustPut(t, w, Entry("c", "/a", "a"), Entry("c", "/b", "b"), Entry("c", "/c", "c"))
+	for range w.Changes(t.Context(), 0) {
+		break
+	}
+	for range w.Documents(t.Context()) {
+		break
+	}
+	mustPut(t, w, Entry("c", "/a", "still writable"))
+}
+
+func testChangesSnapshot(t *testing.T, h Harness) {
+	tenant := openTenant(t, h, "acme")
+	w := openWriter(t, tenant)
+	mustPut(t, w, Entry("c", "/a", "old"), Entry("c", "/b", "old"), Entry("c", "/c", "old"))
+	seen := 0
+	for c, err := range tenant.Content().Changes(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; c.Deleted || c.Document.Text != "old" {
+			t.Errorf("change %d is %s, made after the reading began", seen, summary([]assay.Change{c}))
+		}
+		if seen == 1 {
+			mustPut(t, w, Entry("c", "/b", "new"), Entry("c", "/d", "new"))
+			mustDelete(t, w, assay.DocumentID("c", "/c"))
+		}
+	}
+	if seen != 3 {
+		t.Errorf("saw %d changes, want 3", seen)
+	}
+}
+
+func testDocuments(t *testing.T, h Harness) {
+	w := openWriter(t, openTenant(t, h, "acme"))
+	mustPut(t, w, Entry("b", "/2", "x"), Entry("a", "/9", "x"), Entry("b", "/1", "x"), Entry("a", "/10", "x"), Entry("c", "/1", "x"))
+	mustDelete(t, w, assay.DocumentID("c", "/1"))
+	wantSame(t, "Documents()", uris(t, w), []string{"a:/10", "a:/9", "b:/1", "b:/2"})
+	wantSame(t, "Documents(b)", uris(t, w, "b"), []string{"b:/1", "b:/2"})
+	wantSame(t, "Documents(b, a)", uris(t, w, "b", "a"), []string{"a:/10", "a:/9", "b:/1", "b:/2"})
+	wantSame(t, "Documents(none such)", uris(t, w, "none such"), []string(nil))
+	collections, err := w.Collections(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, "Collections", collections, []store.Collection{
+		{Name: "a", Documents: 2, Chunks: 4}, {Name: "b", Documents: 2, Chunks: 4}, {Name: "c"},
+	})
+}
+
+func testChunks(t *testing.T, h Harness) {
+	w := openWriter(t, openTenant(t, h, "acme"))
+	a, b := Entry("c", "/a", "1\n2\n3\n"), Entry("c", "/b", "x\n")
+	mustPut(t, w, a, b)
+	mustPut(t, w, Entry("c", "/a", "other"))
+	want := []assay.Chunk{a.Chunks[2], b.Chunks[1], a.Chunks[0], a.Chunks[2]}
+	ids := []string{want[0].ID, want[1].ID, want[2].ID, want[3].ID}
+	got, err := w.Chunks(t.Context(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSame(t, "Chunks of a kept and a current version", got, want)
+	_, err = w.Chunks(t.Context(), []string{ids[0], assay.ChunkID("no", "such", 1)})
+	wantErr(t, "Chunks with one that does not exist", err, assay.ErrNotFound)
+}
+
+func testContentCancelled(t *testing.T, h Harness) {
+	w := openWriter(t, openTenant(t, h, "acme"))
+	mustPut(t, w, Entry("c", "/a", "a"), Entry("c", "/b", "b"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := 0
+	var last error
+	for _, err := range w.Changes(ctx, 0) {
+		if seen, last = seen+1, err; err == nil {
+			cancel()
+		}
+	}
+	wantErr(t, "Changes after its context ended", last, context.Canceled)
+	if seen != 2 {
+		t.Errorf("Changes yielded %d times, want one change and the error", seen)
+	}
+	_, err := w.Sequence(ctx)
+	wantErr(t, "Sequence", err, context.Canceled)
+	_, err = w.Document(ctx, "x")
+	wantErr(t, "Document", err, context.Canceled)
+	_, err = w.Chunks(ctx, []string{"x"})
+	wantErr(t, "Chunks", err, context.Canceled)
+	_, err = w.Put(ctx, Entry("c", "/z", "z"))
+	wantErr(t, "Put", err, context.Canceled)
+	wantSame(t, "Documents", uris(t, w), []string{"c:/a", "c:/b"})
+}
