@@ -14,6 +14,16 @@ import (
 // U+FFFD in a name, so that different names have different URIs.
 func URI(path string) string { return escape(filepath.ToSlash(path)) }
 
+// RootURI returns the URI of a root of Walk that is a file or folder. It is not
+// resolved: a root that is a symbolic link is named by the link.
+func RootURI(root string) (string, error) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	return URI(abs), nil
+}
+
 func escape(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsRune(s, utf8.RuneError) {
 		return s

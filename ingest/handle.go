@@ -1,0 +1,163 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/chunk"
+	"github.com/assay-rag/assay/parse"
+	"github.com/assay-rag/assay/source"
+	"github.com/assay-rag/assay/store"
+)
+
+// handle finds out what is to be done with one file, reading and parsing it only
+// where needed. Its only error is that ctx has ended.
+func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
+	known, isKnown := j.known[f.URI]
+	sidecar, err := f.Sidecar()
+	if err != nil {
+		return skip(f, err)
+	}
+	if j.requireACL && !sidecar.ACL.Restricted {
+		return skip(f, &source.Skip{URI: f.URI, Reason: NoACL,
+			Detail: "has no ACL, and the collection " + j.collection + " requires one; put it into " + path.Base(f.Rel) + ".metadata.json"})
+	}
+	want := fingerprint{pipeline: hash([]byte(j.pipeline)), metadata: metadataHash(sidecar.Metadata)}
+	have := parseFingerprint(known.Source.Hash)
+	if isKnown && !j.opts.Verify && have.unread(want, known.Source, f) {
+		return j.amend(f, known, known.Source, sidecar.ACL), nil
+	}
+	if err := j.reserve(ctx, f); err != nil {
+		return outcome{}, err
+	}
+	defer j.release(f)
+	content, err := f.Read(ctx)
+	if err != nil {
+		o, err := skip(f, err)
+		if isKnown && o.skip != nil && keeps(o.skip.Reason) && !sameACL(known.ACL, sidecar.ACL) {
+			// Its text cannot be read now, but who may see it is known.
+			o.entry = amended(known, known.Source, sidecar.ACL)
+		}
+		return o, err
+	}
+	want.content = contentHash(content.Data)
+	want.racy = isRacy(content)
+	info := assay.SourceInfo{SizeBytes: int64(len(content.Data)), Modified: content.Modified, Hash: want.String()}
+	same := isKnown && have.content == want.content
+	if same && have.pipeline == want.pipeline && have.metadata == want.metadata {
+		return j.amend(f, known, info, sidecar.ACL), nil
+	}
+	entry, err := j.build(ctx, f, content, sidecar)
+	if err != nil {
+		if ctx.Err() != nil {
+			return outcome{}, ctx.Err()
+		}
+		o, err := skip(f, err)
+		if o.skip != nil && same {
+			// The stored text is still what the source says.
+			o.skip.Kept = 1
+			o.entry = amended(known, known.Source, sidecar.ACL)
+		}
+		return o, err
+	}
+	entry.Document.Source = info
+	switch {
+	case !isKnown:
+		return outcome{file: f, entry: entry, what: added}, nil
+	case known.Version == entry.Document.Version:
+		return j.amend(f, known, info, sidecar.ACL), nil
+	}
+	return outcome{file: f, entry: entry, what: updated}, nil
+}
+
+// skip turns an error of source or build into an outcome. Errors that are not a
+// *source.Skip are ctx's.
+func skip(f source.File, err error) (outcome, error) {
+	var s *source.Skip
+	if !errors.As(err, &s) {
+		return outcome{}, err
+	}
+	return outcome{file: f, what: skipped, skip: skippedBy(s)}, nil
+}
+
+// amend leaves the stored version as it is, but for its ACL and SourceInfo.
+func (j *job) amend(f source.File, known assay.Document, info assay.SourceInfo, acl assay.ACL) outcome {
+	o := outcome{file: f, what: unchanged}
+	if !sameACL(known.ACL, acl) {
+		o.what = updated
+	}
+	same := info.Hash == known.Source.Hash && info.SizeBytes == known.Source.SizeBytes && info.Modified.Equal(known.Source.Modified)
+	if o.what == updated || !same {
+		o.entry = amended(known, info, acl)
+	}
+	return o
+}
+
+// amended is an entry that changes a stored version's ACL and SourceInfo. The
+// store asks for no text and chunks when the version is the current one.
+func amended(known assay.Document, info assay.SourceInfo, acl assay.ACL) *store.Entry {
+	known.Source = info
+	known.ACL = acl
+	return &store.Entry{Document: known}
+}
+
+// reserve waits until f's bytes fit into what may be in flight.
+func (j *job) reserve(ctx context.Context, f source.File) error {
+	return j.inFlight.Acquire(ctx, j.weight(f))
+}
+
+func (j *job) release(f source.File) { j.inFlight.Release(j.weight(f)) }
+
+func (j *job) weight(f source.File) int64 {
+	size := f.SizeBytes
+	if f.Source == source.FromStdin {
+		size = j.opts.Source.MaxFileBytes
+	}
+	return min(size, j.maxBytes)
+}
+
+// build parses and chunks. An error is a *source.Skip, or anything once ctx has
+// ended. A parser that panics on its input costs that document, not the run.
+func (j *job) build(ctx context.Context, f source.File, c source.Content, s source.Sidecar) (e *store.Entry, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &source.Skip{URI: f.URI, Reason: ParserFailed, Detail: fmt.Sprintf("the parser crashed on it: %v", v)}
+		}
+	}()
+	parsed, err := j.opts.Parse(ctx, parse.Input{Name: path.Base(f.Rel), Data: c.Data})
+	if err != nil {
+		return nil, parseSkip(f, err)
+	}
+	if _, ok := parsed.Metadata[aclKey]; ok && !s.ACL.Restricted {
+		return nil, &source.Skip{URI: f.URI, Reason: ACLInText,
+			Detail: "its front matter has an acl, which counts only in a sidecar; put it into " + path.Base(f.Rel) + ".metadata.json"}
+	}
+	d := assay.Document{
+		ID:         assay.DocumentID(j.collection, f.URI),
+		Collection: j.collection,
+		URI:        f.URI,
+		Text:       parsed.Text,
+		Metadata:   metadata(f, c, parsed, s.Metadata),
+		ACL:        s.ACL,
+		Anchors:    parsed.Anchors,
+	}
+	d.Title = d.Metadata[assay.MetaTitle].String
+	d.Version = assay.DocumentVersion(d.Text, d.Metadata, j.pipeline)
+	return &store.Entry{Document: d, Chunks: chunk.Split(parsed, d.ID, d.Version, j.opts.Chunk)}, nil
+}
+
+func parseSkip(f source.File, err error) *source.Skip {
+	s := &source.Skip{URI: f.URI, Reason: ParserFailed, Detail: err.Error(), Err: err}
+	switch {
+	case errors.Is(err, parse.ErrBinary):
+		s.Reason = Binary
+	case errors.Is(err, parse.ErrEncoding):
+		s.Reason = BadEncoding
+	case errors.Is(err, parse.ErrEmpty):
+		s.Reason = NoText
+	}
+	return s
+}

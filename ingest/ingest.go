@@ -1,0 +1,258 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/chunk"
+	"github.com/assay-rag/assay/parse"
+	"github.com/assay-rag/assay/source"
+	"github.com/assay-rag/assay/store"
+)
+
+// DefaultCollection is where documents go when Options name no collection.
+const DefaultCollection = "default"
+
+// DefaultMaxBytesInFlight bounds the source bytes that are read and not yet
+// handed to the writer. A parser needs several times the bytes it works on.
+const DefaultMaxBytesInFlight = 64 << 20
+
+// Options says what to ingest, and how.
+type Options struct {
+	Roots      []string // files, folders, "-" for standard input
+	Collection string   // empty: DefaultCollection
+	Source     source.Options
+	Chunk      chunk.Options
+
+	// Verify reads every source, even where size and time say that it has not
+	// changed.
+	Verify bool
+
+	Workers          int   // that read and parse; 0: one per CPU
+	MaxBytesInFlight int64 // 0: DefaultMaxBytesInFlight
+
+	// Progress is called at every step, by one goroutine at a time, and holds
+	// the work up until it returns.
+	Progress func(Progress)
+
+	// Parse turns bytes into text; nil: parse.Parse.
+	Parse func(context.Context, parse.Input) (parse.Document, error)
+
+	// Now tells the time; nil: time.Now.
+	Now func() time.Time
+}
+
+// Run ingests the roots into the writer's store and reports what it did.
+//
+// What is wrong with single files is in the report, not an error. The report is
+// right, and what it counts is stored, whatever the error:
+//
+//   - ctx's error, with Report.Interrupted: the last transaction was finished,
+//     nothing was removed as disappeared; another Run continues.
+//   - One or more *source.RootError (assay.ErrInvalid), joined: these roots were
+//     not ingested, the others were.
+//   - The writer's error (assay.ErrFull, ...), which ends the Run.
+func Run(ctx context.Context, w store.Writer, opts Options) (Report, error) {
+	now := opts.Now
+	if now == nil {
+		now = time.Now
+	}
+	began := now()
+	j, err := newJob(ctx, w, opts)
+	if err == nil {
+		err = j.run(ctx)
+	}
+	j.report.Skipped = append(j.report.Skipped, j.kept...)
+	j.report.sort()
+	j.report.ElapsedMS = now().Sub(began).Milliseconds()
+	j.report.Interrupted = ctx.Err() != nil && errors.Is(err, ctx.Err())
+	return j.report, err
+}
+
+// A job is one Run.
+type job struct {
+	w          store.Writer
+	opts       Options
+	collection string
+	requireACL bool
+	pipeline   string
+	known      map[string]assay.Document // by URI: what was stored before, without text
+	inFlight   *semaphore.Weighted
+	maxBytes   int64
+	progress   tracker
+
+	// The walk's; read by others only after it has ended.
+	found map[string]bool // URIs
+
+	// The writer's.
+	report  Report
+	batch   batch
+	dropped map[string]bool // URIs of stored documents removed with a skip
+	kept    []Skipped       // hides what lies at and below it
+	roots   []error         // *source.RootError
+}
+
+func newJob(ctx context.Context, w store.Writer, opts Options) (*job, error) {
+	j := &job{
+		w: w, opts: opts,
+		collection: cmp.Or(opts.Collection, DefaultCollection),
+		pipeline:   pipelineVersion(opts.Chunk),
+		known:      map[string]assay.Document{},
+		maxBytes:   cmp.Or(opts.MaxBytesInFlight, DefaultMaxBytesInFlight),
+		progress:   tracker{report: opts.Progress},
+		found:      map[string]bool{},
+		dropped:    map[string]bool{},
+	}
+	j.inFlight = semaphore.NewWeighted(j.maxBytes)
+	if j.opts.Parse == nil {
+		j.opts.Parse = parse.Parse
+	}
+	if j.opts.Source.MaxFileBytes == 0 {
+		j.opts.Source.MaxFileBytes = source.DefaultMaxFileBytes
+	}
+	if len(opts.Roots) == 0 {
+		return j, fmt.Errorf("ingest: no file or folder named: %w", assay.ErrInvalid)
+	}
+	collections, err := w.Collections(ctx)
+	if err != nil {
+		return j, fmt.Errorf("list collections: %w", err)
+	}
+	for _, c := range collections {
+		if c.Name == j.collection {
+			j.requireACL = c.RequireACL
+		}
+	}
+	for d, err := range w.Documents(ctx, j.collection) {
+		if err != nil {
+			return j, fmt.Errorf("list documents of %s: %w", j.collection, err)
+		}
+		j.known[d.URI] = d
+	}
+	j.report.Sequence, err = w.Sequence(ctx)
+	if err != nil {
+		return j, fmt.Errorf("read the store's sequence: %w", err)
+	}
+	return j, nil
+}
+
+// An outcome is what became of one file, or why something was passed over.
+type outcome struct {
+	file  source.File  // zero for what the walk passes over
+	entry *store.Entry // to put; nil: leave as it is
+	what  what
+	skip  *Skipped
+	root  *source.RootError
+}
+
+type what int
+
+const (
+	unchanged what = iota
+	added
+	updated
+	skipped
+)
+
+// run is walk → workers → write. It returns when all three have ended.
+func (j *job) run(ctx context.Context) error {
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	g, working := errgroup.WithContext(working)
+	files := make(chan source.File)
+	outcomes := make(chan outcome)
+	g.Go(func() error {
+		defer close(files)
+		return j.walk(working, files, outcomes)
+	})
+	for range cmp.Or(j.opts.Workers, runtime.GOMAXPROCS(0)) {
+		g.Go(func() error { return j.work(working, files, outcomes) })
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- g.Wait()
+		close(outcomes)
+	}()
+	err := j.write(ctx, outcomes)
+	if err != nil {
+		stop()
+		for range outcomes { // let the senders see that they are to stop
+		}
+	}
+	if werr := <-ended; err == nil {
+		err = werr
+	}
+	if err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	if err := j.removeDisappeared(ctx); err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	if _, err := j.w.Prune(ctx); err != nil {
+		return fmt.Errorf("ingest: drop replaced versions: %w", err)
+	}
+	return errors.Join(j.roots...)
+}
+
+// walk sends what the source holds.
+func (j *job) walk(ctx context.Context, files chan<- source.File, outcomes chan<- outcome) error {
+	for f, err := range source.Walk(ctx, j.opts.Roots, j.opts.Source) {
+		var skip *source.Skip
+		var root *source.RootError
+		switch {
+		case errors.As(err, &root):
+			if !send(ctx, outcomes, outcome{root: root}) {
+				return ctx.Err()
+			}
+		case errors.As(err, &skip):
+			if !send(ctx, outcomes, outcome{what: skipped, skip: skippedBy(skip)}) {
+				return ctx.Err()
+			}
+		case err != nil:
+			return err
+		default:
+			j.found[f.URI] = true
+			j.progress.update(func(p *Progress) { p.Found++ })
+			if !send(ctx, files, f) {
+				return ctx.Err()
+			}
+		}
+	}
+	j.progress.update(func(p *Progress) { p.Walked = true })
+	return nil
+}
+
+func skippedBy(s *source.Skip) *Skipped {
+	return &Skipped{URI: s.URI, Reason: s.Reason, Detail: s.Detail}
+}
+
+// work handles files until there are no more.
+func (j *job) work(ctx context.Context, files <-chan source.File, outcomes chan<- outcome) error {
+	for f := range files {
+		j.progress.update(func(p *Progress) { p.Current = f.URI })
+		o, err := j.handle(ctx, f)
+		if err != nil {
+			return err
+		}
+		if !send(ctx, outcomes, o) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) bool {
+	select {
+	case to <- v:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

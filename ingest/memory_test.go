@@ -1,0 +1,151 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
+)
+
+// A memory is a store.Writer that keeps everything in memory and can be told to
+// fail. It checks what the contract forbids.
+type memory struct {
+	failPut int   // the Nth Put fails, from 1; 0: none
+	failure error // with this
+
+	mu          sync.Mutex
+	docs        map[string]store.Entry // by ID
+	changed     map[string]int64       // ID → sequence
+	collections map[string]bool        // name → require ACL
+	sequence    int64
+	puts        int
+	sizes       []int // documents of each Put
+}
+
+func newMemory() *memory {
+	return &memory{docs: map[string]store.Entry{}, changed: map[string]int64{}, collections: map[string]bool{}}
+}
+
+func (m *memory) Put(_ context.Context, entries ...store.Entry) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.puts++
+	if m.puts == m.failPut {
+		return 0, m.failure
+	}
+	m.sizes = append(m.sizes, len(entries))
+	seen := map[string]bool{}
+	for _, e := range entries {
+		d := e.Document
+		if d.ID != assay.DocumentID(d.Collection, d.URI) || seen[d.ID] {
+			return 0, fmt.Errorf("%s: wrong ID or twice in one Put: %w", d.URI, assay.ErrInvalid)
+		}
+		seen[d.ID] = true
+		if m.collections[d.Collection] && !d.ACL.Restricted {
+			return 0, fmt.Errorf("%s: no ACL: %w", d.URI, assay.ErrInvalid)
+		}
+	}
+	m.sequence++
+	for _, e := range entries {
+		d := e.Document
+		if old, ok := m.docs[d.ID]; ok && old.Document.Version == d.Version {
+			old.Document.ACL, old.Document.Source = d.ACL, d.Source
+			e = old
+		} else if d.Text == "" {
+			return 0, fmt.Errorf("%s: a new version without text: %w", d.URI, assay.ErrInvalid)
+		}
+		m.docs[d.ID] = e
+		m.changed[d.ID] = m.sequence
+	}
+	return m.sequence, nil
+}
+
+func (m *memory) Delete(_ context.Context, ids ...string) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sequence++
+	for _, id := range ids {
+		delete(m.docs, id)
+		m.changed[id] = m.sequence
+	}
+	return m.sequence, nil
+}
+
+func (m *memory) SetCollection(_ context.Context, c store.Collection) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.collections[c.Name] = c.RequireACL
+	return nil
+}
+
+func (m *memory) Prune(context.Context) (int, error) { return 0, nil }
+func (m *memory) Close() error                       { return nil }
+
+func (m *memory) Sequence(context.Context) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sequence, nil
+}
+
+func (m *memory) Changes(context.Context, int64) iter.Seq2[assay.Change, error] {
+	return func(yield func(assay.Change, error) bool) { yield(assay.Change{}, errors.New("not kept here")) }
+}
+
+func (m *memory) Document(_ context.Context, id string) (assay.Document, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, ok := m.docs[id]
+	if !ok {
+		return assay.Document{}, assay.ErrNotFound
+	}
+	return e.Document, nil
+}
+
+func (m *memory) Version(ctx context.Context, id, version string) (assay.Document, error) {
+	d, err := m.Document(ctx, id)
+	if err == nil && d.Version != version {
+		err = assay.ErrNotFound
+	}
+	return d, err
+}
+
+func (m *memory) Documents(_ context.Context, collections ...string) iter.Seq2[assay.Document, error] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var docs []assay.Document
+	for _, e := range m.docs {
+		if len(collections) == 0 || slices.Contains(collections, e.Document.Collection) {
+			d := e.Document
+			d.Text, d.Anchors = "", nil
+			docs = append(docs, d)
+		}
+	}
+	slices.SortFunc(docs, func(a, b assay.Document) int { return cmp.Compare(a.URI, b.URI) })
+	return func(yield func(assay.Document, error) bool) {
+		for _, d := range docs {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Chunks(context.Context, []string) ([]assay.Chunk, error) {
+	return nil, errors.New("not kept here")
+}
+
+func (m *memory) Collections(context.Context) ([]store.Collection, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var cs []store.Collection
+	for name, require := range m.collections {
+		cs = append(cs, store.Collection{Name: name, RequireACL: require})
+	}
+	return cs, nil
+}

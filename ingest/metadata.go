@@ -1,0 +1,90 @@
+package ingest
+
+import (
+	"maps"
+	"path"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/parse"
+	"github.com/assay-rag/assay/source"
+)
+
+// aclKey is the key of the ACL in sidecars. It never is metadata.
+const aclKey = "acl"
+
+// metadata puts a document's typed keys together: what is derived from the file
+// and its text, over it what the source says of itself, over it the sidecar.
+//
+// "path" is set for what lies below an ingested folder, and not for a file that
+// was named itself; rootOf depends on it.
+func metadata(f source.File, c source.Content, parsed parse.Document, sidecar assay.Metadata) assay.Metadata {
+	m := assay.Metadata{
+		assay.MetaSource: assay.StringValue(f.Source),
+		assay.MetaType:   assay.StringValue(parsed.Type),
+		assay.MetaTitle:  assay.StringValue(title(f, parsed)),
+	}
+	if f.URI != f.Root {
+		m[assay.MetaPath] = assay.ListValue(strings.Split(f.Rel, "/")...)
+	}
+	if !c.Modified.IsZero() {
+		m[assay.MetaModified] = assay.TimeValue(c.Modified)
+	}
+	for key, v := range parsed.Metadata {
+		if v, ok := fitting(key, v); ok {
+			m[key] = v
+		}
+	}
+	if _, ok := m[assay.MetaLanguage]; !ok {
+		if lang := language(parsed); lang != "" {
+			m[assay.MetaLanguage] = assay.StringValue(lang)
+		}
+	}
+	maps.Copy(m, sidecar)
+	return m
+}
+
+// title is what the source calls itself, else its first heading, else its file
+// name.
+func title(f source.File, parsed parse.Document) string {
+	if t := strings.TrimSpace(parsed.Title); t != "" {
+		return t
+	}
+	for _, b := range parsed.Blocks {
+		if label := strings.TrimSpace(b.Label); b.Kind == parse.Heading && label != "" {
+			return label
+		}
+	}
+	return path.Base(f.Rel)
+}
+
+// fitting brings what a source says of itself under a key that assay knows to
+// the key's kind; ok is false where that cannot be done, and what is derived
+// stands. Other keys are the user's and stay as they are.
+func fitting(key string, v assay.Value) (fit assay.Value, ok bool) {
+	switch key {
+	case aclKey:
+		return v, false // the sidecar's ACL counts; without one, build has refused
+	case assay.MetaCreated, assay.MetaModified:
+		if v.Kind == assay.KindString {
+			t, ok := source.ParseTime(v.String)
+			return assay.TimeValue(t), ok
+		}
+		return v, v.Kind == assay.KindTime
+	case assay.MetaPath:
+		return v, v.Kind == assay.KindList
+	case assay.MetaAuthor:
+		return v, v.Kind == assay.KindString || v.Kind == assay.KindList
+	case assay.MetaLanguage:
+		// "en-US" and "en_US" are English.
+		tag := strings.ToLower(strings.TrimSpace(v.String))
+		if i := strings.IndexAny(tag, "-_"); i >= 0 {
+			tag = tag[:i]
+		}
+		return assay.StringValue(tag), v.Kind == assay.KindString && tag != ""
+	case assay.MetaSource, assay.MetaType, assay.MetaTitle:
+		text := strings.TrimSpace(v.Text())
+		return assay.StringValue(text), text != ""
+	}
+	return v, true
+}

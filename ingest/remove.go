@@ -1,0 +1,154 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/source"
+)
+
+// removeDisappeared deletes what the walk, which has ended, did not find below
+// the roots that it walked. What it keeps because it could not look is counted
+// with what hid it.
+func (j *job) removeDisappeared(ctx context.Context) error {
+	roots, err := j.walkedRoots()
+	if err != nil {
+		return err
+	}
+	hiding := make(map[string]*Skipped, len(j.kept))
+	for i := range j.kept {
+		hiding[j.kept[i].URI] = &j.kept[i]
+	}
+	var gone []assay.Document
+	for uri, d := range j.known {
+		by := hiderOf(uri, hiding)
+		switch {
+		case j.found[uri]:
+			if by != nil && by.URI == uri {
+				by.Kept++
+			}
+		case by != nil:
+			by.Kept++
+		case !j.dropped[uri] && below(uri, roots) && (roots[rootOf(d)] || isGone(uri)):
+			gone = append(gone, d)
+		}
+	}
+	slices.SortFunc(gone, func(a, b assay.Document) int { return strings.Compare(a.URI, b.URI) })
+	for part := range slices.Chunk(gone, batchDocuments) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for _, d := range part {
+			j.batch.deletes = append(j.batch.deletes, d.ID)
+			j.batch.uris = append(j.batch.uris, d.URI)
+		}
+		if err := j.commit(ctx); err != nil {
+			return err
+		}
+		j.report.Removed += len(part)
+	}
+	return nil
+}
+
+// walkedRoots returns the URIs of the roots that were walked to their end.
+func (j *job) walkedRoots() (map[string]bool, error) {
+	roots := map[string]bool{}
+	for _, r := range j.opts.Roots {
+		if r == "-" || r == "" {
+			continue
+		}
+		uri, err := source.RootURI(r)
+		if err != nil {
+			return nil, fmt.Errorf("root %s: %w", r, err)
+		}
+		roots[uri] = true
+	}
+	for _, err := range j.roots {
+		var re *source.RootError
+		if errors.As(err, &re) {
+			delete(roots, re.URI)
+		}
+	}
+	return roots, nil
+}
+
+// hiderOf returns the entry that hides uri: its own, or that of the nearest
+// folder above it.
+func hiderOf(uri string, hiding map[string]*Skipped) *Skipped {
+	for len(hiding) > 0 {
+		if s, ok := hiding[uri]; ok {
+			return s
+		}
+		up, ok := parent(uri)
+		if !ok {
+			break
+		}
+		uri = up
+	}
+	return nil
+}
+
+// below reports whether uri is one of the roots or lies below one.
+func below(uri string, roots map[string]bool) bool {
+	for {
+		if roots[uri] {
+			return true
+		}
+		up, ok := parent(uri)
+		if !ok {
+			return false
+		}
+		uri = up
+	}
+}
+
+// parent returns the folder that a URI lies in; that of "/a" is "/".
+func parent(uri string) (string, bool) {
+	i := strings.LastIndexByte(uri, '/')
+	switch {
+	case i < 0 || uri == "/":
+		return "", false
+	case i == 0:
+		return "/", true
+	}
+	return uri[:i], true
+}
+
+// rootOf returns the root by which a document was ingested: its URI without its
+// path. Where it has no path (it was a root itself, or its own metadata say
+// something else) that is its URI.
+func rootOf(d assay.Document) string {
+	p, ok := d.Metadata[assay.MetaPath]
+	if !ok || p.Kind != assay.KindList {
+		return d.URI
+	}
+	root, ok := strings.CutSuffix(d.URI, "/"+strings.Join(p.List, "/"))
+	if !ok {
+		return d.URI
+	}
+	if root == "" {
+		return "/"
+	}
+	return root
+}
+
+// isGone reports whether the file that a URI names does not exist any more. When
+// that cannot be told it has not gone.
+func isGone(uri string) bool {
+	path := source.Path(uri)
+	if _, err := os.Lstat(path); err == nil {
+		return false
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	// A file where one of its folders was: not "does not exist" to every system.
+	info, err := os.Stat(filepath.Dir(path))
+	return err == nil && !info.IsDir()
+}
