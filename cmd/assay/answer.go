@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// writeJSON prints v as an indented JSON document.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// writeAnswer prints an answer for people: the text, and the sources with the
+// words they were cited for. An answer that found nothing says what was
+// searched and what came closest.
+func writeAnswer(w io.Writer, a assay.Answer, width int) error {
+	var b strings.Builder
+	if a.Status == assay.NotFound {
+		b.WriteString("Not found in these documents.\n")
+		writeSearched(&b, a.Searched, width)
+		writeClosest(&b, a.Closest, width)
+	} else {
+		b.WriteString(wrap(a.Text, "", width))
+		writeStatus(&b, a, width)
+		writeSources(&b, a.Citations, width)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeStatus says what an answer that is not a whole one is, and what it
+// lacks.
+func writeStatus(b *strings.Builder, a assay.Answer, width int) {
+	if a.Status != assay.Answered {
+		label := strings.ToUpper(string(a.Status[:1])) + strings.ReplaceAll(string(a.Status[1:]), "_", " ")
+		b.WriteString("\n" + wrap(strings.TrimSpace(label+": "+a.Justification), "", width))
+	}
+	if len(a.Missing) > 0 {
+		b.WriteString("\nMissing\n")
+		for _, m := range a.Missing {
+			b.WriteString(wrap("- "+m, "  ", width))
+		}
+	}
+}
+
+// writeSources prints each cited source once, by number, with the words that
+// were quoted from it.
+func writeSources(b *strings.Builder, citations []assay.Citation, width int) {
+	if len(citations) == 0 {
+		return
+	}
+	b.WriteString("\nSources\n")
+	for _, source := range bySource(citations) {
+		first := source[0]
+		fmt.Fprintf(b, "[%d] %s\n", first.Number, title(first.Title, first.Heading))
+		at := ""
+		for _, c := range source {
+			if here := place(c.URI, c.Line, c.Page); here != at {
+				b.WriteString("    " + here + "\n")
+				at = here
+			}
+			b.WriteString(wrap(c.Quote, "      ", width))
+		}
+	}
+}
+
+// bySource groups citations by their number, in the order of the numbers, and
+// keeps each quoted span once, in the order of the text it is from.
+func bySource(citations []assay.Citation) [][]assay.Citation {
+	var sources [][]assay.Citation
+	at := map[int]int{} // evidence number → index into sources
+	for _, c := range citations {
+		i, ok := at[c.Number]
+		if !ok {
+			i = len(sources)
+			at[c.Number] = i
+			sources = append(sources, nil)
+		}
+		sources[i] = append(sources[i], c)
+	}
+	slices.SortFunc(sources, func(x, y []assay.Citation) int { return cmp.Compare(x[0].Number, y[0].Number) })
+	for i, s := range sources {
+		slices.SortFunc(s, func(x, y assay.Citation) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End)) })
+		sources[i] = slices.CompactFunc(s, func(x, y assay.Citation) bool { return x.Start == y.Start && x.End == y.End })
+	}
+	return sources
+}
+
+func writeSearched(b *strings.Builder, searched []assay.Searched, width int) {
+	if len(searched) == 0 {
+		return
+	}
+	b.WriteString("\nSearched\n")
+	for _, s := range searched {
+		line := fmt.Sprintf("- %q: %s", s.Query, count(s.Hits, "hit", "hits"))
+		if s.Hits > 0 {
+			line += fmt.Sprintf(", best relevance %.2f", s.TopRelevance)
+		}
+		if s.Filter != nil {
+			line += fmt.Sprintf(", where %s", s.Filter)
+		}
+		b.WriteString(wrap(line, "  ", width))
+	}
+}
+
+func writeClosest(b *strings.Builder, closest []assay.Closest, width int) {
+	if len(closest) == 0 {
+		return
+	}
+	b.WriteString("\nClosest\n")
+	for _, c := range closest {
+		b.WriteString(wrap("- "+title(c.Title, c.Heading), "  ", width))
+		fmt.Fprintf(b, "    %s (relevance %.2f)\n", place(c.URI, c.Line, 0), c.Relevance)
+		b.WriteString(wrap(c.Quote, "      ", width))
+	}
+}
+
+// count writes a number with its noun: "1 hit", "20 hits".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

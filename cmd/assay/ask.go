@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// askFlags are the flags of ask.
+type askFlags struct {
+	json, trace bool
+	collections []string
+	filter      string
+	request     engine.Request
+}
+
+func (a *app) askCommand() *cobra.Command {
+	var f askFlags
+	cmd := &cobra.Command{
+		Use:   "ask [--docs PATH...] \"QUESTION\"",
+		Short: "Answer a question from your documents",
+		Long: `Ask plans what to look for, searches, judges what came back, writes an answer
+from it and checks every claim against the words it cites. What does not pass is
+left out. When the documents do not hold the answer, it says so, with what was
+searched and what came closest, and exits with 3.
+
+With --docs the documents are read first, into a store of their own in the user's
+cache directory; the next question about them starts at once. Without it the
+store in --data is asked, which assay ingest fills.
+
+The answer is printed on standard output. On a terminal, standard error shows
+what is being done; in a pipe it is silent. Without a QUESTION, or with -, the
+question is read from standard input.
+
+` + exitTable,
+		Example: `  assay ask --docs ./handbook "How many days of leave may I carry over?"
+  assay ask --docs a.md --docs b.md "What differs between a and b?"
+  pandoc -t html report.docx | assay ask --docs - "Who signed the report?"
+
+  assay ask "Who approves travel?" --filter 'team = "legal" and year >= 2022'
+  assay ask --json "Who approves travel?" | jq -r .status
+  assay ask --trace --strategy corrective "Who approves travel?"`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.ask(cmd.Context(), f, args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
+	flags.BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result")
+	flags.StringVar(&f.request.Strategy, "strategy", "", "how to go about it: "+strings.Join(strategy.Names(), ", ")+" (default auto)")
+	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this collection; may be repeated")
+	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match, as in\n'team = \"legal\" and year >= 2022'")
+	b := &f.request.Budget
+	flags.IntVar(&b.Iterations, "iterations", 0, "searches for each part of the question (default 4)")
+	flags.DurationVar(&b.Wall, "timeout", 0, "how long to work on it, all in all (default 12s)")
+	flags.IntVar(&b.Calls, "max-calls", 0, "how many model calls to make (default no limit)")
+	flags.IntVar(&b.Tokens, "max-tokens", 0, "how many model tokens to use, in and out (default no limit)")
+	flags.Int64Var(&b.CostMicros, "max-cost", 0, "what models may cost, in millionths of the currency (default no limit)")
+	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// ask answers one question and prints the answer.
+func (a *app) ask(ctx context.Context, f askFlags, args []string) error {
+	req := f.request
+	var err error
+	if req.Question, err = a.question(args); err != nil {
+		return err
+	}
+	if req.Filter, err = parseFilter(f.filter); err != nil {
+		return err
+	}
+	shown := a.progress()
+	defer shown.clear()
+	e, err := a.openToAsk(ctx, shown, f.trace)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return a.answer(e.Ask(ctx, assay.Local(), req), shown, f)
+}
+
+// answer follows a run to its end and prints the answer.
+func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f askFlags) error {
+	for ev, err := range events {
+		switch {
+		case err != nil:
+			shown.clear()
+			return a.hintResume(err)
+		case ev.Kind == engine.RunEnded:
+			shown.clear()
+			if f.trace {
+				fmt.Fprintf(a.stderr, "%s\n\n", runLine(*ev.Answer))
+			}
+			return a.printAnswer(*ev.Answer, f.json)
+		case f.trace && ev.Kind == engine.StepEnded:
+			fmt.Fprintln(a.stderr, traceLine(*ev.Step))
+		case f.trace:
+		case ev.Kind == engine.StepStarted:
+			shown.update("%s …", ev.Step.Summary)
+		case ev.Kind == engine.StepEnded && worthNoting[ev.Step.Kind]:
+			shown.note("%s: %s", ev.Step.Kind, ev.Step.Summary)
+		}
+	}
+	return errors.New("the run ended without an answer")
+}
+
+// worthNoting are the kinds of step whose results a person sees go by.
+var worthNoting = map[assay.StepKind]bool{
+	assay.StepPlan: true, assay.StepSearch: true, assay.StepGrade: true, assay.StepVerify: true,
+}
+
+// printAnswer prints an answer and returns the error with its exit code.
+func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
+	var err error
+	if asJSON {
+		err = writeJSON(a.stdout, answer)
+	} else {
+		err = writeAnswer(a.stdout, answer, a.width)
+	}
+	if err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	return end(statusCode(answer.Status))
+}
+
+// question returns the question: the last argument, or standard input.
+func (a *app) question(args []string) (string, error) {
+	switch {
+	case len(args) > 1 && len(a.docs) > 0:
+		a.docs = append(a.docs, args[:len(args)-1]...) // --docs A B "question"
+		args = args[len(args)-1:]
+	case len(args) > 1:
+		return "", hinted{usagef("got %d arguments, want one question", len(args)), "put it in quotes"}
+	}
+	if len(args) == 1 && args[0] != "-" {
+		return args[0], nil
+	}
+	switch {
+	case a.readsDocument():
+		return "", usagef("standard input is a document; give the question as an argument")
+	case len(args) == 0 && !a.piped:
+		return "", hinted{usagef("no question"), `for example: assay ask "Who approves travel?"`}
+	}
+	data, err := io.ReadAll(io.LimitReader(a.stdin, engine.MaxQuestionBytes+1))
+	if err != nil {
+		return "", fmt.Errorf("read the question from standard input: %w", err)
+	}
+	return string(bytes.TrimSpace(data)), nil
+}
+
+// parseFilter reads --filter, in words or, from "{" on, as JSON.
+func parseFilter(text string) (assay.Filter, error) {
+	if strings.TrimSpace(text) == "" {
+		return assay.Filter{}, nil
+	}
+	f, err := assay.ParseFilter(text)
+	if err != nil {
+		return f, fmt.Errorf("--filter: %w", err)
+	}
+	return f, nil
+}
+
+// hintResume adds to the error of a run that can go on how to do that.
+func (a *app) hintResume(err error) error {
+	stopped, ok := errors.AsType[*engine.RunError](err)
+	if !ok || !stopped.Resumable {
+		return err
+	}
+	command := "assay resume " + stopped.Run
+	for _, d := range a.docs {
+		command += " --docs " + shellQuote(d)
+	}
+	if a.data != "" && len(a.docs) == 0 {
+		command += " --data " + shellQuote(a.data)
+	}
+	return hinted{err, "go on with: " + command}
+}
+
+// shellQuote quotes s for a POSIX shell where it needs it.
+func shellQuote(s string) string {
+	plain := func(r rune) bool {
+		return strings.ContainsRune("-_./:@%+=,~", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// traceLine is a step in a trace: its time, kind, path and result.
+func traceLine(s engine.Step) string {
+	return fmt.Sprintf("%9s  %-8s  %-32s  %s", duration(s.Elapsed), s.Kind, s.Path, s.Summary)
+}
+
+// runLine ends a trace.
+func runLine(a assay.Answer) string {
+	return fmt.Sprintf("%9s  run %s: %s (%s), %s, %s: %s", duration(time.Duration(a.ElapsedMS)*time.Millisecond),
+		a.Run, a.Status, a.Stop, a.Strategy, count(a.Usage.Searches, "search", "searches"), a.Justification)
+}
+
+// duration writes d for people, in milliseconds below a second.
+func duration(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}

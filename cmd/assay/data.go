@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/source"
+)
+
+// defaultData is the data directory when neither --data nor ASSAY_DATA names
+// one.
+const defaultData = "./.assay"
+
+// dataDir returns the data directory that the command works on.
+func (a *app) dataDir() (string, error) {
+	if len(a.docs) == 0 {
+		return cmp.Or(a.data, a.getenv("ASSAY_DATA"), defaultData), nil
+	}
+	if a.data != "" {
+		return "", usagef("--docs and --data name two stores; give one of them")
+	}
+	return a.docsDir()
+}
+
+// docsDir returns the store that is kept for the documents of --docs: in the
+// user's cache directory, named by a hash of their absolute paths and, for
+// people, by the first one's last part. What standard input holds is named by
+// its content.
+func (a *app) docsDir() (string, error) {
+	cache, err := a.cacheDir()
+	if err != nil {
+		return "", hinted{fmt.Errorf("no cache directory to keep the documents of --docs in: %w", err), "name a store with --data and use assay ingest"}
+	}
+	names := make([]string, len(a.docs))
+	for i, d := range a.docs {
+		if d == "-" {
+			sum, err := a.readDocument()
+			if err != nil {
+				return "", err
+			}
+			names[i] = "stdin:" + sum
+			continue
+		}
+		if names[i], err = filepath.Abs(d); err != nil {
+			return "", fmt.Errorf("--docs %s: %w", d, err)
+		}
+	}
+	base := "stdin"
+	if a.docs[0] != "-" {
+		base = strings.Map(plainName, filepath.Base(names[0]))
+	}
+	slices.Sort(names)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(names), "\x00")))
+	return filepath.Join(cache, "assay", hex.EncodeToString(sum[:8])+"-"+base), nil
+}
+
+// plainName keeps what is safe in a file name everywhere.
+func plainName(r rune) rune {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
+		return r
+	}
+	return '_'
+}
+
+// readsDocument reports whether standard input is one of the documents.
+func (a *app) readsDocument() bool { return slices.Contains(a.docs, "-") }
+
+// readDocument reads the document on standard input into memory, so that its
+// store can be named before it is ingested, and returns its hash. A document
+// that is too large is found out by ingest: one byte more than it takes is kept.
+func (a *app) readDocument() (string, error) {
+	data, err := io.ReadAll(io.LimitReader(a.stdin, source.DefaultMaxFileBytes+1))
+	if err != nil {
+		return "", fmt.Errorf("read the document on standard input: %w", err)
+	}
+	a.stdin = bytes.NewReader(data)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// openExisting opens the data directory of the command, which must be there.
+func (a *app) openExisting(ctx context.Context) (*engine.Engine, error) {
+	dir, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, a.noData(dir)
+	}
+	return engine.Open(ctx, engine.Config{Dir: dir})
+}
+
+// noData says that there is nothing to work on yet, and how to begin.
+func (a *app) noData(dir string) error {
+	if len(a.docs) > 0 {
+		docs := make([]string, len(a.docs))
+		for i, d := range a.docs {
+			docs[i] = shellQuote(d)
+		}
+		return hinted{fmt.Errorf("nothing was asked yet of %s: %w", strings.Join(a.docs, ", "), assay.ErrNotFound),
+			"run: assay ask --docs " + strings.Join(docs, " --docs ") + ` "QUESTION"`}
+	}
+	command := "assay ingest PATH"
+	if a.data != "" {
+		command += " --data " + shellQuote(a.data)
+	}
+	return hinted{fmt.Errorf("no documents yet in %s: %w", dir, assay.ErrNotFound), "run: " + command}
+}
+
+// openToAsk opens the data directory of the command for a question or a search:
+// with --docs after the documents there were brought up to date, else as it is,
+// when it holds documents.
+func (a *app) openToAsk(ctx context.Context, shown *progress, trace bool) (*engine.Engine, error) {
+	if len(a.docs) > 0 {
+		return a.openDocs(ctx, shown, trace)
+	}
+	e, err := a.openExisting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	collections, err := e.Collections(ctx)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	for _, c := range collections {
+		if c.Documents > 0 {
+			return e, nil
+		}
+	}
+	dir, err := a.dataDir()
+	return nil, errors.Join(cmp.Or(err, a.noData(dir)), e.Close())
+}
+
+// openDocs opens the store of --docs and brings it up to date.
+func (a *app) openDocs(ctx context.Context, shown *progress, trace bool) (*engine.Engine, error) {
+	for _, d := range a.docs { // before a store is made for a slip of the pen
+		if _, err := os.Stat(d); d != "-" && errors.Is(err, fs.ErrNotExist) {
+			return nil, hinted{usagef("--docs %s: no such file or folder", d), "a question of several words goes in quotes"}
+		}
+	}
+	dir, err := a.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	if trace {
+		fmt.Fprintf(a.stderr, "documents are kept in %s\n", dir)
+	}
+	e, err := engine.Open(ctx, engine.Config{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	report, err := a.ingestDocs(ctx, e, shown)
+	shown.clear()
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if line := reportLine(report); trace {
+		fmt.Fprintln(a.stderr, line)
+	} else if report.Added+report.Updated+report.Removed > 0 {
+		shown.note("read the documents: %s", line)
+	}
+	return e, nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay/engine"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look the data directory over",
+		Long: `Doctor checks the data directory: that it is there and may be written, that its
+databases are assay's and of a version this program knows, who writes to it, that
+the index is up to date, that no journal is damaged, and that there is room on the
+disk. It changes nothing. It exits with 0 when all is well, and otherwise with the
+code of the first thing that is not.`,
+		Example: `  assay doctor
+  assay doctor --data /srv/assay --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, asJSON bool) error {
+	dir, err := a.dataDir()
+	if err != nil {
+		return err
+	}
+	checks := append(engine.Doctor(ctx, engine.Config{Dir: dir}), a.checkCache())
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if asJSON {
+		err = writeJSON(a.stdout, checks)
+	} else {
+		for _, c := range checks {
+			mark := "ok  "
+			if !c.OK {
+				mark = "FAIL"
+			}
+			fmt.Fprintf(a.stdout, "%s  %-18s  %s\n", mark, c.Name, c.Detail)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, c := range checks {
+		if !c.OK {
+			return end(exitCode(c.Err))
+		}
+	}
+	return nil
+}
+
+// checkCache checks that ask --docs can keep its stores.
+func (a *app) checkCache() engine.Check {
+	const name = "cache directory"
+	dir, err := a.cacheDir()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	var probe *os.File
+	if err == nil {
+		probe, err = os.CreateTemp(dir, "assay-doctor-*")
+	}
+	if err != nil {
+		return engine.Check{Name: name, Detail: "ask --docs cannot keep its documents: " + err.Error(), Err: err}
+	}
+	probe.Close()
+	if err := os.Remove(probe.Name()); err != nil {
+		return engine.Check{Name: name, Detail: err.Error(), Err: err}
+	}
+	return engine.Check{Name: name, OK: true, Detail: dir + " can be written"}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// The exit codes, as `assay --help` lists them.
+const (
+	exitAnswered    = 0   // answered; or the command did what it says
+	exitError       = 1   // any other error
+	exitUsage       = 2   // the request is wrong: a flag, strategy, filter, question
+	exitNotFound    = 3   // the documents do not answer the question
+	exitIncomplete  = 4   // only a part of the question is answered
+	exitConflicting = 5   // the documents disagree
+	exitReview      = 6   // the answer waits for a person, or a person rejected it
+	exitLocked      = 7   // another process is at work on this data or run
+	exitDamaged     = 8   // data is damaged, foreign or newer; a replay diverged
+	exitInterrupted = 130 // Ctrl-C
+)
+
+// exitTable is the help text of the constants above.
+const exitTable = `Exit codes:
+    0  answered, or done
+    1  error
+    2  the request is wrong: an unknown flag, strategy or filter, an empty question
+    3  the documents do not answer the question
+    4  incomplete: the answer holds, but a part of the question is not answered
+    5  conflicting: the documents disagree; both sides are cited
+    6  the answer waits for a person's review, or was rejected
+    7  another process is writing this data, or is at work on this run
+    8  the data is damaged, of another program or of a newer version;
+       or a replay did not come to the same answer
+  130  interrupted
+`
+
+// failures says what a kind of error means for the process: its exit code and,
+// where one helps, a hint.
+var failures = []struct {
+	kind error
+	code int
+	hint string
+}{
+	{context.Canceled, exitInterrupted, ""},
+	{assay.ErrInvalid, exitUsage, ""},
+	{assay.ErrSuspended, exitReview, ""},
+	{assay.ErrLocked, exitLocked, "wait until it has finished, or stop it"},
+	{assay.ErrLeased, exitLocked, "wait until it has finished, or stop it"},
+	{assay.ErrDamaged, exitDamaged, "see: assay doctor"},
+	{assay.ErrForeign, exitDamaged, "name another directory with --data"},
+	{assay.ErrNewer, exitDamaged, "update assay, or name another directory with --data"},
+	{assay.ErrDiverged, exitDamaged, ""},
+	{assay.ErrReadOnly, exitError, "make it writable, or name another directory with --data"},
+	{assay.ErrFull, exitError, "make room and try again; what was stored before is kept"},
+}
+
+// exitCode maps an error to the process's exit code.
+func exitCode(err error) int {
+	if err == nil {
+		return exitAnswered
+	}
+	if e, ok := errors.AsType[ended](err); ok {
+		return e.code
+	}
+	for _, f := range failures {
+		if errors.Is(err, f.kind) {
+			return f.code
+		}
+	}
+	return exitError
+}
+
+// statusCode maps the status of an answer to the process's exit code.
+func statusCode(s assay.Status) int {
+	switch s {
+	case assay.Answered:
+		return exitAnswered
+	case assay.NotFound:
+		return exitNotFound
+	case assay.Incomplete:
+		return exitIncomplete
+	case assay.Conflicting:
+		return exitConflicting
+	case assay.PendingReview, assay.Rejected:
+		return exitReview
+	}
+	return exitError
+}
+
+// ended is a command's end that has been printed already: only the exit code is
+// left to give.
+type ended struct{ code int }
+
+func (e ended) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// end returns the error with which a command gives code; nil for 0.
+func end(code int) error {
+	if code == exitAnswered {
+		return nil
+	}
+	return ended{code}
+}
+
+// hinted is an error with a hint of its own, which takes the place of its
+// kind's.
+type hinted struct {
+	err  error
+	hint string
+}
+
+func (h hinted) Error() string { return h.err.Error() }
+func (h hinted) Unwrap() error { return h.err }
+
+// message is what a person reads of an error: without the words of ErrInvalid,
+// which the exit code says already, and with a hint where one is known.
+func message(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "interrupted" + hintOf(err)
+	}
+	return strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()) + hintOf(err)
+}
+
+func hintOf(err error) string {
+	if h, ok := errors.AsType[hinted](err); ok {
+		return "; " + h.hint
+	}
+	for _, f := range failures {
+		if errors.Is(err, f.kind) && f.hint != "" {
+			return "; " + f.hint
+		}
+	}
+	return ""
+}
+
+// usagef returns an error that says what is wrong with the command line.
+func usagef(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, assay.ErrInvalid)...)
+}

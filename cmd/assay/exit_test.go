@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+)
+
+func TestExitCode(t *testing.T) {
+	wrapped := func(kind error) error { return fmt.Errorf("do a thing: %w", kind) }
+	tests := []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("x"), 1},
+		{wrapped(assay.ErrNotFound), 1}, // a run or document: not a question without an answer
+		{wrapped(assay.ErrFull), 1},
+		{wrapped(assay.ErrReadOnly), 1},
+		{wrapped(assay.ErrInvalid), 2},
+		{end(statusCode(assay.NotFound)), 3},
+		{end(statusCode(assay.Incomplete)), 4},
+		{end(statusCode(assay.Conflicting)), 5},
+		{end(statusCode(assay.PendingReview)), 6},
+		{end(statusCode(assay.Rejected)), 6},
+		{wrapped(assay.ErrSuspended), 6},
+		{wrapped(assay.ErrLocked), 7},
+		{wrapped(assay.ErrLeased), 7},
+		{wrapped(assay.ErrDamaged), 8},
+		{wrapped(assay.ErrForeign), 8},
+		{wrapped(assay.ErrNewer), 8},
+		{wrapped(assay.ErrDiverged), 8},
+		{&engine.RunError{Run: "r", Err: wrapped(context.Canceled)}, 130},
+		{hinted{wrapped(assay.ErrInvalid), "see"}, 2},
+	}
+	for _, test := range tests {
+		if got := exitCode(test.err); got != test.want {
+			t.Errorf("exitCode(%v) = %d, want %d", test.err, got, test.want)
+		}
+	}
+	if got := end(statusCode(assay.Answered)); got != nil {
+		t.Errorf("an answered question ends in %v, want no error", got)
+	}
+}
+
+func TestMessage(t *testing.T) {
+	tests := []struct {
+		err  error
+		want string
+	}{
+		{usagef("no question"), "no question"},
+		{hinted{usagef("no question"), "ask one"}, "no question; ask one"},
+		{fmt.Errorf("open x: %w", assay.ErrForeign), "open x: not assay's data; name another directory with --data"},
+		{fmt.Errorf("step plan: %w", context.Canceled), "interrupted"},
+		{hinted{context.Canceled, "go on with: assay resume r"}, "interrupted; go on with: assay resume r"},
+	}
+	for _, test := range tests {
+		if got := message(test.err); got != test.want {
+			t.Errorf("message(%v) = %q, want %q", test.err, got, test.want)
+		}
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"a/b.md":  "a/b.md",
+		"":        "''",
+		"a b":     "'a b'",
+		"it's":    `'it'\''s'`,
+		"$(rm x)": "'$(rm x)'",
+	} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/ingest"
+)
+
+// ingestFlags are the flags of ingest.
+type ingestFlags struct {
+	json    bool
+	maxMB   int64
+	request engine.IngestRequest
+}
+
+func (a *app) ingestCommand() *cobra.Command {
+	var f ingestFlags
+	cmd := &cobra.Command{
+		Use:   "ingest PATH...",
+		Short: "Bring documents in, or up to date",
+		Long: `Ingest reads files and folders into the data directory: Markdown, HTML, plain text,
+reStructuredText, source code, CSV, JSON and JSONL, picked by content. Files that
+have not changed are not read again; what has disappeared from a folder is removed.
+What is skipped is listed with its reason; the rest is ingested all the same.
+
+.gitignore and .assayignore are honoured. A sidecar, NAME.EXT.metadata.json beside
+NAME.EXT, gives a document metadata and an ACL. PATH may be - for standard input.
+
+Ctrl-C keeps what was stored; ingest again to go on.`,
+		Example: `  assay ingest ./handbook ./policies
+  assay ingest --collection legal --exclude 'drafts/' ./contracts
+  curl -s https://example.com/terms.html | assay ingest - --name terms.html`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return hinted{usagef("no path"), "for example: assay ingest ./handbook"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.request.Paths = args
+			return a.ingest(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print the report as one JSON object")
+	flags.StringVar(&f.request.Collection, "collection", "", "the collection to put them into (default \"default\")")
+	flags.BoolVar(&f.request.RequireACL, "require-acl", false, "refuse documents without an ACL in this collection, from now on")
+	flags.StringArrayVar(&f.request.Exclude, "exclude", nil, "leave out what matches this `pattern`, in .gitignore's syntax; may be repeated")
+	flags.BoolVar(&f.request.Hidden, "hidden", false, "include names that start with a dot")
+	flags.Int64Var(&f.maxMB, "max-size", 0, "skip files larger than this many `MiB` (default 32)")
+	flags.BoolVar(&f.request.Verify, "verify", false, "read every file, even where size and time have not changed")
+	flags.StringVar(&f.request.StdinName, "name", "", "the name of the document on standard input; its extension is a hint")
+	return cmd
+}
+
+func (a *app) ingest(ctx context.Context, f ingestFlags) error {
+	if len(a.docs) > 0 {
+		return usagef("--docs names documents to ask; give the paths to ingest as arguments")
+	}
+	if f.maxMB < 0 {
+		return usagef("--max-size %d is negative", f.maxMB)
+	}
+	dir, err := a.dataDir()
+	if err != nil {
+		return err
+	}
+	e, err := engine.Open(ctx, engine.Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	shown := a.progress()
+	defer shown.clear()
+	f.request.Stdin = a.stdin
+	f.request.MaxFileBytes = f.maxMB << 20
+	f.request.Progress = shown.ingest
+	report, err := e.Ingest(ctx, f.request)
+	shown.clear()
+	if err != nil && report.Added+report.Updated+report.Unchanged+len(report.Skipped) == 0 {
+		return err
+	}
+	if f.json {
+		if err := writeJSON(a.stdout, report); err != nil {
+			return err
+		}
+	} else {
+		a.writeReport(report)
+	}
+	if report.Interrupted {
+		return hinted{err, "what was stored is kept; run the same command to go on"}
+	}
+	return err
+}
+
+// writeReport prints what an ingest did, and what it passed over.
+func (a *app) writeReport(r ingest.Report) {
+	for _, s := range r.Skipped {
+		fmt.Fprintf(a.stdout, "skipped %s: %s%s\n", shortPath(s.URI), s.Detail, became(s))
+	}
+	fmt.Fprintf(a.stdout, "%s\n", reportLine(r))
+}
+
+// became says what has become of stored documents that were skipped.
+func became(s ingest.Skipped) string {
+	switch {
+	case s.Removed:
+		return " (what was stored of it is removed)"
+	case s.Kept > 0:
+		return fmt.Sprintf(" (%s stored earlier kept)", count(s.Kept, "document", "documents"))
+	}
+	return ""
+}
+
+func reportLine(r ingest.Report) string {
+	line := fmt.Sprintf("%d added, %d updated, %d unchanged, %d removed, %d skipped; %.1f MB in %s", r.Added, r.Updated,
+		r.Unchanged, r.Removed, len(r.Skipped), float64(r.Bytes)/1e6, duration(time.Duration(r.ElapsedMS)*time.Millisecond))
+	if r.Interrupted {
+		line += "; interrupted"
+	}
+	return line
+}
+
+// ingest shows where an ingest is.
+func (p *progress) ingest(at ingest.Progress) {
+	switch {
+	case at.Walked:
+		p.update("reading %d of %s: %s", at.Done, count(at.Found, "file", "files"), shortPath(at.Current))
+	case at.Found > 0:
+		p.update("reading %s so far: %s", count(at.Done, "file", "files"), shortPath(at.Current))
+	}
+}
+
+// lockWait is how long ask --docs waits for another process that reads the same
+// documents, and lockRetry how often it looks.
+const (
+	lockWait  = 30 * time.Second
+	lockRetry = 100 * time.Millisecond
+)
+
+// ingestDocs brings the store of --docs up to date. While another process does
+// the same it waits, up to lockWait.
+func (a *app) ingestDocs(ctx context.Context, e *engine.Engine, shown *progress) (ingest.Report, error) {
+	req := engine.IngestRequest{Paths: a.docs, Stdin: a.stdin, Progress: shown.ingest}
+	for waited := time.Duration(0); ; waited += lockRetry {
+		report, err := e.Ingest(ctx, req)
+		if !errors.Is(err, assay.ErrLocked) || waited >= lockWait {
+			return report, err
+		}
+		shown.update("waiting: %v", err)
+		select {
+		case <-ctx.Done():
+			return report, ctx.Err()
+		case <-time.After(lockRetry):
+		}
+	}
+}

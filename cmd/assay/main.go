@@ -1,0 +1,74 @@
+// Command assay answers questions from your own documents and shows that the
+// answer holds: every sentence is cited, and checked against the words it cites.
+//
+//	assay ask --docs PATH "question"
+//
+// This package reads flags, environment variables and standard input, calls the
+// package engine, and prints what it says. There is a file for each subcommand;
+// exit.go holds the table of exit codes.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+func main() { os.Exit(execute()) }
+
+// execute runs the command line of this process and returns its exit code. The
+// first SIGINT or SIGTERM cancels what is being done, the second one kills.
+func execute() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return newApp().run(ctx, os.Args[1:])
+}
+
+// An app is what the commands share: the streams of the process and the flags
+// that every command has.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	cacheDir       func() (string, error)
+
+	piped   bool // standard input is not a terminal
+	watched bool // standard error is a terminal: a person sees what is done
+	color   bool // that terminal understands escape sequences for faint text
+	width   int  // columns of what is printed for people
+
+	data string   // --data
+	docs []string // --docs
+}
+
+// newApp returns the app of this process.
+func newApp() *app {
+	a := &app{
+		stdin:    os.Stdin,
+		stdout:   os.Stdout,
+		stderr:   os.Stderr,
+		getenv:   os.Getenv,
+		cacheDir: os.UserCacheDir,
+		piped:    !term.IsTerminal(int(os.Stdin.Fd())),
+		watched:  term.IsTerminal(int(os.Stderr.Fd())),
+		width:    pipeWidth,
+	}
+	a.color = a.watched && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		a.width = min(max(columns, minWidth), maxWidth)
+	}
+	return a
+}
+
+// The widths to which text is wrapped: in a pipe, and at least and at most on a
+// terminal. Longer lines are hard to read.
+const (
+	pipeWidth = 80
+	minWidth  = 40
+	maxWidth  = 100
+)

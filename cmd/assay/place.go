@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// place says where a passage is for a person: the document's path, relative to
+// the working directory where that is shorter, with its line or page.
+func place(uri string, line, page int) string {
+	p := shortPath(uri)
+	switch {
+	case line > 0 && page > 0:
+		return fmt.Sprintf("%s:%d, page %d", p, line, page)
+	case line > 0:
+		return fmt.Sprintf("%s:%d", p, line)
+	case page > 0:
+		return fmt.Sprintf("%s, page %d", p, page)
+	}
+	return p
+}
+
+// shortPath returns the shorter of path as it is and path relative to the
+// working directory.
+func shortPath(path string) string {
+	if strings.Contains(path, "://") {
+		return path
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(wd, filepath.FromSlash(path))
+	if err != nil || len(rel) >= len(path) {
+		return path
+	}
+	return rel
+}
+
+// title joins a document's title and heading path.
+func title(name string, headings []string) string {
+	parts := make([]string, 0, len(headings)+1)
+	if name != "" {
+		parts = append(parts, name)
+	}
+	for _, h := range headings {
+		if len(parts) == 0 || parts[len(parts)-1] != h {
+			parts = append(parts, h)
+		}
+	}
+	return strings.Join(parts, " › ")
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// A progress shows a person what is being done, on standard error. Where nobody
+// watches, in a pipe, it prints nothing.
+type progress struct {
+	w       io.Writer
+	watched bool
+	color   bool
+	width   int
+
+	live    bool      // the last line stands and is replaced by the next one
+	updated time.Time // when the live line was written
+}
+
+func (a *app) progress() *progress {
+	return &progress{w: a.stderr, watched: a.watched, color: a.color, width: a.width}
+}
+
+// refresh is the shortest time between two versions of the live line.
+const refresh = 50 * time.Millisecond
+
+// update replaces the live line, at most every refresh.
+func (p *progress) update(format string, args ...any) {
+	if !p.watched || p.live && time.Since(p.updated) < refresh {
+		return
+	}
+	p.clear()
+	fmt.Fprint(p.w, p.faint(oneLine(fmt.Sprintf(format, args...), p.width-1)))
+	p.live, p.updated = true, time.Now()
+}
+
+// note prints a line that stays.
+func (p *progress) note(format string, args ...any) {
+	if !p.watched {
+		return
+	}
+	p.clear()
+	fmt.Fprintln(p.w, p.faint(oneLine(fmt.Sprintf(format, args...), p.width-1)))
+}
+
+// clear removes the live line.
+func (p *progress) clear() {
+	if p.live {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.live = false
+	}
+}
+
+func (p *progress) faint(s string) string {
+	if !p.color {
+		return s
+	}
+	return "\x1b[2m" + s + "\x1b[0m"
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+)
+
+func (a *app) resumeCommand() *cobra.Command {
+	var f askFlags
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that was interrupted",
+		Long: `Resume goes on with a run that was interrupted, in the step it was in; what was
+finished is not done again. The answer is that of a run that nothing interrupted.
+
+RUN is a run's ID, the beginning of one, or "last".
+
+` + exitTable,
+		Example:           `  assay resume last`,
+		Args:              oneArgument("RUN"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.resume(cmd.Context(), args[0], f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the answer as one JSON object")
+	cmd.Flags().BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result")
+	return cmd
+}
+
+func (a *app) resume(ctx context.Context, name string, f askFlags) error {
+	e, err := a.openExisting(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	id, err := findRun(ctx, e, name)
+	if err != nil {
+		return err
+	}
+	shown := a.progress()
+	defer shown.clear()
+	return a.answer(e.Resume(ctx, assay.Local(), id), shown, f)
+}

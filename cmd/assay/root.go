@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// run runs one command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if _, printed := errors.AsType[ended](err); err != nil && !printed {
+		name := "assay"
+		if cmd != nil && cmd != root {
+			name += ": " + cmd.Name()
+		}
+		fmt.Fprintf(a.stderr, "%s: %s\n", name, message(err))
+	}
+	return exitCode(err)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "assay",
+		Short: "Answer questions from your own documents, with checked citations",
+		Long: `assay answers questions from your own documents and shows that the answer holds:
+every sentence is cited, and each claim is checked against the words it cites.
+When the documents do not hold the answer, it says so. It works offline.
+
+` + exitTable,
+		Example: `  # ask the documents in a folder; they are read the first time only
+  assay ask --docs ./handbook "How many days of leave may I carry over?"
+
+  # keep documents in a store of your own, then ask
+  assay ingest ./handbook ./policies
+  assay ask "Who approves travel to a customer?"
+
+  # what was asked, what each step did, and the same answer again from the journal
+  assay runs
+  assay show last
+  assay replay last`,
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			err := usagef("unknown command %q", args[0])
+			if names := cmd.SuggestionsFor(args[0]); len(names) > 0 {
+				return hinted{err, fmt.Sprintf("did you mean: assay %s", names[0])}
+			}
+			return hinted{err, "see: assay --help"}
+		},
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return hinted{usagef("%w", err), "see: " + cmd.CommandPath() + " --help"}
+	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.data, "data", "", "the data `directory` (default $ASSAY_DATA, or ./.assay)")
+	flags.StringArrayVar(&a.docs, "docs", nil, "use the store that ask keeps for these documents: a file or folder `path`,\nor - for standard input; may be repeated")
+	root.AddCommand(
+		a.askCommand(), a.ingestCommand(), a.searchCommand(), a.documentsCommand(),
+		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
+		a.doctorCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// noArguments accepts a command line without arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return hinted{usagef("unexpected argument %q", args[0]), "see: " + cmd.CommandPath() + " --help"}
+}
+
+// oneArgument accepts a command line with exactly one argument, called name.
+func oneArgument(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return hinted{usagef("got %s, want one: %s", count(len(args), "argument", "arguments"), name), "see: " + cmd.CommandPath() + " --help"}
+	}
+}

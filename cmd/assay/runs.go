@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+)
+
+func (a *app) runsCommand() *cobra.Command {
+	var asJSON bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List the questions that were asked, newest first",
+		Example: `  assay runs
+  assay runs --docs ./handbook      # those asked with ask --docs ./handbook
+  assay runs --json --limit 0       # all of them`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return usagef("--limit %d is negative", limit)
+			}
+			return a.runs(cmd.Context(), limit, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	cmd.Flags().IntVar(&limit, "limit", 20, "list at most this many; 0 lists all")
+	return cmd
+}
+
+func (a *app) runs(ctx context.Context, limit int, asJSON bool) error {
+	e, err := a.openExisting(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	runs, err := e.Runs(ctx, assay.Local(), limit)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if runs == nil {
+			runs = []assay.Run{}
+		}
+		return writeJSON(a.stdout, runs)
+	}
+	for _, r := range runs {
+		fmt.Fprintf(a.stdout, "%s  %s  %-12s  %s\n", r.ID, r.Created.Local().Format(time.DateTime), outcome(r), oneLine(r.Question, 60))
+	}
+	return nil
+}
+
+// outcome says in a word how a run stands: its answer's status, or why it has
+// none.
+func outcome(r assay.Run) string {
+	switch {
+	case r.Answer != nil:
+		return string(r.Answer.Status)
+	case r.State == assay.RunActive && r.Live:
+		return "running"
+	case r.State == assay.RunActive:
+		return "interrupted"
+	}
+	return string(r.State)
+}
+
+// findRun returns the ID of the run that name stands for: a run's ID, the
+// beginning of exactly one, or "last" for the newest.
+func findRun(ctx context.Context, e *engine.Engine, name string) (string, error) {
+	runs, err := e.Runs(ctx, assay.Local(), 0)
+	if err != nil {
+		return "", err
+	}
+	if name == "last" && len(runs) > 0 {
+		return runs[0].ID, nil
+	}
+	var found []string
+	for _, r := range runs {
+		if r.ID == name {
+			return r.ID, nil
+		}
+		if name != "" && strings.HasPrefix(r.ID, name) {
+			found = append(found, r.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", hinted{fmt.Errorf("run %q: %w", name, assay.ErrNotFound), "see: assay runs"}
+	case 1:
+		return found[0], nil
+	}
+	return "", usagef("run %q is the beginning of %d runs, %s and %s among them", name, len(found), found[0], found[1])
+}
+
+// completeRuns offers the IDs of the runs to the shell.
+func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	e, err := a.openExisting(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer e.Close()
+	runs, err := e.Runs(cmd.Context(), assay.Local(), 50)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := []cobra.Completion{cobra.CompletionWithDesc("last", "the newest run")}
+	for _, r := range runs {
+		names = append(names, cobra.CompletionWithDesc(r.ID, oneLine(r.Question, 40)))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+)
+
+func (a *app) showCommand() *cobra.Command {
+	var asJSON, inputs bool
+	cmd := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show a run: its question, its answer, and every step",
+		Long: `Show prints what a run was asked, what it answered, and each step with its time
+and result, as its journal holds them.
+
+RUN is a run's ID, the beginning of one, or "last".`,
+		Example: `  assay show last
+  assay show last --inputs         # with what each step was given and what it brought
+  assay show last --json | jq '.steps[].path'`,
+		Args:              oneArgument("RUN"),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.show(cmd.Context(), args[0], asJSON, inputs)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run and its steps as one JSON object")
+	cmd.Flags().BoolVar(&inputs, "inputs", false, "print each step's input and output whole")
+	return cmd
+}
+
+// shownRun is the JSON of show.
+type shownRun struct {
+	Run   assay.Run     `json:"run"`
+	Steps []engine.Step `json:"steps"`
+}
+
+func (a *app) show(ctx context.Context, name string, asJSON, inputs bool) error {
+	e, err := a.openExisting(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	id, err := findRun(ctx, e, name)
+	if err != nil {
+		return err
+	}
+	run, steps, err := e.Run(ctx, assay.Local(), id)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(a.stdout, shownRun{run, steps})
+	}
+	return writeRun(a.stdout, run, steps, inputs, a.width)
+}
+
+// writeRun prints a run for people.
+func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width int) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Run       %s\n", r.ID)
+	fmt.Fprintf(&b, "Asked     %s by %s\n", r.Created.Local().Format(time.DateTime), r.Principal.User)
+	fmt.Fprintf(&b, "Outcome   %s\n", outcome(r))
+	if r.Error != "" {
+		fmt.Fprintf(&b, "Error     %s\n", r.Error)
+	}
+	if r.Answer != nil {
+		fmt.Fprintf(&b, "Stopped   %s\n", r.Answer.Stop)
+		fmt.Fprintf(&b, "Because   %s\n", r.Answer.Justification)
+	}
+	b.WriteString("\nQuestion\n" + wrap(r.Question, "  ", width))
+	if r.Answer != nil {
+		b.WriteString("\nAnswer\n")
+		var answer strings.Builder
+		if err := writeAnswer(&answer, *r.Answer, width-2); err != nil {
+			return err
+		}
+		for line := range strings.Lines(answer.String()) {
+			b.WriteString(strings.TrimRight("  "+line, " \n") + "\n")
+		}
+	}
+	b.WriteString("\nSteps\n")
+	for _, s := range steps {
+		b.WriteString(traceLine(s) + "\n")
+		if inputs {
+			writePayload(&b, "in ", s.Input)
+			writePayload(&b, "out", s.Output)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writePayload(b *strings.Builder, name string, data json.RawMessage) {
+	if len(data) > 0 {
+		fmt.Fprintf(b, "           %s %s\n", name, data)
+	}
+}

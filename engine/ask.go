@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// A RunError is how a run ended without an answer.
+type RunError struct {
+	Run       string // run ID
+	Resumable bool   // Resume can go on with it
+	Err       error
+}
+
+func (e *RunError) Error() string { return fmt.Sprintf("run %s: %v", e.Run, e.Err) }
+
+// Unwrap returns why the run ended.
+func (e *RunError) Unwrap() error { return e.Err }
+
+// Ask answers a question on behalf of principal and yields what happens, the
+// answer last. A request that is wrong is assay.ErrInvalid, and nothing is
+// stored. Any other failure is a *RunError, the last that is yielded.
+//
+// A consumer that breaks cancels the run. A run that was cancelled, or whose
+// journal could not be written, can be resumed; one that failed otherwise is
+// stored with its error.
+func (e *Engine) Ask(ctx context.Context, principal assay.Principal, req Request) iter.Seq2[Event, error] {
+	return stream(ctx, func(ctx context.Context, emit func(Event)) (assay.Answer, error) {
+		req, err := e.check(ctx, principal, req)
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		stored, err := json.Marshal(req)
+		if err != nil {
+			return assay.Answer{}, fmt.Errorf("store the request: %w", err)
+		}
+		r := assay.Run{
+			ID:        e.config.NewID(),
+			Principal: principal,
+			Question:  req.Question,
+			Request:   stored,
+			State:     assay.RunActive,
+			Created:   e.config.Now().UTC(),
+		}
+		lease, err := e.tenant.Runs().Create(ctx, r)
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		answer, err := e.drive(ctx, r, req, lease, nil, emit)
+		return answer, errors.Join(err, lease.Close())
+	})
+}
+
+// Answer is Ask for who wants the answer alone.
+func (e *Engine) Answer(ctx context.Context, principal assay.Principal, req Request) (assay.Answer, error) {
+	return last(e.Ask(ctx, principal, req))
+}
+
+// Resume goes on with a run that was interrupted: finished steps are not done
+// again, the rest goes on with the documents of today. While a live process
+// drives the run it is assay.ErrLeased; a run that has ended is assay.ErrInvalid.
+// What the principal may see must be what it was when the run began.
+func (e *Engine) Resume(ctx context.Context, principal assay.Principal, id string) iter.Seq2[Event, error] {
+	return stream(ctx, func(ctx context.Context, emit func(Event)) (assay.Answer, error) {
+		r, err := e.run(ctx, principal, id)
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		if r.State == assay.RunDone || r.State == assay.RunFailed {
+			return assay.Answer{}, fmt.Errorf("run %s has ended (%s): %w", id, r.State, assay.ErrInvalid)
+		}
+		lease, err := e.tenant.Runs().Acquire(ctx, id)
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		answer, err := e.resume(ctx, principal, id, lease, emit)
+		return answer, errors.Join(err, lease.Close())
+	})
+}
+
+// resume drives a run on whose lease is held.
+func (e *Engine) resume(ctx context.Context, principal assay.Principal, id string, lease store.Lease, emit func(Event)) (assay.Answer, error) {
+	r, records, err := e.journal(ctx, principal, id) // as it is now that nobody else writes it
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	if principal.Access().Key() != r.Principal.Access().Key() {
+		return assay.Answer{}, fmt.Errorf("run %s: what %s may see has changed since it began; ask again: %w", id, principal.User, assay.ErrInvalid)
+	}
+	req, err := requestOf(r)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	return e.drive(ctx, r, req, lease, records, emit)
+}
+
+// requestOf reads back the request of a run.
+func requestOf(r assay.Run) (Request, error) {
+	var req Request
+	if err := json.Unmarshal(r.Request, &req); err != nil {
+		return Request{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", r.ID, assay.ErrDamaged, err)
+	}
+	return req, nil
+}
+
+// check completes a request and makes sure that it can be searched for, before
+// anything is stored.
+func (e *Engine) check(ctx context.Context, principal assay.Principal, req Request) (Request, error) {
+	req, err := req.complete()
+	if err != nil {
+		return req, err
+	}
+	if err := e.checkCollections(ctx, req.Collections); err != nil {
+		return req, err
+	}
+	if req.Filter.Op == "" {
+		return req, nil
+	}
+	retriever, err := e.search(ctx)
+	if err != nil {
+		return req, err
+	}
+	probe := assay.Query{Text: req.Question, Collections: req.Collections, Filter: req.Filter, Limit: 1}
+	_, err = retriever.Retrieve(ctx, principal.Access(), probe)
+	return req, err
+}
+
+// drive takes a run from where its journal ends to its answer, and stores that.
+func (e *Engine) drive(ctx context.Context, r assay.Run, req Request, lease store.Lease, records []assay.Record, emit func(Event)) (assay.Answer, error) {
+	emit(Event{Kind: RunStarted, Run: r.ID})
+	answer, halted, err := e.execute(ctx, r, req, lease, records, emit)
+	if halted {
+		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
+	}
+	// What has been decided is stored, even if the process is being stopped.
+	ctx = context.WithoutCancel(ctx)
+	if err != nil {
+		return assay.Answer{}, &RunError{Run: r.ID, Err: errors.Join(err, lease.Finish(ctx, assay.RunFailed, nil, err.Error()))}
+	}
+	if err := lease.Finish(ctx, assay.RunDone, &answer, ""); err != nil {
+		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
+	}
+	return answer, nil
+}
+
+// execute runs the strategy of a request. Halted says that it did not come to an
+// end of its own, so that it can be resumed.
+func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
+	retriever, err := e.search(ctx)
+	if err != nil {
+		return assay.Answer{}, true, err
+	}
+	clock := activity{observe: func(ev run.Event) { emit(eventOf(r.ID, ev)) }}
+	session, err := run.New(run.Config{
+		Run: r.ID, Journal: lease, Records: records, Budget: req.Budget, Now: e.config.Now, Observe: clock.see,
+	})
+	if err != nil {
+		return assay.Answer{}, false, err
+	}
+	answer, err = e.answer(ctx, r, req, session, retriever)
+	answer.ElapsedMS = clock.active.Milliseconds()
+	if stopped := session.Finish(); stopped != nil {
+		return assay.Answer{}, !errors.Is(stopped, assay.ErrDiverged), stopped
+	}
+	return answer, false, err
+}
+
+// answer calls the strategy and completes its answer with what the run knows.
+func (e *Engine) answer(ctx context.Context, r assay.Run, req Request, session *run.Run, retriever assay.Retriever) (assay.Answer, error) {
+	ask, err := strategy.Lookup(req.Strategy)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	scope := session.Scope()
+	answer, err := ask(ctx, scope, strategy.Env{
+		Question:    req.Question,
+		Collections: req.Collections,
+		Filter:      req.Filter,
+		Access:      r.Principal.Access(),
+		Retriever:   retriever,
+		Content:     e.content(),
+		Roles:       e.roles,
+		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall},
+	})
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	answer.Run = r.ID
+	answer.Usage = scope.Spent()
+	return withLists(answer), nil
+}
+
+// An activity learns from a run's steps how long it has been active. What comes
+// after the last step does not count, so that a replay comes to the same time.
+type activity struct {
+	active  time.Duration
+	observe func(run.Event)
+}
+
+func (a *activity) see(ev run.Event) {
+	a.active = max(a.active, ev.Active)
+	if a.observe != nil {
+		a.observe(ev)
+	}
+}
+
+// withLists returns the answer with an empty list for each that is nil, so that
+// its JSON has lists everywhere.
+func withLists(a assay.Answer) assay.Answer {
+	a.Claims = list(a.Claims)
+	a.Citations = list(a.Citations)
+	a.Missing = list(a.Missing)
+	a.Searched = list(a.Searched)
+	a.Closest = list(a.Closest)
+	for i := range a.Claims {
+		a.Claims[i].Citations = list(a.Claims[i].Citations)
+	}
+	for i := range a.Citations {
+		a.Citations[i].Heading = list(a.Citations[i].Heading)
+	}
+	for i := range a.Closest {
+		a.Closest[i].Heading = list(a.Closest[i].Heading)
+	}
+	return a
+}
+
+func list[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}
+
+// stream runs work and yields what it emits, then its answer or error. Work is
+// cancelled when the consumer breaks, and has ended when the stream has.
+func stream(ctx context.Context, work func(context.Context, func(Event)) (assay.Answer, error)) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		events := make(chan Event)
+		var answer assay.Answer
+		var err error
+		go func() {
+			defer close(events)
+			answer, err = work(ctx, func(ev Event) { events <- ev })
+		}()
+		going := true
+		for ev := range events {
+			if going && !yield(ev, nil) {
+				going = false
+				cancel()
+			}
+		}
+		switch {
+		case !going:
+		case err != nil:
+			yield(Event{}, err)
+		default:
+			yield(Event{Kind: RunEnded, Run: answer.Run, Answer: &answer}, nil)
+		}
+	}
+}
+
+// last follows a stream to its end.
+func last(events iter.Seq2[Event, error]) (assay.Answer, error) {
+	for ev, err := range events {
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		if ev.Kind == RunEnded {
+			return *ev.Answer, nil
+		}
+	}
+	return assay.Answer{}, errors.New("the run ended without an answer")
+}

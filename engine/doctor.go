@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/store/sqlite"
+)
+
+// A Check is one thing that Doctor looked at.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"` // what was found, in words
+	Err    error  `json:"-"`      // why it is not OK; nil when it is
+}
+
+// minFreeBytes is the room under which a disk counts as full: an ingest writes
+// its changes twice before it can give the first copy up.
+const minFreeBytes = 64 << 20
+
+// Doctor looks a data directory over and reports on everything that it got to:
+// the directory, its databases and who writes them, the documents, the index, the
+// journals of all runs, and the room on the disk. It changes nothing.
+func Doctor(ctx context.Context, config Config) []Check {
+	x := &examination{ctx: ctx, dir: config.Dir}
+	if x.directory() && x.databases() {
+		x.writer()
+		x.documents()
+		x.index()
+		x.runs()
+		x.failed("databases", x.tenant.Close())
+	}
+	return x.checks
+}
+
+// An examination collects what Doctor finds.
+type examination struct {
+	ctx    context.Context
+	dir    string
+	tenant *sqlite.Tenant
+	checks []Check
+}
+
+func (x *examination) fine(name, format string, args ...any) {
+	x.checks = append(x.checks, Check{Name: name, OK: true, Detail: fmt.Sprintf(format, args...)})
+}
+
+// failed notes err, if there is one, and reports whether there was.
+func (x *examination) failed(name string, err error) bool {
+	if err != nil {
+		x.checks = append(x.checks, Check{Name: name, Detail: err.Error(), Err: err})
+	}
+	return err != nil
+}
+
+// directory checks that there is a data directory with room to write. It reports
+// whether there is more to look at.
+func (x *examination) directory() bool {
+	const name = "data directory"
+	entries, err := os.ReadDir(x.dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		x.failed(name, fmt.Errorf("%s does not exist: %w", x.dir, assay.ErrNotFound))
+		return false
+	case x.failed(name, err):
+		return false
+	}
+	free, err := freeBytes(x.dir)
+	if !x.failed("disk", err) {
+		if free < minFreeBytes {
+			x.failed("disk", fmt.Errorf("%d MiB free, want at least %d: %w", free>>20, minFreeBytes>>20, assay.ErrFull))
+		} else {
+			x.fine("disk", "%d MiB free", free>>20)
+		}
+	}
+	if len(entries) == 0 {
+		x.fine(name, "%s is empty", x.dir)
+		return false
+	}
+	return true
+}
+
+// databases checks that the databases are there, assay's, and of a version that
+// this program knows.
+func (x *examination) databases() bool {
+	s, err := sqlite.Open(x.ctx, x.dir)
+	if x.failed("data directory", err) {
+		return false
+	}
+	x.fine("data directory", "%s", x.dir)
+	tenants, err := s.Tenants(x.ctx)
+	if x.failed("databases", err) {
+		return false
+	}
+	if len(tenants) == 0 {
+		x.fine("databases", "none yet")
+		return false
+	}
+	x.tenant, err = s.Tenant(x.ctx, tenantName)
+	if x.failed("databases", err) {
+		return false
+	}
+	if x.tenant.ReadOnly() {
+		x.failed("databases", fmt.Errorf("searches work, questions and ingests do not: %w", assay.ErrReadOnly))
+	} else {
+		x.fine("databases", "of this version, can be written")
+	}
+	return true
+}
+
+// writer reports who writes the content.
+func (x *examination) writer() {
+	if x.tenant.ReadOnly() {
+		return
+	}
+	w, err := x.tenant.Writer(x.ctx)
+	switch {
+	case errors.Is(err, assay.ErrLocked):
+		x.fine("writer", "%v", err)
+	case !x.failed("writer", err):
+		x.failed("writer", w.Close())
+		x.fine("writer", "nobody is ingesting")
+	}
+}
+
+// documents reads every document and checks that its chunks lie in it.
+func (x *examination) documents() {
+	documents, chunks := 0, 0
+	for change, err := range x.tenant.Content().Changes(x.ctx, 0) {
+		if x.failed("documents", err) {
+			return
+		}
+		if change.Deleted {
+			continue
+		}
+		documents++
+		chunks += len(change.Chunks)
+		for _, c := range change.Chunks {
+			if c.Start < 0 || c.Start > c.End || c.End > len(change.Document.Text) {
+				x.failed("documents", fmt.Errorf("%s: chunk %d lies outside the text: %w", change.Document.URI, c.Ordinal, assay.ErrDamaged))
+				return
+			}
+		}
+	}
+	x.fine("documents", "%d, in %d chunks", documents, chunks)
+}
+
+// index compares the index with the content. One that is behind is no fault: the
+// next search catches up.
+func (x *examination) index() {
+	content := x.tenant.Content()
+	stored, err := content.Sequence(x.ctx)
+	if x.failed("index", err) {
+		return
+	}
+	ix, err := index.Open(x.ctx, indexDir(x.tenant), content)
+	if x.failed("index", err) {
+		return
+	}
+	if held := ix.Version().Sequence; held == stored {
+		x.fine("index", "holds all changes, up to %d", stored)
+	} else {
+		x.fine("index", "holds the changes up to %d of %d; the next search reads the rest", held, stored)
+	}
+	x.failed("index", ix.Close())
+}
+
+// runs checks the journals of all runs.
+func (x *examination) runs() {
+	runs, err := x.tenant.Runs().List(x.ctx, 0)
+	if x.failed("runs", err) {
+		return
+	}
+	sound := 0
+	var interrupted []string
+	for _, r := range runs {
+		if _, err := x.tenant.Runs().Records(x.ctx, r.ID); err != nil {
+			x.failed("runs", fmt.Errorf("run %s: %w", r.ID, err))
+			continue
+		}
+		sound++
+		if r.State == assay.RunActive && !r.Live {
+			interrupted = append(interrupted, r.ID)
+		}
+	}
+	detail := fmt.Sprintf("%d of %s with a sound journal", sound, counted(len(runs), "run"))
+	if len(interrupted) > 0 {
+		detail += fmt.Sprintf("; %d interrupted, can be resumed: %s", len(interrupted), strings.Join(interrupted, ", "))
+	}
+	x.fine("runs", "%s", detail)
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/role/local"
+	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/sqlite"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// tenantName is the one tenant of a data directory, as long as nothing
+// authenticates others.
+const tenantName = "default"
+
+// A Config says what an Engine works on.
+type Config struct {
+	// Dir is the data directory. One that is missing or empty becomes one.
+	Dir string
+
+	// Now tells the time; nil: time.Now.
+	Now func() time.Time
+
+	// NewID names a new run; nil: 16 random letters and digits.
+	NewID func() string
+}
+
+// An Engine works on one data directory. Any number of engines, in any number of
+// processes, may have the same one open; one at a time ingests. It is safe for
+// concurrent use.
+type Engine struct {
+	config Config
+	tenant *sqlite.Tenant
+	roles  strategy.Roles
+
+	// retriever searches. The index below it is opened by the first search:
+	// what only looks at runs needs none.
+	mu        sync.Mutex
+	retriever assay.Retriever
+	index     index.Index
+}
+
+// Open opens a data directory. One of another program is assay.ErrForeign, one
+// of a newer version assay.ErrNewer, one of which a part is missing
+// assay.ErrDamaged.
+func Open(ctx context.Context, config Config) (*Engine, error) {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.NewID == nil {
+		config.NewID = func() string { return strings.ToLower(rand.Text()[:16]) }
+	}
+	s, err := sqlite.Open(ctx, config.Dir)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := s.Tenant(ctx, tenantName)
+	if err != nil {
+		return nil, fmt.Errorf("open data directory %s: %w", config.Dir, err)
+	}
+	return &Engine{config: config, tenant: tenant, roles: localRoles()}, nil
+}
+
+// localRoles are the roles that need no language model.
+func localRoles() strategy.Roles {
+	return strategy.Roles{
+		Planner:   local.Planner{},
+		Grader:    local.Grader{},
+		Generator: local.Generator{},
+		Verifier:  ground.Local{},
+	}
+}
+
+// Close releases the data directory. Nothing of the engine may be in use.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var err error
+	if e.index != nil {
+		err = e.index.Close()
+	}
+	return errors.Join(err, e.tenant.Close())
+}
+
+// indexDir is where a tenant's index is kept: beside the content it is made from.
+func indexDir(t *sqlite.Tenant) string { return filepath.Join(t.Dir(), "index") }
+
+// search returns what searches the tenant's content, with the index opened.
+func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.retriever != nil {
+		return e.retriever, nil
+	}
+	ix, err := index.Open(ctx, indexDir(e.tenant), e.tenant.Content())
+	if err != nil {
+		return nil, fmt.Errorf("open the index: %w", err)
+	}
+	e.index, e.retriever = ix, retrieve.New(ix, e.tenant.Content())
+	return e.retriever, nil
+}
+
+// content returns the documents that runs read.
+func (e *Engine) content() store.Content { return e.tenant.Content() }

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// An EventKind says what an Event reports.
+type EventKind string
+
+// The kinds of event. The first event of a run is RunStarted and the last
+// RunEnded; in between steps start and end, those of parallel branches mixed.
+const (
+	RunStarted  EventKind = "run"
+	StepStarted EventKind = "step_started"
+	StepEnded   EventKind = "step"
+	RunEnded    EventKind = "answer"
+)
+
+// An Event is one thing that happened in a run.
+type Event struct {
+	Kind EventKind `json:"kind"`
+	Run  string    `json:"run"`
+
+	// Step is set when a step started, without what it brought, and when it
+	// ended.
+	Step *Step `json:"step,omitempty"`
+
+	// What an ended step brought, by its kind.
+	Plan     *role.Plan         `json:"plan,omitempty"`
+	Query    *assay.Query       `json:"query,omitempty"` // set when a search starts, too
+	Results  *assay.Results     `json:"results,omitempty"`
+	Grade    *role.Grade        `json:"grade,omitempty"`
+	Verdicts []ground.Judgement `json:"verdicts,omitempty"` // by claim
+
+	Answer *assay.Answer `json:"answer,omitempty"`
+}
+
+// A Step is one step of a run as people and programs look at it.
+type Step struct {
+	Ordinal  int                  `json:"ordinal"` // position in the journal; -1 in events
+	Path     string               `json:"path"`
+	Kind     assay.StepKind       `json:"kind"`
+	Model    string               `json:"model,omitempty"`
+	Summary  string               `json:"summary"` // what it did, in words
+	Error    *assay.RecordedError `json:"error,omitempty"`
+	Usage    assay.Usage          `json:"usage"`
+	Started  time.Time            `json:"started"`
+	Elapsed  time.Duration        `json:"elapsed_ns"`
+	Replayed bool                 `json:"replayed,omitempty"` // its result is from the journal: it was not done again
+	Input    json.RawMessage      `json:"input,omitempty"`
+	Output   json.RawMessage      `json:"output,omitempty"`
+}
+
+// stepOf returns the step that rec records.
+func stepOf(rec assay.Record) Step {
+	return Step{
+		Ordinal: rec.Ordinal,
+		Path:    rec.Path,
+		Kind:    rec.Kind,
+		Model:   rec.Model,
+		Summary: summary(read(rec), rec),
+		Error:   rec.Error,
+		Usage:   rec.Usage,
+		Started: rec.Started,
+		Elapsed: rec.Elapsed,
+		Input:   rec.Input,
+		Output:  rec.Output,
+	}
+}
+
+// eventOf returns the event of a step that starts or has ended.
+func eventOf(id string, ev run.Event) Event {
+	rec := assay.Record{
+		Run: id, Ordinal: -1, Path: ev.Path, Kind: ev.Kind, Model: ev.Model, Input: ev.Input, Output: ev.Output,
+		Usage: ev.Usage, Started: ev.Started, Elapsed: ev.Elapsed, Active: ev.Active,
+	}
+	if ev.Err != nil {
+		rec.Error = &assay.RecordedError{Message: ev.Err.Error()}
+	}
+	p := read(rec)
+	step := stepOf(rec)
+	step.Replayed = ev.Replayed
+	step.Input, step.Output = nil, nil
+	if ev.Phase == run.StepStart {
+		step.Summary = intention(p, rec)
+		return Event{Kind: StepStarted, Run: id, Step: &step, Query: p.query}
+	}
+	return Event{
+		Kind: StepEnded, Run: id, Step: &step,
+		Plan: p.plan, Query: p.query, Results: p.results, Grade: p.grade, Verdicts: p.verdicts,
+	}
+}
+
+// A payload is what a record's input and output say, by the record's kind. What
+// cannot be read stays nil: a summary is for people, and a journal from another
+// version of a strategy may hold other words.
+type payload struct {
+	plan     *role.Plan
+	query    *assay.Query
+	results  *assay.Results
+	grade    *role.Grade
+	draft    *role.Draft
+	verdicts []ground.Judgement
+}
+
+func read(rec assay.Record) payload {
+	var p payload
+	switch rec.Kind {
+	case assay.StepPlan:
+		p.plan = decode[role.Plan](rec.Output)
+	case assay.StepSearch:
+		if in := decode[struct {
+			Query *assay.Query `json:"query"`
+		}](rec.Input); in != nil {
+			p.query = in.Query
+		}
+		p.results = decode[assay.Results](rec.Output)
+	case assay.StepGrade:
+		p.grade = decode[role.Grade](rec.Output)
+	case assay.StepGenerate:
+		p.draft = decode[role.Draft](rec.Output)
+	case assay.StepVerify:
+		if v := decode[[]ground.Judgement](rec.Output); v != nil {
+			p.verdicts = *v
+		}
+	}
+	return p
+}
+
+func decode[T any](data json.RawMessage) *T {
+	var v T
+	if len(data) == 0 || json.Unmarshal(data, &v) != nil {
+		return nil
+	}
+	return &v
+}
+
+// intention says what a step is about to do.
+func intention(p payload, rec assay.Record) string {
+	switch rec.Kind {
+	case assay.StepPlan:
+		return "planning"
+	case assay.StepSearch:
+		if p.query != nil {
+			return fmt.Sprintf("searching %q", p.query.Text)
+		}
+		return "searching"
+	case assay.StepGrade:
+		return "grading what was found"
+	case assay.StepGenerate:
+		return "writing"
+	case assay.StepRead:
+		return "reading the cited words"
+	case assay.StepVerify:
+		return "verifying each claim"
+	}
+	return string(rec.Kind)
+}
+
+// summary says what a step did.
+func summary(p payload, rec assay.Record) string {
+	if rec.Error != nil {
+		return "error: " + rec.Error.Message
+	}
+	switch {
+	case p.plan != nil:
+		return planSummary(*p.plan)
+	case p.results != nil && p.query != nil:
+		return searchSummary(*p.query, *p.results)
+	case p.grade != nil:
+		return gradeSummary(*p.grade)
+	case p.draft != nil:
+		return counted(len(p.draft.Statements), "statement") + " drafted, not verified yet"
+	case p.verdicts != nil:
+		return verdictSummary(p.verdicts)
+	case rec.Kind == assay.StepRead:
+		if spans := decode[[]json.RawMessage](rec.Output); spans != nil {
+			return counted(len(*spans), "passage") + " read from the stored documents"
+		}
+	}
+	return string(rec.Kind)
+}
+
+func planSummary(p role.Plan) string {
+	if len(p.SubQuestions) == 1 {
+		return "one question"
+	}
+	parts := make([]string, len(p.SubQuestions))
+	for i, sub := range p.SubQuestions {
+		parts[i] = fmt.Sprintf("%q", sub.Text)
+	}
+	return fmt.Sprintf("%s of %d: %s", p.Shape, len(parts), strings.Join(parts, ", "))
+}
+
+func searchSummary(q assay.Query, r assay.Results) string {
+	s := fmt.Sprintf("%q: %s", q.Text, counted(len(r.Hits), "hit"))
+	if len(r.Hits) > 0 {
+		best := slices.MaxFunc(r.Hits, func(a, b assay.Hit) int {
+			return cmp.Compare(a.Scores.Relevance, b.Scores.Relevance)
+		})
+		s += fmt.Sprintf(" of %d, best relevance %.2f", r.Total, best.Scores.Relevance)
+	}
+	return s
+}
+
+func gradeSummary(g role.Grade) string {
+	s := fmt.Sprintf("%s, %s", g.Verdict, counted(len(g.Relevant), "relevant chunk"))
+	if len(g.Missing) > 0 && g.Verdict != assay.Sufficient {
+		s += "; missing: " + strings.Join(g.Missing, ", ")
+	}
+	return s
+}
+
+func verdictSummary(verdicts []ground.Judgement) string {
+	supported := 0
+	var reasons []string
+	for i, v := range verdicts {
+		if v.Verdict == assay.Supported {
+			supported++
+		} else {
+			reasons = append(reasons, fmt.Sprintf("claim %d %s: %s", i+1, v.Verdict, v.Reason))
+		}
+	}
+	s := fmt.Sprintf("%d of %s supported", supported, counted(len(verdicts), "claim"))
+	if len(reasons) > 0 {
+		s += "; " + strings.Join(reasons, "; ")
+	}
+	return s
+}
+
+// counted writes a number with its noun: "1 hit", "20 hits".
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/source"
+	"github.com/assay-rag/assay/store"
+)
+
+// An IngestRequest says which documents to bring in. Zero fields mean what their
+// comments say.
+type IngestRequest struct {
+	Paths      []string // required: files, folders, "-" for Stdin
+	Collection string   // empty: "default"
+
+	// RequireACL makes the collection refuse documents without an ACL, now and
+	// from now on. False leaves the collection as it is.
+	RequireACL bool
+
+	Exclude      []string // patterns in .gitignore's syntax, beside the ignore files
+	Hidden       bool     // include names that start with a dot
+	MaxFileBytes int64    // larger files are skipped; 0: 32 MiB
+	Verify       bool     // read every file, even where size and time have not changed
+
+	Stdin     io.Reader // what "-" reads; nil: os.Stdin
+	StdinName string    // its name; the extension is a hint for the format
+
+	// Progress, when set, is called at every step, by one goroutine at a time.
+	Progress func(ingest.Progress)
+}
+
+// Ingest brings documents in: what is new or has changed is read, what has
+// disappeared is removed, and the rest is left alone. Questions asked meanwhile,
+// by any process, see each document as soon as it is stored.
+//
+// What is wrong with single files is in the report and no error. A path that
+// does not exist, may not be read or holds nothing is assay.ErrInvalid; the
+// others are ingested. While another process ingests it is assay.ErrLocked. When
+// ctx ends, what was stored stays, and the next Ingest goes on.
+func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (ingest.Report, error) {
+	w, err := e.tenant.Writer(ctx)
+	if err != nil {
+		return ingest.Report{Skipped: []ingest.Skipped{}}, err
+	}
+	report, err := e.ingest(ctx, w, req)
+	return report, errors.Join(err, w.Close())
+}
+
+func (e *Engine) ingest(ctx context.Context, w store.Writer, req IngestRequest) (ingest.Report, error) {
+	if req.RequireACL {
+		name := req.Collection
+		if name == "" {
+			name = ingest.DefaultCollection
+		}
+		if err := w.SetCollection(ctx, store.Collection{Name: name, RequireACL: true}); err != nil {
+			return ingest.Report{Skipped: []ingest.Skipped{}}, fmt.Errorf("collection %s: %w", name, err)
+		}
+	}
+	report, err := ingest.Run(ctx, w, ingest.Options{
+		Roots:      req.Paths,
+		Collection: req.Collection,
+		Source: source.Options{
+			Exclude:      req.Exclude,
+			ExcludePaths: []string{e.config.Dir},
+			Hidden:       req.Hidden,
+			MaxFileBytes: req.MaxFileBytes,
+			Stdin:        req.Stdin,
+			StdinName:    req.StdinName,
+		},
+		Verify:   req.Verify,
+		Progress: req.Progress,
+		Now:      e.config.Now,
+	})
+	if err != nil && !errors.As(err, new(*source.RootError)) {
+		return report, err
+	}
+	return report, errors.Join(err, e.flush(ctx))
+}
+
+// flush writes what the index has learned, so that the next process need not
+// learn it again.
+func (e *Engine) flush(ctx context.Context) error {
+	if _, err := e.search(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	ix := e.index
+	e.mu.Unlock()
+	if err := ix.Flush(ctx); err != nil {
+		return fmt.Errorf("write the index: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/run"
+)
+
+// A ReplayError says that a replay took the recorded path and came to another
+// answer. It is assay.ErrDiverged.
+type ReplayError struct {
+	Field    string // of the answer: "status", "text", …
+	Stored   json.RawMessage
+	Replayed json.RawMessage
+}
+
+func (e *ReplayError) Error() string {
+	return fmt.Sprintf("%v: the answer has another %s: stored %s, replayed %s", assay.ErrDiverged, e.Field, e.Stored, e.Replayed)
+}
+
+// Unwrap returns assay.ErrDiverged.
+func (e *ReplayError) Unwrap() error { return assay.ErrDiverged }
+
+// Replay goes through a run again from its journal alone, without searching and
+// without calling anybody, and returns the answer that it comes to, which is the
+// stored one. If a step asks for something else than the journal holds the error
+// is a *run.DivergenceError with both inputs; if the answer differs it is a
+// *ReplayError. A journal that was altered is assay.ErrDamaged and names the
+// record. A run that has no answer is assay.ErrInvalid.
+func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id string) (assay.Answer, error) {
+	r, records, err := e.journal(ctx, principal, id)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	if r.Answer == nil {
+		return assay.Answer{}, fmt.Errorf("run %s has no answer to compare with (%s): %w", id, r.State, assay.ErrInvalid)
+	}
+	req, err := requestOf(r)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	var clock activity
+	session, err := run.Replay(run.Config{Run: id, Records: records, Budget: req.Budget, Observe: clock.see})
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	answer, err := e.answer(ctx, r, req, session, nil)
+	answer.ElapsedMS = clock.active.Milliseconds()
+	if diverged := session.Finish(); diverged != nil {
+		err = diverged
+	}
+	if err != nil {
+		return assay.Answer{}, fmt.Errorf("replay run %s: %w", id, err)
+	}
+	if err := compare(*r.Answer, answer); err != nil {
+		return assay.Answer{}, fmt.Errorf("replay run %s: %w", id, err)
+	}
+	return answer, nil
+}
+
+// compare compares what two answers say, field by field and byte for byte.
+func compare(stored, replayed assay.Answer) error {
+	for _, f := range []struct {
+		name             string
+		stored, replayed any
+	}{
+		{"status", stored.Status, replayed.Status},
+		{"stop", stored.Stop, replayed.Stop},
+		{"question", stored.Question, replayed.Question},
+		{"text", stored.Text, replayed.Text},
+		{"strategy", stored.Strategy, replayed.Strategy},
+		{"claims", stored.Claims, replayed.Claims},
+		{"citations", stored.Citations, replayed.Citations},
+		{"missing", stored.Missing, replayed.Missing},
+		{"searched", stored.Searched, replayed.Searched},
+		{"closest", stored.Closest, replayed.Closest},
+		{"iterations", stored.Iterations, replayed.Iterations},
+		{"justification", stored.Justification, replayed.Justification},
+		{"usage", stored.Usage, replayed.Usage},
+	} {
+		want, err := json.Marshal(f.stored)
+		if err != nil {
+			return fmt.Errorf("compare %s: %w", f.name, err)
+		}
+		got, err := json.Marshal(f.replayed)
+		if err != nil {
+			return fmt.Errorf("compare %s: %w", f.name, err)
+		}
+		if !bytes.Equal(want, got) {
+			return &ReplayError{Field: f.name, Stored: want, Replayed: got}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// MaxQuestionBytes is the length of the longest question. Whoever has more to
+// say ingests it.
+const MaxQuestionBytes = 8 << 10
+
+// defaultWall is how long a run may be active, end to end.
+const defaultWall = 12 * time.Second
+
+// A Request is one question. Zero fields mean what their comments say.
+type Request struct {
+	Question    string       `json:"question"`    // required; at most MaxQuestionBytes of UTF-8
+	Strategy    string       `json:"strategy"`    // one of strategy.Names; empty: "auto"
+	Collections []string     `json:"collections"` // where to search; empty: everywhere
+	Filter      assay.Filter `json:"filter"`      // keeps documents by their metadata; zero: all
+
+	// Budget bounds the run. Zero: 4 iterations per sub-question, 12 s of wall
+	// time, and no limit on calls, tokens and cost. When something runs out the
+	// answer is what was verified until then; its Stop says so.
+	Budget assay.Budget `json:"budget"`
+}
+
+// complete checks r and fills in what is left to the defaults.
+func (r Request) complete() (Request, error) {
+	r.Question = strings.TrimSpace(r.Question)
+	switch {
+	case r.Question == "":
+		return r, fmt.Errorf("the question is empty: %w", assay.ErrInvalid)
+	case len(r.Question) > MaxQuestionBytes:
+		return r, fmt.Errorf("the question is %d bytes long, more than %d; put long texts into a document: %w", len(r.Question), MaxQuestionBytes, assay.ErrInvalid)
+	case !utf8.ValidString(r.Question):
+		return r, fmt.Errorf("the question is not valid UTF-8: %w", assay.ErrInvalid)
+	}
+	r.Strategy = cmp.Or(r.Strategy, strategy.Names()[0])
+	if _, err := strategy.Lookup(r.Strategy); err != nil {
+		return r, err
+	}
+	b := &r.Budget
+	if b.Iterations < 0 || b.Calls < 0 || b.Tokens < 0 || b.CostMicros < 0 || b.Wall < 0 {
+		return r, fmt.Errorf("a budget is negative: %w", assay.ErrInvalid)
+	}
+	b.Wall = cmp.Or(b.Wall, defaultWall)
+	if r.Collections == nil {
+		r.Collections = []string{}
+	}
+	return r, nil
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/assay-rag/assay"
+)
+
+// Runs lists the principal's runs, newest first, at most limit (0: all).
+func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int) ([]assay.Run, error) {
+	if limit < 0 {
+		return nil, fmt.Errorf("list at most %d runs: %w", limit, assay.ErrInvalid)
+	}
+	all, err := e.tenant.Runs().List(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	runs := slices.DeleteFunc(all, func(r assay.Run) bool { return !owns(principal, r) })
+	if limit > 0 && len(runs) > limit {
+		runs = runs[:limit]
+	}
+	return runs, nil
+}
+
+// Run returns a run with its steps so far. A run that does not exist or is
+// another principal's is assay.ErrNotFound; so is one that read a document which
+// principal may not see any more.
+func (e *Engine) Run(ctx context.Context, principal assay.Principal, id string) (assay.Run, []Step, error) {
+	r, records, err := e.journal(ctx, principal, id)
+	if err != nil {
+		return assay.Run{}, nil, err
+	}
+	steps := make([]Step, len(records))
+	for i, rec := range records {
+		steps[i] = stepOf(rec)
+	}
+	return r, steps, nil
+}
+
+// DeleteRun removes a run with its journal; assay.ErrLeased while it is live.
+func (e *Engine) DeleteRun(ctx context.Context, principal assay.Principal, id string) error {
+	if _, err := e.run(ctx, principal, id); err != nil {
+		return err
+	}
+	return e.tenant.Runs().Delete(ctx, id)
+}
+
+// owns reports whether a run is the principal's.
+func owns(principal assay.Principal, r assay.Run) bool {
+	return principal.User != "" && principal.User == r.Principal.User
+}
+
+// run returns the principal's run of that ID.
+func (e *Engine) run(ctx context.Context, principal assay.Principal, id string) (assay.Run, error) {
+	r, err := e.tenant.Runs().Run(ctx, id)
+	if err == nil && !owns(principal, r) {
+		err = assay.ErrNotFound
+	}
+	if errors.Is(err, assay.ErrNotFound) {
+		return assay.Run{}, fmt.Errorf("run %q: %w", id, assay.ErrNotFound)
+	}
+	return r, err
+}
+
+// journal returns the principal's run with its records, whose hashes were
+// checked, once the access to all that it read was checked again.
+func (e *Engine) journal(ctx context.Context, principal assay.Principal, id string) (assay.Run, []assay.Record, error) {
+	r, err := e.run(ctx, principal, id)
+	if err != nil {
+		return assay.Run{}, nil, err
+	}
+	records, err := e.tenant.Runs().Records(ctx, id)
+	if err != nil {
+		return assay.Run{}, nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	if err := e.checkAccess(ctx, principal.Access(), r, records); err != nil {
+		return assay.Run{}, nil, fmt.Errorf("run %s: %w", id, err)
+	}
+	return r, records, nil
+}
+
+// A version names one version of a document.
+type version struct{ document, version string }
+
+// checkAccess refuses a run of which principal may not see all documents that
+// its searches found and its answer cites, by their ACLs of today: of a document
+// that was replaced the current one counts, of one that was deleted the last one
+// kept. When neither is there the answer is no.
+func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.Run, records []assay.Record) error {
+	seen := map[version]string{} // to the URI
+	for _, rec := range records {
+		p := read(rec)
+		if p.results == nil {
+			continue
+		}
+		for _, h := range p.results.Hits {
+			seen[version{h.Chunk.Document, h.Chunk.Version}] = h.URI
+		}
+	}
+	if r.Answer != nil {
+		for _, c := range r.Answer.Citations {
+			seen[version{c.Document, c.Version}] = c.URI
+		}
+	}
+	checked := map[string]bool{}
+	for _, v := range slices.SortedFunc(maps.Keys(seen), version.compare) {
+		if checked[v.document] {
+			continue
+		}
+		checked[v.document] = true
+		if err := e.checkDocument(ctx, access, v); err != nil {
+			return fmt.Errorf("it read %s, %w", seen[v], err)
+		}
+	}
+	return nil
+}
+
+// checkDocument says why access may not see a document.
+func (e *Engine) checkDocument(ctx context.Context, access assay.Access, v version) error {
+	d, err := e.content().Document(ctx, v.document)
+	if errors.Is(err, assay.ErrNotFound) {
+		d, err = e.content().Version(ctx, v.document, v.version)
+	}
+	switch {
+	case errors.Is(err, assay.ErrNotFound):
+		return fmt.Errorf("which is gone, so that the right to see it cannot be checked: %w", assay.ErrNotFound)
+	case err != nil:
+		return fmt.Errorf("whose access cannot be checked: %w", err)
+	case !access.Allows(d.ACL):
+		return fmt.Errorf("which you may not see any more: %w", assay.ErrNotFound)
+	}
+	return nil
+}
+
+func (v version) compare(w version) int {
+	return cmp.Or(cmp.Compare(v.document, w.document), cmp.Compare(v.version, w.version))
+}
