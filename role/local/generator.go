@@ -229,8 +229,12 @@ func pick(q question, candidates []candidate, limit int) []candidate {
 	return picked
 }
 
-// minGain is what a further sentence must add to be worth reading.
-const minGain = 0.15
+// A further sentence must add minGain, and score minShare of what the first
+// does, to be worth reading.
+const (
+	minGain  = 0.15
+	minShare = 0.4
+)
 
 // gain is what a candidate adds to what was picked.
 func gain(q question, c candidate, held map[string]bool, picked []candidate) float64 {
@@ -252,7 +256,7 @@ func gain(q question, c candidate, held map[string]bool, picked []candidate) flo
 			g += 0.1 + c.score/4 // goes on where a picked one ended
 		}
 	}
-	if g < minGain {
+	if g < minGain || c.score < minShare*picked[0].score {
 		return 0
 	}
 	return g

@@ -37,7 +37,9 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 			held[stem] = true
 		}
 	}
-	g.Missing = missing(q, held)
+	if g.Missing = missing(q, held); len(g.Relevant) == 0 {
+		g.Missing = []string{in.Question}
+	}
 	switch {
 	case len(q.terms) == 0:
 		g.Reason = "the question has no words to search for"
@@ -45,6 +47,9 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 		g.Reason = "nothing was found"
 	case len(g.Relevant) == 0:
 		g.Reason = fmt.Sprintf("no passage reaches the relevance floor of %.2f; the best has %.2f", in.Floor, in.Hits[0].Scores.Relevance)
+	case len(unknownNames(q)) > 0:
+		g.Reason = "no document speaks of " + strings.Join(unknownNames(q), ", ")
+		g.Relevant, g.Missing = []string{}, unknownNames(q)
 	case len(missingNames(q, held)) > 0:
 		g.Verdict = assay.Partly
 		g.Reason = "no relevant passage speaks of " + strings.Join(missingNames(q, held), ", ")
@@ -69,6 +74,24 @@ func missing(q question, held map[string]bool) []string {
 		inName := slices.ContainsFunc(out, func(n string) bool { return strings.Contains(strings.ToLower(n), strings.ToLower(t.Text)) })
 		if !held[t.Stem] && !inName {
 			out = append(out, t.Text)
+		}
+	}
+	return out
+}
+
+// unknownNames lists the names of which no document holds a word.
+func unknownNames(q question) []string {
+	out := []string{}
+	for _, n := range q.names {
+		known, seen := false, false
+		for _, t := range q.terms {
+			if holdsName(stems(n), t.Text) {
+				seen = true
+				known = known || t.Chunks > 0
+			}
+		}
+		if seen && !known {
+			out = append(out, n)
 		}
 	}
 	return out

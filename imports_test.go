@@ -1,0 +1,118 @@
+package assay_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/assay-rag/assay"
+
+// allowed says which of the module's packages each folder may import, besides
+// the root and internal. Imports point one way: whoever stands further down may
+// use what stands further up. Test files are free, for they check the pieces
+// together.
+var allowed = map[string][]string{
+	"":          {}, // the vocabulary imports nothing
+	"internal":  {},
+	"index":     {},
+	"store":     {},
+	"run":       {},
+	"ground":    {},
+	"source":    {},
+	"parse":     {},
+	"chunk":     {"parse"},
+	"ingest":    {"source", "parse", "chunk", "index", "store"},
+	"retrieve":  {"index"},
+	"role":      {"ground"},
+	"strategy":  {"role", "ground", "retrieve", "run"},
+	"engine":    {"ingest", "source", "parse", "chunk", "index", "store", "retrieve", "role", "ground", "run", "strategy"},
+	"eval":      {"engine", "retrieve", "index", "strategy", "run", "ground", "role"},
+	"cmd/assay": {"engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
+}
+
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isModule(file)) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		file = filepath.ToSlash(file)
+		folder := owner(path.Dir(file))
+		want, known := allowed[folder]
+		if !known {
+			t.Errorf("%s: the folder has no row in the import table", file)
+			return nil
+		}
+		seen[folder] = true
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, imp := range f.Imports {
+			p, _ := strconv.Unquote(imp.Path.Value)
+			rest, ours := strings.CutPrefix(p, module)
+			if !ours {
+				continue
+			}
+			target := owner(strings.TrimPrefix(rest, "/"))
+			free := target == folder || target == "" && folder != "" || target == "internal"
+			if !free && !slices.Contains(want, target) {
+				t.Errorf("%s imports %s; %q may import the root, internal and %q", file, p, folder, want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder := range allowed {
+		if !seen[folder] {
+			t.Errorf("the import table has a row for %q, which holds no package", folder)
+		}
+	}
+}
+
+// owner returns the row of the import table that a folder belongs to.
+func owner(folder string) string {
+	if folder == "." {
+		return ""
+	}
+	if folder == "cmd/assay" || strings.HasPrefix(folder, "cmd/assay/") {
+		return "cmd/assay"
+	}
+	first, _, _ := strings.Cut(folder, "/")
+	return first
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil && dir != "."
+}
+
+// TestDocsNamePackages holds the docs to the folders that exist.
+func TestDocsNamePackages(t *testing.T) {
+	data, err := os.ReadFile("docs/design.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z/]+)/` ").FindAllStringSubmatch(string(data), -1) {
+		if info, err := os.Stat(m[1]); err != nil || !info.IsDir() {
+			t.Errorf("docs/design.md names the folder %s/, which does not exist", m[1])
+		}
+	}
+}

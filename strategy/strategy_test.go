@@ -1,0 +1,363 @@
+package strategy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/local"
+	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// A library is a few documents of one chunk each: it retrieves by a table from
+// words of the query to documents, and reads what it holds.
+type library struct {
+	documents []assay.Document
+	relevance map[string]float64 // by URI; 0.9 where there is none
+	searches  []string
+	err       error
+}
+
+func newLibrary(texts ...string) *library {
+	l := &library{relevance: map[string]float64{}}
+	for i, text := range texts {
+		uri := fmt.Sprintf("doc%d", i+1)
+		l.documents = append(l.documents, assay.Document{
+			ID: assay.DocumentID("", uri), Version: assay.DocumentVersion(text, nil, ""), URI: uri, Title: "Title of " + uri,
+			Text: text, Anchors: []assay.Anchor{{Start: 0, Line: 1}},
+		})
+	}
+	return l
+}
+
+func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
+	if l.err != nil {
+		return assay.Results{}, l.err
+	}
+	l.searches = append(l.searches, q.Text)
+	found := assay.Results{Chunks: len(l.documents)}
+	for _, w := range strings.Fields(strings.Trim(q.Text, "?")) {
+		found.Terms = append(found.Terms, assay.Term{Text: w, Stem: strings.ToLower(w), Chunks: 1, Weight: 0.5})
+	}
+	for _, d := range l.documents {
+		shared := slices.ContainsFunc(strings.Fields(strings.ToLower(q.Text)), func(w string) bool {
+			return len(w) > 3 && strings.Contains(strings.ToLower(d.Text), strings.Trim(w, "?."))
+		})
+		if !shared {
+			continue
+		}
+		relevance, ok := l.relevance[d.URI]
+		if !ok {
+			relevance = 0.9
+		}
+		found.Hits = append(found.Hits, assay.Hit{
+			Chunk: assay.Chunk{ID: assay.ChunkID(d.ID, d.Version, 0), Document: d.ID, Version: d.Version, End: len(d.Text), Kind: assay.ChunkProse},
+			Text:  d.Text, URI: d.URI, Title: d.Title, Line: 1, Scores: assay.Scores{Relevance: relevance},
+		})
+	}
+	return found, nil
+}
+
+func (l *library) Version(_ context.Context, id, version string) (assay.Document, error) {
+	for _, d := range l.documents {
+		if d.ID == id && d.Version == version {
+			return d, nil
+		}
+	}
+	return assay.Document{}, assay.ErrNotFound
+}
+
+// roles for tests: functions that say what they do.
+type (
+	grader    func(role.GradeInput) (role.Grade, error)
+	generator func(role.GenerateInput) (role.Draft, error)
+	planner   func(string) (role.Plan, error)
+	verifier  func(string, []ground.Passage) (ground.Judgement, error)
+)
+
+func (f grader) Grade(_ context.Context, in role.GradeInput) (role.Grade, error) { return f(in) }
+func (f generator) Generate(_ context.Context, in role.GenerateInput) (role.Draft, error) {
+	return f(in)
+}
+func (f planner) Plan(_ context.Context, q string) (role.Plan, error) { return f(q) }
+func (f verifier) Verify(_ context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
+	return f(claim, cited)
+}
+
+func localRoles() strategy.Roles {
+	return strategy.Roles{Planner: local.Planner{}, Grader: local.Grader{}, Generator: local.Generator{}, Verifier: ground.Local{}}
+}
+
+func env(l *library, question string, roles strategy.Roles) strategy.Env {
+	return strategy.Env{Question: question, Access: assay.Local().Access(), Retriever: l, Content: l, Roles: roles}
+}
+
+func ask(t *testing.T, f strategy.Func, e strategy.Env, budget assay.Budget) assay.Answer {
+	t.Helper()
+	journal := &run.Memory{}
+	r, err := run.New(run.Config{Run: "r", Journal: journal, Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := f(context.Background(), r.Scope(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, e, a)
+	return a
+}
+
+// check holds an answer to what every answer promises.
+func check(t *testing.T, e strategy.Env, a assay.Answer) {
+	t.Helper()
+	if a.Status == "" || a.Stop == "" || a.Justification == "" || a.Text == "" {
+		t.Errorf("an answer lacks status %q, stop %q, justification %q or text %q", a.Status, a.Stop, a.Justification, a.Text)
+	}
+	for i, c := range a.Claims {
+		if c.Verdict != assay.Supported {
+			t.Errorf("claim %q is shown as %s", a.Text[c.Start:c.End], c.Verdict)
+		}
+		if len(c.Citations) == 0 || !slices.ContainsFunc(a.Citations, func(ci assay.Citation) bool { return ci.Claim == i }) {
+			t.Errorf("claim %q cites nothing", a.Text[c.Start:c.End])
+		}
+	}
+	for _, c := range a.Citations {
+		d, err := e.Content.Version(context.Background(), c.Document, c.Version)
+		if err != nil || d.Text[c.Start:c.End] != c.Quote {
+			t.Errorf("citation %d quotes %q, which is not at [%d, %d)", c.Number, c.Quote, c.Start, c.End)
+		}
+		if !slices.Contains(a.Claims[c.Claim].Citations, c.Number) {
+			t.Errorf("claim %d does not list its citation %d", c.Claim, c.Number)
+		}
+	}
+}
+
+const shutdown = "Shutdown gracefully shuts down\nthe server. It first closes all open listeners. Nobody likes long names."
+
+func TestAnswered(t *testing.T) {
+	for _, name := range strategy.Names() {
+		f, err := strategy.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLibrary("Bananas are yellow.", shutdown)
+		a := ask(t, f, env(l, "What does Shutdown do to open listeners?", localRoles()), assay.Budget{})
+		if a.Status != assay.Answered || a.Stop != assay.StopSufficient {
+			t.Errorf("%s: %s (%s): %s", name, a.Status, a.Stop, a.Justification)
+		}
+		if !strings.Contains(a.Text, "It first closes all open listeners. [1]") {
+			t.Errorf("%s: text %q", name, a.Text)
+		}
+		if a.Citations[0].Line == 0 || a.Citations[0].URI != "doc2" {
+			t.Errorf("%s: citation %+v", name, a.Citations[0])
+		}
+	}
+}
+
+func TestNotFound(t *testing.T) {
+	l := newLibrary(shutdown)
+	l.relevance["doc1"] = 0.2
+	for _, question := range []string{"What is the capital of France?", "Does the server like bananas?"} {
+		a := ask(t, strategy.Auto, env(l, question, localRoles()), assay.Budget{})
+		if a.Status != assay.NotFound || len(a.Claims) != 0 || len(a.Searched) == 0 || len(a.Missing) == 0 {
+			t.Errorf("%q: %+v", question, a)
+		}
+	}
+	a := ask(t, strategy.Auto, env(l, "Does the server like bananas?", localRoles()), assay.Budget{})
+	if len(a.Closest) != 1 || a.Closest[0].Relevance != 0.2 {
+		t.Errorf("closest = %+v, want doc1 with 0.2", a.Closest)
+	}
+}
+
+// Roles that fail or lie: nothing unsupported is shown, nothing hangs.
+func TestHostileRoles(t *testing.T) {
+	const question = "What does Shutdown do to open listeners?"
+	broken := errors.New("broken")
+	say := func(text string, numbers ...int) generator {
+		return func(role.GenerateInput) (role.Draft, error) {
+			return role.Draft{Statements: []role.Statement{{Text: text, Evidence: numbers}}}, nil
+		}
+	}
+	tests := []struct {
+		name   string
+		change func(*strategy.Roles)
+		want   assay.Status
+	}{
+		{"planner fails", func(r *strategy.Roles) {
+			r.Planner = planner(func(string) (role.Plan, error) { return role.Plan{}, broken })
+		}, assay.Answered},
+		{"planner plans nothing", func(r *strategy.Roles) {
+			r.Planner = planner(func(string) (role.Plan, error) { return role.Plan{}, nil })
+		}, assay.Answered},
+		{"planner plans a hundred parts in circles", func(r *strategy.Roles) {
+			r.Planner = planner(func(q string) (role.Plan, error) {
+				p := role.Plan{Shape: role.Conjunction}
+				for i := range 100 {
+					p.SubQuestions = append(p.SubQuestions, role.SubQuestion{Text: q, Needs: []int{i, i + 1, -1}})
+				}
+				return p, nil
+			})
+		}, assay.Answered},
+		{"grader fails", func(r *strategy.Roles) {
+			r.Grader = grader(func(role.GradeInput) (role.Grade, error) { return role.Grade{}, broken })
+		}, assay.NotFound},
+		{"grader invents chunks", func(r *strategy.Roles) {
+			r.Grader = grader(func(role.GradeInput) (role.Grade, error) {
+				return role.Grade{Verdict: assay.Sufficient, Relevant: []string{"invented"}}, nil
+			})
+		}, assay.NotFound},
+		{"grader never has enough", func(r *strategy.Roles) {
+			n := 0
+			r.Grader = grader(func(role.GradeInput) (role.Grade, error) {
+				n++
+				return role.Grade{Verdict: assay.Insufficient, Query: fmt.Sprintf("open query %d", n)}, nil
+			})
+		}, assay.NotFound},
+		{"generator fails", func(r *strategy.Roles) {
+			r.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return role.Draft{}, broken })
+		}, assay.NotFound},
+		{"generator invents numbers", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.", 0, 7, -1) }, assay.NotFound},
+		{"generator cites nothing", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.") }, assay.NotFound},
+		{"generator invents facts", func(r *strategy.Roles) { r.Generator = say("It first closes all 17 open listeners in Paris.", 1) }, assay.NotFound},
+		{"generator mixes", func(r *strategy.Roles) {
+			r.Generator = say("It first closes all open listeners. Then it opens the windows of Paris.", 1)
+		}, assay.Answered},
+		{"verifier fails", func(r *strategy.Roles) {
+			r.Verifier = verifier(func(string, []ground.Passage) (ground.Judgement, error) {
+				return ground.Judgement{Verdict: assay.Supported, Score: 1}, broken
+			})
+		}, assay.NotFound},
+		{"verifier cannot decide", func(r *strategy.Roles) {
+			r.Verifier = verifier(func(string, []ground.Passage) (ground.Judgement, error) { return ground.Judgement{}, nil })
+		}, assay.NotFound},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			roles := localRoles()
+			tt.change(&roles)
+			a := ask(t, strategy.Auto, env(newLibrary(shutdown), question, roles), assay.Budget{})
+			if a.Status != tt.want {
+				t.Errorf("status %s, want %s: %s\n%s", a.Status, tt.want, a.Justification, a.Text)
+			}
+			if strings.Contains(a.Text, "Paris") {
+				t.Errorf("an invention is shown: %q", a.Text)
+			}
+		})
+	}
+}
+
+func TestIterationLimit(t *testing.T) {
+	l := newLibrary("alpha 0", "alpha 1", "alpha 2", "alpha 3", "alpha 4", "alpha 5")
+	roles := localRoles()
+	n := 0
+	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+		n++
+		l.documents = append(l.documents, newLibrary(fmt.Sprintf("alpha more %d", n)).documents...)
+		return role.Grade{Verdict: assay.Insufficient, Query: fmt.Sprintf("alpha %d", n)}, nil
+	})
+	a := ask(t, strategy.Corrective, env(l, "Which alpha is missing?", roles), assay.Budget{})
+	if a.Stop != assay.StopIterationLimit || a.Iterations != 4 || len(l.searches) != 4 {
+		t.Errorf("stop %s after %d iterations and %d searches, want iteration_limit after 4", a.Stop, a.Iterations, len(l.searches))
+	}
+}
+
+func TestNoProgressAndCircular(t *testing.T) {
+	stuck := func(query func(n int) string) assay.Answer {
+		roles := localRoles()
+		n := 0
+		roles.Grader = grader(func(role.GradeInput) (role.Grade, error) {
+			n++
+			return role.Grade{Verdict: assay.Insufficient, Query: query(n)}, nil
+		})
+		return ask(t, strategy.Corrective, env(newLibrary("alpha"), "Which alpha is missing?", roles), assay.Budget{})
+	}
+	if a := stuck(func(n int) string { return fmt.Sprintf("alpha %d", n) }); a.Stop != assay.StopNoProgress || a.Iterations != 3 {
+		t.Errorf("nothing new: stop %s after %d iterations, want no_progress after 3", a.Stop, a.Iterations)
+	}
+	if a := stuck(func(int) string { return "which  ALPHA is missing?" }); a.Stop != assay.StopCircular || a.Iterations != 1 {
+		t.Errorf("same query: stop %s after %d iterations, want circular after 1", a.Stop, a.Iterations)
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	l := newLibrary(shutdown)
+	now := time.Unix(0, 0)
+	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}, Budget: assay.Budget{Wall: time.Second}, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(800 * time.Millisecond) // past three quarters: no search, but time to finish
+	e := env(l, "What does Shutdown do to open listeners?", localRoles())
+	e.Limits.Wall = time.Second
+	a, err := strategy.Auto(context.Background(), r.Scope(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != assay.NotFound || a.Stop != assay.StopDeadline {
+		t.Errorf("%s, stop %s; want not_found, deadline", a.Status, a.Stop)
+	}
+}
+
+func TestStoredBytesDecide(t *testing.T) {
+	const question = "What does Shutdown do to open listeners?"
+	moved := newLibrary(shutdown)
+	e := env(moved, question, localRoles())
+	stored := newLibrary(strings.ReplaceAll(shutdown, "listeners", "liste ers"))
+	stored.documents[0].Version = moved.documents[0].Version
+	e.Content = stored
+	if a := ask(t, strategy.Auto, e, assay.Budget{}); a.Status != assay.NotFound {
+		t.Errorf("the stored bytes differ from the hit: %s %q", a.Status, a.Text)
+	}
+
+	hidden := newLibrary(shutdown)
+	acl, err := assay.RestrictTo("user:someone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden.documents[0].ACL = acl
+	if a := ask(t, strategy.Auto, env(hidden, question, localRoles()), assay.Budget{}); a.Status != assay.NotFound {
+		t.Errorf("the document may no longer be seen: %s %q", a.Status, a.Text)
+	}
+}
+
+func TestRetrieverError(t *testing.T) {
+	l := newLibrary(shutdown)
+	l.err = fmt.Errorf("filter key \"nope\": %w", assay.ErrInvalid)
+	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := strategy.Auto(context.Background(), r.Scope(), env(l, "What is open?", localRoles())); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("error %v, want ErrInvalid", err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	roles := localRoles()
+	roles.Grader = grader(func(role.GradeInput) (role.Grade, error) {
+		cancel()
+		return role.Grade{}, ctx.Err()
+	})
+	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := strategy.Auto(ctx, r.Scope(), env(newLibrary(shutdown), "What does Shutdown do?", roles)); !errors.Is(err, context.Canceled) {
+		t.Errorf("answer %v, error %v; want context.Canceled", a, err)
+	}
+}
+
+func TestUnknownStrategy(t *testing.T) {
+	if _, err := strategy.Lookup("magic"); !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "corrective") {
+		t.Errorf("Lookup(magic) = %v, want ErrInvalid that names the known ones", err)
+	}
+}
