@@ -238,25 +238,26 @@ func TestParallelHalted(t *testing.T) {
 
 // A replay takes branches in order, so it finds the same divergence first.
 func TestParallelReplayDivergence(t *testing.T) {
-	ctx := context.Background()
-	var j Memory
-	strategy := func(r *Run, add int) error {
-		return r.Scope().Parallel(ctx, "sub", 8, 8, func(ctx context.Context, i int, s Scope) error {
-			in := i
-			if i >= 3 {
-				in += add
-			}
-			_, err := Do(ctx, s, search("one"), in, answer[int](1))
-			return err
-		})
-	}
-	if err := strategy(start(t, &j), 0); err != nil {
-		t.Fatal(err)
-	}
-	for range 20 {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		var j Memory
+		strategy := func(r *Run, add int) error {
+			return r.Scope().Parallel(ctx, "sub", 8, 8, func(ctx context.Context, i int, s Scope) error {
+				time.Sleep(time.Duration(8-i) * time.Second) // the last one is the fastest
+				in := i
+				if i >= 3 {
+					in += add
+				}
+				_, err := Do(ctx, s, search("one"), in, answer[int](1))
+				return err
+			})
+		}
+		if err := strategy(start(t, &j), 0); err != nil {
+			t.Fatal(err)
+		}
 		var got *DivergenceError
 		if err := strategy(replay(t, j.Records()), 10); !errors.As(err, &got) || got.Path != "sub[3]/one" || got.Diff != "in: 3 != 13" {
-			t.Fatalf("replay = %v", err)
+			t.Errorf("replay = %v", err)
 		}
-	}
+	})
 }

@@ -92,6 +92,9 @@ func TestWallTimeEndsStep(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			return 3, assay.Usage{}, nil
 		}
+		if _, err := Do(ctx, r.Scope(), search("intime"), 1, fails(assay.ErrNotFound)); !errors.Is(err, assay.ErrNotFound) {
+			t.Errorf("error = %v, want ErrNotFound: there is time left", err)
+		}
 		until := r.Scope().Until(500 * time.Millisecond)
 		_, err := Do(ctx, until, search("hidden"), 1, func(ctx context.Context, _ int) (int, assay.Usage, error) {
 			<-ctx.Done()
