@@ -84,7 +84,7 @@ func (b *builder) add(d *assay.Document, chunks []assay.Chunk, a *analysis.Analy
 }
 
 // count notes the terms of one field of the current chunk and returns how many
-// words they are.
+// words they are; a compound is one, its parts do not make a text longer.
 func (b *builder) count(text string, field int, a *analysis.Analyzer) uint32 {
 	words := uint32(0)
 	a.Each(text, func(t analysis.Token) {
@@ -97,7 +97,9 @@ func (b *builder) count(text string, field int, a *analysis.Analyzer) uint32 {
 			b.touched = append(b.touched, term)
 		}
 		f[field]++
-		words++
+		if !t.Part {
+			words++
+		}
 	})
 	return words
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
@@ -18,11 +19,16 @@ type Source struct {
 	mu       sync.Mutex
 	sequence int64
 	latest   map[string]assay.Change // by document ID
+	read     int                     // changes handed out
+	failAt   int                     // -1: never
+	failure  error
+	gate     chan struct{} // nil: Changes does not wait
+	blocked  chan struct{}
 }
 
 // NewSource returns an empty source with this identity.
 func NewSource(identity string) *Source {
-	return &Source{identity: identity, latest: make(map[string]assay.Change)}
+	return &Source{identity: identity, latest: make(map[string]assay.Change), failAt: -1, blocked: make(chan struct{}, 1)}
 }
 
 // Identity returns the name it was made with.
@@ -60,6 +66,47 @@ func (s *Source) Skip() {
 	s.sequence++
 }
 
+// Restore makes s hold what another source holds, its sequence included.
+func (s *Source) Restore(other *Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	s.sequence, s.latest = other.sequence, maps.Clone(other.latest)
+}
+
+// Read returns how many changes have been handed out.
+func (s *Source) Read() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read
+}
+
+// FailAfter makes Changes end with err after n changes; n < 0 mends it.
+func (s *Source) FailAfter(n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failAt, s.failure = n, err
+}
+
+// Block makes Changes wait until Unblock. Blocked receives when one does.
+func (s *Source) Block() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gate = make(chan struct{})
+}
+
+// Unblock ends what Block began.
+func (s *Source) Unblock() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.gate)
+	s.gate = nil
+}
+
+// Blocked receives when Changes waits.
+func (s *Source) Blocked() <-chan struct{} { return s.blocked }
+
 // Sequence implements index.Source.
 func (s *Source) Sequence(ctx context.Context) (int64, error) {
 	s.mu.Lock()
@@ -70,8 +117,12 @@ func (s *Source) Sequence(ctx context.Context) (int64, error) {
 // Changes implements index.Source.
 func (s *Source) Changes(ctx context.Context, after int64) iter.Seq2[assay.Change, error] {
 	return func(yield func(assay.Change, error) bool) {
-		for _, c := range s.after(after) {
-			if err := ctx.Err(); err != nil {
+		if err := s.wait(ctx); err != nil {
+			yield(assay.Change{}, err)
+			return
+		}
+		for i, c := range s.after(after) {
+			if err := cmp.Or(ctx.Err(), s.handOut(i)); err != nil {
 				yield(assay.Change{}, err)
 				return
 			}
@@ -80,6 +131,43 @@ func (s *Source) Changes(ctx context.Context, after int64) iter.Seq2[assay.Chang
 			}
 		}
 	}
+}
+
+func (s *Source) wait(ctx context.Context) error {
+	s.mu.Lock()
+	gate := s.gate
+	s.mu.Unlock()
+	if gate == nil {
+		return nil
+	}
+	s.blocked <- struct{}{}
+	select {
+	case <-gate:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// handOut counts the i-th change of a call, or fails it.
+func (s *Source) handOut(i int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failAt >= 0 && i >= s.failAt {
+		return s.failure
+	}
+	s.read++
+	return nil
+}
+
+// uri returns the URI of a document that was put at some time.
+func (s *Source) uri(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.latest[id].Document; d != nil {
+		return d.URI
+	}
+	return "deleted " + id
 }
 
 // after returns one snapshot of the changes after a sequence, in order.
