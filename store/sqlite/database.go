@@ -13,6 +13,7 @@ import (
 	"time"
 
 	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/assay-rag/assay"
 )
@@ -35,7 +36,7 @@ const (
 	modeCreate    mode = iota // the file does not exist yet
 	modeWrite                 // read and write
 	modeRead                  // read only; other processes may write
-	modeImmutable             // read only, nobody writes: a read-only disk
+	modeImmutable             // read only, and nobody writes
 )
 
 const (
@@ -83,6 +84,9 @@ func openDatabase(ctx context.Context, path string, s schema, m mode) (*database
 		err = d.create(ctx, s)
 	} else {
 		err = d.check(ctx, s)
+	}
+	if code, ok := resultCode(err); ok && code&0xff == sqlite3.SQLITE_CANTOPEN && m == modeRead {
+		err = fmt.Errorf("its write-ahead log cannot be read without writing beside it: %w: %w", assay.ErrReadOnly, err)
 	}
 	if err != nil {
 		return nil, errors.Join(wrap(err, "open %s", path), pool.Close())

@@ -25,19 +25,7 @@ func (w *writer) Prune(ctx context.Context) (int, error) {
 	before := w.tenant.now().Add(-KeepReplaced).UnixNano()
 	dropped, last := 0, int64(0)
 	for {
-		var batch []replacedVersion
-		n := 0
-		// The lock on runs.db holds new pins off until the batch is gone.
-		err := runs.update(ctx, func(runsTx tx) error {
-			return w.update(ctx, "drop versions", func(t tx) error {
-				var err error
-				if batch, err = replacedVersions(ctx, t, before, last); err != nil {
-					return err
-				}
-				n, err = dropUnpinned(ctx, runsTx, t, batch)
-				return err
-			})
-		})
+		batch, n, err := w.pruneBatch(ctx, runs, before, last)
 		if err != nil {
 			return dropped, wrap(err, "%s", doing)
 		}
@@ -47,6 +35,33 @@ func (w *writer) Prune(ctx context.Context) (int, error) {
 		}
 		last = batch[len(batch)-1].number
 	}
+}
+
+// pruneBatch looks at the next versions after number and drops those that no run
+// cites. The lock on runs.db, taken once nothing else can be in the way, holds
+// new pins off until the versions are gone.
+func (w *writer) pruneBatch(ctx context.Context, runs *updater, before, after int64) (batch []replacedVersion, dropped int, err error) {
+	if err := w.open("prune"); err != nil {
+		return nil, 0, err
+	}
+	if err := w.u.takeTurn(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer w.u.endTurn()
+	err = runs.update(ctx, func(pins tx) error {
+		return w.u.updateInTurn(ctx, func(t tx) error {
+			var err error
+			if batch, err = replacedVersions(ctx, t, before, after); err != nil {
+				return err
+			}
+			dropped, err = dropUnpinned(ctx, pins, t, batch)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return batch, dropped, nil
 }
 
 // A replacedVersion is one that is not current.

@@ -139,17 +139,30 @@ func (t *Tenant) openDatabase(ctx context.Context, name string, s schema) (*data
 	m := modeWrite
 	if !writable(t.dir) || !writable(path) {
 		t.readOnly = true
-		// Without a log to read, the file alone is the whole database.
 		m = modeImmutable
-		if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+		if hasLog(path) {
 			m = modeRead
 		}
 	}
 	return openDatabase(ctx, path, s, m)
 }
 
+// hasLog reports whether a write-ahead log or its index lies beside the
+// database. Without them the file alone is the whole database, and nobody has
+// it open.
+func hasLog(path string) bool {
+	wal, err := os.Stat(path + "-wal")
+	if err == nil && wal.Size() > 0 {
+		return true
+	}
+	_, err = os.Stat(path + "-shm")
+	return err == nil
+}
+
 // Dir returns the folder of the tenant's data. The store uses the names in its
-// package comment; everything else in it is left alone.
+// package comment; everything else in it is left alone. A process that has the
+// tenant open must not open the database files itself, not even to read them:
+// closing them again would drop SQLite's locks.
 func (t *Tenant) Dir() string { return t.dir }
 
 // Name returns the tenant's name.

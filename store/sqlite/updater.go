@@ -37,12 +37,27 @@ func openUpdater(ctx context.Context, d *database) (*updater, error) {
 // any error nothing is changed. Once the commit has begun, ctx is not looked at
 // any more.
 func (u *updater) update(ctx context.Context, fn func(tx) error) error {
+	if err := u.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer u.endTurn()
+	return u.updateInTurn(ctx, fn)
+}
+
+// takeTurn waits until no one else in this process uses u.
+func (u *updater) takeTurn(ctx context.Context) error {
 	select {
 	case <-u.turn:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { u.turn <- struct{}{} }()
+}
+
+func (u *updater) endTurn() { u.turn <- struct{}{} }
+
+// updateInTurn is update for who has the turn.
+func (u *updater) updateInTurn(ctx context.Context, fn func(tx) error) error {
 	if err := u.begin(ctx); err != nil {
 		return err
 	}
@@ -79,7 +94,7 @@ func (u *updater) begin(ctx context.Context) error {
 
 func (u *updater) close() error {
 	<-u.turn
-	defer func() { u.turn <- struct{}{} }()
+	defer u.endTurn()
 	var errs []error
 	for _, s := range u.stmts {
 		errs = append(errs, s.Close())

@@ -79,13 +79,20 @@ func (w *writer) Close() error {
 
 // update runs fn in one transaction.
 func (w *writer) update(ctx context.Context, doing string, fn func(tx) error) error {
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
-		return fmt.Errorf("%s: the writer of %s is closed", doing, w.tenant.name)
+	if err := w.open(doing); err != nil {
+		return err
 	}
 	return wrap(w.u.update(ctx, fn), "%s", doing)
+}
+
+// open is an error once the writer is closed.
+func (w *writer) open(doing string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return fmt.Errorf("%s: the writer of %s is closed", doing, w.tenant.name)
+	}
+	return nil
 }
 
 // change runs fn in one transaction and returns the sequence after it.

@@ -1,0 +1,249 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/store/storetest"
+)
+
+// childVariable names, in the environment, what this binary does instead of
+// testing when a test starts it as another process.
+const childVariable = "ASSAY_STORE_CHILD"
+
+func TestMain(m *testing.M) {
+	role := os.Getenv(childVariable)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	if err := runChild(context.Background(), role, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func runChild(ctx context.Context, role string, args []string) error {
+	dir := args[0]
+	switch role {
+	case "put":
+		return childPut(ctx, dir, args[1])
+	case "append":
+		return childAppend(ctx, dir, args[1], args[2])
+	case "create":
+		return childCreate(ctx, dir, args[1])
+	case "readonly":
+		return childReadOnly(ctx, dir)
+	}
+	return errors.New("no such role")
+}
+
+// childCommand is this binary as another process.
+func childCommand(role string, args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	if _, err := os.Stat(cmd.Path); err != nil {
+		cmd = exec.Command(os.Args[0], args...)
+	}
+	cmd.Env = append(os.Environ(), childVariable+"="+role)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// crashEntry is a document whose text follows from its number and generation.
+func crashEntry(number, generation int) store.Entry {
+	line := fmt.Sprintf("document %d, generation %d\n", number, generation)
+	return storetest.Entry("crash", fmt.Sprintf("/%06d", number), strings.Repeat(line, 1+number%17))
+}
+
+// childPut puts pairs of new documents and a new generation of document 0, in
+// one transaction each, and says each number once it is acknowledged.
+func childPut(ctx context.Context, dir, first string) error {
+	n, err := strconv.Atoi(first)
+	if err != nil {
+		return err
+	}
+	s, err := Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	t, err := s.Tenant(ctx, "crash")
+	if err != nil {
+		return err
+	}
+	w, err := t.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	for ; ; n += 2 {
+		if _, err := w.Put(ctx, crashEntry(n, 0), crashEntry(n+1, 0), crashEntry(0, n)); err != nil {
+			return err
+		}
+		fmt.Println(n)
+	}
+}
+
+// childAppend creates or takes up a run and appends to it, and says each ordinal
+// once it is acknowledged.
+func childAppend(ctx context.Context, dir, run, first string) error {
+	n, err := strconv.Atoi(first)
+	if err != nil {
+		return err
+	}
+	s, err := Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	t, err := s.Tenant(ctx, "crash")
+	if err != nil {
+		return err
+	}
+	l, err := t.Runs().Acquire(ctx, run)
+	if errors.Is(err, assay.ErrNotFound) {
+		l, err = t.Runs().Create(ctx, assay.Run{ID: run, Question: "?"})
+	}
+	if err != nil {
+		return err
+	}
+	for ; ; n++ {
+		rec, err := l.Append(ctx, crashRecord(n))
+		if err != nil {
+			return err
+		}
+		if rec.Ordinal != n {
+			return fmt.Errorf("ordinal %d, want %d", rec.Ordinal, n)
+		}
+		fmt.Println(n)
+	}
+}
+
+func crashRecord(n int) assay.Record {
+	text := strings.Repeat(fmt.Sprintf("result %d ", n%5), 100)
+	return assay.Record{
+		Path: fmt.Sprintf("step[%d]", n), Kind: assay.StepSearch,
+		Input: json.RawMessage(strconv.Itoa(n)), Output: json.RawMessage(strconv.Quote(text)),
+	}
+}
+
+// childCreate creates a run on another machine, by its word, and waits to be
+// killed.
+func childCreate(ctx context.Context, dir, machine string) error {
+	var opts []Option
+	if machine != "" {
+		opts = append(opts, func(o *options) { o.host = host{machine: machine, boot: machine} })
+	}
+	s, err := Open(ctx, dir, opts...)
+	if err != nil {
+		return err
+	}
+	t, err := s.Tenant(ctx, "crash")
+	if err != nil {
+		return err
+	}
+	l, err := t.Runs().Create(ctx, assay.Run{ID: "run", Question: "?"})
+	if err != nil {
+		return err
+	}
+	if _, err := l.Append(ctx, crashRecord(0)); err != nil {
+		return err
+	}
+	if _, err := t.Writer(ctx); err != nil {
+		return err
+	}
+	fmt.Println(os.Getpid())
+	select {}
+}
+
+// A crasher starts children and kills them.
+type crasher struct {
+	t   *testing.T
+	dir string
+}
+
+// start starts a child and returns it with the lines it says.
+func (c crasher) start(role string, args ...string) (*exec.Cmd, *bufio.Scanner) {
+	c.t.Helper()
+	cmd := childCommand(role, append([]string{c.dir}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return cmd, bufio.NewScanner(out)
+}
+
+// kill kills the child and returns the last number it said before; the pipe
+// keeps what the child wrote until it was killed. ok is false if it said none.
+func (c crasher) kill(cmd *exec.Cmd, lines *bufio.Scanner) (last int, ok bool) {
+	c.t.Helper()
+	if err := cmd.Process.Kill(); err != nil {
+		c.t.Fatal(err)
+	}
+	for lines.Scan() {
+		n, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			c.t.Fatalf("a child said %q", lines.Text())
+		}
+		last, ok = n, true
+	}
+	_ = cmd.Wait() // "signal: killed"
+	return last, ok
+}
+
+// childReadOnly tries everything on a data directory that it may not write.
+func childReadOnly(ctx context.Context, dir string) error {
+	if os.Geteuid() == 0 {
+		return errors.New("root may write anything")
+	}
+	s, err := Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	t, err := s.Tenant(ctx, "acme")
+	if err != nil {
+		return err
+	}
+	if !t.ReadOnly() {
+		return errors.New("it was not found to be read-only")
+	}
+	var all []string
+	for c, err := range t.Content().Changes(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		all = append(all, c.Document.Text)
+	}
+	records, err := t.Runs().Records(ctx, "run")
+	if err != nil {
+		return err
+	}
+	list, err := t.Runs().List(ctx, 0)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%q, %d records, %d runs\n", all, len(records), len(list))
+	_, writerErr := t.Writer(ctx)
+	_, createErr := t.Runs().Create(ctx, assay.Run{ID: "new"})
+	_, acquireErr := t.Runs().Acquire(ctx, "run")
+	_, tenantErr := s.Tenant(ctx, "new")
+	_, openErr := Open(ctx, filepath.Join(dir, tenantsName, "new", "deep"))
+	for name, err := range map[string]error{
+		"Writer": writerErr, "Create": createErr, "Acquire": acquireErr, "Delete": t.Runs().Delete(ctx, "run"), "a new tenant": tenantErr, "a new directory": openErr,
+	} {
+		if !errors.Is(err, assay.ErrReadOnly) {
+			return fmt.Errorf("%s = %v, want an error of kind %q", name, err, assay.ErrReadOnly)
+		}
+	}
+	return t.Close()
+}

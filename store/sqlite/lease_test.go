@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-rag/assay"
+)
+
+// wantKind fails the test unless err is of the kind and its message has all
+// parts.
+func wantKind(t *testing.T, what string, err, kind error, parts ...string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("%s = %v, want an error of kind %q", what, err, kind)
+		return
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Errorf("%s: error %q does not name %s", what, err, p)
+		}
+	}
+}
+
+func openTestTenant(t *testing.T, opts ...Option) *Tenant {
+	t.Helper()
+	s, err := Open(t.Context(), t.TempDir(), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := s.Tenant(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tenant.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tenant
+}
+
+// TestLeaseFencing takes a lease away, as another machine may once it has
+// expired, and checks that its old holder writes nothing more.
+func TestLeaseFencing(t *testing.T) {
+	tenant, ctx := openTestTenant(t), t.Context()
+	l, err := tenant.Runs().Create(ctx, assay.Run{ID: "run", Question: "?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(ctx, crashRecord(0)); err != nil {
+		t.Fatal(err)
+	}
+	u, err := tenant.runsUpdater(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = u.update(ctx, func(x tx) error {
+		_, err := x.exec(ctx, `UPDATE progress SET token = 'other', owner = 'other', machine = 'other', boot = 'other'`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Append(ctx, crashRecord(1))
+	wantKind(t, "Append", err, assay.ErrLeased)
+	wantKind(t, "Finish", l.Finish(ctx, assay.RunFailed, nil, "x"), assay.ErrLeased)
+	if err := l.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	run, err := tenant.Runs().Run(ctx, "run")
+	if err != nil || !run.Live || run.Steps != 1 || run.State != assay.RunActive {
+		t.Errorf("Run = %+v, %v, want it live, active, with one step", run, err)
+	}
+}
+
+// TestLeaseRenewal checks that the expiry that other machines see moves on.
+func TestLeaseRenewal(t *testing.T) {
+	tenant, ctx := openTestTenant(t, WithLeaseTime(30*time.Millisecond)), t.Context()
+	l, err := tenant.Runs().Create(ctx, assay.Run{ID: "run", Question: "?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expires := func() (n int64) {
+		if err := tenant.runs.row(ctx, `SELECT expires FROM progress`, nil, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	first := expires()
+	for deadline := time.Now().Add(10 * time.Second); expires() == first; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the lease was not renewed")
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOwnerFiles checks that the files of live processes stay, that those of
+// dead ones are removed in time, and that closing removes one's own.
+func TestOwnerFiles(t *testing.T) {
+	tenant, ctx := openTestTenant(t), t.Context()
+	dir := filepath.Join(tenant.dir, leasesName)
+	old := time.Now().Add(-time.Hour)
+	live, err := newOwner(tenant.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"dead", live.word} {
+		path := ownerPath(dir, word)
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Close(), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(ownerPath(dir, "young"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := tenant.Runs().Create(ctx, assay.Run{ID: "run", Question: "?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range map[string]bool{"dead": false, "young": true, live.word: true, tenant.owner.word: true} {
+		if _, err := os.Stat(ownerPath(dir, word)); (err == nil) != want {
+			t.Errorf("file of %s: there %t, want %t", word, err == nil, want)
+		}
+	}
+	own := ownerPath(dir, tenant.owner.word)
+	if err := errors.Join(l.Close(), tenant.Close(), live.close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(own); err == nil {
+		t.Error("the file of a closed tenant is still there")
+	}
+}
