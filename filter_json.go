@@ -157,14 +157,14 @@ func memberOf(key string, values []Value, not bool) Filter {
 		}
 		return Filter{Op: op, Key: key, Value: ListValue(strings...)}
 	}
-	any := Filter{Op: OpOrAll, Filters: parts}
+	one := Filter{Op: OpOrAll, Filters: parts}
 	if len(parts) == 1 {
-		any = parts[0]
+		one = parts[0]
 	}
 	if not {
-		return Filter{Op: OpNot, Filters: []Filter{any}}
+		return Filter{Op: OpNot, Filters: []Filter{one}}
 	}
-	return any
+	return one
 }
 
 // excerpt shortens what a message shows of its input.

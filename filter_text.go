@@ -110,8 +110,9 @@ func isKeyRune(r rune, first bool) bool {
 //
 // Comparisons are =, !=, <, <=, >, >=, in (...), not in (...), startsWith,
 // contains (a part of a string) and has (a member of a list). They are joined by
-// and, or, not and parentheses; not binds strongest, or weakest. Words are read
-// in any case. A key is a word of letters, digits, "_", "." and "-", or quoted.
+// and, or, not and parentheses; not binds tighter than and, which binds tighter
+// than or. Words are read in any case. A key is a word of letters, digits, "_",
+// "." and "-", or quoted.
 // Values are "strings" (with Go's escapes), numbers, true, false, dates
 // (2024-01-31: its first instant, UTC), times (2024-01-31T15:04:05Z) and, after
 // = and !=, lists of strings (["a", "b"]). An empty text is the zero Filter.
