@@ -1,0 +1,19 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+)
+
+// becomeOther makes root's child a user who may not write everything.
+func becomeOther(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+}
