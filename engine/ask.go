@@ -51,7 +51,7 @@ func (e *Engine) Ask(ctx context.Context, principal assay.Principal, req Request
 			State:     assay.RunActive,
 			Created:   e.config.Now().UTC(),
 		}
-		lease, err := e.tenant.Runs().Create(ctx, r)
+		lease, err := e.runs.Create(ctx, r)
 		if err != nil {
 			return assay.Answer{}, err
 		}
@@ -78,7 +78,7 @@ func (e *Engine) Resume(ctx context.Context, principal assay.Principal, id strin
 		if r.State == assay.RunDone || r.State == assay.RunFailed {
 			return assay.Answer{}, fmt.Errorf("run %s has ended (%s): %w", id, r.State, assay.ErrInvalid)
 		}
-		lease, err := e.tenant.Runs().Acquire(ctx, id)
+		lease, err := e.runs.Acquire(ctx, id)
 		if err != nil {
 			return assay.Answer{}, err
 		}
@@ -122,7 +122,7 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	if err := e.checkCollections(ctx, req.Collections); err != nil {
 		return req, err
 	}
-	if req.Filter.Op == "" {
+	if req.Filter.IsZero() {
 		return req, nil
 	}
 	retriever, err := e.search(ctx)
@@ -187,7 +187,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req Request, session *
 		Filter:      req.Filter,
 		Access:      r.Principal.Access(),
 		Retriever:   retriever,
-		Content:     e.content(),
+		Content:     e.content,
 		Roles:       e.roles,
 		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall},
 	})

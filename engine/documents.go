@@ -36,7 +36,7 @@ func (e *Engine) Documents(ctx context.Context, principal assay.Principal, colle
 			yield(assay.Document{}, err)
 			return
 		}
-		for d, err := range e.content().Documents(ctx, collections...) {
+		for d, err := range e.content.Documents(ctx, collections...) {
 			if err == nil && !access.Allows(d.ACL) {
 				continue
 			}
@@ -50,7 +50,7 @@ func (e *Engine) Documents(ctx context.Context, principal assay.Principal, colle
 // Collections lists the collections by name. Their counts are of all documents,
 // whoever may see them.
 func (e *Engine) Collections(ctx context.Context) ([]store.Collection, error) {
-	return e.content().Collections(ctx)
+	return e.content.Collections(ctx)
 }
 
 // checkCollections refuses names that no collection has: a search in one would

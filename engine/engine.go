@@ -40,9 +40,11 @@ type Config struct {
 // processes, may have the same one open; one at a time ingests. It is safe for
 // concurrent use.
 type Engine struct {
-	config Config
-	tenant *sqlite.Tenant
-	roles  strategy.Roles
+	config  Config
+	tenant  *sqlite.Tenant
+	content store.Content
+	runs    store.Runs
+	roles   strategy.Roles
 
 	// retriever searches. The index below it is opened by the first search:
 	// what only looks at runs needs none.
@@ -69,7 +71,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data directory %s: %w", config.Dir, err)
 	}
-	return &Engine{config: config, tenant: tenant, roles: localRoles()}, nil
+	return &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), roles: localRoles()}, nil
 }
 
 // localRoles are the roles that need no language model.
@@ -103,13 +105,10 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 	if e.retriever != nil {
 		return e.retriever, nil
 	}
-	ix, err := index.Open(ctx, indexDir(e.tenant), e.tenant.Content())
+	ix, err := index.Open(ctx, indexDir(e.tenant), e.content)
 	if err != nil {
 		return nil, fmt.Errorf("open the index: %w", err)
 	}
-	e.index, e.retriever = ix, retrieve.New(ix, e.tenant.Content())
+	e.index, e.retriever = ix, retrieve.New(ix, e.content)
 	return e.retriever, nil
 }
-
-// content returns the documents that runs read.
-func (e *Engine) content() store.Content { return e.tenant.Content() }

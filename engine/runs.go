@@ -16,7 +16,7 @@ func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int)
 	if limit < 0 {
 		return nil, fmt.Errorf("list at most %d runs: %w", limit, assay.ErrInvalid)
 	}
-	all, err := e.tenant.Runs().List(ctx, 0)
+	all, err := e.runs.List(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (e *Engine) DeleteRun(ctx context.Context, principal assay.Principal, id st
 	if _, err := e.run(ctx, principal, id); err != nil {
 		return err
 	}
-	return e.tenant.Runs().Delete(ctx, id)
+	return e.runs.Delete(ctx, id)
 }
 
 // owns reports whether a run is the principal's.
@@ -57,7 +57,7 @@ func owns(principal assay.Principal, r assay.Run) bool {
 
 // run returns the principal's run of that ID.
 func (e *Engine) run(ctx context.Context, principal assay.Principal, id string) (assay.Run, error) {
-	r, err := e.tenant.Runs().Run(ctx, id)
+	r, err := e.runs.Run(ctx, id)
 	if err == nil && !owns(principal, r) {
 		err = assay.ErrNotFound
 	}
@@ -74,7 +74,7 @@ func (e *Engine) journal(ctx context.Context, principal assay.Principal, id stri
 	if err != nil {
 		return assay.Run{}, nil, err
 	}
-	records, err := e.tenant.Runs().Records(ctx, id)
+	records, err := e.runs.Records(ctx, id)
 	if err != nil {
 		return assay.Run{}, nil, fmt.Errorf("run %s: %w", id, err)
 	}
@@ -122,9 +122,9 @@ func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.R
 
 // checkDocument says why access may not see a document.
 func (e *Engine) checkDocument(ctx context.Context, access assay.Access, v version) error {
-	d, err := e.content().Document(ctx, v.document)
+	d, err := e.content.Document(ctx, v.document)
 	if errors.Is(err, assay.ErrNotFound) {
-		d, err = e.content().Version(ctx, v.document, v.version)
+		d, err = e.content.Version(ctx, v.document, v.version)
 	}
 	switch {
 	case errors.Is(err, assay.ErrNotFound):

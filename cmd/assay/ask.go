@@ -20,7 +20,6 @@ import (
 // askFlags are the flags of ask.
 type askFlags struct {
 	json, trace bool
-	collections []string
 	filter      string
 	request     engine.Request
 }

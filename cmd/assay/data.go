@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/source"
 )
@@ -111,14 +110,14 @@ func (a *app) noData(dir string) error {
 		for i, d := range a.docs {
 			docs[i] = shellQuote(d)
 		}
-		return hinted{fmt.Errorf("nothing was asked yet of %s: %w", strings.Join(a.docs, ", "), assay.ErrNotFound),
+		return hinted{fmt.Errorf("nothing was asked yet of %s", strings.Join(a.docs, ", ")),
 			"run: assay ask --docs " + strings.Join(docs, " --docs ") + ` "QUESTION"`}
 	}
 	command := "assay ingest PATH"
 	if a.data != "" {
 		command += " --data " + shellQuote(a.data)
 	}
-	return hinted{fmt.Errorf("no documents yet in %s: %w", dir, assay.ErrNotFound), "run: " + command}
+	return hinted{fmt.Errorf("no documents yet in %s", dir), "run: " + command}
 }
 
 // openToAsk opens the data directory of the command for a question or a search:

@@ -25,8 +25,11 @@ func place(uri string, line, page int) string {
 // shortPath returns the shorter of path as it is and path relative to the
 // working directory.
 func shortPath(path string) string {
-	if strings.Contains(path, "://") {
-		return path
+	switch {
+	case path == "stdin:-":
+		return "standard input"
+	case strings.Contains(path, ":") && !filepath.IsAbs(path):
+		return path // a URL, or a name that standard input was given
 	}
 	wd, err := os.Getwd()
 	if err != nil {

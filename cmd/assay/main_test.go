@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"assay": func() { os.Exit(execute()) },
+	})
+}
+
+// TestScripts runs testdata/script/*.txtar. Each starts in an empty folder with
+// the files of its archive, a cache directory of its own and no data directory.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, ".cache"))
+			env.Setenv("LocalAppData", filepath.Join(env.WorkDir, ".cache"))
+			env.Setenv("HOME", filepath.Join(env.WorkDir, ".home"))
+			env.Setenv("GODOC", filepath.Join(runtime.GOROOT(), "doc"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"fill":  fill,
+			"runid": runID,
+		},
+		Condition: func(cond string) (bool, error) {
+			switch cond {
+			case "root":
+				return os.Getuid() == 0, nil
+			case "godoc":
+				_, err := os.Stat(filepath.Join(runtime.GOROOT(), "doc", "go_spec.html"))
+				return err == nil, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+	})
+}
+
+// exits runs a command that must end with an exit code: exits CODE COMMAND...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGUMENT...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s ended with exit code %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// fill makes a file of so many bytes: fill FILE BYTES [WORD]. Without a word it
+// holds zeros, with one that word over and over.
+func fill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: fill FILE BYTES [WORD]")
+	}
+	size, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	data := make([]byte, size)
+	if len(args) > 2 {
+		data = []byte(strings.Repeat(args[2]+" ", size/(len(args[2])+1)+1))[:size]
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
+// runID puts the ID of the newest run into an environment variable, from what
+// "assay runs" has just printed: runid NAME.
+func runID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: runid NAME")
+	}
+	id, _, ok := strings.Cut(ts.ReadFile("stdout"), " ")
+	if !ok {
+		ts.Fatalf("no run was listed")
+	}
+	ts.Setenv(args[0], id)
+}

@@ -1,0 +1,261 @@
+//go:build unix
+
+package engine
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
+)
+
+// A child is what a process that is to be killed does, as JSON in the
+// environment variable childEnv.
+type child struct {
+	Dir, Run, Question string
+
+	Slow time.Duration // of each search
+
+	// Kill the process at the journal write of this number, from 1; 0: never.
+	Write int
+	When  moment
+}
+
+// A moment of a journal write.
+type moment string
+
+const (
+	before moment = "before"
+	during moment = "during"
+	after  moment = "after"
+)
+
+const childEnv = "ASSAY_TEST_CHILD"
+
+// TestMain is the child in a process that a test starts to kill it.
+func TestMain(m *testing.M) {
+	if spec := os.Getenv(childEnv); spec != "" {
+		if err := runChild(spec); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func runChild(spec string) error {
+	var c child
+	if err := json.Unmarshal([]byte(spec), &c); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	e, err := Open(ctx, Config{Dir: c.Dir, NewID: func() string { return c.Run }})
+	if err != nil {
+		return err
+	}
+	found, err := e.search(ctx)
+	if err != nil {
+		return err
+	}
+	e.retriever = &spy{Retriever: found, before: func(context.Context, assay.Query) error {
+		time.Sleep(c.Slow)
+		return nil
+	}}
+	e.runs = killingRuns{e.runs, &c}
+	fmt.Println("started")
+	_, err = e.Answer(ctx, assay.Local(), Request{Question: c.Question, Strategy: "corrective"})
+	return errors.Join(err, e.Close())
+}
+
+// killingRuns hands out leases that kill the process.
+type killingRuns struct {
+	store.Runs
+	child *child
+}
+
+func (k killingRuns) Create(ctx context.Context, r assay.Run) (store.Lease, error) {
+	l, err := k.Runs.Create(ctx, r)
+	return &killingLease{Lease: l, child: k.child}, err
+}
+
+// A killingLease counts the writes of a run: its records, and its end.
+type killingLease struct {
+	store.Lease
+	child  *child
+	writes int
+}
+
+func (l *killingLease) Append(ctx context.Context, rec assay.Record) (assay.Record, error) {
+	l.begin()
+	rec, err := l.Lease.Append(ctx, rec)
+	l.end()
+	return rec, err
+}
+
+func (l *killingLease) Finish(ctx context.Context, state assay.RunState, answer *assay.Answer, errText string) error {
+	l.begin()
+	err := l.Lease.Finish(ctx, state, answer, errText)
+	l.end()
+	return err
+}
+
+func (l *killingLease) begin() {
+	if l.writes++; l.writes != l.child.Write {
+		return
+	}
+	switch l.child.When {
+	case before:
+		kill()
+	case during:
+		// A write takes about half a millisecond; this hits a part of it.
+		time.AfterFunc(time.Duration(rand.N(500))*time.Microsecond, kill)
+	}
+}
+
+func (l *killingLease) end() {
+	if l.writes == l.child.Write && l.child.When != before {
+		kill()
+	}
+}
+
+// kill ends this process as kill -9 does.
+func kill() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// start starts a child, which is at work when start returns.
+func (c child) start(t *testing.T) *exec.Cmd {
+	t.Helper()
+	spec, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), childEnv+"="+string(spec))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the child did not start: %v", err)
+	}
+	return cmd
+}
+
+// wasKilled waits for a child and reports whether it was killed; one that failed
+// otherwise fails the test.
+func wasKilled(t *testing.T, cmd *exec.Cmd) bool {
+	t.Helper()
+	err := cmd.Wait()
+	if err == nil {
+		return false
+	}
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("the child ended with %v", err)
+	}
+	return true
+}
+
+// manyParts is a question of which each part is searched by itself.
+const manyParts = "Who approves travel to a customer, and how long is parental leave, and what must a password have, " +
+	"and what is the boiling point of tungsten?"
+
+// crashes opens a data directory for children, and answers manyParts in it
+// without being interrupted.
+func crashes(t *testing.T) (e *Engine, dir string, want assay.Answer) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "data")
+	e = openDir(t, dir)
+	ingestPaths(t, e, "testdata/handbook")
+	want, err := e.Answer(t.Context(), assay.Local(), Request{Question: manyParts, Strategy: "corrective"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, dir, want
+}
+
+// Killed before, during and after every write of its journal, a run that is
+// resumed comes to the answer of one that was not, and repeats no finished step.
+func TestKillAtEveryJournalWrite(t *testing.T) {
+	e, dir, want := crashes(t)
+	if want.Usage.Searches < 3 {
+		t.Fatalf("the run has %d searches, too few to tell", want.Usage.Searches)
+	}
+	writes := 0
+	for killed := true; killed; {
+		writes++
+		killed = false
+		for _, when := range []moment{before, during, after} {
+			c := child{Dir: dir, Run: fmt.Sprintf("write%d%s", writes, when), Question: manyParts, Write: writes, When: when}
+			if !wasKilled(t, c.start(t)) {
+				continue
+			}
+			killed = true
+			if err := compare(want, resumed(t, e, c.Run)); err != nil {
+				t.Errorf("killed %s write %d: %v", when, writes, err)
+			}
+			if _, err := e.Replay(t.Context(), assay.Local(), c.Run); err != nil {
+				t.Errorf("killed %s write %d, then replayed: %v", when, writes, err)
+			}
+		}
+	}
+	r, err := e.run(t.Context(), assay.Local(), want.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := r.Steps + 2; writes != want { // the last one is never reached
+		t.Errorf("killed at %d writes, want at each of %d steps and at the end", writes-1, r.Steps)
+	}
+}
+
+// The same at random moments of a run that takes longer.
+func TestKillAtRandomMoments(t *testing.T) {
+	e, dir, want := crashes(t)
+	rounds := 25
+	if os.Getenv("ASSAY_LONG") != "" {
+		rounds = 200
+	}
+	const slow = 10 * time.Millisecond
+	whole := time.Duration(want.Usage.Searches) * slow
+	interrupted := 0
+	for i := range rounds {
+		c := child{Dir: dir, Run: fmt.Sprintf("round%d", i), Question: manyParts, Slow: slow}
+		cmd := c.start(t)
+		time.Sleep(time.Duration(rand.N(int64(whole))))
+		if err := cmd.Process.Kill(); err != nil {
+			t.Logf("round %d: %v", i, err)
+		}
+		wasKilled(t, cmd)
+		if _, err := e.run(t.Context(), assay.Local(), c.Run); errors.Is(err, assay.ErrNotFound) {
+			continue // killed before there was a run
+		}
+		if r, err := e.run(t.Context(), assay.Local(), c.Run); err == nil && r.Answer == nil {
+			interrupted++
+		}
+		if err := compare(want, resumed(t, e, c.Run)); err != nil {
+			t.Errorf("round %d: %v", i, err)
+		}
+	}
+	t.Logf("%d of %d runs were interrupted and resumed", interrupted, rounds)
+	if interrupted == 0 {
+		t.Error("no run was interrupted")
+	}
+}

@@ -1,0 +1,545 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+)
+
+// open opens a data directory with the handbook in it.
+func open(t *testing.T) *Engine {
+	t.Helper()
+	e := openDir(t, t.TempDir())
+	ingestPaths(t, e, "testdata/handbook")
+	return e
+}
+
+func openDir(t *testing.T, dir string) *Engine {
+	t.Helper()
+	e, err := Open(t.Context(), Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return e
+}
+
+func ingestPaths(t *testing.T, e *Engine, paths ...string) {
+	t.Helper()
+	report, err := e.Ingest(t.Context(), IngestRequest{Paths: paths})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Skipped) > 0 {
+		t.Fatalf("skipped: %v", report.Skipped)
+	}
+}
+
+// someQuestion is answered from the handbook.
+const someQuestion = "Who approves travel to a customer?"
+
+func ask(t *testing.T, e *Engine, question string) assay.Answer {
+	t.Helper()
+	answer, err := e.Answer(t.Context(), assay.Local(), Request{Question: question})
+	if err != nil {
+		t.Fatalf("Answer(%q): %v", question, err)
+	}
+	return answer
+}
+
+// A spy is a retriever that a test looks into and slows down.
+type spy struct {
+	assay.Retriever
+	searches atomic.Int64
+	before   func(ctx context.Context, q assay.Query) error // may be nil
+}
+
+func (s *spy) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
+	s.searches.Add(1)
+	if s.before != nil {
+		if err := s.before(ctx, q); err != nil {
+			return assay.Results{}, err
+		}
+	}
+	return s.Retriever.Retrieve(ctx, access, q)
+}
+
+// watch puts a spy into e.
+func watch(t *testing.T, e *Engine, before func(context.Context, assay.Query) error) *spy {
+	t.Helper()
+	r, err := e.search(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &spy{Retriever: r, before: before}
+	e.retriever = s
+	return s
+}
+
+func TestAnswer(t *testing.T) {
+	e := open(t)
+	a := ask(t, e, someQuestion)
+	if len(a.Citations) == 0 || !strings.Contains(a.Text, "approved by the head of the department") {
+		t.Fatalf("answer = %+v, want the head of the department", a)
+	}
+	for _, c := range a.Citations {
+		d, err := e.content.Version(t.Context(), c.Document, c.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Text[c.Start:c.End]; got != c.Quote {
+			t.Errorf("citation [%d]: text at [%d, %d) is %q, quote is %q", c.Number, c.Start, c.End, got, c.Quote)
+		}
+	}
+	if a.Run == "" || a.Usage.Searches == 0 {
+		t.Errorf("run = %q, usage = %+v, want both set", a.Run, a.Usage)
+	}
+	stored, steps, err := e.Run(t.Context(), assay.Local(), a.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&a, stored.Answer); diff != "" {
+		t.Errorf("stored answer (-returned +stored):\n%s", diff)
+	}
+	if stored.State != assay.RunDone || len(steps) == 0 || len(steps) != stored.Steps {
+		t.Errorf("run is %s with %d steps of %d, want done with all", stored.State, len(steps), stored.Steps)
+	}
+}
+
+func TestAnswerNotFound(t *testing.T) {
+	a := ask(t, open(t), "What is the boiling point of tungsten?")
+	if a.Status != assay.NotFound || len(a.Claims)+len(a.Citations) > 0 || len(a.Searched) == 0 {
+		t.Errorf("answer = %+v, want not_found, no claims, and what was searched", a)
+	}
+}
+
+// Every list of the JSON is a list, whatever the answer.
+func TestAnswerListsAreNeverNull(t *testing.T) {
+	e := open(t)
+	for _, a := range []assay.Answer{withLists(assay.Answer{}), ask(t, e, someQuestion), ask(t, e, "What is the boiling point of tungsten?")} {
+		data, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(data), "null") {
+			t.Errorf("answer has a null: %s", data)
+		}
+	}
+}
+
+func TestAskRefusesBadRequests(t *testing.T) {
+	e := open(t)
+	filter, err := assay.ParseFilter(`nosuchkey = "x"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		req  Request
+		want string // in the message
+	}{
+		{"no question", Request{}, "empty"},
+		{"blank question", Request{Question: " \n\t "}, "empty"},
+		{"a megabyte", Request{Question: strings.Repeat("why ", 1<<18)}, "bytes long"},
+		{"not UTF-8", Request{Question: "caf\xe9?"}, "UTF-8"},
+		{"unknown strategy", Request{Question: "x?", Strategy: "magic"}, `"magic"`},
+		{"unknown collection", Request{Question: "x?", Collections: []string{"nowhere"}}, `"nowhere"`},
+		{"unknown filter key", Request{Question: "travel?", Filter: filter}, "nosuchkey"},
+		{"negative budget", Request{Question: "x?", Budget: assay.Budget{Wall: -1}}, "negative"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := e.Answer(t.Context(), assay.Local(), test.req)
+			if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want ErrInvalid with %q", err, test.want)
+			}
+		})
+	}
+	runs, err := e.Runs(t.Context(), assay.Local(), 0)
+	if err != nil || len(runs) > 0 {
+		t.Errorf("runs = %v, %v: a request that was refused is stored", runs, err)
+	}
+}
+
+func TestNobodySeesNothing(t *testing.T) {
+	e := open(t)
+	a, err := e.Answer(t.Context(), assay.Principal{}, Request{Question: someQuestion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != assay.NotFound || len(a.Closest) > 0 {
+		t.Errorf("nobody gets %+v", a)
+	}
+	for range e.Documents(t.Context(), assay.Principal{}) {
+		t.Error("nobody sees a document")
+	}
+}
+
+func TestAskEvents(t *testing.T) {
+	e := open(t)
+	var kinds []EventKind
+	open := map[string]bool{}
+	for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: someQuestion}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Run == "" {
+			t.Errorf("%s event without a run", ev.Kind)
+		}
+		kinds = append(kinds, ev.Kind)
+		switch ev.Kind {
+		case StepStarted:
+			open[ev.Step.Path] = true
+		case StepEnded:
+			if !open[ev.Step.Path] {
+				t.Errorf("%s ended before it started", ev.Step.Path)
+			}
+			delete(open, ev.Step.Path)
+			checkDetails(t, ev)
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("steps that never ended: %v", open)
+	}
+	if kinds[0] != RunStarted || kinds[len(kinds)-1] != RunEnded || slices.Contains(kinds[:len(kinds)-1], RunEnded) {
+		t.Errorf("kinds = %v, want the run first and the answer last", kinds)
+	}
+}
+
+// checkDetails checks that an ended step says what it brought.
+func checkDetails(t *testing.T, ev Event) {
+	t.Helper()
+	set := map[assay.StepKind]bool{
+		assay.StepPlan:   ev.Plan != nil,
+		assay.StepSearch: ev.Query != nil && ev.Results != nil,
+		assay.StepGrade:  ev.Grade != nil,
+		assay.StepVerify: len(ev.Verdicts) > 0,
+	}
+	if ok, known := set[ev.Step.Kind]; known && !ok {
+		t.Errorf("step %s of kind %s has no details", ev.Step.Path, ev.Step.Kind)
+	}
+	if ev.Step.Summary == "" {
+		t.Errorf("step %s has no summary", ev.Step.Path)
+	}
+}
+
+// A consumer that breaks cancels the run, which goes on when it is resumed.
+func TestAskBreakAndResume(t *testing.T) {
+	e := open(t)
+	want := ask(t, e, someQuestion)
+	for n := 1; ; n++ {
+		id, events := "", 0
+		for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: someQuestion}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id = ev.Run; ev.Kind == RunEnded {
+				return
+			}
+			if events++; events == n {
+				break
+			}
+		}
+		if err := compare(want, resumed(t, e, id)); err != nil {
+			t.Errorf("resume after %d events: %v", n, err)
+		}
+	}
+}
+
+// resumed returns the answer of a run that was interrupted, unless that came too
+// late. No step that is in its journal may be done again.
+func resumed(t *testing.T, e *Engine, id string) assay.Answer {
+	t.Helper()
+	r, steps, err := e.Run(t.Context(), assay.Local(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Answer != nil {
+		return *r.Answer
+	}
+	finished := map[string]bool{}
+	for _, s := range steps {
+		finished[s.Path] = true
+	}
+	for ev, err := range e.Resume(t.Context(), assay.Local(), id) {
+		switch {
+		case err != nil:
+			t.Fatalf("resume after %d steps: %v", len(steps), err)
+		case ev.Kind == RunEnded:
+			return *ev.Answer
+		case ev.Step != nil && finished[ev.Step.Path] && !ev.Step.Replayed:
+			t.Errorf("step %s was finished and is done again", ev.Step.Path)
+		}
+	}
+	t.Fatal("resume ended without an answer")
+	return assay.Answer{}
+}
+
+func TestAskCancelled(t *testing.T) {
+	e := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	spy := watch(t, e, func(context.Context, assay.Query) error { cancel(); return nil })
+	_, err := e.Answer(ctx, assay.Local(), Request{Question: someQuestion})
+	var stopped *RunError
+	if !errors.As(err, &stopped) || !stopped.Resumable || !errors.Is(err, context.Canceled) {
+		t.Fatalf("error = %v, want a resumable RunError of context.Canceled", err)
+	}
+	r, _, err := e.Run(t.Context(), assay.Local(), stopped.Run)
+	if err != nil || r.State != assay.RunActive || r.Live {
+		t.Errorf("run = %+v, %v, want it active and not live", r, err)
+	}
+	spy.before = nil
+	if _, err := last(e.Resume(t.Context(), assay.Local(), stopped.Run)); err != nil {
+		t.Errorf("resume: %v", err)
+	}
+	if _, err := last(e.Resume(t.Context(), assay.Local(), stopped.Run)); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("resume of a run that is done: %v, want ErrInvalid", err)
+	}
+}
+
+func TestRunFails(t *testing.T) {
+	e := open(t)
+	watch(t, e, func(context.Context, assay.Query) error { return errors.New("the index is on fire") })
+	_, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
+	var failed *RunError
+	if !errors.As(err, &failed) || failed.Resumable {
+		t.Fatalf("error = %v, want a RunError that is not resumable", err)
+	}
+	r, steps, err := e.Run(t.Context(), assay.Local(), failed.Run)
+	if err != nil || r.State != assay.RunFailed || !strings.Contains(r.Error, "on fire") || r.Answer != nil {
+		t.Errorf("run = %+v, %v, want it failed with the error", r, err)
+	}
+	if n := len(steps); n == 0 || steps[n-1].Error == nil || !strings.Contains(steps[n-1].Summary, "on fire") {
+		t.Errorf("steps = %+v, want the last with the error", steps)
+	}
+	if _, err := e.Replay(t.Context(), assay.Local(), failed.Run); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("replay: %v, want ErrInvalid", err)
+	}
+}
+
+// While a run is live nobody else can drive it.
+func TestResumeLiveRun(t *testing.T) {
+	dir := t.TempDir()
+	e, other := openDir(t, dir), openDir(t, dir)
+	ingestPaths(t, e, "testdata/handbook")
+	searching, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	watch(t, e, func(context.Context, assay.Query) error {
+		once.Do(func() { close(searching) })
+		<-goOn
+		return nil
+	})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := e.Answer(context.Background(), assay.Local(), Request{Question: someQuestion})
+		ended <- err
+	}()
+	<-searching
+	runs, err := other.Runs(t.Context(), assay.Local(), 1)
+	if err != nil || len(runs) != 1 || !runs[0].Live {
+		t.Fatalf("runs = %+v, %v, want one that is live", runs, err)
+	}
+	if _, err := last(other.Resume(t.Context(), assay.Local(), runs[0].ID)); !errors.Is(err, assay.ErrLeased) {
+		t.Errorf("resume of a live run: %v, want ErrLeased", err)
+	}
+	if err := other.DeleteRun(t.Context(), assay.Local(), runs[0].ID); !errors.Is(err, assay.ErrLeased) {
+		t.Errorf("delete of a live run: %v, want ErrLeased", err)
+	}
+	close(goOn)
+	if err := <-ended; err != nil {
+		t.Errorf("the live run: %v", err)
+	}
+}
+
+func TestRunsBelongToTheirPrincipal(t *testing.T) {
+	e := open(t)
+	id := ask(t, e, someQuestion).Run
+	for _, stranger := range []assay.Principal{{}, {User: "eve"}, {User: "eve", Groups: []string{"local"}}} {
+		if runs, err := e.Runs(t.Context(), stranger, 0); err != nil || len(runs) > 0 {
+			t.Errorf("Runs(%+v) = %v, %v, want none", stranger, runs, err)
+		}
+		_, _, showErr := e.Run(t.Context(), stranger, id)
+		_, replayErr := e.Replay(t.Context(), stranger, id)
+		_, resumeErr := last(e.Resume(t.Context(), stranger, id))
+		deleteErr := e.DeleteRun(t.Context(), stranger, id)
+		_, _, noneErr := e.Run(t.Context(), stranger, "nosuchrun")
+		for name, err := range map[string]error{"show": showErr, "replay": replayErr, "resume": resumeErr, "delete": deleteErr} {
+			if !errors.Is(err, assay.ErrNotFound) {
+				t.Errorf("%s by %+v: %v, want ErrNotFound", name, stranger, err)
+			}
+			if got, want := fmt.Sprint(err), strings.ReplaceAll(fmt.Sprint(noneErr), "nosuchrun", id); got != want {
+				t.Errorf("%s by %+v says %q; of a run that does not exist %q", name, stranger, got, want)
+			}
+		}
+	}
+	if err := e.DeleteRun(t.Context(), assay.Local(), id); err != nil {
+		t.Errorf("delete by its owner: %v", err)
+	}
+	if _, _, err := e.Run(t.Context(), assay.Local(), id); !errors.Is(err, assay.ErrNotFound) {
+		t.Errorf("a deleted run: %v, want ErrNotFound", err)
+	}
+}
+
+// copyHandbook copies the handbook to where a test can change it.
+func copyHandbook(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "handbook")
+	if err := os.CopyFS(dir, os.DirFS("testdata/handbook")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestAccessIsCheckedAgain(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(docs string) error
+		seen   bool // whether the run may be seen afterwards
+	}{
+		{"nothing", func(string) error { return nil }, true},
+		{"another version", func(docs string) error {
+			return os.WriteFile(filepath.Join(docs, "travel.md"), []byte("# Travel\n\nNobody travels.\n"), 0o600)
+		}, true},
+		{"deleted, last version kept", func(docs string) error {
+			return os.Remove(filepath.Join(docs, "travel.md"))
+		}, true},
+		{"allowed by name", func(docs string) error {
+			return os.WriteFile(filepath.Join(docs, "travel.md.metadata.json"), []byte(`{"acl": ["user:local"]}`), 0o600)
+		}, true},
+		{"restricted to others", func(docs string) error {
+			return os.WriteFile(filepath.Join(docs, "travel.md.metadata.json"), []byte(`{"acl": ["group:board"]}`), 0o600)
+		}, false},
+		{"a new version, restricted to others", func(docs string) error {
+			return errors.Join(
+				os.WriteFile(filepath.Join(docs, "travel.md"), []byte("# Travel\n\nNobody travels.\n"), 0o600),
+				os.WriteFile(filepath.Join(docs, "travel.md.metadata.json"), []byte(`{"acl": ["group:board"]}`), 0o600))
+		}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			docs := copyHandbook(t)
+			e := openDir(t, t.TempDir())
+			ingestPaths(t, e, docs)
+			id := ask(t, e, someQuestion).Run
+			if err := test.change(docs); err != nil {
+				t.Fatal(err)
+			}
+			ingestPaths(t, e, docs)
+			_, _, showErr := e.Run(t.Context(), assay.Local(), id)
+			_, replayErr := e.Replay(t.Context(), assay.Local(), id)
+			for name, err := range map[string]error{"show": showErr, "replay": replayErr} {
+				switch {
+				case test.seen && err != nil:
+					t.Errorf("%s: %v", name, err)
+				case !test.seen && (!errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "travel.md, which you may not see any more")):
+					t.Errorf("%s: %v, want ErrNotFound that names the document", name, err)
+				}
+			}
+		})
+	}
+}
+
+// A resume is refused when the principal's groups are not what they were: what
+// was read in their name might not be theirs any more.
+func TestResumeWithOtherGroups(t *testing.T) {
+	e := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	watch(t, e, func(context.Context, assay.Query) error { cancel(); return nil })
+	before := assay.Principal{User: "ann", Groups: []string{"board"}}
+	_, err := e.Answer(ctx, before, Request{Question: someQuestion})
+	var stopped *RunError
+	if !errors.As(err, &stopped) {
+		t.Fatal(err)
+	}
+	_, err = last(e.Resume(t.Context(), assay.Principal{User: "ann"}, stopped.Run))
+	if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("resume: %v, want ErrInvalid", err)
+	}
+}
+
+// Questions are answered while documents come in, by any number of askers.
+func TestAskWhileIngesting(t *testing.T) {
+	dir := t.TempDir()
+	e, writer := openDir(t, dir), openDir(t, dir)
+	docs := copyHandbook(t)
+	ingestPaths(t, e, docs)
+	var askers sync.WaitGroup
+	for range 4 {
+		askers.Go(func() {
+			for range 5 {
+				if _, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion}); err != nil {
+					t.Errorf("Answer: %v", err)
+				}
+			}
+		})
+	}
+	for i := range 10 {
+		name := filepath.Join(docs, fmt.Sprintf("note%d.md", i))
+		if err := os.WriteFile(name, fmt.Appendf(nil, "# Note %d\n\nTravel note number %d.\n", i, i), 0o600); err != nil {
+			t.Error(err)
+		}
+		if _, err := writer.Ingest(t.Context(), IngestRequest{Paths: []string{docs}}); err != nil {
+			t.Errorf("Ingest: %v", err)
+		}
+	}
+	askers.Wait()
+}
+
+func TestIngestLocked(t *testing.T) {
+	dir := t.TempDir()
+	e, other := openDir(t, dir), openDir(t, dir)
+	w, err := e.tenant.Writer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Ingest(t.Context(), IngestRequest{Paths: []string{"testdata/handbook"}}); !errors.Is(err, assay.ErrLocked) {
+		t.Errorf("ingest beside another writer: %v, want ErrLocked", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ingestPaths(t, other, "testdata/handbook")
+}
+
+func TestIngestRequiresACL(t *testing.T) {
+	e := openDir(t, t.TempDir())
+	report, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{"testdata/handbook"}, Collection: "secret", RequireACL: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Added != 0 || len(report.Skipped) != 3 {
+		t.Errorf("report = %+v, want all three documents skipped", report)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	e := open(t)
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "What is the boiling point of tungsten?", Budget: assay.Budget{Iterations: 1}})
+	if err != nil || a.Iterations != 1 || len(a.Searched) != 1 {
+		t.Errorf("with one iteration: %+v, %v", a, err)
+	}
+	a, err = e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Budget: assay.Budget{Wall: time.Nanosecond}})
+	if err != nil || a.Stop != assay.StopDeadline || a.Status == assay.Answered {
+		t.Errorf("without time: %+v, %v", a, err)
+	}
+	if _, err := e.Replay(t.Context(), assay.Local(), a.Run); err != nil {
+		t.Errorf("replay of a run that ran out of time: %v", err)
+	}
+}

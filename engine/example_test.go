@@ -1,0 +1,61 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+)
+
+// Open a data directory, bring a folder in, and ask.
+func Example() {
+	ctx, dir := context.Background(), tempDir()
+	defer os.RemoveAll(dir)
+
+	e, err := engine.Open(ctx, engine.Config{Dir: dir})
+	check(err)
+	defer e.Close()
+	_, err = e.Ingest(ctx, engine.IngestRequest{Paths: []string{"testdata/handbook"}})
+	check(err)
+	answer, err := e.Answer(ctx, assay.Local(), engine.Request{Question: "Who approves travel to a customer?"})
+	check(err)
+
+	c := answer.Citations[0]
+	fmt.Printf("%s, line %d: %s\n", c.Title, c.Line, c.Quote)
+	// Output: Travel, line 10: Travel to a customer is approved by the head of the department.
+}
+
+// Follow a question while it is worked on.
+func ExampleEngine_Ask() {
+	ctx, dir := context.Background(), tempDir()
+	defer os.RemoveAll(dir)
+	e, err := engine.Open(ctx, engine.Config{Dir: dir})
+	check(err)
+	defer e.Close()
+
+	for ev, err := range e.Ask(ctx, assay.Local(), engine.Request{Question: "Who approves travel?"}) {
+		check(err)
+		switch ev.Kind {
+		case engine.StepEnded:
+			fmt.Println("step:", ev.Step.Kind)
+		case engine.RunEnded:
+			fmt.Println("status:", ev.Answer.Status)
+			return
+		}
+	}
+}
+
+func tempDir() string {
+	dir, err := os.MkdirTemp("", "assay")
+	check(err)
+	return dir
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
