@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
@@ -65,10 +68,10 @@ var FeatureNames = []string{
 
 // A rater rates hits for one query.
 type rater struct {
-	terms   []assay.Term // content words only
-	at      map[string]int
-	weight  float64 // sum of the terms' weights
-	idf     float64 // sum of their inverse document frequencies
+	terms   []assay.Term     // content words only
+	at      map[string][]int // stem → the terms that it stands for
+	weight  float64          // sum of the terms' weights
+	idf     float64          // sum of their inverse document frequencies
 	names   [][]string
 	weights []float64
 }
@@ -80,16 +83,21 @@ const (
 	pairWords   = 3
 )
 
-func newRater(query string, terms []assay.Term, chunks int) *rater {
-	r := &rater{at: map[string]int{}, weights: relevanceWeights}
+func newRater(query string, terms []assay.Term, joined []compound, chunks int) *rater {
+	r := &rater{at: map[string][]int{}, weights: relevanceWeights}
 	for _, t := range terms {
 		if surface.Function(strings.ToLower(t.Text)) {
 			continue
 		}
-		r.at[t.Stem] = len(r.terms)
+		r.at[t.Stem] = []int{len(r.terms)}
 		r.terms = append(r.terms, t)
 		r.weight += t.Weight
 		r.idf += math.Log(1 + (float64(chunks-t.Chunks)+0.5)/(float64(t.Chunks)+0.5))
+	}
+	for _, c := range joined {
+		for _, s := range c.stands {
+			r.at[c.stem] = append(r.at[c.stem], r.at[s]...)
+		}
 	}
 	for _, name := range append(surface.Names(query), surface.Numbers(query)...) {
 		var stems []string
@@ -116,6 +124,12 @@ func (r *rater) relevance(h assay.Hit) float64 {
 	for i, x := range f {
 		sum += r.weights[i] * x
 	}
+	if onlyCode(h) {
+		sum -= codePenalty
+	}
+	if aside(h) {
+		sum -= asidePenalty
+	}
 	return 1 / (1 + math.Exp(-sum))
 }
 
@@ -123,7 +137,7 @@ func (r *rater) relevance(h assay.Hit) float64 {
 // searched chunks are those of its results, by FeatureNames; nil when the hit
 // holds no content word of the query.
 func Features(query string, found assay.Results, h assay.Hit) []float64 {
-	return newRater(query, found.Terms, found.Chunks).features(h)
+	return newRater(query, found.Terms, nil, found.Chunks).features(h)
 }
 
 func (r *rater) features(h assay.Hit) []float64 {
@@ -131,26 +145,28 @@ func (r *rater) features(h assay.Hit) []float64 {
 		return nil
 	}
 	near := make([]bool, len(r.terms)) // in headings or title
+	body := make([]bool, len(r.terms))
+	stems := map[string]bool{}
 	for _, text := range append([]string{h.Title}, h.Chunk.Headings...) {
 		for _, t := range analysis.Tokens(text, "") {
-			if i, ok := r.at[t.Term]; ok {
+			stems[t.Term] = true
+			for _, i := range r.at[t.Term] {
 				near[i] = true
 			}
 		}
 	}
-	body := make([]bool, len(r.terms))
-	stems := map[string]bool{}
-	var matches []match
+	var matches []match // outside code
+	code := codeSpans(h)
 	for _, t := range analysis.Tokens(h.Text, "") {
 		stems[t.Term] = true
-		if i, ok := r.at[t.Term]; ok {
-			body[i] = true
-			matches = append(matches, match{term: i, position: t.Position})
+		for len(code) > 0 && code[0].End <= t.Start {
+			code = code[1:]
 		}
-	}
-	for _, text := range append([]string{h.Title}, h.Chunk.Headings...) {
-		for _, t := range analysis.Tokens(text, "") {
-			stems[t.Term] = true
+		for _, i := range r.at[t.Term] {
+			body[i] = true
+			if len(code) == 0 || t.Start < code[0].Start {
+				matches = append(matches, match{term: i, position: t.Position})
+			}
 		}
 	}
 	held, heading, worst := 0.0, 0.0, 0.0
@@ -186,6 +202,43 @@ func (r *rater) features(h assay.Hit) []float64 {
 		math.Log1p(held),
 		math.Log1p(float64(len(r.terms))),
 	}
+}
+
+// Penalties on the log-odds for what the fitted sets do not have: source code.
+// Code holds a question's words more often than it answers the question, and
+// tests and unexported declarations more often than the documentation that users
+// read. Chosen on the golden questions about Go's net/http in eval/testdata.
+const (
+	codePenalty  = 2.5 // a hit that is nothing but code
+	asidePenalty = 1.0 // a test, or a declaration that its package keeps to itself
+)
+
+var (
+	testFile   = regexp.MustCompile(`(?i)(_test|\.test|\.spec|Test)\.[a-z]+$|/(tests?|__tests__|spec|testdata)/`)
+	unexported = regexp.MustCompile(`^(func|type|var|const) (\([^)]*\) )?[a-z_]`)
+)
+
+// aside reports whether a hit is a test or an unexported Go declaration.
+func aside(h assay.Hit) bool {
+	if testFile.MatchString(h.URI) {
+		return true
+	}
+	hs := h.Chunk.Headings
+	return strings.HasSuffix(h.URI, ".go") && len(hs) > 0 && unexported.MatchString(hs[len(hs)-1])
+}
+
+// codeSpans returns the parts of a hit's text that are code, in order.
+func codeSpans(h assay.Hit) []sentence.Span {
+	if h.Chunk.Kind == assay.ChunkTable {
+		return nil
+	}
+	spans := sentence.Spans(h.Text)
+	return slices.DeleteFunc(spans, func(sp sentence.Span) bool { return !surface.Code(h.Text[sp.Start:sp.End]) })
+}
+
+// onlyCode reports whether all of a hit's text is code.
+func onlyCode(h assay.Hit) bool {
+	return h.Chunk.Kind != assay.ChunkTable && len(codeSpans(h)) == len(sentence.Spans(h.Text))
 }
 
 // A match is a query term at a place of a hit's body.

@@ -27,7 +27,7 @@ can could may might must shall should will would ought need needs
 and or but nor so if then else than as because since while until unless though although
 of in on at by for with without about against between among into onto through during before after above below
 to from up down out off over under again further within across along around behind beyond per via upon
-not also just only very too more most much many few less least such same own other another
+not also just only very too more most much many few less least such same other another
 there here now ever never always often still yet already
 dont doesnt didnt isnt arent wasnt werent cant cannot couldnt wont wouldnt shouldnt hasnt havent hadnt
 im ive id ill youre theyre thats whats lets
@@ -200,6 +200,32 @@ func isName(w string, first bool) bool {
 		return true
 	}
 	return !first && capitalised(w) && !Function(strings.ToLower(w))
+}
+
+// Code reports whether a piece of text, a sentence or lines without a blank one
+// between them, looks like program code or markup rather than prose: more than
+// a tenth of it is the punctuation of code, or it has a mark that prose does not.
+func Code(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	for _, mark := range []string{":=", ") {", "){", "};", ");", "/*", "*/"} {
+		if strings.Contains(trimmed, mark) {
+			return true
+		}
+	}
+	if strings.HasPrefix(trimmed, "//") || strings.Contains(trimmed, "{ //") || strings.HasSuffix(trimmed, "{") || strings.HasPrefix(trimmed, "}") {
+		return true
+	}
+	marks, all := 0, 0
+	for _, r := range trimmed {
+		if unicode.IsSpace(r) {
+			continue
+		}
+		all++
+		if strings.ContainsRune("{}()[];=<>&|*/\\_+:#$@^~", r) {
+			marks++
+		}
+	}
+	return marks*10 > all
 }
 
 // Identifier reports whether a word has the form of an identifier or acronym:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/sentence"
@@ -80,54 +79,53 @@ func sentences(q question, ev assay.Evidence) []candidate {
 			held:   stems(text),
 			near:   near,
 		}
-		c.score = score(q, c) * (0.5 + h.Scores.Relevance/2)
+		c.score = score(q, c) * h.Scores.Relevance
 		out = append(out, c)
 	}
 	return out
 }
 
-// units cuts a hit's text into what can be quoted by itself: sentences of prose,
-// with their line breaks taken for blanks, and the lines of tables. Code is
-// quoted only where there is nothing else.
+// units cuts a hit's text into what can be quoted by itself: sentences, with
+// their line breaks taken for blanks and without the mark of a list item, and
+// the lines of tables. Code is quoted only where there is nothing else.
 func units(h assay.Hit) []string {
-	var prose, other []string
+	var prose, code []string
 	for _, sp := range sentence.Spans(h.Text) {
 		text := h.Text[sp.Start:sp.End]
 		switch {
-		case isProse(text):
-			prose = append(prose, strings.Join(strings.Fields(text), " "))
 		case h.Chunk.Kind == assay.ChunkTable:
 			for line := range strings.Lines(text) {
 				if line = strings.TrimSpace(line); line != "" {
-					other = append(other, line)
+					prose = append(prose, line)
 				}
 			}
-		default:
-			other = append(other, text)
+		case surface.Code(text):
+			code = append(code, text)
+		case len(surface.Words(text)) >= minUnitWords:
+			prose = append(prose, withoutMark(strings.Join(strings.Fields(text), " ")))
 		}
 	}
-	if len(prose) > 0 && h.Chunk.Kind != assay.ChunkTable {
+	if len(prose) > 0 {
 		return prose
 	}
-	return append(prose, other...)
+	return code
 }
 
-// isProse reports whether a sentence is one: mostly letters and blanks, four
-// words or more, and ended like a sentence.
-func isProse(text string) bool {
-	letters, all := 0, 0
-	for _, r := range text {
-		all++
-		if unicode.IsLetter(r) || unicode.IsSpace(r) {
-			letters++
+// minUnitWords keeps labels and crumbs of markup from being quoted as sentences.
+const minUnitWords = 3
+
+// withoutMark cuts the mark of a list item off: "- ", "* ", "• ".
+func withoutMark(text string) string {
+	for _, mark := range []string{"- ", "* ", "• "} {
+		if rest, ok := strings.CutPrefix(text, mark); ok {
+			return rest
 		}
 	}
-	if all == 0 || float64(letters)/float64(all) < 0.8 {
-		return false
-	}
-	end := strings.TrimRight(text, "\"')]}”’*_`")
-	return len(surface.Words(text)) >= 4 && strings.ContainsAny(end[max(0, len(end)-1):], ".!?:;。！？") || strings.HasSuffix(end, "。")
+	return text
 }
+
+// nearBonus is what a sentence gains when its headings hold all of the question.
+const nearBonus = 0.15
 
 // score says how well one sentence answers the question: the share of the
 // question's weight that it holds, half of what only its headings hold, and a
@@ -146,6 +144,11 @@ func score(q question, c candidate) float64 {
 		return 0
 	}
 	s := sum / all
+	for _, t := range q.terms {
+		if c.near[t.Stem] {
+			s += nearBonus * t.Weight / all // the section is about it
+		}
+	}
 	if s > 0 && fits(q.text, c.text) {
 		s += 0.1
 	}
@@ -171,14 +174,16 @@ func fits(question, text string) bool {
 	switch {
 	case has("how many"), has("how much"), has("how long"), has("how large"), has("how big"), has("how old"):
 		return len(surface.Numbers(text)) > 0
-	case has("when"), has("what year"), has("which year"), has("what date"):
+	case has("what year"), has("which year"), has("what date"):
 		return len(surface.Numbers(text)) > 0
+	case has("when"):
+		return len(surface.Numbers(text)) > 0 || containsAny(text, " when ", " if ", " until ", " after ", " before ", " once ", " as soon as ")
 	case has("who"), has("whose"), has("whom"):
 		return len(surface.Names(text)) > 0
 	case has("why"):
 		return containsAny(text, "because", "since", "so that", "in order to", "therefore", "reason", "to avoid", "to prevent")
-	case has("what is"), has("what are"), has("what does"):
-		return containsAny(text, " is ", " are ", " means ", " refers to ", " returns ", " reports ")
+	case has("what is"), has("what are"):
+		return containsAny(text, " is ", " are ", " means ", " refers to ", " denotes ", " represents ", " specifies ")
 	}
 	return false
 }

@@ -1,0 +1,59 @@
+package eval_test
+
+import (
+	"context"
+	"go/build"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval"
+)
+
+// TestGoldenAnswers asks the golden questions about documents that come with Go
+// and holds the figures to what the file says they reach.
+func TestGoldenAnswers(t *testing.T) {
+	tests := []struct {
+		golden, docs   string
+		right, refused int // at least
+	}{
+		{"godoc.jsonl", "doc", 45, 9},
+		{"nethttp.jsonl", "src/net/http", 1, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.golden, func(t *testing.T) {
+			docs := filepath.Join(build.Default.GOROOT, filepath.FromSlash(tt.docs))
+			if _, err := os.Stat(docs); err != nil {
+				t.Skipf("this Go installation has no %s", docs)
+			}
+			golden, err := eval.ReadGolden(filepath.Join("testdata", tt.golden))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := context.Background()
+			e, err := engine.Open(ctx, engine.Config{Dir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			if _, err := e.Ingest(ctx, engine.IngestRequest{Paths: []string{docs}}); err != nil {
+				t.Fatal(err)
+			}
+			report, err := eval.Answers(ctx, e, golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range report.Outcomes {
+				if !o.Right || testing.Verbose() && !o.RightFirst && o.Answerable() {
+					t.Logf("right %v: %s: %s\n  want %s %q\n  cited %q\n  %s", o.Right, o.Status, o.Question, o.Document, o.Sections, o.Cited, o.Text)
+				}
+			}
+			t.Logf("%d of %d right (%d with the first statement), %d of %d refused",
+				report.Right, report.Answerable, report.RightFirst, report.Refused, report.Unanswerable)
+			if report.Right < tt.right || report.Refused < tt.refused {
+				t.Errorf("%d right and %d refused, want %d and %d or more", report.Right, report.Refused, tt.right, tt.refused)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package retrieve
+
+import (
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
+)
+
+// A compound is a word that a text may have where the query has two: "file name"
+// is filename, "shut the server down" is shutdown.
+type compound struct {
+	word   string
+	stem   string
+	stands [2]string // stems of the two words it stands for
+}
+
+// particles are the second words of English phrasal verbs that also make a
+// compound; they may stand up to particleReach words behind their verb.
+var particles = map[string]bool{
+	"up": true, "down": true, "in": true, "out": true, "off": true, "on": true, "over": true, "back": true, "away": true, "through": true,
+}
+
+const particleReach = 4
+
+// compounds returns the compounds that a query's words could make. Most do not
+// exist; what no document holds does not change a search.
+func compounds(query string) []compound {
+	var words []string
+	for _, w := range surface.Words(query) {
+		words = append(words, strings.ToLower(w))
+	}
+	var out []compound
+	add := func(a, b string) {
+		sa, sb, sc := stem(a), stem(b), stem(a+b)
+		if sa != "" && sb != "" && sc != "" {
+			out = append(out, compound{word: a + b, stem: sc, stands: [2]string{sa, sb}})
+		}
+	}
+	for i, w := range words {
+		if surface.Function(w) || len(w) < 2 {
+			continue
+		}
+		for j := i + 1; j < len(words) && j <= i+particleReach; j++ {
+			next := words[j]
+			if particles[next] || j == i+1 && !surface.Function(next) && len(next) > 1 {
+				add(w, next)
+			}
+		}
+	}
+	return out
+}
+
+// stem returns the one term that a word gives; "" when it gives none or several.
+func stem(word string) string {
+	tokens := analysis.Tokens(word, "")
+	if len(tokens) != 1 {
+		return ""
+	}
+	return tokens[0].Term
+}
+
+// withCompounds returns the query's text with the compounds it could make.
+func withCompounds(text string, cs []compound) string {
+	for _, c := range cs {
+		text += " " + c.word
+	}
+	return text
+}
+
+// splitTerms takes the compounds out of the terms of an extended query: own are
+// the query's terms, held the compounds that some chunk holds.
+func splitTerms(text string, terms []assay.Term, cs []compound) (own []assay.Term, held []compound) {
+	inQuery := map[string]bool{}
+	for _, t := range analysis.Tokens(text, "") {
+		inQuery[t.Term] = true
+	}
+	chunks := map[string]int{}
+	own = []assay.Term{}
+	for _, t := range terms {
+		chunks[t.Stem] = t.Chunks
+		if inQuery[t.Stem] {
+			own = append(own, t)
+		}
+	}
+	for _, c := range cs {
+		if chunks[c.stem] > 0 && !inQuery[c.stem] {
+			held = append(held, c)
+		}
+	}
+	return own, held
+}
