@@ -207,13 +207,16 @@ func isName(w string, first bool) bool {
 // a tenth of it is the punctuation of code, or it has a mark that prose does not.
 func Code(text string) bool {
 	trimmed := strings.TrimSpace(text)
-	for _, mark := range []string{":=", ") {", "){", "};", ");", "/*", "*/"} {
+	for _, mark := range []string{":=", ") {", "){", "};", ");", "{ //", "/*", "*/"} {
 		if strings.Contains(trimmed, mark) {
 			return true
 		}
 	}
-	if strings.HasPrefix(trimmed, "//") || strings.Contains(trimmed, "{ //") || strings.HasSuffix(trimmed, "{") || strings.HasPrefix(trimmed, "}") {
-		return true
+	for line := range strings.Lines(trimmed) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "//") || strings.HasPrefix(line, "}") || line != "" && strings.ContainsAny(line[len(line)-1:], "{};") {
+			return true
+		}
 	}
 	marks, all := 0, 0
 	for _, r := range trimmed {

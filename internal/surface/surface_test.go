@@ -87,3 +87,32 @@ func FuzzSurface(f *testing.F) {
 		}
 	})
 }
+
+func TestCode(t *testing.T) {
+	code := []string{
+		"type credentials struct {\n\tusername, password string\n}",
+		"func (s *Server) timeout() time.Duration {\n\tif s.Timeout != 0 {",
+		"x := f(y)",
+		"// a comment\nreturn x",
+		"for (int i = 0; i < n; i++) sum += a[i];",
+		"<div class=\"a\"><p>",
+	}
+	prose := []string{
+		"Shutdown gracefully shuts down the server without interrupting any active connections.",
+		"The comparison operators == and != apply to operands that are comparable.",
+		"If x is nil (see above), os.Open returns an error; otherwise it opens the file.",
+		"It costs 5 € (about 4.50 £) per month.",
+		"A send on a nil channel blocks forever",
+		"Die Straße ist gesperrt.",
+	}
+	for _, text := range code {
+		if !surface.Code(text) {
+			t.Errorf("Code(%q) = false", text)
+		}
+	}
+	for _, text := range prose {
+		if surface.Code(text) {
+			t.Errorf("Code(%q) = true", text)
+		}
+	}
+}
