@@ -32,7 +32,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T, files map[string]string) *world {
-	x := &world{t: t, dir: t.TempDir(), w: newMemory()}
+	return newWorldIn(t, newMemory(), files)
+}
+
+func newWorldIn(t *testing.T, w store.Writer, files map[string]string) *world {
+	x := &world{t: t, dir: t.TempDir(), w: w}
 	x.write(files)
 	x.opts = Options{Roots: []string{x.dir}, Parse: func(ctx context.Context, in parse.Input) (parse.Document, error) {
 		x.parsed.Add(1)
@@ -138,6 +142,15 @@ func (x *world) wantDocs(want ...string) {
 	}
 }
 
+func (x *world) sequence() int64 {
+	x.t.Helper()
+	n, err := x.w.Sequence(context.Background())
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return n
+}
+
 func (x *world) wantParsed(want int64) {
 	x.t.Helper()
 	if got := x.parsed.Load(); got != want {
@@ -145,15 +158,17 @@ func (x *world) wantParsed(want int64) {
 	}
 }
 
-func TestIncremental(t *testing.T) {
-	x := newWorld(t, map[string]string{"a.md": "# A\n\nalpha", "b/b.md": "# B\n\nbeta", "c.md": "# C\n\ngamma"})
+func TestIncremental(t *testing.T) { eachStore(t, testIncremental) }
+
+func testIncremental(t *testing.T, w store.Writer) {
+	x := newWorldIn(t, w, map[string]string{"a.md": "# A\n\nalpha", "b/b.md": "# B\n\nbeta", "c.md": "# C\n\ngamma"})
 	x.check("first", "+3 ~0 =0 -0")
 	x.wantParsed(3)
-	sequence := x.w.(*memory).sequence
+	sequence := x.sequence()
 
 	x.check("again", "+0 ~0 =3 -0")
 	x.wantParsed(0)
-	if got := x.w.(*memory).sequence; got != sequence {
+	if got := x.sequence(); got != sequence {
 		t.Errorf("an unchanged folder moved the store from %d to %d", sequence, got)
 	}
 
@@ -204,8 +219,10 @@ func TestSameSizeAndTime(t *testing.T) {
 	x.check("verified", "+0 ~1 =0 -0")
 }
 
-func TestSidecars(t *testing.T) {
-	x := newWorld(t, map[string]string{"a.md": "# A\n\nalpha", "a.md.metadata.json": `{"team":"x","acl":["group:legal"]}`, "b.md": "# B\n\nbeta"})
+func TestSidecars(t *testing.T) { eachStore(t, testSidecars) }
+
+func testSidecars(t *testing.T, w store.Writer) {
+	x := newWorldIn(t, w, map[string]string{"a.md": "# A\n\nalpha", "a.md.metadata.json": `{"team":"x","acl":["group:legal"]}`, "b.md": "# B\n\nbeta"})
 	x.check("first", "+2 ~0 =0 -0")
 	x.wantDocs("a.md group:legal", "b.md")
 	version := x.document("a.md").Version
@@ -237,8 +254,10 @@ func TestSidecars(t *testing.T) {
 	x.check("sidecar alone", "+0 ~0 =1 -1; sidecar_without_document b.md.metadata.json")
 }
 
-func TestRequireACL(t *testing.T) {
-	x := newWorld(t, map[string]string{"a.md": "# A\n\nalpha", "a.md.metadata.json": `{"acl":["*"]}`, "b.md": "# B\n\nbeta"})
+func TestRequireACL(t *testing.T) { eachStore(t, testRequireACL) }
+
+func testRequireACL(t *testing.T, w store.Writer) {
+	x := newWorldIn(t, w, map[string]string{"a.md": "# A\n\nalpha", "a.md.metadata.json": `{"acl":["*"]}`, "b.md": "# B\n\nbeta"})
 	if err := x.w.SetCollection(context.Background(), store.Collection{Name: "closed", RequireACL: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -314,8 +333,10 @@ func TestPipelineChange(t *testing.T) {
 	x.wantParsed(1)
 }
 
-func TestRoots(t *testing.T) {
-	x := newWorld(t, map[string]string{"a/1.md": "# 1\n\none", "a/s/2.md": "# 2\n\ntwo", "b/3.md": "# 3\n\nthree"})
+func TestRoots(t *testing.T) { eachStore(t, testRoots) }
+
+func testRoots(t *testing.T, w store.Writer) {
+	x := newWorldIn(t, w, map[string]string{"a/1.md": "# 1\n\none", "a/s/2.md": "# 2\n\ntwo", "b/3.md": "# 3\n\nthree"})
 	at := func(names ...string) {
 		x.opts.Roots = nil
 		for _, n := range names {
@@ -362,8 +383,10 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-func TestCollectionsApart(t *testing.T) {
-	x := newWorld(t, map[string]string{"a.md": "# A\n\nalpha"})
+func TestCollectionsApart(t *testing.T) { eachStore(t, testCollectionsApart) }
+
+func testCollectionsApart(t *testing.T, w store.Writer) {
+	x := newWorldIn(t, w, map[string]string{"a.md": "# A\n\nalpha"})
 	x.check("default", "+1 ~0 =0 -0")
 	x.opts.Collection = "other"
 	x.check("other", "+1 ~0 =0 -0")

@@ -12,8 +12,8 @@
 //     winning in the same folder; [Options.Exclude] wins over both.
 //   - Left out unless .assayignore or Options.Exclude names them with "!": hidden
 //     files and folders (a name that starts with a dot), version control
-//     folders, node_modules, and .assay data folders. What patterns leave out is
-//     not reported.
+//     folders and node_modules. What patterns leave out is not reported.
+//   - assay's own data directories, known by their marker, are never read.
 //   - A symbolic link out of its root is not followed. A link inside is followed
 //     when what it leads to is not reached by its own path, so that nothing is
 //     read twice and no cycle is entered.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,6 +61,9 @@ func (w *walk) folderRoot(root, uri, real string) bool {
 	if err != nil && len(entries) == 0 {
 		return w.rootFailed(root, uri, err)
 	}
+	if t.isDataFolder(".", entries) {
+		return w.rootError(root, uri, "is a data directory of assay, which holds no documents", ErrEmpty)
+	}
 	if !t.folder(spot{real: "."}, rules{options: w.patterns, hidden: w.opts.Hidden}) || !t.follow() {
 		return false
 	}
@@ -105,6 +109,10 @@ func (t *tree) folder(s spot, r rules) bool {
 	if err != nil && !t.skipFolder(s, Unreadable, fmt.Sprintf("the folder cannot be read: %v", plainCause(err)), err) {
 		return false
 	}
+	if t.isDataFolder(s.real, entries) {
+		t.left++
+		return true
+	}
 	r, err = t.withIgnoreFiles(s, r, entries)
 	if err != nil {
 		return t.skipFolder(s, BadIgnoreFile, err.Error(), err)
@@ -137,6 +145,20 @@ func (t *tree) folder(s spot, r rules) bool {
 		}
 	}
 	return true
+}
+
+// isDataFolder reports whether a folder, whatever its name, is where assay keeps
+// its data: store/sqlite marks it so.
+func (t *tree) isDataFolder(rel string, entries []fs.DirEntry) bool {
+	const marker = "assay.json"
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == marker && e.Type().IsRegular() }) {
+		return false
+	}
+	c, err := readAt(place{t.real, filepath.Join(rel, marker)}, maxIgnoreBytes)
+	var m struct {
+		Program string `json:"program"`
+	}
+	return err == nil && json.Unmarshal(c.Data, &m) == nil && m.Program == "assay"
 }
 
 func (t *tree) leavesOut(s spot, r rules, isDir bool) bool {

@@ -88,6 +88,20 @@ func TestWalk(t *testing.T) {
 			want: []string{"testdata/x.md", "x_test.go"},
 		},
 		{
+			name: "assay's data, whatever its folder is called",
+			files: map[string]string{
+				"data/assay.json": `{"program":"assay","format":1}`, "data/tenants/x/content.db": "x",
+				"mine/assay.json": `{"program":"mine"}`, "a.md": "a",
+			},
+			want: []string{"a.md", "mine/assay.json"},
+		},
+		{
+			name:  "assay's data as a root",
+			files: map[string]string{"data/assay.json": `{"program":"assay","format":1}`, "data/a.md": "x"},
+			roots: []string{"data"},
+			want:  []string{"root is a data directory of assay, which holds no documents"},
+		},
+		{
 			name:  "hidden on demand",
 			files: map[string]string{".hidden.md": "x", ".git/x": "x", ".assay/x": "x", "a.md": "a"},
 			opts:  Options{Hidden: true},
