@@ -13,7 +13,8 @@ func (s bitset) has(i uint32) bool {
 	return w < len(s) && s[w]&(1<<(i&63)) != 0
 }
 
-func (s bitset) set(i uint32) { s[i>>6] |= 1 << (i & 63) }
+func (s bitset) set(i uint32)   { s[i>>6] |= 1 << (i & 63) }
+func (s bitset) unset(i uint32) { s[i>>6] &^= 1 << (i & 63) }
 
 // setRange adds start to end-1.
 func (s bitset) setRange(start, end uint32) {

@@ -69,9 +69,19 @@ func (c *column) add(document uint32, v assay.Value) bool {
 	return true
 }
 
-// each calls f for every entry, by document. It returns false when the bytes
-// are no column of a segment with this many documents.
-func (k keyInfo) each(documents int, f func(document uint32, v assay.Value)) bool {
+// addRaw appends a document's value as another column holds it.
+func (c *column) addRaw(document uint32, raw []byte) {
+	c.bytes = binary.AppendUvarint(c.bytes, uint64(document-c.next))
+	c.bytes = append(c.bytes, raw...)
+	c.kinds |= 1 << raw[0]
+	c.entries++
+	c.next = document + 1
+}
+
+// each calls f for every entry, by document, with its kind and value as they are
+// stored: at least one byte, which is a number of valueKinds. It returns false
+// when the bytes are no column of a segment with this many documents.
+func (k keyInfo) each(documents int, f func(document uint32, raw []byte)) bool {
 	d := decoder{rest: k.column}
 	next := uint64(0)
 	for range k.entries {
@@ -80,22 +90,44 @@ func (k keyInfo) each(documents int, f func(document uint32, v assay.Value)) boo
 			return false
 		}
 		next = document + 1
-		v := d.value()
+		before := d.rest
+		d.skipValue()
 		if d.failed {
 			return false
 		}
-		f(uint32(document), v)
+		f(uint32(document), before[:len(before)-len(d.rest)])
 	}
 	return len(d.rest) == 0
 }
 
-func (d *decoder) value() assay.Value {
+// skipValue passes over a kind and its value.
+func (d *decoder) skipValue() {
 	kind := d.bytes(1)
 	if kind == nil || int(kind[0]) >= len(valueKinds) {
 		d.failed = true
-		return assay.Value{}
+		return
 	}
 	switch valueKinds[kind[0]] {
+	case assay.KindString:
+		d.bytes(d.uint())
+	case assay.KindNumber:
+		d.bytes(8)
+	case assay.KindBoolean:
+		d.uint()
+	case assay.KindTime:
+		d.uint()
+		d.uint()
+	case assay.KindList:
+		for range d.count() {
+			d.bytes(d.uint())
+		}
+	}
+}
+
+// rawValue decodes what keyInfo.each hands out.
+func rawValue(raw []byte) assay.Value {
+	d := decoder{rest: raw[1:]}
+	switch valueKinds[raw[0]] {
 	case assay.KindString:
 		return assay.StringValue(d.string())
 	case assay.KindNumber:
@@ -104,11 +136,7 @@ func (d *decoder) value() assay.Value {
 		return assay.BooleanValue(d.uint() != 0)
 	case assay.KindTime:
 		seconds, size := binary.Varint(d.rest)
-		if size <= 0 {
-			d.failed, d.rest = true, nil
-			return assay.Value{}
-		}
-		d.rest = d.rest[size:]
+		d.bytes(uint64(size))
 		return assay.TimeValue(time.Unix(seconds, int64(d.uint())))
 	default:
 		return assay.ListValue(d.strings()...)

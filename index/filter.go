@@ -25,9 +25,9 @@ func (v view) kinds(key string) kindSet {
 		return k.kinds
 	}
 	kinds := kindSet(0)
-	k.each(v.segment.documentCount, func(document uint32, value assay.Value) {
+	k.each(v.segment.documentCount, func(document uint32, raw []byte) {
 		if !v.deleted.has(document) {
-			kinds |= 1 << slices.Index(valueKinds, value.Kind)
+			kinds |= 1 << raw[0]
 		}
 	})
 	return kinds
@@ -106,12 +106,17 @@ func (s *segment) compare(f assay.Filter) (bitset, error) {
 	if f.Holds(assay.Value{}, false) {
 		set.fill(s.documentCount) // what holds for a document without the key
 	}
-	key := s.keys[f.Key]
-	ok := key.each(s.documentCount, func(document uint32, value assay.Value) {
-		if f.Holds(value, true) {
+	known := make(map[string]bool) // what the filter says of each different value
+	ok := s.keys[f.Key].each(s.documentCount, func(document uint32, raw []byte) {
+		holds, seen := known[string(raw)]
+		if !seen {
+			holds = f.Holds(rawValue(raw), true)
+			known[string(raw)] = holds
+		}
+		if holds {
 			set.set(document)
 		} else {
-			set[document>>6] &^= 1 << (document & 63)
+			set.unset(document)
 		}
 	})
 	if !ok {

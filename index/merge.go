@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-
-	"github.com/assay-rag/assay"
 )
 
 // mergeFactor is how many segments of one size class are merged into one of the
@@ -91,9 +89,9 @@ func (b *builder) addSegment(v view) error {
 		}
 	}
 	for name, key := range s.keys {
-		ok := key.each(s.documentCount, func(document uint32, value assay.Value) {
+		ok := key.each(s.documentCount, func(document uint32, raw []byte) {
 			if n := newDocument[document]; n != gone {
-				b.column(name).add(n, value)
+				b.column(name).addRaw(n, raw)
 			}
 		})
 		if !ok {

@@ -184,7 +184,7 @@ func (s *snapshot) averageLength() float64 {
 // hits completes the candidates: their IDs and which terms they hold.
 func (s *snapshot) hits(found []candidate, terms []queryTerm) ([]Hit, error) {
 	hits := make([]Hit, len(found))
-	places := make([]map[uint32]int, len(s.views)) // by view: chunk → hit
+	byView := make([][]int, len(s.views)) // the view's hits
 	for i, c := range found {
 		document := c.segment.chunkDocument(c.chunk)
 		hits[i] = Hit{
@@ -193,21 +193,26 @@ func (s *snapshot) hits(found []candidate, terms []queryTerm) ([]Hit, error) {
 			Version:  c.segment.documentVersion(document),
 			BM25:     c.score,
 		}
-		if places[c.view] == nil {
-			places[c.view] = make(map[uint32]int)
-		}
-		places[c.view][c.chunk] = i
+		byView[c.view] = append(byView[c.view], i)
 	}
-	for _, t := range terms {
-		for view, place := range places {
-			if place == nil {
-				continue
-			}
-			t.postings[view].each(func(p posting) {
-				if i, ok := place[p.chunk]; ok {
-					hits[i].Matched = append(hits[i].Matched, t.stem)
+	for view, list := range byView {
+		if len(list) == 0 {
+			continue
+		}
+		slices.SortFunc(list, func(i, j int) int { return cmp.Compare(found[i].chunk, found[j].chunk) })
+		for _, t := range terms {
+			rest := list // those whose chunk is still to come
+			ok := t.postings[view].each(func(p posting) {
+				for len(rest) > 0 && found[rest[0]].chunk < p.chunk {
+					rest = rest[1:]
+				}
+				if len(rest) > 0 && found[rest[0]].chunk == p.chunk {
+					hits[rest[0]].Matched = append(hits[rest[0]].Matched, t.stem)
 				}
 			})
+			if !ok {
+				return nil, damaged("postings of " + t.stem)
+			}
 		}
 	}
 	return hits, nil

@@ -64,7 +64,8 @@ func contents(s *segment) []string {
 	}
 	ok := true
 	for name, key := range s.keys {
-		ok = key.each(s.documentCount, func(document uint32, v assay.Value) {
+		ok = key.each(s.documentCount, func(document uint32, raw []byte) {
+			v := rawValue(raw)
 			lines = append(lines, fmt.Sprint(name, s.documentID(document), v.Kind, v.Text()))
 		}) && ok
 	}
