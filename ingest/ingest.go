@@ -152,6 +152,15 @@ type outcome struct {
 	root  *source.RootError
 }
 
+// bytes returns the size of the source. That of standard input is known only
+// once it has been read.
+func (o outcome) bytes() int64 {
+	if o.entry != nil {
+		return o.entry.Document.Source.SizeBytes
+	}
+	return o.file.SizeBytes
+}
+
 type what int
 
 const (
@@ -212,6 +221,7 @@ func (j *job) walk(ctx context.Context, files chan<- source.File, outcomes chan<
 				return ctx.Err()
 			}
 		case errors.As(err, &skip):
+			j.progress.update(func(p *Progress) { p.Found++ })
 			if !send(ctx, outcomes, outcome{what: skipped, skip: skippedBy(skip)}) {
 				return ctx.Err()
 			}

@@ -289,6 +289,15 @@ func TestBadAmongGood(t *testing.T) {
 	}
 
 	// A document that stops being one does not stay as it was.
+	x.write(map[string]string{"good.md": strings.Repeat("good ", 100)})
+	r, err = x.run()
+	if err != nil || r.Removed != 1 || len(x.docs()) != r.Unchanged {
+		t.Errorf("good.md became too large: removed %d, %v; want 1", r.Removed, err)
+	}
+	x.write(map[string]string{"good.md": "# G\n\ngood"})
+	if r, err = x.run(); err != nil || r.Added != 1 {
+		t.Errorf("good.md is good again: added %d, %v; want 1", r.Added, err)
+	}
 	x.write(map[string]string{"good.md": "\x00\x00\x00"})
 	r, err = x.run()
 	if err != nil || r.Removed != 1 {
@@ -515,7 +524,7 @@ func TestProgress(t *testing.T) {
 		last = p
 	}
 	x.check("first", "+2 ~0 =0 -0; empty b.md; sidecar_without_document d.md.metadata.json")
-	if !last.Walked || last.Found != 3 || last.Done != 4 || last.Skipped != 2 || last.Bytes != 20 || len(committed) != 2 {
+	if !last.Walked || last.Found != 4 || last.Done != 4 || last.Skipped != 2 || last.Bytes != 20 || len(committed) != 2 {
 		t.Errorf("last progress %+v, committed %v", last, committed)
 	}
 }

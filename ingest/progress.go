@@ -4,11 +4,11 @@ import "sync"
 
 // Progress is where a Run is.
 type Progress struct {
-	Found   int  // files found so far
-	Walked  bool // all roots are walked: Found is final
-	Done    int  // files that are stored, unchanged or skipped
-	Skipped int  // of them, skipped
-	Bytes   int64
+	Found   int    // files found so far, and folders that cannot be read
+	Walked  bool   // all roots are walked: Found is final
+	Done    int    // of them, stored, unchanged or skipped
+	Skipped int    // of them, skipped
+	Bytes   int64  // of the sources stored or unchanged
 	Current string // URI of the file begun last
 
 	// Committed are the documents (URIs) that became durable with this call:

@@ -3,9 +3,10 @@ package ingest
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/assay-rag/assay"
@@ -16,7 +17,7 @@ import (
 // with chunks that are of its text, or reported, and a second run changes
 // nothing.
 func TestRealFolders(t *testing.T) {
-	goroot := runtime.GOROOT()
+	goroot := goRoot(t)
 	folders := map[string]string{
 		"Go's net/http":      filepath.Join(goroot, "src", "net", "http"),
 		"Go's documentation": filepath.Join(goroot, "doc"),
@@ -67,6 +68,59 @@ func TestRealFolders(t *testing.T) {
 				t.Errorf("the second run: %+v, %v", again, err)
 			}
 		})
+	}
+}
+
+// goRoot is where this machine's Go lies; it holds documents that everyone who
+// builds this has.
+func goRoot(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Skip("go env GOROOT:", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// BenchmarkIngest reads, parses, chunks and stores Go's net/http; MB/s are of
+// source.
+func BenchmarkIngest(b *testing.B) {
+	folder := filepath.Join(goRoot(b), "src", "net", "http")
+	for b.Loop() {
+		tenant := openTenant(b, b.TempDir())
+		w, err := tenant.Writer(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := Run(b.Context(), w, Options{Roots: []string{folder}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(r.Bytes)
+		w.Close()
+		tenant.Close()
+	}
+}
+
+// BenchmarkUnchanged is what a second run over the same folder costs.
+func BenchmarkUnchanged(b *testing.B) {
+	folder := filepath.Join(goRoot(b), "src", "net", "http")
+	w, err := openTenant(b, b.TempDir()).Writer(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	var r Report
+	for range 2 { // a file as young as a fresh installation's is read once more
+		if r, err = Run(b.Context(), w, Options{Roots: []string{folder}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(r.Bytes)
+	for b.Loop() {
+		if _, err := Run(b.Context(), w, Options{Roots: []string{folder}}); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

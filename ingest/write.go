@@ -158,7 +158,7 @@ func (j *job) count(o outcome) {
 		j.report.Skipped = append(j.report.Skipped, *o.skip)
 		return
 	}
-	j.report.Bytes += o.file.SizeBytes
+	j.report.Bytes += o.bytes()
 }
 
 // tally adds an outcome to the progress.
@@ -168,5 +168,5 @@ func tally(p *Progress, o outcome) {
 		p.Skipped++
 		return
 	}
-	p.Bytes += o.file.SizeBytes
+	p.Bytes += o.bytes()
 }

@@ -50,7 +50,7 @@ type Options struct {
 // last that is yielded. Files are opened when they are read, not by Walk.
 func Walk(ctx context.Context, roots []string, opts Options) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
-		w := &walk{ctx: ctx, opts: opts, yield: yield, seen: map[string]string{}, excluded: map[string]bool{}}
+		w := &walk{ctx: ctx, opts: opts, yield: yield, seen: map[string]string{}, excluded: map[string]bool{}, named: map[string]bool{}}
 		w.opts.MaxFileBytes = cmp.Or(opts.MaxFileBytes, DefaultMaxFileBytes)
 		for _, line := range opts.Exclude {
 			if p, ok := parsePattern(line); ok {
@@ -60,6 +60,11 @@ func Walk(ctx context.Context, roots []string, opts Options) iter.Seq2[File, err
 		for _, path := range opts.ExcludePaths {
 			if real, err := realPath(path); err == nil {
 				w.excluded[real] = true
+			}
+		}
+		for _, root := range roots {
+			if abs, err := filepath.Abs(root); err == nil {
+				w.named[abs] = true
 			}
 		}
 		for _, root := range roots {
@@ -77,6 +82,7 @@ type walk struct {
 	opts     Options
 	patterns []pattern
 	excluded map[string]bool // real paths of ExcludePaths
+	named    map[string]bool // absolute paths of the roots
 	yield    func(File, error) bool
 	seen     map[string]string // real path of each file found → its URI
 	siblings siblings          // of the last root that was a file
@@ -158,7 +164,10 @@ func (w *walk) stdin() bool {
 
 // fileRoot yields a file that was named itself, patterns or not.
 func (w *walk) fileRoot(abs, uri, real string, info fs.FileInfo) bool {
-	if _, ok := documentOf(filepath.Base(abs)); ok {
+	if doc, ok := documentOf(abs); ok {
+		if w.named[doc] { // as a shell's "*" does
+			return true
+		}
 		return w.skip(uri, SidecarOrphan, "is a sidecar by its name, and its document is not named with it", nil)
 	}
 	sidecars := w.siblings.sidecars(abs)

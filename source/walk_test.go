@@ -129,6 +129,12 @@ func TestWalk(t *testing.T) {
 			want:  []string{"a.md", "sidecar_without_document b.md.metadata.json", "d.metadata.json/x.md"},
 		},
 		{
+			name:  "sidecars named by a shell's star",
+			files: map[string]string{"a.md": "a", "a.md.metadata.json": "{}", "b.md": "b", "b.md.metadata.json": "{}"},
+			roots: []string{"a.md", "a.md.metadata.json", "b.md.metadata.json"},
+			want:  []string{"a.md", "sidecar_without_document b.md.metadata.json"},
+		},
+		{
 			name:  "too large among good ones",
 			files: map[string]string{"a.md": "a", "big.md": strings.Repeat("x", 101), "c.md": strings.Repeat("x", 100)},
 			opts:  Options{MaxFileBytes: 100},

@@ -81,9 +81,10 @@ type Writer interface {
 
 	// Put stores the documents in one transaction. A document replaces the
 	// version before it, which is kept until Prune. Putting the current version
-	// again with another ACL or SourceInfo changes those. A document whose
-	// collection requires an ACL and that has none is assay.ErrInvalid.
-	// It returns the sequence of the change.
+	// again with another ACL or SourceInfo changes those; its Text, Anchors and
+	// Chunks may be left out then. A document whose collection requires an ACL
+	// and that has none is assay.ErrInvalid. It returns the sequence of the
+	// change.
 	Put(ctx context.Context, entries ...Entry) (int64, error)
 
 	// Delete removes the documents in one transaction; IDs that do not exist
