@@ -30,6 +30,15 @@ func (c content) Sequence(ctx context.Context) (int64, error) {
 	return n, wrap(err, "read the content's sequence")
 }
 
+// Identity returns a name that no other tenant's content has and that never
+// changes. What is derived from the content keeps it, so as not to be taken for
+// another's; see index.Identified.
+func (c content) Identity(ctx context.Context) (string, error) {
+	var word string
+	err := c.db.row(ctx, `SELECT tenant FROM store`, nil, &word)
+	return word, wrap(err, "read the content's identity")
+}
+
 // documentColumns are what scanDocument reads, from documents d, collections c
 // and versions v.
 const documentColumns = `d.id, c.name, d.uri, v.number, v.version, v.title, v.metadata, v.acl,
