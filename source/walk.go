@@ -115,6 +115,11 @@ func (w *walk) root(root string) bool {
 	case info.IsDir():
 		return w.folderRoot(root, uri, real)
 	case info.Mode().IsRegular():
+		f, err := os.OpenFile(real, os.O_RDONLY|openFlag, 0)
+		if err != nil {
+			return w.rootFailed(root, uri, err)
+		}
+		f.Close()
 		return w.fileRoot(abs, uri, real, info)
 	}
 	return w.rootError(root, uri, "is "+kindOf(info.Mode())+", neither a file nor a folder", errSpecial)
