@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -115,9 +116,16 @@ func (x *examination) databases() bool {
 	return true
 }
 
-// writer reports who writes the content.
+// writer reports who writes the content. The writer's place is tried only when
+// its lock names a process: taking it, if only for a moment, would be in the way
+// of an ingest that is just starting.
 func (x *examination) writer() {
 	if x.tenant.ReadOnly() {
+		return
+	}
+	holder, err := os.ReadFile(filepath.Join(x.tenant.Dir(), "writer.lock"))
+	if len(holder) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+		x.fine("writer", "nobody is ingesting")
 		return
 	}
 	w, err := x.tenant.Writer(x.ctx)

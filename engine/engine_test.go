@@ -157,7 +157,7 @@ func TestAskRefusesBadRequests(t *testing.T) {
 	}{
 		{"no question", Request{}, "empty"},
 		{"blank question", Request{Question: " \n\t "}, "empty"},
-		{"a megabyte", Request{Question: strings.Repeat("why ", 1<<18)}, "bytes long"},
+		{"a megabyte", Request{Question: strings.Repeat("why ", 1<<18)}, "longer than 8192 bytes"},
 		{"not UTF-8", Request{Question: "caf\xe9?"}, "UTF-8"},
 		{"unknown strategy", Request{Question: "x?", Strategy: "magic"}, `"magic"`},
 		{"unknown collection", Request{Question: "x?", Collections: []string{"nowhere"}}, `"nowhere"`},

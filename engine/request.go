@@ -38,7 +38,7 @@ func (r Request) complete() (Request, error) {
 	case r.Question == "":
 		return r, fmt.Errorf("the question is empty: %w", assay.ErrInvalid)
 	case len(r.Question) > MaxQuestionBytes:
-		return r, fmt.Errorf("the question is %d bytes long, more than %d; put long texts into a document: %w", len(r.Question), MaxQuestionBytes, assay.ErrInvalid)
+		return r, fmt.Errorf("the question is longer than %d bytes; put long texts into a document: %w", MaxQuestionBytes, assay.ErrInvalid)
 	case !utf8.ValidString(r.Question):
 		return r, fmt.Errorf("the question is not valid UTF-8: %w", assay.ErrInvalid)
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 )
@@ -68,9 +70,32 @@ func writeSources(b *strings.Builder, citations []assay.Citation, width int) {
 				b.WriteString("    " + here + "\n")
 				at = here
 			}
-			b.WriteString(wrap(c.Quote, "      ", width))
+			writeQuote(b, c.Quote, width)
 		}
 	}
+}
+
+// writeQuote prints quoted words: prose in lines that fit, code as it stands.
+func writeQuote(b *strings.Builder, quote string, width int) {
+	const indent = "      "
+	if isProse(quote) {
+		b.WriteString(wrap(strings.Join(strings.Fields(quote), " "), indent, width))
+		return
+	}
+	for line := range strings.Lines(quote) {
+		b.WriteString(strings.TrimRight(indent+line, " \t\n") + "\n")
+	}
+}
+
+// isProse reports whether the line breaks in text mean nothing: no line but the
+// first is indented or begins with a mark.
+func isProse(text string) bool {
+	for i, line := range strings.Split(text, "\n") {
+		if r, _ := utf8.DecodeRuneInString(line); i > 0 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("\"'(“‘`", r) {
+			return false
+		}
+	}
+	return true
 }
 
 // bySource groups citations by their number, in the order of the numbers, and

@@ -32,8 +32,7 @@ Sources
     https://a.example/v:2
       Water
     https://a.example/v:7
-      boils at
-      100 degrees
+      boils at 100 degrees
 [2] Water › Cold
     https://a.example/w, page 3
       freezes at 0

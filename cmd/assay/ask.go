@@ -159,10 +159,13 @@ func (a *app) question(args []string) (string, error) {
 
 // parseFilter reads --filter, in words or, from "{" on, as JSON.
 func parseFilter(text string) (assay.Filter, error) {
-	if strings.TrimSpace(text) == "" {
-		return assay.Filter{}, nil
+	var f assay.Filter
+	var err error
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		err = f.UnmarshalJSON([]byte(text))
+	} else {
+		f, err = assay.ParseFilter(text)
 	}
-	f, err := assay.ParseFilter(text)
 	if err != nil {
 		return f, fmt.Errorf("--filter: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -14,11 +15,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if _, printed := errors.AsType[ended](err); err != nil && !printed {
-		name := "assay"
+		name, text := "assay: ", message(err)
 		if cmd != nil && cmd != root {
-			name += ": " + cmd.Name()
+			name += cmd.Name() + ": "
+			text = strings.TrimPrefix(text, cmd.Name()+": ") // the package of that name says it too
 		}
-		fmt.Fprintf(a.stderr, "%s: %s\n", name, message(err))
+		fmt.Fprintln(a.stderr, name+text)
 	}
 	return exitCode(err)
 }
@@ -70,7 +72,7 @@ When the documents do not hold the answer, it says so. It works offline.
 	root.AddCommand(
 		a.askCommand(), a.ingestCommand(), a.searchCommand(), a.documentsCommand(),
 		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
-		a.doctorCommand(), a.versionCommand(),
+		a.doctorCommand(), a.evalCommand(), a.versionCommand(),
 	)
 	return root
 }

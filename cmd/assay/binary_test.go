@@ -1,0 +1,357 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// buildBinary builds the program as a user does and returns its path, in a
+// folder that every user of the machine may look into.
+var buildBinary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "assay-binary-")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "assay")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+// A sandbox is a folder with documents, a data directory to be, and the built
+// binary.
+type sandbox struct {
+	t      *testing.T
+	binary string
+	dir    string
+	user   *syscall.Credential // who runs the binary; nil: who runs the test
+}
+
+func newSandbox(t *testing.T) *sandbox {
+	t.Helper()
+	binary, err := buildBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "assay-sandbox-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &sandbox{t: t, binary: binary, dir: dir}
+	s.write("handbook/travel.md", "# Travel\n\n## Approval\n\nTravel to a customer is approved by the head of the department.\n\n"+
+		"## Receipts\n\nReceipts are handed in within 30 days.\n")
+	s.write("handbook/security.md", "# Security\n\n## Devices\n\nA lost laptop is reported to the platform team.\n\n"+
+		"## Visitors\n\nVisitors wear a badge.\n")
+	return s
+}
+
+func (s *sandbox) write(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// unprivileged makes an ordinary user run the binary from now on: to root no
+// file is read-only.
+func (s *sandbox) unprivileged() {
+	if os.Getuid() != 0 {
+		return
+	}
+	const nobody = 65534
+	s.user = &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: true}
+	err := filepath.WalkDir(s.dir, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, nobody, nobody))
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *sandbox) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(s.t.Context(), s.binary, args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_CACHE_HOME="+filepath.Join(s.dir, ".cache"), "ASSAY_DATA=")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user}
+	return cmd
+}
+
+// want runs the binary, which must end with this exit code and print these words
+// on standard output or error.
+func (s *sandbox) want(code int, words string, args ...string) {
+	s.t.Helper()
+	out, err := s.command(args...).CombinedOutput()
+	got := 0
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exit.ExitCode()
+	} else if err != nil {
+		s.t.Fatal(err)
+	}
+	if got != code || !strings.Contains(string(out), words) {
+		s.t.Errorf("assay %s ended with %d, want %d with %q; it printed\n%s", strings.Join(args, " "), got, code, words, out)
+	}
+}
+
+// await waits until what another process does has come about.
+func (s *sandbox) await(there func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatal("waited for a minute in vain")
+		}
+	}
+}
+
+// The exit codes of the built binary.
+func TestBinaryExitCodes(t *testing.T) {
+	s := newSandbox(t)
+	s.want(exitAnswered, "approved by the head of the department", "ask", "--docs", "handbook", "Who approves travel to a customer?")
+	s.want(exitNotFound, "Not found in these documents.", "ask", "--docs", "handbook", "What is the boiling point of tungsten?")
+	s.want(exitUsage, "unknown flag", "ask", "--nosuchflag", "x")
+	s.want(exitUsage, "unknown strategy", "ask", "--docs", "handbook", "--strategy", "magic", "x")
+	s.want(exitError, "no documents yet", "ask", "x")
+	s.want(exitAnswered, "2 added", "ingest", "handbook")
+	s.write(".assay/assay.json", `{"program":"assay","format":99}`)
+	s.want(exitDamaged, "newer version", "ask", "x")
+	s.want(exitAnswered, "go1", "version")
+}
+
+func TestUnreadable(t *testing.T) {
+	s := newSandbox(t)
+	s.write("handbook/secret.md", "# Secret\n")
+	s.write("closed/note.md", "# Note\n")
+	s.unprivileged()
+	for _, path := range []string{"handbook/secret.md", "closed"} {
+		if err := os.Chmod(filepath.Join(s.dir, path), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.want(exitUsage, "closed: may not be read: permission denied", "ingest", "closed")
+	s.want(exitAnswered, "skipped handbook/secret.md: ", "ingest", "handbook")
+	s.want(exitAnswered, "2 documents", "documents")
+	s.want(exitAnswered, "head of the department", "ask", "Who approves travel to a customer?")
+}
+
+// A data directory that cannot be written can be searched, and says why it can
+// do no more.
+func TestReadOnlyData(t *testing.T) {
+	s := newSandbox(t)
+	s.want(exitAnswered, "2 added", "ingest", "handbook")
+	s.unprivileged()
+	chmod := func(dir, file os.FileMode) {
+		err := filepath.WalkDir(filepath.Join(s.dir, ".assay"), func(path string, entry os.DirEntry, err error) error {
+			mode := file
+			if entry.IsDir() {
+				mode = dir
+			}
+			return errors.Join(err, os.Chmod(path, mode))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	chmod(0o555, 0o444)
+	s.want(exitAnswered, "Approval", "search", "approves travel")
+	s.want(exitAnswered, "2 documents", "documents")
+	s.want(exitError, "data is read-only; make it writable", "ask", "Who approves travel to a customer?")
+	s.want(exitError, "data is read-only; make it writable", "ingest", "handbook")
+	s.want(exitError, "read-only", "doctor")
+	s.want(exitAnswered, "", "runs")
+	chmod(0o755, 0o644)
+	s.want(exitAnswered, "head of the department", "ask", "Who approves travel to a customer?")
+}
+
+// Two processes that ingest the same folder: one does, the other says who; and
+// questions go on.
+func TestIngestTwice(t *testing.T) {
+	s := newSandbox(t)
+	s.want(exitAnswered, "2 added", "ingest", "handbook")
+	// The first one waits for standard input, with the writer's place taken.
+	first := s.command("ingest", "-", "--name", "note.md")
+	in, err := first.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	who := fmt.Sprintf("process %d", first.Process.Pid)
+	s.await(func() bool {
+		holder, err := os.ReadFile(filepath.Join(s.dir, ".assay/tenants/default/writer.lock"))
+		return err == nil && strings.TrimSpace(string(holder)) == fmt.Sprint(first.Process.Pid)
+	})
+	s.want(exitLocked, who+"; wait until it has finished, or stop it", "ingest", "handbook")
+	s.want(exitAnswered, who, "doctor")
+	s.want(exitAnswered, "head of the department", "ask", "Who approves travel to a customer?")
+	if _, err := in.Write([]byte("# Note\n\nA note.\n")); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(in.Close(), first.Wait()); err != nil {
+		t.Errorf("the first ingest: %v", err)
+	}
+	s.want(exitAnswered, "2 unchanged", "ingest", "handbook")
+	s.want(exitAnswered, "3 documents", "documents")
+}
+
+// Several questions at once about a folder that nobody has read yet: one reads
+// it, the others wait for it.
+func TestAskTogether(t *testing.T) {
+	s := newSandbox(t)
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			s.want(exitAnswered, "head of the department", "ask", "--docs", "handbook", "Who approves travel to a customer?")
+		})
+	}
+	asking.Wait()
+	s.want(exitAnswered, "4 runs replayed to the same answer", "replay", "--all", "--docs", "handbook")
+}
+
+// Ctrl-C while documents come in keeps what was stored; the same command goes on.
+func TestInterruptIngest(t *testing.T) {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			s := newSandbox(t)
+			cmd := s.command("ingest", "handbook", "-", "--name", "note.md")
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			// It waits for standard input once the handbook is stored.
+			s.await(func() bool {
+				out, _ := s.command("documents").Output()
+				return bytes.Contains(out, []byte("2 documents"))
+			})
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			exit, ok := errors.AsType[*exec.ExitError](cmd.Wait())
+			if !ok || exit.ExitCode() != exitInterrupted {
+				t.Errorf("interrupted ingest: %v, want exit code %d", exit, exitInterrupted)
+			}
+			if want := "assay: ingest: interrupted; what was stored is kept"; !strings.Contains(stderr.String(), want) {
+				t.Errorf("it says %q, want %q", stderr.String(), want)
+			}
+			s.want(exitAnswered, "2 unchanged", "ingest", "handbook")
+		})
+	}
+}
+
+// Ctrl-C while a question is worked on keeps the run, which can be resumed.
+func TestInterruptAsk(t *testing.T) {
+	s := newSandbox(t)
+	for i := range 200 { // enough to take a while
+		s.write(fmt.Sprintf("notes/%d.md", i), strings.Repeat(fmt.Sprintf("# Note %d\n\nTravel note %d.\n\n", i, i), 40))
+	}
+	s.want(exitAnswered, "202 added", "ingest", "handbook", "notes")
+	// Without its index, a question has all documents to read again.
+	if err := os.RemoveAll(filepath.Join(s.dir, ".assay/tenants/default/index")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := s.command("ask", "--trace", "Who approves travel to a customer?")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	lines.Scan() // the plan is done, the search has begun
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var rest strings.Builder
+	for lines.Scan() {
+		rest.WriteString(lines.Text() + "\n")
+	}
+	exit, ok := errors.AsType[*exec.ExitError](cmd.Wait())
+	if !ok {
+		t.Skip("the question was answered before the signal arrived")
+	}
+	if exit.ExitCode() != exitInterrupted || !strings.Contains(rest.String(), "assay: ask: interrupted; go on with: assay resume ") {
+		t.Errorf("interrupted ask: %v, and it says\n%s", exit, rest.String())
+	}
+	s.want(exitAnswered, "interrupted", "runs")
+	s.want(exitAnswered, "1 interrupted, can be resumed", "doctor")
+	s.want(exitAnswered, "head of the department", "resume", "last")
+	s.want(exitAnswered, "the same answer", "replay", "last")
+}
+
+// A full disk loses nothing: what was stored stays, and when there is room again
+// both ingest and question go on.
+func TestFullDisk(t *testing.T) {
+	s := newSandbox(t)
+	for i := range 40 {
+		s.write(fmt.Sprintf("large/%d.md", i), fmt.Sprintf("# Large %d\n\n", i)+strings.Repeat("words and more words to fill the disk with. ", 5000))
+	}
+	script := `
+mount -t tmpfs -o size=3m tmpfs disk || exit 99
+step() { want=$1; shift; "$@" >out 2>&1; got=$?; cat out
+	[ $got = $want ] || { echo "*** $* ended with $got, want $want"; exit 1; }; }
+step 0 "$ASSAY" ingest --data disk/data handbook
+step 1 "$ASSAY" ingest --data disk/data handbook large
+grep -q 'no space left on device.*; make room and try again' out || { echo "*** it does not say why"; exit 1; }
+dd if=/dev/zero of=disk/ballast bs=4096 >out 2>&1
+step 1 "$ASSAY" ask --data disk/data 'Who approves travel to a customer?'
+grep -q 'no space left on device' out || { echo "*** it does not say why"; exit 1; }
+rm disk/ballast
+mount -o remount,size=60m disk || exit 99
+step 0 "$ASSAY" ask --data disk/data 'Who approves travel to a customer?'
+grep -q 'head of the department' out || { echo "*** the handbook is lost"; exit 1; }
+step 0 "$ASSAY" ingest --data disk/data handbook large
+step 0 "$ASSAY" documents --data disk/data
+grep -q '42 documents' out || { echo "*** not all documents are there"; exit 1; }
+step 0 "$ASSAY" replay --all --data disk/data
+`
+	if err := os.Mkdir(filepath.Join(s.dir, "disk"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		t.Skip("needs unshare, to mount a small disk")
+	}
+	cmd := exec.CommandContext(t.Context(), unshare, "--user", "--map-root-user", "--mount", "sh", "-c", script)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "ASSAY="+s.binary, "XDG_CACHE_HOME="+filepath.Join(s.dir, ".cache"))
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && (exit.ExitCode() == 99 || bytes.Contains(out, []byte("unshare: "))) {
+		t.Skipf("cannot mount a small disk here: %s", out)
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
