@@ -20,7 +20,7 @@ func TestLanguage(t *testing.T) {
 		{"english", "text", parse.Paragraph, english, "en"},
 		{"german", "markdown", parse.ListItem, german, "de"},
 		{"japanese", "html", parse.Paragraph, strings.Repeat("サーバーを停止すると、新しい接続は受け付けられません。", 5), "ja"},
-		{"persian", "text", parse.Paragraph, strings.Repeat("سرور پس از توقف هیچ اتصال تازه‌ای را نمی‌پذیرد و منتظر پاسخ می‌ماند. ", 4), "fa"},
+		{"persian", "text", parse.Paragraph, strings.Repeat("سرور پس از توقف هیچ اتصال تازه\u200cای را نمی\u200cپذیرد و منتظر پاسخ می\u200cماند. ", 4), "fa"},
 		{"too short", "text", parse.Paragraph, "A short line of text.", ""},
 		{"code", "markdown", parse.Code, english, ""},
 		{"other source", "source", parse.Paragraph, english, ""},
