@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
@@ -167,6 +169,11 @@ func childCreate(ctx context.Context, dir, machine string) error {
 type crasher struct {
 	t   *testing.T
 	dir string
+	rng *rand.Rand
+}
+
+func newCrasher(t *testing.T, seed uint64) crasher {
+	return crasher{t: t, dir: filepath.Join(t.TempDir(), "data"), rng: rand.New(rand.NewPCG(seed, seed))}
 }
 
 // start starts a child and returns it with the lines it says.
@@ -183,19 +190,35 @@ func (c crasher) start(role string, args ...string) (*exec.Cmd, *bufio.Scanner) 
 	return cmd, bufio.NewScanner(out)
 }
 
-// kill kills the child and returns the last number it said before; the pipe
-// keeps what the child wrote until it was killed. ok is false if it said none.
+// kill kills the child at a random moment and returns the last number it said
+// before; the pipe keeps what the child wrote until it was killed. ok is false if
+// it said none. Of five children one is killed in its first 30 ms, while it still
+// opens the store; the others in the 2 ms after they have said a few numbers.
 func (c crasher) kill(cmd *exec.Cmd, lines *bufio.Scanner) (last int, ok bool) {
 	c.t.Helper()
-	if err := cmd.Process.Kill(); err != nil {
-		c.t.Fatal(err)
-	}
-	for lines.Scan() {
+	say := func() bool {
+		if !lines.Scan() {
+			return false
+		}
 		n, err := strconv.Atoi(lines.Text())
 		if err != nil {
 			c.t.Fatalf("a child said %q", lines.Text())
 		}
 		last, ok = n, true
+		return true
+	}
+	if c.rng.IntN(5) == 0 {
+		time.Sleep(time.Duration(c.rng.IntN(30_000)) * time.Microsecond)
+	} else {
+		for range 1 + c.rng.IntN(12) {
+			say()
+		}
+		time.Sleep(time.Duration(c.rng.IntN(2_000)) * time.Microsecond)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		c.t.Fatal(err)
+	}
+	for say() {
 	}
 	_ = cmd.Wait() // "signal: killed"
 	return last, ok
