@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +21,7 @@ import (
 // Two hundred runs over Go's own documentation, by all strategies and with all
 // kinds of end, are replayed to the same answers.
 func TestReplayManyRuns(t *testing.T) {
-	docs := filepath.Join(runtime.GOROOT(), "doc")
+	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(filepath.Join(docs, "go_spec.html")); err != nil {
 		t.Logf("Go's documentation is not installed here (%v): with the handbook instead", err)
 		docs = "testdata/handbook"

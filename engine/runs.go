@@ -7,12 +7,27 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/assay-rag/assay"
 )
 
+// A RunSummary is a run in a list. It holds nothing that was read from documents:
+// who lists runs has not been checked against those.
+type RunSummary struct {
+	ID       string         `json:"id"`
+	Question string         `json:"question"`
+	State    assay.RunState `json:"state"`
+	Status   assay.Status   `json:"status,omitempty"` // of its answer; empty: it has none
+	Stop     assay.Stop     `json:"stop,omitempty"`
+	Live     bool           `json:"live"` // some process is driving it
+	Steps    int            `json:"steps"`
+	Created  time.Time      `json:"created"`
+	Updated  time.Time      `json:"updated"`
+}
+
 // Runs lists the principal's runs, newest first, at most limit (0: all).
-func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int) ([]assay.Run, error) {
+func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int) ([]RunSummary, error) {
 	if limit < 0 {
 		return nil, fmt.Errorf("list at most %d runs: %w", limit, assay.ErrInvalid)
 	}
@@ -20,9 +35,21 @@ func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int)
 	if err != nil {
 		return nil, err
 	}
-	runs := slices.DeleteFunc(all, func(r assay.Run) bool { return !owns(principal, r) })
-	if limit > 0 && len(runs) > limit {
-		runs = runs[:limit]
+	runs := []RunSummary{}
+	for _, r := range all {
+		if !owns(principal, r) {
+			continue
+		}
+		if limit > 0 && len(runs) == limit {
+			break
+		}
+		s := RunSummary{
+			ID: r.ID, Question: r.Question, State: r.State, Live: r.Live, Steps: r.Steps, Created: r.Created, Updated: r.Updated,
+		}
+		if r.Answer != nil {
+			s.Status, s.Stop = r.Answer.Status, r.Answer.Stop
+		}
+		runs = append(runs, s)
 	}
 	return runs, nil
 }

@@ -96,7 +96,7 @@ func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f a
 			shown.clear()
 			return a.hintResume(err)
 		case ev.Kind == engine.RunEnded:
-			shown.clear()
+			shown.end()
 			if f.trace {
 				fmt.Fprintf(a.stderr, "%s\n\n", runLine(*ev.Answer))
 			}
@@ -201,7 +201,11 @@ func shellQuote(s string) string {
 
 // traceLine is a step in a trace: its time, kind, path and result.
 func traceLine(s engine.Step) string {
-	return fmt.Sprintf("%9s  %-8s  %-32s  %s", duration(s.Elapsed), s.Kind, s.Path, s.Summary)
+	line := fmt.Sprintf("%9s  %-8s  %-32s  %s", duration(s.Elapsed), s.Kind, s.Path, s.Summary)
+	if s.Replayed {
+		line += " (from the journal)"
+	}
+	return line
 }
 
 // runLine ends a trace.

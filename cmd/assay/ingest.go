@@ -130,10 +130,10 @@ func reportLine(r ingest.Report) string {
 // ingest shows where an ingest is.
 func (p *progress) ingest(at ingest.Progress) {
 	switch {
-	case at.Walked:
+	case at.Walked && at.Current != "":
 		p.update("reading %d of %s: %s", at.Done, count(at.Found, "file", "files"), shortPath(at.Current))
-	case at.Found > 0:
-		p.update("reading %s so far: %s", count(at.Done, "file", "files"), shortPath(at.Current))
+	case at.Current != "":
+		p.update("found %s so far, read %d: %s", count(at.Found, "file", "files"), at.Done, shortPath(at.Current))
 	}
 }
 

@@ -39,8 +39,10 @@ type app struct {
 
 	piped   bool // standard input is not a terminal
 	watched bool // standard error is a terminal: a person sees what is done
-	color   bool // that terminal understands escape sequences for faint text
-	width   int  // columns of what is printed for people
+	escapes bool // that terminal understands escape sequences
+	color   bool // and may be sent faint text
+
+	width, watchedWidth int // columns of standard output and standard error
 
 	data string   // --data
 	docs []string // --docs
@@ -56,13 +58,22 @@ func newApp() *app {
 		cacheDir: os.UserCacheDir,
 		piped:    !term.IsTerminal(int(os.Stdin.Fd())),
 		watched:  term.IsTerminal(int(os.Stderr.Fd())),
-		width:    pipeWidth,
+
+		width:        columns(os.Stdout),
+		watchedWidth: columns(os.Stderr),
 	}
-	a.color = a.watched && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	if columns, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		a.width = min(max(columns, minWidth), maxWidth)
-	}
+	a.escapes = a.watched && os.Getenv("TERM") != "dumb"
+	a.color = a.escapes && os.Getenv("NO_COLOR") == ""
 	return a
+}
+
+// columns returns how wide text for people is to be on f.
+func columns(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return pipeWidth
+	}
+	return min(max(width, minWidth), maxWidth)
 }
 
 // The widths to which text is wrapped: in a pipe, and at least and at most on a

@@ -11,23 +11,26 @@ import (
 type progress struct {
 	w       io.Writer
 	watched bool
+	escapes bool
 	color   bool
 	width   int
 
 	live    bool      // the last line stands and is replaced by the next one
+	noted   bool      // lines were printed that stay
 	updated time.Time // when the live line was written
 }
 
 func (a *app) progress() *progress {
-	return &progress{w: a.stderr, watched: a.watched, color: a.color, width: a.width}
+	return &progress{w: a.stderr, watched: a.watched, escapes: a.escapes, color: a.color, width: a.watchedWidth}
 }
 
 // refresh is the shortest time between two versions of the live line.
 const refresh = 50 * time.Millisecond
 
-// update replaces the live line, at most every refresh.
+// update replaces the live line, at most every refresh. A terminal on which
+// nothing can be replaced shows only what stays.
 func (p *progress) update(format string, args ...any) {
-	if !p.watched || p.live && time.Since(p.updated) < refresh {
+	if !p.escapes || p.live && time.Since(p.updated) < refresh {
 		return
 	}
 	p.clear()
@@ -42,6 +45,16 @@ func (p *progress) note(format string, args ...any) {
 	}
 	p.clear()
 	fmt.Fprintln(p.w, p.faint(oneLine(fmt.Sprintf(format, args...), p.width-1)))
+	p.noted = true
+}
+
+// end removes the live line, and sets what stays apart from what follows.
+func (p *progress) end() {
+	p.clear()
+	if p.noted {
+		fmt.Fprintln(p.w)
+		p.noted = false
+	}
 }
 
 // clear removes the live line.

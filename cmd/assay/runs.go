@@ -45,29 +45,26 @@ func (a *app) runs(ctx context.Context, limit int, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		if runs == nil {
-			runs = []assay.Run{}
-		}
 		return writeJSON(a.stdout, runs)
 	}
 	for _, r := range runs {
-		fmt.Fprintf(a.stdout, "%s  %s  %-12s  %s\n", r.ID, r.Created.Local().Format(time.DateTime), outcome(r), oneLine(r.Question, 60))
+		fmt.Fprintf(a.stdout, "%s  %s  %-12s  %s\n", r.ID, r.Created.Local().Format(time.DateTime), outcome(r.State, r.Status, r.Live), oneLine(r.Question, 60))
 	}
 	return nil
 }
 
 // outcome says in a word how a run stands: its answer's status, or why it has
 // none.
-func outcome(r assay.Run) string {
+func outcome(state assay.RunState, status assay.Status, live bool) string {
 	switch {
-	case r.Answer != nil:
-		return string(r.Answer.Status)
-	case r.State == assay.RunActive && r.Live:
+	case status != "":
+		return string(status)
+	case state == assay.RunActive && live:
 		return "running"
-	case r.State == assay.RunActive:
+	case state == assay.RunActive:
 		return "interrupted"
 	}
-	return string(r.State)
+	return string(state)
 }
 
 // findRun returns the ID of the run that name stands for: a run's ID, the

@@ -68,7 +68,11 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 	var b strings.Builder
 	fmt.Fprintf(&b, "Run       %s\n", r.ID)
 	fmt.Fprintf(&b, "Asked     %s by %s\n", r.Created.Local().Format(time.DateTime), r.Principal.User)
-	fmt.Fprintf(&b, "Outcome   %s\n", outcome(r))
+	status := assay.Status("")
+	if r.Answer != nil {
+		status = r.Answer.Status
+	}
+	fmt.Fprintf(&b, "Outcome   %s\n", outcome(r.State, status, r.Live))
 	if r.Error != "" {
 		fmt.Fprintf(&b, "Error     %s\n", r.Error)
 	}
