@@ -105,6 +105,12 @@ func testPutAgain(t *testing.T, h Harness) {
 	e.Document.ACL = assay.ACL{Restricted: true} // nobody
 	n5 := mustPut(t, w, e)
 	wantSame(t, "Changes after an ACL for nobody", changes(t, w, n4), []assay.Change{change(n5, e)})
+
+	e.Document.ACL, e.Document.Source.Hash = assay.ACL{}, "h2"
+	bare := e
+	bare.Document.Text, bare.Document.Anchors, bare.Chunks = "", nil, nil
+	n6 := mustPut(t, w, bare)
+	wantSame(t, "Changes after a change without the text", changes(t, w, n5), []assay.Change{change(n6, e)})
 }
 
 func testPutSame(t *testing.T, h Harness) {
