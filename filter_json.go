@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 )
 
 // filterComparison is the operand of a comparison in JSON.
@@ -50,15 +48,8 @@ func (f *Filter) UnmarshalJSON(data []byte) error {
 	if len(data) > maxFilterBytes {
 		return fmt.Errorf("filter has %d bytes, at most %d are read: %w", len(data), maxFilterBytes, ErrInvalid)
 	}
-	if s := bytes.TrimSpace(data); string(s) == "null" {
-		*f = Filter{}
-		return nil
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return fmt.Errorf("filter: %w: %w", ErrInvalid, err)
-	}
-	if len(fields) == 0 {
+	switch s := string(bytes.Join(bytes.Fields(data), nil)); s {
+	case "null", "{}":
 		*f = Filter{}
 		return nil
 	}
@@ -77,66 +68,108 @@ func readFilter(data []byte, depth int) (Filter, error) {
 	if depth > maxFilterDepth {
 		return Filter{}, fmt.Errorf("filter has over %d operators inside each other: %w", maxFilterDepth, ErrInvalid)
 	}
-	var fields map[FilterOp]json.RawMessage
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return Filter{}, fmt.Errorf("filter %s: want an object: %w: %w", excerpt(string(data)), ErrInvalid, err)
+	fields, err := objectFields(data)
+	if err != nil {
+		return Filter{}, fmt.Errorf("filter %s: %w", excerpt(string(data)), err)
 	}
 	if len(fields) != 1 {
-		return Filter{}, fmt.Errorf("filter has the operators %q, want exactly one: %w", slices.Sorted(maps.Keys(fields)), ErrInvalid)
-	}
-	for op, operand := range fields {
-		switch op {
-		case OpAndAll, OpOrAll:
-			var parts []json.RawMessage
-			if err := json.Unmarshal(operand, &parts); err != nil {
-				return Filter{}, fmt.Errorf("filter %s: want a list of filters: %w: %w", op, ErrInvalid, err)
-			}
-			f := Filter{Op: op}
-			for _, part := range parts {
-				sub, err := readFilter(part, depth+1)
-				if err != nil {
-					return Filter{}, err
-				}
-				f.Filters = append(f.Filters, sub)
-			}
-			return f, nil
-		case OpNot:
-			sub, err := readFilter(operand, depth+1)
-			return Filter{Op: OpNot, Filters: []Filter{sub}}, err
+		names := make([]string, len(fields))
+		for i, field := range fields {
+			names[i] = field.name
 		}
-		if _, _, ok := op.operands(); !ok {
-			return Filter{}, fmt.Errorf("filter operator %q does not exist: %w", string(op), ErrInvalid)
-		}
-		return readComparison(op, operand)
+		return Filter{}, fmt.Errorf("filter has the operators %q, want exactly one: %w", names, ErrInvalid)
 	}
-	panic("unreachable: one field was counted")
+	op, operand := FilterOp(fields[0].name), fields[0].value
+	switch op {
+	case OpAndAll, OpOrAll:
+		return readParts(op, operand, depth)
+	case OpNot:
+		sub, err := readFilter(operand, depth+1)
+		return Filter{Op: OpNot, Filters: []Filter{sub}}, err
+	}
+	if _, _, ok := op.operands(); !ok {
+		return Filter{}, fmt.Errorf("filter operator %q does not exist: %w", string(op), ErrInvalid)
+	}
+	return readComparison(op, operand)
+}
+
+func readParts(op FilterOp, data []byte, depth int) (Filter, error) {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return Filter{}, fmt.Errorf("filter %s: want a list of filters: %w: %w", op, ErrInvalid, err)
+	}
+	f := Filter{Op: op}
+	for _, part := range parts {
+		sub, err := readFilter(part, depth+1)
+		if err != nil {
+			return Filter{}, err
+		}
+		f.Filters = append(f.Filters, sub)
+	}
+	return f, nil
 }
 
 func readComparison(op FilterOp, data []byte) (Filter, error) {
-	var operand struct {
-		Key   *string          `json:"key"`
-		Value *json.RawMessage `json:"value"`
+	fields, err := objectFields(data)
+	if err != nil {
+		return Filter{}, fmt.Errorf("filter %s: %w", op, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&operand); err != nil {
-		return Filter{}, fmt.Errorf("filter %s: %w: %w", op, ErrInvalid, err)
+	operand := make(map[string]json.RawMessage)
+	for _, field := range fields {
+		if field.name != "key" && field.name != "value" {
+			return Filter{}, fmt.Errorf("filter %s has the field %q, want \"key\" and \"value\": %w", op, field.name, ErrInvalid)
+		}
+		operand[field.name] = field.value
 	}
-	if operand.Key == nil || operand.Value == nil {
-		return Filter{}, fmt.Errorf("filter %s: want \"key\" and \"value\": %w", op, ErrInvalid)
+	if len(fields) != 2 || len(operand) != 2 {
+		return Filter{}, fmt.Errorf("filter %s: want \"key\" and \"value\", once each: %w", op, ErrInvalid)
+	}
+	f := Filter{Op: op}
+	if err := json.Unmarshal(operand["key"], &f.Key); err != nil {
+		return Filter{}, fmt.Errorf("filter %s: key: %w: %w", op, ErrInvalid, err)
 	}
 	if op == OpIn || op == OpNotIn {
 		var list []Value
-		if err := json.Unmarshal(*operand.Value, &list); err != nil {
-			return Filter{}, fmt.Errorf("filter %s on key %q: want a list: %w: %w", op, *operand.Key, ErrInvalid, err)
+		if err := json.Unmarshal(operand["value"], &list); err != nil {
+			return Filter{}, fmt.Errorf("filter %s on key %q: want a list: %w: %w", op, f.Key, ErrInvalid, err)
 		}
-		return memberOf(*operand.Key, list, op == OpNotIn), nil
+		if list == nil { // null
+			return Filter{}, fmt.Errorf("filter %s on key %q: want a list: %w", op, f.Key, ErrInvalid)
+		}
+		return memberOf(f.Key, list, op == OpNotIn), nil
 	}
-	f := Filter{Op: op, Key: *operand.Key}
-	if err := json.Unmarshal(*operand.Value, &f.Value); err != nil {
+	if err := f.Value.UnmarshalJSON(operand["value"]); err != nil {
 		return Filter{}, fmt.Errorf("filter %s on key %q: %w", op, f.Key, err)
 	}
 	return f, nil
+}
+
+// A jsonField is one field of an object as it stands there.
+type jsonField struct {
+	name  string
+	value json.RawMessage
+}
+
+// objectFields returns an object's fields in their order, those with the same
+// name included. Unlike decoding into a struct or map, it hides none.
+func objectFields(data []byte) ([]jsonField, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, fmt.Errorf("want an object: %w", ErrInvalid)
+	}
+	var fields []jsonField
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		fields = append(fields, jsonField{name.(string), value}) // a key is a string, or Token fails
+	}
+	return fields, nil
 }
 
 // memberOf returns the filter that keeps a key whose value is among these, or,
