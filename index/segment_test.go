@@ -2,11 +2,14 @@ package index
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -279,6 +282,14 @@ func TestBitset(t *testing.T) {
 		})
 		if len(want) != n {
 			t.Fatalf("%d of %d are in the set or its complement", len(want), n)
+		}
+	}
+}
+
+func TestWriteError(t *testing.T) {
+	for cause, want := range map[error]error{syscall.ENOSPC: assay.ErrFull, syscall.EROFS: assay.ErrReadOnly, fs.ErrPermission: assay.ErrReadOnly} {
+		if err := writeError(&fs.PathError{Op: "write", Path: "x", Err: cause}); !errors.Is(err, want) || !errors.Is(err, cause) {
+			t.Errorf("writeError(%v) = %v, want %v", cause, err, want)
 		}
 	}
 }
