@@ -45,12 +45,42 @@ func (t *plainText) asciiDocBlock() bool {
 		t.delimited(l, "")
 	case len(l) >= 4 && (strings.Trim(l, "=") == "" || strings.Trim(l, "*") == "" || strings.Trim(l, "_") == ""):
 		t.at++ // around blocks that are read as they come
-	case strings.HasPrefix(l, "//"), isAttributeLine(l):
+	case strings.HasPrefix(l, "//"), isAttributeLine(l), l == "+":
 		t.at++
+	case imageLine(l) != "":
+		t.b.puts(Paragraph, imageLine(l), t.at+1)
+		t.at++
+	case len(l) > 2 && l[0] == '.' && l[1] != '.' && l[1] != ' ': // a block's title
+		t.b.puts(Paragraph, l[1:], t.at+1)
+		t.at++
+	case isAsciiDocItem(l):
+		n := 1
+		for !t.blank(t.at+n) && !isAsciiDocItem(t.line(t.at+n)) && strings.TrimSpace(t.line(t.at+n)) != "+" {
+			n++
+		}
+		t.put(ListItem, n)
 	default:
 		return false
 	}
 	return true
+}
+
+// isAsciiDocItem reports whether l starts a list item: "* x", "** x", ". x".
+func isAsciiDocItem(l string) bool {
+	l = strings.TrimLeft(l, " \t")
+	words := strings.TrimLeft(l, "*.-")
+	return len(words) < len(l) && len(l)-len(words) <= 5 && strings.HasPrefix(words, " ")
+}
+
+// imageLine returns the words for the image that l shows, or "".
+func imageLine(l string) string {
+	rest, ok := strings.CutPrefix(l, "image::")
+	_, alt, ok2 := strings.Cut(strings.TrimSuffix(rest, "]"), "[")
+	if !ok || !ok2 {
+		return ""
+	}
+	alt, _, _ = strings.Cut(alt, ",")
+	return strings.TrimSpace(alt)
 }
 
 // isAttributeLine reports whether l is for the processor: ":name: value",

@@ -23,9 +23,10 @@ type builder struct {
 	anchors []assay.Anchor
 	line    int // source line of the byte at len(text) as the anchors tell it; 0 not known
 
-	open bool
-	cur  Block
-	sep  int // len(text) before the separator of the open block
+	open    bool
+	cur     Block
+	sep     int    // len(text) before the separator of the open block
+	pending string // glued, and not yet in text
 }
 
 // canceled reports whether the Parse that b works for should stop.
@@ -49,9 +50,18 @@ func (b *builder) start(kind BlockKind, separator string) {
 }
 
 // put appends s, whose first byte is on the given source line; each "\n" in s is
-// one source line.
+// one source line. The blank lines that a block would start with are left out.
 func (b *builder) put(s string, line int) {
 	s = clean(s)
+	if len(b.text) == b.cur.Start {
+		blank := len(s) - len(strings.TrimLeft(s, " \t\n"))
+		cut := strings.LastIndexByte(s[:blank], '\n') + 1
+		line += strings.Count(s[:cut], "\n")
+		s = s[cut:]
+		if blank == cut+len(s) && b.cur.Kind != Code {
+			return
+		}
+	}
 	if s == "" {
 		return
 	}
@@ -61,9 +71,10 @@ func (b *builder) put(s string, line int) {
 	b.raw(s)
 }
 
-// glue appends s, which has no place in the source of its own: a blank, a list
-// marker, a separator between cells. It must not hold a "\n".
-func (b *builder) glue(s string) { b.raw(s) }
+// glue has s, which has no place in the source of its own (a blank, a separator
+// between cells), come before what the block's next put appends. It must not
+// hold a "\n".
+func (b *builder) glue(s string) { b.pending += s }
 
 // puts writes a whole block.
 func (b *builder) puts(kind BlockKind, s string, line int) {
@@ -80,8 +91,18 @@ func (b *builder) heading(level int, s string, line int) {
 	b.end()
 }
 
+// newline appends a line break, unless the block has no text yet.
+func (b *builder) newline() {
+	if len(b.text) > b.cur.Start {
+		b.raw("\n")
+	}
+}
+
+// raw appends what is glued and s.
 func (b *builder) raw(s string) {
+	b.text = append(b.text, b.pending...)
 	b.text = append(b.text, s...)
+	b.pending = ""
 	if b.line > 0 {
 		b.line += strings.Count(s, "\n")
 	}
@@ -102,7 +123,7 @@ func (b *builder) end() {
 	if !b.open {
 		return
 	}
-	b.open = false
+	b.open, b.pending = false, ""
 	b.normalise()
 	body := bytes.TrimRight(b.text[b.cur.Start:], " \t\n")
 	b.truncate(b.cur.Start + len(body))

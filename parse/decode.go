@@ -227,18 +227,28 @@ func clean(s string) string {
 	if isClean(s) {
 		return s
 	}
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == '\f' || r == '\v' || r == '\u0085' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Zs, r):
-			return ' '
-		case invisible(r):
-			return -1
+	var out strings.Builder
+	out.Grow(len(s))
+	from := 0 // s[from:i] is kept as it is
+	for i := 0; i < len(s); {
+		if c := s[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' {
+			i++
+			continue
 		}
-		return r
-	}, s)
-	return norm.NFC.String(s)
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\f' || r == '\v' || r == '\u0085' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Zs, r):
+			out.WriteString(s[from:i])
+			out.WriteByte(' ')
+			from = i + n
+		case invisible(r):
+			out.WriteString(s[from:i])
+			from = i + n
+		}
+		i += n
+	}
+	out.WriteString(s[from:])
+	return norm.NFC.String(out.String())
 }
 
 // isClean reports, cheaply, that clean would return s as it is; it may miss

@@ -51,7 +51,7 @@ func writeDocLines(b *builder, kind BlockKind, lines []docLine) {
 	}
 	for i, l := range lines {
 		if i > 0 {
-			b.raw("\n")
+			b.newline()
 		}
 		b.put(unlink(strings.TrimRight(trimIndent(l.text, i == 0 || kind == Paragraph), " \t")), l.line)
 	}
@@ -78,7 +78,7 @@ func writeDocCode(b *builder, lines []docLine) {
 	b.begin(Code)
 	for i, l := range lines {
 		if i > 0 {
-			b.raw("\n")
+			b.newline()
 		}
 		if !l.blank() {
 			b.put(l.text[len(prefix):], l.line)
@@ -88,11 +88,15 @@ func writeDocCode(b *builder, lines []docLine) {
 }
 
 // docCodeLines counts the lines of the code that lines start with: indented or
-// blank ones, up to the last that is not blank.
+// blank ones, up to the last that is not blank. A list less far in ends it.
 func docCodeLines(lines []docLine) int {
+	indent := lines[0].text[:indentOf(lines[0].text)]
 	n := 0
 	for i, l := range lines {
 		if !l.indented() && !l.blank() {
+			break
+		}
+		if n < i && isDocItem(l.text) && !strings.HasPrefix(l.text, indent) {
 			break
 		}
 		if !l.blank() {

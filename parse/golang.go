@@ -171,11 +171,14 @@ const longBody = 12
 
 func (g *goFile) function(d *ast.FuncDecl) {
 	from := g.docAndDirectives(d.Doc, d.Pos())
-	if d.Body == nil || g.line(d.Body.Rbrace)-g.line(d.Body.Lbrace) <= longBody {
+	open := 0 // end of the signature's line
+	if d.Body != nil && g.line(d.Body.Rbrace)-g.line(d.Body.Lbrace) > longBody {
+		open = g.lineEnd(g.offset(d.Body.Lbrace))
+	}
+	if open == 0 || open == g.offset(d.Body.Lbrace) {
 		g.code(from, d.End())
 		return
 	}
-	open := g.lineEnd(g.offset(d.Body.Lbrace))
 	g.codeBytes(g.offset(from), open)
 	g.b.beginTight(Code)
 	g.putLines(open+1, g.lineEnd(g.offset(d.End())))
@@ -193,7 +196,7 @@ func (g *goFile) general(d *ast.GenDecl) {
 		}
 		g.codeBytes(from, start)
 		g.doc(doc)
-		from = min(g.lineEnd(g.offset(doc.End()))+1, len(g.src.text))
+		from = g.lineEnd(g.offset(doc.End()))
 	}
 	g.codeBytes(from, g.lineEnd(g.offset(d.End())))
 }
@@ -317,35 +320,41 @@ func (g *goFile) code(from, to token.Pos) {
 	g.codeBytes(g.offset(from), g.lineEnd(g.offset(to)))
 }
 
-// codeBytes writes the source lines from the one that holds from up to the
-// offset to.
+// codeBytes writes the source in [from, to), without blank lines before it.
 func (g *goFile) codeBytes(from, to int) {
 	if from >= to {
 		return
 	}
 	g.b.begin(Code)
-	g.putLines(g.lineStart(from), to)
+	g.putLines(from, to)
 	g.b.end()
 }
 
-// putLines puts the source in [from, to) without blank lines before it.
+// putLines puts the source in [from, to), without blank lines before it.
 func (g *goFile) putLines(from, to int) {
-	if from >= to {
-		return
-	}
 	text := g.src.text[from:to]
 	body := strings.TrimLeft(text, " \t\n")
 	cut := strings.LastIndexByte(text[:len(text)-len(body)], '\n') + 1
 	g.b.put(text[cut:], g.src.line(from+cut))
 }
 
-func (g *goFile) lineStart(offset int) int {
-	return strings.LastIndexByte(g.src.text[:offset], '\n') + 1
-}
+// lineStart returns where the source line that holds offset starts.
+func (g *goFile) lineStart(offset int) int { return g.src.at[g.src.line(offset)-1] }
 
+// lineEnd returns where the source line that holds offset ends if at most the
+// rest of a statement's punctuation and a comment follow on it, else offset.
 func (g *goFile) lineEnd(offset int) int {
-	if i := strings.IndexByte(g.src.text[offset:], '\n'); i >= 0 {
-		return offset + i
+	const near = 200 // bytes that are looked at
+	end := len(g.src.text)
+	if line := g.src.line(offset); line < len(g.src.at) {
+		end = g.src.at[line] - 1
 	}
-	return len(g.src.text)
+	rest := strings.TrimLeft(g.src.text[offset:min(end, offset+near)], " \t;,)}{")
+	if strings.HasPrefix(rest, "//") {
+		return end
+	}
+	if end-offset <= near && (rest == "" || strings.HasPrefix(rest, "/*") && strings.Index(rest, "*/") == len(rest)-2) {
+		return end
+	}
+	return offset
 }

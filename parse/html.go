@@ -269,7 +269,7 @@ func (w *htmlWriter) separate(line int) {
 	switch {
 	case !w.blank:
 	case w.newline && (w.column >= shortLine && !w.cells && w.kind != Heading || w.join):
-		w.b.raw("\n")
+		w.b.newline()
 		w.column = 0
 		if w.join {
 			w.b.glue("  ")
@@ -293,7 +293,7 @@ func (w *htmlWriter) lineBreak() {
 		w.blank = true
 		return
 	}
-	w.b.raw("\n")
+	w.b.newline()
 	w.column, w.blank, w.newline = 0, false, false
 }
 
@@ -467,7 +467,7 @@ func (w *htmlWriter) pre(n *htmlNode) {
 func (w *htmlWriter) verbatim(n *htmlNode, started *bool) {
 	if n.tag == "br" {
 		if *started {
-			w.b.raw("\n")
+			w.b.newline()
 		}
 		return
 	}
@@ -489,7 +489,7 @@ func (w *htmlWriter) verbatim(n *htmlNode, started *bool) {
 		if *started = *started || !isBlank(text); *started {
 			w.b.put(text, line)
 			if len(text) < len(s) && s[len(s)-1] == '\n' {
-				w.b.raw("\n")
+				w.b.newline()
 			}
 		}
 		if strings.HasSuffix(s, "\n") {

@@ -9,6 +9,7 @@ import (
 // An htmlNode is an element, or a piece of text where tag is empty.
 type htmlNode struct {
 	tag      string
+	bits     tagBits
 	raw      string // text: as in the source, entities not resolved; title: resolved
 	line     int    // source line of its start
 	attrs    map[string]string
@@ -76,6 +77,7 @@ var keptAttrs = map[string]bool{
 func (t *htmlBuilder) open(z *html.Tokenizer, line int) {
 	name, more := z.TagName()
 	n := &htmlNode{tag: string(name), line: line}
+	n.bits = bitsOf[n.tag]
 	for more {
 		var key, value []byte
 		key, value, more = z.TagAttr()
@@ -88,7 +90,7 @@ func (t *htmlBuilder) open(z *html.Tokenizer, line int) {
 			}
 		}
 	}
-	t.implyEnds(n.tag)
+	t.implyEnds(n)
 	t.top().add(n)
 	if !voidTags[n.tag] && len(t.stack) < deepestHTML {
 		t.stack = append(t.stack, n)
@@ -112,59 +114,71 @@ var (
 		"footer form h1 h2 h3 h4 h5 h6 header hgroup hr li main menu nav ol p pre search section summary table ul " +
 		"tbody thead tfoot tr td th caption body html")
 
-	// scopeTags keep an end tag inside them from closing what is outside.
-	scopeTags = tagSet("table td th caption button object template #root")
+	tagSetHeading = tagSet("h1 h2 h3 h4 h5 h6")
 )
 
-// implyEnds closes the elements whose end tags are left out before a start tag.
-func (t *htmlBuilder) implyEnds(tag string) {
-	switch tag {
-	case "li":
-		t.closeUpTo(tagSetLi, tagSetLists)
-	case "dt", "dd":
-		t.closeUpTo(tagSetDef, tagSetLists)
-	case "tr":
-		t.closeUpTo(tagSetRow, tagSetTable)
-	case "td", "th":
-		t.closeUpTo(tagSetCell, tagSetTable)
-	case "thead", "tbody", "tfoot":
-		t.closeUpTo(tagSetGroup, tagSetTable)
-	case "option":
-		t.closeUpTo(tagSetOption, scopeTags)
-	case "a":
-		t.closeUpTo(tagSetLink, scopeTags)
+// tagBits say what a tag means for the ends that are left out.
+type tagBits uint16
+
+const (
+	bitP tagBits = 1 << iota
+	bitLi
+	bitDef
+	bitCell
+	bitRow
+	bitGroup // of rows, and caption
+	bitOption
+	bitLink
+	bitHeading
+	bitScope // keeps an end tag inside from closing what is outside
+	bitList
+	bitTable
+	bitRoot // html and body, which end tags close from anywhere
+)
+
+var bitsOf = map[string]tagBits{
+	"p": bitP, "li": bitLi, "dt": bitDef, "dd": bitDef, "tr": bitRow, "td": bitCell | bitScope, "th": bitCell | bitScope,
+	"thead": bitGroup, "tbody": bitGroup, "tfoot": bitGroup, "caption": bitGroup | bitScope, "colgroup": bitGroup,
+	"option": bitOption, "a": bitLink, "h1": bitHeading, "h2": bitHeading, "h3": bitHeading, "h4": bitHeading, "h5": bitHeading, "h6": bitHeading,
+	"table": bitTable | bitScope, "button": bitScope, "object": bitScope, "template": bitScope,
+	"ul": bitList, "ol": bitList, "dl": bitList, "menu": bitList, "dir": bitList, "html": bitRoot, "body": bitRoot,
+}
+
+// implyEnds closes the elements whose end tags are left out before n starts.
+func (t *htmlBuilder) implyEnds(n *htmlNode) {
+	switch {
+	case n.bits&bitLi != 0:
+		t.closeUpTo(bitLi, bitList|bitTable|bitCell)
+	case n.bits&bitDef != 0:
+		t.closeUpTo(bitDef, bitList|bitTable|bitCell)
+	case n.bits&bitRow != 0:
+		t.closeUpTo(bitRow|bitCell, bitTable)
+	case n.bits&bitCell != 0:
+		t.closeUpTo(bitCell, bitTable)
+	case n.tag == "thead" || n.tag == "tbody" || n.tag == "tfoot":
+		t.closeUpTo(bitGroup|bitRow|bitCell, bitTable)
+	case n.bits&bitOption != 0:
+		t.closeUpTo(bitOption, bitScope)
+	case n.bits&bitLink != 0:
+		t.closeUpTo(bitLink, bitScope)
 	}
-	if blockTags[tag] {
-		t.closeUpTo(tagSetP, scopeTags)
+	if blockTags[n.tag] {
+		t.closeUpTo(bitP, bitScope)
 	}
-	if len(tag) == 2 && tag[0] == 'h' && '1' <= tag[1] && tag[1] <= '6' && tagSetHeading[t.top().tag] {
-		t.pop()
+	if n.bits&t.top().bits&bitHeading != 0 {
+		t.stack = t.stack[:len(t.stack)-1]
 	}
 }
 
-var (
-	tagSetLi      = tagSet("li")
-	tagSetDef     = tagSet("dt dd")
-	tagSetRow     = tagSet("tr td th")
-	tagSetCell    = tagSet("td th")
-	tagSetGroup   = tagSet("thead tbody tfoot tr td th caption colgroup")
-	tagSetOption  = tagSet("option")
-	tagSetLink    = tagSet("a")
-	tagSetP       = tagSet("p")
-	tagSetHeading = tagSet("h1 h2 h3 h4 h5 h6")
-	tagSetLists   = tagSet("ul ol dl menu dir table td th #root")
-	tagSetTable   = tagSet("table #root")
-)
-
-// closeUpTo closes the outermost open element with one of the tags, and all
-// inside it, without leaving an element of stop.
-func (t *htmlBuilder) closeUpTo(tags, stop map[string]bool) {
+// closeUpTo closes the outermost open element with one of the bits, and all
+// inside it, without leaving an element with one of stop's.
+func (t *htmlBuilder) closeUpTo(bits, stop tagBits) {
 	at := -1
 	for i := len(t.stack) - 1; i > 0; i-- {
-		tag := t.stack[i].tag
-		if tags[tag] {
+		b := t.stack[i].bits
+		if b&bits != 0 {
 			at = i
-		} else if stop[tag] {
+		} else if b&stop != 0 {
 			break
 		}
 	}
@@ -179,20 +193,18 @@ func (t *htmlBuilder) close(tag string) {
 	if voidTags[tag] {
 		return
 	}
+	wide := bitsOf[tag]&(bitTable|bitRow|bitCell|bitGroup|bitRoot) != 0
 	for i := len(t.stack) - 1; i > 0; i-- {
-		switch open := t.stack[i].tag; {
-		case open == tag:
+		n := t.stack[i]
+		if n.tag == tag {
 			t.stack = t.stack[:i]
 			return
-		case scopeTags[open] && !tableTags[tag], open == "table":
+		}
+		if n.bits&bitScope != 0 && !wide || n.bits&bitTable != 0 && bitsOf[tag]&bitRoot == 0 {
 			return
 		}
 	}
 }
-
-var tableTags = tagSet("table tr td th thead tbody tfoot body html")
-
-func (t *htmlBuilder) pop() { t.stack = t.stack[:len(t.stack)-1] }
 
 // measure counts the words of n and below.
 func (n *htmlNode) measure(inLink, inProse bool) {

@@ -63,19 +63,31 @@ func firstTitle(b *builder) string {
 // stack over text: markers nested or repeated as nobody writes them.
 func tangled(text string) bool {
 	const (
-		deepest = 100    // block quotes and lists on one line
-		longest = 20_000 // bytes of a paragraph's line with hundreds of openers
-		openers = 1_000
+		deepest     = 100    // block quotes and lists on one line
+		longest     = 20_000 // bytes of a paragraph's line with hundreds of openers
+		openers     = 1_000  // of links, emphasis, code and tags, on such a line
+		crowd       = 20_000 // of links, on lines without a blank one between
+		definitions = 20_000 // of links, in a text
 	)
+	if strings.Count(text, "]:") > definitions {
+		return true
+	}
+	links := 0
 	for line := range strings.SplitSeq(text, "\n") {
+		if links += strings.Count(line, "["); isBlank(line) {
+			links = 0
+		}
+		if links > crowd {
+			return true
+		}
 		quotes, items := 0, 0
 		for i := 0; i < len(line); i++ {
 			switch c := line[i]; c {
 			case '>':
 				quotes++
-			case '-', '*', '+':
+			case '-', '*', '+', '.', ')':
 				items++
-			case ' ', '\t', '.', ')', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			case ' ', '\t', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			default:
 				i = len(line)
 			}
@@ -215,7 +227,7 @@ func (m *markdown) inline(n ast.Node) {
 		case *ast.Text:
 			m.text(c, c.IsRaw())
 		case *ast.String:
-			m.b.glue(clean(strings.ReplaceAll(string(c.Value), "\n", " ")))
+			m.b.put(strings.ReplaceAll(string(c.Value), "\n", " "), m.here(n))
 		case *ast.CodeSpan:
 			for t := c.FirstChild(); t != nil; t = t.NextSibling() {
 				if t, ok := t.(*ast.Text); ok {
@@ -223,12 +235,7 @@ func (m *markdown) inline(n ast.Node) {
 				}
 			}
 		case *ast.AutoLink:
-			label := string(c.Label(m.data))
-			if c.Pos() >= 0 {
-				m.b.put(label, m.line(c.Pos()))
-			} else {
-				m.b.glue(clean(label))
-			}
+			m.b.put(string(c.Label(m.data)), m.here(n))
 		case *ast.RawHTML:
 			if c.Segments.Len() > 0 && isBreak(c.Segments.Value(m.data)) {
 				m.b.glue(" ")
@@ -239,13 +246,28 @@ func (m *markdown) inline(n ast.Node) {
 	}
 }
 
+// here returns the source line that inline text without a position of its own
+// is on: that of the text before it, or of the block n.
+func (m *markdown) here(n ast.Node) int {
+	if m.b.line > 0 && len(m.b.text) > m.b.cur.Start {
+		return m.b.line
+	}
+	for n.Type() == ast.TypeInline {
+		n = n.Parent()
+	}
+	if lines := n.Lines(); lines.Len() > 0 {
+		return m.line(lines.At(0).Start)
+	}
+	return 1
+}
+
 func isBreak(tag []byte) bool {
 	return len(tag) > 3 && bytes.EqualFold(tag[:3], []byte("<br"))
 }
 
 func (m *markdown) text(t *ast.Text, raw bool) {
 	value := t.Segment.Value(m.data)
-	if !raw && bytes.IndexAny(value, `\&`) >= 0 {
+	if !raw && bytes.ContainsAny(value, `\&`) {
 		value = util.UnescapePunctuations(value)
 		value = util.ResolveNumericReferences(value)
 		value = util.ResolveEntityNames(value)
@@ -253,6 +275,6 @@ func (m *markdown) text(t *ast.Text, raw bool) {
 	}
 	m.b.put(string(value), m.line(t.Segment.Start))
 	if t.SoftLineBreak() || t.HardLineBreak() {
-		m.b.raw("\n")
+		m.b.newline()
 	}
 }

@@ -95,9 +95,13 @@ func Parse(ctx context.Context, in Input) (Document, error) {
 		if err := ctx.Err(); err != nil {
 			return Document{}, err
 		}
-		if ok && len(b.text) > 0 {
-			return b.document(f.name), nil
+		if !ok {
+			continue
 		}
+		if doc := b.document(f.name); doc.Text != "" {
+			return doc, nil
+		}
+		break
 	}
 	return Document{}, fmt.Errorf("parse %s: it has markup but no words: %w", displayName(in.Name), ErrEmpty)
 }

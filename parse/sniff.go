@@ -17,6 +17,11 @@ var (
 	htmlFormat     = format{"html", parseHTML}
 	markdownFormat = format{"markdown", parseMarkdown}
 	textFormat     = format{"text", parseText}
+	rstFormat      = format{"rst", parseRST}
+	sourceFormat   = format{"source", parseSource}
+	csvFormat      = format{"csv", parseCSV}
+	jsonFormat     = format{"json", parseJSON}
+	jsonlFormat    = format{"jsonl", parseJSONL}
 )
 
 // formats returns the formats that src may be of, the likeliest first, plain
@@ -30,9 +35,19 @@ func formats(src *source) []format {
 		}
 	}
 	page := isHTML(src)
+	plain := src.ext == "" || src.ext == ".txt" || src.ext == ".text"
 	add(htmlFormat, page)
-	add(goFormat, !page && hasPackageClause(src.text))
+	add(goFormat, !page && (plain || src.ext == ".go") && hasPackageClause(src.text))
+	if isJSON(src) {
+		lines := src.ext == ".jsonl" || src.ext == ".ndjson"
+		add(jsonlFormat, lines)
+		add(jsonFormat, true)
+		add(jsonlFormat, !lines)
+	}
+	add(rstFormat, !page && isRST(src))
 	add(markdownFormat, !page && isMarkdown(src))
+	add(csvFormat, !page && isCSV(src))
+	add(sourceFormat, !page && isSource(src))
 	return append(list, textFormat)
 }
 
@@ -87,6 +102,54 @@ func hasPackageClause(text string) bool {
 }
 
 var packageClause = regexp.MustCompile(`^package [\pL_][\pL_0-9]*[ \t]*(//[^\n]*|;[^\n]*)?(\n|$)`)
+
+// isJSON reports whether src starts as an object or a list and may be JSON.
+func isJSON(src *source) bool {
+	switch src.ext {
+	case ".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest", ".ipynb", ".har", "", ".txt", ".text", ".log":
+	default:
+		return false
+	}
+	start := strings.TrimSpace(head(src.text))
+	return start != "" && (start[0] == '{' || start[0] == '[')
+}
+
+// isCSV reports whether src is named as delimited records or, unnamed, is lines
+// of equally many cells.
+func isCSV(src *source) bool {
+	switch src.ext {
+	case ".csv", ".tsv", ".tab", ".psv":
+		return true
+	case "", ".txt", ".text":
+		_, ok := delimiter(src)
+		return ok
+	}
+	return false
+}
+
+// isSource reports whether src is named as source code or starts with "#!".
+func isSource(src *source) bool {
+	return src.ext != ".txt" && sourceLanguage(src) != nil || languageByName[strings.ToLower(src.name)] != nil
+}
+
+var (
+	rstDirective = regexp.MustCompile(`(?m)^\.\. [A-Za-z][\w:-]*::`)
+	rstTarget    = regexp.MustCompile("(?m)^\\.\\. _[^:\n]+:|:[a-z]+:`[^`\n]+`|``[^`\n]+``|`[^`\n]+`_|::$")
+	rstTitle     = regexp.MustCompile(`(?m)^\S[^\n]*\n(={4,}|-{4,}|~{4,}|\^{4,}|\*{4,}|#{4,})\n`)
+)
+
+// isRST reports whether src is named as reStructuredText or, unnamed, has its
+// titles and directives or references.
+func isRST(src *source) bool {
+	switch src.ext {
+	case ".rst", ".rest":
+		return true
+	case "", ".txt", ".text":
+		start := head(src.text)
+		return rstTitle.MatchString(start) && (rstDirective.MatchString(start) || len(rstTarget.FindAllStringIndex(start, 3)) > 2) && !atxHeading.MatchString(start)
+	}
+	return false
+}
 
 var (
 	atxHeading = regexp.MustCompile(`(?m)^#{1,6} \S`)

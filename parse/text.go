@@ -65,7 +65,7 @@ func (t *plainText) put(kind BlockKind, n int) {
 	for i := range n {
 		l := strings.TrimRight(t.line(t.at+i), " \t")
 		if i > 0 {
-			t.b.raw("\n")
+			t.b.newline()
 		} else if kind == Paragraph {
 			l = strings.TrimLeft(l, " \t")
 		}
@@ -202,13 +202,16 @@ func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
 
 // preformatted reads lines whose layout counts: indented code, and columns.
 func (t *plainText) preformatted() bool {
+	if t.at > 0 && !t.blank(t.at-1) {
+		return false // looked at where the lines start
+	}
 	n, indented := t.runLength()
 	lines := t.lines[t.at : t.at+n]
 	after := len(t.b.blocks) > 0 && t.b.text[len(t.b.text)-1] == ':'
 	if !(indented && (after || readsAsCode(lines)) || n > 1 && hasColumns(lines)) {
 		return false
 	}
-	if !indented || !t.blank(t.at-1) {
+	if !indented {
 		t.put(Code, n)
 		return true
 	}

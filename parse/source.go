@@ -1,0 +1,304 @@
+package parse
+
+import (
+	"strings"
+	"unicode"
+)
+
+// parseSource reads source code by its comments, its blank lines and, where the
+// language's are known, its declarations: each that is not deep inside another
+// is a heading; the comment above it, or a docstring under it, is prose of its
+// section, the rest is code.
+func parseSource(src *source, b *builder) bool {
+	lang := sourceLanguage(src)
+	if lang == nil {
+		lang = slashLang
+	}
+	c := &sourceCode{b: b, lang: lang, lines: src.lines()}
+	for c.at < len(c.lines) && !b.canceled() {
+		c.step()
+	}
+	c.flush(c.at)
+	return true
+}
+
+// A sourceCode is read line by line. Lines [code, at) are code not yet written.
+type sourceCode struct {
+	b     *builder
+	lang  *language
+	lines []string
+	at    int
+	code  int
+	open  int // before this line, what looks like a block comment is none
+}
+
+// deepest is how far in, in columns, comments and declarations are read as
+// such: members of a class, not the inside of functions.
+const deepest = 4
+
+// step reads one line, or one comment.
+func (c *sourceCode) step() {
+	l := c.lines[c.at]
+	if isBlank(l) {
+		c.at++
+		return
+	}
+	if label, level := c.head(c.at); label != "" {
+		c.flush(c.above(c.at))
+		c.heading(level, label, c.at)
+		return
+	}
+	n, text := c.comment(c.at)
+	if n == 0 {
+		c.at++
+		return
+	}
+	next := c.at + n
+	label, level := c.headBelow(next)
+	switch {
+	case label != "" && columns(l) <= deepest:
+		c.flush(c.at)
+		c.b.heading(level, label, c.declLine(next)+1)
+		writeDoc(c.b, text, level+1)
+		c.code, c.at = next, c.declLine(next)+1
+	case isProse(text) && (columns(l) <= deepest || c.isString(c.at)):
+		c.flush(c.at)
+		writeDoc(c.b, text, 2)
+		c.code, c.at = next, next
+	default:
+		c.at = next // a short remark, a licence: stays with the code
+	}
+}
+
+// heading writes a heading for the declaration on line decl. The code before it
+// has been written.
+func (c *sourceCode) heading(level int, label string, decl int) {
+	c.b.heading(level, label, decl+1)
+	c.at = decl + 1
+	// A docstring follows the signature, which may be over several lines.
+	for i := decl; i < min(decl+12, len(c.lines)); i++ {
+		if n := c.at; strings.HasSuffix(strings.TrimSpace(c.lines[i]), ":") && i+1 < len(c.lines) && c.isString(i+1) {
+			c.at = i + 1
+			if k, text := c.comment(c.at); k > 0 {
+				c.flush(c.at)
+				writeDoc(c.b, text, level+1)
+				c.at += k
+				c.code = c.at
+				return
+			}
+			c.at = n
+		}
+		if isBlank(c.lines[i]) {
+			return
+		}
+	}
+}
+
+// above returns the line of the first annotation or decorator right above the
+// declaration on line at.
+func (c *sourceCode) above(at int) int {
+	for at > c.code && isAnnotation(c.lines[at-1]) {
+		at--
+	}
+	return at
+}
+
+func isAnnotation(l string) bool {
+	l = strings.TrimSpace(l)
+	return strings.HasPrefix(l, "@") || strings.HasPrefix(l, "#[") || strings.HasPrefix(l, "template<") || strings.HasPrefix(l, "template <")
+}
+
+// flush writes the code before line end.
+func (c *sourceCode) flush(end int) {
+	from := c.code
+	c.code = end
+	for from < end && isBlank(c.lines[from]) {
+		from++
+	}
+	if from >= end {
+		return
+	}
+	c.b.begin(Code)
+	for i := from; i < end; i++ {
+		if i > from {
+			c.b.newline()
+		}
+		c.b.put(c.lines[i], i+1)
+	}
+	c.b.end()
+}
+
+// head returns the heading of the declaration that line i starts, or "".
+func (c *sourceCode) head(i int) (label string, level int) {
+	const longest = 400
+	l := c.lines[i]
+	if c.lang.heads == nil || len(l) > longest || columns(l) > deepest {
+		return "", 0
+	}
+	m := c.lang.heads.FindStringSubmatch(l)
+	if m == nil || isStatement(m[2]) || c.lang == cLang && strings.HasSuffix(strings.TrimSpace(l), ";") {
+		return "", 0
+	}
+	label = strings.Join(strings.Fields(strings.TrimRight(m[2], " \t({=:")), " ")
+	if end := strings.IndexByte(label, '{'); end > 0 {
+		label = strings.TrimSpace(label[:end])
+	}
+	level = 1
+	if columns(m[1]) > 0 {
+		level = 2
+	}
+	return label, level
+}
+
+// isStatement reports whether words that look like a declaration are not.
+func isStatement(words string) bool {
+	first, _, _ := strings.Cut(strings.TrimSpace(words), " ")
+	switch strings.TrimRight(first, "(") {
+	case "return", "if", "for", "while", "switch", "else", "do", "case", "throw", "new", "delete", "goto", "using", "sizeof", "await", "yield":
+		return true
+	}
+	return false
+}
+
+// headBelow returns the heading of the declaration on line i, or under the
+// annotations there.
+func (c *sourceCode) headBelow(i int) (label string, level int) {
+	if i = c.declLine(i); i >= len(c.lines) {
+		return "", 0
+	}
+	return c.head(i)
+}
+
+func (c *sourceCode) declLine(i int) int {
+	for i < len(c.lines) && isAnnotation(c.lines[i]) {
+		i++
+	}
+	return i
+}
+
+// columns is the width of l's indentation, tabs being four.
+func columns(l string) int {
+	n := 0
+	for i := 0; i < len(l); i++ {
+		switch l[i] {
+		case ' ':
+			n++
+		case '\t':
+			n += 4
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// isString reports whether line i starts a string that stands for a comment.
+func (c *sourceCode) isString(i int) bool {
+	l := strings.TrimSpace(c.lines[i])
+	return c.lang == pyLang && (strings.HasPrefix(l, `"""`) || strings.HasPrefix(l, `'''`) || strings.HasPrefix(l, `r"""`))
+}
+
+// comment reads the comment that line i starts: how many lines it has, and its
+// text without markers. A line that has code as well is no comment.
+func (c *sourceCode) comment(i int) (n int, text []docLine) {
+	l := strings.TrimSpace(c.lines[i])
+	for _, m := range c.lang.block {
+		if strings.HasPrefix(l, m[0]) {
+			return c.blockComment(i, m)
+		}
+	}
+	for _, m := range c.lang.line {
+		if strings.HasPrefix(l, m) && !strings.HasPrefix(l, "#!") && !isAnnotation(l) {
+			return c.lineComments(i, m)
+		}
+	}
+	return 0, nil
+}
+
+func (c *sourceCode) lineComments(i int, marker string) (n int, text []docLine) {
+	for ; i+n < len(c.lines); n++ {
+		l := strings.TrimSpace(c.lines[i+n])
+		if !strings.HasPrefix(l, marker) || isAnnotation(l) {
+			break
+		}
+		l = strings.TrimLeft(l, marker[:1])
+		l = strings.TrimLeft(l, "!|")
+		text = append(text, docLine{strings.TrimRight(strings.TrimPrefix(l, " "), " \t"), i + n + 1})
+	}
+	return n, text
+}
+
+func (c *sourceCode) blockComment(i int, m [2]string) (n int, text []docLine) {
+	if i < c.open {
+		return 0, nil
+	}
+	for ; i+n < len(c.lines); n++ {
+		l := c.lines[i+n]
+		if n == 0 {
+			l = strings.TrimPrefix(strings.TrimSpace(l), m[0])
+			l = strings.TrimLeft(l, "*! ")
+		}
+		end := strings.Index(l, m[1])
+		if end >= 0 {
+			if !isBlank(strings.TrimLeft(l[end+len(m[1]):], ";,)")) {
+				c.open = i + n + 1
+				return 0, nil // code after it on the line
+			}
+			l = l[:end]
+		}
+		text = append(text, docLine{l, i + n + 1})
+		if end >= 0 {
+			return n + 1, margin(text)
+		}
+	}
+	c.open = len(c.lines)
+	return 0, nil // not closed
+}
+
+// margin removes what the lines of a block comment start with: " * ", or the
+// indentation that all but the first share.
+func margin(text []docLine) []docLine {
+	starred, indent := true, -1
+	for _, l := range text[1:] {
+		t := strings.TrimSpace(l.text)
+		if t == "" {
+			continue
+		}
+		starred = starred && t[0] == '*'
+		if in := indentOf(l.text); indent < 0 || in < indent {
+			indent = in
+		}
+	}
+	for i := 1; i < len(text); i++ {
+		l := text[i].text
+		switch {
+		case isBlank(l):
+			l = ""
+		case starred:
+			l = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(l), "*"), " ")
+		default:
+			l = l[indent:]
+		}
+		text[i].text = strings.TrimRight(l, " \t")
+	}
+	return text
+}
+
+// isProse reports whether a comment is worth reading by itself: some words, and
+// not the licence.
+func isProse(text []docLine) bool {
+	const enough = 6
+	words := 0
+	for _, l := range text {
+		lower := strings.ToLower(l.text)
+		if strings.Contains(lower, "copyright") || strings.Contains(lower, "license") || strings.Contains(lower, "licence") {
+			return false
+		}
+		for w := range strings.FieldsSeq(l.text) {
+			if strings.IndexFunc(w, unicode.IsLetter) >= 0 {
+				words++
+			}
+		}
+	}
+	return words >= enough
+}
