@@ -3,6 +3,7 @@ package index_test
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/assay-rag/assay"
@@ -84,13 +85,35 @@ func BenchmarkSearch(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	entries, questions := corpus(b, benchChunks)
 	dir := b.TempDir()
-	s, _ := openWith(b, entries, dir)
+	s, writer := openWith(b, entries, dir)
+	if err := writer.Close(); err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
 		ix := open(b, s, dir)
 		if _, err := ix.Search(b.Context(), assay.Local().Access(), assay.Query{Text: questions[0], Limit: 50}); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkMemory is what an open index holds on to.
+func BenchmarkMemory(b *testing.B) {
+	entries, _ := corpus(b, benchChunks)
+	dir := b.TempDir()
+	s, _ := openWith(b, entries, dir)
+	var kept []index.Index
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		kept = append(kept, open(b, s, dir))
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	perChunk := float64(after.HeapAlloc-before.HeapAlloc) / float64(len(kept)) / benchChunks
+	b.ReportMetric(perChunk, "KB/1000chunks") // bytes a chunk are kB a thousand
+	runtime.KeepAlive(kept)
 }
 
 // BenchmarkUpdate is one document changed, searched for at once.
