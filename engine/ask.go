@@ -35,34 +35,39 @@ func (e *RunError) Unwrap() error { return e.Err }
 // stored with its error.
 func (e *Engine) Ask(ctx context.Context, principal assay.Principal, req Request) iter.Seq2[Event, error] {
 	return stream(ctx, func(ctx context.Context, emit func(Event)) (assay.Answer, error) {
-		req, err := e.check(ctx, principal, req)
-		if err != nil {
-			return assay.Answer{}, err
-		}
-		stored, err := json.Marshal(req)
-		if err != nil {
-			return assay.Answer{}, fmt.Errorf("store the request: %w", err)
-		}
-		r := assay.Run{
-			ID:        e.config.NewID(),
-			Principal: principal,
-			Question:  req.Question,
-			Request:   stored,
-			State:     assay.RunActive,
-			Created:   e.config.Now().UTC(),
-		}
-		lease, err := e.runs.Create(ctx, r)
-		if err != nil {
-			return assay.Answer{}, err
-		}
-		answer, err := e.drive(ctx, r, req, lease, nil, emit)
-		return answer, errors.Join(err, lease.Close())
+		return e.ask(ctx, principal, req, emit)
 	})
 }
 
 // Answer is Ask for who wants the answer alone.
 func (e *Engine) Answer(ctx context.Context, principal assay.Principal, req Request) (assay.Answer, error) {
-	return last(e.Ask(ctx, principal, req))
+	return e.ask(ctx, principal, req, nil)
+}
+
+// ask is Ask; a nil emit says that nobody wants to know.
+func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request, emit func(Event)) (assay.Answer, error) {
+	req, err := e.check(ctx, principal, req)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	stored, err := json.Marshal(req)
+	if err != nil {
+		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
+	}
+	r := assay.Run{
+		ID:        e.config.NewID(),
+		Principal: principal,
+		Question:  req.Question,
+		Request:   stored,
+		State:     assay.RunActive,
+		Created:   e.config.Now().UTC(),
+	}
+	lease, err := e.runs.Create(ctx, r)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	answer, err := e.drive(ctx, r, req, lease, nil, emit)
+	return answer, errors.Join(err, lease.Close())
 }
 
 // Resume goes on with a run that was interrupted: finished steps are not done
@@ -136,7 +141,9 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 
 // drive takes a run from where its journal ends to its answer, and stores that.
 func (e *Engine) drive(ctx context.Context, r assay.Run, req Request, lease store.Lease, records []assay.Record, emit func(Event)) (assay.Answer, error) {
-	emit(Event{Kind: RunStarted, Run: r.ID})
+	if emit != nil {
+		emit(Event{Kind: RunStarted, Run: r.ID})
+	}
 	answer, halted, err := e.execute(ctx, r, req, lease, records, emit)
 	if halted {
 		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
@@ -159,7 +166,10 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease st
 	if err != nil {
 		return assay.Answer{}, true, err
 	}
-	clock := activity{observe: func(ev run.Event) { emit(eventOf(r.ID, ev)) }}
+	var clock activity
+	if emit != nil {
+		clock.observe = func(ev run.Event) { emit(eventOf(r.ID, ev)) }
+	}
 	session, err := run.New(run.Config{
 		Run: r.ID, Journal: lease, Records: records, Budget: req.Budget, Now: e.config.Now, Observe: clock.see,
 	})
@@ -268,17 +278,4 @@ func stream(ctx context.Context, work func(context.Context, func(Event)) (assay.
 			yield(Event{Kind: RunEnded, Run: answer.Run, Answer: &answer}, nil)
 		}
 	}
-}
-
-// last follows a stream to its end.
-func last(events iter.Seq2[Event, error]) (assay.Answer, error) {
-	for ev, err := range events {
-		if err != nil {
-			return assay.Answer{}, err
-		}
-		if ev.Kind == RunEnded {
-			return *ev.Answer, nil
-		}
-	}
-	return assay.Answer{}, errors.New("the run ended without an answer")
 }

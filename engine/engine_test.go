@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -261,6 +262,16 @@ func TestAskBreakAndResume(t *testing.T) {
 			t.Errorf("resume after %d events: %v", n, err)
 		}
 	}
+}
+
+// last follows a stream to its end.
+func last(events iter.Seq2[Event, error]) (answer assay.Answer, err error) {
+	for ev, e := range events {
+		if err = e; ev.Kind == RunEnded {
+			answer = *ev.Answer
+		}
+	}
+	return answer, err
 }
 
 // resumed returns the answer of a run that was interrupted, unless that came too
