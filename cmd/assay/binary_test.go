@@ -24,6 +24,7 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	binaryDir = dir
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,10 +14,24 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(cleaning{m}, map[string]func(){
 		"assay": func() { os.Exit(execute()) },
 	})
 }
+
+// cleaning runs the tests and then removes what they share.
+type cleaning struct{ *testing.M }
+
+func (c cleaning) Run() int {
+	code := c.M.Run()
+	if err := os.RemoveAll(binaryDir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return code
+}
+
+// binaryDir is where the built binary is; empty: it was not built.
+var binaryDir string
 
 // TestScripts runs testdata/script/*.txtar. Each starts in an empty folder with
 // the files of its archive, a cache directory of its own and no data directory.
