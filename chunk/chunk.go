@@ -19,7 +19,7 @@ const Version = "chunk-1"
 // default.
 type Options struct {
 	// TargetTokens is what a chunk holds at most where its parts allow it;
-	// default 220. A section up to half as large again stays one chunk. A code
+	// default 200. A section up to half as large again stays one chunk. A code
 	// block, a table row or a sentence is cut only beyond twice the target, and
 	// no chunk is larger than that unless it is one run without a blank.
 	TargetTokens int
@@ -43,7 +43,7 @@ const sectionTargets = 6
 // whole sentences. Where a section has several, section chunks precede and hold
 // them, as their parents.
 func Split(doc parse.Document, document, version string, opts Options) []assay.Chunk {
-	target := max(cmp.Or(opts.TargetTokens, 220), 1)
+	target := max(cmp.Or(opts.TargetTokens, 200), 1)
 	s := &splitter{
 		doc: doc,
 		packer: packer{
