@@ -239,7 +239,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 	wasKilled(t, undisturbed)
 	whole := time.Since(started)
 	interrupted := 0
-	for i := range rounds {
+	for i := 0; interrupted < rounds && i < 5*rounds; i++ {
 		c := child{Dir: dir, Run: fmt.Sprintf("round%d", i), Question: manyParts, Slow: slow}
 		cmd := c.start(t)
 		time.Sleep(time.Duration(rand.N(int64(whole))))
@@ -257,8 +257,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 			t.Errorf("round %d: %v", i, err)
 		}
 	}
-	t.Logf("%d of %d runs were interrupted and resumed", interrupted, rounds)
-	if interrupted == 0 {
-		t.Error("no run was interrupted")
+	if interrupted < rounds {
+		t.Errorf("%d runs were interrupted, want %d", interrupted, rounds)
 	}
 }

@@ -55,15 +55,15 @@ question is read from standard input.
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
 	flags.BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result")
-	flags.StringVar(&f.request.Strategy, "strategy", "", "how to go about it: "+strings.Join(strategy.Names(), ", ")+" (default auto)")
-	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this collection; may be repeated")
-	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match, as in\n'team = \"legal\" and year >= 2022'")
+	flags.StringVar(&f.request.Strategy, "strategy", "", "the `strategy`, how to go about it: "+strings.Join(strategy.Names(), ", ")+" (default auto)")
+	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this `collection`; may be repeated")
+	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")
 	b := &f.request.Budget
-	flags.IntVar(&b.Iterations, "iterations", 0, "searches for each part of the question (default 4)")
+	flags.IntVar(&b.Iterations, "iterations", 0, "at most `n` searches for each part of the question (default 4)")
 	flags.DurationVar(&b.Wall, "timeout", 0, "how long to work on it, all in all (default 12s)")
-	flags.IntVar(&b.Calls, "max-calls", 0, "how many model calls to make (default no limit)")
-	flags.IntVar(&b.Tokens, "max-tokens", 0, "how many model tokens to use, in and out (default no limit)")
-	flags.Int64Var(&b.CostMicros, "max-cost", 0, "what models may cost, in millionths of the currency (default no limit)")
+	flags.IntVar(&b.Calls, "max-calls", 0, "make at most `n` model calls (default no limit)")
+	flags.IntVar(&b.Tokens, "max-tokens", 0, "use at most `n` model tokens, in and out (default no limit)")
+	flags.Int64Var(&b.CostMicros, "max-cost", 0, "let models cost at most `n` millionths of the currency (default no limit)")
 	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategy.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -24,7 +24,7 @@ func (a *app) documentsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
-	cmd.Flags().StringArrayVar(&collections, "collection", nil, "list only this collection; may be repeated")
+	cmd.Flags().StringArrayVar(&collections, "collection", nil, "list only this `collection`; may be repeated")
 	return cmd
 }
 

@@ -50,13 +50,13 @@ Ctrl-C keeps what was stored; ingest again to go on.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the report as one JSON object")
-	flags.StringVar(&f.request.Collection, "collection", "", "the collection to put them into (default \"default\")")
+	flags.StringVar(&f.request.Collection, "collection", "", "the `collection` to put them into (default \"default\")")
 	flags.BoolVar(&f.request.RequireACL, "require-acl", false, "refuse documents without an ACL in this collection, from now on")
 	flags.StringArrayVar(&f.request.Exclude, "exclude", nil, "leave out what matches this `pattern`, in .gitignore's syntax; may be repeated")
 	flags.BoolVar(&f.request.Hidden, "hidden", false, "include names that start with a dot")
 	flags.Int64Var(&f.maxMB, "max-size", 0, "skip files larger than this many `MiB` (default 32)")
 	flags.BoolVar(&f.request.Verify, "verify", false, "read every file, even where size and time have not changed")
-	flags.StringVar(&f.request.StdinName, "name", "", "the name of the document on standard input; its extension is a hint")
+	flags.StringVar(&f.request.StdinName, "name", "", "the `name` of the document on standard input; its extension is a hint")
 	return cmd
 }
 

@@ -34,8 +34,8 @@ func (a *app) searchCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the results as one JSON object")
 	flags.IntVar(&f.query.Limit, "limit", 10, "how many passages")
-	flags.StringArrayVar(&f.query.Collections, "collection", nil, "search only this collection; may be repeated")
-	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match, as in\n'team = \"legal\" and year >= 2022'")
+	flags.StringArrayVar(&f.query.Collections, "collection", nil, "search only this `collection`; may be repeated")
+	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")
 	return cmd
 }
 
