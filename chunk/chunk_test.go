@@ -297,6 +297,21 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// TestSplitLinear cuts long runs of one unit; it passes by ending.
+func TestSplitLinear(t *testing.T) {
+	for name, units := range map[string][]string{
+		"a.txt": {"a", "a ", "a. ", "語", "a\n", "a.\n\n", "1. a\n", "!"},
+		"a.md":  {"# a\n", "# a\n\nb\n\n", "- a\n", "```\na\n```\n", "> a\n\n"},
+		"a.csv": {"a,b\n", "\"a b\",c\n"},
+		"a.c":   {"a();\n", "a();\n\n", "a(); "},
+	} {
+		for _, u := range units {
+			doc := mustParse(t, name, strings.Repeat(u, 1<<18/len(u)))
+			checkChunks(t, doc, Split(doc, "doc", "v1", Options{}), Options{})
+		}
+	}
+}
+
 func TestTokensAddUp(t *testing.T) {
 	for _, pair := range [][2]string{{"one two", "three"}, {"ListenAndServe(x)", "12345"}, {"für", "日本語"}, {"a.b", "…"}} {
 		if got, want := Tokens(pair[0]+" \n"+pair[1]), Tokens(pair[0])+Tokens(pair[1]); got != want {

@@ -27,6 +27,10 @@ type builder struct {
 	cur     Block
 	sep     int    // len(text) before the separator of the open block
 	pending string // glued, and not yet in text
+
+	// Inside a string of another format, see embed:
+	fixed  int // the source line that all of it is on; 0: not inside one
+	deeper int // added to the levels of headings
 }
 
 // canceled reports whether the Parse that b works for should stop.
@@ -65,10 +69,35 @@ func (b *builder) put(s string, line int) {
 	if s == "" {
 		return
 	}
+	if b.fixed == 0 {
+		b.append(s, line)
+		return
+	}
+	for i, l := range strings.Split(s, "\n") {
+		if i > 0 {
+			b.raw("\n")
+		}
+		if l != "" {
+			b.append(l, b.fixed)
+		}
+	}
+}
+
+func (b *builder) append(s string, line int) {
 	if line != b.line {
 		b.anchor(line)
 	}
 	b.raw(s)
+}
+
+// embed has write write blocks of a document that is a string on one source
+// line, under a heading of the given level.
+func (b *builder) embed(line, level int, write func()) {
+	b.end()
+	b.fixed, b.deeper = line, level
+	write()
+	b.end()
+	b.fixed, b.deeper = 0, 0
 }
 
 // glue has s, which has no place in the source of its own (a blank, a separator
@@ -132,11 +161,19 @@ func (b *builder) end() {
 		return
 	}
 	b.cur.End = len(b.text)
+	if len(body) > longestHeading && b.cur.Kind == Heading {
+		b.cur.Kind, b.cur.Level = Paragraph, 0
+	}
 	if b.cur.Kind == Heading {
+		b.cur.Level += b.deeper
 		b.cur.Label = strings.Join(strings.Fields(string(body)), " ")
 	}
 	b.blocks = append(b.blocks, b.cur)
 }
+
+// longestHeading is how many bytes a heading has at most: every chunk below
+// repeats it. What is marked as one and is longer is a paragraph.
+const longestHeading = 300
 
 // truncate drops the text from n on, with its anchors.
 func (b *builder) truncate(n int) {
@@ -199,12 +236,24 @@ func (b *builder) document(format string) Document {
 	b.end()
 	return Document{
 		Type:     format,
-		Title:    strings.Join(strings.Fields(clean(b.title)), " "),
+		Title:    shorten(strings.Join(strings.Fields(clean(b.title)), " ")),
 		Text:     string(b.text),
 		Blocks:   b.blocks,
 		Anchors:  b.anchors,
 		Metadata: b.metadata,
 	}
+}
+
+// shorten cuts a title that is too long to be one.
+func shorten(title string) string {
+	if len(title) <= longestHeading {
+		return title
+	}
+	at := longestHeading
+	for !utf8.RuneStart(title[at]) {
+		at--
+	}
+	return title[:at] + "…"
 }
 
 // set records metadata unless the key already has a value.

@@ -19,7 +19,7 @@ func parseGo(src *source, b *builder) bool {
 	}
 	g := &goFile{src: src, b: b, file: fset.File(f.FileStart), comments: f.Comments, label: "package " + f.Name.Name}
 	b.title = g.label
-	if src.name != "" && src.name != "." {
+	if src.name != "" {
 		b.title += " (" + src.name + ")"
 	}
 	g.packageClause(f)

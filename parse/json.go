@@ -240,7 +240,10 @@ func writeRecord(b *builder, v *jsonValue, level int) {
 		}
 	}
 	writeLines(b, rest)
-	writeProse(b, text.text, text.line)
+	if title == nil {
+		level--
+	}
+	b.embed(text.line, level, func() { writeDocument(b, tidy(text.text)) })
 }
 
 // textMember returns the member that is v's text, or nil.
@@ -269,13 +272,22 @@ func nameMember(v *jsonValue) *jsonValue {
 	return nil
 }
 
-// writeProse writes a string, all of it on one source line, as paragraphs.
-func writeProse(b *builder, text string, line int) {
-	text = tidy(text)
+// writeDocument writes the text of a record: Markdown or HTML where it is that,
+// else paragraphs.
+func writeDocument(b *builder, text string) {
+	src := newSource("", text)
+	switch {
+	case isHTML(src):
+		writeHTMLFragment(b, text, 1)
+		return
+	case isMarkdown(src) && !tangled(text):
+		_, raw, n := fenced(text)
+		b.puts(Code, raw, 1)
+		writeMarkdown(src, n, b)
+		return
+	}
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		b.begin(Paragraph)
-		putOnLine(b, strings.TrimSpace(paragraph), line)
-		b.end()
+		b.puts(Paragraph, strings.TrimSpace(paragraph), 1)
 	}
 }
 

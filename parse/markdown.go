@@ -22,16 +22,21 @@ func parseMarkdown(src *source, b *builder) bool {
 	if tangled(src.text[body:]) {
 		return false
 	}
+	writeMarkdown(src, body, b)
+	if b.title == "" {
+		b.title = firstTitle(b)
+	}
+	return true
+}
+
+// writeMarkdown writes src from the offset body on.
+func writeMarkdown(src *source, body int, b *builder) {
 	m := &markdown{src: src, b: b, base: body, data: []byte(src.text[body:])}
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.Table, extension.Strikethrough),
 		goldmark.WithParserOptions(parser.WithHeadingAttribute()),
 	)
 	m.blocks(md.Parser().Parse(text.NewReader(m.data)), 0)
-	if b.title == "" {
-		b.title = firstTitle(b)
-	}
-	return true
 }
 
 // firstTitle returns the words of the first heading if that is the only one of

@@ -44,7 +44,7 @@ type Input struct {
 // not blank lies in exactly one block.
 type Document struct {
 	Type     string  // "markdown", "html", "text", "rst", "go", "source", "csv", "json", "jsonl"
-	Title    string  // empty when the source names none
+	Title    string  // empty when the source names none; one beyond 300 bytes is cut, and ends in "…"
 	Text     string  // normalised as assay.Document.Text says
 	Blocks   []Block // by Start, not overlapping
 	Anchors  []assay.Anchor
@@ -125,8 +125,11 @@ type source struct {
 }
 
 func newSource(name, text string) *source {
-	s := &source{name: path.Base(strings.ReplaceAll(name, "\\", "/")), text: text}
-	s.ext = strings.ToLower(path.Ext(s.name))
+	s := &source{text: text}
+	if name != "" {
+		s.name = path.Base(strings.ReplaceAll(name, "\\", "/"))
+		s.ext = strings.ToLower(path.Ext(s.name))
+	}
 	s.at = append(make([]int, 0, 1+strings.Count(text, "\n")), 0)
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\n' {

@@ -108,6 +108,7 @@ func TestFormats(t *testing.T) {
 		{"Makefile", "all:\n\techo", "source"},
 		{"a.txt", "Plain, as it is.", "text"},
 		{"", "Plain, as it is.", "text"},
+		{"", "# One\n\nsee [x](y)\n\n## Two\n", "markdown"},
 	}
 	for _, tt := range tests {
 		if got := parseString(t, tt.name, tt.text).Type; got != tt.want {
@@ -352,6 +353,23 @@ func TestBlocks(t *testing.T) {
 			},
 		},
 		{
+			name: "md.jsonl",
+			text: `{"title": "One", "text": "---\na: b\n---\n# Deep *er*\n\nSee [x](y).\nMore.\n\n# Again\n\n<p>z</p>"}` + "\n" + `{"id": 2, "text": "<p>a</p> <p>b</p> <p>c</p>\n<ul><li>d</ul>"}`,
+			want: []block{
+				{Heading, 1, "One"},
+				{Code, 1, "a: b"},
+				{Heading, 1, "Deep er"},
+				{Paragraph, 1, "See x.\nMore."},
+				{Heading, 1, "Again"},
+				{Paragraph, 1, "z"},
+				{Heading, 2, "2"},
+				{Paragraph, 2, "a"},
+				{Paragraph, 2, "b"},
+				{Paragraph, 2, "c"},
+				{ListItem, 2, "- d"},
+			},
+		},
+		{
 			name:  "conf.json",
 			title: "thing",
 			text:  "{\n  \"name\": \"thing\",\n  \"size\": {\n    \"x\": 1.50,\n    \"y\": null\n  }\n}\n",
@@ -384,5 +402,13 @@ func TestBlocks(t *testing.T) {
 				t.Errorf("blocks (-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestLongHeadings(t *testing.T) {
+	long := strings.Repeat("ü very long ", 100)
+	doc := parseString(t, "a.html", "<title>"+long+"</title><h1>"+long+"</h1><p>text</p>")
+	if doc.Blocks[0].Kind != Paragraph || len(doc.Title) > 310 || !strings.HasSuffix(doc.Title, "…") {
+		t.Errorf("got a %s, and the title %q", doc.Blocks[0].Kind, doc.Title)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // are read as their words; comments, link targets, images and the processor's
 // own directives are left out.
 func parseRST(src *source, b *builder) bool {
-	r := &rst{plainText: plainText{b: b, lines: src.lines()}}
+	r := &rst{plainText: plainText{b: b, lines: src.lines(), words: inlineRST}}
 	r.fields(0)
 	r.body(len(r.lines), 0)
 	if b.title == "" {
@@ -91,9 +91,6 @@ func (r *rst) title() bool {
 	if first {
 		r.fields(r.at)
 	}
-	if n := len(r.b.blocks); n > 0 {
-		r.b.blocks[n-1].Label = strings.Join(strings.Fields(inlineRST(r.b.blocks[n-1].Label)), " ")
-	}
 	return true
 }
 
@@ -113,6 +110,7 @@ func (r *rst) write(kind BlockKind, n int) {
 	} else {
 		r.b.begin(kind)
 	}
+	indent := indentOf(r.line(r.at))
 	for i := range n {
 		l := strings.TrimRight(r.line(r.at+i), " \t")
 		if i > 0 {
@@ -120,6 +118,8 @@ func (r *rst) write(kind BlockKind, n int) {
 		}
 		if kind == Paragraph {
 			l = strings.TrimLeft(l, " \t")
+		} else {
+			l = l[min(indent, indentOf(l)):]
 		}
 		if i == n-1 && strings.HasSuffix(l, "::") {
 			l = strings.TrimRight(strings.TrimSuffix(l, ":"), " ")

@@ -275,7 +275,7 @@ func margin(text []docLine) []docLine {
 		case isBlank(l):
 			l = ""
 		case starred:
-			l = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(l), "*"), " ")
+			l = strings.TrimPrefix(strings.TrimLeft(strings.TrimSpace(l), "*"), " ")
 		default:
 			l = l[indent:]
 		}
@@ -287,18 +287,19 @@ func margin(text []docLine) []docLine {
 // isProse reports whether a comment is worth reading by itself: some words, and
 // not the licence.
 func isProse(text []docLine) bool {
-	const enough = 6
-	words := 0
+	const (
+		enough  = 6
+		licence = 260 // words of the longest that stands at the top of files
+	)
+	words, legal := 0, false
 	for _, l := range text {
 		lower := strings.ToLower(l.text)
-		if strings.Contains(lower, "copyright") || strings.Contains(lower, "license") || strings.Contains(lower, "licence") {
-			return false
-		}
+		legal = legal || strings.Contains(lower, "copyright") || strings.Contains(lower, "license") || strings.Contains(lower, "licence")
 		for w := range strings.FieldsSeq(l.text) {
 			if strings.IndexFunc(w, unicode.IsLetter) >= 0 {
 				words++
 			}
 		}
 	}
-	return words >= enough
+	return words >= enough && !(legal && words <= licence)
 }

@@ -27,6 +27,8 @@ type plainText struct {
 	at       int // the next line, from 0
 	asciidoc bool
 	marks    []byte // characters of underlines, outermost level first
+
+	words func(string) string // a title's words without markup; nil: as they are
 }
 
 // line returns line i, or "" beyond the text.
@@ -46,6 +48,8 @@ func (t *plainText) step() {
 		t.at++
 	case t.asciidoc && t.asciiDocBlock():
 	case t.underlined():
+	case isRule(t.line(t.at)):
+		t.at++ // parts one section from the next
 	case t.plainHeading():
 	case isDocItem(t.line(t.at)):
 		t.item()
@@ -91,6 +95,9 @@ func (t *plainText) underlined() bool {
 	if level == 0 {
 		t.marks = append(t.marks, under[0])
 		level = len(t.marks)
+	}
+	if t.words != nil {
+		title = t.words(title)
 	}
 	t.b.heading(level, title, t.at+over+1)
 	t.at += over + 2
