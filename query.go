@@ -43,8 +43,9 @@ type Term struct {
 	Text   string `json:"text"`   // as it stands in the query
 	Stem   string `json:"stem"`   // as it is indexed
 	Chunks int    `json:"chunks"` // how many chunks hold it
-	// Weight is its inverse document frequency, in [0, 1]: 0 in every chunk, 1
-	// in none. Stop words are not terms.
+	// Weight is its inverse document frequency scaled to (0, 1]: 1 when no chunk
+	// holds it, less the more do; where there are few chunks it stays near 1.
+	// Stop words are not terms.
 	Weight float64 `json:"weight"`
 }
 

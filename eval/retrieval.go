@@ -1,10 +1,12 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/assay-rag/assay"
@@ -14,13 +16,14 @@ import (
 
 // A RetrievalReport is the result of one set.
 type RetrievalReport struct {
-	Set      string `json:"set"`
-	Passages int    `json:"passages"`
-	Queries  int    `json:"queries"`
-	Dropped  int    `json:"dropped_judgements"`
-	Metrics
-	IndexMS  int64   `json:"index_ms"`
-	SearchMS float64 `json:"search_ms"` // mean per query
+	Set       string  `json:"set"`
+	Passages  int     `json:"passages"`
+	Queries   int     `json:"queries"`
+	Dropped   int     `json:"dropped_judgements"`
+	Metrics           // of BM25
+	Relevance Metrics `json:"relevance"` // of the same hits ordered by relevance
+	IndexMS   int64   `json:"index_ms"`
+	SearchMS  float64 `json:"search_ms"` // mean per query
 }
 
 // Retrieval searches a set's passages for each of its queries, 100 hits deep,
@@ -38,6 +41,7 @@ func Retrieval(ctx context.Context, set Set, progress func(done, all int)) (Retr
 
 	started = time.Now()
 	metrics := make([]Metrics, len(set.Queries))
+	relevance := make([]Metrics, len(set.Queries))
 	for i, q := range set.Queries {
 		found, err := r.search(ctx, q.Text, 100)
 		if err != nil {
@@ -47,14 +51,26 @@ func Retrieval(ctx context.Context, set Set, progress func(done, all int)) (Retr
 		for j, h := range found.Hits {
 			ranked[j] = h.URI
 		}
+		relevance[i] = Measure(ranked, q.Relevant)
+		byBM25(found.Hits)
+		for j, h := range found.Hits {
+			ranked[j] = h.URI
+		}
 		metrics[i] = Measure(ranked, q.Relevant)
 		if progress != nil {
 			progress(i+1, len(set.Queries))
 		}
 	}
 	report.SearchMS = float64(time.Since(started).Microseconds()) / 1000 / float64(len(set.Queries))
-	report.Metrics = mean(metrics)
+	report.Metrics, report.Relevance = mean(metrics), mean(relevance)
 	return report, nil
+}
+
+// byBM25 orders hits as the index found them.
+func byBM25(hits []assay.Hit) {
+	slices.SortFunc(hits, func(a, b assay.Hit) int {
+		return cmp.Or(cmp.Compare(*b.Scores.BM25, *a.Scores.BM25), cmp.Compare(a.Chunk.ID, b.Chunk.ID))
+	})
 }
 
 // An openedSet is a set that can be searched.

@@ -39,14 +39,12 @@ func idf(chunks, holding int) float64 {
 	return math.Log(1 + (float64(chunks-holding)+0.5)/(float64(holding)+0.5))
 }
 
-// weight scales idf to [0, 1]: 0 for a term in every chunk, 1 for one in none.
-// In an empty index every term is in none.
+// weight scales idf to (0, 1]: 1 for a term that no chunk holds, less the more
+// do. It counts in a background of some chunks that hold none of the index's
+// words but one each: what a handful of documents share is no commonplace yet.
 func weight(chunks, holding int) float64 {
-	if holding == 0 {
-		return 1
-	}
-	low, high := idf(chunks, chunks), idf(chunks, 0)
-	return (idf(chunks, holding) - low) / (high - low)
+	const background = 100
+	return idf(chunks+background, holding+1) / idf(chunks+background, 1)
 }
 
 // A queryTerm is a term of the query with its postings in each view.

@@ -58,6 +58,7 @@ var FeatureNames = []string{
 	"window",        // largest share within 30 words of the body, headings and title counted in
 	"body_window",   // the same without headings and title
 	"heading",       // share that headings and title hold
+	"focus",         // share of the words of the last heading, or the title, that the query holds
 	"pairs",         // share of neighbouring query words that stand within 3 words of one another
 	"worst_missing", // weight of the weightiest query word that the hit lacks
 	"names_missing", // share of the query's names and numbers that the hit lacks
@@ -195,6 +196,7 @@ func (r *rater) features(h assay.Hit) []float64 {
 		r.window(matches, near) / r.weight,
 		r.window(matches, make([]bool, len(r.terms))) / r.weight,
 		heading / r.weight,
+		r.focus(h),
 		r.pairs(matches),
 		worst,
 		r.namesMissing(stems),
@@ -270,6 +272,17 @@ func (r *rater) window(matches []match, counted []bool) float64 {
 		best = max(best, sum)
 	}
 	return best
+}
+
+// focus returns the share of the content words of what h stands under, its last
+// heading or else its title, that the query holds: 1 when the section is about
+// nothing else than the query.
+func (r *rater) focus(h assay.Hit) float64 {
+	heading := h.Title
+	if hs := h.Chunk.Headings; len(hs) > 0 {
+		heading = hs[len(hs)-1]
+	}
+	return surface.Focus(heading, func(stem string) bool { return len(r.at[stem]) > 0 })
 }
 
 // pairs returns the share of the query's neighbouring terms that stand within

@@ -3,10 +3,14 @@ package local
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
@@ -62,6 +66,7 @@ type candidate struct {
 	words  int
 	held   map[string]bool // terms of the sentence
 	near   map[string]bool // terms of the headings and title it stands under
+	focus  float64         // share of the words of its heading that the question holds
 	score  float64
 }
 
@@ -69,6 +74,11 @@ type candidate struct {
 func sentences(q question, ev assay.Evidence) []candidate {
 	h := ev.Hit
 	near := stems(append(slices.Clone(h.Chunk.Headings), h.Title)...)
+	heading := h.Title
+	if hs := h.Chunk.Headings; len(hs) > 0 {
+		heading = hs[len(hs)-1]
+	}
+	focus := surface.Focus(heading, q.holds)
 	var out []candidate
 	for i, text := range units(h) {
 		c := candidate{
@@ -78,6 +88,7 @@ func sentences(q question, ev assay.Evidence) []candidate {
 			words:  len(surface.Words(text)),
 			held:   stems(text),
 			near:   near,
+			focus:  focus,
 		}
 		c.score = score(q, c) * h.Scores.Relevance
 		out = append(out, c)
@@ -124,8 +135,46 @@ func withoutMark(text string) string {
 	return text
 }
 
-// nearBonus is what a sentence gains when its headings hold all of the question.
-const nearBonus = 0.15
+// formBonus is what a sentence gains that has the form the question asks for.
+const formBonus = 0.1
+
+// definitionBonus is what a sentence gains that says what the question's subject
+// is.
+const definitionBonus = 0.25
+
+var (
+	asksWhat = regexp.MustCompile(`(?i)^(?:what|who)(?:'s| is| are| was| were)\b`)
+	says     = regexp.MustCompile(`(?i)\s(?:is|are|was|were|means?|refers? to|denotes?|represents?|specif(?:y|ies)|describes?)\s`)
+)
+
+// defines reports whether a question asks what something is and a sentence opens
+// with saying it: "A data race is defined as …".
+func defines(q question, text string) bool {
+	if !asksWhat.MatchString(q.text) || len(q.terms) == 0 {
+		return false
+	}
+	at := says.FindStringIndex(text)
+	if at == nil || surface.Negations(text[at[1]:]) > 0 {
+		return false
+	}
+	subject := text[:at[0]]
+	held := stems(subject)
+	for _, t := range q.terms {
+		if !held[t.Stem] {
+			return false
+		}
+	}
+	const article, more = 1, 1
+	return len(surface.Words(subject)) <= len(q.terms)+article+more
+}
+
+// pairBonus is what a sentence gains that has all of the question's neighbouring
+// words near one another.
+const pairBonus = 0.15
+
+// focusBonus is what a sentence gains whose section is about nothing else than
+// the question.
+const focusBonus = 0.2
 
 // score says how well one sentence answers the question: the share of the
 // question's weight that it holds, half of what only its headings hold, and a
@@ -144,27 +193,71 @@ func score(q question, c candidate) float64 {
 		return 0
 	}
 	s := sum / all
-	for _, t := range q.terms {
-		if c.near[t.Stem] {
-			s += nearBonus * t.Weight / all // the section is about it
-		}
-	}
+	s += focusBonus * c.focus
 	if s > 0 && fits(q.text, c.text) {
-		s += 0.1
+		s += formBonus
 	}
-	if strings.HasSuffix(c.text, "?") {
-		s -= 0.2
+	if s > 0 && defines(q, c.text) {
+		s += definitionBonus
 	}
-	if strings.HasSuffix(c.text, ":") {
-		s -= 0.05
-	}
-	if c.words > 50 {
-		s -= 0.1
-	}
-	if c.at == 0 {
-		s += 0.03 // a passage opens with what it is about
+	if s > 0 {
+		s += pairBonus*pairs(q, c.text) - flaws(c)
 	}
 	return s
+}
+
+// flaws is what a sentence loses for not standing well by itself.
+func flaws(c candidate) float64 {
+	const slight, serious = 0.05, 0.2
+	loss := 0.0
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(c.text, "\"')]}”’»*_`"))
+	switch {
+	case last == '?':
+		loss += serious
+	case last == ':':
+		loss += slight
+	case !strings.ContainsRune(".!;。！", last):
+		loss += serious // a heading, a label, a line of a table of contents
+	}
+	if first, _ := utf8.DecodeRuneInString(c.text); unicode.IsLower(first) {
+		loss += slight // a fragment
+	}
+	if leaning.MatchString(c.text) {
+		loss += slight
+	}
+	if c.words > 50 {
+		loss += 2 * slight
+	}
+	if c.at == 0 {
+		loss -= slight / 2 // a passage opens with what it is about
+	}
+	return loss
+}
+
+// leaning matches a sentence that cannot be read without the one before it.
+var leaning = regexp.MustCompile(`^(This|That|These|Those|It|They|He|She|However|Otherwise|Also|But|And|Or|So|Thus|Therefore|Hence|Then|Doing|Such)\b`)
+
+// pairs is the share of the question's neighbouring words that stand within
+// three words of one another in text.
+func pairs(q question, text string) float64 {
+	if len(q.terms) < 2 {
+		return 0
+	}
+	const reach = 3
+	at := map[string][]int{}
+	for _, t := range analysis.Tokens(text, "") {
+		at[t.Term] = append(at[t.Term], t.Position)
+	}
+	n := 0
+	for i := range q.terms[1:] {
+		near := slices.ContainsFunc(at[q.terms[i].Stem], func(a int) bool {
+			return slices.ContainsFunc(at[q.terms[i+1].Stem], func(b int) bool { return max(a-b, b-a) <= reach })
+		})
+		if near {
+			n++
+		}
+	}
+	return float64(n) / float64(len(q.terms)-1)
 }
 
 // fits reports whether a sentence has what the question word asks for.
@@ -183,7 +276,7 @@ func fits(question, text string) bool {
 	case has("why"):
 		return containsAny(text, "because", "since", "so that", "in order to", "therefore", "reason", "to avoid", "to prevent")
 	case has("what is"), has("what are"):
-		return containsAny(text, " is ", " are ", " means ", " refers to ", " denotes ", " represents ", " specifies ")
+		return says.MatchString(text)
 	}
 	return false
 }

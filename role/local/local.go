@@ -56,6 +56,11 @@ func (q question) weight() float64 {
 	return sum
 }
 
+// holds reports whether the question has a term with this stem.
+func (q question) holds(stem string) bool {
+	return slices.ContainsFunc(q.terms, func(t assay.Term) bool { return t.Stem == stem })
+}
+
 // coverage is the share of the question's weight whose terms held has, in
 // [0, 1]; 0 for a question without content words.
 func (q question) coverage(held map[string]bool) float64 {

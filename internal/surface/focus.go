@@ -1,0 +1,32 @@
+package surface
+
+import (
+	"strings"
+
+	"github.com/assay-rag/assay/internal/analysis"
+)
+
+// Focus returns the share, in [0, 1], of a heading's content words whose stems
+// are held. Of a compound its parts count; the keywords of a declaration do not.
+func Focus(heading string, held func(stem string) bool) float64 {
+	n, all := 0, 0
+	tokens := analysis.Tokens(heading, "")
+	for i, t := range tokens {
+		word := strings.ToLower(heading[t.Start:t.End])
+		whole := !t.Part && i+1 < len(tokens) && tokens[i+1].Part
+		if whole || Function(word) || declares[word] {
+			continue
+		}
+		all++
+		if held(t.Term) {
+			n++
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(n) / float64(all)
+}
+
+// declares are the words that headings of source code begin with.
+var declares = map[string]bool{"func": true, "type": true, "var": true, "const": true, "package": true, "class": true, "def": true}
