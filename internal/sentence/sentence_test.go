@@ -83,6 +83,7 @@ var cases = []string{
 	"Approx. 5 items. ‖The rest.",
 	"Jan. 5 was cold. ‖It was in Jan. ‖Then came Feb. 3.",
 	"Read Vol. II of it. ‖Then p. 7.",
+	"Bytes used.......... 6539.10 of all\nEntries.......... 3",
 	"Line one.\r\n‖Line two.\r\n\r\n‖Line three.",
 }
 
