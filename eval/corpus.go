@@ -15,11 +15,10 @@ type corpus struct {
 	documents []assay.Document
 	chunks    []assay.Chunk
 	byChunk   map[string]int
-	byID      map[string]int
 }
 
 func newCorpus(set Set) *corpus {
-	c := &corpus{byChunk: map[string]int{}, byID: map[string]int{}}
+	c := &corpus{byChunk: map[string]int{}}
 	for _, p := range set.Passages {
 		d := assay.Document{
 			ID:         assay.DocumentID(set.Name, p.ID),
@@ -37,7 +36,6 @@ func newCorpus(set Set) *corpus {
 			End:      len(p.Text),
 		}
 		c.byChunk[ch.ID] = len(c.documents)
-		c.byID[d.ID] = len(c.documents)
 		c.documents = append(c.documents, d)
 		c.chunks = append(c.chunks, ch)
 	}
@@ -63,23 +61,16 @@ func (c *corpus) Changes(ctx context.Context, after int64) iter.Seq2[assay.Chang
 	}
 }
 
-// Version implements retrieve.Content.
-func (c *corpus) Version(_ context.Context, id, version string) (assay.Document, error) {
-	if i, ok := c.byID[id]; ok && c.documents[i].Version == version {
-		return c.documents[i], nil
-	}
-	return assay.Document{}, fmt.Errorf("document %s: %w", id, assay.ErrNotFound)
-}
-
-// Chunks implements retrieve.Content.
-func (c *corpus) Chunks(_ context.Context, ids []string) ([]assay.Chunk, error) {
-	chunks := make([]assay.Chunk, len(ids))
+// Passages implements retrieve.Content.
+func (c *corpus) Passages(_ context.Context, ids []string) ([]assay.Passage, error) {
+	passages := make([]assay.Passage, len(ids))
 	for i, id := range ids {
 		at, ok := c.byChunk[id]
 		if !ok {
 			return nil, fmt.Errorf("chunk %s: %w", id, assay.ErrNotFound)
 		}
-		chunks[i] = c.chunks[at]
+		d := c.documents[at]
+		passages[i] = assay.Passage{Chunk: c.chunks[at], Text: d.Text, Collection: d.Collection, URI: d.URI, Title: d.Title}
 	}
-	return chunks, nil
+	return passages, nil
 }

@@ -13,7 +13,7 @@ import (
 type compound struct {
 	word   string
 	stem   string
-	stands [2]string // stems of the two words it stands for
+	stands []string // stems of the words it stands for; a stop word has none
 }
 
 // particles are the second words of English phrasal verbs that also make a
@@ -33,9 +33,14 @@ func compounds(query string) []compound {
 	}
 	var out []compound
 	add := func(a, b string) {
-		sa, sb, sc := stem(a), stem(b), stem(a+b)
-		if sa != "" && sb != "" && sc != "" {
-			out = append(out, compound{word: a + b, stem: sc, stands: [2]string{sa, sb}})
+		c := compound{word: a + b, stem: stem(a + b)}
+		for _, w := range []string{a, b} {
+			if s := stem(w); s != "" {
+				c.stands = append(c.stands, s)
+			}
+		}
+		if c.stem != "" && len(c.stands) > 0 {
+			out = append(out, c)
 		}
 	}
 	for i, w := range words {

@@ -14,8 +14,8 @@ import (
 
 // Content reads what the index points to; a store's content is one.
 type Content interface {
-	Version(ctx context.Context, id, version string) (assay.Document, error)
-	Chunks(ctx context.Context, ids []string) ([]assay.Chunk, error)
+	// Passages returns the chunks with these IDs, in their order, with their text.
+	Passages(ctx context.Context, ids []string) ([]assay.Passage, error)
 }
 
 // A Retriever searches an index. It implements assay.Retriever.
@@ -61,25 +61,13 @@ func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Q
 	for i, h := range found.Hits {
 		ids[i] = h.Chunk
 	}
-	chunks, err := r.content.Chunks(ctx, ids)
+	passages, err := r.content.Passages(ctx, ids)
 	if err != nil {
 		return assay.Results{}, fmt.Errorf("read the passages found for %q: %w", q.Text, err)
 	}
-	documents := map[[2]string]*assay.Document{}
 	rate := newRater(q.Text, terms, joined, found.Chunks)
 	for i, h := range found.Hits {
-		key := [2]string{h.Document, h.Version}
-		if documents[key] == nil {
-			d, err := r.content.Version(ctx, h.Document, h.Version)
-			if err != nil {
-				return assay.Results{}, fmt.Errorf("read the document of a passage found for %q: %w", q.Text, err)
-			}
-			documents[key] = &d
-		}
-		hit, err := hitOf(documents[key], chunks[i], h)
-		if err != nil {
-			return assay.Results{}, err
-		}
+		hit := hitOf(passages[i], h)
 		hit.Scores.Relevance = rate.relevance(hit)
 		results.Hits = append(results.Hits, hit)
 	}
@@ -90,23 +78,21 @@ func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Q
 	return results, nil
 }
 
-func hitOf(d *assay.Document, c assay.Chunk, h index.Hit) (assay.Hit, error) {
-	if c.Start < 0 || c.End > len(d.Text) || c.Start > c.End {
-		return assay.Hit{}, fmt.Errorf("chunk %s spans [%d, %d) of %d bytes of %s: %w", c.ID, c.Start, c.End, len(d.Text), d.URI, assay.ErrDamaged)
-	}
+func hitOf(p assay.Passage, h index.Hit) assay.Hit {
 	bm25 := h.BM25
 	hit := assay.Hit{
-		Chunk:      c,
-		Text:       d.Text[c.Start:c.End],
-		Collection: d.Collection,
-		URI:        d.URI,
-		Title:      d.Title,
+		Chunk:      p.Chunk,
+		Text:       p.Text,
+		Collection: p.Collection,
+		URI:        p.URI,
+		Title:      p.Title,
+		Line:       p.Line,
+		Page:       p.Page,
 		Matched:    h.Matched,
 		Scores:     assay.Scores{BM25: &bm25},
 	}
 	if hit.Chunk.Headings == nil {
 		hit.Chunk.Headings = []string{}
 	}
-	hit.Line, hit.Page = d.Position(c.Start)
-	return hit, nil
+	return hit
 }

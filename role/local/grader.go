@@ -17,8 +17,14 @@ import (
 type Grader struct{}
 
 // minCoverage is the share of the question's weight that the relevant hits must
-// hold together.
-const minCoverage = 0.5
+// hold together. maxUnknown is the share from which on words that no document
+// has say that the documents are about something else: at 0.4 one foreign
+// question in a hundred more is refused, and one or two answerable ones where
+// the collection is small.
+const (
+	minCoverage = 0.5
+	maxUnknown  = 0.4
+)
 
 // Grade implements role.Grader. It returns an error only when ctx has ended.
 func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error) {
@@ -50,6 +56,9 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 	case len(unknownNames(q)) > 0:
 		g.Reason = "no document speaks of " + strings.Join(unknownNames(q), ", ")
 		g.Relevant, g.Missing = []string{}, unknownNames(q)
+	case unknownShare(q) >= maxUnknown:
+		g.Reason = fmt.Sprintf("no document has the words for %.0f%% of what the question asks", 100*unknownShare(q))
+		g.Relevant, g.Missing = []string{}, unknownWords(q)
 	case len(missingNames(q, held)) > 0:
 		g.Verdict = assay.Partly
 		g.Reason = "no relevant passage speaks of " + strings.Join(missingNames(q, held), ", ")
@@ -77,6 +86,31 @@ func missing(q question, held map[string]bool) []string {
 		}
 	}
 	return out
+}
+
+// unknownWords lists the content words that no document has.
+func unknownWords(q question) []string {
+	out := []string{}
+	for _, t := range q.terms {
+		if t.Chunks == 0 {
+			out = append(out, t.Text)
+		}
+	}
+	return out
+}
+
+// unknownShare is the share of the question's weight that those words have.
+func unknownShare(q question) float64 {
+	sum, all := 0.0, q.weight()
+	for _, t := range q.terms {
+		if t.Chunks == 0 {
+			sum += t.Weight
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return sum / all
 }
 
 // unknownNames lists the names of which no document holds a word.

@@ -1,0 +1,195 @@
+package eval_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/retrieve"
+)
+
+func TestMeasure(t *testing.T) {
+	log2 := math.Log2
+	tests := []struct {
+		name     string
+		ranked   []string
+		relevant map[string]int
+		want     eval.Metrics
+	}{
+		{"first", []string{"a", "b"}, map[string]int{"a": 1}, eval.Metrics{NDCG10: 1, MRR10: 1, Recall10: 1, Recall100: 1, AllGold10: 1}},
+		{"third", []string{"x", "y", "a"}, map[string]int{"a": 1}, eval.Metrics{NDCG10: 1 / log2(4), MRR10: 1.0 / 3, Recall10: 1, Recall100: 1, AllGold10: 1}},
+		{"nothing", nil, map[string]int{"a": 1}, eval.Metrics{}},
+		{
+			"one of two", []string{"a", "x"}, map[string]int{"a": 1, "b": 1},
+			eval.Metrics{NDCG10: 1 / (1 + 1/log2(3)), MRR10: 1, Recall10: 0.5, Recall100: 0.5},
+		},
+		{
+			"beyond ten", append(strings.Split("0123456789", ""), "a"), map[string]int{"a": 1},
+			eval.Metrics{Recall100: 1},
+		},
+		{
+			"graded", []string{"a", "b"}, map[string]int{"a": 1, "b": 2},
+			eval.Metrics{NDCG10: (1 + 3/log2(3)) / (3 + 1/log2(3)), MRR10: 1, Recall10: 1, Recall100: 1, AllGold10: 1},
+		},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, eval.Measure(tt.ranked, tt.relevant), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", tt.name, diff)
+		}
+	}
+}
+
+// writeSet writes a set in the BEIR layout.
+func writeSet(t *testing.T, corpus, queries, qrels string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "tiny")
+	for name, text := range map[string]string{"corpus.jsonl": corpus, "queries.jsonl": queries, "qrels.tsv": qrels} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const (
+	tinyCorpus = `{"_id":"p1","title":"Servers","text":"Shutdown closes all listeners."}
+{"_id":"p2","title":"Fruit","text":"Bananas are yellow."}
+`
+	tinyQueries = `{"_id":"q1","text":"which listeners are closed"}
+{"_id":"q2","text":"never judged"}
+`
+	tinyQrels = "query-id\tcorpus-id\tscore\nq1\tp1\t1\nq1\tp2\t0\nq9\tp1\t1\n"
+)
+
+func TestRetrieval(t *testing.T) {
+	set, err := eval.ReadSet(writeSet(t, tinyCorpus, tinyQueries, tinyQrels))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Name != "tiny" || len(set.Passages) != 2 || len(set.Queries) != 1 || set.Dropped != 1 {
+		t.Errorf("ReadSet = %+v", set)
+	}
+	report, err := eval.Retrieval(context.Background(), set, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.NDCG10 != 1 || report.Relevance.NDCG10 != 1 {
+		t.Errorf("Retrieval = %+v, want 1 everywhere", report)
+	}
+	data, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{`"ndcg@10":1`, `"mrr@10":1`, `"recall@10":1`, `"recall@100":1`, `"all_gold@10":1`} {
+		if !strings.Contains(string(data), key) {
+			t.Errorf("the report has no %s: %s", key, data)
+		}
+	}
+}
+
+func TestReadSetErrors(t *testing.T) {
+	tests := []struct{ name, corpus, queries, qrels, want string }{
+		{"not JSON", "{", tinyQueries, tinyQrels, "corpus.jsonl:1"},
+		{"passage twice", tinyCorpus + tinyCorpus, tinyQueries, tinyQrels, "corpus.jsonl:3"},
+		{"query without ID", tinyCorpus, `{"text":"x"}`, tinyQrels, "queries.jsonl:1"},
+		{"grade is no number", tinyCorpus, tinyQueries, "query-id\tcorpus-id\tscore\nq1\tp1\tgood\n", "qrels.tsv:2"},
+		{"too few columns", tinyCorpus, tinyQueries, "q1 p1 1\n", "qrels.tsv:1"},
+		{"nothing relevant", tinyCorpus, tinyQueries, "q1\tp1\t0\n", "no query has a relevant passage"},
+	}
+	for _, tt := range tests {
+		_, err := eval.ReadSet(writeSet(t, tt.corpus, tt.queries, tt.qrels))
+		if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want ErrInvalid with %q", tt.name, err, tt.want)
+		}
+	}
+	if _, err := eval.ReadSet(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an empty folder: %v, want ErrNotExist", err)
+	}
+}
+
+func sharedSets(t *testing.T, names ...string) []eval.Set {
+	t.Helper()
+	data := os.Getenv("ASSAY_TESTDATA")
+	if data == "" {
+		t.Skip("ASSAY_TESTDATA is not set: it names a folder that holds data/retrieval")
+	}
+	var sets []eval.Set
+	for _, name := range names {
+		set, err := eval.ReadSet(filepath.Join(data, "data", "retrieval", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// TestRelevanceModel fits the relevance model again and compares it with the one
+// in the binary: a change of features, analysis or ranking needs a new fit.
+func TestRelevanceModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits the model on seven sets")
+	}
+	data, err := os.ReadFile(filepath.Join("..", "retrieve", "relevance.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored retrieve.RelevanceModel
+	if err := json.Unmarshal(data, &stored); err != nil {
+		t.Fatal(err)
+	}
+	cal, err := eval.Calibrate(context.Background(), sharedSets(t, stored.Sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(stored, cal.Model, cmpopts.EquateApprox(0, 0.001)); diff != "" {
+		t.Errorf("retrieve/relevance.json is not what `assay eval calibrate` gives (-stored +fitted):\n%s", diff)
+	}
+	for _, s := range cal.Sets {
+		t.Logf("left out %-18s AUC %.3f, accepted %.3f, refused %.3f, near %.3f", s.Set, s.AUC, s.Accepted, s.Refused, s.RefusedNear)
+		if s.AUC < 0.88 || s.Refused < 0.9 {
+			t.Errorf("left out %s: AUC %.3f and refused %.3f, want 0.88 and 0.9", s.Set, s.AUC, s.Refused)
+		}
+	}
+}
+
+// TestRetrievalFigures holds BM25, and the order by relevance, to what they
+// reach.
+func TestRetrievalFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches four sets")
+	}
+	tests := []struct {
+		set             string
+		bm25, relevance float64 // nDCG@10, at least
+	}{
+		{"scifact-train", 0.700, 0.700},
+		{"hotpotqa-train100", 0.800, 0.825},
+		{"musique-train100", 0.575, 0.630},
+		{"anthropic-docs", 0.628, 0.755},
+	}
+	for _, tt := range tests {
+		set := sharedSets(t, tt.set)[0]
+		report, err := eval.Retrieval(context.Background(), set, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%-18s bm25 %.4f, relevance %.4f", tt.set, report.NDCG10, report.Relevance.NDCG10)
+		if report.NDCG10 < tt.bm25 || report.Relevance.NDCG10 < tt.relevance {
+			t.Errorf("%s: nDCG@10 %.4f by BM25 and %.4f by relevance, want %.4f and %.4f", tt.set, report.NDCG10, report.Relevance.NDCG10, tt.bm25, tt.relevance)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package local_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/local"
+)
+
+func hit(id, text string, relevance float64) assay.Hit {
+	return assay.Hit{
+		Chunk: assay.Chunk{ID: id, Kind: assay.ChunkProse, End: len(text)},
+		Text:  text, Title: "Guide", Scores: assay.Scores{Relevance: relevance},
+	}
+}
+
+// terms are those of a search: each word and in how many chunks it is.
+func terms(words ...string) []assay.Term {
+	var out []assay.Term
+	for _, w := range words {
+		text, unknown := strings.CutSuffix(w, "?")
+		t := assay.Term{Text: text, Stem: strings.ToLower(text), Chunks: 3, Weight: 0.5}
+		if unknown {
+			t.Chunks, t.Weight = 0, 1
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func TestGrade(t *testing.T) {
+	tests := []struct {
+		name     string
+		in       role.GradeInput
+		verdict  assay.GradeVerdict
+		relevant []string
+		missing  []string
+	}{
+		{
+			"relevant and covered",
+			role.GradeInput{Question: "which port does the server open", Terms: terms("port", "server", "open"),
+				Hits: []assay.Hit{hit("a", "The server will open port 80.", 0.9), hit("b", "A server.", 0.4)}},
+			assay.Sufficient, []string{"a"}, nil,
+		},
+		{
+			"under the floor",
+			role.GradeInput{Question: "which port does the server open", Terms: terms("port", "server", "open"),
+				Hits: []assay.Hit{hit("a", "The server will open port 80.", 0.49)}},
+			assay.Insufficient, nil, []string{"which port does the server open"},
+		},
+		{
+			"nothing found",
+			role.GradeInput{Question: "which port does the server open", Terms: terms("port", "server", "open")},
+			assay.Insufficient, nil, []string{"which port does the server open"},
+		},
+		{
+			"a name that relevant hits lack",
+			role.GradeInput{Question: "which port does the server in Berlin open", Terms: terms("port", "server", "Berlin", "open"),
+				Hits: []assay.Hit{hit("a", "The server will open port 80.", 0.9)}},
+			assay.Partly, []string{"a"}, []string{"Berlin"},
+		},
+		{
+			"a name that no document has",
+			role.GradeInput{Question: "which port does the server in Berlin open", Terms: terms("port", "server", "Berlin?", "open"),
+				Hits: []assay.Hit{hit("a", "The server will open port 80.", 0.9)}},
+			assay.Insufficient, nil, []string{"Berlin"},
+		},
+		{
+			"words that no document has",
+			role.GradeInput{Question: "which effects has ibuprofen", Terms: terms("effects", "ibuprofen?"),
+				Hits: []assay.Hit{hit("a", "It has effects.", 0.9)}},
+			assay.Insufficient, nil, []string{"ibuprofen"},
+		},
+		{
+			"half of it is not there",
+			role.GradeInput{Question: "which port, protocol and user does it open", Terms: terms("port", "protocol", "user", "open"),
+				Hits: []assay.Hit{hit("a", "The port is 80.", 0.9)}},
+			assay.Partly, []string{"a"}, []string{"protocol", "user", "open"},
+		},
+		{
+			"no content word",
+			role.GradeInput{Question: "what is it", Terms: terms("what", "it"), Hits: []assay.Hit{hit("a", "It is.", 0.9)}},
+			assay.Insufficient, []string{"a"}, nil,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.in.Floor = 0.5
+			g, err := local.Grader{}.Grade(context.Background(), tt.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Verdict != tt.verdict || !slices.Equal(g.Relevant, tt.relevant) || !slices.Equal(g.Missing, tt.missing) {
+				t.Errorf("%s, relevant %q, missing %q (%s); want %s, %q, %q", g.Verdict, g.Relevant, g.Missing, g.Reason, tt.verdict, tt.relevant, tt.missing)
+			}
+			if g.Reason == "" {
+				t.Errorf("no reason")
+			}
+		})
+	}
+}
+
+// Each reformulation differs from all queries before it, and they end.
+func TestReformulationsEnd(t *testing.T) {
+	in := role.GradeInput{
+		Question: "How does the server in Berlin open a port?",
+		Terms:    terms("server", "Berlin", "open", "port"),
+		Hits:     []assay.Hit{hit("a", "A server.", 0.3)},
+		Tried:    []string{"How does the server in Berlin open a port?"},
+		Floor:    0.5,
+	}
+	for range 10 {
+		g, err := local.Grader{}.Grade(context.Background(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Query == "" {
+			if len(in.Tried) < 3 {
+				t.Errorf("only %q were proposed", in.Tried)
+			}
+			return
+		}
+		if slices.Contains(in.Tried, g.Query) {
+			t.Fatalf("%q is proposed again after %q", g.Query, in.Tried)
+		}
+		in.Tried = append(in.Tried, g.Query)
+	}
+	t.Errorf("still going on after %q", in.Tried)
+}
+
+func TestGenerate(t *testing.T) {
+	evidence := []assay.Evidence{
+		{Number: 1, Hit: hit("a", "1. Overview\n\nThe server opens\nport 80. Do you like ports? It then waits.\n\nfunc open() {\n\treturn port\n}", 0.9)},
+		{Number: 2, Hit: hit("b", "Bananas are yellow.", 0.9)},
+	}
+	in := role.GenerateInput{
+		Question: "Which port does the server open?",
+		Parts: []role.Part{{
+			Question: "Which port does the server open?",
+			Evidence: []int{1, 2, 7, 0},
+			Terms:    terms("port", "server", "open"),
+		}},
+		Evidence: evidence,
+	}
+	d, err := local.Generator{}.Generate(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Statements) == 0 || d.Statements[0].Text != "The server opens port 80." || !slices.Equal(d.Statements[0].Evidence, []int{1}) {
+		t.Errorf("Generate = %+v, want the sentence about port 80 first, citing 1", d)
+	}
+	for _, s := range d.Statements {
+		if strings.Contains(s.Text, "Bananas") || strings.Contains(s.Text, "func") {
+			t.Errorf("the draft says %q", s.Text)
+		}
+	}
+	in.Parts[0].Terms = terms("zebra?")
+	in.Parts[0].Question = "Where do zebras live?"
+	if d, err := (local.Generator{}).Generate(context.Background(), in); err != nil || len(d.Statements) != 0 {
+		t.Errorf("Generate without a shared word = %+v, %v; want no statement", d, err)
+	}
+}
+
+func FuzzGenerate(f *testing.F) {
+	f.Add("Which port?", "The port is 80. \xff x", "Head ing")
+	f.Add("", "", "")
+	f.Fuzz(func(t *testing.T, question, text, heading string) {
+		h := hit("a", text, 0.9)
+		h.Chunk.Headings = []string{heading}
+		in := role.GenerateInput{
+			Question: question,
+			Parts:    []role.Part{{Question: question, Evidence: []int{1}}},
+			Evidence: []assay.Evidence{{Number: 1, Hit: h}},
+		}
+		d, err := local.Generator{}.Generate(context.Background(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+		for _, s := range d.Statements {
+			if !strings.Contains(fold(text), fold(s.Text)) {
+				t.Errorf("%q is not in the evidence %q", s.Text, text)
+			}
+		}
+	})
+}
