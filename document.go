@@ -136,6 +136,17 @@ type Chunk struct {
 	Tokens   int       `json:"tokens"` // by the chunker's counter
 }
 
+// A Passage is a chunk with its text and where it is found.
+type Passage struct {
+	Chunk      Chunk
+	Text       string // the document's Text[Chunk.Start:Chunk.End]
+	Collection string
+	URI        string
+	Title      string
+	Line       int // source line of Chunk.Start, from 1; 0: not known
+	Page       int // from 1; 0: not known
+}
+
 // ChunkID is the identity of a chunk, 32 hexadecimal digits.
 func ChunkID(document, version string, ordinal int) string {
 	var n [8]byte

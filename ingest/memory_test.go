@@ -136,7 +136,7 @@ func (m *memory) Documents(_ context.Context, collections ...string) iter.Seq2[a
 	}
 }
 
-func (m *memory) Chunks(context.Context, []string) ([]assay.Chunk, error) {
+func (m *memory) Passages(context.Context, []string) ([]assay.Passage, error) {
 	return nil, errors.New("not kept here")
 }
 

@@ -50,9 +50,10 @@ type Content interface {
 	// all), by collection and URI, without Text and Anchors.
 	Documents(ctx context.Context, collections ...string) iter.Seq2[assay.Document, error]
 
-	// Chunks returns the chunks with these IDs in the given order, of current
-	// and kept versions. A chunk that does not exist is assay.ErrNotFound.
-	Chunks(ctx context.Context, ids []string) ([]assay.Chunk, error)
+	// Passages returns the chunks with these IDs in the given order, of current
+	// and kept versions. A chunk that does not exist is assay.ErrNotFound. Its
+	// cost grows with the passages, not with the documents that they are of.
+	Passages(ctx context.Context, ids []string) ([]assay.Passage, error)
 
 	// Collections lists the collections by name.
 	Collections(ctx context.Context) ([]Collection, error)

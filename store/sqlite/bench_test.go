@@ -152,9 +152,25 @@ func BenchmarkRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	c := t.Content()
-	b.Run("chunks=50", func(b *testing.B) {
+	b.Run("passages=50", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := c.Chunks(ctx, ids); err != nil {
+			if _, err := c.Passages(ctx, ids); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	long := benchEntry(1000) // of 10 MB
+	long.Document.Text = strings.Repeat(long.Document.Text, 1000)
+	if _, err := w.Put(ctx, long); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("passages=20 of 10MB", func(b *testing.B) {
+		var ids []string
+		for _, c := range long.Chunks {
+			ids = append(ids, c.ID)
+		}
+		for b.Loop() {
+			if _, err := c.Passages(ctx, ids); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 
 	"github.com/assay-rag/assay"
@@ -65,24 +64,11 @@ func scanDocument(scan func(...any) error, d *assay.Document, more ...any) (numb
 	return number, err
 }
 
-// scanWhole reads documentColumns, t.text and t.anchors.
-func scanWhole(scan func(...any) error, d *assay.Document) (number int64, err error) {
-	var anchors []byte
-	if number, err = scanDocument(scan, d, &d.Text, &anchors); err != nil {
-		return 0, err
-	}
-	if d.Anchors, err = decodeAnchors(anchors); err != nil {
-		return 0, fmt.Errorf("document %s: %w", d.ID, err)
-	}
-	return number, nil
-}
-
 const changesQuery = `
-SELECT d.sequence, ` + documentColumns + `, t.text, t.anchors
+SELECT ` + documentColumns + `
 FROM documents d
 JOIN collections c ON c.number = d.collection
 JOIN versions v ON v.number = d.version
-JOIN texts t ON t.version = v.number
 WHERE d.number = ?`
 
 const changedQuery = `
@@ -121,19 +107,9 @@ func loadChange(ctx context.Context, s snapshot, document int64, change *assay.C
 	if change.Deleted {
 		return nil
 	}
-	d := new(assay.Document)
-	number, err := int64(0), error(nil)
-	err = s.each(ctx, changesQuery, []any{document}, func(scan func(...any) error) error {
-		number, err = scanWhole(func(dest ...any) error {
-			return scan(append([]any{&change.Sequence}, dest...)...)
-		}, d)
-		return err
-	})
+	d, number, err := loadDocument(ctx, s, changesQuery, document)
 	if err != nil {
 		return err
-	}
-	if number == 0 {
-		return damaged("document %s has no text", change.ID)
 	}
 	change.Document = d
 	change.Chunks, err = versionChunks(ctx, s, number, d)
@@ -142,6 +118,17 @@ func loadChange(ctx context.Context, s snapshot, document int64, change *assay.C
 
 const versionChunksQuery = `
 SELECT id, ordinal, kind, start, end, headings, parent, tokens FROM chunks WHERE version = ? ORDER BY ordinal`
+
+// loadDocument reads the document whose documentColumns query selects, with its
+// text, and the number of its version.
+func loadDocument(ctx context.Context, s snapshot, query string, args ...any) (*assay.Document, int64, error) {
+	d := new(assay.Document)
+	number, err := scanDocument(func(dest ...any) error { return s.row(ctx, query, args, dest...) }, d)
+	if err != nil {
+		return nil, 0, err
+	}
+	return d, number, loadText(ctx, s, number, d)
+}
 
 // versionChunks reads the chunks of one version of d.
 func versionChunks(ctx context.Context, s snapshot, number int64, d *assay.Document) ([]assay.Chunk, error) {
@@ -174,11 +161,10 @@ func scanChunk(scan func(...any) error, c *assay.Chunk, more ...any) error {
 }
 
 const wholeDocument = `
-SELECT ` + documentColumns + `, t.text, t.anchors
+SELECT ` + documentColumns + `
 FROM documents d
 JOIN collections c ON c.number = d.collection
 JOIN versions v ON v.document = d.number
-JOIN texts t ON t.version = v.number
 WHERE d.id = ? AND `
 
 const (
@@ -199,15 +185,18 @@ func (c content) Version(ctx context.Context, id, version string) (assay.Documen
 }
 
 func (c content) document(ctx context.Context, query string, args ...any) (assay.Document, error) {
-	var d assay.Document
-	_, err := scanWhole(func(dest ...any) error { return c.db.row(ctx, query, args, dest...) }, &d)
+	var d *assay.Document
+	err := c.db.view(ctx, func(s snapshot) (err error) {
+		d, _, err = loadDocument(ctx, s, query, args...)
+		return err
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = assay.ErrNotFound
 	}
 	if err != nil {
 		return assay.Document{}, err
 	}
-	return d, nil
+	return *d, nil
 }
 
 const documentsQuery = `
@@ -246,37 +235,6 @@ func (c content) Documents(ctx context.Context, collections ...string) iter.Seq2
 			yield(assay.Document{}, wrap(err, "list documents"))
 		}
 	}
-}
-
-const chunkQuery = `
-SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, d.id, v.version
-FROM chunks h
-JOIN versions v ON v.number = h.version
-JOIN documents d ON d.number = v.document
-WHERE h.id = ?`
-
-// Chunks implements store.Content.
-func (c content) Chunks(ctx context.Context, ids []string) ([]assay.Chunk, error) {
-	chunks := make([]assay.Chunk, len(ids))
-	err := c.db.view(ctx, func(s snapshot) error {
-		for i, id := range ids {
-			chunk := &chunks[i]
-			err := scanChunk(func(dest ...any) error {
-				return s.row(ctx, chunkQuery, []any{chunkKey(id)}, dest...)
-			}, chunk, &chunk.Document, &chunk.Version)
-			if errors.Is(err, sql.ErrNoRows) {
-				err = assay.ErrNotFound
-			}
-			if err != nil {
-				return fmt.Errorf("chunk %s: %w", id, err)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, wrap(err, "read chunks")
-	}
-	return chunks, nil
 }
 
 const collectionsQuery = `

@@ -23,22 +23,32 @@ func encodeAnchors(anchors []assay.Anchor) []byte {
 	return b
 }
 
-// decodeAnchors is the inverse of encodeAnchors.
-func decodeAnchors(b []byte) ([]assay.Anchor, error) {
-	var anchors []assay.Anchor
+// decodeAnchors is the inverse of encodeAnchors; it appends to anchors.
+func decodeAnchors(anchors []assay.Anchor, b []byte) ([]assay.Anchor, error) {
+	err := eachAnchor(b, func(a assay.Anchor) bool {
+		anchors = append(anchors, a)
+		return true
+	})
+	return anchors, err
+}
+
+// eachAnchor calls fn for each anchor of b, until it returns false.
+func eachAnchor(b []byte, fn func(assay.Anchor) bool) error {
 	var last assay.Anchor
 	for len(b) > 0 {
-		for _, field := range []*int{&last.Start, &last.Line, &last.Page} {
+		for _, field := range [...]*int{&last.Start, &last.Line, &last.Page} {
 			delta, n := binary.Varint(b)
 			if n <= 0 {
-				return nil, damaged("anchors end in the middle")
+				return damaged("anchors end in the middle")
 			}
 			*field += int(delta)
 			b = b[n:]
 		}
-		anchors = append(anchors, last)
+		if !fn(last) {
+			return nil
+		}
 	}
-	return anchors, nil
+	return nil
 }
 
 // encodeTime writes t so that it sorts and reads back as the same instant; the

@@ -14,11 +14,11 @@ func FuzzDecodeAnchors(f *testing.F) {
 	f.Add(encodeAnchors([]assay.Anchor{{Start: 0, Line: 1}, {Start: 70, Line: 3, Page: 2}, {Start: 9000, Line: 0, Page: 3}}))
 	f.Add([]byte{0x80})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		anchors, err := decodeAnchors(b)
+		anchors, err := decodeAnchors(nil, b)
 		if err != nil {
 			return
 		}
-		again, err := decodeAnchors(encodeAnchors(anchors))
+		again, err := decodeAnchors(nil, encodeAnchors(anchors))
 		if diff := cmp.Diff(anchors, again); diff != "" || err != nil {
 			t.Errorf("encoded and decoded again, %v (-want +got):\n%s", err, diff)
 		}

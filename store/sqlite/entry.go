@@ -15,7 +15,7 @@ type entryRow struct {
 	metadata string // JSON
 	acl      string // JSON
 	modified string
-	anchors  []byte
+	pieces   []piece
 	chunks   []chunkRow
 }
 
@@ -60,7 +60,7 @@ func encodeEntry(e *store.Entry, r *entryRow) error {
 	}
 	*r = entryRow{
 		doc: d, metadata: string(metadata), acl: string(acl), modified: encodeTime(d.Source.Modified),
-		anchors: encodeAnchors(d.Anchors), chunks: make([]chunkRow, len(e.Chunks)),
+		pieces: cutPieces(d.Text, d.Anchors), chunks: make([]chunkRow, len(e.Chunks)),
 	}
 	ids := make(map[string]bool, len(e.Chunks))
 	for i, c := range e.Chunks {

@@ -5,8 +5,8 @@ package sqlite
 // A document is a row of documents as long as the store lives: a deleted one
 // keeps its row, without a version, so that Changes can report the deletion.
 // Its texts are rows of versions, of which one is current and the others are
-// kept until Prune. What is large stands apart in texts, so that a listing does
-// not read it. Times are RFC 3339 text where they come from outside and
+// kept until Prune. What is large stands apart in pieces, so that a listing does
+// not read it and a passage takes no more than the pieces that it spans. Times are RFC 3339 text where they come from outside and
 // nanoseconds since 1970 where the store reads the clock.
 var contentSchema = schema{
 	applicationID: 0x41535943, // "ASYC"
@@ -63,5 +63,18 @@ CREATE TABLE chunks (
 	PRIMARY KEY (version, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX chunks_id ON chunks (id);
+`, `
+CREATE TABLE pieces (
+	version INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE,
+	start   INTEGER NOT NULL, -- of the piece in the version's text
+	line    INTEGER NOT NULL, -- of the source at start; 0: not known
+	page    INTEGER NOT NULL, -- of the source at start; 0: not known
+	text    TEXT NOT NULL,    -- up to the next piece; the first is there even if it is empty
+	anchors BLOB NOT NULL,    -- that are in the piece; see encodeAnchors
+	PRIMARY KEY (version, start)
+) STRICT;
+INSERT INTO pieces (version, start, line, page, text, anchors)
+	SELECT version, 0, 0, 0, text, anchors FROM texts ORDER BY version;
+DROP TABLE texts;
 `},
 }

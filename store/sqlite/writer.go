@@ -264,8 +264,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 	if err != nil {
 		return 0, err
 	}
-	if _, err := p.t.exec(ctx, `INSERT INTO texts (version, text, anchors) VALUES (?, ?, ?)`, number, r.doc.Text, r.anchors); err != nil {
-		return 0, err
+	for _, part := range r.pieces {
+		_, err := p.t.exec(ctx, `INSERT INTO pieces (version, start, line, page, text, anchors) VALUES (?, ?, ?, ?, ?, ?)`,
+			number, part.start, part.line, part.page, part.text, part.anchors)
+		if err != nil {
+			return 0, err
+		}
 	}
 	for i := range r.chunks {
 		h := &r.chunks[i]

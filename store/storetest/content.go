@@ -2,8 +2,11 @@ package storetest
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
@@ -17,7 +20,8 @@ var contentTests = []contractTest{
 	{"changes stop when asked to", testChangesStop},
 	{"changes read one snapshot", testChangesSnapshot},
 	{"documents are listed by collection and URI", testDocuments},
-	{"chunks come in the given order", testChunks},
+	{"passages come in the given order", testPassages},
+	{"a long text", testLongText},
 	{"a cancelled context", testContentCancelled},
 }
 
@@ -39,12 +43,12 @@ func testEmpty(t *testing.T, h Harness) {
 	wantErr(t, "Document", err, assay.ErrNotFound)
 	_, err = c.Version(t.Context(), assay.DocumentID("c", "/x"), "v")
 	wantErr(t, "Version", err, assay.ErrNotFound)
-	_, err = c.Chunks(t.Context(), []string{assay.ChunkID("d", "v", 0)})
-	wantErr(t, "Chunks", err, assay.ErrNotFound)
-	_, err = c.Chunks(t.Context(), []string{"no ID"})
-	wantErr(t, "Chunks of what is no ID", err, assay.ErrNotFound)
-	if got, err := c.Chunks(t.Context(), nil); err != nil || len(got) != 0 {
-		t.Errorf("Chunks(none) = %v, %v, want none", got, err)
+	_, err = c.Passages(t.Context(), []string{assay.ChunkID("d", "v", 0)})
+	wantErr(t, "Passages", err, assay.ErrNotFound)
+	_, err = c.Passages(t.Context(), []string{"no ID"})
+	wantErr(t, "Passages of what is no ID", err, assay.ErrNotFound)
+	if got, err := c.Passages(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Errorf("Passages(none) = %v, %v, want none", got, err)
 	}
 }
 
@@ -119,11 +123,11 @@ func testRoundTrip(t *testing.T, h Harness) {
 		for _, chunk := range want.Chunks {
 			ids = append(ids, chunk.ID)
 		}
-		chunks, err := c.Chunks(t.Context(), ids)
+		passages, err := c.Passages(t.Context(), ids)
 		if err != nil {
-			t.Fatalf("%s: Chunks: %v", name, err)
+			t.Fatalf("%s: Passages: %v", name, err)
 		}
-		wantSame(t, name+": Chunks", chunks, want.Chunks)
+		wantSame(t, name+": Passages", passages, passagesOf(want, want.Chunks...))
 		collections, err := c.Collections(t.Context())
 		if err != nil {
 			t.Fatalf("%s: Collections: %v", name, err)
@@ -151,7 +155,7 @@ func testIsolation(t *testing.T, h Harness) {
 	wantErr(t, "b reading a's document", err, assay.ErrNotFound)
 	_, err = b.Content().Version(ctx, e.Document.ID, e.Document.Version)
 	wantErr(t, "b reading a's version", err, assay.ErrNotFound)
-	_, err = b.Content().Chunks(ctx, []string{e.Chunks[0].ID})
+	_, err = b.Content().Passages(ctx, []string{e.Chunks[0].ID})
 	wantErr(t, "b reading a's chunk", err, assay.ErrNotFound)
 	if len(changes(t, b.Content(), 0)) != 0 || len(uris(t, b.Content())) != 0 {
 		t.Error("b lists documents of a")
@@ -270,20 +274,91 @@ func testDocuments(t *testing.T, h Harness) {
 	})
 }
 
-func testChunks(t *testing.T, h Harness) {
+// passagesOf is what a store returns for chunks of the entry.
+func passagesOf(e store.Entry, chunks ...assay.Chunk) []assay.Passage {
+	d := &e.Document
+	var all []assay.Passage
+	for _, c := range chunks {
+		p := assay.Passage{Chunk: c, Text: d.Text[c.Start:c.End], Collection: d.Collection, URI: d.URI, Title: d.Title}
+		p.Line, p.Page = d.Position(c.Start)
+		all = append(all, p)
+	}
+	return all
+}
+
+func testPassages(t *testing.T, h Harness) {
 	w := openWriter(t, openTenant(t, h, "acme"))
 	a, b := Entry("c", "/a", "1\n2\n3\n"), Entry("c", "/b", "x\n")
 	mustPut(t, w, a, b)
 	mustPut(t, w, Entry("c", "/a", "other"))
-	want := []assay.Chunk{a.Chunks[2], b.Chunks[1], a.Chunks[0], a.Chunks[2]}
-	ids := []string{want[0].ID, want[1].ID, want[2].ID, want[3].ID}
-	got, err := w.Chunks(t.Context(), ids)
+	ids := []string{a.Chunks[2].ID, b.Chunks[1].ID, a.Chunks[0].ID, a.Chunks[2].ID}
+	want := slices.Concat(passagesOf(a, a.Chunks[2]), passagesOf(b, b.Chunks[1]), passagesOf(a, a.Chunks[0], a.Chunks[2]))
+	got, err := w.Passages(t.Context(), ids)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSame(t, "Chunks of a kept and a current version", got, want)
-	_, err = w.Chunks(t.Context(), []string{ids[0], assay.ChunkID("no", "such", 1)})
-	wantErr(t, "Chunks with one that does not exist", err, assay.ErrNotFound)
+	wantSame(t, "Passages of a kept and a current version", got, want)
+	_, err = w.Passages(t.Context(), []string{ids[0], assay.ChunkID("no", "such", 1)})
+	wantErr(t, "Passages with one that does not exist", err, assay.ErrNotFound)
+}
+
+// longEntry has a text longer than what a store keeps in one place, with the
+// anchors that anchor gives for its lines, and chunks of all sizes from
+// everywhere in it.
+func longEntry(uri string, lines int, anchor func(line int) (assay.Anchor, bool)) store.Entry {
+	e := Entry("c", uri, "")
+	d := &e.Document
+	var b strings.Builder
+	for line := range lines + 1 {
+		if a, ok := anchor(line); ok {
+			a.Start = b.Len()
+			d.Anchors = append(d.Anchors, a)
+		}
+		if line < lines {
+			b.WriteString(strings.Repeat("words 中文 ", line%13) + "\n")
+		}
+	}
+	d.Text = b.String()
+	d.Version = assay.DocumentVersion(d.Text, nil, "storetest")
+	boundary := func(i int) int {
+		for i < len(d.Text) && !utf8.RuneStart(d.Text[i]) {
+			i++
+		}
+		return min(i, len(d.Text))
+	}
+	e.Chunks = nil
+	sizes := []int{0, 40, 1000, 9000, 30000, len(d.Text)}
+	for i := 0; i <= len(d.Text); i += 1500 {
+		addChunk(&e, assay.Chunk{Kind: assay.ChunkProse, Start: boundary(i), End: boundary(i + sizes[len(e.Chunks)%len(sizes)])})
+	}
+	addChunk(&e, assay.Chunk{Kind: assay.ChunkProse, Start: len(d.Text), End: len(d.Text)})
+	return e
+}
+
+func testLongText(t *testing.T, h Harness) {
+	const lines = 3000
+	w := openWriter(t, openTenant(t, h, "acme"))
+	for name, anchor := range map[string]func(line int) (assay.Anchor, bool){
+		"none":       func(int) (assay.Anchor, bool) { return assay.Anchor{}, false },
+		"one":        func(line int) (assay.Anchor, bool) { return assay.Anchor{Line: 7}, line == 0 },
+		"each line":  func(line int) (assay.Anchor, bool) { return assay.Anchor{Line: 3*line + 1, Page: line / 50}, true },
+		"pages":      func(line int) (assay.Anchor, bool) { return assay.Anchor{Page: 1 + line/700}, line%700 == 0 },
+		"late":       func(line int) (assay.Anchor, bool) { return assay.Anchor{Line: 9}, line >= lines-1 },
+		"ends again": func(line int) (assay.Anchor, bool) { return assay.Anchor{Line: line % 2000}, line%1000 == 0 },
+	} {
+		e := longEntry("/"+name, lines, anchor)
+		n := mustPut(t, w, e)
+		wantSame(t, name+": Changes", changes(t, w, n-1), []assay.Change{change(n, e)})
+		var ids []string
+		for _, c := range e.Chunks {
+			ids = append(ids, c.ID)
+		}
+		got, err := w.Passages(t.Context(), ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSame(t, name+": Passages", got, passagesOf(e, e.Chunks...))
+	}
 }
 
 func testContentCancelled(t *testing.T, h Harness) {
@@ -306,8 +381,8 @@ func testContentCancelled(t *testing.T, h Harness) {
 	wantErr(t, "Sequence", err, context.Canceled)
 	_, err = w.Document(ctx, "x")
 	wantErr(t, "Document", err, context.Canceled)
-	_, err = w.Chunks(ctx, []string{"x"})
-	wantErr(t, "Chunks", err, context.Canceled)
+	_, err = w.Passages(ctx, []string{"x"})
+	wantErr(t, "Passages", err, context.Canceled)
 	_, err = w.Put(ctx, Entry("c", "/z", "z"))
 	wantErr(t, "Put", err, context.Canceled)
 	wantSame(t, "Documents", uris(t, w), []string{"c:/a", "c:/b"})

@@ -238,7 +238,7 @@ func testDelete(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	wantSame(t, "the deleted document's last version", got, a.Document)
-	if _, err := w.Chunks(t.Context(), []string{a.Chunks[1].ID}); err != nil {
+	if _, err := w.Passages(t.Context(), []string{a.Chunks[1].ID}); err != nil {
 		t.Errorf("a chunk of the deleted document's last version: %v", err)
 	}
 	wantSame(t, "Documents", uris(t, w), []string{"c:/b"})
@@ -305,7 +305,7 @@ func testPruneDrops(t *testing.T, h Harness) {
 	for _, e := range []store.Entry{v1, deleted} {
 		_, err := w.Version(t.Context(), e.Document.ID, e.Document.Version)
 		wantErr(t, "a pruned version", err, assay.ErrNotFound)
-		_, err = w.Chunks(t.Context(), []string{e.Chunks[0].ID})
+		_, err = w.Passages(t.Context(), []string{e.Chunks[0].ID})
 		wantErr(t, "a pruned chunk", err, assay.ErrNotFound)
 	}
 	got, err := w.Document(t.Context(), v2.Document.ID)

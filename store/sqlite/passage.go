@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/assay-rag/assay"
+)
+
+// passagesQuery reads chunks, each with the piece in which it begins.
+const passagesQuery = `
+SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, j.key, h.version,
+	d.id, v.version, c.name, d.uri, v.title,
+	ifnull(p.start, -1), ifnull(p.line, 0), ifnull(p.page, 0), ifnull(p.text, ''), p.anchors
+FROM json_each(?) j
+CROSS JOIN chunks h ON h.id = unhex(j.value)
+JOIN versions v ON v.number = h.version
+JOIN documents d ON d.number = v.document
+JOIN collections c ON c.number = d.collection
+LEFT JOIN pieces p ON p.version = h.version
+	AND p.start = (SELECT max(start) FROM pieces WHERE version = h.version AND start <= h.start)`
+
+// Passages implements store.Content.
+func (c content) Passages(ctx context.Context, ids []string) ([]assay.Passage, error) {
+	passages := make([]assay.Passage, len(ids))
+	err := c.db.view(ctx, func(s snapshot) error {
+		for _, id := range ids {
+			if chunkKey(id) == nil {
+				return fmt.Errorf("chunk %q: %w", id, assay.ErrNotFound)
+			}
+		}
+		keys, err := json.Marshal(ids)
+		if err != nil {
+			return err
+		}
+		err = s.each(ctx, passagesQuery, []any{string(keys)}, func(scan func(...any) error) error {
+			i, p, err := scanPassage(ctx, s, scan)
+			if err == nil {
+				passages[i] = p
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i, p := range passages {
+			if p.Chunk.ID == "" {
+				return fmt.Errorf("chunk %s: %w", ids[i], assay.ErrNotFound)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, wrap(err, "read passages")
+	}
+	return passages, nil
+}
+
+// scanPassage reads a row of passagesQuery and what its chunk has of the
+// following pieces. It returns which of the given IDs the row is for.
+func scanPassage(ctx context.Context, s snapshot, scan func(...any) error) (i int, p assay.Passage, err error) {
+	c := &p.Chunk
+	var version int64
+	var first piece
+	err = scanChunk(scan, c, &i, &version, &c.Document, &c.Version, &p.Collection, &p.URI, &p.Title,
+		&first.start, &first.line, &first.page, &first.text, &first.anchors)
+	if err != nil {
+		return 0, p, err
+	}
+	if c.Start < 0 || c.Start > c.End || first.start < 0 || c.Start > first.end() {
+		return 0, p, damaged("chunk %s is not a span of its document %s", c.ID, c.Document)
+	}
+	if p.Line, p.Page, err = first.position(c.Start); err != nil {
+		return 0, p, fmt.Errorf("chunk %s: %w", c.ID, err)
+	}
+	p.Text = first.text[c.Start-first.start : min(c.End, first.end())-first.start]
+	if c.End > first.end() {
+		rest, err := loadSpan(ctx, s, version, first.end(), c.End)
+		if err != nil {
+			return 0, p, fmt.Errorf("chunk %s: %w", c.ID, err)
+		}
+		p.Text += rest
+	}
+	return i, p, nil
+}

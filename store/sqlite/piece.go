@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay"
+)
+
+// pieceBytes is how long a piece of a text is, less what would cut a character:
+// long enough that most chunks lie in one, or in two, and short enough that a
+// passage costs little.
+const pieceBytes = 8 << 10
+
+// A piece is a part of a version's text, in the form in which it is stored: a
+// passage is read, and its source line told, without the rest of the text.
+type piece struct {
+	start      int // in the text
+	line, page int // of the source at start, if no anchor stands there
+	text       string
+	anchors    []byte // that are in the piece; see encodeAnchors
+}
+
+// end is where the piece ends in the text.
+func (p piece) end() int { return p.start + len(p.text) }
+
+// cutPieces cuts a text into its pieces: one, if it is empty. The anchors are
+// in order.
+func cutPieces(text string, anchors []assay.Anchor) []piece {
+	pieces := make([]piece, 0, len(text)/pieceBytes+1)
+	var last assay.Anchor // before start
+	for start := 0; len(pieces) == 0 || start < len(text); {
+		end := cutAt(text, start)
+		n := len(anchors) // the last piece has those at the text's end, too
+		if end < len(text) {
+			n = sort.Search(len(anchors), func(i int) bool { return anchors[i].Start >= end })
+		}
+		pieces = append(pieces, piece{
+			start: start, line: last.Line, page: last.Page, text: text[start:end], anchors: encodeAnchors(anchors[:n]),
+		})
+		if n > 0 {
+			last = anchors[n-1]
+		}
+		last.Start, last.Line = end, lineAt(text[last.Start:end], last.Line)
+		start, anchors = end, anchors[n:]
+	}
+	return pieces
+}
+
+// cutAt returns where the piece that starts at start ends.
+func cutAt(text string, start int) int {
+	end := start + pieceBytes
+	if end >= len(text) {
+		return len(text)
+	}
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return end
+}
+
+// lineAt returns the line after text, which begins on the given one.
+func lineAt(text string, line int) int {
+	if line == 0 {
+		return 0
+	}
+	return line + strings.Count(text, "\n")
+}
+
+// position returns what assay.Document.Position does, for an offset in the
+// piece or at its end.
+func (p piece) position(offset int) (line, page int, err error) {
+	last := assay.Anchor{Start: p.start, Line: p.line, Page: p.page}
+	err = eachAnchor(p.anchors, func(a assay.Anchor) bool {
+		if a.Start > offset {
+			return false
+		}
+		last = a
+		return true
+	})
+	if err == nil && (last.Start < p.start || offset > p.end()) {
+		err = damaged("anchor at %d or offset %d is not in [%d, %d]", last.Start, offset, p.start, p.end())
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return lineAt(p.text[last.Start-p.start:offset-p.start], last.Line), last.Page, nil
+}
+
+const piecesQuery = `
+SELECT start, text, anchors FROM pieces WHERE version = ? AND start >= ? AND start < ? ORDER BY start`
+
+// loadText reads the text and the anchors of one version of d.
+func loadText(ctx context.Context, s snapshot, number int64, d *assay.Document) error {
+	text, err := loadPieces(ctx, s, number, 0, math.MaxInt64, func(p piece) (err error) {
+		d.Anchors, err = decodeAnchors(d.Anchors, p.anchors)
+		return err
+	})
+	d.Text = text
+	if err != nil {
+		return fmt.Errorf("document %s: %w", d.ID, err)
+	}
+	return nil
+}
+
+// loadSpan reads the bytes [start, end) of a version's text, of which start is
+// where a piece starts.
+func loadSpan(ctx context.Context, s snapshot, number int64, start, end int) (string, error) {
+	text, err := loadPieces(ctx, s, number, start, end, func(piece) error { return nil })
+	if err == nil && len(text) < end-start {
+		err = damaged("the text ends at %d, before %d", start+len(text), end)
+	}
+	if err != nil {
+		return "", err
+	}
+	return text[:end-start], nil
+}
+
+// loadPieces calls fn for the pieces of a version that start in [start, end) and
+// returns their text. There is one at start.
+func loadPieces(ctx context.Context, s snapshot, number int64, start, end int, fn func(piece) error) (string, error) {
+	var texts []string
+	next := start
+	err := s.each(ctx, piecesQuery, []any{number, start, end}, func(scan func(...any) error) error {
+		var p piece
+		if err := scan(&p.start, &p.text, &p.anchors); err != nil {
+			return err
+		}
+		if p.start != next {
+			return damaged("the text from %d to %d is not there", next, p.start)
+		}
+		texts, next = append(texts, p.text), p.end()
+		return fn(p)
+	})
+	if err == nil && len(texts) == 0 {
+		err = damaged("the text from %d is not there", start)
+	}
+	return strings.Join(texts, ""), err
+}
