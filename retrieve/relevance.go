@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -75,6 +74,8 @@ type rater struct {
 	idf     float64          // sum of their inverse document frequencies
 	names   [][]string
 	weights []float64
+
+	analyzer *analysis.Analyzer
 }
 
 // windowWords is how many words a window spans; pairWords how far apart two
@@ -84,8 +85,8 @@ const (
 	pairWords   = 3
 )
 
-func newRater(query string, terms []assay.Term, joined []compound, chunks int) *rater {
-	r := &rater{at: map[string][]int{}, weights: relevanceWeights}
+func newRater(analyzer *analysis.Analyzer, query string, terms []assay.Term, joined []compound, chunks int) *rater {
+	r := &rater{at: map[string][]int{}, weights: relevanceWeights, analyzer: analyzer}
 	for _, t := range terms {
 		if surface.Function(strings.ToLower(t.Text)) {
 			continue
@@ -117,7 +118,8 @@ func newRater(query string, terms []assay.Term, joined []compound, chunks int) *
 // relevance is the calibrated probability that h helps to answer the query. A
 // hit that holds none of its content words has none.
 func (r *rater) relevance(h assay.Hit) float64 {
-	f := r.features(h)
+	code, prose := codeSpans(h)
+	f := r.features(h, code)
 	if f == nil {
 		return 0
 	}
@@ -125,7 +127,7 @@ func (r *rater) relevance(h assay.Hit) float64 {
 	for i, x := range f {
 		sum += r.weights[i] * x
 	}
-	if onlyCode(h) {
+	if prose == 0 {
 		sum -= codePenalty
 	}
 	if aside(h) {
@@ -138,10 +140,12 @@ func (r *rater) relevance(h assay.Hit) float64 {
 // searched chunks are those of its results, by FeatureNames; nil when the hit
 // holds no content word of the query.
 func Features(query string, found assay.Results, h assay.Hit) []float64 {
-	return newRater(query, found.Terms, nil, found.Chunks).features(h)
+	code, _ := codeSpans(h)
+	return newRater(analysis.NewAnalyzer(""), query, found.Terms, nil, found.Chunks).features(h, code)
 }
 
-func (r *rater) features(h assay.Hit) []float64 {
+// features returns the features of h, of whose text code is code.
+func (r *rater) features(h assay.Hit, code []sentence.Span) []float64 {
 	if r.weight == 0 {
 		return nil
 	}
@@ -149,19 +153,20 @@ func (r *rater) features(h assay.Hit) []float64 {
 	body := make([]bool, len(r.terms))
 	stems := map[string]bool{}
 	for _, text := range append([]string{h.Title}, h.Chunk.Headings...) {
-		for _, t := range analysis.Tokens(text, "") {
+		r.analyzer.Each(text, func(t analysis.Token) {
 			stems[t.Term] = true
 			for _, i := range r.at[t.Term] {
 				near[i] = true
 			}
-		}
+		})
 	}
 	var matches []match // outside code
-	code := codeSpans(h)
-	for _, t := range analysis.Tokens(h.Text, "") {
-		stems[t.Term] = true
+	r.analyzer.Each(h.Text, func(t analysis.Token) {
 		for len(code) > 0 && code[0].End <= t.Start {
 			code = code[1:]
+		}
+		if len(r.names) > 0 {
+			stems[t.Term] = true
 		}
 		for _, i := range r.at[t.Term] {
 			body[i] = true
@@ -169,7 +174,7 @@ func (r *rater) features(h assay.Hit) []float64 {
 				matches = append(matches, match{term: i, position: t.Position})
 			}
 		}
-	}
+	})
 	held, heading, worst := 0.0, 0.0, 0.0
 	for i, t := range r.terms {
 		if near[i] {
@@ -229,18 +234,19 @@ func aside(h assay.Hit) bool {
 	return strings.HasSuffix(h.URI, ".go") && len(hs) > 0 && unexported.MatchString(hs[len(hs)-1])
 }
 
-// codeSpans returns the parts of a hit's text that are code, in order.
-func codeSpans(h assay.Hit) []sentence.Span {
-	if h.Chunk.Kind == assay.ChunkTable {
-		return nil
-	}
+// codeSpans returns the parts of a hit's text that are code, in order, and how
+// many parts are not.
+func codeSpans(h assay.Hit) (code []sentence.Span, prose int) {
 	spans := sentence.Spans(h.Text)
-	return slices.DeleteFunc(spans, func(sp sentence.Span) bool { return !surface.Code(h.Text[sp.Start:sp.End]) })
-}
-
-// onlyCode reports whether all of a hit's text is code.
-func onlyCode(h assay.Hit) bool {
-	return h.Chunk.Kind != assay.ChunkTable && len(codeSpans(h)) == len(sentence.Spans(h.Text))
+	if h.Chunk.Kind == assay.ChunkTable {
+		return nil, len(spans)
+	}
+	for _, sp := range spans {
+		if surface.Code(h.Text[sp.Start:sp.End]) {
+			code = append(code, sp)
+		}
+	}
+	return code, len(spans) - len(code)
 }
 
 // A match is a query term at a place of a hit's body.

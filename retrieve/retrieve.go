@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/analysis"
 )
 
 // Content reads what the index points to; a store's content is one.
@@ -22,11 +24,15 @@ type Content interface {
 type Retriever struct {
 	index   index.Index
 	content Content
+
+	analyzers sync.Pool // of *analysis.Analyzer: they remember the words of earlier hits
 }
 
 // New returns a retriever over an index and the content that it was made from.
 func New(ix index.Index, content Content) *Retriever {
-	return &Retriever{index: ix, content: content}
+	r := &Retriever{index: ix, content: content}
+	r.analyzers.New = func() any { return analysis.NewAnalyzer("") }
+	return r
 }
 
 // depth is how many of the index's hits are rated, if more are not asked for.
@@ -65,7 +71,9 @@ func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Q
 	if err != nil {
 		return assay.Results{}, fmt.Errorf("read the passages found for %q: %w", q.Text, err)
 	}
-	rate := newRater(q.Text, terms, joined, found.Chunks)
+	analyzer := r.analyzers.Get().(*analysis.Analyzer)
+	defer r.analyzers.Put(analyzer)
+	rate := newRater(analyzer, q.Text, terms, joined, found.Chunks)
 	for i, h := range found.Hits {
 		hit := hitOf(passages[i], h)
 		hit.Scores.Relevance = rate.relevance(hit)

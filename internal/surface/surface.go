@@ -202,6 +202,14 @@ func isName(w string, first bool) bool {
 	return !first && capitalised(w) && !Function(strings.ToLower(w))
 }
 
+// codeMark holds the punctuation that code is full of.
+var codeMark = func() (t [utf8.RuneSelf]bool) {
+	for _, c := range "{}()[];=<>&|*/\\_+:#$@^~" {
+		t[c] = true
+	}
+	return t
+}()
+
 // Code reports whether a piece of text, a sentence or lines without a blank one
 // between them, looks like program code or markup rather than prose: more than
 // a tenth of it is the punctuation of code, or it has a mark that prose does not.
@@ -224,7 +232,7 @@ func Code(text string) bool {
 			continue
 		}
 		all++
-		if strings.ContainsRune("{}()[];=<>&|*/\\_+:#$@^~", r) {
+		if r < utf8.RuneSelf && codeMark[r] {
 			marks++
 		}
 	}
