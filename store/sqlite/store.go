@@ -127,6 +127,9 @@ func openDirectory(dir string) error {
 		return err
 	}
 	if err := checkUnmarked(dir); err != nil {
+		if b, readErr := os.ReadFile(filepath.Join(dir, markerName)); readErr == nil {
+			return checkMarked(dir, b) // another process has just made it
+		}
 		return err
 	}
 	return createDirectory(dir)
