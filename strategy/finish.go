@@ -179,12 +179,22 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 	step := run.Step{Name: "read", Kind: assay.StepRead}
 	passages, err := run.Do(ctx, s, step, spans, func(ctx context.Context, spans []span) ([]passage, assay.Usage, error) {
 		passages := make([]passage, len(spans))
+		documents := map[[2]string]assay.Document{} // those that are gone or hidden are empty
 		for i, sp := range spans {
-			d, err := e.Content.Version(ctx, sp.Document, sp.Version)
-			if ctx.Err() != nil {
-				return nil, assay.Usage{}, ctx.Err()
+			key := [2]string{sp.Document, sp.Version}
+			d, ok := documents[key]
+			if !ok {
+				var err error
+				d, err = e.Content.Version(ctx, sp.Document, sp.Version)
+				if ctx.Err() != nil {
+					return nil, assay.Usage{}, ctx.Err()
+				}
+				if err != nil || !e.Access.Allows(d.ACL) {
+					d = assay.Document{}
+				}
+				documents[key] = d
 			}
-			if err == nil && e.Access.Allows(d.ACL) && 0 <= sp.Start && sp.Start <= sp.End && sp.End <= len(d.Text) {
+			if 0 <= sp.Start && sp.Start <= sp.End && sp.End <= len(d.Text) {
 				passages[i] = passage{Text: d.Text[sp.Start:sp.End], Anchors: d.AnchorsIn(sp.Start, sp.End)}
 			}
 		}
