@@ -327,11 +327,11 @@ func pick(q question, candidates []candidate, limit int) []candidate {
 	return picked
 }
 
-// A further sentence must add minGain, and score minShare of what the first
-// does, to be worth reading.
+// A further sentence must add minGain, score minShare of what the first does, and
+// not stand before it in its passage, to be worth reading.
 const (
 	minGain  = 0.15
-	minShare = 0.4
+	minShare = 0.5
 )
 
 // gain is what a candidate adds to what was picked.
@@ -354,7 +354,8 @@ func gain(q question, c candidate, held map[string]bool, picked []candidate) flo
 			g += 0.1 + c.score/4 // goes on where a picked one ended
 		}
 	}
-	if g < minGain || c.score < minShare*picked[0].score {
+	first := picked[0]
+	if g < minGain || c.score < minShare*first.score || c.number == first.number && c.at < first.at {
 		return 0
 	}
 	return g
