@@ -2,35 +2,93 @@ package ground
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 
-	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/sentence"
+	"github.com/assay-rag/assay/internal/surface"
 )
 
-// Sourced is a claim and the documents that it cites.
-type Sourced struct {
-	Text      string
-	Documents []string // document IDs
-}
+// Two statements are about the same thing when they share minShared of each
+// one's content words, numbers aside, and have minTerms of those or more.
+const (
+	minShared = 0.8
+	minTerms  = 2
+)
 
-// Conflict finds two claims from different documents that say the same thing
-// with another number or negation. It returns the first such pair, by index.
-// It is as strict as the local verifier and misses what that misses.
-func Conflict(claims []Sourced) (i, j int, found bool) {
-	for i := range claims {
-		for j := i + 1; j < len(claims); j++ {
-			if shareDocument(claims[i], claims[j]) {
-				continue
-			}
-			a := judge(claims[i].Text, Passage{Quote: claims[j].Text})
-			b := judge(claims[j].Text, Passage{Quote: claims[i].Text})
-			if a.Verdict == assay.Contradicted && b.Verdict == assay.Contradicted {
-				return i, j, true
-			}
+// Opposed reports whether two statements cannot both hold: they say the same of
+// the same names, but one number differs, or one negates and the other does not.
+// about are the numbers that the question names: statements that differ in one
+// of those are about different things.
+//
+// It is strict, and misses every contradiction in other words.
+func Opposed(a, b string, about []string) bool {
+	ta, tb := plainTerms(a), plainTerms(b)
+	if len(ta) < minTerms || len(tb) < minTerms || share(ta, tb) < minShared || share(tb, ta) < minShared {
+		return false
+	}
+	for _, name := range append(surface.Names(a), surface.Names(b)...) {
+		if !covers(ta, name) || !covers(tb, name) {
+			return false
 		}
 	}
-	return 0, 0, false
+	onlyA, onlyB := difference(surface.Numbers(a), surface.Numbers(b)), difference(surface.Numbers(b), surface.Numbers(a))
+	negated := surface.Negations(a)%2 != surface.Negations(b)%2
+	switch {
+	case len(onlyA) == 0 && len(onlyB) == 0:
+		return negated
+	case len(onlyA) == 1 && len(onlyB) == 1:
+		return !negated && !slices.Contains(about, onlyA[0]) && !slices.Contains(about, onlyB[0])
+	}
+	return false
 }
 
-func shareDocument(a, b Sourced) bool {
-	return slices.ContainsFunc(a.Documents, func(d string) bool { return slices.Contains(b.Documents, d) })
+// Opposing finds the sentence of text that is opposed to claim. start == end
+// when there is none.
+func Opposing(claim, text string, about []string) (start, end int) {
+	for _, sp := range sentence.Spans(text) {
+		if Opposed(claim, text[sp.Start:sp.End], about) {
+			return sp.Start, sp.End
+		}
+	}
+	return 0, 0
+}
+
+// plainTerms returns the content terms of a text without its numbers.
+func plainTerms(text string) map[string]bool {
+	terms := map[string]bool{}
+	for _, t := range analysis.Tokens(text, "") {
+		word := text[t.Start:t.End]
+		digits := strings.IndexFunc(word, unicode.IsLetter) < 0
+		if !digits && !surface.Function(strings.ToLower(word)) && len(surface.Numbers(word)) == 0 {
+			terms[t.Term] = true
+		}
+	}
+	return terms
+}
+
+// share returns the share of a's terms that b has.
+func share(a, b map[string]bool) float64 {
+	n := 0
+	for t := range a {
+		if b[t] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(a))
+}
+
+// difference returns what a has and b has not, each as often as it is more.
+func difference(a, b []string) []string {
+	rest := slices.Clone(b)
+	var out []string
+	for _, x := range a {
+		if i := slices.Index(rest, x); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
 }

@@ -85,16 +85,30 @@ func TestLocalCitesNothing(t *testing.T) {
 	}
 }
 
-func TestConflict(t *testing.T) {
-	a := ground.Sourced{Text: "The default timeout is 30 seconds.", Documents: []string{"a"}}
-	b := ground.Sourced{Text: "The default timeout is 60 seconds.", Documents: []string{"b"}}
-	other := ground.Sourced{Text: "Water boils at 100 degrees.", Documents: []string{"c"}}
-	same := ground.Sourced{Text: b.Text, Documents: a.Documents}
-	if i, j, found := ground.Conflict([]ground.Sourced{other, a, b}); !found || i != 1 || j != 2 {
-		t.Errorf("Conflict = %d, %d, %v; want 1, 2, true", i, j, found)
+func TestOpposed(t *testing.T) {
+	tests := []struct {
+		a, b  string
+		about []string
+		want  bool
+	}{
+		{"The default timeout is 30 seconds.", "The default timeout is 60 seconds.", nil, true},
+		{"The default timeout is 30 seconds.", "The timeout's default is thirty seconds.", nil, false},
+		{"The gateway supports compression.", "The gateway does not support compression.", nil, true},
+		{"The gateway supports compression.", "The proxy does not support compression.", nil, false},
+		{"The gateway in Berlin has 3 doors.", "The gateway in Munich has 4 doors.", nil, false},
+		{"Version 1.2 was released in 2019.", "Version 1.3 was released in 2020.", nil, false},
+		{"Chapter 3 has ten pages.", "Chapter 4 has ten pages.", []string{"3"}, false},
+		{"The default timeout is 30 seconds.", "Bananas are yellow.", nil, false},
+		{"It is 3.", "It is 4.", nil, false},
+		{"", "", nil, false},
 	}
-	if _, _, found := ground.Conflict([]ground.Sourced{a, other, same}); found {
-		t.Errorf("Conflict within one document")
+	for _, tt := range tests {
+		if got := ground.Opposed(tt.a, tt.b, tt.about); got != tt.want {
+			t.Errorf("Opposed(%q, %q, %q) = %v, want %v", tt.a, tt.b, tt.about, got, tt.want)
+		}
+		if got := ground.Opposed(tt.b, tt.a, tt.about); got != tt.want {
+			t.Errorf("Opposed(%q, %q, %q) = %v, want %v", tt.b, tt.a, tt.about, got, tt.want)
+		}
 	}
 }
 

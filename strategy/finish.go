@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -85,6 +86,11 @@ func (c checkedClaim) restsOn(p role.Part) bool {
 	return slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return slices.Contains(p.Evidence, cit.Number) })
 }
 
+// cites reports whether c cites the document.
+func (c checkedClaim) cites(document string) bool {
+	return slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Document == document })
+}
+
 // write has the answer drafted from the evidence, and its claims verified
 // against the exact bytes that they cite.
 func (e Env) write(ctx context.Context, s run.Scope, parts []role.Part, evidence []assay.Evidence) ([]checkedClaim, error) {
@@ -116,11 +122,26 @@ func (e Env) write(ctx context.Context, s run.Scope, parts []role.Part, evidence
 			}
 			cit := citation(ev, p, start, end)
 			checked[i].cited = append(checked[i].cited, cit)
-			in[i].Cited = append(in[i].Cited, ground.Passage{
-				Quote:   cit.Quote,
-				Context: p.Text,
-				Heading: append([]string{cit.Title}, cit.Heading...),
+			in[i].Cited = append(in[i].Cited, passageOf(cit, p))
+		}
+	}
+	for i := range claims { // the evidence that says otherwise is heard too
+		for n, ev := range evidence {
+			other, p := ev.Hit.Chunk.Document, passages[n]
+			if len(checked[i].cited) == 0 || checked[i].cites(other) {
+				continue
+			}
+			start, end := ground.Opposing(claims[i].Text, p.Text, surface.Labels(e.Question))
+			text := strings.Join(strings.Fields(p.Text[start:end]), " ")
+			if start == end || slices.ContainsFunc(checked, func(c checkedClaim) bool { return c.Text == text }) {
+				continue
+			}
+			cit := citation(ev, p, start, end)
+			checked = append(checked, checkedClaim{
+				Claim: ground.Claim{Text: text, Evidence: []int{ev.Number}},
+				cited: []assay.Citation{cit},
 			})
+			in = append(in, verifyInput{Claim: text, Cited: []ground.Passage{passageOf(cit, p)}})
 		}
 	}
 	judgements, err := e.verify(ctx, s, in)
@@ -134,6 +155,11 @@ func (e Env) write(ctx context.Context, s run.Scope, parts []role.Part, evidence
 		}
 	}
 	return checked, nil
+}
+
+// passageOf is what the verifier sees of a citation.
+func passageOf(c assay.Citation, p passage) ground.Passage {
+	return ground.Passage{Quote: c.Quote, Context: p.Text, Heading: append([]string{c.Title}, c.Heading...)}
 }
 
 // generate asks the generator. One that fails has written nothing.
@@ -320,15 +346,29 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, checke
 	switch {
 	case open > 0:
 		a.Status = assay.Incomplete
-		a.Justification += fmt.Sprintf("; %s of %s not fully answered.", count(open, "part", "parts"), count(len(parts), "is", "are"))
+		a.Justification += fmt.Sprintf("; %d of %s not fully answered.", open, count(len(parts), "part is", "parts are"))
 	default:
 		a.Justification += "; the evidence was graded sufficient."
 	}
-	if x, y, ok := ground.Conflict(claimsOf(supported)); ok {
+	if x, y, ok := conflict(supported, surface.Labels(e.Question)); ok {
 		a.Status = assay.Conflicting
 		a.Justification = fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", x+1, y+1)
 	}
 	return a
+}
+
+// conflict returns the first two claims, by index, that rest on different
+// documents and cannot both hold.
+func conflict(claims []checkedClaim, about []string) (i, j int, found bool) {
+	for i := range claims {
+		for j := i + 1; j < len(claims); j++ {
+			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
+			if !shared && ground.Opposed(claims[i].Text, claims[j].Text, about) {
+				return i, j, true
+			}
+		}
+	}
+	return 0, 0, false
 }
 
 // separator is what stands between two claims: code and table rows keep their
@@ -338,17 +378,6 @@ func separator(before, after ground.Claim) string {
 		return "\n\n"
 	}
 	return " "
-}
-
-func claimsOf(checked []checkedClaim) []ground.Sourced {
-	claims := make([]ground.Sourced, len(checked))
-	for i, c := range checked {
-		claims[i].Text = c.Text
-		for _, cit := range c.cited {
-			claims[i].Documents = append(claims[i].Documents, cit.Document)
-		}
-	}
-	return claims
 }
 
 func count(n int, one, many string) string {

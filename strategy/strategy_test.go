@@ -162,6 +162,18 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
+func TestConflicting(t *testing.T) {
+	l := newLibrary("The default timeout is 30 seconds.", "Note: bananas. The default timeout is 60 seconds.", "The maximum timeout is 90 seconds.")
+	a := ask(t, strategy.Auto, env(l, "What is the default timeout?", localRoles()), assay.Budget{})
+	if a.Status != assay.Conflicting || !strings.Contains(a.Text, "30 seconds. [") || !strings.Contains(a.Text, "60 seconds. [") {
+		t.Errorf("%s: %q (%s), want conflicting with both sides", a.Status, a.Text, a.Justification)
+	}
+	a = ask(t, strategy.Auto, env(l, "Is the default timeout 30 seconds?", localRoles()), assay.Budget{})
+	if a.Status != assay.Conflicting {
+		t.Errorf("%s: %q, want conflicting", a.Status, a.Text)
+	}
+}
+
 func TestNotFound(t *testing.T) {
 	l := newLibrary(shutdown)
 	l.relevance["doc1"] = 0.2

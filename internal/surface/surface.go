@@ -124,6 +124,24 @@ func Numbers(text string) []string {
 	return numbers
 }
 
+// Labels returns the numbers of a text that name something rather than count
+// it, as far as their place tells: no content word follows them ("Which pages
+// does chapter 3 have?", not "Is it 30 seconds?").
+func Labels(text string) []string {
+	var labels []string
+	spans := wordSpans(text)
+	for i, w := range spans {
+		n, ok := number(text[w.start:w.end])
+		if !ok {
+			continue
+		}
+		if i+1 == len(spans) || Function(strings.ToLower(text[spans[i+1].start:spans[i+1].end])) {
+			labels = append(labels, n)
+		}
+	}
+	return labels
+}
+
 var numberWords = map[string]string{
 	"zero": "0", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
 	"nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "twenty": "20", "thirty": "30", "forty": "40",

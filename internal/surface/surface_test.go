@@ -30,6 +30,23 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+func TestLabels(t *testing.T) {
+	tests := []struct {
+		text string
+		want []string
+	}{
+		{"How many pages does chapter 3 have?", []string{"3"}},
+		{"Is the timeout 30 seconds?", nil},
+		{"What changed in version 2?", []string{"2"}},
+		{"", nil},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, surface.Labels(tt.text)); diff != "" {
+			t.Errorf("Labels(%q) (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	tests := []struct {
 		text string
