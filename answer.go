@@ -65,7 +65,7 @@ type Answer struct {
 	// Text is the answer for people. Each claim is followed by its citation
 	// numbers in brackets. When nothing was found it says so.
 	Text          string     `json:"text"`
-	Strategy      string     `json:"strategy"` // the one that produced the answer: "static", "corrective"
+	Strategy      string     `json:"strategy"` // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before either
 	Claims        []Claim    `json:"claims"`
 	Citations     []Citation `json:"citations"` // by claim, then number, then span
 	Missing       []string   `json:"missing"`   // what the documents did not hold, in words

@@ -5,7 +5,7 @@
 //
 // Two flows use them:
 //
-//	ingest   source → parse → chunk → index
+//	ingest   source → parse → chunk → store → index
 //	ask      question → plan → retrieve → grade → generate → verify → answer
 //
 // A [Document] is the parsed text of one source, a [Chunk] a span of it. A

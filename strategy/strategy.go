@@ -79,7 +79,7 @@ type Limits struct {
 	Wall       time.Duration // of the run; searching ends at three quarters of it; 12 s
 }
 
-// DefaultLimits are the limits that zero fields stand for.
+// defaultLimits are the limits that zero fields stand for.
 var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, Parts: 6, Floor: 0.5, Wall: 12 * time.Second}
 
 func (l Limits) withDefaults() Limits {
