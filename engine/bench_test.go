@@ -1,12 +1,17 @@
 package engine
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/run"
 )
 
 // goRoot is where Go is installed.
@@ -19,8 +24,15 @@ func goRoot(tb testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// benchmarkDocs are documents that every Go installation has.
-func benchmarkDocs(b *testing.B) string { return filepath.Join(goRoot(b), "src", "net", "http") }
+// benchmarkDocs are documents that a Go installation has.
+func benchmarkDocs(b *testing.B) string {
+	b.Helper()
+	docs := filepath.Join(goRoot(b), "src", "net", "http")
+	if _, err := os.Stat(docs); err != nil {
+		b.Skip("the documents are Go's own source code, which is not here: ", err)
+	}
+	return docs
+}
 
 const benchmarkQuestion = "How do I shut a server down without dropping requests?"
 
@@ -46,9 +58,11 @@ func BenchmarkIngestUnchanged(b *testing.B) {
 	e := benchmarkOpen(b, benchmarkDir(b))
 	defer e.Close()
 	for b.Loop() {
-		if _, err := e.Ingest(b.Context(), IngestRequest{Paths: []string{docs}}); err != nil {
+		report, err := e.Ingest(b.Context(), IngestRequest{Paths: []string{docs}})
+		if err != nil {
 			b.Fatal(err)
 		}
+		b.ReportMetric(float64(report.Unchanged), "files")
 	}
 }
 
@@ -71,6 +85,73 @@ func BenchmarkAskWarm(b *testing.B) {
 	for b.Loop() {
 		benchmarkAsk(b, e)
 	}
+}
+
+// BenchmarkMemory is what an engine that has answered a question holds on to.
+func BenchmarkMemory(b *testing.B) {
+	dir := benchmarkDir(b)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var engines []*Engine
+	for b.Loop() {
+		e := benchmarkOpen(b, dir)
+		benchmarkAsk(b, e)
+		engines = append(engines, e)
+	}
+	// Twice: what pools hold on to goes with the second.
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	collections, err := engines[0].content.Collections(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	chunks := 0
+	for _, c := range collections {
+		chunks += c.Chunks
+	}
+	held := float64(after.HeapAlloc) - float64(before.HeapAlloc)
+	b.ReportMetric(held/float64(len(engines)), "bytes/engine")
+	b.ReportMetric(held/float64(len(engines))/float64(chunks)*1000, "bytes/1000chunks")
+	for _, e := range engines {
+		if err := e.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkStep is a run's own overhead per step: a step that does nothing, with
+// 1 KB in and 1 KB out, in a journal that is durable and in one that is not.
+func BenchmarkStep(b *testing.B) {
+	in, out := strings.Repeat("what goes in. ", 73), strings.Repeat("what comes out. ", 64)
+	steps := func(b *testing.B, j run.Journal) {
+		r, err := run.New(run.Config{Run: "bench", Journal: j})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := 0; b.Loop(); i++ {
+			// Every step has values of its own, as the steps of a run have.
+			got, err := run.Do(b.Context(), r.Scope().Sub("round", i), run.Step{Name: "search", Kind: assay.StepSearch}, fmt.Sprint(i, in),
+				func(context.Context, string) (string, assay.Usage, error) {
+					return fmt.Sprint(i, out), assay.Usage{}, nil
+				})
+			if err != nil || len(got) < len(out) {
+				b.Fatal(got, err)
+			}
+		}
+	}
+	b.Run("durable", func(b *testing.B) {
+		e := benchmarkOpen(b, b.TempDir())
+		defer e.Close()
+		lease, err := e.runs.Create(b.Context(), assay.Run{ID: "bench", Question: "?"})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer lease.Close()
+		steps(b, lease)
+	})
+	b.Run("memory", func(b *testing.B) { steps(b, new(run.Memory)) })
 }
 
 // BenchmarkReplay replays a run.
