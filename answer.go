@@ -108,7 +108,7 @@ type Citation struct {
 // Searched is one search of a run.
 type Searched struct {
 	Query        string       `json:"query"`
-	Filter       *Filter      `json:"filter,omitempty"`
+	Filter       Filter       `json:"filter"` // the caller's and the sub-question's
 	Hits         int          `json:"hits"`
 	TopRelevance float64      `json:"top_relevance"` // in [0, 1]; 0 without hits
 	Grade        GradeVerdict `json:"grade"`

@@ -54,10 +54,7 @@ func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, 
 		f.terms = found.Terms
 	}
 	f.grade, err = env.grade(ctx, s, *f)
-	searched := assay.Searched{Query: query, Hits: len(found.Hits), Grade: f.grade.Verdict}
-	if filter.Op != "" {
-		searched.Filter = &filter
-	}
+	searched := assay.Searched{Query: query, Filter: assay.And(env.Filter, filter), Hits: len(found.Hits), Grade: f.grade.Verdict}
 	for _, h := range found.Hits {
 		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)
 	}

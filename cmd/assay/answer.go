@@ -130,7 +130,7 @@ func writeSearched(b *strings.Builder, searched []assay.Searched, width int) {
 		if s.Hits > 0 {
 			line += fmt.Sprintf(", best relevance %.2f", s.TopRelevance)
 		}
-		if s.Filter != nil {
+		if !s.Filter.IsZero() {
 			line += fmt.Sprintf(", where %s", s.Filter)
 		}
 		b.WriteString(wrap(line, "  ", width))
