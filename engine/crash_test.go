@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -94,26 +95,28 @@ func (k killingRuns) Create(ctx context.Context, r assay.Run) (store.Lease, erro
 type killingLease struct {
 	store.Lease
 	child  *child
-	writes int
+	writes atomic.Int64 // branches write side by side
 }
 
 func (l *killingLease) Append(ctx context.Context, rec assay.Record) (assay.Record, error) {
-	l.begin()
+	write := l.begin()
 	rec, err := l.Lease.Append(ctx, rec)
-	l.end()
+	l.end(write)
 	return rec, err
 }
 
 func (l *killingLease) Finish(ctx context.Context, state assay.RunState, answer *assay.Answer, errText string) error {
-	l.begin()
+	write := l.begin()
 	err := l.Lease.Finish(ctx, state, answer, errText)
-	l.end()
+	l.end(write)
 	return err
 }
 
-func (l *killingLease) begin() {
-	if l.writes++; l.writes != l.child.Write {
-		return
+// begin returns which write of the run begins.
+func (l *killingLease) begin() int {
+	write := int(l.writes.Add(1))
+	if write != l.child.Write {
+		return write
 	}
 	switch l.child.When {
 	case before:
@@ -122,10 +125,11 @@ func (l *killingLease) begin() {
 		// A write takes about half a millisecond; this hits a part of it.
 		time.AfterFunc(time.Duration(rand.N(500))*time.Microsecond, kill)
 	}
+	return write
 }
 
-func (l *killingLease) end() {
-	if l.writes == l.child.Write && l.child.When != before {
+func (l *killingLease) end(write int) {
+	if write == l.child.Write && l.child.When != before {
 		kill()
 	}
 }
@@ -230,8 +234,11 @@ func TestKillAtEveryJournalWrite(t *testing.T) {
 func TestKillAtRandomMoments(t *testing.T) {
 	e, dir, want := crashes(t)
 	rounds := 25
-	if os.Getenv("ASSAY_LONG") != "" {
+	switch {
+	case os.Getenv("ASSAY_LONG") != "":
 		rounds = 200
+	case testing.Short():
+		rounds = 5
 	}
 	const slow = 20 * time.Millisecond
 	undisturbed := child{Dir: dir, Run: "undisturbed", Question: manyParts, Slow: slow}.start(t)
@@ -239,7 +246,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 	wasKilled(t, undisturbed)
 	whole := time.Since(started)
 	interrupted := 0
-	for i := 0; interrupted < rounds && i < 5*rounds; i++ {
+	for i := 0; interrupted < rounds && i < 20*rounds; i++ {
 		c := child{Dir: dir, Run: fmt.Sprintf("round%d", i), Question: manyParts, Slow: slow}
 		cmd := c.start(t)
 		time.Sleep(time.Duration(rand.N(int64(whole))))

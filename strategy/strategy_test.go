@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +23,10 @@ import (
 type library struct {
 	documents []assay.Document
 	relevance map[string]float64 // by URI; 0.9 where there is none
-	searches  []string
 	err       error
+
+	mu       sync.Mutex
+	searches []string
 }
 
 func newLibrary(texts ...string) *library {
@@ -42,7 +45,9 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 	if l.err != nil {
 		return assay.Results{}, l.err
 	}
+	l.mu.Lock()
 	l.searches = append(l.searches, q.Text)
+	l.mu.Unlock()
 	found := assay.Results{Chunks: len(l.documents)}
 	for _, w := range strings.Fields(strings.Trim(q.Text, "?")) {
 		found.Terms = append(found.Terms, assay.Term{Text: w, Stem: strings.ToLower(w), Chunks: 1, Weight: 0.5})
