@@ -87,8 +87,9 @@ const (
 
 func newRater(analyzer *analysis.Analyzer, query string, terms []assay.Term, joined []compound, chunks int) *rater {
 	r := &rater{at: map[string][]int{}, weights: relevanceWeights, analyzer: analyzer}
+	asking := surface.Asking(query)
 	for _, t := range terms {
-		if surface.Function(strings.ToLower(t.Text)) {
+		if word := strings.ToLower(t.Text); surface.Function(word) || asking[word] {
 			continue
 		}
 		r.at[t.Stem] = []int{len(r.terms)}

@@ -318,8 +318,8 @@ func TestDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Status != assay.NotFound || a.Stop != assay.StopDeadline {
-		t.Errorf("%s, stop %s; want not_found, deadline", a.Status, a.Stop)
+	if a.Status != assay.Incomplete || a.Stop != assay.StopDeadline {
+		t.Errorf("%s, stop %s; want incomplete, deadline", a.Status, a.Stop)
 	}
 }
 

@@ -43,6 +43,21 @@ func set(words string) map[string]bool {
 	return m
 }
 
+// Asking returns the lower-case words that only say how a question asks: the
+// one after "how", as in "how long" and "how many".
+func Asking(question string) map[string]bool {
+	asking := map[string]bool{}
+	words := Words(strings.ToLower(question))
+	for i, w := range words {
+		if w == "how" && i+1 < len(words) && measures[words[i+1]] {
+			asking[words[i+1]] = true
+		}
+	}
+	return asking
+}
+
+var measures = set(`long large big small old young far fast quick quickly often deep high tall wide heavy hot cold soon late early well easy hard`)
+
 // Negations counts the words of a text that negate.
 func Negations(text string) int {
 	n := 0

@@ -19,16 +19,16 @@ import (
 // A question is what the local roles see of one: its content words, weighted,
 // and what it names.
 type question struct {
-	text    string
-	terms   []assay.Term // content terms, without function words, each once
-	names   []string     // names and identifiers, as they stand
-	numbers []string
+	text  string
+	whole string       // the question that this one is a part of
+	terms []assay.Term // content terms, without function words, each once
+	names []string     // names, identifiers and numbers that name something, as they stand
 }
 
 // read reads a question. The terms are those of a search for it, which carry
 // the weights; without them every content word weighs the same.
 func read(text string, terms []assay.Term) question {
-	q := question{text: text, numbers: surface.Numbers(text)}
+	q := question{text: text, whole: text}
 	if terms == nil {
 		seen := map[string]bool{}
 		for _, t := range analysis.Tokens(text, "") {
@@ -38,12 +38,13 @@ func read(text string, terms []assay.Term) question {
 			}
 		}
 	}
+	asking := surface.Asking(text)
 	for _, t := range terms {
-		if !surface.Function(strings.ToLower(t.Text)) {
+		if word := strings.ToLower(t.Text); !surface.Function(word) && !asking[word] {
 			q.terms = append(q.terms, t)
 		}
 	}
-	q.names = surface.Names(text)
+	q.names = append(surface.Names(text), surface.Labels(text)...)
 	return q
 }
 

@@ -96,7 +96,11 @@ func topic(question string) []string {
 }
 
 func contentWords(text string) []string {
-	return slices.DeleteFunc(surface.Words(text), func(w string) bool { return surface.Function(strings.ToLower(w)) })
+	asking := surface.Asking(text)
+	return slices.DeleteFunc(surface.Words(text), func(w string) bool {
+		w = strings.ToLower(w)
+		return surface.Function(w) || asking[w]
+	})
 }
 
 var comparisons = []*regexp.Regexp{
@@ -116,7 +120,7 @@ var (
 func comparands(question string) []string {
 	for _, re := range comparisons {
 		if m := re.FindStringSubmatch(question); m != nil && short(m[1]) && short(m[2]) {
-			return []string{bare(m[1]), bare(m[2])}
+			return withHead(bare(m[1]), bare(m[2]))
 		}
 	}
 	if m := choice.FindStringSubmatch(question); m != nil && short(m[3]) && short(m[4]) {
@@ -127,6 +131,16 @@ func comparands(question string) []string {
 		return []string{"Is " + m[1] + " " + m[3] + "?", "Is " + m[2] + " " + m[3] + "?"}
 	}
 	return nil
+}
+
+// withHead gives the first of two things the head that it shares with the
+// second: "soft" and "hard reset" are "soft reset" and "hard reset".
+func withHead(a, b string) []string {
+	short, long := strings.Fields(a), strings.Fields(b)
+	if len(short) < len(long) {
+		a = strings.Join(append(short, long[len(short):]...), " ")
+	}
+	return []string{a, b}
 }
 
 func short(s string) bool { return len(surface.Words(s)) <= 8 }

@@ -29,6 +29,11 @@ func TestPlan(t *testing.T) {
 			[]string{"What does os.Open return?", "How do I close it (os.Open)?"},
 		},
 		{"What is the difference between new and make?", role.Comparison, []string{"new", "make"}},
+		{"What is the difference between a soft and a hard reset?", role.Comparison, []string{"soft reset", "hard reset"}},
+		{
+			"How long is parental leave and who approves it?", role.Conjunction,
+			[]string{"How long is parental leave?", "who approves it (parental leave)?"},
+		},
 		{"Compare arrays with slices.", role.Comparison, []string{"arrays", "slices"}},
 		{"How do arrays differ from slices?", role.Comparison, []string{"arrays", "slices"}},
 		{

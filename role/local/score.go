@@ -1,0 +1,176 @@
+package local
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
+)
+
+// formBonus is what a sentence gains that has the form the question asks for.
+const formBonus = 0.1
+
+// definitionBonus is what a sentence gains that says what the question's subject
+// is.
+const definitionBonus = 0.25
+
+var (
+	asksWhat = regexp.MustCompile(`(?i)^(?:what|who)(?:'s| is| are| was| were)\b`)
+	says     = regexp.MustCompile(`(?i)\s(?:is|are|was|were|means?|refers? to|denotes?|represents?|specif(?:y|ies)|describes?)\s`)
+)
+
+// defines reports whether a question asks what something is and a sentence opens
+// with saying it: "A data race is defined as …".
+func defines(q question, text string) bool {
+	if !asksWhat.MatchString(q.text) || len(q.terms) == 0 {
+		return false
+	}
+	at := says.FindStringIndex(text)
+	if at == nil || surface.Negations(text[at[1]:]) > 0 {
+		return false
+	}
+	subject := text[:at[0]]
+	held := stems(subject)
+	for _, t := range q.terms {
+		if !held[t.Stem] {
+			return false
+		}
+	}
+	const article, more = 1, 1
+	return len(surface.Words(subject)) <= len(q.terms)+article+more
+}
+
+// pairBonus is what a sentence gains that has all of the question's neighbouring
+// words near one another.
+const pairBonus = 0.15
+
+// focusBonus is what a sentence gains whose section is about nothing else than
+// the question.
+const focusBonus = 0.2
+
+// score says how well one sentence answers the question: the share of the
+// question's weight that it holds, half of what only its headings hold, and a
+// little for the form that the question asks for.
+func score(q question, c candidate) float64 {
+	sum, all := 0.0, q.weight()
+	for _, t := range q.terms {
+		switch {
+		case c.held[t.Stem]:
+			sum += t.Weight
+		case c.near[t.Stem]:
+			sum += t.Weight / 2
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	s := sum / all
+	s += focusBonus * c.focus
+	if s > 0 && (fits(q.text, c.text) || compares(q.whole) && contrast.MatchString(c.text)) {
+		s += formBonus
+	}
+	if s > 0 && defines(q, c.text) {
+		s += definitionBonus
+	}
+	if s > 0 {
+		s += pairBonus*pairs(q, c.text) - flaws(c)
+	}
+	return s
+}
+
+// flaws is what a sentence loses for not standing well by itself.
+func flaws(c candidate) float64 {
+	const slight, serious = 0.05, 0.2
+	loss := 0.0
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(c.text, "\"')]}”’»*_`"))
+	switch {
+	case last == '?':
+		loss += serious
+	case last == ':':
+		loss += slight
+	case !strings.ContainsRune(".!;。！", last):
+		loss += serious // a heading, a label, a line of a table of contents
+	}
+	if first, _ := utf8.DecodeRuneInString(c.text); unicode.IsLower(first) {
+		loss += slight // a fragment
+	}
+	if leaning.MatchString(c.text) {
+		loss += slight
+	}
+	if c.words > 50 {
+		loss += 2 * slight
+	}
+	if c.at == 0 {
+		loss -= slight / 2 // a passage opens with what it is about
+	}
+	return loss
+}
+
+// leaning matches a sentence that cannot be read without the one before it.
+var leaning = regexp.MustCompile(`^(This|That|These|Those|It|They|He|She|However|Otherwise|Also|But|And|Or|So|Thus|Therefore|Hence|Then|Doing|Such)\b`)
+
+// pairs is the share of the question's neighbouring words that stand within
+// three words of one another in text.
+func pairs(q question, text string) float64 {
+	if len(q.terms) < 2 {
+		return 0
+	}
+	const reach = 3
+	at := map[string][]int{}
+	for _, t := range analysis.Tokens(text, "") {
+		at[t.Term] = append(at[t.Term], t.Position)
+	}
+	n := 0
+	for i := range q.terms[1:] {
+		near := slices.ContainsFunc(at[q.terms[i].Stem], func(a int) bool {
+			return slices.ContainsFunc(at[q.terms[i+1].Stem], func(b int) bool { return max(a-b, b-a) <= reach })
+		})
+		if near {
+			n++
+		}
+	}
+	return float64(n) / float64(len(q.terms)-1)
+}
+
+// fits reports whether a sentence has what the question word asks for.
+func fits(question, text string) bool {
+	words := surface.Words(strings.ToLower(question))
+	has := func(phrase string) bool { return strings.Contains(" "+strings.Join(words, " ")+" ", " "+phrase+" ") }
+	switch {
+	case has("how many"), has("how much"), has("how long"), has("how large"), has("how big"), has("how old"):
+		return len(surface.Numbers(text)) > 0
+	case has("what year"), has("which year"), has("what date"):
+		return len(surface.Numbers(text)) > 0
+	case has("when"):
+		return len(surface.Numbers(text)) > 0 || containsAny(text, " when ", " if ", " until ", " after ", " before ", " once ", " as soon as ")
+	case has("who"), has("whose"), has("whom"):
+		return len(surface.Names(text)) > 0 || containsAny(text, "responsib")
+	case has("why"):
+		return containsAny(text, "because", "since", "so that", "in order to", "therefore", "note that", "reason", "to avoid", "to prevent", "should not")
+	case has("how do i"), has("how can i"), has("how do you"), has("how to"):
+		return instructs.MatchString(text)
+	case has("what is"), has("what are"):
+		return says.MatchString(text)
+	}
+	return false
+}
+
+// instructs matches a sentence that tells what to do.
+var instructs = regexp.MustCompile(`(?i)\b(use|call|set|run|pass|specify|add|create|register|see)\b`)
+
+// contrast matches a sentence that holds two things against one another.
+var contrast = regexp.MustCompile(`(?i)\b(differ\w*|unlike|whereas|while|instead|rather than|both|compared|but)\b`)
+
+// compares reports whether a question asks how things differ.
+func compares(question string) bool {
+	return containsAny(question, "difference", "differ ", "compare", " vs", "versus")
+}
+
+func containsAny(text string, phrases ...string) bool {
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(lower, p) })
+}
