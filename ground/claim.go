@@ -11,6 +11,7 @@ import (
 type Claim struct {
 	Text     string
 	Evidence []int // numbers that it cites, as the draft gave them
+	Item     bool  // begins an item of a list
 }
 
 // Cut cuts a statement into claims, one a sentence, each resting on all of the

@@ -101,4 +101,5 @@ type Draft struct {
 type Statement struct {
 	Text     string `json:"text"`
 	Evidence []int  `json:"evidence"`
+	Item     bool   `json:"item"` // of a list: shown on a line of its own
 }

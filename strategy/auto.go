@@ -8,9 +8,9 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Auto tries the floor first: a question that is not plainly in several parts is
-// looked up once, as Static does, and answered if that suffices. Otherwise it
-// goes on as Corrective does, without repeating the search.
+// Auto tries the floor first: a question that is not plainly several is looked up
+// once, as Static does, and answered if that suffices. Otherwise it goes on as
+// Corrective does; for a question in one part, without repeating the search.
 func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	env.Limits = env.Limits.withDefaults()
 	plan, err := env.plan(ctx, s)
@@ -20,7 +20,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	if plan.Shape != role.Single {
+	if plan.Shape == role.Conjunction {
 		return env.correct(ctx, s.Sub("corrective", 0), plan, nil)
 	}
 
@@ -28,11 +28,18 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	if f.grade.Verdict == assay.Sufficient {
+	enough := f.grade.Verdict == assay.Sufficient
+	if plan.Shape == role.Comparison { // one passage has to speak of all that is compared
+		enough = enough && f.holdTogether(plan, env.Limits)
+	}
+	if enough {
 		answer, ungrounded, err := env.finish(ctx, s.Sub("finish", 0), "static", []finding{f})
 		if err != nil || len(ungrounded) == 0 {
 			return answer, err
 		}
+	}
+	if plan.Shape != role.Single { // what was looked up is none of its parts
+		return env.correct(ctx, s.Sub("corrective", 0), plan, nil)
 	}
 	return env.correct(ctx, s.Sub("corrective", 0), plan, &f)
 }

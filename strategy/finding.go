@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -100,4 +102,26 @@ func (f *finding) accepted(floor float64, keep int) []assay.Hit {
 		}
 	}
 	return hits
+}
+
+// holdTogether reports whether one of the accepted hits has the words of every
+// sub-question of a plan, and holds them against one another.
+func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
+	return slices.ContainsFunc(f.accepted(limits.Floor, limits.Keep), func(h assay.Hit) bool {
+		if !surface.Contrasts(h.Text) {
+			return false
+		}
+		held := map[string]bool{}
+		for _, text := range append([]string{h.Title, h.Text}, h.Chunk.Headings...) {
+			for _, t := range analysis.Tokens(text, "") {
+				held[t.Term] = true
+			}
+		}
+		return !slices.ContainsFunc(plan.SubQuestions, func(sub role.SubQuestion) bool {
+			return slices.ContainsFunc(analysis.Tokens(sub.Text, ""), func(t analysis.Token) bool {
+				word := strings.ToLower(sub.Text[t.Start:t.End])
+				return !t.Part && !surface.Function(word) && !held[t.Term]
+			})
+		})
+	})
 }

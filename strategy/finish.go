@@ -100,7 +100,10 @@ func (e Env) write(ctx context.Context, s run.Scope, parts []role.Part, evidence
 	}
 	var claims []ground.Claim
 	for _, st := range draft.Statements {
-		claims = append(claims, ground.Cut(st.Text, st.Evidence)...)
+		for i, c := range ground.Cut(st.Text, st.Evidence) {
+			c.Item = st.Item && i == 0
+			claims = append(claims, c)
+		}
 	}
 	passages, err := e.read(ctx, s, evidence)
 	if err != nil {
@@ -371,9 +374,15 @@ func conflict(claims []checkedClaim, about []string) (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// separator is what stands between two claims: code and table rows keep their
-// own lines.
+// separator is what stands between two claims: list items, code and table rows
+// keep their own lines.
 func separator(before, after ground.Claim) string {
+	if after.Item {
+		return "\n- "
+	}
+	if before.Item {
+		return "\n\n"
+	}
 	if strings.Contains(before.Text, "\n") || strings.Contains(after.Text, "\n") {
 		return "\n\n"
 	}

@@ -5,6 +5,7 @@
 package surface
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -72,6 +73,12 @@ func Negations(text string) int {
 
 var negations = set(`not no never none nobody nothing nowhere neither nor without cannot lack lacks lacked fail fails failed
 absent unable rarely hardly kein keine keinen nicht nie niemals ohne`)
+
+// Contrasts reports whether a text holds things against one another in so many
+// words.
+func Contrasts(text string) bool { return contrast.MatchString(text) }
+
+var contrast = regexp.MustCompile(`(?i)\b(differ(s|ed|ent|ently|ence|ences)?|unlike|whereas|in contrast|by contrast|instead of|rather than|compared (to|with)|versus)\b`)
 
 // Words returns the words of a text: runs of letters, digits, marks and what
 // joins them inside (don't, os.Open, file_name, 1,000).

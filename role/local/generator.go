@@ -50,7 +50,7 @@ func (Generator) Generate(ctx context.Context, in role.GenerateInput) (role.Draf
 		for _, c := range pick(q, candidates, limit) {
 			if key := strings.Join(strings.Fields(strings.ToLower(c.text)), " "); !said[key] {
 				said[key] = true
-				draft.Statements = append(draft.Statements, role.Statement{Text: c.text, Evidence: []int{c.number}})
+				draft.Statements = append(draft.Statements, role.Statement{Text: c.text, Evidence: []int{c.number}, Item: c.kind == item && c.brought})
 			}
 		}
 	}
@@ -117,6 +117,8 @@ type candidate struct {
 	near   map[string]bool // terms of the headings and title it stands under, and of a question right before it
 	focus  float64         // share of the words of its heading that the question holds
 	score  float64         // 0: not quoted for itself
+
+	brought bool // by the sentence that announced it
 }
 
 // candidatesOf returns the units of one piece of evidence, scored. Code and
@@ -187,6 +189,7 @@ func pick(q question, candidates []candidate, limit int) []candidate {
 		if strings.HasSuffix(candidates[best].text, ":") {
 			for _, c := range announced(candidates[best+1:]) {
 				if !isPicked(picked, c) && words+c.words <= maxAnnounced {
+					c.brought = true
 					take(c)
 				}
 			}

@@ -70,7 +70,7 @@ func score(q question, c candidate) float64 {
 	}
 	s := sum / all
 	s += focusBonus * c.focus
-	if s > 0 && (fits(q.text, c.text) || compares(q.whole) && contrast.MatchString(c.text)) {
+	if s > 0 && (fits(q.text, c.text) || compares(q.whole) && surface.Contrasts(c.text)) {
 		s += formBonus
 	}
 	if s > 0 && defines(q, c.text) {
@@ -161,9 +161,6 @@ func fits(question, text string) bool {
 
 // instructs matches a sentence that tells what to do.
 var instructs = regexp.MustCompile(`(?i)\b(use|call|set|run|pass|specify|add|create|register|see)\b`)
-
-// contrast matches a sentence that holds two things against one another.
-var contrast = regexp.MustCompile(`(?i)\b(differ\w*|unlike|whereas|while|instead|rather than|both|compared|but)\b`)
 
 // compares reports whether a question asks how things differ.
 func compares(question string) bool {
