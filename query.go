@@ -42,7 +42,7 @@ type Scores struct {
 type Term struct {
 	Text   string `json:"text"`   // as it stands in the query
 	Stem   string `json:"stem"`   // as it is indexed
-	Chunks int    `json:"chunks"` // how many chunks hold it
+	Chunks int    `json:"chunks"` // how many chunks that the caller may see hold it
 	// Weight is its inverse document frequency scaled to (0, 1]: 1 when no chunk
 	// holds it, less the more do; where there are few chunks it stays near 1.
 	// Stop words are not terms.
@@ -53,8 +53,8 @@ type Term struct {
 type Results struct {
 	Hits  []Hit  `json:"hits"`  // best first
 	Terms []Term `json:"terms"` // the query's distinct terms, in its order
-	// Chunks is how many chunks the index holds; Total how many of those the
-	// caller may see and the filter keeps hold at least one of the terms.
+	// Chunks is how many chunks of the index the caller may see; Total how many
+	// of those that the filter keeps hold at least one of the terms.
 	Chunks int          `json:"chunks"`
 	Total  int          `json:"total"`
 	Index  IndexVersion `json:"index"`

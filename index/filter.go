@@ -6,6 +6,45 @@ import (
 	"github.com/assay-rag/assay"
 )
 
+// seenBy returns the snapshot as access may see it: other documents count no
+// more than deleted ones do. So neither the counts and scores of what is found
+// nor the keys that a filter may name tell of them.
+func (s *snapshot) seenBy(access assay.Access) *snapshot {
+	views := make([]view, len(s.views))
+	hides := false
+	for i, v := range s.views {
+		hidden := v.hiddenFrom(access)
+		hides = hides || len(hidden) > 0
+		views[i] = v
+		if len(hidden) > 0 {
+			views[i] = v.without(hidden)
+		}
+	}
+	if !hides {
+		return s
+	}
+	return newSnapshot(s.sequence, views)
+}
+
+// hiddenFrom returns the live documents that access may not see.
+func (v view) hiddenFrom(access assay.Access) []uint32 {
+	s := v.segment
+	denied := make([]bool, len(s.acls))
+	for i, acl := range s.acls {
+		denied[i] = !access.Allows(acl)
+	}
+	if !slices.Contains(denied, true) {
+		return nil
+	}
+	var hidden []uint32
+	for n := range uint32(s.documentCount) {
+		if denied[s.acl(n)] && !v.deleted.has(n) {
+			hidden = append(hidden, n)
+		}
+	}
+	return hidden
+}
+
 // checkFilter returns the error that Index.Search names for a filter whose keys
 // no live document has, or has with other kinds of values only.
 func (s *snapshot) checkFilter(f assay.Filter) error {
@@ -33,15 +72,11 @@ func (v view) kinds(key string) kindSet {
 	return kinds
 }
 
-// visible returns the chunks that a search may score: of live documents that
-// access may see, in the query's collections, kept by its filter. It returns nil
-// where that is all of them.
-func (v view) visible(access assay.Access, q assay.Query) (bitset, error) {
+// kept returns the chunks that a search may score: of live documents, in the
+// query's collections, kept by its filter. It returns nil where that is all of
+// them.
+func (v view) kept(q assay.Query) (bitset, error) {
 	s := v.segment
-	allowed := make([]bool, len(s.acls))
-	for i, acl := range s.acls {
-		allowed[i] = access.Allows(acl)
-	}
 	wanted := make([]bool, len(s.collections))
 	for i, name := range s.collections {
 		wanted[i] = len(q.Collections) == 0 || slices.Contains(q.Collections, name)
@@ -53,12 +88,12 @@ func (v view) visible(access assay.Access, q assay.Query) (bitset, error) {
 			return nil, err
 		}
 	}
-	if kept == nil && v.deleted == nil && !slices.Contains(allowed, false) && !slices.Contains(wanted, false) {
+	if kept == nil && v.deleted == nil && !slices.Contains(wanted, false) {
 		return nil, nil
 	}
 	chunks := newBitset(s.chunkCount)
 	for n := range uint32(s.documentCount) {
-		if allowed[s.acl(n)] && wanted[s.collection(n)] && !v.deleted.has(n) && (kept == nil || kept.has(n)) {
+		if wanted[s.collection(n)] && !v.deleted.has(n) && (kept == nil || kept.has(n)) {
 			chunks.setRange(s.chunksOf(n))
 		}
 	}

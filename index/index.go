@@ -27,9 +27,11 @@ type Source interface {
 type Index interface {
 	// Search returns the best q.Limit chunks by BM25 over title, headings and
 	// body, best first, ties by chunk ID. Only chunks that access may see, that
-	// are in q.Collections and that q.Filter keeps are scored. A filter key that
-	// no document of the tenant has, or a comparison with a value of a kind that
-	// the key never has, is assay.ErrInvalid and names both; q.Limit under 1 is
+	// are in q.Collections and that q.Filter keeps are scored. A document that
+	// access may not see leaves no trace in the result: what is counted and
+	// weighed is what a tenant without it would have. A filter key that no
+	// document in sight has, or a comparison with a value of a kind that the key
+	// never has, is assay.ErrInvalid and names both; q.Limit under 1 is
 	// assay.ErrInvalid.
 	Search(ctx context.Context, access assay.Access, q assay.Query) (Result, error)
 
@@ -48,7 +50,7 @@ type Index interface {
 type Result struct {
 	Hits   []Hit        // best first
 	Terms  []assay.Term // the query's distinct terms, in its order
-	Chunks int          // chunks in the index
+	Chunks int          // chunks in the index that access may see
 	Total  int          // chunks that were scored: visible, kept and with at least one term
 	Index  assay.IndexVersion
 }

@@ -56,10 +56,11 @@ type queryTerm struct {
 
 // search answers a query from one snapshot.
 func (s *snapshot) search(ctx context.Context, access assay.Access, q assay.Query) (Result, error) {
-	result := Result{Chunks: s.chunks, Index: assay.IndexVersion{Sequence: s.sequence}}
 	if access.IsZero() {
-		return Result{Index: result.Index}, nil
+		return Result{Index: assay.IndexVersion{Sequence: s.sequence}}, nil
 	}
+	s = s.seenBy(access)
+	result := Result{Chunks: s.chunks, Index: assay.IndexVersion{Sequence: s.sequence}}
 	if err := s.checkFilter(q.Filter); err != nil {
 		return Result{}, err
 	}
@@ -75,11 +76,11 @@ func (s *snapshot) search(ctx context.Context, access assay.Access, q assay.Quer
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
 		}
-		visible, err := v.visible(access, q)
+		kept, err := v.kept(q)
 		if err != nil {
 			return Result{}, err
 		}
-		total, err := s.score(i, terms, visible, &best)
+		total, err := s.score(i, terms, kept, &best)
 		if err != nil {
 			return Result{}, err
 		}
@@ -130,9 +131,9 @@ func (v view) live(p postings) (int, error) {
 	return n, nil
 }
 
-// score scores the visible chunks (nil: all) of the i-th view and offers them to
+// score scores the kept chunks (nil: all) of the i-th view and offers them to
 // best. It returns how many there were with at least one term.
-func (s *snapshot) score(i int, terms []queryTerm, visible bitset, best *topHits) (int, error) {
+func (s *snapshot) score(i int, terms []queryTerm, kept bitset, best *topHits) (int, error) {
 	segment := s.views[i].segment
 	scores := make([]float64, segment.chunkCount)
 	var found []uint32
@@ -146,7 +147,7 @@ func (s *snapshot) score(i int, terms []queryTerm, visible bitset, best *topHits
 		}
 		idf := idf(s.chunks, t.chunks)
 		ok := t.postings[i].each(func(p posting) {
-			if visible != nil && !visible.has(p.chunk) {
+			if kept != nil && !kept.has(p.chunk) {
 				return
 			}
 			if scores[p.chunk] == 0 {

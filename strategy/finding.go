@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -104,24 +105,32 @@ func (f *finding) accepted(floor float64, keep int) []assay.Hit {
 	return hits
 }
 
-// holdTogether reports whether one of the accepted hits has the words of every
-// sub-question of a plan, and holds them against one another.
+// holdTogether reports whether a sentence of the accepted hits holds all that a
+// plan's sub-questions name against one another: "ParseInLocation is like Parse
+// but differs in two ways".
 func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
-	return slices.ContainsFunc(f.accepted(limits.Floor, limits.Keep), func(h assay.Hit) bool {
-		if !surface.Contrasts(h.Text) {
-			return false
-		}
-		held := map[string]bool{}
-		for _, text := range append([]string{h.Title, h.Text}, h.Chunk.Headings...) {
-			for _, t := range analysis.Tokens(text, "") {
-				held[t.Term] = true
+	for _, h := range f.accepted(limits.Floor, limits.Keep) {
+		for _, sp := range sentence.Spans(h.Text) {
+			if text := h.Text[sp.Start:sp.End]; surface.Contrasts(text) && namesAll(text, plan) {
+				return true
 			}
 		}
-		return !slices.ContainsFunc(plan.SubQuestions, func(sub role.SubQuestion) bool {
-			return slices.ContainsFunc(analysis.Tokens(sub.Text, ""), func(t analysis.Token) bool {
-				word := strings.ToLower(sub.Text[t.Start:t.End])
-				return !t.Part && !surface.Function(word) && !held[t.Term]
-			})
-		})
-	})
+	}
+	return false
+}
+
+// namesAll reports whether text has the content words of every sub-question.
+func namesAll(text string, plan role.Plan) bool {
+	held := map[string]bool{}
+	for _, t := range analysis.Tokens(text, "") {
+		held[t.Term] = true
+	}
+	for _, sub := range plan.SubQuestions {
+		for _, t := range analysis.Tokens(sub.Text, "") {
+			if !t.Part && !held[t.Term] && !surface.Function(strings.ToLower(sub.Text[t.Start:t.End])) {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -269,6 +269,24 @@ func testAccess(t *testing.T, open Opener) {
 		t.Errorf("the zero access sees %+v", result)
 	}
 
+	// What may not be seen is not counted either, and its keys do not exist.
+	secret := restricted("secret", "user:eve")
+	secret.Document.Metadata = assay.Metadata{"codename": assay.StringValue("x")}
+	s.Put(secret)
+	ask := assay.Query{Text: "needle secret ann"}
+	before := searchAs(t, ix, assay.Local().Access(), ask)
+	if before.Chunks != 2 || before.Terms[0].Chunks != 2 || before.Terms[1].Chunks != 0 || before.Terms[2].Chunks != 0 {
+		t.Errorf("%d chunks are counted, want 2; terms %+v, want 2, 0 and 0 chunks", before.Chunks, before.Terms)
+	}
+	probe := assay.Query{Text: "needle", Limit: 1, Filter: assay.Filter{Op: assay.OpEquals, Key: "codename", Value: assay.StringValue("x")}}
+	if _, err := ix.Search(t.Context(), assay.Local().Access(), probe); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("a key of a document that may not be seen: error %v, want ErrInvalid", err)
+	}
+	s.Delete(secret.Document.ID, restricted("ann").Document.ID, restricted("legal").Document.ID, restricted("nobody").Document.ID)
+	if diff := cmp.Diff(searchAs(t, ix, assay.Local().Access(), ask), before, cmpopts.IgnoreFields(index.Result{}, "Index")); diff != "" {
+		t.Errorf("documents that may not be seen change the result: -without +with\n%s", diff)
+	}
+
 	// A change of access is seen by the next search.
 	s.Put(restricted("ann", "user:bob"), restricted("nobody", "user:ann"))
 	check(assay.Principal{User: "ann"}, "public", "all", "nobody")
