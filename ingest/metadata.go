@@ -45,17 +45,30 @@ func metadata(f source.File, c source.Content, parsed parse.Document, sidecar as
 }
 
 // title is what the source calls itself, else its first heading, else its file
-// name.
+// name. A heading that every document of its kind has is no title, nor is that of
+// a file's first record.
 func title(f source.File, parsed parse.Document) string {
 	if t := strings.TrimSpace(parsed.Title); t != "" {
 		return t
 	}
+	records := parsed.Type == "csv" || parsed.Type == "json" || parsed.Type == "jsonl"
 	for _, b := range parsed.Blocks {
-		if label := strings.TrimSpace(b.Label); b.Kind == parse.Heading && label != "" {
-			return label
+		label := strings.TrimSpace(b.Label)
+		if b.Kind != parse.Heading || label == "" {
+			continue
 		}
+		if records || anyones[strings.ToLower(label)] {
+			break
+		}
+		return label
 	}
 	return path.Base(f.Rel)
+}
+
+// anyones are headings that say nothing of the document that begins with them.
+var anyones = map[string]bool{
+	"name": true, "synopsis": true, "description": true, "abstract": true, "summary": true, "introduction": true,
+	"overview": true, "contents": true, "table of contents": true, "preface": true, "foreword": true,
 }
 
 // fitting brings what a source says of itself under a key that assay knows to
