@@ -61,7 +61,7 @@ func (a *app) documents(ctx context.Context, collections []string, asJSON bool) 
 		return writeJSON(a.stdout, list)
 	}
 	for _, d := range list {
-		fmt.Fprintf(a.stdout, "%-12s  %-8s  %s  %s\n", d.Collection, d.Metadata[assay.MetaType].Text(), shortPath(d.URI), d.Title)
+		fmt.Fprintf(a.stdout, "%-12s  %-8s  %s  %s\n", d.Collection, d.Metadata[assay.MetaType].Text(), shortPath(d.URI), title(d.Title, nil))
 	}
 	_, err = fmt.Fprintln(a.stdout, count(len(list), "document", "documents"))
 	return err

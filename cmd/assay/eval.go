@@ -182,9 +182,10 @@ func (a *app) evalCalibrate(ctx context.Context, folders []string, out string) e
 		return err
 	}
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "left out\tauc\tbrier\taccepted\trefused\trefused_near")
+	fmt.Fprintln(table, "left out\tauc\tbrier\taccepted\trefused\trefused_near\tbm25 ndcg@10\trelevance ndcg@10")
 	for _, s := range cal.Sets {
-		fmt.Fprintf(table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\n", s.Set, s.AUC, s.Brier, s.Accepted, s.Refused, s.RefusedNear)
+		fmt.Fprintf(table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\n",
+			s.Set, s.AUC, s.Brier, s.Accepted, s.Refused, s.RefusedNear, s.BM25NDCG10, s.RelevanceNDCG10)
 	}
 	if err := table.Flush(); err != nil || out == "" {
 		return err

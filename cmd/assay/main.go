@@ -33,7 +33,8 @@ func execute() int {
 // that every command has.
 type app struct {
 	stdin          io.Reader
-	stdout, stderr io.Writer
+	stdout, stderr *output
+	terminal       io.Writer // standard error as it is, for what is written there to steer it
 	getenv         func(string) string
 	cacheDir       func() (string, error)
 
@@ -52,8 +53,9 @@ type app struct {
 func newApp() *app {
 	a := &app{
 		stdin:    os.Stdin,
-		stdout:   os.Stdout,
-		stderr:   os.Stderr,
+		stdout:   &output{w: os.Stdout},
+		stderr:   &output{w: os.Stderr},
+		terminal: os.Stderr,
 		getenv:   os.Getenv,
 		cacheDir: os.UserCacheDir,
 		piped:    !term.IsTerminal(int(os.Stdin.Fd())),

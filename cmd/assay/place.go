@@ -23,8 +23,10 @@ func place(uri string, line, page int) string {
 }
 
 // shortPath returns the shorter of path as it is and path relative to the
-// working directory.
-func shortPath(path string) string {
+// working directory, on one line.
+func shortPath(path string) string { return plainLine(shorter(path)) }
+
+func shorter(path string) string {
 	switch {
 	case path == "stdin:-":
 		return "standard input"
@@ -42,15 +44,13 @@ func shortPath(path string) string {
 	return rel
 }
 
-// title joins a document's title and heading path.
+// title joins a document's title and heading path on one line.
 func title(name string, headings []string) string {
-	parts := make([]string, 0, len(headings)+1)
-	if name != "" {
-		parts = append(parts, name)
-	}
-	for _, h := range headings {
-		if len(parts) == 0 || parts[len(parts)-1] != h {
-			parts = append(parts, h)
+	var parts []string
+	for _, part := range append([]string{name}, headings...) {
+		part = strings.Join(strings.Fields(part), " ")
+		if part != "" && (len(parts) == 0 || parts[len(parts)-1] != part) {
+			parts = append(parts, part)
 		}
 	}
 	return strings.Join(parts, " › ")

@@ -21,7 +21,7 @@ type progress struct {
 }
 
 func (a *app) progress() *progress {
-	return &progress{w: a.stderr, watched: a.watched, escapes: a.escapes, color: a.color, width: a.watchedWidth}
+	return &progress{w: a.terminal, watched: a.watched, escapes: a.escapes, color: a.color, width: a.watchedWidth}
 }
 
 // refresh is the shortest time between two versions of the live line.
@@ -34,7 +34,7 @@ func (p *progress) update(format string, args ...any) {
 		return
 	}
 	p.clear()
-	fmt.Fprint(p.w, p.faint(oneLine(fmt.Sprintf(format, args...), p.width-1)))
+	fmt.Fprint(p.w, p.faint(p.line(format, args...)))
 	p.live, p.updated = true, time.Now()
 }
 
@@ -44,7 +44,7 @@ func (p *progress) note(format string, args ...any) {
 		return
 	}
 	p.clear()
-	fmt.Fprintln(p.w, p.faint(oneLine(fmt.Sprintf(format, args...), p.width-1)))
+	fmt.Fprintln(p.w, p.faint(p.line(format, args...)))
 	p.noted = true
 }
 
@@ -63,6 +63,11 @@ func (p *progress) clear() {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.live = false
 	}
+}
+
+// line is what is said, as it fits on a line.
+func (p *progress) line(format string, args ...any) string {
+	return oneLine(plainLine(fmt.Sprintf(format, args...)), p.width-1)
 }
 
 func (p *progress) faint(s string) string {

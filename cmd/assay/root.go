@@ -14,6 +14,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if _, printed := errors.AsType[ended](err); (err == nil || printed) && a.stdout.err != nil {
+		err = fmt.Errorf("print: %w", a.stdout.err)
+	}
 	if _, printed := errors.AsType[ended](err); err != nil && !printed {
 		name, text := "assay: ", message(err)
 		if cmd != nil && cmd != root {
