@@ -15,7 +15,8 @@ import (
 // The examples of one set: the best hits of its own queries, and those of
 // queries that belong to other sets, which its passages do not answer.
 const (
-	calibrateDepth   = 5   // hits of each query
+	calibrateRanked  = 50  // hits of each query whose order is measured
+	calibrateDepth   = 5   // and of these that are examples
 	calibrateForeign = 400 // at most so many queries of other sets
 	calibrateOwn     = 400 // at most so many of its own
 )
@@ -30,7 +31,12 @@ type example struct {
 // A decision is what the best hits of one query would be taken for at a floor.
 type decision struct {
 	answerable bool
-	hits       []example
+	hits       []example // the best by BM25
+
+	// Of answerable queries: all hits by BM25, and what is relevant.
+	ranked   []string
+	features [][]float64 // nil for a hit that holds no content word
+	relevant map[string]int
 }
 
 // A Calibration is a fitted relevance model and what it reaches on each set when
@@ -53,6 +59,9 @@ type CalibrationReport struct {
 	// RefusedNear is the share of answerable queries for which no hit that is
 	// not relevant reaches the floor: as if what answers them had been removed.
 	RefusedNear float64 `json:"refused_near"`
+	// nDCG@10 of the best fifty hits by BM25, in that order and by relevance.
+	BM25NDCG10      float64 `json:"bm25_ndcg@10"`
+	RelevanceNDCG10 float64 `json:"relevance_ndcg@10"`
 }
 
 // Calibrate fits the relevance model on the sets: a logistic regression with a
@@ -102,14 +111,20 @@ func decisions(ctx context.Context, set Set, sets []Set) ([]decision, error) {
 	defer r.close()
 	var out []decision
 	add := func(q Query, own bool) error {
-		found, err := r.search(ctx, q.Text, 50)
+		found, err := r.search(ctx, q.Text, calibrateRanked)
 		if err != nil {
 			return err
 		}
 		byBM25(found.Hits) // not by the relevance that is being fitted
-		found.Hits = found.Hits[:min(len(found.Hits), calibrateDepth)]
 		d := decision{answerable: own}
-		for _, h := range found.Hits {
+		if own {
+			d.relevant = q.Relevant
+			for _, h := range found.Hits {
+				d.ranked = append(d.ranked, h.URI)
+				d.features = append(d.features, retrieve.Features(q.Text, found, h))
+			}
+		}
+		for _, h := range found.Hits[:min(len(found.Hits), calibrateDepth)] {
 			if f := retrieve.Features(q.Text, found, h); f != nil {
 				d.hits = append(d.hits, example{features: f, relevant: own && q.Relevant[h.URI] > 0})
 			}
@@ -301,6 +316,7 @@ func judgeWeights(name string, w []float64, ds []decision) CalibrationReport {
 			}
 		}
 	}
+	report.BM25NDCG10, report.RelevanceNDCG10 = order(w, ds)
 	report.Brier /= float64(max(len(hits), 1))
 	report.Accepted = accepted / max(findable, 1)
 	report.Refused = refused / max(foreign, 1)
@@ -320,4 +336,31 @@ func judgeWeights(name string, w []float64, ds []decision) CalibrationReport {
 		report.AUC = (ranks - positives*(positives+1)/2) / (positives * negatives)
 	}
 	return report
+}
+
+// order measures the rankings of the answerable queries as BM25 gives them, and
+// by relevance under the weights.
+func order(w []float64, ds []decision) (bm25, relevance float64) {
+	var before, after []Metrics
+	for _, d := range ds {
+		if !d.answerable {
+			continue
+		}
+		at := make([]int, len(d.ranked))
+		p := make([]float64, len(d.ranked))
+		for i, f := range d.features {
+			at[i] = i
+			if f != nil {
+				p[i] = predict(w, f)
+			}
+		}
+		slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+		ordered := make([]string, len(at))
+		for i, j := range at {
+			ordered[i] = d.ranked[j]
+		}
+		before = append(before, Measure(d.ranked, d.relevant))
+		after = append(after, Measure(ordered, d.relevant))
+	}
+	return mean(before).NDCG10, mean(after).NDCG10
 }
