@@ -36,8 +36,8 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	if r.Answer == nil {
-		return assay.Answer{}, fmt.Errorf("run %s has no answer to compare with (%s): %w", id, r.State, assay.ErrInvalid)
+	if err := checkStored(r); err != nil {
+		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
 	}
 	req, err := requestOf(r)
 	if err != nil {
@@ -56,18 +56,43 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("replay run %s: %w", id, err)
 	}
-	if err := compare(*r.Answer, answer); err != nil {
+	err = compare(*r.Answer, answer)
+	if err == nil {
+		err = compareOwn(*r.Answer, answer)
+	}
+	if err != nil {
 		return assay.Answer{}, fmt.Errorf("replay run %s: %w", id, err)
+	}
+	if r.Question != req.Question {
+		return assay.Answer{}, fmt.Errorf("run %s: its question is not the one it answers, %q: %w", id, req.Question, assay.ErrDamaged)
 	}
 	return answer, nil
 }
 
-// compare compares what two answers say, field by field and byte for byte.
+// checkStored checks that a run has an answer, and says so itself: it has one
+// exactly when it is done.
+func checkStored(r assay.Run) error {
+	done := r.State == assay.RunDone
+	switch {
+	case done && r.Answer == nil:
+		return fmt.Errorf("it is done, but has no answer: %w", assay.ErrDamaged)
+	case !done && r.Answer != nil:
+		return fmt.Errorf("it has an answer, but is %q: %w", r.State, assay.ErrDamaged)
+	case !done:
+		return fmt.Errorf("it has no answer to compare with (%s): %w", r.State, assay.ErrInvalid)
+	}
+	return nil
+}
+
+// A field is one of an answer's, stored and replayed.
+type field struct {
+	name             string
+	stored, replayed any
+}
+
+// compare compares what two answers say, byte for byte.
 func compare(stored, replayed assay.Answer) error {
-	for _, f := range []struct {
-		name             string
-		stored, replayed any
-	}{
+	return compareFields([]field{
 		{"status", stored.Status, replayed.Status},
 		{"stop", stored.Stop, replayed.Stop},
 		{"question", stored.Question, replayed.Question},
@@ -81,7 +106,21 @@ func compare(stored, replayed assay.Answer) error {
 		{"iterations", stored.Iterations, replayed.Iterations},
 		{"justification", stored.Justification, replayed.Justification},
 		{"usage", stored.Usage, replayed.Usage},
-	} {
+	})
+}
+
+// compareOwn compares what is the run's own: two runs of one question say the
+// same and differ in these.
+func compareOwn(stored, replayed assay.Answer) error {
+	return compareFields([]field{
+		{"run", stored.Run, replayed.Run},
+		{"elapsed_ms", stored.ElapsedMS, replayed.ElapsedMS},
+	})
+}
+
+// compareFields returns a *ReplayError for the first field that differs.
+func compareFields(fields []field) error {
+	for _, f := range fields {
 		want, err := json.Marshal(f.stored)
 		if err != nil {
 			return fmt.Errorf("compare %s: %w", f.name, err)

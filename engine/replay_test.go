@@ -123,6 +123,12 @@ func TestReplayOfWhatWasChanged(t *testing.T) {
 		{"a record is gone", `DELETE FROM records WHERE path = 'search'`, assay.ErrDamaged, ""},
 		{"a text", `UPDATE records SET payload = replace(payload, 'head of the department', 'head of the kitchen') WHERE path = 'search'`, assay.ErrDamaged, "search"},
 		{"the answer", `UPDATE runs SET answer = replace(answer, 'head of the department', 'head of the kitchen')`, assay.ErrDiverged, "text"},
+		{"the answer's run", `UPDATE runs SET answer = json_set(answer, '$.run', 'other')`, assay.ErrDiverged, "run"},
+		{"the answer's time", `UPDATE runs SET answer = json_set(answer, '$.elapsed_ms', 77777)`, assay.ErrDiverged, "elapsed_ms"},
+		{"an empty answer", `UPDATE runs SET answer = '{}'`, assay.ErrDiverged, "status"},
+		{"no answer", `UPDATE runs SET answer = NULL`, assay.ErrDamaged, "no answer"},
+		{"the state", `UPDATE progress SET state = 'active'`, assay.ErrDamaged, "active"},
+		{"the question", `UPDATE runs SET question = 'Who forbids?'`, assay.ErrDamaged, "question"},
 		{"the request", `UPDATE runs SET request = replace(request, 'Who approves', 'Who forbids')`, assay.ErrDiverged, "forbids"},
 		{"the strategy", `UPDATE runs SET request = replace(request, '"auto"', '"static"')`, assay.ErrDiverged, "plan"},
 	}

@@ -86,7 +86,7 @@ func (a *app) replayAll(ctx context.Context) error {
 	shown := a.progress()
 	defer shown.clear()
 	for i, r := range runs {
-		if r.Status == "" {
+		if r.Status == "" && r.State != assay.RunDone {
 			continue
 		}
 		shown.update("replaying run %d of %d", i+1, len(runs))
