@@ -6,16 +6,21 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
 )
 
-// Search finds passages, best first, without a run. A Limit under 1 and a filter
-// key that no document has are assay.ErrInvalid.
+// Search finds passages, best first, without a run. A text that is empty or not
+// UTF-8, a Limit under 1 and a filter key that no document has are
+// assay.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
-	if strings.TrimSpace(q.Text) == "" {
+	switch {
+	case strings.TrimSpace(q.Text) == "":
 		return assay.Results{}, fmt.Errorf("the query is empty: %w", assay.ErrInvalid)
+	case !utf8.ValidString(q.Text):
+		return assay.Results{}, fmt.Errorf("the query is not valid UTF-8: %w", assay.ErrInvalid)
 	}
 	if err := e.checkCollections(ctx, q.Collections); err != nil {
 		return assay.Results{}, err

@@ -47,8 +47,15 @@ func (r Request) complete() (Request, error) {
 		return r, err
 	}
 	b := &r.Budget
-	if b.Iterations < 0 || b.Calls < 0 || b.Tokens < 0 || b.CostMicros < 0 || b.Wall < 0 {
-		return r, fmt.Errorf("a budget is negative: %w", assay.ErrInvalid)
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"iterations", int64(b.Iterations)}, {"calls", int64(b.Calls)}, {"tokens", int64(b.Tokens)}, {"cost", b.CostMicros}, {"wall time", int64(b.Wall)},
+	} {
+		if limit.value < 0 {
+			return r, fmt.Errorf("the budget of %s is negative: %w", limit.name, assay.ErrInvalid)
+		}
 	}
 	b.Wall = cmp.Or(b.Wall, defaultWall)
 	if r.Collections == nil {

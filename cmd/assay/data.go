@@ -16,7 +16,9 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/ingest"
 	"github.com/assay-rag/assay/source"
+	"github.com/assay-rag/assay/store"
 )
 
 // defaultData is the data directory when neither --data nor ASSAY_DATA names
@@ -131,20 +133,22 @@ func (a *app) openToAsk(ctx context.Context, shown *progress, trace bool) (*engi
 	if err != nil {
 		return nil, err
 	}
-	collections, err := e.Collections(ctx)
-	if err != nil {
-		return nil, errors.Join(err, e.Close())
+	some, err := holdsDocuments(ctx, e)
+	if err == nil && some {
+		return e, nil
 	}
-	for _, c := range collections {
-		if c.Documents > 0 {
-			return e, nil
-		}
-	}
-	dir, err := a.dataDir()
-	return nil, errors.Join(cmp.Or(err, a.noData(dir)), e.Close())
+	dir, dirErr := a.dataDir()
+	return nil, errors.Join(cmp.Or(err, dirErr, a.noData(dir)), e.Close())
 }
 
-// openDocs opens the store of --docs and brings it up to date.
+// holdsDocuments reports whether there is anything to ask about.
+func holdsDocuments(ctx context.Context, e *engine.Engine) (bool, error) {
+	collections, err := e.Collections(ctx)
+	return slices.ContainsFunc(collections, func(c store.Collection) bool { return c.Documents > 0 }), err
+}
+
+// openDocs opens the store of --docs and brings it up to date. Documents of
+// which not one can be read are an error.
 func (a *app) openDocs(ctx context.Context, shown *progress, trace bool) (*engine.Engine, error) {
 	for _, d := range a.docs { // before a store is made for a slip of the pen
 		if _, err := os.Stat(d); d != "-" && errors.Is(err, fs.ErrNotExist) {
@@ -164,13 +168,43 @@ func (a *app) openDocs(ctx context.Context, shown *progress, trace bool) (*engin
 	}
 	report, err := a.ingestDocs(ctx, e, shown)
 	shown.clear()
+	if trace {
+		writeReport(a.stderr, report)
+	}
+	if err == nil {
+		err = a.checkRead(ctx, e, report)
+	}
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	if line := reportLine(report); trace {
-		fmt.Fprintln(a.stderr, line)
-	} else if report.Added+report.Updated+report.Removed > 0 {
-		shown.note("read the documents: %s", line)
+	if !trace && report.Added+report.Updated+report.Removed > 0 {
+		shown.note("read the documents: %s", reportLine(report))
+		for _, s := range report.Skipped[:min(len(report.Skipped), notedSkips)] {
+			shown.note("%s", skippedLine(s))
+		}
+		if more := len(report.Skipped) - notedSkips; more > 0 {
+			shown.note("and %d more, which --trace lists", more)
+		}
 	}
 	return e, nil
+}
+
+// notedSkips is how many of the files that were passed over are named, when the
+// documents of --docs are read.
+const notedSkips = 5
+
+// checkRead returns an error where everything was skipped.
+func (a *app) checkRead(ctx context.Context, e *engine.Engine, report ingest.Report) error {
+	if len(report.Skipped) == 0 {
+		return nil
+	}
+	some, err := holdsDocuments(ctx, e)
+	if err != nil || some {
+		return err
+	}
+	reason := shortPath(report.Skipped[0].URI) + ": " + report.Skipped[0].Detail
+	if more := len(report.Skipped) - 1; more > 0 {
+		reason += fmt.Sprintf(" (and %d more, which --trace lists)", more)
+	}
+	return usagef("--docs %s: nothing could be read: %s", strings.Join(a.docs, ", "), reason)
 }

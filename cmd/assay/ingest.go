@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,8 +66,8 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	if len(a.docs) > 0 {
 		return usagef("--docs names documents to ask; give the paths to ingest as arguments")
 	}
-	if f.maxMB < 0 {
-		return usagef("--max-size %d is negative", f.maxMB)
+	if f.maxMB < 0 || f.maxMB > math.MaxInt64>>20 {
+		return usagef("--max-size %d is negative, or more than a file can have", f.maxMB)
 	}
 	dir, err := a.dataDir()
 	if err != nil {
@@ -91,20 +93,27 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 			return err
 		}
 	} else {
-		a.writeReport(report)
+		writeReport(a.stdout, report)
 	}
-	if report.Interrupted {
+	switch stored := report.Added + report.Updated + report.Unchanged; {
+	case report.Interrupted, errors.Is(err, context.Canceled):
 		return hinted{err, "what was stored is kept; run the same command to go on"}
+	case err == nil && stored == 0 && len(report.Skipped) > 0:
+		return usagef("nothing was ingested: all there is was skipped")
 	}
 	return err
 }
 
 // writeReport prints what an ingest did, and what it passed over.
-func (a *app) writeReport(r ingest.Report) {
+func writeReport(w io.Writer, r ingest.Report) {
 	for _, s := range r.Skipped {
-		fmt.Fprintf(a.stdout, "skipped %s: %s%s\n", shortPath(s.URI), s.Detail, became(s))
+		fmt.Fprintln(w, skippedLine(s))
 	}
-	fmt.Fprintf(a.stdout, "%s\n", reportLine(r))
+	fmt.Fprintln(w, reportLine(r))
+}
+
+func skippedLine(s ingest.Skipped) string {
+	return fmt.Sprintf("skipped %s: %s%s", shortPath(s.URI), s.Detail, became(s))
 }
 
 // became says what has become of stored documents that were skipped.
