@@ -28,9 +28,6 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	var b strings.Builder
 	if a.Status == assay.NotFound {
 		b.WriteString("Not found in these documents.\n")
-		if endedEarly(a.Stop) {
-			b.WriteString(wrap(fmt.Sprintf("Stopped (%s): %s", strings.ReplaceAll(string(a.Stop), "_", " "), a.Justification), "", width))
-		}
 		writeSearched(&b, a.Searched, width)
 		writeClosest(&b, a.Closest, width)
 	} else {
@@ -40,16 +37,6 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// endedEarly reports whether a run stopped because of what it may spend, so that
-// another one might find more.
-func endedEarly(s assay.Stop) bool {
-	switch s {
-	case assay.StopDeadline, assay.StopIterationLimit, assay.StopTokenBudget, assay.StopCallBudget, assay.StopMoneyBudget:
-		return true
-	}
-	return false
 }
 
 // writeStatus says what an answer that is not a whole one is, and what it
