@@ -1,0 +1,214 @@
+package strategy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/role"
+)
+
+// compose writes the answer from the claims that the verifier supported.
+func (e Env) compose(strategy string, found []finding, parts []role.Part, checked, supported []checkedClaim) assay.Answer {
+	a := base(strategy, e.Question, found)
+	a.Status = assay.Answered
+	var text strings.Builder
+	for i, c := range supported {
+		if i > 0 {
+			text.WriteString(separator(supported[i-1].Claim, c.Claim))
+		}
+		claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}}
+		text.WriteString(c.Text)
+		claim.End = text.Len()
+		for _, cit := range c.cited {
+			cit.Claim = i
+			a.Citations = append(a.Citations, cit)
+			if !slices.Contains(claim.Citations, cit.Number) {
+				claim.Citations = append(claim.Citations, cit.Number)
+			}
+		}
+		slices.Sort(claim.Citations)
+		for j, n := range claim.Citations {
+			if j == 0 {
+				text.WriteByte(' ')
+			}
+			text.WriteString("[" + strconv.Itoa(n) + "]")
+		}
+		a.Claims = append(a.Claims, claim)
+	}
+	a.Text = text.String()
+	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
+		return cmp.Or(cmp.Compare(x.Claim, y.Claim), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Start, y.Start))
+	})
+
+	open := 0 // sub-questions without a full answer
+	for i, p := range parts {
+		grounded := slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) })
+		if grounded && found[i].grade.Verdict == assay.Sufficient {
+			continue
+		}
+		open++
+		if !grounded || len(found[i].grade.Missing) == 0 {
+			a.Missing = append(a.Missing, p.Question)
+		} else {
+			a.Missing = append(a.Missing, found[i].grade.Missing...)
+		}
+	}
+	a.Justification = fmt.Sprintf("%s supported by the cited words", count(len(supported), "statement is", "statements are"))
+	if n := len(checked) - len(supported); n > 0 {
+		a.Justification += fmt.Sprintf("; %s not and left out", count(n, "was", "were"))
+	}
+	switch {
+	case open > 0:
+		a.Status = assay.Incomplete
+		a.Justification += fmt.Sprintf("; %d of %s not fully answered.", open, count(len(parts), "part is", "parts are"))
+	default:
+		a.Justification += "; the evidence was graded sufficient."
+	}
+	if x, y, ok := conflict(supported, surface.Labels(e.Question)); ok {
+		a.Status = assay.Conflicting
+		a.Justification = fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", x+1, y+1)
+	}
+	return a
+}
+
+// conflict returns the first two claims, by index, that rest on different
+// documents and cannot both hold.
+func conflict(claims []checkedClaim, about []string) (i, j int, found bool) {
+	for i := range claims {
+		for j := i + 1; j < len(claims); j++ {
+			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
+			if !shared && ground.Opposed(claims[i].Text, claims[j].Text, about) {
+				return i, j, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// separator is what stands between two claims: list items, code and table rows
+// keep their own lines.
+func separator(before, after ground.Claim) string {
+	if after.Item {
+		return "\n- "
+	}
+	if before.Item {
+		return "\n\n"
+	}
+	if strings.Contains(before.Text, "\n") || strings.Contains(after.Text, "\n") {
+		return "\n\n"
+	}
+	return " "
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// base is an answer with what every status reports: what was searched, how
+// often, and why that stopped.
+func base(strategy, question string, found []finding) assay.Answer {
+	a := assay.Answer{
+		Question:  question,
+		Strategy:  strategy,
+		Claims:    []assay.Claim{},
+		Citations: []assay.Citation{},
+		Missing:   []string{},
+		Searched:  []assay.Searched{},
+		Closest:   []assay.Closest{},
+	}
+	for _, f := range found {
+		a.Searched = append(a.Searched, f.searched...)
+		a.Iterations += f.iterations
+		// The first sub-question that did not end well says why the run stopped.
+		if a.Stop == "" || a.Stop == assay.StopSufficient {
+			a.Stop = f.stop
+		}
+	}
+	return a
+}
+
+// notFound is the answer when the documents do not hold one: what was searched
+// and what came closest.
+func notFound(strategy, question string, found []finding) assay.Answer {
+	const closest = 3
+	a := base(strategy, question, found)
+	a.Status = assay.NotFound
+	a.Text = "Not found in these documents."
+	seen := map[string]bool{}
+	var hits []assay.Hit
+	top := 0.0
+	for _, f := range found {
+		if len(f.grade.Missing) == 0 {
+			a.Missing = append(a.Missing, f.question)
+		}
+		a.Missing = append(a.Missing, f.grade.Missing...)
+		for _, h := range f.hits[:min(len(f.hits), closest)] {
+			top = max(top, h.Scores.Relevance)
+			if !seen[h.Chunk.ID] {
+				seen[h.Chunk.ID] = true
+				hits = append(hits, h)
+			}
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) })
+	for _, h := range hits[:min(len(hits), closest)] {
+		heading := h.Chunk.Headings
+		if heading == nil {
+			heading = []string{}
+		}
+		a.Closest = append(a.Closest, assay.Closest{
+			URI: h.URI, Title: h.Title, Heading: heading, Line: h.Line,
+			Relevance: h.Scores.Relevance, Quote: opening(h.Text),
+		})
+	}
+	switch {
+	case cutShort(found):
+		// Not having searched to the end is not the same as not having found.
+		a.Status = assay.Incomplete
+		a.Text = "Not answered: the run ended before the documents were searched to the end."
+		a.Justification = fmt.Sprintf("The run was cut short (%s).", a.Stop)
+	case len(hits) == 0:
+		a.Justification = "No passage holds any of the question's words."
+	default:
+		a.Justification = fmt.Sprintf("No passage answers the question; the closest has relevance %.2f.", top)
+	}
+	return a
+}
+
+// cutShort reports whether the run had to stop searching for want of time,
+// calls, tokens or money.
+func cutShort(found []finding) bool {
+	return slices.ContainsFunc(found, func(f finding) bool {
+		switch f.stop {
+		case assay.StopDeadline, assay.StopCallBudget, assay.StopTokenBudget, assay.StopMoneyBudget:
+			return true
+		}
+		return false
+	})
+}
+
+// opening returns the first words of a passage, for people.
+func opening(text string) string {
+	const maxRunes = 200
+	text = strings.Join(strings.Fields(text), " ")
+	n := 0
+	for i := range text {
+		if n == maxRunes {
+			if space := strings.LastIndexByte(text[:i], ' '); space > 0 {
+				i = space
+			}
+			return text[:i] + " …"
+		}
+		n++
+	}
+	return text
+}
