@@ -146,15 +146,16 @@ func Numbers(text string) []string {
 	return numbers
 }
 
-// Labels returns the numbers of a text that name something rather than count
-// it, as far as their place tells: no content word follows them ("Which pages
-// does chapter 3 have?", not "Is it 30 seconds?").
+// Labels returns the numbers of a text, written in digits, that name something
+// rather than count it, as far as their place tells: no content word follows them
+// ("Which pages does chapter 3 have?", not "Is it 30 seconds?").
 func Labels(text string) []string {
 	var labels []string
 	spans := wordSpans(text)
 	for i, w := range spans {
-		n, ok := number(text[w.start:w.end])
-		if !ok {
+		word := text[w.start:w.end]
+		n, ok := number(word)
+		if !ok || numberWords[strings.ToLower(word)] != "" {
 			continue
 		}
 		if i+1 == len(spans) || Function(strings.ToLower(text[spans[i+1].start:spans[i+1].end])) {

@@ -38,6 +38,7 @@ func TestLabels(t *testing.T) {
 		{"How many pages does chapter 3 have?", []string{"3"}},
 		{"Is the timeout 30 seconds?", nil},
 		{"What changed in version 2?", []string{"2"}},
+		{"What are two ways to do it?", nil},
 		{"", nil},
 	}
 	for _, tt := range tests {

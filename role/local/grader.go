@@ -131,14 +131,33 @@ func unknownNames(q question) []string {
 	return out
 }
 
+// missingNames lists the names that held lacks. A name that the documents are
+// full of goes without saying.
 func missingNames(q question, held map[string]bool) []string {
+	const common = 0.35 // weight
 	out := []string{}
 	for _, n := range q.names {
-		if !holdsName(held, n) {
+		if !holdsName(held, n) && q.nameWeight(n) >= common {
 			out = append(out, n)
 		}
 	}
 	return out
+}
+
+// nameWeight is the weight of a name's weightiest term; 1 when the question's
+// terms do not have it.
+func (q question) nameWeight(name string) float64 {
+	weight, known := 0.0, false
+	held := stems(name)
+	for _, t := range q.terms {
+		if held[t.Stem] {
+			weight, known = max(weight, t.Weight), true
+		}
+	}
+	if !known {
+		return 1
+	}
+	return weight
 }
 
 // reformulate returns the first of these that was not searched yet: the content
