@@ -88,8 +88,8 @@ func (x *examination) directory() bool {
 	return true
 }
 
-// databases checks that the databases are there, assay's, and of a version that
-// this program knows.
+// databases checks that the databases are there, assay's, of a version that this
+// program knows, and whole.
 func (x *examination) databases() bool {
 	s, err := sqlite.Open(x.ctx, x.dir)
 	if x.failed("data directory", err) {
@@ -107,6 +107,9 @@ func (x *examination) databases() bool {
 	x.tenant, err = s.Tenant(x.ctx, tenantName)
 	if x.failed("databases", err) {
 		return false
+	}
+	if x.failed("databases", x.tenant.Check(x.ctx)) {
+		return true // what can still be read is looked at
 	}
 	if x.tenant.ReadOnly() {
 		x.failed("databases", fmt.Errorf("searches work, questions and ingests do not: %w", assay.ErrReadOnly))

@@ -41,6 +41,23 @@ func TestDoctor(t *testing.T) {
 		{"half deleted", damage(func(dir string) error {
 			return os.Remove(filepath.Join(dir, "tenants/default/content.db"))
 		}), "databases", assay.ErrDamaged, "content.db is missing"},
+		{"a damaged page", func(t *testing.T, dir string) {
+			e := openDir(t, dir)
+			ingestPaths(t, e, "testdata/handbook")
+			ask(t, e, someQuestion)
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "tenants/default/runs.db")
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(whole[len(whole)-4096:])
+			if err := os.WriteFile(path, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "databases", assay.ErrDamaged, "runs.db"},
 		{"no index", damage(func(dir string) error {
 			return os.RemoveAll(filepath.Join(dir, "tenants/default/index"))
 		}), "index", nil, "the next search reads the rest"},

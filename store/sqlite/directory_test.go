@@ -310,6 +310,9 @@ func TestCorruption(t *testing.T) {
 		if err := os.WriteFile(path, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if err := checkTenant(t, h); !errors.Is(err, assay.ErrDamaged) {
+			t.Errorf("page %d overwritten: Check: %v, want an error of kind %q", at/page, err, assay.ErrDamaged)
+		}
 		err := readAll(t, h)
 		if err == nil {
 			continue // a page that nothing read here needs, as of an index
@@ -325,6 +328,23 @@ func TestCorruption(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantKind(t, "half a file", readAll(t, h), assay.ErrDamaged)
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkTenant(t, h); err != nil {
+		t.Errorf("Check of what is whole: %v", err)
+	}
+}
+
+// checkTenant opens the tenant and checks it.
+func checkTenant(t *testing.T, h *harness) error {
+	t.Helper()
+	tenant, err := h.Store.Tenant(t.Context(), "acme")
+	if err != nil {
+		return err
+	}
+	defer tenant.Close()
+	return tenant.Check(t.Context())
 }
 
 // readAll opens the tenant and reads all of its content.

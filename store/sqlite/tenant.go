@@ -197,6 +197,24 @@ func (t *Tenant) Writer(ctx context.Context) (store.Writer, error) {
 	return &writer{content: content{t.content}, tenant: t, lock: lock, u: u}, nil
 }
 
+// Check reads both databases whole and reports what is wrong with the way they
+// are laid out, as assay.ErrDamaged: parts that nothing has read yet may be
+// damaged without notice. It changes nothing, and takes as long as reading the
+// files does.
+func (t *Tenant) Check(ctx context.Context) error {
+	for _, d := range []*database{t.content, t.runs} {
+		var found string
+		err := d.row(ctx, `PRAGMA quick_check(1)`, nil, &found)
+		if err == nil && found != "ok" {
+			err = damaged("%s", found)
+		}
+		if err != nil {
+			return wrap(err, "check %s", d.path)
+		}
+	}
+	return nil
+}
+
 // Close implements store.Tenant. Closing twice is no error.
 func (t *Tenant) Close() error {
 	t.mu.Lock()
