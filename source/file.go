@@ -7,7 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
+
+	"github.com/assay-rag/assay"
 )
 
 // Where a document comes from, as its "source" metadata says.
@@ -112,7 +115,8 @@ func (f File) Sidecar() (Sidecar, error) {
 
 func (f File) badSidecar(err error) *Skip {
 	return &Skip{URI: f.URI, Reason: BadSidecar, Err: err,
-		Detail: fmt.Sprintf("its sidecar %s is not usable, so who may see it is not known: %v", f.URI+sidecarSuffix, err)}
+		Detail: fmt.Sprintf("its sidecar %s is not usable, so who may see it is not known: %s", f.URI+sidecarSuffix,
+			strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))}
 }
 
 // skip says why the file could not be read.
