@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 )
 
 // filterComparison is the operand of a comparison in JSON.
@@ -48,8 +49,7 @@ func (f *Filter) UnmarshalJSON(data []byte) error {
 	if len(data) > maxFilterBytes {
 		return fmt.Errorf("filter has %d bytes, at most %d are read: %w", len(data), maxFilterBytes, ErrInvalid)
 	}
-	switch s := string(bytes.Join(bytes.Fields(data), nil)); s {
-	case "null", "{}":
+	if s := bytes.TrimSpace(data); string(s) == "null" || string(bytes.Join(bytes.Fields(s), nil)) == "{}" {
 		*f = Filter{}
 		return nil
 	}
@@ -168,6 +168,12 @@ func objectFields(data []byte) ([]jsonField, error) {
 			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 		fields = append(fields, jsonField{name.(string), value}) // a key is a string, or Token fails
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("the object does not end: %w: %w", ErrInvalid, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("something comes after the object: %w", ErrInvalid)
 	}
 	return fields, nil
 }

@@ -204,6 +204,14 @@ func TestFilterJSONErrors(t *testing.T) {
 			t.Errorf("%.80s: error %v, want ErrInvalid with %q", tt.text, err, tt.want)
 		}
 	}
+	// What is no JSON at all comes from people, not through json.Unmarshal.
+	whole := `{"andAll":[{"equals":{"key":"a","value":1}}]}`
+	for _, text := range []string{whole + " and more", whole + "}", whole + whole, whole[:len(whole)-1], whole[:len(whole)-2], "{", "{,}", "n ull"} {
+		var f assay.Filter
+		if err := f.UnmarshalJSON([]byte(text)); !errors.Is(err, assay.ErrInvalid) {
+			t.Errorf("UnmarshalJSON(%s) = %v, %v, want ErrInvalid", text, f, err)
+		}
+	}
 	for _, f := range []assay.Filter{{Op: "near", Key: "a"}, {Op: assay.OpNot}, all(assay.Filter{}), {Key: "a"}} {
 		if _, err := json.Marshal(f); !errors.Is(err, assay.ErrInvalid) {
 			t.Errorf("Marshal(%#v): error %v, want ErrInvalid", f, err)
