@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 	"time"
@@ -72,7 +71,7 @@ question is read from standard input.
 func (a *app) ask(ctx context.Context, f askFlags, args []string) error {
 	req := f.request
 	var err error
-	if req.Question, err = a.question(args); err != nil {
+	if req.Question, err = a.question(ctx, args); err != nil {
 		return err
 	}
 	if req.Filter, err = parseFilter(f.filter); err != nil {
@@ -133,7 +132,7 @@ func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
 }
 
 // question returns the question: the last argument, or standard input.
-func (a *app) question(args []string) (string, error) {
+func (a *app) question(ctx context.Context, args []string) (string, error) {
 	switch {
 	case len(args) > 1 && len(a.docs) > 0:
 		a.docs = append(a.docs, args[:len(args)-1]...) // --docs A B "question"
@@ -150,7 +149,7 @@ func (a *app) question(args []string) (string, error) {
 	case len(args) == 0 && !a.piped:
 		return "", hinted{usagef("no question"), `for example: assay ask "Who approves travel?"`}
 	}
-	data, err := io.ReadAll(io.LimitReader(a.stdin, engine.MaxQuestionBytes+1))
+	data, err := a.readStdin(ctx, engine.MaxQuestionBytes+1)
 	if err != nil {
 		return "", fmt.Errorf("read the question from standard input: %w", err)
 	}

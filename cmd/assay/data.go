@@ -26,21 +26,21 @@ import (
 const defaultData = "./.assay"
 
 // dataDir returns the data directory that the command works on.
-func (a *app) dataDir() (string, error) {
+func (a *app) dataDir(ctx context.Context) (string, error) {
 	if len(a.docs) == 0 {
 		return cmp.Or(a.data, a.getenv("ASSAY_DATA"), defaultData), nil
 	}
 	if a.data != "" {
 		return "", usagef("--docs and --data name two stores; give one of them")
 	}
-	return a.docsDir()
+	return a.docsDir(ctx)
 }
 
 // docsDir returns the store that is kept for the documents of --docs: in the
 // user's cache directory, named by a hash of their absolute paths and, for
 // people, by the first one's last part. What standard input holds is named by
 // its content.
-func (a *app) docsDir() (string, error) {
+func (a *app) docsDir(ctx context.Context) (string, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
 		return "", hinted{fmt.Errorf("no cache directory to keep the documents of --docs in: %w", err), "name a store with --data and use assay ingest"}
@@ -48,7 +48,7 @@ func (a *app) docsDir() (string, error) {
 	names := make([]string, len(a.docs))
 	for i, d := range a.docs {
 		if d == "-" {
-			sum, err := a.readDocument()
+			sum, err := a.readDocument(ctx)
 			if err != nil {
 				return "", err
 			}
@@ -83,8 +83,8 @@ func (a *app) readsDocument() bool { return slices.Contains(a.docs, "-") }
 // readDocument reads the document on standard input into memory, so that its
 // store can be named before it is ingested, and returns its hash. A document
 // that is too large is found out by ingest: one byte more than it takes is kept.
-func (a *app) readDocument() (string, error) {
-	data, err := io.ReadAll(io.LimitReader(a.stdin, source.DefaultMaxFileBytes+1))
+func (a *app) readDocument(ctx context.Context) (string, error) {
+	data, err := a.readStdin(ctx, source.DefaultMaxFileBytes+1)
 	if err != nil {
 		return "", fmt.Errorf("read the document on standard input: %w", err)
 	}
@@ -93,9 +93,30 @@ func (a *app) readDocument() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// readStdin reads at most limit bytes of standard input, to its end. A read that
+// waits for input cannot be called off: when ctx ends it is left to wait, and the
+// process to end.
+func (a *app) readStdin(ctx context.Context, limit int64) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(a.stdin, limit))
+		done <- result{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // openExisting opens the data directory of the command, which must be there.
 func (a *app) openExisting(ctx context.Context) (*engine.Engine, error) {
-	dir, err := a.dataDir()
+	dir, err := a.dataDir(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +158,7 @@ func (a *app) openToAsk(ctx context.Context, shown *progress, trace bool) (*engi
 	if err == nil && some {
 		return e, nil
 	}
-	dir, dirErr := a.dataDir()
+	dir, dirErr := a.dataDir(ctx)
 	return nil, errors.Join(cmp.Or(err, dirErr, a.noData(dir)), e.Close())
 }
 
@@ -155,7 +176,7 @@ func (a *app) openDocs(ctx context.Context, shown *progress, trace bool) (*engin
 			return nil, hinted{usagef("--docs %s: no such file or folder", d), "a question of several words goes in quotes"}
 		}
 	}
-	dir, err := a.dataDir()
+	dir, err := a.dataDir(ctx)
 	if err != nil {
 		return nil, err
 	}

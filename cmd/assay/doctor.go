@@ -30,7 +30,7 @@ code of the first thing that is not.`,
 }
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
-	dir, err := a.dataDir()
+	dir, err := a.dataDir(ctx)
 	if err != nil {
 		return err
 	}

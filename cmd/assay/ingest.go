@@ -69,7 +69,7 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	if f.maxMB < 0 || f.maxMB > math.MaxInt64>>20 {
 		return usagef("--max-size %d is negative, or more than a file can have", f.maxMB)
 	}
-	dir, err := a.dataDir()
+	dir, err := a.dataDir(ctx)
 	if err != nil {
 		return err
 	}
