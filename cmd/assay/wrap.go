@@ -2,7 +2,9 @@ package main
 
 import (
 	"strings"
-	"unicode/utf8"
+	"unicode"
+
+	"golang.org/x/text/width"
 )
 
 // wrap breaks text into lines of at most width columns, each after indent.
@@ -36,14 +38,14 @@ func wrapLine(b *strings.Builder, line, indent string, width int) {
 	}
 	column := 0
 	for i, word := range strings.Fields(line) {
-		length := utf8.RuneCountInString(word)
+		length := cells(word)
 		switch {
 		case i == 0:
 			b.WriteString(indent)
-			column = utf8.RuneCountInString(indent)
+			column = cells(indent)
 		case column+1+length > width:
 			b.WriteString("\n" + hang)
-			column = utf8.RuneCountInString(hang)
+			column = cells(hang)
 		default:
 			b.WriteByte(' ')
 			column++
@@ -54,11 +56,42 @@ func wrapLine(b *strings.Builder, line, indent string, width int) {
 	b.WriteByte('\n')
 }
 
-// oneLine puts text on one line of at most width columns, cut with an ellipsis.
-func oneLine(text string, width int) string {
+// oneLine puts text on one line of at most limit columns, cut with an ellipsis.
+func oneLine(text string, limit int) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= width {
+	if cells(text) <= limit {
 		return text
 	}
-	return string([]rune(text)[:max(width-1, 0)]) + "…"
+	column := 1 // the ellipsis
+	for i, r := range text {
+		if column += runeCells(r); column > limit {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// cells counts the columns that text takes on a terminal.
+func cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeCells(r)
+	}
+	return n
+}
+
+// runeCells is 2 for the wide characters of East Asian scripts and for pictures,
+// 0 for marks that stand on another character, and 1 for the rest.
+func runeCells(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
 }

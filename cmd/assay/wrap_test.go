@@ -16,6 +16,7 @@ func TestWrap(t *testing.T) {
 		{"list", "- one two three four five", "  - one two three\n    four five\n"},
 		{"indented code", "see\n\tif x { return a.very.long.name }", "  see\n  \tif x { return a.very.long.name }\n"},
 		{"fenced code", "```\na  b   c d e f g h i j k\n```\nd  e", "  ```\n  a  b   c d e f g h i j k\n  ```\n  d e\n"},
+		{"columns count, characters do not", "日本語 日本語 日本 日", "  日本語 日本語 日本\n  日\n"},
 		{"runes count, bytes do not", "éééé éééé éééé éééé", "  éééé éééé éééé\n  éééé\n"},
 	}
 	for _, test := range tests {
@@ -34,6 +35,9 @@ func TestOneLine(t *testing.T) {
 		{"0123456789", "0123456789"},
 		{"0123456789a", "012345678…"},
 		{"ééééééééééé", "ééééééééé…"},
+		{"日本語日本", "日本語日本"},
+		{"日本語日本語", "日本語日…"},
+		{"e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301", "e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301"},
 	}
 	for _, test := range tests {
 		if got := oneLine(test.text, 10); got != test.want {
