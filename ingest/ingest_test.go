@@ -419,6 +419,15 @@ func TestStdin(t *testing.T) {
 	x.opts.Roots = []string{x.dir}
 	x.check("a folder", "+1 ~0 =0 -0")
 	x.wantDocs("a.md", "stdin:notes.md")
+
+	// What has no name of its own is called what it is.
+	x.opts.Roots, x.opts.Source.StdinName = []string{"-"}, ""
+	in("nothing but a line")
+	x.check("without a name", "+1 ~0 =0 -0")
+	d, err := x.w.Document(t.Context(), assay.DocumentID(DefaultCollection, "stdin:-"))
+	if err != nil || d.Title != "standard input" {
+		t.Errorf("title %q, %v, want standard input", d.Title, err)
+	}
 }
 
 func TestMetadata(t *testing.T) {

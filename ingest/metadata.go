@@ -62,6 +62,9 @@ func title(f source.File, parsed parse.Document) string {
 		}
 		return label
 	}
+	if f.Source == source.FromStdin && f.Rel == "-" {
+		return "standard input"
+	}
 	return path.Base(f.Rel)
 }
 
