@@ -112,7 +112,7 @@ func (p *page) named(n *htmlNode) bool {
 		switch word = strings.ToLower(word); {
 		case aroundWords[word]:
 			return true
-		case maybeAroundWords[word]:
+		case maybeAroundWords[word] && !inline[n.tag]:
 			if linky(n) || p.depth == 0 && n.prose*2 < n.words {
 				return true
 			}
@@ -120,6 +120,10 @@ func (p *page) named(n *htmlNode) bool {
 	}
 	return false
 }
+
+// inline elements are parts of a line. <a class="header"> within a heading is
+// its words, not the page's header.
+var inline = tagSet("a span em strong b i small code abbr cite mark sub sup time u")
 
 var (
 	// aroundWords are parts of class names and ids that are hardly ever content.

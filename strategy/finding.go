@@ -105,13 +105,17 @@ func (f *finding) accepted(floor float64, keep int) []assay.Hit {
 	return hits
 }
 
-// holdTogether reports whether a sentence of the accepted hits holds all that a
-// plan's sub-questions name against one another: "ParseInLocation is like Parse
-// but differs in two ways".
+// holdTogether reports whether a sentence of the accepted hits holds what a
+// plan's two sub-questions name against one another: "Unlike Peek, Read advances".
 func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
+	if len(plan.SubQuestions) != 2 {
+		return false
+	}
+	a, b := plan.SubQuestions[0].Text, plan.SubQuestions[1].Text
 	for _, h := range f.accepted(limits.Floor, limits.Keep) {
 		for _, sp := range sentence.Spans(h.Text) {
-			if text := h.Text[sp.Start:sp.End]; surface.Contrasts(text) && namesAll(text, plan) {
+			one, other, ok := surface.Contrasts(h.Text[sp.Start:sp.End])
+			if ok && (speaksOf(one, a) && speaksOf(other, b) || speaksOf(one, b) && speaksOf(other, a)) {
 				return true
 			}
 		}
@@ -119,18 +123,13 @@ func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
 	return false
 }
 
-// namesAll reports whether text has the content words of every sub-question.
-func namesAll(text string, plan role.Plan) bool {
+// speaksOf reports whether text has the content words of what.
+func speaksOf(text, what string) bool {
 	held := map[string]bool{}
 	for _, t := range analysis.Tokens(text, "") {
 		held[t.Term] = true
 	}
-	for _, sub := range plan.SubQuestions {
-		for _, t := range analysis.Tokens(sub.Text, "") {
-			if !t.Part && !held[t.Term] && !surface.Function(strings.ToLower(sub.Text[t.Start:t.End])) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(analysis.Tokens(what, ""), func(t analysis.Token) bool {
+		return !t.Part && !held[t.Term] && !surface.Function(strings.ToLower(what[t.Start:t.End]))
+	})
 }

@@ -74,9 +74,33 @@ func Negations(text string) int {
 var negations = set(`not no never none nobody nothing nowhere neither nor without cannot lack lacks lacked fail fails failed
 absent unable rarely hardly kein keine keinen nicht nie niemals ohne`)
 
-// Contrasts reports whether a text holds things against one another in so many
-// words.
-func Contrasts(text string) bool { return contrast.MatchString(text) }
+// Contrasts returns the two sides that a text holds against one another in so
+// many words, what stands before the contrasting word and what after it: "X
+// differs from Y", "X, whereas Y". Of "X and Y differ", "the difference between X
+// and Y" and "unlike X, Y" it tells the sides apart too; ok is false when there
+// is no such word.
+func Contrasts(text string) (one, other string, ok bool) {
+	at := contrast.FindStringIndex(text)
+	if at == nil {
+		return "", "", false
+	}
+	before, word, after := text[:at[0]], strings.ToLower(text[at[0]:at[1]]), text[at[1]:]
+	switch {
+	case strings.HasPrefix(word, "difference"):
+		return sides(after)
+	case word == "differ":
+		if one, other, ok := sides(before); ok {
+			return one, other, true
+		}
+	case word == "unlike" && strings.TrimSpace(before) == "":
+		one, other, ok = strings.Cut(after, ",")
+		return one, other, ok
+	}
+	return before, after, true
+}
+
+// sides cuts "X and Y" in two.
+func sides(text string) (one, other string, ok bool) { return strings.Cut(text, " and ") }
 
 var contrast = regexp.MustCompile(`(?i)\b(differ(s|ed|ent|ently|ence|ences)?|unlike|whereas|in contrast|by contrast|instead of|rather than|compared (to|with)|versus)\b`)
 

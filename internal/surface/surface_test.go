@@ -48,6 +48,26 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+func TestContrasts(t *testing.T) {
+	tests := []struct {
+		text, one, other string
+		ok               bool
+	}{
+		{"ParseInLocation is like Parse but differs in two ways.", "ParseInLocation is like Parse but ", " in two ways.", true},
+		{"A slice grows, whereas an array does not.", "A slice grows, ", " an array does not.", true},
+		{"Arrays and slices differ.", "Arrays", "slices ", true},
+		{"The difference between new and make is small.", " between new", "make is small.", true},
+		{"Unlike arrays, slices grow.", " arrays", " slices grow.", true},
+		{"Bananas are yellow.", "", "", false},
+	}
+	for _, tt := range tests {
+		one, other, ok := surface.Contrasts(tt.text)
+		if one != tt.one || other != tt.other || ok != tt.ok {
+			t.Errorf("Contrasts(%q) = %q, %q, %v; want %q, %q, %v", tt.text, one, other, ok, tt.one, tt.other, tt.ok)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	tests := []struct {
 		text string

@@ -59,6 +59,10 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 	case unknownShare(q) >= maxUnknown:
 		g.Reason = fmt.Sprintf("no document has the words for %.0f%% of what the question asks", 100*unknownShare(q))
 		g.Relevant, g.Missing = []string{}, unknownWords(q)
+	case len(q.terms) == 1 && len(surface.Asking(q.text)) > 0:
+		// "How long can a lease be?": that it speaks of leases is not enough.
+		g.Verdict = assay.Partly
+		g.Reason = "the question asks a measure of one thing, and the passages are known to speak of the thing only"
 	case len(missingNames(q, held)) > 0:
 		g.Verdict = assay.Partly
 		g.Reason = "no relevant passage speaks of " + strings.Join(missingNames(q, held), ", ")

@@ -50,6 +50,7 @@ const asks = `(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do
 
 var (
 	nextQuestion = regexp.MustCompile(`(?i),?\s+(?:and|or|but)(?:\s+also)?,?\s+((?:who|whom|whose|what|which|when|where|why|how)\s+(?:\S+\s+)*?\S+)`)
+	nextYesNo    = regexp.MustCompile(`(?i),\s+(?:and|or|but)(?:\s+also)?\s+((?:is|are|was|were|do|does|did|can|could|should|will|would|must|may)\s+(?:\S+\s+)+?\S+)`)
 	opensAsking  = regexp.MustCompile(`(?i)^(?:and |or |but |also )*` + asks + `\b`)
 	pronoun      = regexp.MustCompile(`(?i)\b(it|its|one|ones|they|them|their|this|that|these|those|he|she|his|her)\b`)
 )
@@ -64,11 +65,9 @@ func conjuncts(question string) []string {
 		if !opensAsking.MatchString(s) {
 			return nil // "I have a server. How do I stop it?" is one question with its setting
 		}
-		at := nextQuestion.FindStringSubmatchIndex(s)
-		for at != nil {
+		for at := nextAsked(s); at != nil; at = nextAsked(s) {
 			parts = append(parts, strings.Trim(s[:at[0]], " ,;"))
 			s = s[at[2]:]
-			at = nextQuestion.FindStringSubmatchIndex(s)
 		}
 		parts = append(parts, strings.Trim(s, " ,;"))
 	}
@@ -83,6 +82,15 @@ func conjuncts(question string) []string {
 		}
 	}
 	return parts
+}
+
+// nextAsked finds where in a sentence another question begins: the match, and
+// its question.
+func nextAsked(s string) []int {
+	if at := nextQuestion.FindStringSubmatchIndex(s); at != nil {
+		return at
+	}
+	return nextYesNo.FindStringSubmatchIndex(s)
 }
 
 // topic returns the words that say what a question is about: what it names, or

@@ -34,6 +34,10 @@ func TestPlan(t *testing.T) {
 			"How long is parental leave and who approves it?", role.Conjunction,
 			[]string{"How long is parental leave?", "who approves it (parental leave)?"},
 		},
+		{
+			"How many rows did an update change, and does every driver report it?", role.Conjunction,
+			[]string{"How many rows did an update change?", "does every driver report it (rows update change)?"},
+		},
 		{"Compare arrays with slices.", role.Comparison, []string{"arrays", "slices"}},
 		{"How do arrays differ from slices?", role.Comparison, []string{"arrays", "slices"}},
 		{

@@ -70,7 +70,7 @@ func score(q question, c candidate) float64 {
 	}
 	s := sum / all
 	s += focusBonus * c.focus
-	if s > 0 && (fits(q.text, c.text) || compares(q.whole) && surface.Contrasts(c.text)) {
+	if s > 0 && (fits(q.text, c.text) || compares(q.whole) && contrasts(c.text)) {
 		s += formBonus
 	}
 	if s > 0 && defines(q, c.text) {
@@ -145,8 +145,8 @@ func fits(question, text string) bool {
 		return len(surface.Numbers(text)) > 0
 	case has("what year"), has("which year"), has("what date"):
 		return len(surface.Numbers(text)) > 0
-	case has("when"):
-		return len(surface.Numbers(text)) > 0 || containsAny(text, " when ", " if ", " until ", " after ", " before ", " once ", " as soon as ")
+	case has("when"), has("if"), has("what happens"), has("what happens to"):
+		return has("when") && len(surface.Numbers(text)) > 0 || conditional.MatchString(text)
 	case has("who"), has("whose"), has("whom"):
 		return len(surface.Names(text)) > 0 || containsAny(text, "responsib")
 	case has("why"):
@@ -159,8 +159,16 @@ func fits(question, text string) bool {
 	return false
 }
 
+// conditional matches a sentence that says when.
+var conditional = regexp.MustCompile(`(?i)\b(when|if|until|after|before|once|as soon as|unless|while)\b`)
+
 // instructs matches a sentence that tells what to do.
-var instructs = regexp.MustCompile(`(?i)\b(use|call|set|run|pass|specify|add|create|register|see)\b`)
+var instructs = regexp.MustCompile(`(?i)(^|[,:;] |you (can|must|should|may) |\bto |\bthen )(use|call|set|run|pass|specify|add|create|register)\b|\bby (using|calling|setting|running|passing|adding)\b`)
+
+func contrasts(text string) bool {
+	_, _, ok := surface.Contrasts(text)
+	return ok
+}
 
 // compares reports whether a question asks how things differ.
 func compares(question string) bool {
