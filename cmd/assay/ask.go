@@ -177,14 +177,19 @@ func (a *app) hintResume(err error) error {
 	if !ok || !stopped.Resumable {
 		return err
 	}
-	command := "assay resume " + stopped.Run
+	return hinted{err, "go on with: assay resume " + stopped.Run + a.sameStore()}
+}
+
+// sameStore returns the flags that name the store this command works on.
+func (a *app) sameStore() string {
+	flags := ""
 	for _, d := range a.docs {
-		command += " --docs " + shellQuote(d)
+		flags += " --docs " + shellQuote(d)
 	}
 	if a.data != "" && len(a.docs) == 0 {
-		command += " --data " + shellQuote(a.data)
+		flags += " --data " + shellQuote(a.data)
 	}
-	return hinted{err, "go on with: " + command}
+	return flags
 }
 
 // shellQuote quotes s for a POSIX shell where it needs it.

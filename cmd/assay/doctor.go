@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 )
 
@@ -27,6 +29,19 @@ code of the first thing that is not.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
 	return cmd
+}
+
+// hintDoctor adds to the error of damaged data how to look closer. What --docs
+// keeps is made again from the documents.
+func (a *app) hintDoctor(err error) error {
+	if _, has := errors.AsType[hinted](err); has || !errors.Is(err, assay.ErrDamaged) {
+		return err
+	}
+	hint := "see: assay doctor" + a.sameStore()
+	if len(a.docs) > 0 {
+		hint += "; once the folder is removed, the documents are read again"
+	}
+	return hinted{err, hint}
 }
 
 func (a *app) doctor(ctx context.Context, asJSON bool) error {

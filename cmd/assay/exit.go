@@ -50,7 +50,7 @@ var failures = []struct {
 	{assay.ErrSuspended, exitReview, ""},
 	{assay.ErrLocked, exitLocked, "wait until it has finished, or stop it"},
 	{assay.ErrLeased, exitLocked, "wait until it has finished, or stop it"},
-	{assay.ErrDamaged, exitDamaged, "see: assay doctor"},
+	{assay.ErrDamaged, exitDamaged, ""}, // see hintDoctor
 	{assay.ErrForeign, exitDamaged, "name another directory with --data"},
 	{assay.ErrNewer, exitDamaged, "update assay, or name another directory with --data"},
 	{assay.ErrDiverged, exitDamaged, ""},

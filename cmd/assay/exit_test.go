@@ -78,3 +78,23 @@ func TestShellQuote(t *testing.T) {
 		}
 	}
 }
+
+// Who reads that data is damaged learns which command looks closer.
+func TestHintDoctor(t *testing.T) {
+	damaged := fmt.Errorf("open: %w", assay.ErrDamaged)
+	for _, test := range []struct {
+		app  app
+		err  error
+		want string
+	}{
+		{app{}, damaged, "; see: assay doctor"},
+		{app{data: "my data"}, damaged, "; see: assay doctor --data 'my data'"},
+		{app{docs: []string{"a", "b"}}, damaged, "; see: assay doctor --docs a --docs b; once the folder is removed, the documents are read again"},
+		{app{}, hinted{damaged, "do this"}, "; do this"},
+		{app{}, assay.ErrInvalid, ""},
+	} {
+		if got := hintOf(test.app.hintDoctor(test.err)); got != test.want {
+			t.Errorf("hint of %v is %q, want %q", test.err, got, test.want)
+		}
+	}
+}

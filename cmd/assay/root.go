@@ -18,7 +18,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		err = fmt.Errorf("print: %w", a.stdout.err)
 	}
 	if _, printed := errors.AsType[ended](err); err != nil && !printed {
-		name, text := "assay: ", message(err)
+		name, text := "assay: ", message(a.hintDoctor(err))
 		if cmd != nil && cmd != root {
 			name += cmd.Name() + ": "
 			text = strings.TrimPrefix(text, cmd.Name()+": ") // the package of that name says it too
@@ -77,6 +77,13 @@ When the documents do not hold the answer, it says so. It works offline.
 		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
 		a.doctorCommand(), a.evalCommand(), a.versionCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.HasSubCommands() && !cmd.Runnable() { // else a slip of the pen prints help, and is no error
+			cmd.Args = noArguments
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }
 
