@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
@@ -41,6 +42,15 @@ func (r Request) complete() (Request, error) {
 		return r, fmt.Errorf("the question is longer than %d bytes; put long texts into a document: %w", MaxQuestionBytes, assay.ErrInvalid)
 	case !utf8.ValidString(r.Question):
 		return r, fmt.Errorf("the question is not valid UTF-8: %w", assay.ErrInvalid)
+	}
+	r.Question = strings.Map(func(c rune) rune { // a stray control character asks nothing
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, r.Question)
+	if r.Question = strings.TrimSpace(r.Question); r.Question == "" {
+		return r, fmt.Errorf("the question is empty: %w", assay.ErrInvalid)
 	}
 	r.Strategy = cmp.Or(r.Strategy, strategy.Names()[0])
 	if _, err := strategy.Lookup(r.Strategy); err != nil {

@@ -128,7 +128,7 @@ func ReadSet(dir string) (Set, error) {
 func readLines(path string, line func([]byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("read set: %w: %w", assay.ErrInvalid, err)
+		return fmt.Errorf("%w: %w", err, assay.ErrInvalid)
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 1<<20)
@@ -136,7 +136,7 @@ func readLines(path string, line func([]byte) error) error {
 		text, err := r.ReadBytes('\n')
 		if len(strings.TrimSpace(string(text))) > 0 {
 			if err := line([]byte(strings.TrimRight(string(text), "\r\n"))); err != nil {
-				return fmt.Errorf("%s:%d: %w: %w", path, n, assay.ErrInvalid, err)
+				return fmt.Errorf("%s:%d: %w: %w", path, n, err, assay.ErrInvalid)
 			}
 		}
 		if errors.Is(err, io.EOF) {

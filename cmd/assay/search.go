@@ -74,7 +74,7 @@ func writeHits(w io.Writer, r assay.Results, width int) error {
 	for i, h := range r.Hits {
 		fmt.Fprintf(&b, "%2d. %s\n", i+1, title(h.Title, h.Chunk.Headings))
 		fmt.Fprintf(&b, "    %s\n", place(h.URI, h.Line, h.Page))
-		fmt.Fprintf(&b, "    %s; matched %s\n", scores(h.Scores), strings.Join(h.Matched, ", "))
+		fmt.Fprintf(&b, "    %s; matched %s\n", scores(h.Scores), strings.Join(matched(r.Terms, h), ", "))
 		fmt.Fprintf(&b, "      %s\n", oneLine(h.Text, 2*width))
 	}
 	if len(r.Hits) == 0 {
@@ -84,6 +84,21 @@ func writeHits(w io.Writer, r assay.Results, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// matched returns the words of the query that a hit holds; a word that only its
+// compounds matched stands as it was found.
+func matched(terms []assay.Term, h assay.Hit) []string {
+	words := make([]string, len(h.Matched))
+	for i, stem := range h.Matched {
+		words[i] = stem
+		for _, t := range terms {
+			if t.Stem == stem {
+				words[i] = t.Text
+			}
+		}
+	}
+	return words
 }
 
 // scores writes the scores that a hit has, each by its name.

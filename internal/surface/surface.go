@@ -287,7 +287,7 @@ func Code(text string) bool {
 	}
 	for line := range strings.Lines(trimmed) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "//") || strings.HasPrefix(line, "}") || line != "" && strings.ContainsAny(line[len(line)-1:], "{};") {
+		if strings.HasPrefix(line, "//") || strings.Contains(line, " // ") || strings.HasPrefix(line, "}") || line != "" && strings.ContainsAny(line[len(line)-1:], "{};") {
 			return true
 		}
 	}

@@ -131,6 +131,7 @@ func TestCode(t *testing.T) {
 		"type credentials struct {\n\tusername, password string\n}",
 		"func (s *Server) timeout() time.Duration {\n\tif s.Timeout != 0 {",
 		"x := f(y)",
+		"Path string // optional\nDomain string // optional",
 		"// a comment\nreturn x",
 		"for (int i = 0; i < n; i++) sum += a[i];",
 		"<div class=\"a\"><p>",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 )
@@ -59,10 +60,9 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 	case unknownShare(q) >= maxUnknown:
 		g.Reason = fmt.Sprintf("no document has the words for %.0f%% of what the question asks", 100*unknownShare(q))
 		g.Relevant, g.Missing = []string{}, unknownWords(q)
-	case len(q.terms) == 1 && len(surface.Asking(q.text)) > 0:
-		// "How long can a lease be?": that it speaks of leases is not enough.
+	case len(q.terms) == 1 && len(surface.Asking(q.text)) > 0 && !measured(q, in):
 		g.Verdict = assay.Partly
-		g.Reason = "the question asks a measure of one thing, and the passages are known to speak of the thing only"
+		g.Reason = "the question asks a measure, and no relevant passage gives a number with " + q.terms[0].Text
 	case len(missingNames(q, held)) > 0:
 		g.Verdict = assay.Partly
 		g.Reason = "no relevant passage speaks of " + strings.Join(missingNames(q, held), ", ")
@@ -77,6 +77,23 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 		g.Query = reformulate(q, in)
 	}
 	return g, nil
+}
+
+// measured reports whether a sentence of a relevant hit has the question's one
+// term and a number: to speak of a lease is not to say how long it is.
+func measured(q question, in role.GradeInput) bool {
+	for _, h := range in.Hits {
+		if h.Scores.Relevance < in.Floor {
+			continue
+		}
+		for _, sp := range sentence.Spans(h.Text) {
+			text := h.Text[sp.Start:sp.End]
+			if len(surface.Numbers(text)) > 0 && stems(text)[q.terms[0].Stem] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // missing lists what the question says and held does not, in its words: names

@@ -82,6 +82,24 @@ func TestGrade(t *testing.T) {
 			assay.Partly, []string{"a"}, []string{"protocol", "user", "open"},
 		},
 		{
+			"a number that no document has",
+			role.GradeInput{Question: "how many fish does walrus 4 eat", Terms: terms("fish", "walrus", "4?", "eat"),
+				Hits: []assay.Hit{hit("a", "The walrus 1 will eat 3 fish.", 0.9)}},
+			assay.Insufficient, nil, []string{"4"},
+		},
+		{
+			"a measure of one thing",
+			role.GradeInput{Question: "how large is the fee", Terms: terms("large?", "fee"),
+				Hits: []assay.Hit{hit("a", "The fee is two euros.", 0.9)}},
+			assay.Sufficient, []string{"a"}, []string{},
+		},
+		{
+			"a measure that is not given",
+			role.GradeInput{Question: "how large is the fee", Terms: terms("large?", "fee"),
+				Hits: []assay.Hit{hit("a", "The fee is due. It was made in 1999.", 0.9)}},
+			assay.Partly, []string{"a"}, nil,
+		},
+		{
 			"no content word",
 			role.GradeInput{Question: "what is it", Terms: terms("what", "it"), Hits: []assay.Hit{hit("a", "It is.", 0.9)}},
 			assay.Insufficient, []string{"a"}, nil,
@@ -94,7 +112,7 @@ func TestGrade(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if g.Verdict != tt.verdict || !slices.Equal(g.Relevant, tt.relevant) || !slices.Equal(g.Missing, tt.missing) {
+			if g.Verdict != tt.verdict || !slices.Equal(g.Relevant, tt.relevant) || (len(g.Missing) > 0 || len(tt.missing) > 0) && !slices.Equal(g.Missing, tt.missing) {
 				t.Errorf("%s, relevant %q, missing %q (%s); want %s, %q, %q", g.Verdict, g.Relevant, g.Missing, g.Reason, tt.verdict, tt.relevant, tt.missing)
 			}
 			if g.Reason == "" {

@@ -8,6 +8,7 @@
 package local
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,12 +23,13 @@ type question struct {
 	text  string
 	whole string       // the question that this one is a part of
 	terms []assay.Term // content terms, without function words, each once
-	names []string     // names, identifiers and numbers that name something, as they stand
+	names []string     // names, identifiers and numbers in digits, as they stand
 }
 
 // read reads a question. The terms are those of a search for it, which carry
 // the weights; without them every content word weighs the same.
 func read(text string, terms []assay.Term) question {
+	text = citationMark.ReplaceAllString(text, " ")
 	q := question{text: text, whole: text}
 	if terms == nil {
 		seen := map[string]bool{}
@@ -38,15 +40,27 @@ func read(text string, terms []assay.Term) question {
 			}
 		}
 	}
-	asking := surface.Asking(text)
+	asking, own := surface.Asking(text), stems(text)
 	for _, t := range terms {
+		if !own[t.Stem] {
+			continue // of a citation
+		}
 		if word := strings.ToLower(t.Text); !surface.Function(word) && !asking[word] {
 			q.terms = append(q.terms, t)
 		}
 	}
-	q.names = append(surface.Names(text), surface.Labels(text)...)
+	q.names = surface.Names(text)
+	for _, w := range surface.Words(text) {
+		if digits := surface.Numbers(w); len(digits) > 0 && w[0] >= '0' && w[0] <= '9' {
+			q.names = append(q.names, w)
+		}
+	}
 	return q
 }
+
+// citationMark matches the brackets of a citation, which a pasted question may
+// bring along.
+var citationMark = regexp.MustCompile(`\[\d+\]`)
 
 // weight is the sum of the weights of the question's terms.
 func (q question) weight() float64 {
