@@ -156,6 +156,8 @@ func parseSkip(f source.File, err error) *source.Skip {
 		s.Reason = Binary
 	case errors.Is(err, parse.ErrEncoding):
 		s.Reason = BadEncoding
+	case errors.Is(err, parse.ErrMinified):
+		s.Reason = Minified
 	case errors.Is(err, parse.ErrEmpty):
 		s.Reason = NoText
 	}

@@ -11,6 +11,7 @@ import (
 const (
 	Binary       source.Reason = "binary"        // not text in a format that is read
 	BadEncoding  source.Reason = "encoding"      // text that is not UTF-8 or another known encoding
+	Minified     source.Reason = "minified"      // code on a few endless lines
 	NoText       source.Reason = "empty"         // nothing in it to find
 	ParserFailed source.Reason = "parser_failed" // the parser refused it, or crashed on it
 	NoACL        source.Reason = "no_acl"        // the collection requires an ACL

@@ -30,6 +30,9 @@ var (
 	// ErrEncoding: a text in an encoding that cannot be told or is not read.
 	ErrEncoding = errors.New("unreadable text encoding")
 
+	// ErrMinified: code that a program wrote for programs, on a few endless lines.
+	ErrMinified = errors.New("minified code")
+
 	// ErrEmpty: nothing but blanks, or markup without any text.
 	ErrEmpty = errors.New("no text")
 )
@@ -90,6 +93,9 @@ func Parse(ctx context.Context, in Input) (Document, error) {
 	}
 	src := newSource(in.Name, text)
 	for _, f := range formats(src) {
+		if f.name == "source" && minified(src) {
+			return Document{}, fmt.Errorf("parse %s: its lines are %d bytes long on average: %w", displayName(in.Name), len(src.text)/len(src.at), ErrMinified)
+		}
 		b := &builder{ctx: ctx}
 		ok := f.parse(src, b)
 		if err := ctx.Err(); err != nil {
@@ -104,6 +110,18 @@ func Parse(ctx context.Context, in Input) (Document, error) {
 		break
 	}
 	return Document{}, fmt.Errorf("parse %s: it has markup but no words: %w", displayName(in.Name), ErrEmpty)
+}
+
+// minified reports whether a script or style sheet is not for people: 10 KB or
+// more, with lines of 1,000 bytes or more on average.
+func minified(src *source) bool {
+	const size, line = 10_000, 1_000
+	switch src.ext {
+	case ".js", ".mjs", ".cjs", ".css":
+	default:
+		return false
+	}
+	return len(src.text) >= size && len(src.text) >= line*len(src.at)
 }
 
 func displayName(name string) string {

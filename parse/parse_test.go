@@ -412,3 +412,15 @@ func TestLongHeadings(t *testing.T) {
 		t.Errorf("got a %s, and the title %q", doc.Blocks[0].Kind, doc.Title)
 	}
 }
+
+func TestMinified(t *testing.T) {
+	code := "var index=" + strings.Repeat(`{"a":"words of a page","b":[1,2,3]},`, 1000) + ";\n"
+	_, err := Parse(context.Background(), Input{Name: "searchindex.js", Data: []byte(code)})
+	if !errors.Is(err, ErrMinified) {
+		t.Errorf("Parse of code on one line: %v, want ErrMinified", err)
+	}
+	long := "// A comment.\n" + strings.Repeat("x = 1\n", 3000) + "y = \"" + strings.Repeat("a", 20000) + "\"\n"
+	if _, err := Parse(context.Background(), Input{Name: "a.py", Data: []byte(long)}); err != nil {
+		t.Errorf("Parse of code with one long line: %v", err)
+	}
+}
