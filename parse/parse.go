@@ -20,7 +20,7 @@ import (
 // Version names what Parse makes of an input. It changes whenever the same bytes
 // would give another Document; a stored document of another version is parsed
 // again.
-const Version = "parse-1"
+const Version = "parse-2"
 
 // Kinds of input that Parse refuses. The error says what was found.
 var (
