@@ -56,8 +56,8 @@ func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
 			return outcome{}, ctx.Err()
 		}
 		o, err := skip(f, err)
-		if o.skip != nil && same {
-			// The stored text is still what the source says.
+		if o.skip != nil && same && o.skip.Reason == ParserFailed {
+			// The parser broke; the stored text is still what the source says.
 			o.skip.Kept = 1
 			o.entry = amended(known, known.Source, sidecar.ACL)
 		}

@@ -24,6 +24,10 @@ type Plan struct {
 	// Shape says how the sub-questions make up the question.
 	Shape        PlanShape     `json:"shape"`
 	SubQuestions []SubQuestion `json:"sub_questions"`
+
+	// Failure is set where the planner failed and the question stands as it is.
+	// A planner leaves it empty.
+	Failure string `json:"failure,omitempty"`
 }
 
 // A PlanShape is how a plan's sub-questions make up its question.
@@ -93,6 +97,10 @@ type Part struct {
 // says that the evidence does not answer the question.
 type Draft struct {
 	Statements []Statement `json:"statements"`
+
+	// Failure is set where the generator failed and has written nothing. A
+	// generator leaves it empty.
+	Failure string `json:"failure,omitempty"`
 }
 
 // A Statement is one or more sentences and the evidence they rest on. A number

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -38,8 +39,12 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 			return answer, err
 		}
 	}
-	if plan.Shape != role.Single { // what was looked up is none of its parts
-		return env.correct(ctx, s.Sub("corrective", 0), plan, nil)
+	if plan.Shape == role.Single {
+		return env.correct(ctx, s.Sub("corrective", 0), plan, &f)
 	}
-	return env.correct(ctx, s.Sub("corrective", 0), plan, &f)
+	// What was looked up is none of its parts, but was searched all the same.
+	answer, err := env.correct(ctx, s.Sub("corrective", 0), plan, nil)
+	answer.Searched = append(slices.Clone(f.searched), answer.Searched...)
+	answer.Iterations += f.iterations
+	return answer, err
 }

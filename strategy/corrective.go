@@ -32,12 +32,14 @@ func Corrective(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 const sideBySide = 4
 
 // correct carries a plan out. A first finding, where there is one, is what was
-// already looked up for the first sub-question.
+// already looked up for the first sub-question. Sub-questions beyond the limit
+// are not looked up, and are missing in the answer.
 func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding) (assay.Answer, error) {
 	found := make([]finding, len(plan.SubQuestions))
 	for i, sub := range plan.SubQuestions {
-		found[i] = finding{question: sub.Text, filter: sub.Filter}
+		found[i] = finding{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
 	}
+	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), e.Limits.Parts)]
 	if first != nil && len(found) > 0 {
 		found[0] = *first
 	}
@@ -65,11 +67,16 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 		}
 		fresh += n
 	}
-	if fresh == 0 {
-		return answer, nil
+	if fresh > 0 {
+		again, _, err := e.finish(ctx, s.Sub("finish", 1), "corrective", found)
+		if err != nil || len(again.Claims) > 0 || len(answer.Claims) == 0 {
+			return again, err
+		}
 	}
-	answer, _, err = e.finish(ctx, s.Sub("finish", 1), "corrective", found)
-	return answer, err
+	// What was verified before stands; only what was searched is more.
+	now := base("corrective", e.Question, found)
+	answer.Stop, answer.Searched, answer.Iterations = now.Stop, now.Searched, now.Iterations
+	return answer, nil
 }
 
 // stages orders a plan's sub-questions: those in one stage do not need one

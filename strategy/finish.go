@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +24,11 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if len(evidence) == 0 {
 		return notFound(strategy, e.Question, found), nil, nil
 	}
-	checked, err := e.write(ctx, s, parts, evidence)
+	draft, err := e.generate(ctx, s, role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence})
+	var checked []checkedClaim
+	if err == nil {
+		checked, err = e.check(ctx, s, draft, evidence)
+	}
 	if stop := stopOf(err); stop != "" {
 		for i := range found {
 			found[i].stop = stop
@@ -43,13 +48,26 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		}
 	}
 	if len(supported) == 0 {
-		answer = notFound(strategy, e.Question, found)
-		if n := len(checked); n > 0 {
-			answer.Justification = fmt.Sprintf("Passages were found, but none of the %d statements drafted from them is supported by what it cites.", n)
-		}
-		return answer, ungrounded, nil
+		return unwritten(notFound(strategy, e.Question, found), draft, len(checked)), ungrounded, nil
 	}
 	return e.compose(strategy, found, parts, checked, supported), ungrounded, nil
+}
+
+// unwritten turns the answer that nothing was found into the one that passages
+// were, but that no statement drafted from them stood.
+func unwritten(a assay.Answer, draft role.Draft, checked int) assay.Answer {
+	switch {
+	case draft.Failure != "":
+		// Not having been able to write is not the same as not having found.
+		a.Status = assay.Incomplete
+		a.Text = "Passages were found, but no answer could be written from them."
+		a.Justification = "The generator failed: " + draft.Failure
+	case checked == 0:
+		a.Justification = "Passages were found, but none says what an answer could be made of."
+	default:
+		a.Justification = fmt.Sprintf("Passages were found, but none of the %d statements drafted from them is supported by what it cites.", checked)
+	}
+	return a
 }
 
 // mint numbers what the findings accepted, each chunk once, and says which
@@ -89,73 +107,83 @@ func (c checkedClaim) cites(document string) bool {
 	return slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Document == document })
 }
 
-// write has the answer drafted from the evidence, and its claims verified
-// against the exact bytes that they cite.
-func (e Env) write(ctx context.Context, s run.Scope, parts []role.Part, evidence []assay.Evidence) ([]checkedClaim, error) {
-	draft, err := e.generate(ctx, s, role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence})
-	if err != nil {
-		return nil, err
-	}
-	var claims []ground.Claim
-	for _, st := range draft.Statements {
-		for i, c := range ground.Cut(st.Text, st.Evidence) {
-			c.Item = st.Item && i == 0
-			claims = append(claims, c)
-		}
-	}
+// check cuts a draft into claims and has each verified against the exact bytes
+// that it cites. The evidence that says otherwise is heard too: its sentences
+// follow as claims of their own.
+func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence []assay.Evidence) ([]checkedClaim, error) {
 	passages, err := e.read(ctx, s, evidence)
 	if err != nil {
 		return nil, err
 	}
-	checked := make([]checkedClaim, len(claims))
-	in := make([]verifyInput, len(claims))
-	for i, c := range claims {
-		checked[i] = checkedClaim{Claim: c}
-		in[i] = verifyInput{Claim: c.Text, Cited: []ground.Passage{}}
-		for _, n := range c.Evidence {
-			if n < 1 || n > len(evidence) || passages[n-1].Text == "" {
-				continue // a number that was never minted, or bytes that are not what was searched
-			}
-			ev, p := evidence[n-1], passages[n-1]
-			start, end := ground.Locate(c.Text, p.Text)
-			if start == end {
-				continue
-			}
-			cit := citation(ev, p, start, end)
-			checked[i].cited = append(checked[i].cited, cit)
-			in[i].Cited = append(in[i].Cited, passageOf(cit, p))
+	var claims []checkedClaim
+	for _, st := range draft.Statements {
+		for i, c := range ground.Cut(st.Text, st.Evidence) {
+			c.Item = st.Item && i == 0
+			claims = append(claims, cite(c, evidence, passages))
 		}
 	}
-	for i := range claims { // the evidence that says otherwise is heard too
-		for n, ev := range evidence {
-			other, p := ev.Hit.Chunk.Document, passages[n]
-			if len(checked[i].cited) == 0 || checked[i].cites(other) {
-				continue
-			}
-			start, end := ground.Opposing(claims[i].Text, p.Text, surface.Labels(e.Question))
-			text := strings.Join(strings.Fields(p.Text[start:end]), " ")
-			if start == end || slices.ContainsFunc(checked, func(c checkedClaim) bool { return c.Text == text }) {
-				continue
-			}
-			cit := citation(ev, p, start, end)
-			checked = append(checked, checkedClaim{
-				Claim: ground.Claim{Text: text, Evidence: []int{ev.Number}},
-				cited: []assay.Citation{cit},
-			})
-			in = append(in, verifyInput{Claim: text, Cited: []ground.Passage{passageOf(cit, p)}})
+	claims = append(claims, opposing(claims, evidence, passages, surface.Labels(e.Question))...)
+	in := make([]verifyInput, len(claims))
+	for i, c := range claims {
+		in[i] = verifyInput{Claim: c.Text, Cited: []ground.Passage{}}
+		for _, cit := range c.cited {
+			in[i].Cited = append(in[i].Cited, passageOf(cit, passages[cit.Number-1]))
 		}
 	}
 	judgements, err := e.verify(ctx, s, in)
 	if err != nil {
 		return nil, err
 	}
-	for i := range checked {
-		checked[i].Judgement = judgements[i]
-		if len(checked[i].cited) == 0 { // whatever the verifier says of it
-			checked[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing that can be read"}
+	for i := range claims {
+		claims[i].Judgement = judgements[i]
+		if len(claims[i].cited) == 0 { // whatever the verifier says of it
+			claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing that can be read"}
 		}
 	}
-	return checked, nil
+	return claims, nil
+}
+
+// cite finds the words of the evidence that a claim rests on.
+func cite(c ground.Claim, evidence []assay.Evidence, passages []passage) checkedClaim {
+	claim := checkedClaim{Claim: c}
+	for _, n := range c.Evidence {
+		if n < 1 || n > len(evidence) || passages[n-1].Text == "" {
+			continue // a number that was never minted, or bytes that are not what was searched
+		}
+		if start, end := ground.Locate(c.Text, passages[n-1].Text); start != end {
+			claim.cited = append(claim.cited, citation(evidence[n-1], passages[n-1], start, end))
+		}
+	}
+	return claim
+}
+
+// opposing returns the sentences of the evidence that cannot hold together with
+// a claim which rests on another document, each once.
+func opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passage, about []string) []checkedClaim {
+	said := map[string]bool{}
+	for _, c := range claims {
+		said[c.Text] = true
+	}
+	var others []checkedClaim
+	for _, c := range claims {
+		for n, ev := range evidence {
+			if len(c.cited) == 0 || c.cites(ev.Hit.Chunk.Document) {
+				continue
+			}
+			p := passages[n]
+			start, end := ground.Opposing(c.Text, p.Text, about)
+			text := strings.Join(strings.Fields(p.Text[start:end]), " ")
+			if start == end || said[text] {
+				continue
+			}
+			said[text] = true
+			others = append(others, checkedClaim{
+				Claim: ground.Claim{Text: text, Evidence: []int{ev.Number}},
+				cited: []assay.Citation{citation(ev, p, start, end)},
+			})
+		}
+	}
+	return others
 }
 
 // passageOf is what the verifier sees of a citation.
@@ -163,7 +191,8 @@ func passageOf(c assay.Citation, p passage) ground.Passage {
 	return ground.Passage{Quote: c.Quote, Context: p.Text, Heading: append([]string{c.Title}, c.Heading...)}
 }
 
-// generate asks the generator. One that fails has written nothing.
+// generate asks the generator. One that fails has written nothing, and the draft
+// says so.
 func (e Env) generate(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
 	step := run.Step{Name: "generate", Kind: assay.StepGenerate}
 	return run.Do(ctx, s, step, in, func(ctx context.Context, in role.GenerateInput) (role.Draft, assay.Usage, error) {
@@ -172,7 +201,7 @@ func (e Env) generate(ctx context.Context, s run.Scope, in role.GenerateInput) (
 			return role.Draft{}, assay.Usage{}, err
 		}
 		if err != nil {
-			d = role.Draft{}
+			d = role.Draft{Statements: []role.Statement{}, Failure: err.Error()}
 		}
 		return d, assay.Usage{}, nil
 	})
@@ -212,12 +241,8 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 			d, ok := documents[key]
 			if !ok {
 				var err error
-				d, err = e.Content.Version(ctx, sp.Document, sp.Version)
-				if ctx.Err() != nil {
-					return nil, assay.Usage{}, ctx.Err()
-				}
-				if err != nil || !e.Access.Allows(d.ACL) {
-					d = assay.Document{}
+				if d, err = e.document(ctx, sp.Document, sp.Version); err != nil {
+					return nil, assay.Usage{}, err
 				}
 				documents[key] = d
 			}
@@ -239,6 +264,25 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 		}
 	}
 	return passages, nil
+}
+
+// document reads a version of a document. One that is gone, or whose document the
+// asker may not see by its ACL of today, is empty; of a document that was deleted
+// the last ACL counts.
+func (e Env) document(ctx context.Context, id, version string) (assay.Document, error) {
+	d, err := e.Content.Document(ctx, id)
+	deleted := errors.Is(err, assay.ErrNotFound)
+	acl := d.ACL
+	if deleted || err == nil && d.Version != version {
+		d, err = e.Content.Version(ctx, id, version)
+	}
+	if deleted {
+		acl = d.ACL
+	}
+	if errors.Is(err, assay.ErrNotFound) || err == nil && !e.Access.Allows(acl) {
+		return assay.Document{}, nil
+	}
+	return d, err
 }
 
 // verifyInput is one claim as the verifier gets it.

@@ -56,8 +56,12 @@ type Env struct {
 	Limits      Limits
 }
 
-// Content reads the documents that hits point into.
+// Content reads the documents that hits point into; a store's content is one.
 type Content interface {
+	// Document returns the current version; assay.ErrNotFound if there is none.
+	Document(ctx context.Context, id string) (assay.Document, error)
+
+	// Version returns one version, current or kept; else assay.ErrNotFound.
 	Version(ctx context.Context, id, version string) (assay.Document, error)
 }
 
@@ -74,7 +78,7 @@ type Limits struct {
 	Iterations int           // searches per sub-question; 4
 	Candidates int           // hits per search; 20
 	Keep       int           // hits per sub-question that become evidence; 5
-	Parts      int           // sub-questions; 6
+	Parts      int           // sub-questions that are looked up; the others are reported as missing; 6
 	Floor      float64       // relevance under which a hit does not count; 0.5
 	Wall       time.Duration // of the run; searching ends at three quarters of it; 12 s
 }
@@ -101,23 +105,27 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// plan asks the planner. A planner that fails leaves the question whole.
+// plan asks the planner. A planner that fails leaves the question whole, and the
+// plan says so.
 func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, error) {
 	step := run.Step{Name: "plan", Kind: assay.StepPlan}
-	plan, err := run.Do(ctx, s, step, e.Question, func(ctx context.Context, question string) (role.Plan, assay.Usage, error) {
+	return run.Do(ctx, s, step, e.Question, func(ctx context.Context, question string) (role.Plan, assay.Usage, error) {
 		p, err := e.Roles.Planner.Plan(ctx, question)
 		if ends(ctx, err) {
 			return role.Plan{}, assay.Usage{}, err
 		}
-		if err != nil || len(p.SubQuestions) == 0 {
-			p = role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}}
+		failure := ""
+		switch {
+		case err != nil:
+			failure = err.Error()
+		case len(p.SubQuestions) == 0:
+			failure = "it planned nothing"
+		}
+		if failure != "" {
+			p = role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}, Failure: failure}
 		}
 		return p, assay.Usage{}, nil
 	})
-	if len(plan.SubQuestions) > e.Limits.Parts {
-		plan.SubQuestions = plan.SubQuestions[:e.Limits.Parts]
-	}
-	return plan, err
 }
 
 // searchInput is what a search step records: the query and whose eyes it is
@@ -185,14 +193,11 @@ func ends(ctx context.Context, err error) bool {
 // stopOf returns why the run has to stop searching, when err says that it ran
 // out of something, else "".
 func stopOf(err error) assay.Stop {
-	var refused *run.BudgetError
-	switch {
-	case errors.As(err, &refused):
-		return refused.Stop
-	case errors.Is(err, assay.ErrBudget):
+	if stop, ok := run.StopReason(err); ok {
+		return stop
+	}
+	if errors.Is(err, assay.ErrBudget) { // a role's own, which does not say of what
 		return assay.StopCallBudget
-	case errors.Is(err, assay.ErrDeadline):
-		return assay.StopDeadline
 	}
 	return ""
 }
