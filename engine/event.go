@@ -179,6 +179,8 @@ func summary(p payload, rec assay.Record) string {
 		return searchSummary(*p.query, *p.results)
 	case p.grade != nil:
 		return gradeSummary(*p.grade)
+	case p.draft != nil && p.draft.Failure != "":
+		return "the generator failed: " + p.draft.Failure
 	case p.draft != nil:
 		return counted(len(p.draft.Statements), "statement") + " drafted, not verified yet"
 	case p.verdicts != nil:
@@ -192,6 +194,9 @@ func summary(p payload, rec assay.Record) string {
 }
 
 func planSummary(p role.Plan) string {
+	if p.Failure != "" {
+		return "one question, as it stands: the planner failed: " + p.Failure
+	}
 	if len(p.SubQuestions) == 1 {
 		return "one question"
 	}

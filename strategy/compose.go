@@ -171,7 +171,7 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 		})
 	}
 	switch {
-	case cutShort(found):
+	case slices.ContainsFunc(found, func(f finding) bool { return f.cutShort() }):
 		// Not having searched to the end is not the same as not having found.
 		a.Status = assay.Incomplete
 		a.Text = "Not answered: the run ended before the documents were searched to the end."
@@ -182,18 +182,6 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 		a.Justification = fmt.Sprintf("No passage answers the question; the closest has relevance %.2f.", top)
 	}
 	return a
-}
-
-// cutShort reports whether the run had to stop searching for want of time,
-// calls, tokens or money.
-func cutShort(found []finding) bool {
-	return slices.ContainsFunc(found, func(f finding) bool {
-		switch f.stop {
-		case assay.StopDeadline, assay.StopCallBudget, assay.StopTokenBudget, assay.StopMoneyBudget:
-			return true
-		}
-		return false
-	})
 }
 
 // opening returns the first words of a passage, for people.

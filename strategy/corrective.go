@@ -120,6 +120,9 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 	if len(hints) > 0 {
 		query += " " + strings.Join(hints, " ")
 	}
+	if f.cutShort() {
+		return nil // what it ran out of then is not there now
+	}
 	if f.iterations > 0 { // was looked up already, for the question as it is
 		if f.grade.Verdict == assay.Sufficient {
 			return nil

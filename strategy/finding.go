@@ -43,6 +43,16 @@ func (f *finding) tried() []string {
 	return queries
 }
 
+// cutShort reports whether the run had to stop searching for want of time, calls,
+// tokens or money.
+func (f *finding) cutShort() bool {
+	switch f.stop {
+	case assay.StopDeadline, assay.StopCallBudget, assay.StopTokenBudget, assay.StopMoneyBudget:
+		return true
+	}
+	return false
+}
+
 // look makes one search and grades all that the finding holds then. It returns
 // how many of the hits are new.
 func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, filter assay.Filter) (fresh int, err error) {

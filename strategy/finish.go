@@ -62,9 +62,9 @@ func unwritten(a assay.Answer, draft role.Draft, checked int) assay.Answer {
 		a.Status = assay.Incomplete
 		a.Text = "Passages were found, but no answer could be written from them."
 		a.Justification = "The generator failed: " + draft.Failure
-	case checked == 0:
+	case checked == 0 && a.Status == assay.NotFound:
 		a.Justification = "Passages were found, but none says what an answer could be made of."
-	default:
+	case checked > 0:
 		a.Justification = fmt.Sprintf("Passages were found, but none of the %d statements drafted from them is supported by what it cites.", checked)
 	}
 	return a
@@ -200,6 +200,7 @@ func (e Env) generate(ctx context.Context, s run.Scope, in role.GenerateInput) (
 		if ends(ctx, err) {
 			return role.Draft{}, assay.Usage{}, err
 		}
+		d.Failure = "" // is not the generator's to say
 		if err != nil {
 			d = role.Draft{Statements: []role.Statement{}, Failure: err.Error()}
 		}

@@ -122,8 +122,9 @@ func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, error) {
 			failure = "it planned nothing"
 		}
 		if failure != "" {
-			p = role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}, Failure: failure}
+			p = role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}}
 		}
+		p.Failure = failure
 		return p, assay.Usage{}, nil
 	})
 }

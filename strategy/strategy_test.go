@@ -23,7 +23,9 @@ import (
 type library struct {
 	documents []assay.Document
 	relevance map[string]float64 // by URI; 0.9 where there is none
-	err       error
+	err       error              // of Retrieve
+	readErr   error              // of Document
+	kept      []assay.Document   // versions that were replaced or deleted since they were found
 
 	mu       sync.Mutex
 	searches []string
@@ -71,8 +73,20 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 	return found, nil
 }
 
-func (l *library) Version(_ context.Context, id, version string) (assay.Document, error) {
+func (l *library) Document(_ context.Context, id string) (assay.Document, error) {
+	if l.readErr != nil {
+		return assay.Document{}, l.readErr
+	}
 	for _, d := range l.documents {
+		if d.ID == id {
+			return d, nil
+		}
+	}
+	return assay.Document{}, assay.ErrNotFound
+}
+
+func (l *library) Version(_ context.Context, id, version string) (assay.Document, error) {
+	for _, d := range slices.Concat(l.documents, l.kept) {
 		if d.ID == id && d.Version == version {
 			return d, nil
 		}
@@ -222,7 +236,7 @@ func TestHostileRoles(t *testing.T) {
 				}
 				return p, nil
 			})
-		}, assay.Answered},
+		}, assay.Incomplete},
 		{"grader fails", func(r *strategy.Roles) {
 			r.Grader = grader(func(role.GradeInput) (role.Grade, error) { return role.Grade{}, broken })
 		}, assay.NotFound},
@@ -240,7 +254,7 @@ func TestHostileRoles(t *testing.T) {
 		}, assay.NotFound},
 		{"generator fails", func(r *strategy.Roles) {
 			r.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return role.Draft{}, broken })
-		}, assay.NotFound},
+		}, assay.Incomplete},
 		{"generator invents numbers", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.", 0, 7, -1) }, assay.NotFound},
 		{"generator cites nothing", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.") }, assay.NotFound},
 		{"generator invents facts", func(r *strategy.Roles) { r.Generator = say("It first closes all 17 open listeners in Paris.", 1) }, assay.NotFound},
