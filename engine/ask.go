@@ -124,7 +124,7 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	if err != nil {
 		return req, err
 	}
-	if err := e.checkCollections(ctx, req.Collections); err != nil {
+	if err := e.checkCollections(ctx, principal.Access(), req.Collections); err != nil {
 		return req, err
 	}
 	if req.Filter.IsZero() {
@@ -251,11 +251,10 @@ func list[T any](l []T) []T {
 }
 
 // stream runs work and yields what it emits, then its answer or error. Work is
-// cancelled when the consumer breaks, and has ended when the stream has.
+// cancelled when the consumer breaks or panics, and has ended when the stream has.
 func stream(ctx context.Context, work func(context.Context, func(Event)) (assay.Answer, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
 		events := make(chan Event)
 		var answer assay.Answer
 		var err error
@@ -263,19 +262,20 @@ func stream(ctx context.Context, work func(context.Context, func(Event)) (assay.
 			defer close(events)
 			answer, err = work(ctx, func(ev Event) { events <- ev })
 		}()
-		going := true
+		defer func() {
+			cancel()
+			for range events { // until work has ended
+			}
+		}()
 		for ev := range events {
-			if going && !yield(ev, nil) {
-				going = false
-				cancel()
+			if !yield(ev, nil) {
+				return
 			}
 		}
-		switch {
-		case !going:
-		case err != nil:
+		if err != nil {
 			yield(Event{}, err)
-		default:
-			yield(Event{Kind: RunEnded, Run: answer.Run, Answer: &answer}, nil)
+			return
 		}
+		yield(Event{Kind: RunEnded, Run: answer.Run, Answer: &answer}, nil)
 	}
 }

@@ -4,17 +4,15 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/store"
 )
 
 // Search finds passages, best first, without a run. A text that is empty or not
-// UTF-8, a Limit under 1 and a filter key that no document has are
-// assay.ErrInvalid.
+// UTF-8, a Limit under 1, a collection and a filter key of which principal may see
+// no document are assay.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
 	switch {
 	case strings.TrimSpace(q.Text) == "":
@@ -22,7 +20,7 @@ func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.
 	case !utf8.ValidString(q.Text):
 		return assay.Results{}, fmt.Errorf("the query is not valid UTF-8: %w", assay.ErrInvalid)
 	}
-	if err := e.checkCollections(ctx, q.Collections); err != nil {
+	if err := e.checkCollections(ctx, principal.Access(), q.Collections); err != nil {
 		return assay.Results{}, err
 	}
 	retriever, err := e.search(ctx)
@@ -37,7 +35,7 @@ func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.
 func (e *Engine) Documents(ctx context.Context, principal assay.Principal, collections ...string) iter.Seq2[assay.Document, error] {
 	access := principal.Access()
 	return func(yield func(assay.Document, error) bool) {
-		if err := e.checkCollections(ctx, collections); err != nil {
+		if err := e.checkCollections(ctx, access, collections); err != nil {
 			yield(assay.Document{}, err)
 			return
 		}
@@ -52,24 +50,28 @@ func (e *Engine) Documents(ctx context.Context, principal assay.Principal, colle
 	}
 }
 
-// Collections lists the collections by name. Their counts are of all documents,
-// whoever may see them.
-func (e *Engine) Collections(ctx context.Context) ([]store.Collection, error) {
-	return e.content.Collections(ctx)
+// HoldsDocuments reports whether there is any document, whoever may see it.
+func (e *Engine) HoldsDocuments(ctx context.Context) (bool, error) {
+	for _, err := range e.content.Documents(ctx) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
-// checkCollections refuses names that no collection has: a search in one would
-// find nothing and say nothing of why.
-func (e *Engine) checkCollections(ctx context.Context, names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
-	known, err := e.Collections(ctx)
-	if err != nil {
-		return err
-	}
+// checkCollections refuses the names of collections in which access may see no
+// document: a search there would find nothing and say nothing of why.
+func (e *Engine) checkCollections(ctx context.Context, access assay.Access, names []string) error {
 	for _, name := range names {
-		if !slices.ContainsFunc(known, func(c store.Collection) bool { return c.Name == name }) {
+		seen := false
+		for d, err := range e.content.Documents(ctx, name) {
+			if err != nil {
+				return err
+			}
+			if seen = access.Allows(d.ACL); seen {
+				break
+			}
+		}
+		if !seen {
 			return fmt.Errorf("unknown collection %q: %w", name, assay.ErrInvalid)
 		}
 	}

@@ -459,11 +459,66 @@ func TestAccessIsCheckedAgain(t *testing.T) {
 				switch {
 				case test.seen && err != nil:
 					t.Errorf("%s: %v", name, err)
-				case !test.seen && (!errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "travel.md, which you may not see any more")):
-					t.Errorf("%s: %v, want ErrNotFound that names the document", name, err)
+				case !test.seen && (!errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "that you may not see any more")):
+					t.Errorf("%s: %v, want ErrNotFound that says why", name, err)
+				case !test.seen && strings.Contains(err.Error(), "travel"):
+					t.Errorf("%s: %v tells of the document", name, err)
 				}
 			}
 		})
+	}
+}
+
+// What a collection holds for others does not make it known.
+func TestHiddenCollection(t *testing.T) {
+	docs := copyHandbook(t)
+	if err := os.WriteFile(filepath.Join(docs, "travel.md.metadata.json"), []byte(`{"acl": ["group:board"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := openDir(t, t.TempDir())
+	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{filepath.Join(docs, "travel.md")}, Collection: "board"}); err != nil {
+		t.Fatal(err)
+	}
+	member := assay.Principal{User: "ann", Groups: []string{"board"}}
+	q := assay.Query{Text: "travel", Collections: []string{"board"}, Limit: 1}
+	if found, err := e.Search(t.Context(), member, q); err != nil || len(found.Hits) != 1 {
+		t.Errorf("a member finds %d hits, %v", len(found.Hits), err)
+	}
+	_, hidden := e.Search(t.Context(), assay.Local(), q)
+	q.Collections = []string{"nowhere"}
+	_, none := e.Search(t.Context(), assay.Local(), q)
+	if !errors.Is(hidden, assay.ErrInvalid) || strings.ReplaceAll(hidden.Error(), "board", "nowhere") != none.Error() {
+		t.Errorf("a hidden collection: %v; one that is not there: %v", hidden, none)
+	}
+}
+
+// A search of which nobody can tell what it found hides its run.
+func TestAccessFailsClosed(t *testing.T) {
+	e := open(t)
+	records := []assay.Record{{Kind: assay.StepSearch, Path: "search", Output: []byte(`{"hits": 3}`)}}
+	err := e.checkAccess(t.Context(), assay.Local().Access(), assay.Run{}, records)
+	if !errors.Is(err, assay.ErrDamaged) {
+		t.Errorf("checkAccess = %v, want ErrDamaged", err)
+	}
+}
+
+// A consumer that panics leaves nothing behind that goes on.
+func TestAskConsumerPanics(t *testing.T) {
+	e := open(t)
+	id := ""
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic is lost")
+			}
+		}()
+		for ev := range e.Ask(t.Context(), assay.Local(), Request{Question: someQuestion}) {
+			id = ev.Run
+			panic("consumer")
+		}
+	}()
+	if a, err := last(e.Resume(t.Context(), assay.Local(), id)); err != nil || a.Status != assay.Answered {
+		t.Errorf("resume = %+v, %v; want the answer", a, err)
 	}
 }
 

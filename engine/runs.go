@@ -117,21 +117,25 @@ type version struct{ document, version string }
 // checkAccess refuses a run of which principal may not see all documents that
 // its searches found and its answer cites, by their ACLs of today: of a document
 // that was replaced the current one counts, of one that was deleted the last one
-// kept. When neither is there the answer is no.
+// kept. When neither is there the answer is no. The error does not name the
+// document.
 func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.Run, records []assay.Record) error {
-	seen := map[version]string{} // to the URI
+	seen := map[version]bool{}
 	for _, rec := range records {
-		p := read(rec)
-		if p.results == nil {
+		if rec.Kind != assay.StepSearch || rec.Error != nil {
 			continue
 		}
-		for _, h := range p.results.Hits {
-			seen[version{h.Chunk.Document, h.Chunk.Version}] = h.URI
+		results := read(rec).results
+		if results == nil { // what it found cannot be told, so nobody may see it
+			return fmt.Errorf("what its step %s found cannot be read: %w", rec.Path, assay.ErrDamaged)
+		}
+		for _, h := range results.Hits {
+			seen[version{h.Chunk.Document, h.Chunk.Version}] = true
 		}
 	}
 	if r.Answer != nil {
 		for _, c := range r.Answer.Citations {
-			seen[version{c.Document, c.Version}] = c.URI
+			seen[version{c.Document, c.Version}] = true
 		}
 	}
 	checked := map[string]bool{}
@@ -141,7 +145,7 @@ func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.R
 		}
 		checked[v.document] = true
 		if err := e.checkDocument(ctx, access, v); err != nil {
-			return fmt.Errorf("it read %s, %w", seen[v], err)
+			return fmt.Errorf("it read a document %w", err)
 		}
 	}
 	return nil
@@ -155,11 +159,11 @@ func (e *Engine) checkDocument(ctx context.Context, access assay.Access, v versi
 	}
 	switch {
 	case errors.Is(err, assay.ErrNotFound):
-		return fmt.Errorf("which is gone, so that the right to see it cannot be checked: %w", assay.ErrNotFound)
+		return fmt.Errorf("that is gone, so that the right to see it cannot be checked: %w", assay.ErrNotFound)
 	case err != nil:
 		return fmt.Errorf("whose access cannot be checked: %w", err)
 	case !access.Allows(d.ACL):
-		return fmt.Errorf("which you may not see any more: %w", assay.ErrNotFound)
+		return fmt.Errorf("that you may not see any more: %w", assay.ErrNotFound)
 	}
 	return nil
 }

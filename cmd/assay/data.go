@@ -18,7 +18,6 @@ import (
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/ingest"
 	"github.com/assay-rag/assay/source"
-	"github.com/assay-rag/assay/store"
 )
 
 // defaultData is the data directory when neither --data nor ASSAY_DATA names
@@ -154,18 +153,12 @@ func (a *app) openToAsk(ctx context.Context, shown *progress, trace bool) (*engi
 	if err != nil {
 		return nil, err
 	}
-	some, err := holdsDocuments(ctx, e)
+	some, err := e.HoldsDocuments(ctx)
 	if err == nil && some {
 		return e, nil
 	}
 	dir, dirErr := a.dataDir(ctx)
 	return nil, errors.Join(cmp.Or(err, dirErr, a.noData(dir)), e.Close())
-}
-
-// holdsDocuments reports whether there is anything to ask about.
-func holdsDocuments(ctx context.Context, e *engine.Engine) (bool, error) {
-	collections, err := e.Collections(ctx)
-	return slices.ContainsFunc(collections, func(c store.Collection) bool { return c.Documents > 0 }), err
 }
 
 // openDocs opens the store of --docs and brings it up to date. Documents of
@@ -219,7 +212,7 @@ func (a *app) checkRead(ctx context.Context, e *engine.Engine, report ingest.Rep
 	if len(report.Skipped) == 0 {
 		return nil
 	}
-	some, err := holdsDocuments(ctx, e)
+	some, err := e.HoldsDocuments(ctx)
 	if err != nil || some {
 		return err
 	}
