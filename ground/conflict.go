@@ -81,12 +81,13 @@ func share(a, b map[string]bool) float64 {
 
 // difference returns what a has and b has not, each as often as it is more.
 func difference(a, b []string) []string {
-	rest := slices.Clone(b)
+	left := map[string]int{}
+	for _, x := range b {
+		left[x]++
+	}
 	var out []string
 	for _, x := range a {
-		if i := slices.Index(rest, x); i >= 0 {
-			rest = slices.Delete(rest, i, i+1)
-		} else {
+		if left[x]--; left[x] < 0 {
 			out = append(out, x)
 		}
 	}

@@ -2,6 +2,7 @@ package ground_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -27,7 +28,7 @@ func TestCut(t *testing.T) {
 }
 
 func TestLocate(t *testing.T) {
-	const text = "Shutdown gracefully shuts\ndown the server.  It works by first\n\tclosing all open listeners. Then it waits — für immer."
+	const text = "Shutdown gracefully shuts\ndown the server.  It works by first\n\tclosing all open listeners. Then it waits — für immer. A byte � was\nlost here."
 	tests := []struct{ claim, want string }{
 		{"Shutdown gracefully shuts down the server.", "Shutdown gracefully shuts\ndown the server."},
 		{"It works by first closing all open listeners.", "It works by first\n\tclosing all open listeners."},
@@ -35,6 +36,7 @@ func TestLocate(t *testing.T) {
 		{"listeners that are open get closed", "It works by first\n\tclosing all open listeners."},
 		{"bananas", ""},
 		{"", ""},
+		{"A byte � was lost here.", "A byte � was\nlost here."},
 	}
 	for _, tt := range tests {
 		start, end := ground.Locate(tt.claim, text)
@@ -112,9 +114,52 @@ func TestOpposed(t *testing.T) {
 	}
 }
 
+func TestOpposing(t *testing.T) {
+	const text = "Bananas are yellow. The default timeout is 60 seconds. The default timeout is 90 seconds."
+	tests := []struct {
+		claim string
+		about []string
+		want  string
+	}{
+		{"The default timeout is 30 seconds.", nil, "The default timeout is 60 seconds."},
+		{"The default timeout is 60 seconds.", nil, "The default timeout is 90 seconds."},
+		{"The default timeout is 60 seconds.", []string{"60"}, ""},
+		{"The default timeout is not 60 seconds.", nil, "The default timeout is 60 seconds."},
+		{"Apples are red.", nil, ""},
+		{"", nil, ""},
+	}
+	for _, tt := range tests {
+		start, end := ground.Opposing(tt.claim, text, tt.about)
+		if got := text[start:end]; got != tt.want {
+			t.Errorf("Opposing(%q, %q) = %q, want %q", tt.claim, tt.about, got, tt.want)
+		}
+	}
+}
+
+// TestHostileSize verifies and locates in a megabyte that a careless comparison
+// of all with all would not come to the end of; it passes by ending.
+func TestHostileSize(t *testing.T) {
+	var b strings.Builder
+	for i := 0; b.Len() < 1<<20; i++ {
+		fmt.Fprintf(&b, "%d ", i)
+	}
+	numbers := b.String()
+	claim := "0 " + numbers
+	j, err := ground.Local{}.Verify(context.Background(), claim, []ground.Passage{{Quote: numbers, Context: numbers}})
+	if err != nil || j.Verdict != assay.Supported {
+		t.Errorf("numbers: %s (%s), %v; want supported", j.Verdict, j.Reason, err)
+	}
+	for _, text := range []string{numbers, strings.Repeat("a. ", 1<<18), strings.Repeat("not x, ", 1<<17)} {
+		ground.Locate("The default timeout is 30 seconds.", text)
+		ground.Opposing("The default timeout is 30 seconds.", text, nil)
+		ground.Opposed(text, text+" 7", nil)
+	}
+}
+
 func FuzzLocate(f *testing.F) {
 	f.Add("a b", "x a\n b. c")
 	f.Add("für", "f f\u00fcr\xff für")
+	f.Add("a � b", "x. a �\nb. \xff")
 	f.Fuzz(func(t *testing.T, claim, text string) {
 		start, end := ground.Locate(claim, text)
 		if start < 0 || start > end || end > len(text) {

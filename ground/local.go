@@ -3,7 +3,6 @@ package ground
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -125,8 +124,12 @@ func wholeLines(text string, start, end int) bool {
 
 // missing returns the first of want that have lacks; ok when there is none.
 func missing(want, have []string) (first string, ok bool) {
+	held := make(map[string]bool, len(have))
+	for _, h := range have {
+		held[h] = true
+	}
 	for _, w := range want {
-		if !slices.Contains(have, w) {
+		if !held[w] {
 			return w, false
 		}
 	}

@@ -40,23 +40,22 @@ func foldBlanks(text string) (folded string, at []int) {
 	b.Grow(len(text))
 	at = make([]int, 0, len(text))
 	blank := true // drops leading blanks
-	for i, r := range text {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
 		if unicode.IsSpace(r) {
 			if !blank {
 				b.WriteByte(' ')
 				at = append(at, i)
 			}
 			blank = true
+			i += size
 			continue
 		}
 		blank = false
-		size := utf8.RuneLen(r)
-		if r == utf8.RuneError {
-			size = 1
-		}
 		b.WriteString(text[i : i+size])
-		for k := range size {
-			at = append(at, i+k)
+		for range size {
+			at = append(at, i)
+			i++
 		}
 	}
 	return b.String(), at

@@ -24,15 +24,20 @@ var particles = map[string]bool{
 
 const particleReach = 4
 
-// compounds returns the compounds that a query's words could make. Most do not
-// exist; what no document holds does not change a search.
+// compounds returns the compounds that a query's words could make, each once.
+// Most do not exist; what no document holds does not change a search.
 func compounds(query string) []compound {
 	var words []string
 	for _, w := range surface.Words(query) {
 		words = append(words, strings.ToLower(w))
 	}
 	var out []compound
+	made := map[[2]string]bool{}
 	add := func(a, b string) {
+		if made[[2]string{a, b}] {
+			return
+		}
+		made[[2]string{a, b}] = true
 		c := compound{word: a + b, stem: stem(a + b)}
 		for _, w := range []string{a, b} {
 			if s := stem(w); s != "" {
@@ -68,10 +73,12 @@ func stem(word string) string {
 
 // withCompounds returns the query's text with the compounds it could make.
 func withCompounds(text string, cs []compound) string {
+	var b strings.Builder
+	b.WriteString(text)
 	for _, c := range cs {
-		text += " " + c.word
+		b.WriteString(" " + c.word)
 	}
-	return text
+	return b.String()
 }
 
 // splitTerms takes the compounds out of the terms of an extended query: own are

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -99,7 +100,11 @@ func newRater(analyzer *analysis.Analyzer, query string, terms []assay.Term, joi
 	}
 	for _, c := range joined {
 		for _, s := range c.stands {
-			r.at[c.stem] = append(r.at[c.stem], r.at[s]...)
+			for _, i := range r.at[s] {
+				if !slices.Contains(r.at[c.stem], i) {
+					r.at[c.stem] = append(r.at[c.stem], i)
+				}
+			}
 		}
 	}
 	for _, name := range append(surface.Names(query), surface.Numbers(query)...) {

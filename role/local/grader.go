@@ -44,6 +44,7 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 			held[stem] = true
 		}
 	}
+	unknown, lacking := unknownNames(q), missingNames(q, held)
 	if g.Missing = missing(q, held); len(g.Relevant) == 0 {
 		g.Missing = []string{in.Question}
 	}
@@ -54,18 +55,18 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 		g.Reason = "nothing was found"
 	case len(g.Relevant) == 0:
 		g.Reason = fmt.Sprintf("no passage reaches the relevance floor of %.2f; the best has %.2f", in.Floor, in.Hits[0].Scores.Relevance)
-	case len(unknownNames(q)) > 0:
-		g.Reason = "no document speaks of " + strings.Join(unknownNames(q), ", ")
-		g.Relevant, g.Missing = []string{}, unknownNames(q)
+	case len(unknown) > 0:
+		g.Reason = "no document speaks of " + strings.Join(unknown, ", ")
+		g.Relevant, g.Missing = []string{}, unknown
 	case unknownShare(q) >= maxUnknown:
 		g.Reason = fmt.Sprintf("no document has the words for %.0f%% of what the question asks", 100*unknownShare(q))
 		g.Relevant, g.Missing = []string{}, unknownWords(q)
 	case len(q.terms) == 1 && len(surface.Asking(q.text)) > 0 && !measured(q, in):
 		g.Verdict = assay.Partly
 		g.Reason = "the question asks a measure, and no relevant passage gives a number with " + q.terms[0].Text
-	case len(missingNames(q, held)) > 0:
+	case len(lacking) > 0:
 		g.Verdict = assay.Partly
-		g.Reason = "no relevant passage speaks of " + strings.Join(missingNames(q, held), ", ")
+		g.Reason = "no relevant passage speaks of " + strings.Join(lacking, ", ")
 	case q.coverage(held) < minCoverage:
 		g.Verdict = assay.Partly
 		g.Reason = fmt.Sprintf("the relevant passages hold %.0f%% of what the question asks", 100*q.coverage(held))
@@ -139,8 +140,9 @@ func unknownNames(q question) []string {
 	out := []string{}
 	for _, n := range q.names {
 		known, seen := false, false
+		held := stems(n)
 		for _, t := range q.terms {
-			if holdsName(stems(n), t.Text) {
+			if holdsName(held, t.Text) {
 				seen = true
 				known = known || t.Chunks > 0
 			}

@@ -124,16 +124,32 @@ func pairs(q question, text string) float64 {
 	for _, t := range analysis.Tokens(text, "") {
 		at[t.Term] = append(at[t.Term], t.Position)
 	}
+	for _, positions := range at {
+		slices.Sort(positions) // the parts of a compound follow it
+	}
 	n := 0
 	for i := range q.terms[1:] {
-		near := slices.ContainsFunc(at[q.terms[i].Stem], func(a int) bool {
-			return slices.ContainsFunc(at[q.terms[i+1].Stem], func(b int) bool { return max(a-b, b-a) <= reach })
-		})
-		if near {
+		if within(reach, at[q.terms[i].Stem], at[q.terms[i+1].Stem]) {
 			n++
 		}
 	}
 	return float64(n) / float64(len(q.terms)-1)
+}
+
+// within reports whether a position of a and one of b, both ascending, are at
+// most reach apart.
+func within(reach int, a, b []int) bool {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case max(a[0]-b[0], b[0]-a[0]) <= reach:
+			return true
+		case a[0] < b[0]:
+			a = a[1:]
+		default:
+			b = b[1:]
+		}
+	}
+	return false
 }
 
 // fits reports whether a sentence has what the question word asks for.

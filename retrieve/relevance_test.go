@@ -1,0 +1,183 @@
+package retrieve
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+)
+
+// found is what a search for text brought in a hundred chunks, of which ten hold
+// each of its terms; half is every term's weight.
+func found(text string) assay.Results {
+	r := assay.Results{Chunks: 100}
+	for _, t := range analysis.Tokens(text, "") {
+		r.Terms = append(r.Terms, assay.Term{Text: text[t.Start:t.End], Stem: t.Term, Chunks: 10, Weight: 0.5})
+	}
+	return r
+}
+
+func hitIn(heading, text string) assay.Hit {
+	return assay.Hit{Text: text, URI: "/guide.md", Title: "Guide", Chunk: assay.Chunk{Kind: assay.ChunkProse, Headings: []string{heading}}}
+}
+
+func TestFeatures(t *testing.T) {
+	const query = "server timeout"
+	far := strings.Repeat("and so on ", windowWords/2)
+	tests := []struct {
+		name string
+		hit  assay.Hit
+		want map[string]float64
+	}{
+		{
+			"both words side by side", hitIn("Fruit", "The server timeout is long."),
+			map[string]float64{
+				"bias": 1, "coverage": 1, "coverage²": 1, "window": 1, "body_window": 1, "heading": 0, "focus": 0, "pairs": 1,
+				"worst_missing": 0, "names_missing": 0, "matched": math.Log1p(1), "length": math.Log1p(2),
+			},
+		},
+		{
+			"far apart", hitIn("Fruit", "The server is old "+far+" and a timeout is long."),
+			map[string]float64{"coverage": 1, "window": 0.5, "body_window": 0.5, "pairs": 0},
+		},
+		{
+			"one in the heading", hitIn("Timeout", "The server is old."),
+			map[string]float64{"coverage": 1, "window": 1, "body_window": 0.5, "heading": 0.5, "focus": 1, "pairs": 0, "worst_missing": 0},
+		},
+		{
+			"one is missing", hitIn("Fruit", "The server is old."),
+			map[string]float64{"coverage": 0.5, "coverage²": 0.25, "worst_missing": 0.5, "matched": math.Log1p(0.5)},
+		},
+		{
+			"in code only", hitIn("Fruit", "server.timeout := f(x); g(y)"),
+			map[string]float64{"coverage": 1, "window": 0, "body_window": 0, "pairs": 0},
+		},
+		{"none", hitIn("Fruit", "Bananas are yellow."), nil},
+	}
+	for _, tt := range tests {
+		got := Features(query, found(query), tt.hit)
+		if tt.want == nil {
+			if got != nil {
+				t.Errorf("%s: features %v, want none", tt.name, got)
+			}
+			continue
+		}
+		if len(got) != len(FeatureNames) {
+			t.Errorf("%s: %d features, want %d", tt.name, len(got), len(FeatureNames))
+			continue
+		}
+		named := map[string]float64{}
+		for i, name := range FeatureNames {
+			if _, wanted := tt.want[name]; wanted {
+				named[name] = got[i]
+			}
+		}
+		if diff := cmp.Diff(tt.want, named, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestFeaturesOfNames(t *testing.T) {
+	const query = "Does os.Open work in Berlin?"
+	at := func(name string) int {
+		for i, n := range FeatureNames {
+			if n == name {
+				return i
+			}
+		}
+		t.Fatalf("no feature %s", name)
+		return 0
+	}
+	for text, want := range map[string]float64{
+		"In Berlin os.Open does work.": 0,
+		"Here os.Open does work.":      0.5,
+		"It does work.":                1,
+	} {
+		if got := Features(query, found(query), hitIn("Fruit", text))[at("names_missing")]; got != want {
+			t.Errorf("%q lacks %v of the names, want %v", text, got, want)
+		}
+	}
+}
+
+// rate rates a hit for a query.
+func rate(query string, h assay.Hit) float64 {
+	return newRater(analysis.NewAnalyzer(""), query, found(query).Terms, nil, 100).relevance(h)
+}
+
+func TestRelevance(t *testing.T) {
+	const query = "server timeout"
+	plain := hitIn("Fruit", "The server timeout is long.")
+	with := func(change func(*assay.Hit)) assay.Hit {
+		h := plain
+		h.Chunk.Headings = []string{"Fruit"}
+		change(&h)
+		return h
+	}
+	if r := rate(query, hitIn("Fruit", "Bananas are yellow.")); r != 0 {
+		t.Errorf("relevance %v without a word of the query, want 0", r)
+	}
+	if r := rate("", plain); r != 0 {
+		t.Errorf("relevance %v for no query, want 0", r)
+	}
+	base := rate(query, plain)
+	if base <= 0 || base >= 1 {
+		t.Fatalf("relevance %v, want it between 0 and 1", base)
+	}
+	lower := map[string]assay.Hit{
+		"a word less":               hitIn("Fruit", "The server is old."),
+		"a test":                    with(func(h *assay.Hit) { h.URI = "/server_test.go" }),
+		"test data":                 with(func(h *assay.Hit) { h.URI = "/testdata/guide.md" }),
+		"an unexported declaration": with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func fruit"} }),
+		"an unexported method":      with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func (f *Fruit) peel"} }),
+		"code and nothing else":     with(func(h *assay.Hit) { h.Text = "server, timeout := f(x); g(y)" }),
+		"the words are far apart":   hitIn("Fruit", "The server is old "+strings.Repeat("and so on ", windowWords)+" and a timeout is long."),
+	}
+	for name, h := range lower {
+		if r := rate(query, h); r >= base {
+			t.Errorf("%s: relevance %v, want less than %v", name, r, base)
+		}
+	}
+	same := map[string]assay.Hit{
+		"an exported declaration": with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func Fruit"} }),
+		"of another language":     with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.c", []string{"func fruit"} }),
+	}
+	for name, h := range same {
+		if r := rate(query, h); r != base {
+			t.Errorf("%s: relevance %v, want %v", name, r, base)
+		}
+	}
+}
+
+// A compound counts for the words that it stands for.
+func TestRelevanceOfCompounds(t *testing.T) {
+	const query = "how do I shut the server down"
+	h := hitIn("Fruit", "Call Shutdown on the server.")
+	joined := compounds(query)
+	terms := found(query).Terms
+	without := newRater(analysis.NewAnalyzer(""), query, terms, nil, 100).relevance(h)
+	with := newRater(analysis.NewAnalyzer(""), query, terms, joined, 100).relevance(h)
+	if with <= without {
+		t.Errorf("relevance %v with the compound, %v without", with, without)
+	}
+}
+
+// A query that repeats itself rates as if it did not, and as fast.
+func TestRepeatedQuery(t *testing.T) {
+	once, often := "log server on", strings.TrimSpace(strings.Repeat("log server on ", 600))
+	if n := len(compounds(often)); n > 10 {
+		t.Errorf("%d compounds of three words", n)
+	}
+	h := hitIn("Fruit", strings.Repeat("The server has a logon. ", 1000))
+	distinct := found(once).Terms
+	a := newRater(analysis.NewAnalyzer(""), once, distinct, compounds(once), 100).features(h, nil)
+	b := newRater(analysis.NewAnalyzer(""), often, distinct, compounds(often), 100).features(h, nil)
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("features (-once +often):\n%s", diff)
+	}
+}
