@@ -411,7 +411,7 @@ func (p *filterParser) number(rest string) error {
 	}
 	p.take(valueToken, rest[:n])
 	for _, layout := range []string{time.DateOnly, time.RFC3339Nano} {
-		if t, err := time.Parse(layout, p.word); err == nil {
+		if t, err := time.Parse(layout, p.word); err == nil && ValidTime(t) {
 			p.value = TimeValue(t)
 			return nil
 		}

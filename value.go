@@ -41,7 +41,14 @@ func NumberValue(n float64) Value { return Value{Kind: KindNumber, Number: n} }
 // BooleanValue returns b as a Value.
 func BooleanValue(b bool) Value { return Value{Kind: KindBoolean, Boolean: b} }
 
-// TimeValue returns t, in UTC, as a Value.
+// ValidTime reports whether t, in UTC, is of one of the years 0 to 9999, which are
+// those that have a written form (RFC 3339). Other times are no values.
+func ValidTime(t time.Time) bool {
+	year := t.UTC().Year()
+	return 0 <= year && year <= 9999
+}
+
+// TimeValue returns t, in UTC, as a Value. It has to be a ValidTime.
 func TimeValue(t time.Time) Value { return Value{Kind: KindTime, Time: t.UTC()} }
 
 // ListValue returns the strings as a Value.
@@ -87,7 +94,8 @@ func (v Value) Equal(w Value) bool {
 
 // MarshalJSON writes strings, numbers, booleans and lists as their JSON
 // counterparts and a time as {"time": "2006-01-02T15:04:05Z"}, so that reading
-// it back gives the same kind.
+// it back gives the same kind. A value without a kind, a number that is not
+// finite and a time that is no ValidTime are errors.
 func (v Value) MarshalJSON() ([]byte, error) {
 	switch v.Kind {
 	case KindString:
@@ -97,6 +105,9 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	case KindBoolean:
 		return json.Marshal(v.Boolean)
 	case KindTime:
+		if !ValidTime(v.Time) {
+			return nil, fmt.Errorf("metadata time in the year %d: %w", v.Time.Year(), ErrInvalid)
+		}
 		return json.Marshal(map[string]string{"time": v.Time.UTC().Format(time.RFC3339Nano)})
 	case KindList:
 		if v.List == nil {
@@ -137,7 +148,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 			return fmt.Errorf("metadata value is an object, want a string, number, boolean, list of strings or {\"time\": …}: %w", ErrInvalid)
 		}
 		t, err := time.Parse(time.RFC3339Nano, s)
-		if err != nil {
+		if err != nil || !ValidTime(t) {
 			return fmt.Errorf("metadata time %q: %w", s, ErrInvalid)
 		}
 		*v = TimeValue(t)

@@ -471,3 +471,20 @@ func other(o chunk.Options) chunk.Options {
 	o.TargetTokens = 77
 	return o
 }
+
+// Times that have no written form, which file systems and documents can hold, do
+// not spoil what is stored.
+func TestTimesOutOfRange(t *testing.T) {
+	x := newWorld(t, map[string]string{
+		"far.md":   "# Far\n\nalpha",
+		"front.md": "---\ncreated: 9999-12-31T23:59:59-23:59\ndue: 0001-01-01T00:00:00+14:00\n---\n\n# Front\n\nbeta",
+		"side.md":  "# Side\n\ngamma", "side.md.metadata.json": `{"created": "9999-12-31T23:59:59-23:59"}`,
+	})
+	far := time.Date(11476, 8, 15, 5, 20, 0, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(x.dir, "far.md"), far, far); err != nil {
+		t.Skip("the file system does not hold that time:", err)
+	}
+	x.check("first", "+2 ~0 =0 -0; bad_sidecar side.md")
+	x.wantDocs("far.md", "front.md")
+	x.check("again", "+0 ~0 =2 -0; bad_sidecar side.md")
+}

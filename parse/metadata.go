@@ -229,7 +229,7 @@ func metaValue(v any) (assay.Value, bool) {
 	case float64:
 		return assay.NumberValue(x), !math.IsNaN(x) && !math.IsInf(x, 0)
 	case time.Time:
-		return assay.TimeValue(x), true
+		return assay.TimeValue(x), assay.ValidTime(x)
 	case []any:
 		list := make([]string, 0, len(x))
 		for _, e := range x {
@@ -272,7 +272,7 @@ func parseTime(s string) (time.Time, bool) {
 		"2006-01-02T15:04:05-0700", "2006-01-02 15:04 -0700", "2006/01/02",
 	} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return t, t.Year() > 0
+			return t, t.Year() > 0 && assay.ValidTime(t)
 		}
 	}
 	return time.Time{}, false

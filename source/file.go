@@ -26,7 +26,7 @@ type File struct {
 	Rel       string    // the slash path below the root, escaped as in URI; of a root that is a file: its name
 	Source    string    // FromFile or FromStdin
 	SizeBytes int64     // when it was found; 0 of standard input
-	Modified  time.Time // when it was found; zero of standard input
+	Modified  time.Time // when it was found; zero of standard input, and where it is no assay.ValidTime
 
 	at       place
 	sidecars []place // at most one is right
@@ -44,7 +44,7 @@ type place struct {
 // these bytes.
 type Content struct {
 	Data     []byte
-	Modified time.Time // zero of standard input
+	Modified time.Time // zero of standard input, and where it is no assay.ValidTime
 	Read     time.Time // when reading began
 }
 
@@ -203,7 +203,16 @@ func readAt(p place, limit int64) (Content, error) {
 	if after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
 		return Content{}, errChanged
 	}
-	return Content{Data: data, Modified: before.ModTime(), Read: began}, nil
+	return Content{Data: data, Modified: modified(before), Read: began}, nil
+}
+
+// modified returns when a file was changed; zero where that is no time that has a
+// written form (some file systems hold years beyond 9999).
+func modified(info fs.FileInfo) time.Time {
+	if t := info.ModTime(); assay.ValidTime(t) {
+		return t
+	}
+	return time.Time{}
 }
 
 // plainCause drops the operation and path that the os package puts in front.

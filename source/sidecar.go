@@ -293,7 +293,7 @@ func wantKind(v assay.Value, kinds ...assay.ValueKind) error {
 // ParseTime reads a time in one of the forms that ParseSidecar names.
 func ParseTime(s string) (t time.Time, ok bool) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly, "2006-01"} {
-		if t, err := time.Parse(layout, s); err == nil {
+		if t, err := time.Parse(layout, s); err == nil && assay.ValidTime(t) {
 			return t.UTC(), true
 		}
 	}

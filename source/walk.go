@@ -195,7 +195,7 @@ func (w *walk) found(real string, info fs.FileInfo, f File) bool {
 	w.seen[real] = f.URI
 	f.Source = FromFile
 	f.SizeBytes = info.Size()
-	f.Modified = info.ModTime()
+	f.Modified = modified(info)
 	f.limit = w.opts.MaxFileBytes
 	if f.SizeBytes > f.limit {
 		return w.yield(File{}, f.skip(sizeError{f.SizeBytes, f.limit}))

@@ -89,6 +89,8 @@ func checkDocument(d *assay.Document) error {
 		return invalid("the ID %q is not that of its collection and URI", d.ID)
 	case d.Version == "":
 		return invalid("the version is empty")
+	case !assay.ValidTime(d.Source.Modified):
+		return invalid("the source's time is in the year %d", d.Source.Modified.Year())
 	case !utf8.ValidString(d.Text):
 		return invalid("the text is not UTF-8")
 	}

@@ -181,8 +181,14 @@ func testPutInvalid(t *testing.T, h Harness) {
 		"a chunk with a wrong ID":     func(e *store.Entry) { e.Chunks[1].ID = e.Chunks[0].ID },
 		"a parent that is not there":  func(e *store.Entry) { e.Chunks[1].Parent = assay.ChunkID("a", "b", 1) },
 		"metadata without a kind":     func(e *store.Entry) { e.Document.Metadata = assay.Metadata{"x": assay.Value{}} },
-		"anchors out of order":        func(e *store.Entry) { e.Document.Anchors = []assay.Anchor{{Start: 2, Line: 1}, {Start: 1, Line: 2}} },
-		"an anchor past the end":      func(e *store.Entry) { e.Document.Anchors = []assay.Anchor{{Start: 99, Line: 1}} },
+		"a time that cannot be written": func(e *store.Entry) {
+			e.Document.Source.Modified = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+		},
+		"metadata with such a time": func(e *store.Entry) {
+			e.Document.Metadata = assay.Metadata{"x": assay.TimeValue(time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC))}
+		},
+		"anchors out of order":   func(e *store.Entry) { e.Document.Anchors = []assay.Anchor{{Start: 2, Line: 1}, {Start: 1, Line: 2}} },
+		"an anchor past the end": func(e *store.Entry) { e.Document.Anchors = []assay.Anchor{{Start: 99, Line: 1}} },
 	} {
 		e := Entry("c", "/a", "übel\n")
 		spoil(&e)
