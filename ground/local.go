@@ -23,10 +23,13 @@ import (
 type Local struct{}
 
 // minCoverage is the share of a claim's content words that the cited words must
-// hold. minContradiction is the share from which on a differing number or
-// negation is a contradiction rather than another topic.
+// hold. Of the claims that it then calls supported, 89% are in SciFact's training
+// set and 93% in WiCE's development set (at 0.8: 64% and 80%), and it calls few
+// so: 8% and 11% of those that are. It does not see the small edits of SummEdits.
+// minContradiction is the share from which on a differing number or negation is a
+// contradiction rather than another topic.
 const (
-	minCoverage      = 0.8
+	minCoverage      = 0.9
 	minContradiction = 0.7
 )
 
