@@ -261,7 +261,7 @@ func Names(text string) []string {
 // isName reports whether a word is a name by its form. At the start of a
 // sentence a capital says nothing.
 func isName(w string, first bool) bool {
-	if Identifier(w) {
+	if identifier(w) {
 		return true
 	}
 	return !first && capitalised(w) && !Function(strings.ToLower(w))
@@ -304,10 +304,10 @@ func Code(text string) bool {
 	return marks*10 > all
 }
 
-// Identifier reports whether a word has the form of an identifier or acronym:
+// identifier reports whether a word has the form of an identifier or acronym:
 // a capital after its first letter, a digit beside letters, an underscore or a
 // dot inside.
-func Identifier(w string) bool {
+func identifier(w string) bool {
 	if _, ok := number(w); ok {
 		return false
 	}

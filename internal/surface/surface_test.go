@@ -1,6 +1,7 @@
 package surface_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,6 +94,62 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestFunction(t *testing.T) {
+	for _, w := range []string{"the", "what", "does", "without", "please"} {
+		if !surface.Function(w) {
+			t.Errorf("Function(%q) = false", w)
+		}
+	}
+	for _, w := range []string{"", "server", "The", "400", "two"} {
+		if surface.Function(w) {
+			t.Errorf("Function(%q) = true", w)
+		}
+	}
+}
+
+func TestAsking(t *testing.T) {
+	tests := []struct {
+		question string
+		want     map[string]bool
+	}{
+		{"How long is the lease?", map[string]bool{"long": true}},
+		{"how FAST, and how often?", map[string]bool{"fast": true, "often": true}},
+		{"How many long leases are there?", map[string]bool{}},
+		{"The long lease is how", map[string]bool{}},
+		{"How leases end", map[string]bool{}},
+		{"", map[string]bool{}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, surface.Asking(tt.question)); diff != "" {
+			t.Errorf("Asking(%q) (-want +got):\n%s", tt.question, diff)
+		}
+	}
+}
+
+func TestFocus(t *testing.T) {
+	tests := []struct {
+		heading string
+		held    []string // stems
+		want    float64
+	}{
+		{"Notice period", []string{"notic", "period"}, 1},
+		{"Notice period", []string{"notic"}, 0.5},
+		{"The period of notice", []string{"period"}, 0.5},
+		{"Notice period", nil, 0},
+		{"func ListenAndServe", []string{"listen", "serv"}, 1},
+		{"func ListenAndServe", []string{"listenandserv"}, 0}, // its parts count
+		{"type Server", []string{"server"}, 1},
+		{"The", []string{"the"}, 0},
+		{"", nil, 0},
+	}
+	for _, tt := range tests {
+		got := surface.Focus(tt.heading, func(stem string) bool { return slices.Contains(tt.held, stem) })
+		if got != tt.want {
+			t.Errorf("Focus(%q, %q) = %v, want %v", tt.heading, tt.held, got, tt.want)
+		}
+	}
+}
+
 func TestNegations(t *testing.T) {
 	tests := []struct {
 		text string
@@ -118,6 +175,12 @@ func FuzzSurface(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		surface.Words(text)
 		surface.Negations(text)
+		surface.Code(text)
+		surface.Contrasts(text)
+		surface.Labels(text)
+		if share := surface.Focus(text, func(string) bool { return len(text)%2 == 0 }); share < 0 || share > 1 {
+			t.Errorf("Focus(%q) = %v", text, share)
+		}
 		for _, n := range append(surface.Names(text), surface.Numbers(text)...) {
 			if n == "" {
 				t.Errorf("an empty name or number in %q", text)
