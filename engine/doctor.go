@@ -163,8 +163,8 @@ func (x *examination) documents() {
 	x.fine("documents", "%d, in %d chunks", documents, chunks)
 }
 
-// index compares the index with the content. One that is behind is no fault: the
-// next search catches up.
+// index compares the index with the content. One that is behind or lost is no
+// fault: the next search catches up.
 func (x *examination) index() {
 	content := x.tenant.Content()
 	stored, err := content.Sequence(x.ctx)
@@ -175,9 +175,12 @@ func (x *examination) index() {
 	if x.failed("index", err) {
 		return
 	}
-	if held := ix.Version().Sequence; held == stored {
+	switch held := ix.Version().Sequence; {
+	case ix.Lost() != nil:
+		x.fine("index", "cannot be used, the next search reads the documents again: %v", ix.Lost())
+	case held == stored:
 		x.fine("index", "holds all changes, up to %d", stored)
-	} else {
+	default:
 		x.fine("index", "holds the changes up to %d of %d; the next search reads the rest", held, stored)
 	}
 	x.failed("index", ix.Close())

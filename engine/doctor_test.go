@@ -61,6 +61,9 @@ func TestDoctor(t *testing.T) {
 		{"no index", damage(func(dir string) error {
 			return os.RemoveAll(filepath.Join(dir, "tenants/default/index"))
 		}), "index", nil, "the next search reads the rest"},
+		{"a torn index", damage(func(dir string) error {
+			return os.Truncate(filepath.Join(dir, "tenants/default/index/MANIFEST"), 10)
+		}), "index", nil, "cannot be used"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -75,16 +77,21 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	return nil
 }
 
-// checkCache checks that ask --docs can keep its stores.
+// checkCache checks that ask --docs can keep its stores: in the cache directory,
+// or in the nearest folder above it that is there to make it in.
 func (a *app) checkCache() engine.Check {
 	const name = "cache directory"
 	dir, err := a.cacheDir()
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
+	there := dir
+	for err == nil {
+		if _, statErr := os.Stat(there); !errors.Is(statErr, fs.ErrNotExist) || there == filepath.Dir(there) {
+			break
+		}
+		there = filepath.Dir(there)
 	}
 	var probe *os.File
 	if err == nil {
-		probe, err = os.CreateTemp(dir, "assay-doctor-*")
+		probe, err = os.CreateTemp(there, "assay-doctor-*")
 	}
 	if err != nil {
 		return engine.Check{Name: name, Detail: "ask --docs cannot keep its documents: " + err.Error(), Err: err}
