@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, checke
 			text.WriteString(separator(supported[i-1].Claim, c.Claim))
 		}
 		claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}}
-		text.WriteString(c.Text)
+		text.WriteString(withoutMarks(c.Text))
 		claim.End = text.Len()
 		for _, cit := range c.cited {
 			cit.Claim = i
@@ -75,6 +76,20 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, checke
 		a.Justification = fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", x+1, y+1)
 	}
 	return a
+}
+
+// mark matches what reads like a citation number of the answer: digits in brackets
+// that no word is joined to, as an index (args[1]) or a type ([4]byte) has one.
+var mark = regexp.MustCompile(`\B\[(\d+(?:(?:, ?|[-–])\d+)*)\]\B`)
+
+// withoutMarks writes a source's own note marks in parentheses, so that nothing in
+// a document passes for a citation that the engine has minted. Code, which has
+// lines or signs that prose has not, stays as it is.
+func withoutMarks(claim string) string {
+	if strings.ContainsAny(claim, "\n={};`") {
+		return claim
+	}
+	return mark.ReplaceAllString(claim, "($1)")
 }
 
 // conflict returns the first two claims, by index, that rest on different
