@@ -171,3 +171,29 @@ func FuzzLocate(f *testing.F) {
 		}
 	})
 }
+
+func FuzzVerify(f *testing.F) {
+	f.Add("The default timeout is 30 seconds.", "It is so. The default timeout is 30 seconds.")
+	f.Add("It isn’t 1,000 in Berlin.", "It is 1000\nin Berlin, not \xff�.")
+	f.Add("`a_b` = 3", "a_b = 3\n")
+	f.Fuzz(func(t *testing.T, claim, quote string) {
+		j, err := ground.Local{}.Verify(t.Context(), claim, []ground.Passage{{Quote: quote, Context: quote}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case j.Verdict != assay.Supported && j.Verdict != assay.Contradicted && j.Verdict != assay.Unsupported:
+			t.Errorf("Verify(%q, %q) = %+v", claim, quote, j)
+		case j.Score < 0 || j.Score > 1 || j.Reason == "":
+			t.Errorf("Verify(%q, %q) = %+v", claim, quote, j)
+		}
+		whole, err := ground.Local{}.Verify(t.Context(), quote, []ground.Passage{{Quote: quote, Context: quote}})
+		if err != nil || strings.TrimSpace(quote) != "" && whole.Verdict != assay.Supported {
+			t.Errorf("Verify(%q) against itself = %+v, %v", quote, whole, err)
+		}
+		start, end := ground.Opposing(claim, quote, nil)
+		if start < 0 || start > end || end > len(quote) {
+			t.Errorf("Opposing(%q, %q) = %d, %d", claim, quote, start, end)
+		}
+	})
+}
