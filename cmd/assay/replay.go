@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,15 +47,11 @@ RUN is a run's ID, the beginning of one, or "last".`,
 }
 
 func (a *app) replay(ctx context.Context, name string, asJSON bool) error {
-	e, err := a.openExisting(ctx)
+	e, id, err := a.openRun(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	id, err := findRun(ctx, e, name)
-	if err != nil {
-		return err
-	}
 	answer, err := e.Replay(ctx, assay.Local(), id)
 	if err != nil {
 		a.printInputs(err)
@@ -71,7 +68,7 @@ func (a *app) replay(ctx context.Context, name string, asJSON bool) error {
 }
 
 // replayAll replays every run with an answer, prints those that fail, and goes
-// on to the end.
+// on to the end. The exit code is that of the first.
 func (a *app) replayAll(ctx context.Context) error {
 	e, err := a.openExisting(ctx)
 	if err != nil {
@@ -82,7 +79,7 @@ func (a *app) replayAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	same, worst := 0, error(nil)
+	same, failure := 0, error(nil)
 	shown := a.progress()
 	defer shown.clear()
 	for i, r := range runs {
@@ -99,12 +96,12 @@ func (a *app) replayAll(ctx context.Context) error {
 		default:
 			shown.clear()
 			fmt.Fprintf(a.stdout, "%s  %v\n", r.ID, err)
-			worst = err
+			failure = cmp.Or(failure, err)
 		}
 	}
 	shown.clear()
 	fmt.Fprintf(a.stdout, "%s replayed to the same answer\n", count(same, "run", "runs"))
-	return end(exitCode(worst))
+	return end(exitCode(failure))
 }
 
 // printInputs prints both inputs of the step at which a replay left the recorded

@@ -32,15 +32,11 @@ RUN is a run's ID, the beginning of one, or "last".
 }
 
 func (a *app) resume(ctx context.Context, name string, f askFlags) error {
-	e, err := a.openExisting(ctx)
+	e, id, err := a.openRun(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	id, err := findRun(ctx, e, name)
-	if err != nil {
-		return err
-	}
 	shown := a.progress()
 	defer shown.clear()
 	return a.answer(e.Resume(ctx, assay.Local(), id), shown, f)

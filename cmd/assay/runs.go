@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -65,6 +66,20 @@ func outcome(state assay.RunState, status assay.Status, live bool) string {
 		return "interrupted"
 	}
 	return string(state)
+}
+
+// openRun opens the data directory of the command and finds the run in it that
+// name stands for.
+func (a *app) openRun(ctx context.Context, name string) (*engine.Engine, string, error) {
+	e, err := a.openExisting(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := findRun(ctx, e, name)
+	if err != nil {
+		return nil, "", errors.Join(err, e.Close())
+	}
+	return e, id, nil
 }
 
 // findRun returns the ID of the run that name stands for: a run's ID, the

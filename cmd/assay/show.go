@@ -44,15 +44,11 @@ type shownRun struct {
 }
 
 func (a *app) show(ctx context.Context, name string, asJSON, inputs bool) error {
-	e, err := a.openExisting(ctx)
+	e, id, err := a.openRun(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	id, err := findRun(ctx, e, name)
-	if err != nil {
-		return err
-	}
 	run, steps, err := e.Run(ctx, assay.Local(), id)
 	if err != nil {
 		return err
