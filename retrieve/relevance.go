@@ -227,7 +227,9 @@ const (
 )
 
 var (
-	testFile   = regexp.MustCompile(`(?i)(_test|\.test|\.spec|Test)\.[a-z]+$|/(tests?|__tests__|spec|testdata)/`)
+	// testFile matches the name of a file of tests. Folders do not count: where the
+	// documents lie as a whole says nothing of one of them.
+	testFile   = regexp.MustCompile(`(?i:(_test|\.test|\.spec)\.[a-z]+$)|[a-z]Test\.[a-z]+$`)
 	unexported = regexp.MustCompile(`^(func|type|var|const) (\([^)]*\) )?[a-z_]`)
 )
 

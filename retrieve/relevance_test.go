@@ -132,7 +132,7 @@ func TestRelevance(t *testing.T) {
 	lower := map[string]assay.Hit{
 		"a word less":               hitIn("Fruit", "The server is old."),
 		"a test":                    with(func(h *assay.Hit) { h.URI = "/server_test.go" }),
-		"test data":                 with(func(h *assay.Hit) { h.URI = "/testdata/guide.md" }),
+		"a test in Java":            with(func(h *assay.Hit) { h.URI = "/ServerTest.java" }),
 		"an unexported declaration": with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func fruit"} }),
 		"an unexported method":      with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func (f *Fruit) peel"} }),
 		"code and nothing else":     with(func(h *assay.Hit) { h.Text = "server, timeout := f(x); g(y)" }),
@@ -145,6 +145,8 @@ func TestRelevance(t *testing.T) {
 	}
 	same := map[string]assay.Hit{
 		"an exported declaration": with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func Fruit"} }),
+		"a folder of tests":       with(func(h *assay.Hit) { h.URI = "/tests/guide.md" }),
+		"a name like a test's":    with(func(h *assay.Hit) { h.URI = "/latest.md" }),
 		"of another language":     with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.c", []string{"func fruit"} }),
 	}
 	for name, h := range same {
