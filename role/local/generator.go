@@ -79,11 +79,9 @@ func units(h assay.Hit) []unit {
 	var out []unit
 	for _, sp := range sentence.Spans(h.Text) {
 		text := h.Text[sp.Start:sp.End]
-		if h.Chunk.Kind == assay.ChunkTable {
-			for line := range strings.Lines(text) {
-				if line = strings.TrimSpace(line); line != "" {
-					out = append(out, unit{line, prose})
-				}
+		if rows := rowsOf(h.Chunk.Kind, text); rows != nil {
+			for _, row := range rows {
+				out = append(out, unit{row, prose})
 			}
 			continue
 		}
@@ -101,6 +99,27 @@ func units(h assay.Hit) []unit {
 	}
 	return out
 }
+
+// rowsOf cuts a piece of a table into its rows: a line each, or all the lines of a
+// record that has its fields on lines of their own. It returns nil for what is
+// not of a table.
+func rowsOf(kind assay.ChunkKind, text string) []string {
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+	inProse := len(lines) > 1 && !slices.ContainsFunc(lines, func(l string) bool { return !strings.Contains(l, " | ") })
+	switch {
+	case kind != assay.ChunkTable && !inProse:
+		return nil
+	case kind == assay.ChunkTable && !slices.ContainsFunc(lines, func(l string) bool { return !field.MatchString(l) }):
+		return []string{strings.TrimSpace(text)}
+	}
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return lines
+}
+
+// field matches a line that is one field of a record.
+var field = regexp.MustCompile(`^\s*[^\s:;|][^:;|]{0,60}: [^;|]*$`)
 
 // itemMark matches the mark of a list item.
 var itemMark = regexp.MustCompile(`^(?:[-*•+]|\d{1,2}[.)]|\(?[a-z]\))\s+`)

@@ -206,3 +206,33 @@ func FuzzGenerate(f *testing.F) {
 		}
 	})
 }
+
+// What a table says is quoted by the row, or by the record.
+func TestGenerateFromTables(t *testing.T) {
+	tests := []struct {
+		name string
+		kind assay.ChunkKind
+		text string
+		want string
+	}{
+		{"rows", assay.ChunkTable, "name: Maria; phone: 12\nname: John; phone: 34", "name: John; phone: 34"},
+		{"records", assay.ChunkTable, "name: Maria\nphone: 12\n\nname: John\nphone: 34", "name: John\nphone: 34"},
+		{"rows within prose", assay.ChunkProse, "Call them.\n\nName | Phone\nMaria | 12\nJohn | 34", "John | 34"},
+	}
+	for _, tt := range tests {
+		h := hit("a", tt.text, 0.9)
+		h.Chunk.Kind = tt.kind
+		in := role.GenerateInput{
+			Question: "What is John's phone number?",
+			Parts:    []role.Part{{Question: "What is John's phone number?", Evidence: []int{1}, Terms: terms("John", "phone", "number")}},
+			Evidence: []assay.Evidence{{Number: 1, Hit: h}},
+		}
+		d, err := local.Generator{}.Generate(context.Background(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Statements) == 0 || d.Statements[0].Text != tt.want {
+			t.Errorf("%s: %+v, want %q first", tt.name, d.Statements, tt.want)
+		}
+	}
+}
