@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,16 +110,13 @@ func (e *Engine) journal(ctx context.Context, principal assay.Principal, id stri
 	return r, records, nil
 }
 
-// A version names one version of a document.
-type version struct{ document, version string }
-
 // checkAccess refuses a run of which principal may not see all documents that
 // its searches found and its answer cites, by their ACLs of today: of a document
-// that was replaced the current one counts, of one that was deleted the last one
-// kept. When neither is there the answer is no. The error does not name the
-// document.
+// that was replaced the current one counts, of one that was deleted its last one;
+// see store.Content. When that is not known the answer is no. The error does not
+// name the document.
 func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.Run, records []assay.Record) error {
-	seen := map[version]bool{}
+	documents := map[string]bool{}
 	for _, rec := range records {
 		if rec.Kind != assay.StepSearch || rec.Error != nil {
 			continue
@@ -130,21 +126,16 @@ func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.R
 			return fmt.Errorf("what its step %s found cannot be read: %w", rec.Path, assay.ErrDamaged)
 		}
 		for _, h := range results.Hits {
-			seen[version{h.Chunk.Document, h.Chunk.Version}] = true
+			documents[h.Chunk.Document] = true
 		}
 	}
 	if r.Answer != nil {
 		for _, c := range r.Answer.Citations {
-			seen[version{c.Document, c.Version}] = true
+			documents[c.Document] = true
 		}
 	}
-	checked := map[string]bool{}
-	for _, v := range slices.SortedFunc(maps.Keys(seen), version.compare) {
-		if checked[v.document] {
-			continue
-		}
-		checked[v.document] = true
-		if err := e.checkDocument(ctx, access, v); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(documents)) {
+		if err := e.checkDocument(ctx, access, id); err != nil {
 			return fmt.Errorf("it read a document %w", err)
 		}
 	}
@@ -152,22 +143,15 @@ func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.R
 }
 
 // checkDocument says why access may not see a document.
-func (e *Engine) checkDocument(ctx context.Context, access assay.Access, v version) error {
-	d, err := e.content.Document(ctx, v.document)
-	if errors.Is(err, assay.ErrNotFound) {
-		d, err = e.content.Version(ctx, v.document, v.version)
-	}
+func (e *Engine) checkDocument(ctx context.Context, access assay.Access, id string) error {
+	acl, err := e.content.ACL(ctx, id)
 	switch {
 	case errors.Is(err, assay.ErrNotFound):
 		return fmt.Errorf("that is gone, so that the right to see it cannot be checked: %w", assay.ErrNotFound)
 	case err != nil:
 		return fmt.Errorf("whose access cannot be checked: %w", err)
-	case !access.Allows(d.ACL):
+	case !access.Allows(acl):
 		return fmt.Errorf("that you may not see any more: %w", assay.ErrNotFound)
 	}
 	return nil
-}
-
-func (v version) compare(w version) int {
-	return cmp.Or(cmp.Compare(v.document, w.document), cmp.Compare(v.version, w.version))
 }

@@ -21,6 +21,7 @@ type memory struct {
 
 	mu          sync.Mutex
 	docs        map[string]store.Entry // by ID
+	last        map[string]assay.ACL   // ID → ACL of a deleted document
 	changed     map[string]int64       // ID → sequence
 	collections map[string]bool        // name → require ACL
 	sequence    int64
@@ -29,7 +30,9 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	return &memory{docs: map[string]store.Entry{}, changed: map[string]int64{}, collections: map[string]bool{}}
+	return &memory{
+		docs: map[string]store.Entry{}, last: map[string]assay.ACL{}, changed: map[string]int64{}, collections: map[string]bool{},
+	}
 }
 
 func (m *memory) Put(_ context.Context, entries ...store.Entry) (int64, error) {
@@ -71,6 +74,9 @@ func (m *memory) Delete(_ context.Context, ids ...string) (int64, error) {
 	defer m.mu.Unlock()
 	m.sequence++
 	for _, id := range ids {
+		if e, ok := m.docs[id]; ok {
+			m.last[id] = e.Document.ACL
+		}
 		delete(m.docs, id)
 		m.changed[id] = m.sequence
 	}
@@ -113,6 +119,18 @@ func (m *memory) Version(ctx context.Context, id, version string) (assay.Documen
 		err = assay.ErrNotFound
 	}
 	return d, err
+}
+
+func (m *memory) ACL(_ context.Context, id string) (assay.ACL, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e, ok := m.docs[id]; ok {
+		return e.Document.ACL, nil
+	}
+	if acl, ok := m.last[id]; ok {
+		return acl, nil
+	}
+	return assay.ACL{}, assay.ErrNotFound
 }
 
 func (m *memory) Documents(_ context.Context, collections ...string) iter.Seq2[assay.Document, error] {

@@ -46,6 +46,13 @@ type Content interface {
 	// Version returns one version, current or kept; else assay.ErrNotFound.
 	Version(ctx context.Context, id, version string) (assay.Document, error)
 
+	// ACL returns the ACL that decides now who may see a document, whichever of
+	// its versions: that of the current version; of a deleted document that of
+	// its last version, also once Prune has dropped that one. assay.ErrNotFound
+	// if the store never held the document, or does not know the ACL any more.
+	// It reads no text.
+	ACL(ctx context.Context, id string) (assay.ACL, error)
+
 	// Documents yields the current documents of the collections (none named: of
 	// all), by collection and URI, without Text and Anchors.
 	Documents(ctx context.Context, collections ...string) iter.Seq2[assay.Document, error]

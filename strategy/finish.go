@@ -269,18 +269,17 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 
 // document reads a version of a document. One that is gone, or whose document the
 // asker may not see by its ACL of today, is empty; of a document that was deleted
-// the last ACL counts.
+// its last ACL counts, and where that is not known nobody may see it.
 func (e Env) document(ctx context.Context, id, version string) (assay.Document, error) {
-	d, err := e.Content.Document(ctx, id)
-	deleted := errors.Is(err, assay.ErrNotFound)
-	acl := d.ACL
-	if deleted || err == nil && d.Version != version {
-		d, err = e.Content.Version(ctx, id, version)
-	}
-	if deleted {
-		acl = d.ACL
-	}
+	acl, err := e.Content.ACL(ctx, id)
 	if errors.Is(err, assay.ErrNotFound) || err == nil && !e.Access.Allows(acl) {
+		return assay.Document{}, nil
+	}
+	if err != nil {
+		return assay.Document{}, err
+	}
+	d, err := e.Content.Version(ctx, id, version)
+	if errors.Is(err, assay.ErrNotFound) {
 		return assay.Document{}, nil
 	}
 	return d, err

@@ -238,6 +238,9 @@ func TestAccessOfToday(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lastACL := func(acl assay.ACL) map[string]assay.ACL {
+		return map[string]assay.ACL{newLibrary(shutdown).documents[0].ID: acl}
+	}
 	tests := []struct {
 		name   string
 		change func(*library)
@@ -245,8 +248,11 @@ func TestAccessOfToday(t *testing.T) {
 	}{
 		{"replaced", func(l *library) { l.documents[0].Version = "2" }, assay.Answered},
 		{"replaced and hidden", func(l *library) { l.documents[0].Version, l.documents[0].ACL = "2", denied }, assay.NotFound},
-		{"deleted", func(l *library) { l.documents = nil }, assay.Answered},
-		{"deleted and was hidden", func(l *library) { l.documents, l.kept[0].ACL = nil, denied }, assay.NotFound},
+		{"replaced, and the version was hidden", func(l *library) { l.documents[0].Version, l.kept[0].ACL = "2", denied }, assay.Answered},
+		{"deleted", func(l *library) { l.documents, l.last = nil, lastACL(assay.ACL{}) }, assay.Answered},
+		{"deleted and was hidden", func(l *library) { l.documents, l.last = nil, lastACL(denied) }, assay.NotFound},
+		{"deleted, who could see it is not known", func(l *library) { l.documents = nil }, assay.NotFound},
+		{"deleted and pruned", func(l *library) { l.documents, l.kept, l.last = nil, nil, lastACL(assay.ACL{}) }, assay.NotFound},
 		{"gone", func(l *library) { l.documents, l.kept = nil, nil }, assay.NotFound},
 	}
 	for _, tt := range tests {

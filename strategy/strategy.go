@@ -58,8 +58,9 @@ type Env struct {
 
 // Content reads the documents that hits point into; a store's content is one.
 type Content interface {
-	// Document returns the current version; assay.ErrNotFound if there is none.
-	Document(ctx context.Context, id string) (assay.Document, error)
+	// ACL returns the ACL that decides now who may see a document, of one that
+	// was deleted its last; assay.ErrNotFound if none is known.
+	ACL(ctx context.Context, id string) (assay.ACL, error)
 
 	// Version returns one version, current or kept; else assay.ErrNotFound.
 	Version(ctx context.Context, id, version string) (assay.Document, error)

@@ -22,10 +22,11 @@ import (
 // words of the query to documents, and reads what it holds.
 type library struct {
 	documents []assay.Document
-	relevance map[string]float64 // by URI; 0.9 where there is none
-	err       error              // of Retrieve
-	readErr   error              // of Document
-	kept      []assay.Document   // versions that were replaced or deleted since they were found
+	relevance map[string]float64   // by URI; 0.9 where there is none
+	err       error                // of Retrieve
+	readErr   error                // of ACL
+	last      map[string]assay.ACL // of deleted documents, by ID
+	kept      []assay.Document     // versions that were replaced or deleted since they were found
 
 	mu       sync.Mutex
 	searches []string
@@ -73,16 +74,19 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 	return found, nil
 }
 
-func (l *library) Document(_ context.Context, id string) (assay.Document, error) {
+func (l *library) ACL(_ context.Context, id string) (assay.ACL, error) {
 	if l.readErr != nil {
-		return assay.Document{}, l.readErr
+		return assay.ACL{}, l.readErr
 	}
 	for _, d := range l.documents {
 		if d.ID == id {
-			return d, nil
+			return d.ACL, nil
 		}
 	}
-	return assay.Document{}, assay.ErrNotFound
+	if acl, ok := l.last[id]; ok {
+		return acl, nil
+	}
+	return assay.ACL{}, assay.ErrNotFound
 }
 
 func (l *library) Version(_ context.Context, id, version string) (assay.Document, error) {

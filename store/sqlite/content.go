@@ -199,6 +199,27 @@ func (c content) document(ctx context.Context, query string, args ...any) (assay
 	return *d, nil
 }
 
+const aclQuery = `
+SELECT coalesce(v.acl, d.acl) FROM documents d LEFT JOIN versions v ON v.number = d.version WHERE d.id = ?`
+
+// ACL implements store.Content. What is not known is the ACL of a document that
+// was deleted before layout 3; see contentSchema.
+func (c content) ACL(ctx context.Context, id string) (assay.ACL, error) {
+	var stored sql.NullString
+	err := c.db.row(ctx, aclQuery, []any{id}, &stored)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !stored.Valid {
+		err = assay.ErrNotFound
+	}
+	var acl assay.ACL
+	if err == nil {
+		err = decodeJSON("the ACL", stored.String, &acl)
+	}
+	if err != nil {
+		return assay.ACL{}, wrap(err, "ACL of document %s", id)
+	}
+	return acl, nil
+}
+
 const documentsQuery = `
 SELECT ` + documentColumns + `
 FROM documents d

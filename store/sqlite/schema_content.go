@@ -3,11 +3,17 @@ package sqlite
 // contentSchema is the layout of content.db.
 //
 // A document is a row of documents as long as the store lives: a deleted one
-// keeps its row, without a version, so that Changes can report the deletion.
+// keeps its row, without a version, so that Changes can report the deletion, and
+// with the ACL of its last version, so that it stays known who may see what was
+// read from it.
 // Its texts are rows of versions, of which one is current and the others are
 // kept until Prune. What is large stands apart in pieces, so that a listing does
-// not read it and a passage takes no more than the pieces that it spans. Times are RFC 3339 text where they come from outside and
-// nanoseconds since 1970 where the store reads the clock.
+// not read it and a passage takes no more than the pieces that it spans. Times are
+// RFC 3339 text where they come from outside and nanoseconds since 1970 where the
+// store reads the clock.
+//
+// Layout 2 did not keep a deleted document's ACL. The third step records it where
+// it is certain: no version was ever dropped, and those of the document agree.
 var contentSchema = schema{
 	applicationID: 0x41535943, // "ASYC"
 	migrations: []string{`
@@ -76,5 +82,11 @@ CREATE TABLE pieces (
 INSERT INTO pieces (version, start, line, page, text, anchors)
 	SELECT version, 0, 0, 0, text, anchors FROM texts ORDER BY version;
 DROP TABLE texts;
+`, `
+ALTER TABLE documents ADD COLUMN acl TEXT; -- JSON, of its last version if it is deleted; NULL: see versions, or not known
+UPDATE documents
+	SET acl = (SELECT max(acl) FROM versions WHERE document = documents.number HAVING min(acl) = max(acl))
+	WHERE version IS NULL
+	AND (SELECT count(*) FROM versions) = (SELECT seq FROM sqlite_sequence WHERE name = 'versions');
 `},
 }

@@ -193,7 +193,7 @@ func (p *change) delete(ctx context.Context, id string) error {
 	if err := p.retire(ctx, current.Int64); err != nil {
 		return err
 	}
-	return p.point(ctx, document, nil)
+	return p.remove(ctx, document)
 }
 
 // find returns the number of the document and that of its current version;
@@ -239,10 +239,20 @@ func (p *change) retire(ctx context.Context, version int64) error {
 	return err
 }
 
-// point makes version the document's current one; nil deletes the document.
-func (p *change) point(ctx context.Context, document int64, version any) error {
+// point makes version the document's current one, whose ACL counts.
+func (p *change) point(ctx context.Context, document, version int64) error {
 	p.changed = true
-	_, err := p.t.exec(ctx, `UPDATE documents SET version = ?, sequence = ? WHERE number = ?`, version, p.sequence, document)
+	_, err := p.t.exec(ctx, `UPDATE documents SET version = ?, acl = NULL, sequence = ? WHERE number = ?`,
+		version, p.sequence, document)
+	return err
+}
+
+// remove leaves the document without a current version, and with its ACL.
+func (p *change) remove(ctx context.Context, document int64) error {
+	p.changed = true
+	_, err := p.t.exec(ctx, `
+UPDATE documents SET acl = (SELECT acl FROM versions WHERE number = documents.version), version = NULL, sequence = ?
+WHERE number = ?`, p.sequence, document)
 	return err
 }
 

@@ -43,6 +43,8 @@ func testEmpty(t *testing.T, h Harness) {
 	wantErr(t, "Document", err, assay.ErrNotFound)
 	_, err = c.Version(t.Context(), assay.DocumentID("c", "/x"), "v")
 	wantErr(t, "Version", err, assay.ErrNotFound)
+	_, err = c.ACL(t.Context(), assay.DocumentID("c", "/x"))
+	wantErr(t, "ACL", err, assay.ErrNotFound)
 	_, err = c.Passages(t.Context(), []string{assay.ChunkID("d", "v", 0)})
 	wantErr(t, "Passages", err, assay.ErrNotFound)
 	_, err = c.Passages(t.Context(), []string{"no ID"})
@@ -102,6 +104,7 @@ func testRoundTrip(t *testing.T, h Harness) {
 				t.Fatalf("%s: Version: %v", name, err)
 			}
 			wantSame(t, name+": Version", got, e.Document)
+			wantACL(t, c, e.Document.ID, e.Document.ACL)
 		}
 		all := changes(t, c, 0)
 		if len(all) != 2 {
@@ -155,6 +158,8 @@ func testIsolation(t *testing.T, h Harness) {
 	wantErr(t, "b reading a's document", err, assay.ErrNotFound)
 	_, err = b.Content().Version(ctx, e.Document.ID, e.Document.Version)
 	wantErr(t, "b reading a's version", err, assay.ErrNotFound)
+	_, err = b.Content().ACL(ctx, e.Document.ID)
+	wantErr(t, "b reading the ACL of a's document", err, assay.ErrNotFound)
 	_, err = b.Content().Passages(ctx, []string{e.Chunks[0].ID})
 	wantErr(t, "b reading a's chunk", err, assay.ErrNotFound)
 	if len(changes(t, b.Content(), 0)) != 0 || len(uris(t, b.Content())) != 0 {
@@ -174,6 +179,12 @@ func testIsolation(t *testing.T, h Harness) {
 	if _, err := a.Content().Document(ctx, e.Document.ID); err != nil {
 		t.Errorf("after b deleted the ID, a reads: %v", err)
 	}
+
+	e.Document.ACL = assay.ACL{Restricted: true}
+	mustPut(t, wb, e)
+	wantACL(t, a.Content(), e.Document.ID, assay.ACL{})
+	mustDelete(t, wa, e.Document.ID)
+	wantACL(t, b.Content(), e.Document.ID, e.Document.ACL)
 }
 
 func testChanges(t *testing.T, h Harness) {
@@ -381,6 +392,8 @@ func testContentCancelled(t *testing.T, h Harness) {
 	wantErr(t, "Sequence", err, context.Canceled)
 	_, err = w.Document(ctx, "x")
 	wantErr(t, "Document", err, context.Canceled)
+	_, err = w.ACL(ctx, "x")
+	wantErr(t, "ACL", err, context.Canceled)
 	_, err = w.Passages(ctx, []string{"x"})
 	wantErr(t, "Passages", err, context.Canceled)
 	_, err = w.Put(ctx, Entry("c", "/z", "z"))

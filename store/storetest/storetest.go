@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"content", contentTests},
 		{"writer", writerTests},
 		{"prune", pruneTests},
+		{"acl", aclTests},
 		{"runs", runTests},
 		{"leases", leaseTests},
 		{"tampering", tamperTests},

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store/sqlite"
+)
+
+// widerQuestion finds more documents of the handbook than its answer cites.
+const widerQuestion = "Who approves travel to a customer by an employee?"
+
+// A run stays with who may see the documents that it found, also once they are
+// deleted and Prune has dropped their versions.
+func TestRunOutlivesItsDocuments(t *testing.T) {
+	tests := []struct {
+		name, acl string // sidecar of every document before its deletion; empty: none
+		seen      bool
+	}{
+		{"for everybody", "", true},
+		{"allowed by name", `{"acl": ["user:local"]}`, true},
+		{"restricted to others", `{"acl": ["group:board"]}`, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			docs, dir := copyHandbook(t), t.TempDir()
+			e := openDir(t, dir)
+			ingestPaths(t, e, docs)
+			answer := ask(t, e, widerQuestion)
+			paused := pause(t, e)
+			removeHandbook(t, e, docs, test.acl)
+			pruneLater(t, dir)
+			wantPruned(t, e, answer)
+
+			_, _, showErr := e.Run(t.Context(), assay.Local(), answer.Run)
+			_, replayErr := e.Replay(t.Context(), assay.Local(), answer.Run)
+			_, resumeErr := last(e.Resume(t.Context(), assay.Local(), paused))
+			for name, err := range map[string]error{"show": showErr, "replay": replayErr, "resume": resumeErr} {
+				switch {
+				case test.seen && err != nil:
+					t.Errorf("%s: %v", name, err)
+				case !test.seen && (!errors.Is(err, assay.ErrNotFound) || !strings.Contains(err.Error(), "that you may not see any more")):
+					t.Errorf("%s: %v, want ErrNotFound that says why", name, err)
+				}
+			}
+		})
+	}
+}
+
+// pause begins a run and leaves it after its first search.
+func pause(t *testing.T, e *Engine) (id string) {
+	t.Helper()
+	for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: widerQuestion}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind == StepEnded && ev.Step.Kind == assay.StepSearch {
+			return ev.Run
+		}
+	}
+	t.Fatal("the run has no search")
+	return ""
+}
+
+// removeHandbook gives every document of the handbook the sidecar, if there is
+// one, and then removes them all.
+func removeHandbook(t *testing.T, e *Engine, docs, sidecar string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(docs, "*.md"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	rest := filepath.Join(docs, "rest.txt") // an empty folder is refused
+	if err := os.WriteFile(rest, []byte("Nothing else.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if sidecar == "" {
+			break
+		}
+		if err := os.WriteFile(f+".metadata.json", []byte(sidecar), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ingestPaths(t, e, docs)
+	for _, f := range files {
+		if err := errors.Join(os.Remove(f), os.RemoveAll(f+".metadata.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ingestPaths(t, e, docs)
+	for d := range e.Documents(t.Context(), assay.Principal{User: "local", Groups: []string{"board"}}) {
+		if filepath.Base(d.URI) != filepath.Base(rest) {
+			t.Fatalf("%s is left", d.URI)
+		}
+	}
+}
+
+// pruneLater prunes the data at a time at which nothing is kept for live runs.
+func pruneLater(t *testing.T, dir string) {
+	t.Helper()
+	later := func() time.Time { return time.Now().Add(sqlite.KeepReplaced + time.Hour) }
+	s, err := sqlite.Open(t.Context(), dir, sqlite.WithClock(later))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := s.Tenant(t.Context(), tenantName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := tenant.Writer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := w.Prune(t.Context())
+	if err := errors.Join(err, w.Close(), tenant.Close()); err != nil || n == 0 {
+		t.Fatalf("Prune dropped %d versions, %v", n, err)
+	}
+}
+
+// wantPruned checks that a document which the run found and did not cite is gone.
+func wantPruned(t *testing.T, e *Engine, a assay.Answer) {
+	t.Helper()
+	records, err := e.runs.Records(t.Context(), a.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range records {
+		if rec.Kind != assay.StepSearch {
+			continue
+		}
+		for _, h := range read(rec).results.Hits {
+			_, err := e.content.Version(t.Context(), h.Chunk.Document, h.Chunk.Version)
+			if errors.Is(err, assay.ErrNotFound) {
+				return
+			}
+		}
+	}
+	t.Fatal("every version that the run found is still there")
+}
