@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/chunk"
@@ -150,7 +151,9 @@ func (j *job) build(ctx context.Context, f source.File, c source.Content, s sour
 }
 
 func parseSkip(f source.File, err error) *source.Skip {
-	s := &source.Skip{URI: f.URI, Reason: ParserFailed, Detail: err.Error(), Err: err}
+	// The skip names the file; the parser need not.
+	detail := strings.TrimPrefix(err.Error(), "parse "+path.Base(f.Rel)+": ")
+	s := &source.Skip{URI: f.URI, Reason: ParserFailed, Detail: detail, Err: err}
 	switch {
 	case errors.Is(err, parse.ErrBinary):
 		s.Reason = Binary

@@ -67,7 +67,11 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, checke
 	switch {
 	case open > 0:
 		a.Status = assay.Incomplete
-		a.Justification += fmt.Sprintf("; %d of %s not fully answered.", open, count(len(parts), "part is", "parts are"))
+		if len(parts) == 1 {
+			a.Justification += "; the question is not fully answered."
+		} else {
+			a.Justification += fmt.Sprintf("; %d of %d parts are not fully answered.", open, len(parts))
+		}
 	default:
 		a.Justification += "; the evidence was graded sufficient."
 	}
