@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -64,6 +65,9 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 	case len(q.terms) == 1 && len(surface.Asking(q.text)) > 0 && !measured(q, in):
 		g.Verdict = assay.Partly
 		g.Reason = "the question asks a measure, and no relevant passage gives a number with " + q.terms[0].Text
+	case asksDate.MatchString(q.text) && !dated(q, in):
+		g.Relevant, g.Missing = []string{}, []string{in.Question}
+		g.Reason = "the question asks for a date, and no relevant passage has one"
 	case len(lacking) > 0:
 		g.Verdict = assay.Partly
 		g.Reason = "no relevant passage speaks of " + strings.Join(lacking, ", ")
@@ -78,6 +82,29 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 		g.Query = reformulate(q, in)
 	}
 	return g, nil
+}
+
+var (
+	asksDate = regexp.MustCompile(`(?i)^(when (was|were|did)|(in )?(what|which) (year|month|date))\b`)
+	date     = regexp.MustCompile(`(?i)\b(\d{3,4}s?|\d{1,2}(st|nd|rd|th)|\d+ (BC|AD)|january|february|march|april|june|july|august|september|october|november|december|century|spring|summer|autumn|winter)\b`)
+)
+
+// dated reports whether a sentence of a relevant hit has what may be a date, and
+// minDated of the question's weight.
+func dated(q question, in role.GradeInput) bool {
+	const minDated = 0.3
+	for _, h := range in.Hits {
+		if h.Scores.Relevance < in.Floor {
+			continue
+		}
+		for _, sp := range sentence.Spans(h.Text) {
+			text := h.Text[sp.Start:sp.End]
+			if date.MatchString(text) && q.coverage(stems(text)) >= minDated {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // measured reports whether a sentence of a relevant hit has the question's one

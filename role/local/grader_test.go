@@ -94,6 +94,18 @@ func TestGrade(t *testing.T) {
 			assay.Sufficient, []string{"a"}, []string{},
 		},
 		{
+			"a date that is not given",
+			role.GradeInput{Question: "When was the server released?", Terms: terms("server", "released"),
+				Hits: []assay.Hit{hit("a", "The server was released with version 1.22.", 0.9)}},
+			assay.Insufficient, nil, []string{"When was the server released?"},
+		},
+		{
+			"a date",
+			role.GradeInput{Question: "When was the server open?", Terms: terms("server", "open"),
+				Hits: []assay.Hit{hit("a", "The server was open in May 1998.", 0.9)}},
+			assay.Sufficient, []string{"a"}, nil,
+		},
+		{
 			"a measure that is not given",
 			role.GradeInput{Question: "how large is the fee", Terms: terms("large?", "fee"),
 				Hits: []assay.Hit{hit("a", "The fee is due. It was made in 1999.", 0.9)}},
