@@ -47,14 +47,19 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, checke
 		return cmp.Or(cmp.Compare(x.Claim, y.Claim), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Start, y.Start))
 	})
 
-	open := 0 // sub-questions without a full answer
+	grounded := make([]bool, len(parts)) // sub-questions that some claim rests on
+	closed := make([]bool, len(parts))   // and whose evidence suffices
 	for i, p := range parts {
-		grounded := slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) })
-		if grounded && found[i].grade.Verdict == assay.Sufficient {
-			continue
+		grounded[i] = slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) })
+		closed[i] = grounded[i] && found[i].grade.Verdict == assay.Sufficient
+	}
+	open := 0
+	for i, p := range parts {
+		if closed[i] || slices.ContainsFunc(found[i].serves, func(j int) bool { return closed[j] }) {
+			continue // it has its answer, or was a step to one that has
 		}
 		open++
-		if !grounded || len(found[i].grade.Missing) == 0 {
+		if !grounded[i] || len(found[i].grade.Missing) == 0 {
 			a.Missing = append(a.Missing, p.Question)
 		} else {
 			a.Missing = append(a.Missing, found[i].grade.Missing...)

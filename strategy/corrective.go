@@ -43,6 +43,13 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	if first != nil && len(found) > 0 {
 		found[0] = *first
 	}
+	for i, sub := range plan.SubQuestions {
+		for _, n := range sub.Needs {
+			if n >= 0 && n < i {
+				found[n].serves = append(found[n].serves, i)
+			}
+		}
+	}
 	for k, stage := range stages(plan) {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			i := stage[j]

@@ -25,6 +25,7 @@ type finding struct {
 	tries      []try
 	iterations int
 	stop       assay.Stop
+	serves     []int // the sub-questions, by index, that are asked with what this one brings
 }
 
 // A try is a search that was made: the same one again would be circular.

@@ -64,6 +64,31 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// A step towards an answer need not be one itself.
+func TestStepsAreNoParts(t *testing.T) {
+	l := newLibrary("The city Springfield was founded by Jebediah.", "Jebediah wrote poems.")
+	roles := localRoles()
+	roles.Planner = plans(role.Chain,
+		role.SubQuestion{Text: "city Springfield founded"},
+		role.SubQuestion{Text: "poems wrote", Needs: []int{0}})
+	roles.Generator = generator(verbatim)
+	sufficient := "poems wrote"
+	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+		g := role.Grade{Verdict: assay.Partly, Relevant: relevant(in), Missing: []string{"more"}}
+		if in.Question == sufficient {
+			g = role.Grade{Verdict: assay.Sufficient, Relevant: relevant(in)}
+		}
+		return g, nil
+	})
+	if a := ask(t, strategy.Corrective, env(l, "Who?", roles), assay.Budget{}); a.Status != assay.Answered || len(a.Missing) != 0 {
+		t.Errorf("the step is open: %s, missing %q; want answered", a.Status, a.Missing)
+	}
+	sufficient = "city Springfield founded"
+	if a := ask(t, strategy.Corrective, env(l, "Who?", roles), assay.Budget{}); a.Status != assay.Incomplete {
+		t.Errorf("the answer is open: %s, want incomplete", a.Status)
+	}
+}
+
 // What is planned beyond the limit is not looked up, and not forgotten either.
 func TestPartsBeyondTheLimit(t *testing.T) {
 	l := newLibrary("alpha is first.", "beta is second.")
