@@ -5,6 +5,8 @@ import (
 	"go/build"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/assay-rag/assay/engine"
@@ -58,6 +60,9 @@ func TestGoldenAnswers(t *testing.T) {
 			}
 			t.Logf("%d of %d right (%d with the first statement), %d of %d refused",
 				report.Right, report.Answerable, report.RightFirst, report.Refused, report.Unanswerable)
+			if !strings.HasPrefix(runtime.Version(), "go1.26") {
+				t.Skipf("the figures are of Go 1.26's documents, these are of %s", runtime.Version())
+			}
 			if report.Right < tt.right || report.Refused < tt.refused {
 				t.Errorf("%d right and %d refused, want %d and %d or more", report.Right, report.Refused, tt.right, tt.refused)
 			}
