@@ -11,7 +11,7 @@ import (
 // Version names what this package makes of a text. It grows with every change
 // that gives some text other tokens, so that what was indexed before is not
 // searched with terms it does not have.
-const Version = 1
+const Version = 2
 
 // A Token is one term at one place of a text.
 type Token struct {
@@ -26,7 +26,7 @@ type Token struct {
 // Tokens returns the tokens of text by Position, a compound before its parts.
 // The language is an ISO 639-1 code, as in "en" or "en-GB"; the empty string is
 // treated as English. A language without a stemmer here is only lower-cased and
-// freed of accents. Stop words are removed in English only.
+// freed of accents, and has no stop words.
 func Tokens(text, language string) []Token {
 	a := borrow(language)
 	defer giveBack(a)
@@ -69,6 +69,11 @@ func (a *Analyzer) Each(text string, yield func(Token)) {
 	for i := 0; i < len(text); {
 		switch kind, size := classAt(text, i); kind {
 		case letter, digit:
+			if n := a.rules.elision(text, i); n > 0 {
+				position++
+				i += n
+				continue
+			}
 			end := a.rules.compoundEnd(text, i)
 			c := a.compound(text[i:end])
 			for _, p := range c.pieces {
@@ -132,12 +137,9 @@ func bigrams(text string, i, position int, yield func(Token)) (end, next int) {
 var pools sync.Map // language → *sync.Pool
 
 func borrow(language string) *Analyzer {
-	language = baseLanguage(language)
+	language = canonical(language)
 	pool, ok := pools.Load(language)
 	if !ok {
-		if !stemmed(language) {
-			return NewAnalyzer(language) // any string can be asked for: remember none of them
-		}
 		pool, _ = pools.LoadOrStore(language, &sync.Pool{New: func() any { return NewAnalyzer(language) }})
 	}
 	return pool.(*sync.Pool).Get().(*Analyzer)

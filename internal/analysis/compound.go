@@ -83,9 +83,9 @@ func (ru rules) joiner(text string, segment, i int) (size int, how join) {
 			return 1, within
 		}
 		return 1, between
-	case rest[0] == '\'' || strings.HasPrefix(rest, "’"):
-		_, size := utf8.DecodeRuneInString(rest)
-		if ru.elides || !startsWord(text, i+size) {
+	case apostrophe(rest) > 0:
+		size := apostrophe(rest)
+		if ru.elisions != nil || !startsWord(text, i+size) {
 			return 0, apart
 		}
 		return size, within
@@ -181,7 +181,7 @@ func (a *Analyzer) plain(word, raw string) compound {
 // wordTerm returns the term of one word, "" for a stop word.
 func (a *Analyzer) wordTerm(word string) string {
 	word = a.rules.fold(withoutApostrophes(word))
-	if a.rules.stops && Stop(word) {
+	if a.rules.isStop(word) {
 		return ""
 	}
 	return a.stem(word)

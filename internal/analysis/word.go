@@ -5,32 +5,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kljensen/snowball"
+	"github.com/blevesearch/snowballstem"
 	"golang.org/x/text/unicode/norm"
 )
-
-// Stop reports whether word, in any case, is one of the 33 English words that
-// carry no meaning of their own and are not indexed.
-func Stop(word string) bool {
-	if len(word) > len("these") {
-		return false
-	}
-	_, ok := stopWords[word]
-	if !ok {
-		_, ok = stopWords[strings.ToLower(word)]
-	}
-	return ok
-}
-
-// stopWords is the classic list of Lucene's English analyzer.
-var stopWords = func() map[string]struct{} {
-	m := make(map[string]struct{})
-	for w := range strings.FieldsSeq(`a an and are as at be but by for if in into is it no not of on or such
-		that the their then there these they this to was will with`) {
-		m[w] = struct{}{}
-	}
-	return m
-}()
 
 // Stem returns the term of one word in a language, named as for Tokens: lower-
 // cased, freed of accents, stemmed. Stop words are stemmed like others. A word
@@ -41,55 +18,28 @@ func Stem(word, language string) string {
 	return strings.Clone(a.stem(a.rules.fold(withoutApostrophes(word))))
 }
 
-// rules are what differs between languages.
-type rules struct {
-	language string
-	snowball string // the stemmer's name; "": none
-	stops    bool   // English stop words are removed
-	elides   bool   // an apostrophe separates two words: l'homme
-}
-
-// snowballNames are the stemmers there are, by ISO 639-1 code.
-var snowballNames = map[string]string{
-	"en": "english", "es": "spanish", "fr": "french", "hu": "hungarian",
-	"nb": "norwegian", "nn": "norwegian", "no": "norwegian", "ru": "russian", "sv": "swedish",
-}
-
-func stemmed(language string) bool { return snowballNames[language] != "" }
-
-// baseLanguage cuts a code to its language: "en-GB" and "" are "en".
-func baseLanguage(language string) string {
-	if i := strings.IndexAny(language, "-_"); i >= 0 {
-		language = language[:i]
-	}
-	if language == "" {
-		return "en"
-	}
-	return strings.ToLower(language)
-}
-
-func rulesOf(language string) rules {
-	language = baseLanguage(language)
-	return rules{
-		language: language,
-		snowball: snowballNames[language],
-		stops:    language == "en",
-		elides:   language == "fr" || language == "it" || language == "ca",
-	}
-}
-
-// fold returns word in lower case; for English without accents too. Other
-// languages' stemmers want to see them first.
+// fold returns word in lower case; for English and Arabic without accents too.
+// Other languages' stemmers want to see them first.
 func (ru rules) fold(word string) string {
-	if isASCII(word) {
+	switch {
+	case ru.language == turkish:
+		return strings.ToLowerSpecial(unicode.TurkishCase, norm.NFKC.String(word))
+	case isASCII(word):
 		return strings.ToLower(word)
 	}
 	word = strings.ToLower(norm.NFKC.String(word))
-	if ru.language == "en" {
+	switch ru.language {
+	case english, arabic:
 		return withoutAccents(word)
+	case romanian:
+		return commaBelow.Replace(word)
 	}
 	return word
 }
+
+// commaBelow writes Romanian with cedillas, as its stemmer wants it and as many
+// texts do.
+var commaBelow = strings.NewReplacer("ș", "ş", "ț", "ţ")
 
 // stem returns the stem of a folded word.
 func (a *Analyzer) stem(word string) string {
@@ -101,8 +51,10 @@ func (a *Analyzer) stem(word string) string {
 	}
 	word = strings.Clone(word)
 	s := word
-	if a.rules.snowball != "" && allLetters(word) && (a.rules.language != "en" || isASCII(word)) {
-		if stemmed, err := snowball.Stem(word, a.rules.snowball, true); err == nil && stemmed != "" {
+	if a.rules.snowball != nil && allLetters(word) && (a.rules.language != english || isASCII(word)) {
+		env := snowballstem.NewEnv(word)
+		a.rules.snowball(env)
+		if stemmed := env.Current(); stemmed != "" {
 			s = stemmed
 		}
 	}
@@ -111,8 +63,8 @@ func (a *Analyzer) stem(word string) string {
 	return s
 }
 
-// withoutAccents drops the marks of Latin, Greek and Cyrillic letters and
-// spells out the Latin letters that have no plain form within them.
+// withoutAccents drops the marks of Latin, Greek, Cyrillic, Arabic and Hebrew
+// letters and spells out the Latin letters that have no plain form within them.
 func withoutAccents(word string) string {
 	if isASCII(word) {
 		return word
@@ -120,7 +72,7 @@ func withoutAccents(word string) string {
 	var b strings.Builder
 	base := rune(0)
 	for _, r := range norm.NFKD.String(word) {
-		if unicode.Is(unicode.Mn, r) && unicode.In(base, unicode.Latin, unicode.Greek, unicode.Cyrillic) {
+		if unicode.Is(unicode.Mn, r) && unicode.In(base, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Arabic, unicode.Hebrew) {
 			continue
 		}
 		base = r
@@ -135,6 +87,7 @@ func withoutAccents(word string) string {
 
 var plainLetters = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'ł': "l", 'þ': "th", 'ı': "i", 'ħ': "h", 'ŧ': "t",
+	'ς': "σ",
 }
 
 // runeClass is classAt for what is not ASCII.
@@ -167,9 +120,10 @@ func isASCII(s string) bool {
 	return true
 }
 
+// allLetters reports whether s is letters and their marks only.
 func allLetters(s string) bool {
 	for _, r := range s {
-		if !unicode.IsLetter(r) {
+		if !unicode.IsLetter(r) && !unicode.IsMark(r) {
 			return false
 		}
 	}

@@ -1,0 +1,88 @@
+package analysis_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay/internal/analysis"
+)
+
+func TestQueryTerms(t *testing.T) {
+	tests := []struct {
+		text      string
+		languages string
+		want      string
+	}{
+		{"", "", ""},
+		{"the servers and the Server", "", "servers=server"},
+		{"os.Open file_name", "en", "os.Open=os.open os=os Open=open file_name=file_name file=file name=name"},
+		{"Wo stehen die Häuser?", "de", "stehen=steh Häuser=haus"},
+		{"running Häuser", "de en", "running=run|running Häuser=hauser|haus"},
+		{"running Häuser", "de", "running=running Häuser=haus"},
+		{"running", "xx ja en-GB en de", "running=run|running"},
+
+		// A word that has a form of an earlier one is the same term; what is left of
+		// its forms stays.
+		{"runs running run", "en de", "runs=run running=running"},
+
+		// Stop words of one language are words of another, unless the query is
+		// evidently written in the first.
+		{"die hard", "en de", "die=die hard=hard"},
+		{"not a number", "en de", "number=number|numb"},
+		{"Wer hat die Mauer gebaut?", "en de", "Mauer=mauer|mau gebaut=gebaut"},
+		{"What is the capital of France?", "en de fr", "What=what capital=capit|capital France=franc"},
+
+		{"l'homme", "en fr", "l'homme=lhomm homme=homm"},
+		{"東京 tower", "ja en", "東京=東京 tower=tower"},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, q := range analysis.QueryTerms(tt.text, strings.Fields(tt.languages)) {
+			got = append(got, fmt.Sprintf("%s=%s", q.Text, strings.Join(q.Forms, "|")))
+		}
+		if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("QueryTerms(%q, %q): -want +got\n%s", tt.text, tt.languages, diff)
+		}
+	}
+}
+
+// For one language the terms are those of Tokens, and for several no form is of
+// two terms.
+func FuzzQueryTerms(f *testing.F) {
+	for _, s := range []string{"Wer hat die Mauer gebaut?", "os.Open l'homme running runs", "東京 ｱ C++ 1,000", "a\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, language := range allLanguages {
+			var want, got []string
+			known := map[string]bool{}
+			for _, tok := range analysis.Tokens(text, language) {
+				if !known[tok.Term] {
+					known[tok.Term] = true
+					want = append(want, tok.Term)
+				}
+			}
+			for _, q := range analysis.QueryTerms(text, []string{language}) {
+				got = append(got, q.Forms...)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%s: -tokens +terms\n%s", language, diff)
+			}
+		}
+		known := map[string]bool{}
+		for _, q := range analysis.QueryTerms(text, allLanguages) {
+			if q.Text == "" || len(q.Forms) == 0 || !strings.Contains(text, q.Text) {
+				t.Fatalf("%+v is no term of the query", q)
+			}
+			for _, form := range q.Forms {
+				if known[form] {
+					t.Fatalf("form %q belongs to two terms", form)
+				}
+				known[form] = true
+			}
+		}
+	})
+}
