@@ -147,6 +147,21 @@ type Passage struct {
 	Page       int // from 1; 0: not known
 }
 
+// Hash is the identity of what a model is given of a passage to embed: a hash of
+// its title, headings and text, 32 hexadecimal digits. It does not depend on the
+// model, nor on where the passage is found: passages that are worded alike, in
+// whichever versions and documents, have one hash, and so one vector of a model.
+func (p Passage) Hash() string {
+	parts := append([]string{"passage", p.Title}, p.Chunk.Headings...)
+	return hashStrings(append(parts, p.Text)...)
+}
+
+// A ChunkVector is the vector that a model gave a chunk's passage.
+type ChunkVector struct {
+	Chunk  string // chunk ID
+	Values []float32
+}
+
 // ChunkID is the identity of a chunk, 32 hexadecimal digits.
 func ChunkID(document, version string, ordinal int) string {
 	var n [8]byte

@@ -16,6 +16,8 @@ import (
 // A memory is a store.Writer that keeps everything in memory and can be told to
 // fail. It checks what the contract forbids.
 type memory struct {
+	store.Writer // nil: what ingest has no use for
+
 	failPut int   // the Nth Put fails, from 1; 0: none
 	failure error // with this
 

@@ -1,6 +1,6 @@
-// Package store says how assay keeps documents, chunks and runs: the interfaces
-// that every store implements. The contract, as tests, is storetest; the store
-// on one machine is sqlite.
+// Package store says how assay keeps documents, chunks, their vectors and runs:
+// the interfaces that every store implements. The contract, as tests, is
+// storetest; the store on one machine is sqlite.
 //
 // A Tenant is the only way to data: no method takes a tenant's name and returns
 // what is the tenant's.
@@ -64,6 +64,35 @@ type Content interface {
 
 	// Collections lists the collections by name.
 	Collections(ctx context.Context) ([]Collection, error)
+
+	// Models lists the models that the content has vectors of, by name.
+	Models(ctx context.Context) ([]string, error)
+
+	// Vectors yields the vector of each chunk of a current version that got it
+	// from the model after the given sequence: because the vector was stored
+	// then, or because the document changed then. Vectors(ctx, model, 0) yields
+	// all. Documents that changed come first, in the order of Changes and each
+	// by Ordinal. Section chunks have none. All Values have the same length;
+	// they are valid until the next is yielded. It reads one snapshot.
+	Vectors(ctx context.Context, model string, after int64) iter.Seq2[assay.ChunkVector, error]
+
+	// Unembedded yields the passages that the model has yet to embed: of the
+	// chunks of current versions, sections left out, that have no vector of it,
+	// in documents that changed after the given sequence, in the order of
+	// Changes. It holds no snapshot while the caller works: it goes on with what
+	// is committed meanwhile, until there is nothing left. A passage that several
+	// chunks have may come several times before its vector is stored.
+	Unembedded(ctx context.Context, model string, after int64) iter.Seq2[assay.Passage, error]
+
+	// Coverage counts how far a model has come. It reads as much as there are
+	// chunks: of a million a second or more.
+	Coverage(ctx context.Context, model string) (Coverage, error)
+}
+
+// A Coverage says how much of the content a model has embedded.
+type Coverage struct {
+	Chunks   int // of current versions, sections left out
+	Embedded int // those of them that have a vector
 }
 
 // A Collection is a named set of documents.
@@ -79,6 +108,12 @@ type Collection struct {
 type Entry struct {
 	Document assay.Document
 	Chunks   []assay.Chunk // by Ordinal, of Document.Version
+}
+
+// A Vector is what a model made of a passage.
+type Vector struct {
+	Hash   string // assay.Passage.Hash
+	Values []float32
 }
 
 // A Writer changes content. A change is durable, whole, and visible to every
@@ -104,9 +139,26 @@ type Writer interface {
 	SetCollection(ctx context.Context, c Collection) error
 
 	// Prune drops the replaced and deleted versions that no stored run cites
-	// and that were replaced longer ago than a run may last. It returns how
-	// many.
+	// and that were replaced longer ago than a run may last, and the vectors of
+	// passages that no version is left to have. It returns how many versions.
 	Prune(ctx context.Context) (int, error)
+
+	// PutVectors stores vectors of the model in one transaction and returns the
+	// sequence of the change; it is no change of a document. A vector replaces
+	// the one before it; one that is stored as it stands changes nothing, and
+	// one of a passage that no version has is passed over: the last was pruned
+	// while it was made. A model's vectors have the same number of dimensions;
+	// another number is assay.ErrInvalid and names both, and so is a vector
+	// without dimensions or with a value that is not finite.
+	//
+	// The name of a model stands for what it makes of a passage, for good: when
+	// that changes, so must the name.
+	PutVectors(ctx context.Context, model string, vectors ...Vector) (int64, error)
+
+	// DropModel removes the vectors of a model, some at a time, each a change of
+	// its own: when it ends early, the rest is there. A model that has none is
+	// passed over.
+	DropModel(ctx context.Context, model string) error
 
 	// Close gives the writer's place up.
 	Close() error

@@ -38,7 +38,7 @@ func TestMigrateACL(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			ctx, path := t.Context(), filepath.Join(t.TempDir(), "content.db")
-			exec := layout2(t, path)
+			exec := layoutFile(t, path, 2)
 			exec(`INSERT INTO collections VALUES (1, 'c', 0)`)
 			exec(`INSERT INTO documents VALUES (1, 'd', 1, '/d', ?, 1)`, test.version)
 			for i, acl := range test.acls {
@@ -64,11 +64,11 @@ func TestMigrateACL(t *testing.T) {
 	}
 }
 
-// layout2 makes a content.db of layout 2 and returns what fills it.
-func layout2(t *testing.T, path string) (exec func(query string, args ...any)) {
+// layoutFile makes a content.db of an older layout and returns what fills it.
+func layoutFile(t *testing.T, path string, layout int) (exec func(query string, args ...any)) {
 	t.Helper()
 	before := contentSchema
-	before.migrations = before.migrations[:2]
+	before.migrations = before.migrations[:layout]
 	d, err := openDatabase(t.Context(), path, before, modeCreate)
 	if err != nil {
 		t.Fatal(err)

@@ -67,8 +67,41 @@ func crashEntry(number, generation int) store.Entry {
 	return storetest.Entry("crash", fmt.Sprintf("/%06d", number), strings.Repeat(line, 1+number%17))
 }
 
+// crashVectors are vectors of the entries' passages, that follow from their words.
+func crashVectors(entries ...store.Entry) []store.Vector {
+	var all []store.Vector
+	for _, e := range entries {
+		for _, c := range e.Chunks {
+			if c.Kind == assay.ChunkSection {
+				continue
+			}
+			p := assay.Passage{Chunk: c, Title: e.Document.Title, Text: e.Document.Text[c.Start:c.End]}
+			all = append(all, crashVector(p.Hash()))
+		}
+	}
+	return all
+}
+
+func crashVector(hash string) store.Vector {
+	return store.Vector{Hash: hash, Values: []float32{1, float32(hash[0]), float32(hash[31])}}
+}
+
+// embedRest puts the vectors of all that has none, in one transaction.
+func embedRest(ctx context.Context, w store.Writer) error {
+	var rest []store.Vector
+	for p, err := range w.Unembedded(ctx, "m", 0) {
+		if err != nil {
+			return err
+		}
+		rest = append(rest, crashVector(p.Hash()))
+	}
+	_, err := w.PutVectors(ctx, "m", rest...)
+	return err
+}
+
 // childPut puts pairs of new documents and a new generation of document 0, in
-// one transaction each, and says each number once it is acknowledged.
+// one transaction each, then their vectors in another, and says each number once
+// both are acknowledged. First it makes up for vectors that are missing.
 func childPut(ctx context.Context, dir, first string) error {
 	n, err := strconv.Atoi(first)
 	if err != nil {
@@ -86,8 +119,15 @@ func childPut(ctx context.Context, dir, first string) error {
 	if err != nil {
 		return err
 	}
+	if err := embedRest(ctx, w); err != nil {
+		return err
+	}
 	for ; ; n += 2 {
-		if _, err := w.Put(ctx, crashEntry(n, 0), crashEntry(n+1, 0), crashEntry(0, n)); err != nil {
+		entries := []store.Entry{crashEntry(n, 0), crashEntry(n+1, 0), crashEntry(0, n)}
+		if _, err := w.Put(ctx, entries...); err != nil {
+			return err
+		}
+		if _, err := w.PutVectors(ctx, "m", crashVectors(entries...)...); err != nil {
 			return err
 		}
 		fmt.Println(n)

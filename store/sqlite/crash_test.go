@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
 )
 
 // crashRounds is how often the crash tests kill a child; ASSAY_LONG=1 raises it.
@@ -38,18 +40,21 @@ func openCrash(t *testing.T, dir string, opts ...Option) *Tenant {
 }
 
 // TestKillWriter kills a writing process at random moments. What it
-// acknowledged is there, once and whole; the transaction it was in is there
-// whole or not at all.
+// acknowledged is there, once and whole; the transaction it was in, of documents
+// or of vectors, is there whole or not at all.
 func TestKillWriter(t *testing.T) {
 	c := newCrasher(t, 5)
-	next := 1
+	next, acknowledged := 1, 0
 	for round := range crashRounds() {
 		cmd, lines := c.start("put", strconv.Itoa(next))
 		if last, ok := c.kill(cmd, lines); ok {
-			next = last + 2
+			next, acknowledged = last+2, last+1
 		}
 		if next = checkDocuments(t, c.dir, next); t.Failed() {
 			t.Fatalf("in round %d", round)
+		}
+		if embedded := embeddedDocuments(t, c.dir, next); embedded < max(acknowledged, next-3) {
+			t.Fatalf("in round %d: %d documents up to number %d are embedded, %d were acknowledged", round, embedded, next-1, acknowledged)
 		}
 	}
 	t.Logf("%d documents were written in all", next-1)
@@ -87,12 +92,60 @@ func checkDocuments(t *testing.T, dir string, next int) int {
 	if count+1 != next && count+1 != next+2 || len(seen) != count+1 && count > 0 {
 		t.Fatalf("%d documents up to number %d are there, %d were acknowledged", len(seen), count, next-1)
 	}
+	transactions := (count + embeddedDocuments(t, dir, count+1)) / 2
 	current, err := tenant.Content().Sequence(ctx)
-	if err != nil || current != int64(count/2) {
-		t.Fatalf("Sequence = %d, %v after %d transactions", current, err, count/2)
+	if err != nil || current != int64(transactions) {
+		t.Fatalf("Sequence = %d, %v after %d transactions", current, err, transactions)
 	}
 	checkIntegrity(t, tenant)
 	return count + 1
+}
+
+// embeddedDocuments checks that of each transaction all documents up to next have
+// their vectors, or none, document 0 with the last, and returns how many have,
+// document 0 left out.
+func embeddedDocuments(t *testing.T, dir string, next int) int {
+	t.Helper()
+	tenant := openCrash(t, dir)
+	defer tenant.Close()
+	values := make(map[string][]float32)
+	for v, err := range tenant.Content().Vectors(t.Context(), "m", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[v.Chunk] = slices.Clone(v.Values)
+	}
+	chunks, embedded := 0, 0
+	for n := 1; n < next; n += 2 {
+		entries := []store.Entry{crashEntry(n, 0), crashEntry(n+1, 0)}
+		if n+2 == next {
+			entries = append(entries, crashEntry(0, n))
+		}
+		missing, i := 0, 0
+		vectors := crashVectors(entries...)
+		for _, e := range entries {
+			for _, c := range e.Chunks[1:] { // the first is a section
+				got, ok := values[c.ID]
+				if !ok {
+					missing++
+				} else if diff := cmp.Diff(vectors[i].Values, got); diff != "" {
+					t.Fatalf("the vector of a chunk of document %d differs (-want +got):\n%s", n, diff)
+				}
+				i++
+			}
+		}
+		if missing != 0 && missing != i {
+			t.Fatalf("%d of the %d chunks of documents %d, %d have no vector", missing, i, n, n+1)
+		}
+		if missing == 0 {
+			embedded += 2
+			chunks += i
+		}
+	}
+	if len(values) != chunks {
+		t.Fatalf("%d chunks have a vector, want %d", len(values), chunks)
+	}
+	return embedded
 }
 
 // checkIntegrity lets SQLite check both databases.

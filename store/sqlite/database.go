@@ -24,6 +24,9 @@ import (
 type schema struct {
 	applicationID int32
 	migrations    []string
+	// fills hold what SQL alone cannot do in the step to a layout, by its
+	// number. It is done after the step's statements.
+	fills map[int]func(ctx context.Context, conn *sql.Conn) error
 }
 
 // version is the layout that this program writes.
@@ -195,7 +198,11 @@ func migrate(ctx context.Context, pool *sql.DB, s schema) (err error) {
 			return err
 		}
 		for i := version; i < s.version(); i++ {
-			if _, err := conn.ExecContext(ctx, s.migrations[i]); err != nil {
+			_, err := conn.ExecContext(ctx, s.migrations[i])
+			if fill := s.fills[i+1]; err == nil && fill != nil {
+				err = fill(ctx, conn)
+			}
+			if err != nil {
 				return fmt.Errorf("migrate to layout %d: %w", i+1, err)
 			}
 		}
@@ -261,6 +268,12 @@ func (d *database) close() error {
 	}
 	clear(d.stmts)
 	return wrap(errors.Join(append(errs, d.pool.Close())...), "close %s", d.path)
+}
+
+// A reader reads rows: a snapshot, a change under way, or a migration.
+type reader interface {
+	// each calls fn for each row of query, with what reads the row's columns.
+	each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error
 }
 
 // A snapshot is one committed state of a database.

@@ -23,6 +23,7 @@ type entryRow struct {
 type chunkRow struct {
 	assay.Chunk
 	id       []byte
+	hash     []byte // of its passage; nil: it is not searched
 	parent   []byte // nil: none
 	headings string // JSON
 }
@@ -124,6 +125,9 @@ func encodeChunk(d *assay.Document, ordinal int, c assay.Chunk, r *chunkRow) err
 	*r = chunkRow{Chunk: c, id: chunkKey(c.ID), headings: string(headings)}
 	if c.Parent != "" {
 		r.parent = chunkKey(c.Parent)
+	}
+	if c.Kind != assay.ChunkSection {
+		r.hash = passageHash(d.Title, c, d.Text[c.Start:c.End])
 	}
 	return nil
 }

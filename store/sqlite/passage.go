@@ -23,36 +23,43 @@ LEFT JOIN pieces p ON p.version = h.version
 
 // Passages implements store.Content.
 func (c content) Passages(ctx context.Context, ids []string) ([]assay.Passage, error) {
-	passages := make([]assay.Passage, len(ids))
-	err := c.db.view(ctx, func(s snapshot) error {
-		for _, id := range ids {
-			if chunkKey(id) == nil {
-				return fmt.Errorf("chunk %q: %w", id, assay.ErrNotFound)
-			}
-		}
-		keys, err := json.Marshal(ids)
-		if err != nil {
-			return err
-		}
-		err = s.each(ctx, passagesQuery, []any{string(keys)}, func(scan func(...any) error) error {
-			i, p, err := scanPassage(ctx, s, scan)
-			if err == nil {
-				passages[i] = p
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for i, p := range passages {
-			if p.Chunk.ID == "" {
-				return fmt.Errorf("chunk %s: %w", ids[i], assay.ErrNotFound)
-			}
-		}
-		return nil
+	var passages []assay.Passage
+	err := c.db.view(ctx, func(s snapshot) (err error) {
+		passages, err = loadPassages(ctx, s, ids)
+		return err
 	})
 	if err != nil {
 		return nil, wrap(err, "read passages")
+	}
+	return passages, nil
+}
+
+// loadPassages reads the chunks with these IDs.
+func loadPassages(ctx context.Context, s snapshot, ids []string) ([]assay.Passage, error) {
+	for _, id := range ids {
+		if chunkKey(id) == nil {
+			return nil, fmt.Errorf("chunk %q: %w", id, assay.ErrNotFound)
+		}
+	}
+	keys, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	passages := make([]assay.Passage, len(ids))
+	err = s.each(ctx, passagesQuery, []any{string(keys)}, func(scan func(...any) error) error {
+		i, p, err := scanPassage(ctx, s, scan)
+		if err == nil {
+			passages[i] = p
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range passages {
+		if p.Chunk.ID == "" {
+			return nil, fmt.Errorf("chunk %s: %w", ids[i], assay.ErrNotFound)
+		}
 	}
 	return passages, nil
 }

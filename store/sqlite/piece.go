@@ -95,7 +95,7 @@ const piecesQuery = `
 SELECT start, text, anchors FROM pieces WHERE version = ? AND start >= ? AND start < ? ORDER BY start`
 
 // loadText reads the text and the anchors of one version of d.
-func loadText(ctx context.Context, s snapshot, number int64, d *assay.Document) error {
+func loadText(ctx context.Context, s reader, number int64, d *assay.Document) error {
 	text, err := loadPieces(ctx, s, number, 0, math.MaxInt64, func(p piece) (err error) {
 		d.Anchors, err = decodeAnchors(d.Anchors, p.anchors)
 		return err
@@ -109,7 +109,7 @@ func loadText(ctx context.Context, s snapshot, number int64, d *assay.Document) 
 
 // loadSpan reads the bytes [start, end) of a version's text, of which start is
 // where a piece starts.
-func loadSpan(ctx context.Context, s snapshot, number int64, start, end int) (string, error) {
+func loadSpan(ctx context.Context, s reader, number int64, start, end int) (string, error) {
 	text, err := loadPieces(ctx, s, number, start, end, func(piece) error { return nil })
 	if err == nil && len(text) < end-start {
 		err = damaged("the text ends at %d, before %d", start+len(text), end)
@@ -122,7 +122,7 @@ func loadSpan(ctx context.Context, s snapshot, number int64, start, end int) (st
 
 // loadPieces calls fn for the pieces of a version that start in [start, end) and
 // returns their text. There is one at start.
-func loadPieces(ctx context.Context, s snapshot, number int64, start, end int, fn func(piece) error) (string, error) {
+func loadPieces(ctx context.Context, s reader, number int64, start, end int, fn func(piece) error) (string, error) {
 	var texts []string
 	next := start
 	err := s.each(ctx, piecesQuery, []any{number, start, end}, func(scan func(...any) error) error {

@@ -101,6 +101,9 @@ func dropUnpinned(ctx context.Context, runs, content tx, batch []replacedVersion
 		if pinned {
 			continue
 		}
+		if err := dropVectors(ctx, content, v.number); err != nil {
+			return 0, err
+		}
 		if _, err := content.exec(ctx, `DELETE FROM versions WHERE number = ?`, v.number); err != nil {
 			return 0, err
 		}

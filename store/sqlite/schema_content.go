@@ -1,5 +1,10 @@
 package sqlite
 
+import (
+	"context"
+	"database/sql"
+)
+
 // contentSchema is the layout of content.db.
 //
 // A document is a row of documents as long as the store lives: a deleted one
@@ -12,15 +17,22 @@ package sqlite
 // RFC 3339 text where they come from outside and nanoseconds since 1970 where the
 // store reads the clock.
 //
+// A vector belongs to the words that were embedded, not to a chunk, so that it is
+// found again when these come back in another version. It is there as long as some
+// version has a chunk with these words.
+//
 // Layout 2 did not keep a deleted document's ACL. The third step records it where
 // it is certain: no version was ever dropped, and those of the document agree.
+// Before layout 4 chunks had no hash: hashAll fills it in, and makes the index of
+// the hashes once they are all there, which is faster.
 var contentSchema = schema{
 	applicationID: 0x41535943, // "ASYC"
+	fills:         map[int]func(context.Context, *sql.Conn) error{4: hashAll},
 	migrations: []string{`
 CREATE TABLE store (
 	id       INTEGER PRIMARY KEY CHECK (id = 1),
 	tenant   TEXT NOT NULL,   -- the same random word in content.db and runs.db
-	sequence INTEGER NOT NULL -- of the last change of a document
+	sequence INTEGER NOT NULL -- of the last change of a document or a vector
 ) STRICT;
 CREATE TABLE collections (
 	number      INTEGER PRIMARY KEY,
@@ -88,5 +100,20 @@ UPDATE documents
 	SET acl = (SELECT max(acl) FROM versions WHERE document = documents.number HAVING min(acl) = max(acl))
 	WHERE version IS NULL
 	AND (SELECT count(*) FROM versions) = (SELECT seq FROM sqlite_sequence WHERE name = 'versions');
+`, `
+ALTER TABLE chunks ADD COLUMN hash BLOB; -- the 16 bytes of assay.Passage.Hash; NULL: it is not searched
+CREATE TABLE models (
+	number INTEGER PRIMARY KEY,
+	name   TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE vectors (
+	number   INTEGER PRIMARY KEY,
+	model    INTEGER NOT NULL REFERENCES models,
+	hash     BLOB NOT NULL,    -- of a passage that some chunk has
+	sequence INTEGER NOT NULL, -- of the change that stored it
+	data     BLOB NOT NULL,    -- see encodeVector
+	UNIQUE (hash, model)
+) STRICT;
+CREATE INDEX vectors_sequence ON vectors (model, sequence);
 `},
 }

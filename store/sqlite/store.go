@@ -3,7 +3,7 @@
 // implement store.Tenant.
 //
 //	assay.json                the marker: whose directory it is, and its format
-//	tenants/NAME/content.db   documents, versions, chunks
+//	tenants/NAME/content.db   documents, versions, chunks, vectors
 //	tenants/NAME/runs.db      runs, their journals, the versions they cite
 //	tenants/NAME/writer.lock  held by the content's writer
 //	tenants/NAME/leases/      a locked file per process that drives runs

@@ -218,19 +218,22 @@ SELECT version, title, acl, source_size, source_modified, source_hash FROM versi
 	if title == r.doc.Title && acl == r.acl && size == source.SizeBytes && modified == r.modified && hash == source.Hash {
 		return true, nil
 	}
-	if err := p.describe(ctx, current, r); err != nil {
+	if err := p.describe(ctx, current, title, r); err != nil {
 		return true, err
 	}
 	return true, p.point(ctx, document, current)
 }
 
-// describe stores what may change within a version.
-func (p *change) describe(ctx context.Context, version int64, r entryRow) error {
+// describe stores what may change within a version, whose title was title.
+func (p *change) describe(ctx context.Context, version int64, title string, r entryRow) error {
 	_, err := p.t.exec(ctx, `
 UPDATE versions SET title = ?, acl = ?, source_size = ?, source_modified = ?, source_hash = ?, replaced = NULL
 WHERE number = ?`,
 		r.doc.Title, r.acl, r.doc.Source.SizeBytes, r.modified, r.doc.Source.Hash, version)
-	return err
+	if err != nil || title == r.doc.Title {
+		return err
+	}
+	return p.rehash(ctx, version, r.doc.Title)
 }
 
 // retire marks a version as replaced now.
@@ -260,9 +263,11 @@ WHERE number = ?`, p.sequence, document)
 // or a new one.
 func (p *change) version(ctx context.Context, document int64, r entryRow) (int64, error) {
 	var kept int64
-	err := p.t.row(ctx, `SELECT number FROM versions WHERE document = ? AND version = ?`, []any{document, r.doc.Version}, &kept)
+	var title string
+	err := p.t.row(ctx, `SELECT number, title FROM versions WHERE document = ? AND version = ?`,
+		[]any{document, r.doc.Version}, &kept, &title)
 	if err == nil {
-		return kept, p.describe(ctx, kept, r)
+		return kept, p.describe(ctx, kept, title, r)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return 0, err
@@ -284,8 +289,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 	for i := range r.chunks {
 		h := &r.chunks[i]
 		_, err := p.t.exec(ctx, `
-INSERT INTO chunks (version, ordinal, id, kind, start, end, headings, parent, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			number, h.Ordinal, h.id, string(h.Kind), h.Start, h.End, h.headings, h.parent, h.Tokens)
+INSERT INTO chunks (version, ordinal, id, kind, start, end, headings, parent, tokens, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			number, h.Ordinal, h.id, string(h.Kind), h.Start, h.End, h.headings, h.parent, h.Tokens, h.hash)
 		if err != nil {
 			return 0, err
 		}

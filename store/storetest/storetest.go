@@ -63,6 +63,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"writer", writerTests},
 		{"prune", pruneTests},
 		{"acl", aclTests},
+		{"vectors", vectorTests},
 		{"runs", runTests},
 		{"leases", leaseTests},
 		{"tampering", tamperTests},

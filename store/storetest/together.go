@@ -17,6 +17,7 @@ import (
 var concurrencyTests = []contractTest{
 	{"readers beside a writer see whole changes", testReadersBesideWriter},
 	{"runs beside a writer", testRunsBesideWriter},
+	{"readers of vectors beside a writer", testVectorsBesideWriter},
 	{"one lease used by many", testLeaseShared},
 	{"put cancelled at any moment", testPutCancelled},
 	{"append cancelled at any moment", testAppendCancelled},
@@ -79,6 +80,56 @@ func readPair(ctx context.Context, c store.Content) (sequence int64, err error) 
 		return 0, fmt.Errorf("a snapshot of %d after the sequence was %d", sequence, asked)
 	}
 	return sequence, nil
+}
+
+// testVectorsBesideWriter puts generations of the vectors of two documents, one of
+// which changes with them, that must always be seen together.
+func testVectorsBesideWriter(t *testing.T, h Harness) {
+	tenant := openTenant(t, h, "acme")
+	w := openWriter(t, tenant)
+	a, b := Entry("c", "/a", "one\ntwo\n"), Entry("c", "/b", "three\n")
+	mustPut(t, w, a, b)
+	mustPutVectors(t, w, "m", embed(0, searched(a, b)...)...)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, c := range []store.Content{tenant.Content(), openTenant(t, h, "acme").Content(), w} {
+		wg.Go(func() {
+			for last := float32(0); ctx.Err() == nil; {
+				generation, err := readGeneration(ctx, c)
+				if errors.Is(err, context.Canceled) {
+					return
+				}
+				if err != nil || generation < last {
+					t.Errorf("a reader saw generation %g after %g, %v", generation, last, err)
+					return
+				}
+				last = generation
+			}
+		})
+	}
+	for i := 1; i <= 60; i++ {
+		mustPutVectors(t, w, "m", embed(i, searched(a, b)...)...)
+		a.Document.ACL.Restricted = !a.Document.ACL.Restricted
+		mustPut(t, w, a)
+	}
+	stop()
+	wg.Wait()
+}
+
+// readGeneration checks that one snapshot holds one generation of the vectors of
+// three chunks.
+func readGeneration(ctx context.Context, c store.Content) (float32, error) {
+	var seen []float32
+	for v, err := range c.Vectors(ctx, "m", 0) {
+		if err != nil {
+			return 0, err
+		}
+		seen = append(seen, v.Values[0])
+	}
+	if len(seen) != 3 || seen[0] != seen[1] || seen[0] != seen[2] {
+		return 0, fmt.Errorf("one snapshot holds vectors of the generations %v", seen)
+	}
+	return seen[0], nil
 }
 
 func testRunsBesideWriter(t *testing.T, h Harness) {

@@ -287,6 +287,12 @@ func testWriterClosed(t *testing.T, h Harness) {
 	if _, err := w.Prune(t.Context()); err == nil {
 		t.Error("Prune after Close went through")
 	}
+	if _, err := w.PutVectors(t.Context(), "m", embed(1, searched(Entry("c", "/a", "a"))...)...); err == nil {
+		t.Error("PutVectors after Close went through")
+	}
+	if err := w.DropModel(t.Context(), "m"); err == nil {
+		t.Error("DropModel after Close went through")
+	}
 }
 
 var pruneTests = []contractTest{

@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"math"
+
+	"github.com/assay-rag/assay"
+)
+
+// passageHash is how assay.Passage.Hash is stored.
+func passageHash(title string, c assay.Chunk, text string) []byte {
+	key, err := hex.DecodeString(assay.Passage{Chunk: c, Title: title, Text: text}.Hash())
+	if err != nil {
+		panic("sqlite: a passage's hash is not hexadecimal: " + err.Error())
+	}
+	return key
+}
+
+// A chunkHash is the hash of a stored chunk.
+type chunkHash struct {
+	ordinal int
+	hash    []byte
+}
+
+// versionHashes computes the hashes of a version's chunks that are searched.
+func versionHashes(ctx context.Context, r reader, version int64, title string) ([]chunkHash, error) {
+	text, err := loadPieces(ctx, r, version, 0, math.MaxInt64, func(piece) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	var hashes []chunkHash
+	err = r.each(ctx, versionChunksQuery, []any{version}, func(scan func(...any) error) error {
+		var c assay.Chunk
+		if err := scanChunk(scan, &c); err != nil {
+			return err
+		}
+		if c.Start < 0 || c.Start > c.End || c.End > len(text) {
+			return damaged("chunk %s is not a span of its text", c.ID)
+		}
+		if c.Kind != assay.ChunkSection {
+			hashes = append(hashes, chunkHash{c.Ordinal, passageHash(title, c, text[c.Start:c.End])})
+		}
+		return nil
+	})
+	return hashes, err
+}
+
+const setHash = `UPDATE chunks SET hash = ? WHERE version = ? AND ordinal = ?`
+
+// rehash follows a change of a version's title.
+func (p *change) rehash(ctx context.Context, version int64, title string) error {
+	hashes, err := versionHashes(ctx, p.t, version, title)
+	if err != nil {
+		return err
+	}
+	if err := dropVectors(ctx, p.t, version); err != nil {
+		return err
+	}
+	for _, h := range hashes {
+		if _, err := p.t.exec(ctx, setHash, h.hash, version, h.ordinal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hashAll fills in the hashes of all chunks. Those of a version whose text is
+// damaged stay empty: it cannot be embedded, and must not be in the way of the
+// others.
+func hashAll(ctx context.Context, conn *sql.Conn) (err error) {
+	set, err := conn.PrepareContext(ctx, setHash)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	r := connection{conn}
+	err = r.each(ctx, `SELECT number, title FROM versions`, nil, func(scan func(...any) error) error {
+		var version int64
+		var title string
+		if err := scan(&version, &title); err != nil {
+			return err
+		}
+		hashes, err := versionHashes(ctx, r, version, title)
+		if errors.Is(err, assay.ErrDamaged) {
+			return nil
+		}
+		for _, h := range hashes {
+			if err == nil {
+				_, err = set.ExecContext(ctx, h.hash, version, h.ordinal)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, `CREATE INDEX chunks_hash ON chunks (hash) WHERE hash IS NOT NULL`)
+	return err
+}
+
+// A connection is a reader for a migration.
+type connection struct{ conn *sql.Conn }
+
+func (c connection) each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error {
+	rows, err := c.conn.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	return eachRow(ctx, rows, fn)
+}
