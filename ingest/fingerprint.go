@@ -17,7 +17,7 @@ import (
 
 // Version names how this package makes metadata. It changes whenever the same
 // source would give another document.
-const Version = "2"
+const Version = "3"
 
 // pipelineVersion identifies everything but the source that a document depends
 // on.

@@ -1,11 +1,11 @@
 package ingest
 
 import (
-	"maps"
 	"path"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/language"
 	"github.com/assay-rag/assay/parse"
 	"github.com/assay-rag/assay/source"
 )
@@ -14,7 +14,8 @@ import (
 const aclKey = "acl"
 
 // metadata puts a document's typed keys together: what is derived from the file
-// and its text, over it what the source says of itself, over it the sidecar.
+// and its text, over it what the source says of itself, over it the sidecar. A
+// language that nobody knows is none, whoever declares it.
 //
 // "path" is set for what lies below an ingested folder, and not for a file that
 // was named itself; rootOf depends on it.
@@ -36,11 +37,19 @@ func metadata(f source.File, c source.Content, parsed parse.Document, sidecar as
 		}
 	}
 	if _, ok := m[assay.MetaLanguage]; !ok {
-		if lang := language(parsed); lang != "" {
-			m[assay.MetaLanguage] = assay.StringValue(lang)
+		if code := languageOf(parsed); code != "" {
+			m[assay.MetaLanguage] = assay.StringValue(code)
 		}
 	}
-	maps.Copy(m, sidecar)
+	for key, v := range sidecar {
+		if key == assay.MetaLanguage { // texts are analysed by it
+			var known bool
+			if v, known = fitting(key, v); !known {
+				continue
+			}
+		}
+		m[key] = v
+	}
 	return m
 }
 
@@ -92,12 +101,8 @@ func fitting(key string, v assay.Value) (fit assay.Value, ok bool) {
 	case assay.MetaAuthor:
 		return v, v.Kind == assay.KindString || v.Kind == assay.KindList
 	case assay.MetaLanguage:
-		// "en-US" and "en_US" are English.
-		tag := strings.ToLower(strings.TrimSpace(v.String))
-		if i := strings.IndexAny(tag, "-_"); i >= 0 {
-			tag = tag[:i]
-		}
-		return assay.StringValue(tag), v.Kind == assay.KindString && tag != ""
+		code, known := language.Code(v.String)
+		return assay.StringValue(code), known && v.Kind == assay.KindString
 	case assay.MetaSource, assay.MetaType, assay.MetaTitle:
 		text := strings.TrimSpace(v.Text())
 		return assay.StringValue(text), text != ""

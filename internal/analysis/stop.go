@@ -24,6 +24,9 @@ func Stop(word string) bool {
 var stopWords = map[string]map[string]struct{}{
 	english: set(`a an and are as at be but by for if in into is it no not of on or such
 		that the their then there these they this to was will with`),
+	"ca": set(`a al als amb aquest aquesta aquestes aquests com de del dels des el ella ells els em en és es està ha han hi ho
+		i la les li lo més no o on per però pel pels perquè què quan que qui se seu seva si són sobre també un una unes
+		uns va`),
 	"da": set(`af alle at blev da de den der deres det disse eller en end er et for fra han har havde hun i ikke ind jeg
 		kan med men når og også om på sig sin som så til var ved vi vil være`),
 	"de": set(`aber als am an auch auf aus bei beim bis da das dass daß dem den denn der deren des dessen die dies diese
@@ -63,4 +66,37 @@ var stopWords = map[string]map[string]struct{}{
 		vilken vilket vad är`),
 	turkish: set(`ama bir bu böyle çok da daha de değil diye en gibi göre hem her için ile ise kadar ki mi mı mu mü ne o olan
 		olarak sonra şu ve veya ya`),
+}
+
+// StopShares returns which share of a text's words, in [0, 1], are stop words of
+// a language, and the largest share of another language's; listed is false when
+// the language has no list.
+func StopShares(text, language string) (own, best float64, listed bool) {
+	code := canonical(language)
+	counts := map[string]int{}
+	all := 0
+	plain := rules{}
+	for i := 0; i < len(text); {
+		kind, size := classAt(text, i)
+		if kind == letter {
+			size = plain.compoundEnd(text, i) - i
+			word := plain.fold(text[i : i+size])
+			all++
+			for l, stops := range stopWords {
+				if _, ok := stops[word]; ok {
+					counts[l]++
+				}
+			}
+		}
+		i += size
+	}
+	for l, n := range counts {
+		if share := float64(n) / float64(all); l == code {
+			own = share
+		} else {
+			best = max(best, share)
+		}
+	}
+	_, listed = stopWords[code]
+	return own, best, listed
 }
