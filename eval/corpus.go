@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/language"
 )
 
 // A corpus holds a set's passages in memory, each one document of one chunk, as
@@ -20,13 +21,18 @@ type corpus struct {
 func newCorpus(set Set) *corpus {
 	c := &corpus{byChunk: map[string]int{}}
 	for _, p := range set.Passages {
+		m := assay.Metadata{}
+		if code := language.Detect(p.Text); code != "" { // as ingest does
+			m[assay.MetaLanguage] = assay.StringValue(code)
+		}
 		d := assay.Document{
 			ID:         assay.DocumentID(set.Name, p.ID),
-			Version:    assay.DocumentVersion(p.Text, nil, "eval"),
+			Version:    assay.DocumentVersion(p.Text, m, "eval"),
 			Collection: set.Name,
 			URI:        p.ID,
 			Title:      p.Title,
 			Text:       p.Text,
+			Metadata:   m,
 		}
 		ch := assay.Chunk{
 			ID:       assay.ChunkID(d.ID, d.Version, 0),
