@@ -86,6 +86,15 @@ func TestTokensLanguage(t *testing.T) {
 		{"l'homme et les élèves", "fr", "homm@1 elev@4"},
 		{"работает", "ru", "работа@0"},
 		{"die Häuser und", "de", "haus@1"},
+		{"Haeuser fuer Mueller, AES256 und neue Quellen", "de", "haus@0 mull@2 aes256@3 neu@5 quell@6"},
+		{"aujourd'hui l’école qu'on", "fr", "aujourd@0 hui@1 ecol@3"},
+		{"dell'anno po' c'è", "it", "anno@1 po@2"},
+		{"Țările și ţările", "ro", "tar@0 tar@2"},
+		{"IŞIK İstanbul'da", "tr", "isik@0 istanbul@1"},
+		{"الكتاب الكِتاب", "ar", "كتاب@0 كتاب@1"},
+		{"taloissa ja", "fi", "talo@0"},
+		{"Ἡ ὁδός ΟΔΟΣ", "el", "η@0 οδοσ@1 οδοσ@2"},
+		{"Łódź dzień", "pl", "lodz@0 dzien@1"},
 		{"the cats", "xx", "the@0 cats@1"},
 	}
 	for _, tt := range tests {

@@ -4,10 +4,10 @@ import (
 	"strings"
 
 	"github.com/blevesearch/snowballstem"
-	stemarabic "github.com/blevesearch/snowballstem/arabic"
+	"github.com/blevesearch/snowballstem/arabic"
 	"github.com/blevesearch/snowballstem/danish"
 	"github.com/blevesearch/snowballstem/dutch"
-	stemenglish "github.com/blevesearch/snowballstem/english"
+	"github.com/blevesearch/snowballstem/english"
 	"github.com/blevesearch/snowballstem/finnish"
 	"github.com/blevesearch/snowballstem/french"
 	"github.com/blevesearch/snowballstem/german"
@@ -16,22 +16,16 @@ import (
 	"github.com/blevesearch/snowballstem/italian"
 	"github.com/blevesearch/snowballstem/norwegian"
 	"github.com/blevesearch/snowballstem/portuguese"
-	stemromanian "github.com/blevesearch/snowballstem/romanian"
+	"github.com/blevesearch/snowballstem/romanian"
 	"github.com/blevesearch/snowballstem/russian"
 	"github.com/blevesearch/snowballstem/spanish"
 	"github.com/blevesearch/snowballstem/swedish"
 	"github.com/blevesearch/snowballstem/tamil"
-	stemturkish "github.com/blevesearch/snowballstem/turkish"
+	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// Languages that differ from the others in more than their entry in languages.
-const (
-	arabic   = "ar"
-	english  = "en" // what a text without a language is treated as
-	romanian = "ro"
-	turkish  = "tr"
-	other    = "und" // every language without rules of its own
-)
+// other stands for every language without rules of its own.
+const other = "und"
 
 // rules are what differs between languages. The zero value is that of a language
 // of which nothing is known.
@@ -46,25 +40,25 @@ type rules struct {
 
 // languages are the rules there are, by canonical code.
 var languages = map[string]rules{
-	arabic:   {snowball: stemarabic.Stem},
-	"ca":     {elisions: set(`l d n s m t`)},
-	"da":     {snowball: danish.Stem},
-	"de":     {snowball: german.Stem},
-	english:  {snowball: stemenglish.Stem},
-	"es":     {snowball: spanish.Stem},
-	"fi":     {snowball: finnish.Stem},
-	"fr":     {snowball: french.Stem, elisions: set(`l d j m t s c n qu jusqu lorsqu puisqu quoiqu presqu`)},
-	"ga":     {snowball: irish.Stem},
-	"hu":     {snowball: hungarian.Stem},
-	"it":     {snowball: italian.Stem, elisions: set(`l d c m t s v n un gl dell all nell sull dall coll quest quell degl agl`)},
-	"nl":     {snowball: dutch.Stem},
-	"no":     {snowball: norwegian.Stem},
-	"pt":     {snowball: portuguese.Stem},
-	romanian: {snowball: stemromanian.Stem},
-	"ru":     {snowball: russian.Stem},
-	"sv":     {snowball: swedish.Stem},
-	"ta":     {snowball: tamil.Stem},
-	turkish:  {snowball: stemturkish.Stem},
+	"ar": {snowball: arabic.Stem},
+	"ca": {elisions: set(`l d n s m t`)},
+	"da": {snowball: danish.Stem},
+	"de": {snowball: german.Stem},
+	"en": {snowball: english.Stem},
+	"es": {snowball: spanish.Stem},
+	"fi": {snowball: finnish.Stem},
+	"fr": {snowball: french.Stem, elisions: set(`l d j m t s c n qu jusqu lorsqu puisqu quoiqu presqu`)},
+	"ga": {snowball: irish.Stem},
+	"hu": {snowball: hungarian.Stem},
+	"it": {snowball: italian.Stem, elisions: set(`l d c m t s v n un gl dell all nell sull dall coll quest quell degl agl`)},
+	"nl": {snowball: dutch.Stem},
+	"no": {snowball: norwegian.Stem},
+	"pt": {snowball: portuguese.Stem},
+	"ro": {snowball: romanian.Stem},
+	"ru": {snowball: russian.Stem},
+	"sv": {snowball: swedish.Stem},
+	"ta": {snowball: tamil.Stem},
+	"tr": {snowball: turkish.Stem},
 }
 
 // canonical returns the code by which a language's rules are known: "en-GB" and
@@ -76,7 +70,7 @@ func canonical(language string) string {
 	}
 	switch language = strings.ToLower(language); language {
 	case "":
-		return english
+		return "en"
 	case "nb", "nn":
 		return "no"
 	}

@@ -83,10 +83,10 @@ func distinctLanguages(languages []string) []string {
 		}
 	}
 	if len(codes) == 0 {
-		return []string{english}
+		return []string{"en"}
 	}
-	if i := slices.Index(codes, english); i > 0 {
-		codes = slices.Insert(slices.Delete(codes, i, i+1), 0, english)
+	if i := slices.Index(codes, "en"); i > 0 {
+		codes = slices.Insert(slices.Delete(codes, i, i+1), 0, "en")
 	}
 	return codes
 }

@@ -8,7 +8,7 @@ func Stop(word string) bool {
 	if len(word) > len("these") {
 		return false
 	}
-	stops := stopWords[english]
+	stops := stopWords["en"]
 	_, ok := stops[word]
 	if !ok {
 		_, ok = stops[strings.ToLower(word)]
@@ -22,7 +22,7 @@ func Stop(word string) bool {
 // nearly every paragraph, in the forms they have most often. A word that is also
 // a common noun or verb is left out.
 var stopWords = map[string]map[string]struct{}{
-	english: set(`a an and are as at be but by for if in into is it no not of on or such
+	"en": set(`a an and are as at be but by for if in into is it no not of on or such
 		that the their then there these they this to was will with`),
 	"ca": set(`a al als amb aquest aquesta aquestes aquests com de del dels des el ella ells els em en és es està ha han hi ho
 		i la les li lo més no o on per però pel pels perquè què quan que qui se seu seva si són sobre també un una unes
@@ -56,7 +56,7 @@ var stopWords = map[string]map[string]struct{}{
 	"pt": set(`a ao aos as às à com como da das de dela dele do dos e é ela elas ele eles em entre era essa esse esta este
 		eu foi foram há isso isto já lhe mais mas me mesmo na nas nem no nos não o onde os ou para pela pelas pelo pelos
 		por qual quais quando que quem se sem ser seu seus são sua suas também te um uma você`),
-	romanian: set(commaBelow.Replace(`a acest această aceste acești al ale am ar are au ca care ce cel cu cum că când de din după el este eu fi fie
+	"ro": set(commaBelow.Replace(`a acest această aceste acești al ale am ar are au ca care ce cel cu cum că când de din după el este eu fi fie
 		fost i în între îl își la le lui mai nu o pe pentru prin și sa sau se sunt să un una unde unei unor unui`)),
 	"ru": set(`а без бы был была были было быть в во вы где да для до его ее если есть ещё еще же за и из или им их к как
 		ко когда кто ли на не нет но о об он она они оно от по под при с со так также то только тот ты у что чтобы эта эти
@@ -64,7 +64,7 @@ var stopWords = map[string]map[string]struct{}{
 	"sv": set(`att av blev den denna deras dess dessa det detta de dem du där efter eller en ett från för han har hade hon
 		hur i inte in jag kan med men mot när och också om på sig sin sina som så till under upp ut var vara vi vid vilka
 		vilken vilket vad är`),
-	turkish: set(`ama bir bu böyle çok da daha de değil diye en gibi göre hem her için ile ise kadar ki mi mı mu mü ne o olan
+	"tr": set(`ama bir bu böyle çok da daha de değil diye en gibi göre hem her için ile ise kadar ki mi mı mu mü ne o olan
 		olarak sonra şu ve veya ya`),
 }
 
