@@ -143,8 +143,9 @@ type Passage struct {
 	Collection string
 	URI        string
 	Title      string
-	Line       int // source line of Chunk.Start, from 1; 0: not known
-	Page       int // from 1; 0: not known
+	Language   string // the document's, ISO 639-1; empty: it has none
+	Line       int    // source line of Chunk.Start, from 1; 0: not known
+	Page       int    // from 1; 0: not known
 }
 
 // Hash is the identity of what a model is given of a passage to embed: a hash of

@@ -17,7 +17,8 @@ type Hit struct {
 	Collection string   `json:"collection"`
 	URI        string   `json:"uri"`
 	Title      string   `json:"title"`
-	Line       int      `json:"line,omitempty"` // source line of Chunk.Start, from 1
+	Language   string   `json:"language,omitempty"` // the document's, ISO 639-1; its terms are stemmed by it
+	Line       int      `json:"line,omitempty"`     // source line of Chunk.Start, from 1
 	Page       int      `json:"page,omitempty"`
 	Matched    []string `json:"matched,omitempty"` // the query's terms that the chunk holds, in the query's order
 	Scores     Scores   `json:"scores"`
@@ -40,9 +41,12 @@ type Scores struct {
 
 // A Term is one word of a query as the index sees it.
 type Term struct {
-	Text   string `json:"text"`   // as it stands in the query
-	Stem   string `json:"stem"`   // as it is indexed
-	Chunks int    `json:"chunks"` // how many chunks that the caller may see hold it
+	Text string `json:"text"` // as it stands in the query
+	Stem string `json:"stem"` // as it is indexed; of several languages in English, or in the first by code
+	// Forms are the other stems that it has in the languages of the texts searched.
+	// They count as it does.
+	Forms  []string `json:"forms,omitempty"`
+	Chunks int      `json:"chunks"` // how many chunks that the caller may see hold it
 	// Weight is its inverse document frequency scaled to (0, 1]: 1 when no chunk
 	// holds it, less the more do; where there are few chunks it stays near 1.
 	// Stop words are not terms.

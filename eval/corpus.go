@@ -76,7 +76,10 @@ func (c *corpus) Passages(_ context.Context, ids []string) ([]assay.Passage, err
 			return nil, fmt.Errorf("chunk %s: %w", id, assay.ErrNotFound)
 		}
 		d := c.documents[at]
-		passages[i] = assay.Passage{Chunk: c.chunks[at], Text: d.Text, Collection: d.Collection, URI: d.URI, Title: d.Title}
+		passages[i] = assay.Passage{
+			Chunk: c.chunks[at], Text: d.Text, Collection: d.Collection, URI: d.URI, Title: d.Title,
+			Language: d.Metadata[assay.MetaLanguage].String,
+		}
 	}
 	return passages, nil
 }

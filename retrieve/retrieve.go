@@ -95,6 +95,7 @@ func hitOf(p assay.Passage, h index.Hit) assay.Hit {
 		Collection: p.Collection,
 		URI:        p.URI,
 		Title:      p.Title,
+		Language:   p.Language,
 		Line:       p.Line,
 		Page:       p.Page,
 		Matched:    h.Matched,

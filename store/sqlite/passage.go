@@ -12,6 +12,7 @@ import (
 const passagesQuery = `
 SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, j.key, h.version,
 	d.id, v.version, c.name, d.uri, v.title,
+	iif(json_type(v.metadata, '$.language') = 'text', v.metadata ->> '$.language', ''),
 	ifnull(p.start, -1), ifnull(p.line, 0), ifnull(p.page, 0), ifnull(p.text, ''), p.anchors
 FROM json_each(?) j
 CROSS JOIN chunks h ON h.id = unhex(j.value)
@@ -70,7 +71,7 @@ func scanPassage(ctx context.Context, s snapshot, scan func(...any) error) (i in
 	c := &p.Chunk
 	var version int64
 	var first piece
-	err = scanChunk(scan, c, &i, &version, &c.Document, &c.Version, &p.Collection, &p.URI, &p.Title,
+	err = scanChunk(scan, c, &i, &version, &c.Document, &c.Version, &p.Collection, &p.URI, &p.Title, &p.Language,
 		&first.start, &first.line, &first.page, &first.text, &first.anchors)
 	if err != nil {
 		return 0, p, err

@@ -290,7 +290,7 @@ func passagesOf(e store.Entry, chunks ...assay.Chunk) []assay.Passage {
 	d := &e.Document
 	var all []assay.Passage
 	for _, c := range chunks {
-		p := assay.Passage{Chunk: c, Text: d.Text[c.Start:c.End], Collection: d.Collection, URI: d.URI, Title: d.Title}
+		p := assay.Passage{Chunk: c, Text: d.Text[c.Start:c.End], Collection: d.Collection, URI: d.URI, Title: d.Title, Language: d.Metadata[assay.MetaLanguage].String}
 		p.Line, p.Page = d.Position(c.Start)
 		all = append(all, p)
 	}
