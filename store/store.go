@@ -84,8 +84,8 @@ type Content interface {
 	// chunks have may come several times before its vector is stored.
 	Unembedded(ctx context.Context, model string, after int64) iter.Seq2[assay.Passage, error]
 
-	// Coverage counts how far a model has come. It reads as much as there are
-	// chunks: of a million a second or more.
+	// Coverage counts how far a model has come. It looks at every chunk: at a
+	// million in some seconds, so ask once, and count on from there.
 	Coverage(ctx context.Context, model string) (Coverage, error)
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +186,60 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("changes=200", func(b *testing.B) {
 		for b.Loop() {
 			for _, err := range c.Changes(ctx, 0) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
+// benchVectors makes vectors of 384 dimensions for the entry's passages.
+func benchVectors(e store.Entry) []store.Vector {
+	rng := rand.New(rand.NewPCG(1, 2))
+	vectors := crashVectors(e)
+	for i := range vectors {
+		vectors[i].Values = make([]float32, 384)
+		for j := range vectors[i].Values {
+			vectors[i].Values[j] = float32(rng.NormFloat64())
+		}
+	}
+	return vectors
+}
+
+// BenchmarkVectors measures 1,000 vectors of 384 dimensions: stored in a
+// transaction, and read.
+func BenchmarkVectors(b *testing.B) {
+	t := openBench(b)
+	ctx := b.Context()
+	w, err := t.Writer(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	var vectors []store.Vector
+	for i := range 50 {
+		e := benchEntry(i)
+		if _, err := w.Put(ctx, e); err != nil {
+			b.Fatal(err)
+		}
+		vectors = append(vectors, benchVectors(e)...)
+	}
+	b.Run("put=1000", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			if err := w.DropModel(ctx, "m"); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			if _, err := w.PutVectors(ctx, "m", vectors...); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read=1000", func(b *testing.B) {
+		for b.Loop() {
+			for _, err := range w.Vectors(ctx, "m", 0) {
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -28,6 +28,7 @@ var vectorTests = []contractTest{
 	{"reading stops, and sees one state", testVectorsSnapshot},
 	{"tenants are apart", testVectorsIsolation},
 	{"a cancelled context", testVectorsCancelled},
+	{"a random history", testVectorsHistory},
 }
 
 // searched returns the passages of the entries' chunks that are searched.
