@@ -84,22 +84,30 @@ func withCompounds(text string, cs []compound) string {
 // splitTerms takes the compounds out of the terms of an extended query: own are
 // the query's terms, held the compounds that some chunk holds.
 func splitTerms(text string, terms []assay.Term, cs []compound) (own []assay.Term, held []compound) {
-	inQuery := map[string]bool{}
-	for _, t := range analysis.Tokens(text, "") {
-		inQuery[t.Term] = true
+	words := map[string]bool{} // of the query, as they stand there
+	for _, t := range analysis.Tokens(text, anyLanguage) {
+		words[text[t.Start:t.End]] = true
 	}
-	chunks := map[string]int{}
+	extended := map[string]bool{}
+	for _, c := range cs {
+		extended[c.word] = !words[c.word]
+	}
+	chunks, known := map[string]int{}, map[string]bool{}
 	own = []assay.Term{}
 	for _, t := range terms {
 		chunks[t.Stem] = t.Chunks
-		if inQuery[t.Stem] {
+		if !extended[t.Text] {
+			known[t.Stem] = true
 			own = append(own, t)
 		}
 	}
 	for _, c := range cs {
-		if chunks[c.stem] > 0 && !inQuery[c.stem] {
+		if chunks[c.stem] > 0 && !known[c.stem] {
 			held = append(held, c)
 		}
 	}
 	return own, held
 }
+
+// anyLanguage is the code for words as they are: neither stemmed nor stopped.
+const anyLanguage = "und"

@@ -70,13 +70,14 @@ var FeatureNames = []string{
 // A rater rates hits for one query.
 type rater struct {
 	terms   []assay.Term     // content words only
-	at      map[string][]int // stem → the terms that it stands for
+	at      map[string][]int // stem, in any language → the terms that it stands for
 	weight  float64          // sum of the terms' weights
 	idf     float64          // sum of their inverse document frequencies
-	names   [][]string
+	names   []string // and numbers
 	weights []float64
 
-	analyzer *analysis.Analyzer
+	analyzers *analysis.Analyzers
+	named     map[string][][]string // language → the stems of each name
 }
 
 // windowWords is how many words a window spans; pairWords how far apart two
@@ -86,14 +87,17 @@ const (
 	pairWords   = 3
 )
 
-func newRater(analyzer *analysis.Analyzer, query string, terms []assay.Term, joined []compound, chunks int) *rater {
-	r := &rater{at: map[string][]int{}, weights: relevanceWeights, analyzer: analyzer}
+func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []compound, chunks int) *rater {
+	r := &rater{at: map[string][]int{}, weights: relevanceWeights, analyzers: a, named: map[string][][]string{}}
 	asking := surface.Asking(query)
 	for _, t := range terms {
 		if word := strings.ToLower(t.Text); surface.Function(word) || asking[word] {
 			continue
 		}
 		r.at[t.Stem] = []int{len(r.terms)}
+		for _, form := range t.Forms {
+			r.at[form] = r.at[t.Stem]
+		}
 		r.terms = append(r.terms, t)
 		r.weight += t.Weight
 		r.idf += math.Log(1 + (float64(chunks-t.Chunks)+0.5)/(float64(t.Chunks)+0.5))
@@ -107,18 +111,29 @@ func newRater(analyzer *analysis.Analyzer, query string, terms []assay.Term, joi
 			}
 		}
 	}
-	for _, name := range append(surface.Names(query), surface.Numbers(query)...) {
+	r.names = append(surface.Names(query), surface.Numbers(query)...)
+	return r
+}
+
+// namesIn returns the stems of each name that the query has, in a language.
+func (r *rater) namesIn(language string) [][]string {
+	names, ok := r.named[language]
+	if ok {
+		return names
+	}
+	for _, name := range r.names {
 		var stems []string
-		for _, t := range analysis.Tokens(name, "") {
+		r.analyzers.In(language).Each(name, func(t analysis.Token) {
 			if !t.Part {
-				stems = append(stems, t.Term)
+				stems = append(stems, strings.Clone(t.Term))
 			}
-		}
+		})
 		if len(stems) > 0 {
-			r.names = append(r.names, stems)
+			names = append(names, stems)
 		}
 	}
-	return r
+	r.named[language] = names
+	return names
 }
 
 // relevance is the calibrated probability that h helps to answer the query. A
@@ -147,7 +162,7 @@ func (r *rater) relevance(h assay.Hit) float64 {
 // holds no content word of the query.
 func Features(query string, found assay.Results, h assay.Hit) []float64 {
 	code, _ := codeSpans(h)
-	return newRater(analysis.NewAnalyzer(""), query, found.Terms, nil, found.Chunks).features(h, code)
+	return newRater(new(analysis.Analyzers), query, found.Terms, nil, found.Chunks).features(h, code)
 }
 
 // features returns the features of h, of whose text code is code.
@@ -158,8 +173,10 @@ func (r *rater) features(h assay.Hit, code []sentence.Span) []float64 {
 	near := make([]bool, len(r.terms)) // in headings or title
 	body := make([]bool, len(r.terms))
 	stems := map[string]bool{}
+	analyzer := r.analyzers.In(h.Language)
+	names := r.namesIn(h.Language)
 	for _, text := range append([]string{h.Title}, h.Chunk.Headings...) {
-		r.analyzer.Each(text, func(t analysis.Token) {
+		analyzer.Each(text, func(t analysis.Token) {
 			stems[t.Term] = true
 			for _, i := range r.at[t.Term] {
 				near[i] = true
@@ -167,11 +184,11 @@ func (r *rater) features(h assay.Hit, code []sentence.Span) []float64 {
 		})
 	}
 	var matches []match // outside code
-	r.analyzer.Each(h.Text, func(t analysis.Token) {
+	analyzer.Each(h.Text, func(t analysis.Token) {
 		for len(code) > 0 && code[0].End <= t.Start {
 			code = code[1:]
 		}
-		if len(r.names) > 0 {
+		if len(names) > 0 {
 			stems[t.Term] = true
 		}
 		for _, i := range r.at[t.Term] {
@@ -210,7 +227,7 @@ func (r *rater) features(h assay.Hit, code []sentence.Span) []float64 {
 		r.focus(h),
 		r.pairs(matches),
 		worst,
-		r.namesMissing(stems),
+		namesMissing(names, stems),
 		bm25,
 		math.Log1p(held),
 		math.Log1p(float64(len(r.terms))),
@@ -325,20 +342,17 @@ func (r *rater) pairs(matches []match) float64 {
 	return float64(n) / float64(len(r.terms)-1)
 }
 
-// namesMissing returns the share of the query's names and numbers of which the
-// hit lacks a word; 0 when it names nothing.
-func (r *rater) namesMissing(stems map[string]bool) float64 {
-	if len(r.names) == 0 {
+// namesMissing returns the share of the query's names and numbers, given by their
+// stems, of which the hit lacks a word; 0 when it names nothing.
+func namesMissing(names [][]string, held map[string]bool) float64 {
+	if len(names) == 0 {
 		return 0
 	}
 	n := 0
-	for _, name := range r.names {
-		for _, s := range name {
-			if !stems[s] {
-				n++
-				break
-			}
+	for _, name := range names {
+		if slices.ContainsFunc(name, func(stem string) bool { return !held[stem] }) {
+			n++
 		}
 	}
-	return float64(n) / float64(len(r.names))
+	return float64(n) / float64(len(names))
 }

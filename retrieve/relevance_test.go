@@ -107,7 +107,7 @@ func TestFeaturesOfNames(t *testing.T) {
 
 // rate rates a hit for a query.
 func rate(query string, h assay.Hit) float64 {
-	return newRater(analysis.NewAnalyzer(""), query, found(query).Terms, nil, 100).relevance(h)
+	return newRater(new(analysis.Analyzers), query, found(query).Terms, nil, 100).relevance(h)
 }
 
 func TestRelevance(t *testing.T) {
@@ -162,8 +162,8 @@ func TestRelevanceOfCompounds(t *testing.T) {
 	h := hitIn("Fruit", "Call Shutdown on the server.")
 	joined := compounds(query)
 	terms := found(query).Terms
-	without := newRater(analysis.NewAnalyzer(""), query, terms, nil, 100).relevance(h)
-	with := newRater(analysis.NewAnalyzer(""), query, terms, joined, 100).relevance(h)
+	without := newRater(new(analysis.Analyzers), query, terms, nil, 100).relevance(h)
+	with := newRater(new(analysis.Analyzers), query, terms, joined, 100).relevance(h)
 	if with <= without {
 		t.Errorf("relevance %v with the compound, %v without", with, without)
 	}
@@ -177,8 +177,8 @@ func TestRepeatedQuery(t *testing.T) {
 	}
 	h := hitIn("Fruit", strings.Repeat("The server has a logon. ", 1000))
 	distinct := found(once).Terms
-	a := newRater(analysis.NewAnalyzer(""), once, distinct, compounds(once), 100).features(h, nil)
-	b := newRater(analysis.NewAnalyzer(""), often, distinct, compounds(often), 100).features(h, nil)
+	a := newRater(new(analysis.Analyzers), once, distinct, compounds(once), 100).features(h, nil)
+	b := newRater(new(analysis.Analyzers), often, distinct, compounds(often), 100).features(h, nil)
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("features (-once +often):\n%s", diff)
 	}

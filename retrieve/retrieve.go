@@ -25,13 +25,13 @@ type Retriever struct {
 	index   index.Index
 	content Content
 
-	analyzers sync.Pool // of *analysis.Analyzer: they remember the words of earlier hits
+	analyzers sync.Pool // of *analysis.Analyzers: they remember the words of earlier hits
 }
 
 // New returns a retriever over an index and the content that it was made from.
 func New(ix index.Index, content Content) *Retriever {
 	r := &Retriever{index: ix, content: content}
-	r.analyzers.New = func() any { return analysis.NewAnalyzer("") }
+	r.analyzers.New = func() any { return new(analysis.Analyzers) }
 	return r
 }
 
@@ -72,9 +72,9 @@ func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Q
 	if err != nil {
 		return assay.Results{}, fmt.Errorf("read the passages found for %q: %w", q.Text, err)
 	}
-	analyzer := r.analyzers.Get().(*analysis.Analyzer)
-	defer r.analyzers.Put(analyzer)
-	rate := newRater(analyzer, q.Text, terms, joined, found.Chunks)
+	analyzers := r.analyzers.Get().(*analysis.Analyzers)
+	defer r.analyzers.Put(analyzers)
+	rate := newRater(analyzers, q.Text, terms, joined, found.Chunks)
 	for i, h := range found.Hits {
 		hit := hitOf(passages[i], h)
 		hit.Scores.Relevance = rate.relevance(hit)

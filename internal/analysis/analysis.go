@@ -62,6 +62,25 @@ func NewAnalyzer(language string) *Analyzer {
 	}
 }
 
+// Analyzers are one Analyzer for each language, made when it is needed. The zero
+// value is ready to use, by one goroutine at a time.
+type Analyzers struct{ byCode map[string]*Analyzer }
+
+// In returns the Analyzer for a language, named as for Tokens. What has no rules
+// of its own shares one.
+func (s *Analyzers) In(language string) *Analyzer {
+	code := canonical(language)
+	a := s.byCode[code]
+	if a == nil {
+		if s.byCode == nil {
+			s.byCode = make(map[string]*Analyzer)
+		}
+		a = NewAnalyzer(code)
+		s.byCode[code] = a
+	}
+	return a
+}
+
 // Each calls yield for every token of text, in the order of Tokens. A Term may
 // share memory with text: who keeps one for long clones it.
 func (a *Analyzer) Each(text string, yield func(Token)) {
