@@ -56,11 +56,30 @@ func (p *change) rehash(ctx context.Context, version int64, title string) error 
 	if err != nil {
 		return err
 	}
-	if err := dropVectors(ctx, p.t, version); err != nil {
+	err = p.t.each(ctx, `SELECT hash FROM chunks WHERE version = ? AND hash IS NOT NULL`, []any{version},
+		func(scan func(...any) error) error {
+			var hash []byte
+			err := scan(&hash)
+			p.retitled = append(p.retitled, hash)
+			return err
+		})
+	if err != nil {
 		return err
 	}
 	for _, h := range hashes {
 		if _, err := p.t.exec(ctx, setHash, h.hash, version, h.ordinal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropRetitled drops the vectors that no chunk has any more because titles have
+// changed. It comes last: another document of the change may have the words.
+func (p *change) dropRetitled(ctx context.Context) error {
+	for _, hash := range p.retitled {
+		_, err := p.t.exec(ctx, `DELETE FROM vectors WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM chunks WHERE hash = ?1)`, hash)
+		if err != nil {
 			return err
 		}
 	}

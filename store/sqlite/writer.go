@@ -35,7 +35,7 @@ func (w *writer) Put(ctx context.Context, entries ...store.Entry) (int64, error)
 				return fmt.Errorf("%s: %w", r.doc.URI, err)
 			}
 		}
-		return nil
+		return p.dropRetitled(ctx)
 	})
 }
 
@@ -123,6 +123,7 @@ type change struct {
 	now         time.Time
 	changed     bool
 	collections map[string]collection
+	retitled    [][]byte // hashes that chunks had under another title
 }
 
 // A collection is a row of collections.

@@ -284,10 +284,19 @@ func testVectorsTitle(t *testing.T, h Harness) {
 	n3 := mustPutVectors(t, w, "m", embed(1, searched(retitled)...)...)
 	wantSame(t, "Vectors under the new title", vectors(t, w, "m", n2), chunkVectors(1, retitled))
 
+	// Another document takes the title and the words over, in one transaction.
+	e.Document.Source.Hash = "new"
+	other := Entry("c", "/b", "two\n")
+	other.Document.Title = retitled.Document.Title
+	n4 := mustPut(t, w, e, other)
+	wantSame(t, "Vectors of the other document", vectors(t, w, "m", n3), chunkVectors(1, other))
+
+	// It comes back under its second title, whose words a kept version has in part.
+	mustDelete(t, w, other.Document.ID)
 	mustPut(t, w, Entry("c", "/a", "three\n"))
-	mustPut(t, w, e) // comes back under its old title
-	wantSame(t, "Vectors under the old title", vectors(t, w, "m", n3), []assay.ChunkVector(nil))
-	wantSame(t, "Unembedded under the old title", unembedded(t, w, "m", 0), searched(e))
+	mustPut(t, w, retitled)
+	wantSame(t, "Vectors after it came back", vectors(t, w, "m", n4), chunkVectors(1, retitled)[1:])
+	wantSame(t, "Unembedded after it came back", unembedded(t, w, "m", 0), searched(retitled)[:1])
 }
 
 func testVectorsPrune(t *testing.T, h Harness) {
