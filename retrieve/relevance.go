@@ -313,7 +313,7 @@ func (r *rater) focus(h assay.Hit) float64 {
 	if hs := h.Chunk.Headings; len(hs) > 0 {
 		heading = hs[len(hs)-1]
 	}
-	return surface.Focus(heading, func(stem string) bool { return len(r.at[stem]) > 0 })
+	return surface.Focus(heading, h.Language, func(stem string) bool { return len(r.at[stem]) > 0 })
 }
 
 // pairs returns the share of the query's neighbouring terms that stand within

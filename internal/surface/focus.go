@@ -7,10 +7,11 @@ import (
 )
 
 // Focus returns the share, in [0, 1], of a heading's content words whose stems
-// are held. Of a compound its parts count; the keywords of a declaration do not.
-func Focus(heading string, held func(stem string) bool) float64 {
+// are held. They are stemmed in a language, named as for analysis.Tokens. Of a
+// compound its parts count; the keywords of a declaration do not.
+func Focus(heading, language string, held func(stem string) bool) float64 {
 	n, all := 0, 0
-	tokens := analysis.Tokens(heading, "")
+	tokens := analysis.Tokens(heading, language)
 	for i, t := range tokens {
 		word := strings.ToLower(heading[t.Start:t.End])
 		whole := !t.Part && i+1 < len(tokens) && tokens[i+1].Part

@@ -143,7 +143,7 @@ func TestFocus(t *testing.T) {
 		{"", nil, 0},
 	}
 	for _, tt := range tests {
-		got := surface.Focus(tt.heading, func(stem string) bool { return slices.Contains(tt.held, stem) })
+		got := surface.Focus(tt.heading, "", func(stem string) bool { return slices.Contains(tt.held, stem) })
 		if got != tt.want {
 			t.Errorf("Focus(%q, %q) = %v, want %v", tt.heading, tt.held, got, tt.want)
 		}
@@ -178,7 +178,7 @@ func FuzzSurface(f *testing.F) {
 		surface.Code(text)
 		surface.Contrasts(text)
 		surface.Labels(text)
-		if share := surface.Focus(text, func(string) bool { return len(text)%2 == 0 }); share < 0 || share > 1 {
+		if share := surface.Focus(text, "de", func(string) bool { return len(text)%2 == 0 }); share < 0 || share > 1 {
 			t.Errorf("Focus(%q) = %v", text, share)
 		}
 		for _, n := range append(surface.Names(text), surface.Numbers(text)...) {

@@ -129,13 +129,14 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // A candidate is a unit that may go into the answer.
 type candidate struct {
 	unit
-	number int // of its evidence
-	at     int // its place among the units of its passage
-	words  int
-	held   map[string]bool // its terms
-	near   map[string]bool // terms of the headings and title it stands under, and of a question right before it
-	focus  float64         // share of the words of its heading that the question holds
-	score  float64         // 0: not quoted for itself
+	language string // of its document
+	number   int    // of its evidence
+	at       int    // its place among the units of its passage
+	words    int
+	held     map[string]bool // its terms
+	near     map[string]bool // terms of the headings and title it stands under, and of a question right before it
+	focus    float64         // share of the words of its heading that the question holds
+	score    float64         // 0: not quoted for itself
 
 	brought bool // by the sentence that announced it
 }
@@ -144,28 +145,29 @@ type candidate struct {
 // crumbs are quoted for themselves only where there is nothing else.
 func candidatesOf(q question, ev assay.Evidence) []candidate {
 	h := ev.Hit
-	near := stems(append(slices.Clone(h.Chunk.Headings), h.Title)...)
+	near := stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title)...)
 	heading := h.Title
 	if hs := h.Chunk.Headings; len(hs) > 0 {
 		heading = hs[len(hs)-1]
 	}
-	focus := surface.Focus(heading, q.holds)
+	focus := surface.Focus(heading, h.Language, q.holds)
 	us := units(h)
 	bare := !slices.ContainsFunc(us, func(u unit) bool { return u.kind == prose || u.kind == item })
 	var out []candidate
 	for i, u := range us {
 		c := candidate{
-			unit:   u,
-			number: ev.Number,
-			at:     i,
-			words:  len(surface.Words(u.text)),
-			held:   stems(u.text),
-			near:   near,
-			focus:  focus,
+			unit:     u,
+			language: h.Language,
+			number:   ev.Number,
+			at:       i,
+			words:    len(surface.Words(u.text)),
+			held:     stems(h.Language, u.text),
+			near:     near,
+			focus:    focus,
 		}
 		if i > 0 && strings.HasSuffix(us[i-1].text, "?") { // the entry of a list of questions
-			c.near = stems(append(slices.Clone(h.Chunk.Headings), h.Title, us[i-1].text)...)
-			c.focus = max(c.focus, surface.Focus(us[i-1].text, q.holds))
+			c.near = stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, us[i-1].text)...)
+			c.focus = max(c.focus, surface.Focus(us[i-1].text, h.Language, q.holds))
 		}
 		if bare || u.kind == prose || u.kind == item {
 			c.score = score(q, c) * h.Scores.Relevance
@@ -267,7 +269,7 @@ func gain(q question, c candidate, held map[string]bool, picked []candidate) flo
 	}
 	open := 0.0
 	for _, t := range q.terms {
-		if c.held[t.Stem] && !held[t.Stem] {
+		if holdsTerm(c.held, t) && !holdsTerm(held, t) {
 			open += t.Weight
 		}
 	}

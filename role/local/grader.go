@@ -41,7 +41,7 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 			continue
 		}
 		g.Relevant = append(g.Relevant, h.Chunk.ID)
-		for stem := range stems(around(h)...) {
+		for stem := range stems(h.Language, around(h)...) {
 			held[stem] = true
 		}
 	}
@@ -99,7 +99,7 @@ func dated(q question, in role.GradeInput) bool {
 		}
 		for _, sp := range sentence.Spans(h.Text) {
 			text := h.Text[sp.Start:sp.End]
-			if date.MatchString(text) && q.coverage(stems(text)) >= minDated {
+			if date.MatchString(text) && q.coverage(stems(h.Language, text)) >= minDated {
 				return true
 			}
 		}
@@ -116,7 +116,7 @@ func measured(q question, in role.GradeInput) bool {
 		}
 		for _, sp := range sentence.Spans(h.Text) {
 			text := h.Text[sp.Start:sp.End]
-			if len(surface.Numbers(text)) > 0 && stems(text)[q.terms[0].Stem] {
+			if len(surface.Numbers(text)) > 0 && holdsTerm(stems(h.Language, text), q.terms[0]) {
 				return true
 			}
 		}
@@ -130,7 +130,7 @@ func missing(q question, held map[string]bool) []string {
 	out := missingNames(q, held)
 	for _, t := range q.terms {
 		inName := slices.ContainsFunc(out, func(n string) bool { return strings.Contains(strings.ToLower(n), strings.ToLower(t.Text)) })
-		if !held[t.Stem] && !inName {
+		if !holdsTerm(held, t) && !inName {
 			out = append(out, t.Text)
 		}
 	}
@@ -167,7 +167,7 @@ func unknownNames(q question) []string {
 	out := []string{}
 	for _, n := range q.names {
 		known, seen := false, false
-		held := stems(n)
+		held := stems("", n)
 		for _, t := range q.terms {
 			if holdsName(held, t.Text) {
 				seen = true
@@ -187,7 +187,7 @@ func missingNames(q question, held map[string]bool) []string {
 	const common = 0.35 // weight
 	out := []string{}
 	for _, n := range q.names {
-		if !holdsName(held, n) && q.nameWeight(n) >= common {
+		if !q.speaksOf(held, n) && q.nameWeight(n) >= common {
 			out = append(out, n)
 		}
 	}
@@ -198,9 +198,9 @@ func missingNames(q question, held map[string]bool) []string {
 // terms do not have it.
 func (q question) nameWeight(name string) float64 {
 	weight, known := 0.0, false
-	held := stems(name)
+	held, words := stems("", name), wordsOf(name)
 	for _, t := range q.terms {
-		if held[t.Stem] {
+		if held[t.Stem] || words[t.Text] {
 			weight, known = max(weight, t.Weight), true
 		}
 	}
@@ -221,7 +221,7 @@ func reformulate(q question, in role.GradeInput) string {
 	var best map[string]bool
 	var heading []string
 	if len(in.Hits) > 0 {
-		best = stems(around(in.Hits[0])...)
+		best = stems(in.Hits[0].Language, around(in.Hits[0])...)
 		if hs := in.Hits[0].Chunk.Headings; len(hs) > 0 {
 			heading = contentWords(hs[len(hs)-1])
 		}

@@ -40,9 +40,9 @@ func read(text string, terms []assay.Term) question {
 			}
 		}
 	}
-	asking, own := surface.Asking(text), stems(text)
+	asking, own, words := surface.Asking(text), stems("", text), wordsOf(text)
 	for _, t := range terms {
-		if !own[t.Stem] {
+		if !own[t.Stem] && !words[t.Text] {
 			continue // of a citation
 		}
 		if word := strings.ToLower(t.Text); !surface.Function(word) && !asking[word] {
@@ -73,7 +73,28 @@ func (q question) weight() float64 {
 
 // holds reports whether the question has a term with this stem.
 func (q question) holds(stem string) bool {
-	return slices.ContainsFunc(q.terms, func(t assay.Term) bool { return t.Stem == stem })
+	return slices.ContainsFunc(q.terms, func(t assay.Term) bool { return t.Stem == stem || slices.Contains(t.Forms, stem) })
+}
+
+// holdsTerm reports whether a term is held, in any of its forms.
+func holdsTerm(held map[string]bool, t assay.Term) bool {
+	return held[t.Stem] || slices.ContainsFunc(t.Forms, func(form string) bool { return held[form] })
+}
+
+// speaksOf reports whether what is held speaks of something that the question
+// names: it has the name's words as they stand, or each as a term of the question
+// in the form of its language.
+func (q question) speaksOf(held map[string]bool, name string) bool {
+	if holdsName(held, name) {
+		return true
+	}
+	words := wordsOf(name)
+	for _, t := range q.terms {
+		if words[t.Text] && holdsTerm(held, t) {
+			delete(words, t.Text)
+		}
+	}
+	return len(words) == 0
 }
 
 // coverage is the share of the question's weight whose terms held has, in
@@ -81,7 +102,7 @@ func (q question) holds(stem string) bool {
 func (q question) coverage(held map[string]bool) float64 {
 	sum, all := 0.0, q.weight()
 	for _, t := range q.terms {
-		if held[t.Stem] {
+		if holdsTerm(held, t) {
 			sum += t.Weight
 		}
 	}
@@ -91,15 +112,36 @@ func (q question) coverage(held map[string]bool) float64 {
 	return sum / all
 }
 
-// stems returns the terms that the texts hold, compounds and parts.
-func stems(texts ...string) map[string]bool {
+// stems returns the terms that the texts hold in their language, compounds and
+// parts. Names are compared in English: what the texts hold as English is there
+// as well.
+func stems(language string, texts ...string) map[string]bool {
 	held := map[string]bool{}
 	for _, text := range texts {
 		for _, t := range analysis.Tokens(text, "") {
 			held[t.Term] = true
 		}
+		if language == "" || language == "en" {
+			continue
+		}
+		for _, t := range analysis.Tokens(text, language) {
+			held[t.Term] = true
+		}
 	}
 	return held
+}
+
+// wordsOf returns the words of a text as they stand there, without the parts of
+// compounds.
+func wordsOf(text string) map[string]bool {
+	const anyLanguage = "und" // no stop words
+	words := map[string]bool{}
+	for _, t := range analysis.Tokens(text, anyLanguage) {
+		if !t.Part {
+			words[text[t.Start:t.End]] = true
+		}
+	}
+	return words
 }
 
 // around returns what a hit is read with: its text, headings and title.

@@ -25,7 +25,7 @@ var (
 
 // defines reports whether a question asks what something is and a sentence opens
 // with saying it: "A data race is defined as …".
-func defines(q question, text string) bool {
+func defines(q question, text, language string) bool {
 	if !asksWhat.MatchString(q.text) || len(q.terms) == 0 {
 		return false
 	}
@@ -34,9 +34,9 @@ func defines(q question, text string) bool {
 		return false
 	}
 	subject := text[:at[0]]
-	held := stems(subject)
+	held := stems(language, subject)
 	for _, t := range q.terms {
-		if !held[t.Stem] {
+		if !holdsTerm(held, t) {
 			return false
 		}
 	}
@@ -59,9 +59,9 @@ func score(q question, c candidate) float64 {
 	sum, all := 0.0, q.weight()
 	for _, t := range q.terms {
 		switch {
-		case c.held[t.Stem]:
+		case holdsTerm(c.held, t):
 			sum += t.Weight
-		case c.near[t.Stem]:
+		case holdsTerm(c.near, t):
 			sum += t.Weight / 2
 		}
 	}
@@ -73,11 +73,11 @@ func score(q question, c candidate) float64 {
 	if s > 0 && (fits(q.text, c.text) || compares(q.whole) && contrasts(c.text)) {
 		s += formBonus
 	}
-	if s > 0 && defines(q, c.text) {
+	if s > 0 && defines(q, c.text, c.language) {
 		s += definitionBonus
 	}
 	if s > 0 {
-		s += pairBonus*pairs(q, c.text) - flaws(c)
+		s += pairBonus*pairs(q, c.text, c.language) - flaws(c)
 	}
 	return s
 }
@@ -115,21 +115,30 @@ var leaning = regexp.MustCompile(`^(This|That|These|Those|It|They|He|She|However
 
 // pairs is the share of the question's neighbouring words that stand within
 // three words of one another in text.
-func pairs(q question, text string) float64 {
+func pairs(q question, text, language string) float64 {
 	if len(q.terms) < 2 {
 		return 0
 	}
 	const reach = 3
-	at := map[string][]int{}
-	for _, t := range analysis.Tokens(text, "") {
-		at[t.Term] = append(at[t.Term], t.Position)
+	term := map[string]int{} // form → which of the question's
+	for i, t := range q.terms {
+		term[t.Stem] = i
+		for _, form := range t.Forms {
+			term[form] = i
+		}
+	}
+	at := make([][]int, len(q.terms))
+	for _, t := range analysis.Tokens(text, language) {
+		if i, ok := term[t.Term]; ok {
+			at[i] = append(at[i], t.Position)
+		}
 	}
 	for _, positions := range at {
 		slices.Sort(positions) // the parts of a compound follow it
 	}
 	n := 0
 	for i := range q.terms[1:] {
-		if within(reach, at[q.terms[i].Stem], at[q.terms[i+1].Stem]) {
+		if within(reach, at[i], at[i+1]) {
 			n++
 		}
 	}

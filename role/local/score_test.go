@@ -50,7 +50,7 @@ func TestDefines(t *testing.T) {
 		{"What is it?", "It is a data race.", false},
 	}
 	for _, tt := range tests {
-		if got := defines(read(tt.question, nil), tt.text); got != tt.want {
+		if got := defines(read(tt.question, nil), tt.text, ""); got != tt.want {
 			t.Errorf("defines(%q, %q) = %v, want %v", tt.question, tt.text, got, tt.want)
 		}
 	}
