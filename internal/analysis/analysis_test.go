@@ -129,6 +129,20 @@ func TestTokensLong(t *testing.T) {
 	}
 }
 
+// Nor is it cut inside what a joiner joins.
+func TestTokensLongJoined(t *testing.T) {
+	for n := 240; n < 260; n++ {
+		for _, end := range []string{".5", "'t", "'é", "+", "::x"} {
+			for _, digit := range []string{"1", "a"} {
+				text := strings.Repeat(digit, n) + end + " and more"
+				if tokens := analysis.Tokens(text, ""); len(tokens) < 2 {
+					t.Errorf("Tokens of %d × %s and %q: %v", n, digit, end, tokens)
+				}
+			}
+		}
+	}
+}
+
 func TestStop(t *testing.T) {
 	for word, want := range map[string]bool{"the": true, "The": true, "THESE": true, "us": false, "": false, "when": false} {
 		if got := analysis.Stop(word); got != want {

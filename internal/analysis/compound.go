@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,6 +49,9 @@ func (ru rules) compoundEnd(text string, start int) int {
 		case suffix:
 			return i + n
 		case within:
+			if i+n+utf8.UTFMax-start > maxCompound { // what it joins might not fit
+				return cmp.Or(whole, i)
+			}
 			i += n
 		case between:
 			whole = i
