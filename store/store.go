@@ -74,6 +74,9 @@ type Content interface {
 	// all. Documents that changed come first, in the order of Changes and each
 	// by Ordinal. Section chunks have none. All Values have the same length;
 	// they are valid until the next is yielded. It reads one snapshot.
+	// When DropModel has dropped some after the given sequence, if that is not
+	// 0, what was read before counts no more: the error is assay.ErrNotFound, and
+	// they are to be read from 0.
 	Vectors(ctx context.Context, model string, after int64) iter.Seq2[assay.ChunkVector, error]
 
 	// Unembedded yields the passages that the model has yet to embed: of the

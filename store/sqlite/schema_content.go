@@ -103,8 +103,9 @@ UPDATE documents
 `, `
 ALTER TABLE chunks ADD COLUMN hash BLOB; -- the 16 bytes of assay.Passage.Hash; NULL: it is not searched
 CREATE TABLE models (
-	number INTEGER PRIMARY KEY,
-	name   TEXT NOT NULL UNIQUE
+	number  INTEGER PRIMARY KEY,
+	name    TEXT NOT NULL UNIQUE,
+	dropped INTEGER NOT NULL DEFAULT 0 -- sequence at which vectors of it were last dropped; 0: never
 ) STRICT;
 CREATE TABLE vectors (
 	number   INTEGER PRIMARY KEY,

@@ -147,10 +147,10 @@ DELETE FROM vectors WHERE number IN (
 	SELECT number FROM vectors WHERE model = (SELECT number FROM models WHERE name = ?) ORDER BY sequence LIMIT ?)`,
 				model, dropBatch)
 			p.changed, more = n > 0, n == dropBatch
-			if err != nil || more {
+			if err != nil || n == 0 {
 				return err
 			}
-			_, err = p.t.exec(ctx, `DELETE FROM models WHERE name = ?`, model)
+			_, err = p.t.exec(ctx, `UPDATE models SET dropped = ? WHERE name = ?`, p.sequence, model)
 			return err
 		})
 		if err != nil {
@@ -215,6 +215,9 @@ func (c content) Vectors(ctx context.Context, model string, after int64) iter.Se
 			return err
 		}
 		err := c.db.view(ctx, func(s snapshot) error {
+			if err := checkDropped(ctx, s, model, after); err != nil {
+				return err
+			}
 			if err := s.each(ctx, changedVectors, []any{model, after}, next); err != nil || after <= 0 {
 				return err
 			}
@@ -224,4 +227,15 @@ func (c content) Vectors(ctx context.Context, model string, after int64) iter.Se
 			yield(assay.ChunkVector{}, wrap(err, "read the vectors of %q after %d", model, after))
 		}
 	}
+}
+
+// checkDropped is an error when what was read of a model's vectors up to a
+// sequence, if anything, was dropped later.
+func checkDropped(ctx context.Context, s snapshot, model string, after int64) error {
+	var dropped int64
+	err := s.row(ctx, `SELECT coalesce(max(dropped), 0) FROM models WHERE name = ?`, []any{model}, &dropped)
+	if err == nil && 0 < after && after < dropped {
+		err = fmt.Errorf("some were dropped at %d, read them from 0: %w", dropped, assay.ErrNotFound)
+	}
+	return err
 }

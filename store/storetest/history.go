@@ -22,6 +22,7 @@ type history struct {
 	documents map[string]*historyDocument         // by ID
 	vectors   map[string]map[string]historyVector // by model and hash
 	hashes    map[string]bool                     // that ever were
+	dropped   map[string]int64                    // the sequence at which a model was last dropped
 	sequence  int64
 	seed      int
 }
@@ -42,7 +43,7 @@ type historyVector struct {
 func testVectorsHistory(t *testing.T, h Harness) {
 	x := &history{
 		t: t, h: h, w: openWriter(t, openTenant(t, h, "acme")), rng: rand.New(rand.NewPCG(3, 1)),
-		documents: map[string]*historyDocument{}, vectors: map[string]map[string]historyVector{}, hashes: map[string]bool{},
+		documents: map[string]*historyDocument{}, vectors: map[string]map[string]historyVector{}, hashes: map[string]bool{}, dropped: map[string]int64{},
 	}
 	steps := []struct {
 		weight int
@@ -157,8 +158,11 @@ func (x *history) dropModel() {
 	if err := x.w.DropModel(x.t.Context(), model); err != nil {
 		x.t.Fatal(err)
 	}
-	delete(x.vectors, model)
 	x.sequence = sequence(x.t, x.w)
+	if len(x.vectors[model]) > 0 {
+		x.dropped[model] = x.sequence
+	}
+	delete(x.vectors, model)
 }
 
 // sweep forgets the vectors of passages that no version has.
@@ -203,6 +207,16 @@ func (x *history) check(model string, after int64) {
 			}
 		}
 	}
+	found := map[string]bool{}
+	for _, p := range unembedded(x.t, x.w, model, after) {
+		found[p.Hash()] = true
+	}
+	wantSame(x.t, fmt.Sprintf("Unembedded(%s, %d)", model, after), found, missing)
+	wantCoverage(x.t, x.w, model, coverage.Embedded, coverage.Chunks)
+	if 0 < after && after < x.dropped[model] {
+		wantDropped(x.t, x.w, model, after)
+		return
+	}
 	got := map[string][]float32{}
 	last, changed := int64(0), true
 	for _, v := range vectors(x.t, x.w, model, after) {
@@ -217,10 +231,4 @@ func (x *history) check(model string, after int64) {
 		last, changed = at, ok
 	}
 	wantSame(x.t, fmt.Sprintf("Vectors(%s, %d)", model, after), got, want)
-	found := map[string]bool{}
-	for _, p := range unembedded(x.t, x.w, model, after) {
-		found[p.Hash()] = true
-	}
-	wantSame(x.t, fmt.Sprintf("Unembedded(%s, %d)", model, after), found, missing)
-	wantCoverage(x.t, x.w, model, coverage.Embedded, coverage.Chunks)
 }

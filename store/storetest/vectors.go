@@ -416,8 +416,28 @@ func testDropModel(t *testing.T, h Harness) {
 	wantSame(t, "Vectors", vectors(t, w, "m", 0), []assay.ChunkVector(nil))
 	wantSame(t, "Vectors of another", vectors(t, w, "other", 0), chunkVectors(2, e))
 	wantSame(t, "Unembedded", unembedded(t, w, "m", 0), passages)
-	mustPutVectors(t, w, "m", store.Vector{Hash: passages[0].Hash(), Values: []float32{1, 2}})
-	wantSame(t, "Vectors of another length", vectors(t, w, "m", 0), []assay.ChunkVector{{Chunk: e.Chunks[1].ID, Values: []float32{1, 2}}})
+	wantDropped(t, w, "m", n)
+	n2 := mustPutVectors(t, w, "m", store.Vector{Hash: passages[0].Hash(), Values: []float32{1, 2}})
+	want := []assay.ChunkVector{{Chunk: e.Chunks[1].ID, Values: []float32{1, 2}}}
+	wantSame(t, "Vectors of another length", vectors(t, w, "m", 0), want)
+	wantDropped(t, w, "m", n)
+	wantSame(t, "Vectors after they were dropped", vectors(t, w, "m", n+1), want)
+	wantSame(t, "Vectors after the last", vectors(t, w, "m", n2), []assay.ChunkVector(nil))
+	wantSame(t, "Vectors of another after", vectors(t, w, "other", n), []assay.ChunkVector(nil))
+}
+
+// wantDropped fails the test unless the vectors before a sequence are said to be
+// dropped.
+func wantDropped(t *testing.T, c store.Content, model string, after int64) {
+	t.Helper()
+	n := 0
+	for v, err := range c.Vectors(t.Context(), model, after) {
+		wantErr(t, fmt.Sprintf("Vectors(%s, %d) = %v", model, after, v), err, assay.ErrNotFound)
+		n++
+	}
+	if n != 1 {
+		t.Errorf("Vectors(%s, %d) yields %d times, want one error", model, after, n)
+	}
 }
 
 func testUnembedded(t *testing.T, h Harness) {
