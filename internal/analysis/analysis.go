@@ -4,8 +4,6 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Version names what this package makes of a text. It grows with every change
@@ -20,7 +18,10 @@ type Token struct {
 	// Position counts words from 0; stop words are counted, though they give no
 	// token. A compound shares the position of its first part.
 	Position int
-	Part     bool // a part of a compound that is a token too
+	Part     bool // a part of a compound, or of a pair of characters, that is a token too
+	// Character is true for one character of a run of Han or Hangul, which is there
+	// to be found by a query of that character alone. It is a Part.
+	Character bool
 }
 
 // Tokens returns the tokens of text by Position, a compound before its parts.
@@ -120,35 +121,6 @@ func (a *Analyzer) compound(raw string) compound {
 	c := a.split(raw)
 	a.compounds[raw] = c
 	return c
-}
-
-// bigrams yields each two neighbours of the run of ideographs, kana or Hangul
-// that starts at i, and a run of one as it is. It returns the run's end and the
-// next position.
-func bigrams(text string, i, position int, yield func(Token)) (end, next int) {
-	previous := -1 // start of the character before
-	for i < len(text) {
-		kind, size := classAt(text, i)
-		if kind != ideograph {
-			break
-		}
-		last := i+size >= len(text)
-		if !last {
-			following, _ := classAt(text, i+size)
-			last = following != ideograph
-		}
-		switch {
-		case previous >= 0:
-			yield(Token{Term: norm.NFKC.String(text[previous : i+size]), Start: previous, End: i + size, Position: position})
-			position++
-		case last:
-			yield(Token{Term: norm.NFKC.String(text[i : i+size]), Start: i, End: i + size, Position: position})
-			position++
-		}
-		previous = i
-		i += size
-	}
-	return i, position
 }
 
 // pools holds idle Analyzers by language, for the functions of the package. What

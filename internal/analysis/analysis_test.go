@@ -65,9 +65,14 @@ func TestTokens(t *testing.T) {
 		{"end.Next server.go", "end.next@0 (end@0) (next@1) server.go@2 (server@2) (go@3)"},
 
 		// Other scripts.
-		{"日本語", "日本@0 本語@1"},
-		{"Go言語x 中 ｱｲ", "go@0 言語@1 x@2 中@3 アイ@4"},
-		{"한국어 ラーメン", "한국@0 국어@1 ラー@2 ーメ@3 メン@4"},
+		{"日本語", "日本@0 (日@0) 本語@1 (本@1) (語@1)"},
+		{"Go言語x 中 ｱｲ", "go@0 言語@1 (言@1) (語@1) x@2 中@3 アイ@4"},
+		{"한국어 ラーメン", "한국@0 (한@0) 국어@1 (국@1) (어@1) ラー@2 ーメ@3 メン@4"},
+		{"ｶﾞｲﾄﾞ ガイド", "ガイ@0 イド@1 ガイ@2 イド@3"},
+		{"ｶﾞ が か\u3099", "ガ@0 が@1 が@2"},
+		{"\u1112\u1161\u11ab\u1100\u116e\u11a8", "한국@0 (한@0) (국@0)"}, // 한국 in letters
+		{"葛\U000e0100城 人々 あゝ 〇", "葛城@0 (葛@0) (城@0) 人々@1 (人@1) (々@1) あゝ@2 〇@3"},
+		{"ＡＢＣ１２３ Ｔシャツ 第3章", "abc123@0 t@1 シャ@2 ャツ@3 第@4 3@5 章@6"},
 		{"Москва Ёлка", "москва@0 елка@1"},
 		{"हिन्दी", "हिन्दी@0"},
 		{"x\xffy", "x@0 y@1"},
@@ -106,7 +111,7 @@ func TestTokensLanguage(t *testing.T) {
 
 func TestTokensOffsets(t *testing.T) {
 	text := "Über os.Open: don't. 日本語"
-	want := []string{"Über", "os.Open", "os", "Open", "don't", "日本", "本語"}
+	want := []string{"Über", "os.Open", "os", "Open", "don't", "日本", "日", "本語", "本", "語"}
 	var got []string
 	for _, tok := range analysis.Tokens(text, "") {
 		got = append(got, text[tok.Start:tok.End])
@@ -171,7 +176,7 @@ var allLanguages = strings.Fields("en ar ca da de es fi fr ga hu it nl no pt ro 
 func FuzzTokens(f *testing.F) {
 	for _, s := range []string{
 		"os.Open file_name ReadHeaderTimeout E1042", "go1.22 HTTP/2 C++ C# 1,000.5", "U.S. don't l’homme",
-		"日本語 ｱｲ 한국", "a\xff\xc3", "é\u0301\u0301x_.y", strings.Repeat("x.", 300), "1,000,", "İ ﬁ ½",
+		"日本語 ｱｲﾞ 한국 葛\U000e0100", "\u1112\u1161\u11ab\u3099 ﾞ", "a\xff\xc3", "é\u0301\u0301x_.y", strings.Repeat("x.", 300), "1,000,", "İ ﬁ ½",
 	} {
 		f.Add(s)
 	}

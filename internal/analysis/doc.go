@@ -12,7 +12,7 @@
 //	state-of-the-art   state, art (of and the are stop words)
 //	1,000              1000, 1, 000
 //	U.S.               us
-//	日本語              日本, 本語
+//	日本語              日本, 本語, and each character
 //
 // [Tokens] is the simple form. An [Analyzer] does the same without allocating
 // for words it has met before, and is what indexing uses. The package knows

@@ -24,7 +24,8 @@ type QueryTerm struct {
 // written in one language, for it has at least two of its stop words and more
 // than of any other, these are no terms at all.
 //
-// For one language the terms are those of Tokens, each once.
+// For one language the terms are those of Tokens, each once, but for single
+// characters of longer runs.
 func QueryTerms(text string, languages []string) []QueryTerm {
 	codes := distinctLanguages(languages)
 	var words []queryWord
@@ -32,6 +33,9 @@ func QueryTerms(text string, languages []string) []QueryTerm {
 	for _, code := range codes {
 		a := borrow(code)
 		a.Each(text, func(t Token) {
+			if t.Character {
+				return
+			}
 			place := span{t.Start, t.End}
 			i, ok := at[place]
 			if !ok {

@@ -131,6 +131,8 @@ func runeClass(r rune) class {
 	switch {
 	case isIdeograph(r):
 		return ideograph
+	case isVariation(r):
+		return separator
 	case unicode.IsLetter(r), unicode.IsMark(r):
 		return letter
 	case unicode.IsNumber(r):

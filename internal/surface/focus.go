@@ -14,8 +14,8 @@ func Focus(heading, language string, held func(stem string) bool) float64 {
 	tokens := analysis.Tokens(heading, language)
 	for i, t := range tokens {
 		word := strings.ToLower(heading[t.Start:t.End])
-		whole := !t.Part && i+1 < len(tokens) && tokens[i+1].Part
-		if whole || Function(word) || declares[word] {
+		whole := !t.Part && i+1 < len(tokens) && tokens[i+1].Part && !tokens[i+1].Character
+		if t.Character || whole || Function(word) || declares[word] {
 			continue
 		}
 		all++
