@@ -159,9 +159,16 @@ func (p Passage) Hash() string {
 
 // A ChunkVector is the vector that a model gave a chunk's passage.
 type ChunkVector struct {
-	Chunk  string // chunk ID
-	Values []float32
+	Chunk  string    // chunk ID
+	Values []float32 // 1 to MaxDimensions finite ones
 }
+
+// What a model may make of a passage: more dimensions than encoders have, and a
+// Euclidean norm whose square is a float32.
+const (
+	MaxDimensions = 4096
+	MaxNorm       = 1e18
+)
 
 // ChunkID is the identity of a chunk, 32 hexadecimal digits.
 func ChunkID(document, version string, ordinal int) string {

@@ -152,7 +152,8 @@ type Writer interface {
 	// one of a passage that no version has is passed over: the last was pruned
 	// while it was made. A model's vectors have the same number of dimensions;
 	// another number is assay.ErrInvalid and names both, and so is a vector
-	// without dimensions or with a value that is not finite.
+	// without dimensions, with more than assay.MaxDimensions, with a value that
+	// is not finite, or longer than assay.MaxNorm.
 	//
 	// The name of a model stands for what it makes of a passage, for good: when
 	// that changes, so must the name.

@@ -32,15 +32,17 @@ func encodeVectors(vectors []store.Vector) ([]vectorRow, error) {
 		switch {
 		case rows[i].hash == nil:
 			return nil, invalid("vector %d: %q is not the hash of a passage", i, v.Hash)
-		case len(v.Values) == 0:
-			return nil, invalid("vector %d has no dimensions", i)
+		case len(v.Values) == 0 || len(v.Values) > assay.MaxDimensions:
+			return nil, invalid("vector %d has %d dimensions, want 1 to %d", i, len(v.Values), assay.MaxDimensions)
 		case len(v.Values) != len(vectors[0].Values):
 			return nil, invalid("vector %d has %d dimensions, the first %d", i, len(v.Values), len(vectors[0].Values))
 		}
-		for j, x := range v.Values {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return nil, invalid("vector %d is %g in dimension %d", i, x, j)
-			}
+		square := float64(0) // NaN and infinity stay what they are
+		for _, x := range v.Values {
+			square += float64(x) * float64(x)
+		}
+		if norm := math.Sqrt(square); !(norm <= assay.MaxNorm) {
+			return nil, invalid("vector %d has the norm %g, want at most %g", i, norm, assay.MaxNorm)
 		}
 	}
 	return rows, nil

@@ -149,7 +149,7 @@ func testVectorValues(t *testing.T, h Harness) {
 	for i := range values {
 		values[i] = float32(math.Sin(float64(i)))
 	}
-	copy(values, []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.SmallestNonzeroFloat32})
+	copy(values, []float32{0, float32(math.Copysign(0, -1)), 1, -1, 9e17, -math.SmallestNonzeroFloat32})
 	n := mustPutVectors(t, w, "gte/ü 1024", store.Vector{Hash: searched(e)[0].Hash(), Values: values})
 	for name, c := range map[string]store.Content{
 		"the writer": w, "the tenant": tenant.Content(), "another handle": openTenant(t, h, "acme").Content(),
@@ -342,22 +342,25 @@ func testVectorsInvalid(t *testing.T, h Harness) {
 	hash := passages[1].Hash()
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for name, v := range map[string]store.Vector{
-		"fewer dimensions":         {Hash: hash, Values: []float32{1, 2}},
-		"more dimensions":          {Hash: hash, Values: []float32{1, 2, 3, 4}},
-		"no dimensions":            {Hash: hash},
-		"a value that is none":     {Hash: hash, Values: []float32{1, nan, 3}},
-		"an infinite value":        {Hash: hash, Values: []float32{1, 2, inf}},
-		"a negative infinite one":  {Hash: hash, Values: []float32{-inf, 2, 3}},
-		"no hash":                  {Values: []float32{1, 2, 3}},
-		"a hash that is too short": {Hash: hash[:30], Values: []float32{1, 2, 3}},
-		"a hash in upper case":     {Hash: "A" + strings.Repeat("0", 31), Values: []float32{1, 2, 3}},
+		"fewer dimensions":          {Hash: hash, Values: []float32{1, 2}},
+		"more dimensions":           {Hash: hash, Values: []float32{1, 2, 3, 4}},
+		"no dimensions":             {Hash: hash},
+		"a value that is none":      {Hash: hash, Values: []float32{1, nan, 3}},
+		"an infinite value":         {Hash: hash, Values: []float32{1, 2, inf}},
+		"a negative infinite one":   {Hash: hash, Values: []float32{-inf, 2, 3}},
+		"values that are too large": {Hash: hash, Values: []float32{8e17, 8e17, 0}},
+		"no hash":                   {Values: []float32{1, 2, 3}},
+		"a hash that is too short":  {Hash: hash[:30], Values: []float32{1, 2, 3}},
+		"a hash in upper case":      {Hash: "A" + strings.Repeat("0", 31), Values: []float32{1, 2, 3}},
 	} {
 		_, err := w.PutVectors(t.Context(), "m", v)
 		wantErr(t, "PutVectors with "+name, err, assay.ErrInvalid)
 		_, err = w.PutVectors(t.Context(), "m", embed(2, passages[0])[0], v)
 		wantErr(t, "PutVectors with a good one and "+name, err, assay.ErrInvalid)
 	}
-	_, err := w.PutVectors(t.Context(), "m", store.Vector{Hash: hash, Values: make([]float32, 512)})
+	_, err := w.PutVectors(t.Context(), "other", store.Vector{Hash: hash, Values: make([]float32, assay.MaxDimensions+1)})
+	wantErr(t, "PutVectors with too many dimensions", err, assay.ErrInvalid)
+	_, err = w.PutVectors(t.Context(), "m", store.Vector{Hash: hash, Values: make([]float32, 512)})
 	for _, part := range []string{`"m"`, "3", "512"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("the error %v does not name %s", err, part)
