@@ -3,7 +3,9 @@ package ingest
 import (
 	"testing"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/parse"
+	"github.com/assay-rag/assay/source"
 )
 
 func TestLanguage(t *testing.T) {
@@ -27,6 +29,35 @@ func TestLanguage(t *testing.T) {
 		d := parse.Document{Type: tt.typ, Text: tt.text, Blocks: []parse.Block{{Kind: tt.kind, Start: 0, End: len(tt.text)}}}
 		if got := languageOf(d); got != tt.want {
 			t.Errorf("%s: languageOf = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A declared language counts when it is known, the sidecar's before the source's
+// own, and else the language of the prose.
+func TestDeclaredLanguage(t *testing.T) {
+	const german = "Ein Server, der geordnet beendet wird, nimmt keine neuen Verbindungen an und wartet, bis die laufenden Anfragen beantwortet sind."
+	tests := []struct{ own, sidecar, want string }{
+		{"", "", "de"},
+		{"fr-CA", "", "fr"},
+		{"French", "", "de"},
+		{"", "NL", "nl"},
+		{"fr", "eng", "en"},
+		{"fr", "Klingon", "fr"},
+		{"", "Klingon", "de"},
+	}
+	for _, tt := range tests {
+		parsed := parse.Document{Type: "text", Text: german, Blocks: []parse.Block{{Kind: parse.Paragraph, End: len(german)}}, Metadata: assay.Metadata{}}
+		sidecar := assay.Metadata{}
+		if tt.own != "" {
+			parsed.Metadata[assay.MetaLanguage] = assay.StringValue(tt.own)
+		}
+		if tt.sidecar != "" {
+			sidecar[assay.MetaLanguage] = assay.StringValue(tt.sidecar)
+		}
+		m := metadata(source.File{}, source.Content{}, parsed, sidecar)
+		if got := m[assay.MetaLanguage].String; got != tt.want {
+			t.Errorf("declared %q, in the sidecar %q: language %q, want %q", tt.own, tt.sidecar, got, tt.want)
 		}
 	}
 }
