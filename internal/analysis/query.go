@@ -20,9 +20,11 @@ type QueryTerm struct {
 // is the same term.
 //
 // A stop word of one language keeps the forms that other languages give it: the
-// German article "die" is an English verb. But where a query is evidently
-// written in one language, for it has at least two of its stop words and more
-// than of any other, these are no terms at all.
+// German article "die" is an English verb. But the stop words of the language
+// that the query itself is evidently written in are no terms at all: in texts of
+// other languages they are rare, and weigh much there. It is English where the
+// query has a stop word of English, and of no other language more; another one
+// where it has at least two, and more than of any other.
 //
 // For one language the terms are those of Tokens, each once, but for single
 // characters of longer runs.
@@ -97,22 +99,25 @@ func distinctLanguages(languages []string) []string {
 
 // evidentStops returns the places of the stop words of the one language that a
 // text is evidently written in, and nothing where there is none.
+//
+// On mtrag-un-reference, which is English but for six passages of 1,152, nDCG@10 by
+// BM25 is 0.740 with this and 0.735 without; were all taken for English, 0.742.
 func evidentStops(text string, codes []string) map[span]bool {
 	if len(codes) < 2 {
 		return nil // they are no terms anyway
 	}
-	var best map[span]bool
-	tie := false
+	best, language, tie := rulesOf("en").stopPlaces(text), "en", false
 	for _, code := range codes {
 		stops := rulesOf(code).stopPlaces(text)
 		switch {
+		case code == "en":
 		case len(stops) > len(best):
-			best, tie = stops, false
-		case len(stops) == len(best):
+			best, language, tie = stops, code, false
+		case len(stops) == len(best) && language != "en":
 			tie = true
 		}
 	}
-	if tie || len(best) < 2 {
+	if tie || language != "en" && len(best) < 2 {
 		return nil
 	}
 	return best

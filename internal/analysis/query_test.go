@@ -31,6 +31,9 @@ func TestQueryTerms(t *testing.T) {
 		// Stop words of one language are words of another, unless the query is
 		// evidently written in the first.
 		{"die hard", "en de", "die=die hard=hard"},
+		{"What is Go?", "de en", "What=what Go=go"},
+		{"What is Go?", "ja en", "What=what Go=go"},
+		{"Hauptstadt von Polen", "de en", "Hauptstadt=hauptstadt von=von Polen=polen|pol"},
 		{"not a number", "en de", "number=number|numb"},
 		{"Wer hat die Mauer gebaut?", "en de", "Mauer=mauer|mau gebaut=gebaut"},
 		{"What is the capital of France?", "en de fr", "What=what capital=capit|capital France=franc"},
