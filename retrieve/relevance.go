@@ -60,6 +60,7 @@ var FeatureNames = []string{
 	"heading",       // share that headings and title hold
 	"focus",         // share of the words of the last heading, or the title, that the query holds
 	"pairs",         // share of neighbouring query words that stand within 3 words of one another
+	"phrase",        // share of neighbouring query words that stand as in the query, or side by side in its order
 	"worst_missing", // weight of the weightiest query word that the hit lacks
 	"names_missing", // share of the query's names and numbers that the hit lacks
 	"bm25",          // BM25 over the sum of the query's inverse document frequencies
@@ -71,9 +72,10 @@ var FeatureNames = []string{
 type rater struct {
 	terms   []assay.Term     // content words only
 	at      map[string][]int // stem, in any language → the terms that it stands for
+	gaps    []int            // by how many words the next term follows each in the query
 	weight  float64          // sum of the terms' weights
 	idf     float64          // sum of their inverse document frequencies
-	names   []string // and numbers
+	names   []string         // and numbers
 	weights []float64
 
 	analyzers *analysis.Analyzers
@@ -81,10 +83,12 @@ type rater struct {
 }
 
 // windowWords is how many words a window spans; pairWords how far apart two
-// neighbours of the query may stand.
+// neighbours of the query may stand, phraseWords how far where the query has them
+// that far apart.
 const (
 	windowWords = 30
 	pairWords   = 3
+	phraseWords = 8
 )
 
 func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []compound, chunks int) *rater {
@@ -102,6 +106,7 @@ func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []
 		r.weight += t.Weight
 		r.idf += math.Log(1 + (float64(chunks-t.Chunks)+0.5)/(float64(t.Chunks)+0.5))
 	}
+	r.gaps = gaps(query, r.terms)
 	for _, c := range joined {
 		for _, s := range c.stands {
 			for _, i := range r.at[s] {
@@ -113,6 +118,26 @@ func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []
 	}
 	r.names = append(surface.Names(query), surface.Numbers(query)...)
 	return r
+}
+
+// gaps returns by how many words each of the terms, but the last, is followed by
+// the next in the query; 1 where that is more than phraseWords or not known.
+func gaps(query string, terms []assay.Term) []int {
+	at := map[string]int{}
+	for _, t := range analysis.Tokens(query, anyLanguage) {
+		if word := query[t.Start:t.End]; at[word] == 0 {
+			at[word] = t.Position + 1
+		}
+	}
+	var gaps []int
+	for i := 1; i < len(terms); i++ {
+		gap := at[terms[i].Text] - at[terms[i-1].Text]
+		if gap < 1 || gap > phraseWords || at[terms[i-1].Text] == 0 {
+			gap = 1
+		}
+		gaps = append(gaps, gap)
+	}
+	return gaps
 }
 
 // namesIn returns the stems of each name that the query has, in a language.
@@ -226,6 +251,7 @@ func (r *rater) features(h assay.Hit, code []sentence.Span) []float64 {
 		heading / r.weight,
 		r.focus(h),
 		r.pairs(matches),
+		r.phrase(matches),
 		worst,
 		namesMissing(names, stems),
 		bm25,
@@ -336,6 +362,35 @@ func (r *rater) pairs(matches []match) float64 {
 	n := 0
 	for _, c := range close {
 		if c {
+			n++
+		}
+	}
+	return float64(n) / float64(len(r.terms)-1)
+}
+
+// phrase returns the share of the query's neighbouring terms that stand somewhere
+// in the body as they do in the query, with as many words between, or side by
+// side in its order; 0 for a single term.
+func (r *rater) phrase(matches []match) float64 {
+	if len(r.terms) < 2 {
+		return 0
+	}
+	stands := make([]bool, len(r.terms))
+	for i, m := range matches {
+		for _, n := range matches[i+1:] {
+			distance := n.position - m.position
+			if distance > phraseWords {
+				break
+			}
+			// A compound stands for two terms at one place.
+			if n.term == m.term+1 && (distance <= 1 || distance == r.gaps[m.term]) {
+				stands[m.term] = true
+			}
+		}
+	}
+	n := 0
+	for _, s := range stands {
+		if s {
 			n++
 		}
 	}

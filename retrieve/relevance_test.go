@@ -2,6 +2,7 @@ package retrieve
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,13 +38,21 @@ func TestFeatures(t *testing.T) {
 		{
 			"both words side by side", hitIn("Fruit", "The server timeout is long."),
 			map[string]float64{
-				"bias": 1, "coverage": 1, "coverage²": 1, "window": 1, "body_window": 1, "heading": 0, "focus": 0, "pairs": 1,
+				"bias": 1, "coverage": 1, "coverage²": 1, "window": 1, "body_window": 1, "heading": 0, "focus": 0, "pairs": 1, "phrase": 1,
 				"worst_missing": 0, "names_missing": 0, "matched": math.Log1p(1), "length": math.Log1p(2),
 			},
 		},
 		{
+			"the other way round", hitIn("Fruit", "The timeout server is old."),
+			map[string]float64{"pairs": 1, "phrase": 0},
+		},
+		{
+			"near", hitIn("Fruit", "The server has a timeout."),
+			map[string]float64{"pairs": 1, "phrase": 0},
+		},
+		{
 			"far apart", hitIn("Fruit", "The server is old "+far+" and a timeout is long."),
-			map[string]float64{"coverage": 1, "window": 0.5, "body_window": 0.5, "pairs": 0},
+			map[string]float64{"coverage": 1, "window": 0.5, "body_window": 0.5, "pairs": 0, "phrase": 0},
 		},
 		{
 			"one in the heading", hitIn("Timeout", "The server is old."),
@@ -181,5 +190,23 @@ func TestRepeatedQuery(t *testing.T) {
 	b := newRater(new(analysis.Analyzers), often, distinct, compounds(often), 100).features(h, nil)
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("features (-once +often):\n%s", diff)
+	}
+}
+
+// Neighbours of a query may stand as far apart as they do there.
+func TestPhrase(t *testing.T) {
+	const query = "timeout of the server"
+	for text, want := range map[string]float64{
+		"It is the timeout of a server.":         1,
+		"It is the timeout of the old server.":   0,
+		"The server timeout is long.":            0,
+		"A timeout server is something else.":    1,
+		"A timeout has nothing to do with that.": 0,
+	} {
+		r := newRater(new(analysis.Analyzers), query, found(query).Terms, nil, 100)
+		f := r.features(hitIn("", text), nil)
+		if got := f[slices.Index(FeatureNames, "phrase")]; got != want {
+			t.Errorf("phrase of %q = %v, want %v", text, got, want)
+		}
 	}
 }

@@ -38,8 +38,8 @@ func New(ix index.Index, content Content) *Retriever {
 // depth is how many of the index's hits are rated, if more are not asked for.
 // Relevance orders them better than BM25 does. nDCG@10 by BM25 and by relevance,
 // on sets that it was not fitted on (assay eval calibrate): scifact 0.697 and
-// 0.703, hotpotqa 0.806 and 0.833, musique 0.581 and 0.620, anthropic-docs 0.631
-// and 0.768, clapnq 0.944 and 0.951, pubmedqa 0.979 and 0.976, xquad-en 0.972 and
+// 0.703, hotpotqa 0.806 and 0.838, musique 0.581 and 0.625, anthropic-docs 0.631
+// and 0.769, clapnq 0.944 and 0.951, pubmedqa 0.979 and 0.977, xquad-en 0.972 and
 // 0.974.
 const depth = 50
 
