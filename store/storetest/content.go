@@ -63,7 +63,8 @@ func fullEntry(t *testing.T) store.Entry {
 	}
 	text := "First line, with ünïcode.\n\x00 and a zero byte\nsecond page 中文\n"
 	meta := assay.Metadata{
-		"title": assay.StringValue("A \"title\""), "pages": assay.NumberValue(2.5), "draft": assay.BooleanValue(true),
+		assay.MetaLanguage: assay.StringValue("de"),
+		"title":            assay.StringValue("A \"title\""), "pages": assay.NumberValue(2.5), "draft": assay.BooleanValue(true),
 		"created": assay.TimeValue(time.Date(2024, 2, 29, 23, 59, 59, 123456789, time.UTC)), "tags": assay.ListValue("a", "b"),
 	}
 	d := assay.Document{
