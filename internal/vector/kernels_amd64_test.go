@@ -1,0 +1,18 @@
+package vector
+
+import "testing"
+
+func init() {
+	if hasAVX512 {
+		forms = append(forms, form{"avx2", func(t testing.TB) { set(t, &hasAVX512, false) }})
+	}
+	if hasAVX2 {
+		forms = append(forms, form{"portable", func(t testing.TB) { set(t, &hasAVX512, false); set(t, &hasAVX2, false) }})
+	}
+}
+
+func set(t testing.TB, to *bool, value bool) {
+	was := *to
+	*to = value
+	t.Cleanup(func() { *to = was })
+}
