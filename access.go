@@ -59,6 +59,9 @@ func (a Access) Allows(acl ACL) bool {
 	return false
 }
 
+// Names returns the entries of an ACL that let a see a document, sorted.
+func (a Access) Names() []string { return slices.Clone(a.names) }
+
 // Key identifies what a sees: equal keys see the same documents.
 func (a Access) Key() string { return strings.Join(a.names, "\n") }
 

@@ -103,3 +103,15 @@ func TestAccessKey(t *testing.T) {
 		t.Error("IsZero does not tell nobody's access")
 	}
 }
+
+func TestAccessNames(t *testing.T) {
+	access := assay.Principal{User: "ann", Groups: []string{"legal\nx", "legal", ""}}.Access()
+	want := []string{"*", "group:legal", "group:legal\nx", "user:ann"}
+	if diff := cmp.Diff(want, access.Names()); diff != "" {
+		t.Errorf("Names (-want +got):\n%s", diff)
+	}
+	access.Names()[0] = "user:bob"
+	if diff := cmp.Diff(want, access.Names()); diff != "" {
+		t.Errorf("Names after changing what it returned (-want +got):\n%s", diff)
+	}
+}
