@@ -50,7 +50,7 @@ type Engine struct {
 	// what only looks at runs needs none.
 	mu        sync.Mutex
 	retriever assay.Retriever
-	index     index.Index
+	index     *index.Searcher
 }
 
 // Open opens a data directory. One of another program is assay.ErrForeign, one

@@ -82,7 +82,8 @@ func (e *Engine) ingest(ctx context.Context, w store.Writer, req IngestRequest) 
 }
 
 // flush writes what the index has learned, so that the next process need not
-// learn it again.
+// learn it again, and waits until its segments are merged: this process may be
+// about to end.
 func (e *Engine) flush(ctx context.Context) error {
 	if _, err := e.search(ctx); err != nil {
 		return err
@@ -90,7 +91,11 @@ func (e *Engine) flush(ctx context.Context) error {
 	e.mu.Lock()
 	ix := e.index
 	e.mu.Unlock()
-	if err := ix.Flush(ctx); err != nil {
+	err := ix.Flush(ctx)
+	if err == nil {
+		err = ix.Settle(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("write the index: %w", err)
 	}
 	return nil

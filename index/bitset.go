@@ -64,3 +64,54 @@ func (s bitset) each(f func(i uint32)) {
 		}
 	}
 }
+
+// andNot removes from s what is in o, which was made for as many numbers or is
+// nil.
+func (s bitset) andNot(o bitset) {
+	for i := range o {
+		s[i] &^= o[i]
+	}
+}
+
+// count returns how many numbers are in s.
+func (s bitset) count() int {
+	n := 0
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// next returns the first number from i on that is in s, and false if there is
+// none.
+func (s bitset) next(i uint32) (uint32, bool) {
+	w := int(i >> 6)
+	if w >= len(s) {
+		return 0, false
+	}
+	for word := s[w] >> (i & 63) << (i & 63); ; word = s[w] {
+		if word != 0 {
+			return uint32(w<<6 + bits.TrailingZeros64(word)), true
+		}
+		if w++; w == len(s) {
+			return 0, false
+		}
+	}
+}
+
+// nextHole returns the first number from i on that is not in s; at most what s
+// was made for, rounded up to words, or i if that is more.
+func (s bitset) nextHole(i uint32) uint32 {
+	w := int(i >> 6)
+	if w >= len(s) {
+		return i
+	}
+	for word := ^s[w] >> (i & 63) << (i & 63); ; word = ^s[w] {
+		if word != 0 {
+			return uint32(w<<6 + bits.TrailingZeros64(word))
+		}
+		if w++; w == len(s) {
+			return uint32(w << 6)
+		}
+	}
+}

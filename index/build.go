@@ -1,10 +1,10 @@
 package index
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
-	"maps"
-	"math"
+	"io"
 	"slices"
 	"strings"
 
@@ -14,250 +14,268 @@ import (
 
 // A builder collects documents and makes a segment of them.
 type builder struct {
-	documents []documentRow
-	chunks    []chunkRow
+	rows    rows
+	filters *filterWriter
 
-	acls, collections map[string]uint32 // encoded ACL or name → number
-	columns           map[string]*column
+	terms  map[string]uint32
+	texts  []string // of the terms, by number
+	counts []uint32 // rows that hold each
 
-	terms map[string]uint32
-	lists []postingList
+	// log has for each row how many terms it holds and for each of those a varint
+	// of twice its number, plus one where its weighted frequency follows as a
+	// varint because it is not 1.
+	log      []byte
+	postings int
+	size     int // of what filters and terms take, about
 
-	// Of the chunk being added: how often it holds each term, and which terms.
-	frequencies [][fields]uint32
+	// Of the chunk being added: how often it holds each term, weighted, and which.
+	frequencies []uint32
 	touched     []uint32
+
+	fields map[string]field // of the document being added, by text
+	list   []posting        // room for all postings, kept from one segment to the next
 }
 
-type documentRow struct {
-	id, version     string
-	acl, collection uint32
-	firstChunk      uint32
+// A field is what a title or heading adds to each chunk under it.
+type field struct {
+	terms []uint32 // one for each token
+	words uint32
 }
 
-type chunkRow struct {
-	id       string
-	document uint32
-	lengths  [fields]uint32
-}
-
-// A postingList is one term's postings so far.
-type postingList struct {
-	count int
-	next  uint32 // the chunk after the last
-	bytes []byte
-}
+// Headings of one document that are remembered; documents have been seen that
+// are all headings.
+const maxFields = 1 << 10
 
 func newBuilder() *builder {
-	return &builder{
-		acls:        make(map[string]uint32),
-		collections: make(map[string]uint32),
-		columns:     make(map[string]*column),
-		terms:       make(map[string]uint32),
-	}
+	return &builder{filters: newFilterWriter(), terms: make(map[string]uint32), fields: make(map[string]field)}
+}
+
+// full reports whether the segment should be cut.
+func (b *builder) full(l limits) bool {
+	return b.postings >= l.builderPostings || b.size >= l.builderBytes
 }
 
 // add takes a document with its chunks; no ID comes twice. Section chunks are
-// left out: they are not searched.
+// left out: they are not searched. After an error b is of no use.
 func (b *builder) add(d *assay.Document, chunks []assay.Chunk, a *analysis.Analyzer) error {
-	n := b.addDocument(d.ID, d.Version, d.Collection, d.ACL)
-	for _, key := range slices.Sorted(maps.Keys(d.Metadata)) {
-		if !b.column(key).add(n, d.Metadata[key]) {
-			return fmt.Errorf("document %s: metadata key %q has a value of no kind: %w", d.ID, key, assay.ErrInvalid)
-		}
+	id, ok := parseID(d.ID)
+	version, okVersion := parseID(d.Version)
+	if !ok || !okVersion {
+		return fmt.Errorf("document %q of version %q: an ID is 32 hexadecimal digits: %w", d.ID, d.Version, assay.ErrInvalid)
 	}
-	for _, c := range chunks {
-		if c.Kind == assay.ChunkSection {
+	first := b.rows.count()
+	b.rows.addDocument(id[:], version[:])
+	clear(b.fields)
+	for i := range chunks {
+		if chunks[i].Kind == assay.ChunkSection {
 			continue
 		}
-		if c.Start < 0 || c.End < c.Start || c.End > len(d.Text) {
-			return fmt.Errorf("chunk %s [%d, %d) is outside its document's %d bytes: %w", c.ID, c.Start, c.End, len(d.Text), assay.ErrDamaged)
+		if err := b.addChunk(d, &chunks[i], a); err != nil {
+			return err
 		}
-		var lengths [fields]uint32
-		lengths[titleField] = b.count(d.Title, titleField, a)
-		for _, h := range c.Headings {
-			lengths[headingsField] += b.count(h, headingsField, a)
+	}
+	if b.rows.count() == first {
+		b.rows.addBlank()
+		b.log = append(b.log, 0)
+	}
+	for key, v := range d.Metadata {
+		b.size += len(key) + len(v.String) + 32
+		for _, s := range v.List {
+			b.size += len(s) + 16
 		}
-		lengths[bodyField] = b.count(d.Text[c.Start:c.End], bodyField, a)
-		b.addChunk(c.ID, n, lengths)
+	}
+	if err := b.filters.add(uint32(first), uint32(b.rows.count()), d.Metadata, d.ACL, d.Collection, language(d)); err != nil {
+		return fmt.Errorf("document %s: %w", d.ID, err)
 	}
 	return nil
 }
 
-// count notes the terms of one field of the current chunk and returns how many
-// words they are; a compound is one, its parts do not make a text longer.
-func (b *builder) count(text string, field int, a *analysis.Analyzer) uint32 {
+// language returns the language that a document says it is in, empty where it
+// says nothing.
+func language(d *assay.Document) string {
+	if v, ok := d.Metadata["language"]; ok && v.Kind == assay.KindString {
+		return v.String
+	}
+	return ""
+}
+
+func (b *builder) addChunk(d *assay.Document, c *assay.Chunk, a *analysis.Analyzer) error {
+	if c.Start < 0 || c.End < c.Start || c.End > len(d.Text) {
+		return fmt.Errorf("chunk %s [%d, %d) is outside its document's %d bytes: %w", c.ID, c.Start, c.End, len(d.Text), assay.ErrDamaged)
+	}
+	id, ok := parseID(c.ID)
+	if !ok || id == (rawID{}) {
+		return fmt.Errorf("chunk %q: an ID is 32 hexadecimal digits, not all zero: %w", c.ID, assay.ErrInvalid)
+	}
+	length := titleWeight * b.addField(d.Title, titleWeight, a)
+	for _, h := range c.Headings {
+		length += headingsWeight * b.addField(h, headingsWeight, a)
+	}
 	words := uint32(0)
-	a.Each(text, func(t analysis.Token) {
-		term, ok := b.terms[t.Term]
-		if !ok {
-			term = b.newTerm(strings.Clone(t.Term))
-		}
-		f := &b.frequencies[term]
-		if *f == ([fields]uint32{}) {
-			b.touched = append(b.touched, term)
-		}
-		f[field]++
+	a.Each(d.Text[c.Start:c.End], func(t analysis.Token) {
+		b.hold(b.term(t.Term), bodyWeight)
 		if !t.Part {
 			words++
 		}
 	})
-	return words
+	b.rows.addChunk(id[:], length+bodyWeight*words)
+	b.endChunk()
+	return nil
 }
 
-func (b *builder) newTerm(text string) uint32 {
-	n := uint32(len(b.lists))
-	b.terms[text] = n
-	b.lists = append(b.lists, postingList{})
-	b.frequencies = append(b.frequencies, [fields]uint32{})
+// addField notes the terms of a title or heading of the current chunk and returns
+// how many words they are; a compound is one, its parts do not make a text longer.
+func (b *builder) addField(text string, weight uint32, a *analysis.Analyzer) uint32 {
+	f, known := b.fields[text]
+	if !known {
+		a.Each(text, func(t analysis.Token) {
+			f.terms = append(f.terms, b.term(t.Term))
+			if !t.Part {
+				f.words++
+			}
+		})
+		if len(b.fields) < maxFields {
+			b.fields[text] = f
+		}
+	}
+	for _, term := range f.terms {
+		b.hold(term, weight)
+	}
+	return f.words
+}
+
+// term returns the number of a term.
+func (b *builder) term(text string) uint32 {
+	n, ok := b.terms[text]
+	if !ok {
+		n = uint32(len(b.texts))
+		text = strings.Clone(text)
+		b.terms[text] = n
+		b.texts = append(b.texts, text)
+		b.counts = append(b.counts, 0)
+		b.frequencies = append(b.frequencies, 0)
+		b.size += len(text) + 64
+	}
 	return n
 }
 
-// addChunk ends the current chunk: what was counted since the last is its.
-func (b *builder) addChunk(id string, document uint32, lengths [fields]uint32) {
-	n := uint32(len(b.chunks))
-	b.chunks = append(b.chunks, chunkRow{id, document, lengths})
-	for _, term := range b.touched {
-		b.lists[term].add(n, b.frequencies[term])
-		b.frequencies[term] = [fields]uint32{}
+// hold counts a term of the current chunk.
+func (b *builder) hold(term, weight uint32) {
+	if b.frequencies[term] == 0 {
+		b.touched = append(b.touched, term)
 	}
+	b.frequencies[term] += weight
+}
+
+// endChunk writes what was counted since the last chunk to the log.
+func (b *builder) endChunk() {
+	b.log = binary.AppendUvarint(b.log, uint64(len(b.touched)))
+	for _, term := range b.touched {
+		if tf := b.frequencies[term]; tf == 1 {
+			b.log = binary.AppendUvarint(b.log, uint64(term)<<1)
+		} else {
+			b.log = binary.AppendUvarint(b.log, uint64(term)<<1|1)
+			b.log = binary.AppendUvarint(b.log, uint64(tf))
+		}
+		b.counts[term]++
+		b.frequencies[term] = 0
+	}
+	b.postings += len(b.touched)
 	b.touched = b.touched[:0]
 }
 
-func (l *postingList) add(chunk uint32, tf [fields]uint32) {
-	l.bytes = appendPosting(l.bytes, chunk-l.next, tf)
-	l.next = chunk + 1
-	l.count++
-}
-
-func (b *builder) addDocument(id, version, collection string, acl assay.ACL) uint32 {
-	n := uint32(len(b.documents))
-	b.documents = append(b.documents, documentRow{
-		id:         id,
-		version:    version,
-		acl:        number(b.acls, string(appendACL(nil, acl))),
-		collection: number(b.collections, collection),
-		firstChunk: uint32(len(b.chunks)),
-	})
-	return n
-}
-
-func (b *builder) column(key string) *column {
-	c := b.columns[key]
-	if c == nil {
-		c = new(column)
-		b.columns[key] = c
-	}
-	return c
-}
-
-// number returns the number of key in numbers, the next one for a new key.
-func number(numbers map[string]uint32, key string) uint32 {
-	n, ok := numbers[key]
-	if !ok {
-		n = uint32(len(numbers))
-		numbers[key] = n
-	}
-	return n
-}
-
-// segment encodes what was added, in the layout that type segment describes.
-func (b *builder) segment() (*segment, error) {
-	var sections [sectionCount][]byte
-	var text []byte
-	put := func(s string) (offset, size uint32) {
-		offset = uint32(len(text))
-		text = append(text, s...)
-		return offset, uint32(len(s))
-	}
-	var documents, order, chunks []byte
-	for _, d := range b.documents {
-		id, idSize := put(d.id)
-		version, versionSize := put(d.version)
-		documents = appendRow(documents, id, idSize, version, versionSize, d.acl, d.collection, d.firstChunk)
-	}
-	for _, n := range b.sortedDocuments() {
-		order = appendRow(order, n)
-	}
-	for _, c := range b.chunks {
-		id, size := put(c.id)
-		chunks = appendRow(chunks, id, size, c.document, c.lengths[titleField], c.lengths[headingsField], c.lengths[bodyField])
-	}
-	keys, columns := b.encodeColumns()
-	terms, dictionary, postings := b.encodeTerms()
-	for i, section := range [sectionCount][]byte{documents, order, chunks, text, encodeNumbered(b.acls, appendRaw), encodeNumbered(b.collections, appendString), keys, columns, terms, dictionary, postings} {
-		if uint64(len(section)) > math.MaxUint32 {
-			return nil, fmt.Errorf("segment: section %d has %d bytes, over 4 GiB: %w", i, len(section), assay.ErrInvalid)
-		}
-		sections[i] = section
-	}
-	file := newFrame(segmentFile)
-	for _, section := range sections {
-		file = binary.LittleEndian.AppendUint64(file, uint64(len(section)))
-	}
-	for _, section := range sections {
-		file = append(file, section...)
-	}
-	s, err := openSegment(seal(file))
+// write writes the segment of what was added.
+func (b *builder) write(w io.Writer) error {
+	sw, err := newSegmentWriter(w, &b.rows, b.filters)
 	if err != nil {
-		return nil, fmt.Errorf("a segment just built cannot be read: %w", err)
+		return err
 	}
-	return s, nil
+	ends := b.sortPostings()
+	for _, term := range b.sortedTerms() {
+		list := b.list[ends[term]-b.counts[term] : ends[term]]
+		if len(list) == 0 {
+			continue
+		}
+		if err := sw.term(b.texts[term], list); err != nil {
+			return err
+		}
+	}
+	return sw.finish()
 }
 
-// sortedDocuments returns the documents' numbers by ID.
-func (b *builder) sortedDocuments() []uint32 {
-	order := make([]uint32, len(b.documents))
-	for i := range order {
-		order[i] = uint32(i)
+// sortPostings brings the log's postings into b.list, term by term, and returns
+// where each term's end.
+func (b *builder) sortPostings() []uint32 {
+	next := make([]uint32, len(b.counts)) // where each term's next posting goes
+	sum := uint32(0)
+	for term, n := range b.counts {
+		next[term] = sum
+		sum += n
 	}
-	slices.SortFunc(order, func(x, y uint32) int { return strings.Compare(b.documents[x].id, b.documents[y].id) })
+	b.list = slices.Grow(b.list[:0], b.postings)[:b.postings]
+	log := decoder{rest: b.log}
+	for row := range uint32(b.rows.count()) {
+		for range log.uint() {
+			head := log.uint()
+			tf := uint32(1)
+			if head&1 != 0 {
+				tf = uint32(log.uint())
+			}
+			term := head >> 1
+			b.list[next[term]] = posting{row, tf}
+			next[term]++
+		}
+	}
+	return next
+}
+
+// sortedTerms returns the terms' numbers by their bytes.
+func (b *builder) sortedTerms() []uint32 {
+	type key struct {
+		start uint64 // first bytes
+		n     uint32
+	}
+	keys := make([]key, len(b.texts))
+	for i, text := range b.texts {
+		keys[i] = key{prefix(text), uint32(i)}
+	}
+	slices.SortFunc(keys, func(x, y key) int {
+		if c := cmp.Compare(x.start, y.start); c != 0 {
+			return c
+		}
+		return strings.Compare(b.texts[x.n], b.texts[y.n])
+	})
+	order := make([]uint32, len(keys))
+	for i, k := range keys {
+		order[i] = k.n
+	}
 	return order
 }
 
-func (b *builder) encodeColumns() (keys, columns []byte) {
-	keys = binary.AppendUvarint(keys, uint64(len(b.columns)))
-	for _, name := range slices.Sorted(maps.Keys(b.columns)) {
-		c := b.columns[name]
-		keys = appendString(keys, name)
-		keys = binary.AppendUvarint(keys, uint64(c.kinds))
-		keys = binary.AppendUvarint(keys, uint64(c.entries))
-		keys = binary.AppendUvarint(keys, uint64(len(c.bytes)))
-		columns = append(columns, c.bytes...)
-	}
-	return keys, columns
+// reset makes b ready for the next segment.
+func (b *builder) reset() {
+	b.rows.reset()
+	b.filters = newFilterWriter()
+	clear(b.terms)
+	clear(b.texts)
+	b.texts, b.counts, b.frequencies = b.texts[:0], b.counts[:0], b.frequencies[:0]
+	b.log, b.postings, b.size = b.log[:0], 0, 0
 }
 
-func (b *builder) encodeTerms() (terms, dictionary, postings []byte) {
-	for _, text := range slices.Sorted(maps.Keys(b.terms)) {
-		l := b.lists[b.terms[text]]
-		if l.count == 0 {
-			continue
-		}
-		terms = appendRow(terms, uint32(len(dictionary)), uint32(len(text)), uint32(l.count), uint32(len(postings)))
-		dictionary = append(dictionary, text...)
-		postings = append(postings, l.bytes...)
-	}
-	return terms, dictionary, postings
+// cut makes a segment of what was added, and b ready for the next.
+func (b *builder) cut(to *site) (*segment, error) {
+	defer b.reset()
+	return makeSegment(to, b.write)
 }
 
-// encodeNumbered writes the keys of a map by their numbers, after their count.
-func encodeNumbered(numbers map[string]uint32, appendKey func([]byte, string) []byte) []byte {
-	list := make([]string, len(numbers))
-	for key, n := range numbers {
-		list[n] = key
+func makeSegment(to *site, write func(io.Writer) error) (*segment, error) {
+	f, err := to.make(segmentSuffix, write)
+	if err != nil {
+		return nil, err
 	}
-	b := binary.AppendUvarint(nil, uint64(len(list)))
-	for _, key := range list {
-		b = appendKey(b, key)
+	s, err := f.segment()
+	if err != nil {
+		return nil, fmt.Errorf("a segment just written cannot be read: %w", err)
 	}
-	return b
-}
-
-func appendRaw(b []byte, s string) []byte { return append(b, s...) }
-
-func appendRow(b []byte, numbers ...uint32) []byte {
-	for _, n := range numbers {
-		b = binary.LittleEndian.AppendUint32(b, n)
-	}
-	return b
+	return s, nil
 }

@@ -1,28 +1,84 @@
 package index
 
 import (
+	"bytes"
 	"encoding/binary"
+	"io"
 	"math"
-	"slices"
-	"time"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/assay-rag/assay"
 )
 
-// A column holds one metadata key's values by document: for each document that
-// has the key, the difference of its number to the one before (the first: to
-// -1), less one, as a varint; the value's kind, one byte; and the value: a
-// string, 8 bytes of an IEEE number, a byte 0 or 1, the seconds of a time since
-// 1970 as a signed varint and its nanoseconds as a varint, or a list of strings.
-type column struct {
-	kinds   kindSet
-	entries int
-	next    uint32 // the document after the last
-	bytes   []byte
+// A columnID says what the values of a column are. The columns of a segment ascend by
+// class, key and kind.
+type columnID struct {
+	class columnClass
+	key   string // of metadata
+	kind  columnKind
 }
 
-// valueKinds are the kinds of values by the number they are stored as.
+func (a columnID) compare(b columnID) int {
+	if n := int(a.class) - int(b.class); n != 0 {
+		return n
+	}
+	if n := strings.Compare(a.key, b.key); n != 0 {
+		return n
+	}
+	return int(a.kind) - int(b.kind)
+}
+
+// A columnClass says what a column is about.
+type columnClass byte
+
+const (
+	aclColumns        columnClass = iota // booleanKind: the value true, of what everyone may see; stringKind: names on ACLs
+	collectionColumns                    // stringKind
+	languageColumns                      // stringKind: what its document was analysed as
+	metadataColumns                      // by key
+)
+
+// A columnKind says of which type the values of a column are. A list has a memberKind
+// value for each different member; its listKind value are the numbers of its members
+// among those, each in memberBytes bytes.
+type columnKind byte
+
+const (
+	stringKind columnKind = iota
+	numberKind
+	booleanKind
+	timeKind
+	memberKind
+	listKind
+	columnKinds
+)
+
+// ranged reports whether the column's values are asked for by ranges. No chunk has
+// two values of such a column.
+func (id columnID) ranged() bool {
+	return id.class == metadataColumns && (id.kind == stringKind || id.kind == numberKind || id.kind == timeKind)
+}
+
+// valueKinds are the kinds of metadata values, by the bit that stands for them in a
+// kindSet.
 var valueKinds = []assay.ValueKind{assay.KindString, assay.KindNumber, assay.KindBoolean, assay.KindTime, assay.KindList}
+
+// columnKindOf returns the kind of the columns of such values.
+func columnKindOf(kind assay.ValueKind) columnKind {
+	switch kind {
+	case assay.KindNumber:
+		return numberKind
+	case assay.KindBoolean:
+		return booleanKind
+	case assay.KindTime:
+		return timeKind
+	case assay.KindList:
+		return listKind
+	}
+	return stringKind
+}
 
 // A kindSet is a set of value kinds: bit i is valueKinds[i].
 type kindSet uint8
@@ -37,108 +93,198 @@ func (s kindSet) list() []assay.ValueKind {
 	return kinds
 }
 
-// add appends a document's value. Documents come in their order. It returns
-// false for a value without a kind.
-func (c *column) add(document uint32, v assay.Value) bool {
-	kind := slices.Index(valueKinds, v.Kind)
-	if kind < 0 {
-		return false
-	}
-	c.bytes = binary.AppendUvarint(c.bytes, uint64(document-c.next))
-	c.bytes = append(c.bytes, byte(kind))
+// appendValue writes a value of any kind but list so that bytes compare as the values
+// do: a string as it is; a number as the bits of its float64, the sign bit flipped if
+// it is positive and all bits if negative, big-endian; a boolean as 0 or 1; a time as
+// its seconds since 1970 plus 2^63 and its nanoseconds, big-endian in 8 and 4 bytes.
+func appendValue(b []byte, v assay.Value) []byte {
 	switch v.Kind {
 	case assay.KindString:
-		c.bytes = appendString(c.bytes, v.String)
+		return append(b, v.String...)
 	case assay.KindNumber:
-		c.bytes = binary.LittleEndian.AppendUint64(c.bytes, math.Float64bits(v.Number))
+		n := math.Float64bits(v.Number + 0) // -0 becomes 0, which it equals
+		if n>>63 == 0 {
+			n |= 1 << 63
+		} else {
+			n = ^n
+		}
+		return binary.BigEndian.AppendUint64(b, n)
 	case assay.KindBoolean:
-		b := byte(0)
 		if v.Boolean {
-			b = 1
+			return append(b, 1)
 		}
-		c.bytes = append(c.bytes, b)
+		return append(b, 0)
 	case assay.KindTime:
-		c.bytes = binary.AppendVarint(c.bytes, v.Time.Unix())
-		c.bytes = binary.AppendUvarint(c.bytes, uint64(v.Time.Nanosecond()))
-	case assay.KindList:
-		c.bytes = appendStrings(c.bytes, v.List)
+		b = binary.BigEndian.AppendUint64(b, uint64(v.Time.Unix())^1<<63)
+		return binary.BigEndian.AppendUint32(b, uint32(v.Time.Nanosecond()))
 	}
-	c.kinds |= 1 << kind
-	c.entries++
-	c.next = document + 1
-	return true
+	return b
 }
 
-// addRaw appends a document's value as another column holds it.
-func (c *column) addRaw(document uint32, raw []byte) {
-	c.bytes = binary.AppendUvarint(c.bytes, uint64(document-c.next))
-	c.bytes = append(c.bytes, raw...)
-	c.kinds |= 1 << raw[0]
-	c.entries++
-	c.next = document + 1
+// memberBytes is how many bytes a list's value has for each member, big-endian,
+// where lists have so many different members.
+func memberBytes(members int) int {
+	size := 1
+	for n := members - 1; n > 0xff; n >>= 8 {
+		size++
+	}
+	return size
 }
 
-// each calls f for every entry, by document, with its kind and value as they are
-// stored: at least one byte, which is a number of valueKinds. It returns false
-// when the bytes are no column of a segment with this many documents.
-func (k keyInfo) each(documents int, f func(document uint32, raw []byte)) bool {
-	d := decoder{rest: k.column}
-	next := uint64(0)
-	for range k.entries {
-		document := next + d.uint()
-		if d.failed || document >= uint64(documents) {
-			return false
+func appendMember(b []byte, member uint32, size int) []byte {
+	for i := size - 1; i >= 0; i-- {
+		b = append(b, byte(member>>(8*i)))
+	}
+	return b
+}
+
+func memberNumber(b []byte) uint64 {
+	n := uint64(0)
+	for _, x := range b {
+		n = n<<8 | uint64(x)
+	}
+	return n
+}
+
+// blockValues is how many values lie between two that can be found without reading
+// those before.
+const blockValues = 16
+
+// A filterEncoder writes the filters of a segment. They are columns, little-endian:
+//
+//	columns
+//	uint64s  where the head of each column begins
+//	uint32   number of columns
+//	uint32   number of chunks in the segment
+//
+// A column holds the values of one thing of one kind, such as the numbers under the
+// metadata key "year", and of each value the set of the chunks that have it. Columns
+// ascend by columnID. A column's head is at its end, so that it can be written value by
+// value:
+//
+//	values   strings, ascending by bytes, as appendValue makes them
+//	sets     of the values, in the same order (see chunkSet)
+//	blocks   of each 16 values two uint64: where the first and its set begin in those
+//	anchors  of each two uint64: a number of values, and where its set begins in
+//	sets     of the anchors: the chunks that have one of so many first values
+//	head     where the directory points to:
+//	         byte     its class
+//	         string   its key; empty but for metadata
+//	         byte     its kind
+//	         varints  number of values, and bytes of each of the parts before
+//	         set      all chunks that have a value
+//
+// The sets of a column of strings, numbers or times have no chunk in common, as a
+// document has one value of a key. So the chunks with a value of a range are the
+// difference of the sets of two anchors and a few values around them, however many
+// values lie between.
+//
+// The encoder holds the sets of one column, not its values.
+type filterEncoder struct {
+	chunks    uint32
+	out       io.Writer
+	size      uint64 // written
+	err       error  // of out, the first
+	directory []byte
+
+	// The column in progress, whose values were written from start.
+	id     columnID
+	start  uint64
+	count  int
+	last   []byte // value
+	entry  []byte // of it, as it was written
+	sets   []byte
+	blocks []byte
+}
+
+func (e *filterEncoder) put(b []byte) {
+	e.size += uint64(len(b))
+	if e.err == nil {
+		_, e.err = e.out.Write(b)
+	}
+}
+
+// begin starts a column; IDs ascend.
+func (e *filterEncoder) begin(id columnID) {
+	e.id, e.start, e.count = id, e.size, 0
+	e.sets, e.blocks = e.sets[:0], e.blocks[:0]
+}
+
+// add appends a value and the runs of its chunks, of which there is at least one.
+// Values ascend; the error says that they do not, or is that of the output.
+func (e *filterEncoder) add(value []byte, runs []chunkRun) error {
+	if e.count > 0 && bytes.Compare(e.last, value) >= 0 {
+		return damaged("values of key " + e.id.key)
+	}
+	e.last = append(e.last[:0], value...)
+	if e.count%blockValues == 0 {
+		e.blocks = binary.LittleEndian.AppendUint64(e.blocks, e.size-e.start)
+		e.blocks = binary.LittleEndian.AppendUint64(e.blocks, uint64(len(e.sets)))
+	}
+	e.entry = append(binary.AppendUvarint(e.entry[:0], uint64(len(value))), value...)
+	e.put(e.entry)
+	e.sets = appendChunkSet(e.sets, runs)
+	e.count++
+	return e.err
+}
+
+// end finishes the column. Without values it leaves none.
+func (e *filterEncoder) end() error {
+	if e.count == 0 {
+		return e.err
+	}
+	values := e.size - e.start
+	anchors, anchorSets, all, err := e.anchors()
+	if err != nil {
+		return err
+	}
+	head := append([]byte{byte(e.id.class)}, appendString(nil, e.id.key)...)
+	head = append(head, byte(e.id.kind))
+	head = binary.AppendUvarint(head, uint64(e.count))
+	head = binary.AppendUvarint(head, values)
+	for _, part := range [][]byte{e.sets, e.blocks, anchors, anchorSets} {
+		e.put(part)
+		head = binary.AppendUvarint(head, uint64(len(part)))
+	}
+	e.directory = binary.LittleEndian.AppendUint64(e.directory, e.size)
+	e.put(appendRoaring(head, all))
+	return e.err
+}
+
+// finish writes what follows the columns.
+func (e *filterEncoder) finish() error {
+	count := len(e.directory) / 8
+	e.directory = binary.LittleEndian.AppendUint32(e.directory, uint32(count))
+	e.put(binary.LittleEndian.AppendUint32(e.directory, e.chunks))
+	return e.err
+}
+
+// An anchor stands wherever the sets since the one before have so many bytes: a fraction
+// of all, and at least what is read in a few microseconds. The fraction bounds the space:
+// an anchor takes up to a bit a chunk. Measured on 200,000 documents of one chunk, each
+// with its own time: a range takes 10 to 20 microseconds and 6 bytes a document.
+const (
+	anchorShare = 48
+	anchorBytes = 4096
+)
+
+// anchors makes the anchors of the values that were added, and the set of all.
+func (e *filterEncoder) anchors() (rows, sets []byte, all *roaring.Bitmap, err error) {
+	step := max(anchorBytes, len(e.sets)/anchorShare)
+	union, size := newUnion(e.chunks), 0
+	d := decoder{rest: e.sets}
+	for n := range e.count {
+		if size >= step && e.id.ranged() {
+			rows = binary.LittleEndian.AppendUint64(rows, uint64(n))
+			rows = binary.LittleEndian.AppendUint64(rows, uint64(len(sets)))
+			sets = appendRoaring(sets, roaring.FromDense(union.words, true))
+			size = 0
 		}
-		next = document + 1
-		before := d.rest
-		d.skipValue()
-		if d.failed {
-			return false
+		set := d.chunkSet()
+		if err := union.add(set); err != nil {
+			return nil, nil, nil, err
 		}
-		f(uint32(document), before[:len(before)-len(d.rest)])
+		size += len(set.bytes)
 	}
-	return len(d.rest) == 0
-}
-
-// skipValue passes over a kind and its value.
-func (d *decoder) skipValue() {
-	kind := d.bytes(1)
-	if kind == nil || int(kind[0]) >= len(valueKinds) {
-		d.failed = true
-		return
-	}
-	switch valueKinds[kind[0]] {
-	case assay.KindString:
-		d.bytes(d.uint())
-	case assay.KindNumber:
-		d.bytes(8)
-	case assay.KindBoolean:
-		d.uint()
-	case assay.KindTime:
-		d.uint()
-		d.uint()
-	case assay.KindList:
-		for range d.count() {
-			d.bytes(d.uint())
-		}
-	}
-}
-
-// rawValue decodes what keyInfo.each hands out.
-func rawValue(raw []byte) assay.Value {
-	d := decoder{rest: raw[1:]}
-	switch valueKinds[raw[0]] {
-	case assay.KindString:
-		return assay.StringValue(d.string())
-	case assay.KindNumber:
-		return assay.NumberValue(d.float())
-	case assay.KindBoolean:
-		return assay.BooleanValue(d.uint() != 0)
-	case assay.KindTime:
-		seconds, size := binary.Varint(d.rest)
-		d.bytes(uint64(size))
-		return assay.TimeValue(time.Unix(seconds, int64(d.uint())))
-	default:
-		return assay.ListValue(d.strings()...)
-	}
+	return rows, sets, roaring.FromDense(union.words, true), nil
 }

@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/assay-rag/assay/index"
@@ -9,11 +10,31 @@ import (
 
 func TestContract(t *testing.T) { indextest.Run(t, open) }
 
+// The contract holds as well where a few documents make many segments, builders
+// and merges.
+func TestContractSmall(t *testing.T) { indextest.Run(t, openSmall) }
+
 func open(t testing.TB, source index.Source, dir string) index.Index {
 	t.Helper()
-	ix, err := index.Open(t.Context(), dir, source)
+	return opened(t, index.Open, source, dir)
+}
+
+func openSmall(t testing.TB, source index.Source, dir string) index.Index {
+	t.Helper()
+	return opened(t, index.OpenSmall, source, dir)
+}
+
+func opened(t testing.TB, open func(context.Context, string, index.Source) (*index.Searcher, error), source index.Source, dir string) *index.Searcher {
+	t.Helper()
+	ix, err := open(t.Context(), dir, source)
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A test's readers and crashed writers are not closed by it.
+	t.Cleanup(func() {
+		if err := ix.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return ix
 }

@@ -4,59 +4,131 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"io"
 
 	"github.com/assay-rag/assay"
 )
 
-// Every file of the index starts with a header of 24 bytes, little-endian:
+// Every file of the index is a frame, written from its start to its end,
+// little-endian:
 //
-//	 0  8 bytes  "assayidx"
-//	 8  uint32   format version
-//	12  uint32   CRC-32C of everything that follows
-//	16  uint32   kind of the file
-//	20  uint32   zero
+//	header   8 bytes "assayidx", uint32 format version, uint32 kind of the file
+//	sections each begins at a multiple of 64 bytes; zeros before it
+//	table    for each section uint64 where it begins and uint64 its bytes
+//	trailer  uint32 number of sections, uint32 CRC-32C of everything before
 //
-// and holds its payload after it, to the end of the file.
+// What a section holds is its kind's own affair.
 const (
 	magic         = "assayidx"
-	formatVersion = 1
-	headerBytes   = 24
+	formatVersion = 2
+	headerBytes   = 16
+	alignment     = 64
+	entryBytes    = 16 // of the table
+	trailerBytes  = 8
 )
 
-// A fileKind says what a file's payload is.
+// A fileKind says what a file's sections are.
 type fileKind uint32
 
 const (
 	manifestFile fileKind = 1
 	segmentFile  fileKind = 2
+	vectorsFile  fileKind = 3
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// newFrame returns a header to append a payload of this kind to; seal completes
-// it.
-func newFrame(kind fileKind) []byte {
-	frame := make([]byte, headerBytes)
-	copy(frame, magic)
-	binary.LittleEndian.PutUint32(frame[8:], formatVersion)
-	binary.LittleEndian.PutUint32(frame[16:], uint32(kind))
-	return frame
+// A frameWriter writes a frame. After an error of the writer below it writes
+// nothing more; finish returns it.
+type frameWriter struct {
+	w       io.Writer
+	pending []byte // not yet summed and written
+	sum     uint32
+	size    uint64 // with what is pending
+	table   []byte
+	begun   bool // a section, of which the table has only the beginning
+	err     error
 }
 
-// seal writes the checksum of a finished frame into it.
-func seal(frame []byte) []byte {
-	binary.LittleEndian.PutUint32(frame[12:], crc32.Checksum(frame[16:], castagnoli))
-	return frame
+const frameBuffer = 64 << 10
+
+func newFrameWriter(w io.Writer, kind fileKind) *frameWriter {
+	f := &frameWriter{w: w, pending: make([]byte, 0, frameBuffer)}
+	header := append([]byte(magic), 0, 0, 0, 0, 0, 0, 0, 0)
+	binary.LittleEndian.PutUint32(header[8:], formatVersion)
+	binary.LittleEndian.PutUint32(header[12:], uint32(kind))
+	f.put(header)
+	return f
 }
 
-// checksum returns the checksum a frame carries.
-func checksum(frame []byte) uint32 { return binary.LittleEndian.Uint32(frame[12:]) }
+// section begins the next section; what is written until the following one or
+// finish is in it.
+func (f *frameWriter) section() *frameWriter {
+	f.endSection()
+	var zeros [alignment]byte
+	f.put(zeros[:-f.size%alignment])
+	f.table = binary.LittleEndian.AppendUint64(f.table, f.size)
+	f.begun = true
+	return f
+}
 
-// unframe checks a file's bytes and returns the payload in it. The error says
-// whether they are foreign, newer or damaged.
-func unframe(frame []byte, kind fileKind) ([]byte, error) {
-	if len(frame) < headerBytes {
-		return nil, fmt.Errorf("%d bytes are less than a header: %w", len(frame), assay.ErrDamaged)
+func (f *frameWriter) endSection() {
+	if f.begun {
+		start := binary.LittleEndian.Uint64(f.table[len(f.table)-8:])
+		f.table = binary.LittleEndian.AppendUint64(f.table, f.size-start)
+		f.begun = false
+	}
+}
+
+// Write adds to the section that was begun.
+func (f *frameWriter) Write(p []byte) (int, error) {
+	f.put(p)
+	return len(p), f.err
+}
+
+func (f *frameWriter) put(p []byte) {
+	f.size += uint64(len(p))
+	for len(p) > 0 {
+		n := min(len(p), cap(f.pending)-len(f.pending))
+		f.pending, p = append(f.pending, p[:n]...), p[n:]
+		if len(f.pending) == cap(f.pending) {
+			f.drain()
+		}
+	}
+}
+
+func (f *frameWriter) drain() {
+	f.sum = crc32.Update(f.sum, castagnoli, f.pending)
+	if f.err == nil {
+		_, f.err = f.w.Write(f.pending)
+	}
+	f.pending = f.pending[:0]
+}
+
+// finish ends the frame.
+func (f *frameWriter) finish() error {
+	f.endSection()
+	f.put(f.table)
+	f.put(binary.LittleEndian.AppendUint32(nil, uint32(len(f.table)/entryBytes)))
+	f.drain()
+	f.put(binary.LittleEndian.AppendUint32(nil, f.sum))
+	f.drain()
+	return f.err
+}
+
+// checksum returns the checksum that a frame carries; 0 of what is too short.
+func checksum(frame []byte) uint32 {
+	if len(frame) < 4 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(frame[len(frame)-4:])
+}
+
+// unframe checks a file's bytes and returns the sections in it, of which there
+// must be so many. The error says whether they are foreign, newer or damaged.
+func unframe(frame []byte, kind fileKind, sections int) ([][]byte, error) {
+	if len(frame) < headerBytes+trailerBytes {
+		return nil, fmt.Errorf("%d bytes are no file of the index: %w", len(frame), assay.ErrDamaged)
 	}
 	if string(frame[:len(magic)]) != magic {
 		return nil, fmt.Errorf("no index file: %w", assay.ErrForeign)
@@ -67,11 +139,28 @@ func unframe(frame []byte, kind fileKind) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("index format %d: %w", v, assay.ErrDamaged)
 	}
-	if checksum(frame) != crc32.Checksum(frame[16:], castagnoli) {
+	if checksum(frame) != crc32.Checksum(frame[:len(frame)-4], castagnoli) {
 		return nil, fmt.Errorf("checksum does not match: %w", assay.ErrDamaged)
 	}
-	if got := fileKind(binary.LittleEndian.Uint32(frame[16:])); got != kind {
+	if got := fileKind(binary.LittleEndian.Uint32(frame[12:])); got != kind {
 		return nil, fmt.Errorf("file of kind %d, want %d: %w", got, kind, assay.ErrDamaged)
 	}
-	return frame[headerBytes:], nil
+	rest := frame[:len(frame)-trailerBytes]
+	if got := u32(frame[len(rest):], 0); uint64(got) != uint64(sections) || len(rest) < headerBytes+sections*entryBytes {
+		return nil, fmt.Errorf("%d sections, want %d: %w", got, sections, assay.ErrDamaged)
+	}
+	return cutSections(rest[:len(rest)-sections*entryBytes], rest[len(rest)-sections*entryBytes:])
+}
+
+// cutSections returns the spans of b that the table names.
+func cutSections(b, table []byte) ([][]byte, error) {
+	var list [][]byte
+	for ; len(table) > 0; table = table[entryBytes:] {
+		start, size := binary.LittleEndian.Uint64(table), binary.LittleEndian.Uint64(table[8:])
+		if start > uint64(len(b)) || size > uint64(len(b))-start || start%alignment != 0 {
+			return nil, fmt.Errorf("a section lies outside the file: %w", assay.ErrDamaged)
+		}
+		list = append(list, b[start:start+size:start+size])
+	}
+	return list, nil
 }

@@ -2,17 +2,17 @@ package index
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
@@ -22,229 +22,277 @@ import (
 // as a whole; no other file is ever changed after it was named there.
 const manifestName = "MANIFEST"
 
-// Files whose names end so are the index's own and removed when the manifest
-// does not name them.
-const (
-	segmentSuffix   = ".segment"
-	temporarySuffix = ".tmp"
-)
-
-// A manifest is the payload of the manifest file, as JSON.
+// A manifest is the one section of the manifest file, as JSON.
 type manifest struct {
-	Source   string          `json:"source"`   // whose content it is, see Identified; empty: not known
-	Analysis int             `json:"analysis"` // analysis.Version of its terms
-	Sequence int64           `json:"sequence"`
-	Segments []manifestEntry `json:"segments"`
+	Source   string           `json:"source"`   // whose content it is, see Identified; empty: not known
+	Analysis int              `json:"analysis"` // analysis.Version of its terms
+	Sequence int64            `json:"sequence"`
+	Models   map[string]int64 `json:"models,omitempty"` // up to which sequence it has all vectors
+	Segments []segmentEntry   `json:"segments"`
 }
 
-type manifestEntry struct {
+type segmentEntry struct {
+	File     string         `json:"file"`
+	Checksum uint32         `json:"checksum"`
+	Deleted  []byte         `json:"deleted,omitempty"` // rows, a roaring bitmap
+	Vectors  []vectorsEntry `json:"vectors,omitempty"`
+}
+
+type vectorsEntry struct {
 	File     string `json:"file"`
 	Checksum uint32 `json:"checksum"`
-	// Deleted are the numbers of its deleted documents: for each the difference
-	// to the one before (the first: to -1), less one, as a varint.
-	Deleted []byte `json:"deleted,omitempty"`
+	Model    string `json:"model"`
+	Replaced []byte `json:"replaced,omitempty"` // rows whose vector counts no more, a roaring bitmap
 }
 
-// load reads the index that dir holds, if it belongs to this source, and the
-// names of its segments' files.
-func load(dir, source string) (*snapshot, map[*segment]string, error) {
+// load reads the index that the folder holds, if it belongs to this source, and
+// tells which manifest it read.
+func (d *folder) load(source string) (*snapshot, fs.FileInfo, error) {
 	const attempts = 10 // each lost to a writer that replaced the manifest meanwhile
 	var before []byte
 	var lost error
 	for range attempts {
-		raw, err := os.ReadFile(filepath.Join(dir, manifestName))
+		raw, info, err := d.readManifest()
 		if err != nil {
 			return nil, nil, err
 		}
 		if lost != nil && bytes.Equal(raw, before) {
-			break
+			return nil, info, lost
 		}
-		m, err := readManifest(raw)
+		m, err := parseManifest(raw)
 		if err != nil {
-			return nil, nil, err
+			return nil, info, err
 		}
-		s, names, err := m.open(dir, source)
+		s, err := m.open(d, source)
 		if err == nil {
-			return s, names, nil
+			return s, info, nil
 		}
 		before, lost = raw, err
 	}
 	return nil, nil, lost
 }
 
-func readManifest(file []byte) (manifest, error) {
-	payload, err := unframe(file, manifestFile)
+// readManifest reads the manifest file.
+func (d *folder) readManifest() ([]byte, fs.FileInfo, error) {
+	f, err := os.Open(d.path(manifestName))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := io.ReadAll(f)
+	return raw, info, err
+}
+
+func parseManifest(file []byte) (manifest, error) {
+	sections, err := unframe(file, manifestFile, 1)
 	if err != nil {
 		return manifest{}, fmt.Errorf("%s: %w", manifestName, err)
 	}
 	var m manifest
-	if err := json.Unmarshal(payload, &m); err != nil {
+	if err := json.Unmarshal(sections[0], &m); err != nil {
 		return manifest{}, fmt.Errorf("%s: %w: %w", manifestName, assay.ErrDamaged, err)
 	}
 	return m, nil
 }
 
-// open opens the segments that m names, and returns their names.
-func (m manifest) open(dir, source string) (*snapshot, map[*segment]string, error) {
+// open opens what m names.
+func (m manifest) open(d *folder, source string) (*snapshot, error) {
 	if m.Source != source {
-		return nil, nil, fmt.Errorf("the index is of source %q, not %q: %w", m.Source, source, assay.ErrForeign)
+		return nil, fmt.Errorf("the index is of source %q, not %q: %w", m.Source, source, assay.ErrForeign)
 	}
 	if m.Analysis != analysis.Version {
-		return nil, nil, fmt.Errorf("the index has terms of version %d, this program makes %d", m.Analysis, analysis.Version)
+		return nil, fmt.Errorf("the index has terms of version %d, this program makes %d", m.Analysis, analysis.Version)
 	}
-	views := make([]view, 0, len(m.Segments))
-	names := make(map[*segment]string)
+	var views []*view
+	defer func() {
+		for _, v := range views {
+			v.eachFile((*file).release)
+		}
+	}()
+	lost := make(map[string]bool) // models
 	for _, entry := range m.Segments {
-		v, err := entry.open(dir)
+		v, err := entry.open(d, lost)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", entry.File, err)
+			return nil, fmt.Errorf("%s: %w", entry.File, err)
 		}
 		views = append(views, v)
-		names[v.segment] = entry.File
 	}
-	return newSnapshot(m.Sequence, views), names, nil
+	whole := newSnapshot(m.Sequence, maps.Clone(m.Models), views)
+	if len(lost) == 0 {
+		return whole, nil
+	}
+	defer whole.release()
+	return whole.withoutModels(func(name string) bool { return lost[name] }), nil
 }
 
-func (e manifestEntry) open(dir string) (view, error) {
-	if e.File != filepath.Base(e.File) || !strings.HasSuffix(e.File, segmentSuffix) {
-		return view{}, fmt.Errorf("no name of a segment: %w", assay.ErrDamaged)
-	}
-	file, err := os.ReadFile(filepath.Join(dir, e.File))
+// open opens a segment with its sidecars, whose files are then held. The models
+// of sidecars that cannot be used are put into lost: their vectors have to be
+// fetched again.
+func (e segmentEntry) open(d *folder, lost map[string]bool) (v *view, err error) {
+	s, err := d.openSegment(e.File, e.Checksum)
 	if err != nil {
-		return view{}, err
+		return nil, err
 	}
-	s, err := openSegment(file)
+	v = wholeView(s)
+	defer func() {
+		if err != nil {
+			v.eachFile((*file).release)
+		}
+	}()
+	deleted, err := parseRows(e.Deleted, s.rows)
 	if err != nil {
-		return view{}, err
-	}
-	if checksum(file) != e.Checksum {
-		return view{}, fmt.Errorf("not the segment that was written: %w", assay.ErrDamaged)
-	}
-	v := wholeView(s)
-	deleted, err := decodeDeleted(e.Deleted, s.documentCount)
-	if err != nil || len(deleted) == 0 {
 		return v, err
 	}
-	return v.without(deleted), nil
-}
-
-func encodeDeleted(deleted bitset) []byte {
-	var b []byte
-	next := uint32(0)
-	deleted.each(func(n uint32) {
-		b = binary.AppendUvarint(b, uint64(n-next))
-		next = n + 1
-	})
-	return b
-}
-
-func decodeDeleted(b []byte, documents int) ([]uint32, error) {
-	var list []uint32
-	next := uint64(0)
-	for d := (decoder{rest: b}); len(d.rest) > 0; {
-		n := next + d.uint()
-		if d.failed || n >= uint64(documents) {
-			return nil, damaged("a deleted document points nowhere")
+	if deleted != nil {
+		v = v.without(deleted)
+	}
+	for _, entry := range e.Vectors {
+		c, err := entry.open(d, s)
+		if err != nil {
+			lost[entry.Model] = true
+			continue
 		}
-		list = append(list, uint32(n))
-		next = n + 1
+		v = v.withSidecars(append(v.sidecars, c))
 	}
-	return list, nil
+	return v, nil
 }
 
-// save makes dir hold the snapshot: first the segments that are not there yet,
-// then the manifest, then what no manifest names any more is removed. Until the
-// manifest is replaced the index on disk is what it was. The segments in written
-// were read from or written to dir before; those now there are returned.
-func (s *snapshot) save(dir, source string, written map[*segment]string) (map[*segment]string, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, writeError(err)
+// openSegment opens the segment file of that name, which is then held.
+func (d *folder) openSegment(name string, sum uint32) (*segment, error) {
+	if name != filepath.Base(name) || !strings.HasSuffix(name, segmentSuffix) {
+		return nil, fmt.Errorf("no name of a segment: %w", assay.ErrDamaged)
 	}
-	m := manifest{Source: source, Analysis: analysis.Version, Sequence: s.sequence, Segments: []manifestEntry{}}
-	saved := make(map[*segment]string)
+	f, err := d.open(name)
+	if err != nil {
+		return nil, err
+	}
+	s, err := f.segment()
+	if err == nil && checksum(f.bytes) != sum {
+		err = fmt.Errorf("not the segment that was written: %w", assay.ErrDamaged)
+	}
+	if err != nil {
+		f.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens a sidecar of a segment, whose file is then held.
+func (e vectorsEntry) open(d *folder, s *segment) (*sidecar, error) {
+	if e.File != filepath.Base(e.File) || !strings.HasSuffix(e.File, vectorsSuffix) {
+		return nil, fmt.Errorf("no name of vectors: %w", assay.ErrDamaged)
+	}
+	f, err := d.open(e.File)
+	if err != nil {
+		return nil, err
+	}
+	v, err := f.vectors(uint32(s.rows))
+	if err == nil && (checksum(f.bytes) != e.Checksum || v.model() != e.Model) {
+		err = fmt.Errorf("not the vectors that were written: %w", assay.ErrDamaged)
+	}
+	var replaced bitset
+	if err == nil {
+		replaced, err = parseRows(e.Replaced, s.rows)
+	}
+	if err != nil {
+		f.release()
+		return nil, err
+	}
+	return &sidecar{file: f, vectors: v, replaced: replaced}, nil
+}
+
+// parseRows reads a roaring bitmap of rows; nil for none.
+func parseRows(b []byte, rows int) (bitset, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	u := newUnion(uint32(rows))
+	if err := u.add(chunkSet{roaring: true, bytes: b}); err != nil {
+		return nil, err
+	}
+	return u.set(), nil
+}
+
+// appendRows writes a roaring bitmap of rows; nothing for none.
+func appendRows(rows bitset) ([]byte, error) {
+	if rows.count() == 0 {
+		return nil, nil
+	}
+	set := roaring.FromDense(rows, true)
+	set.RunOptimize()
+	return set.ToBytes()
+}
+
+// manifest returns what says all that s is. Its files are in a folder.
+func (s *snapshot) manifest(source string) (manifest, error) {
+	m := manifest{Source: source, Analysis: analysis.Version, Sequence: s.sequence, Models: s.models, Segments: []segmentEntry{}}
 	for _, v := range s.views {
-		name, ok := written[v.segment]
-		if !ok || !exists(filepath.Join(dir, name)) {
-			name = v.segment.fileName()
-			if err := writeFile(dir, name, v.segment.bytes); err != nil {
-				return nil, writeError(err)
-			}
+		deleted, err := appendRows(v.deleted)
+		if err != nil {
+			return manifest{}, err
 		}
-		saved[v.segment] = name
-		m.Segments = append(m.Segments, manifestEntry{File: name, Checksum: checksum(v.segment.bytes), Deleted: encodeDeleted(v.deleted)})
+		entry := segmentEntry{File: v.segment.file.name, Checksum: checksum(v.segment.file.bytes), Deleted: deleted}
+		for _, c := range v.sidecars {
+			replaced, err := appendRows(c.replaced)
+			if err != nil {
+				return manifest{}, err
+			}
+			entry.Vectors = append(entry.Vectors, vectorsEntry{File: c.file.name, Checksum: checksum(c.file.bytes), Model: c.vectors.model(), Replaced: replaced})
+		}
+		m.Segments = append(m.Segments, entry)
+	}
+	return m, nil
+}
+
+// save makes the folder hold the snapshot, whose files are in it, by replacing the
+// manifest. Until then the index on disk is what it was. It tells which manifest
+// it wrote.
+func (d *folder) save(s *snapshot, source string) (fs.FileInfo, error) {
+	m, err := s.manifest(source)
+	if err != nil {
+		return nil, err
 	}
 	payload, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	if err := writeFile(dir, manifestName, seal(append(newFrame(manifestFile), payload...))); err != nil {
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, writeError(err)
 	}
-	return saved, removeOthers(dir, slices.Collect(maps.Values(saved)))
-}
-
-// writeFile makes a file appear whole and durable, or not at all.
-func writeFile(dir, name string, data []byte) (err error) {
-	f, err := os.CreateTemp(dir, name+".*"+temporarySuffix)
-	if err != nil {
-		return err
+	if err := d.sync(); err != nil { // what the manifest names is there before it
+		return nil, writeError(err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
+	err = d.write(manifestName, func(w io.Writer) error {
+		frame := newFrameWriter(w, manifestFile)
+		_, _ = frame.section().Write(payload)
+		return frame.finish()
+	})
 	if err == nil {
-		err = f.Sync()
+		err = d.sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes a rename durable, where a directory can be synced.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
 	if err != nil {
-		return err
+		return nil, writeError(err)
 	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	return nil
+	return d.stat()
 }
 
-// removeOthers removes the segments in dir that are not among names and what a
-// crash left of files being written. What cannot be removed is left for the next
-// time.
-func removeOthers(dir string, names []string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
+// stat tells which manifest is there; nil: none.
+func (d *folder) stat() (fs.FileInfo, error) {
+	info, err := os.Stat(d.path(manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	for _, e := range entries {
-		name := e.Name()
-		own := strings.HasSuffix(name, segmentSuffix) || strings.HasSuffix(name, temporarySuffix)
-		if own && !slices.Contains(names, name) {
-			_ = os.Remove(filepath.Join(dir, name)) // where a reader has it open that may be forbidden
-		}
-	}
-	return nil
+	return info, err
 }
 
-// writeError adds the kind that callers tell apart.
-func writeError(err error) error {
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%w: %w", assay.ErrFull, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w: %w", assay.ErrReadOnly, err)
+// sameManifest reports whether two looks saw one manifest.
+func sameManifest(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
 	}
-	return err
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }

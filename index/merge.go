@@ -1,118 +1,316 @@
 package index
 
 import (
-	"fmt"
-	"math/bits"
+	"cmp"
+	"context"
+	"io"
 	"slices"
+	"strings"
 )
 
-// mergeFactor is how many segments of one size class are merged into one of the
-// next; a class holds segments up to mergeFactor times larger than the class
-// before. So a chunk is rewritten about log₈ n times as n chunks arrive one by
-// one, and a search meets at most 7·log₈ n segments.
-const mergeFactor = 8
+// mergeRatio says how much larger than all smaller segments together a segment
+// is that stays as it is: a segment of at most mergeRatio times their rows is
+// merged with them. So after merging n rows are in about log₅ n segments, and a
+// row is rewritten some times for each factor of five by which the index grows
+// in small steps; what a first ingest leaves is merged once.
+const mergeRatio = 4
 
-// mergeViews merges segments until there are fewer than mergeFactor of each
-// class and none of which half is deleted. Order is kept where nothing is merged.
-func mergeViews(views []view) ([]view, error) {
-	for {
-		group := toMerge(views)
-		if group == nil {
-			return views, nil
+// Fewer segments than fewSmall, of fewer rows together than limits.smallRows, are
+// left alone: merging them after every update would cost more than searching them
+// does.
+const fewSmall = 4
+
+// maxMergedRows is the size up to which segments are merged: rewriting them takes
+// about a minute, and as much disk as they do for that long.
+const maxMergedRows = 4 << 20
+
+// toMerge returns the views that should become one next, nil for none. It may be
+// a single one, of which more than half is deleted.
+func toMerge(views []*view, smallRows int) []*view {
+	bySize := slices.Clone(views)
+	slices.SortStableFunc(bySize, func(a, b *view) int { return cmp.Compare(b.live, a.live) })
+	for _, v := range bySize {
+		if 2*v.live < v.segment.rows {
+			return []*view{v}
 		}
-		merged, err := merge(group)
+	}
+	sum := 0 // of the views from the end on
+	var group []*view
+	for i := len(bySize) - 1; i >= 0; i-- {
+		v := bySize[i]
+		small := sum+v.live < smallRows && len(bySize)-i < fewSmall
+		if sum > 0 && v.live <= mergeRatio*sum && sum+v.live <= maxMergedRows && !small {
+			group = bySize[i:]
+		}
+		sum += v.live
+	}
+	return slices.Clone(group)
+}
+
+// gone is what a row that is not in a merged segment becomes.
+const gone = ^uint32(0)
+
+// A merged segment is what several views became.
+type merged struct {
+	view    *view // nil: nothing of them was left
+	from    []*view
+	newRows [][]uint32 // for each of from: what its rows became, gone for the deleted
+}
+
+// merge makes one segment of the live documents of several, and of their vectors
+// one sidecar for each model.
+func merge(ctx context.Context, views []*view, to *site) (*merged, error) {
+	m := &merged{from: views}
+	r := roomFor(views)
+	filters := newFilterWriter()
+	for _, v := range views {
+		newRow, err := r.addView(v)
 		if err != nil {
 			return nil, err
 		}
-		views = slices.DeleteFunc(slices.Clone(views), func(v view) bool {
-			return slices.ContainsFunc(group, func(g view) bool { return g.segment == v.segment })
-		})
-		if merged.documents > 0 {
-			views = append(views, merged)
+		if err := filters.addSegment(v.segment.filters, newRow); err != nil {
+			return nil, err
 		}
+		m.newRows = append(m.newRows, newRow)
 	}
-}
-
-// toMerge returns the next views that should become one, nil for none.
-func toMerge(views []view) []view {
-	classes := make(map[int][]view)
-	for _, v := range views {
-		if deleted := v.segment.documentCount - v.documents; 2*deleted > v.segment.documentCount {
-			return []view{v}
-		}
-		if len(v.segment.bytes) > maxSegmentBytes/mergeFactor {
-			continue
-		}
-		class := bits.Len(uint(v.segment.chunkCount)) / 3 // log₂ 8
-		classes[class] = append(classes[class], v)
-		if len(classes[class]) == mergeFactor {
-			return classes[class]
-		}
+	if r.count() == 0 {
+		return m, nil
 	}
-	return nil
-}
-
-// merge makes one segment of the live documents of several.
-func merge(views []view) (view, error) {
-	b := newBuilder()
-	for _, v := range views {
-		if err := b.addSegment(v); err != nil {
-			return view{}, fmt.Errorf("merge: %w", err)
+	s, err := makeSegment(to, func(w io.Writer) error {
+		sw, err := newSegmentWriter(w, &r, filters)
+		if err != nil {
+			return err
 		}
-	}
-	s, err := b.segment()
+		filters = nil // a large part of what a merge needs
+		if err := m.mergeTerms(ctx, sw); err != nil {
+			return err
+		}
+		return sw.finish()
+	})
 	if err != nil {
-		return view{}, fmt.Errorf("merge: %w", err)
+		return nil, err
 	}
-	return wholeView(s), nil
+	m.view = wholeView(s)
+	for _, model := range modelsOf(views) {
+		var parts []movedSidecar
+		for i, v := range views {
+			parts = append(parts, v.moved(model, m.newRows[i])...)
+		}
+		c, err := joinSidecars(ctx, parts, s, to)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			m.view = m.view.addSidecar(c)
+		}
+	}
+	return m, nil
 }
 
-// addSegment adds a segment's live documents as they are.
-func (b *builder) addSegment(v view) error {
-	const gone = ^uint32(0)
+// roomFor returns no rows yet, with room for all that views have.
+func roomFor(views []*view) rows {
+	live, documents := 0, 0
+	for _, v := range views {
+		live += v.live
+		documents += v.segment.documentCount
+	}
+	return rows{ids: make([]byte, 0, live*idBytes), lengths: make([]uint32, 0, live), documents: make([]byte, 0, documents*documentBytes)}
+}
+
+// addView adds a view's live documents and returns what its rows became.
+func (r *rows) addView(v *view) ([]uint32, error) {
 	s := v.segment
-	newDocument := make([]uint32, s.documentCount)
-	newChunk := make([]uint32, s.chunkCount)
+	newRow := make([]uint32, s.rows)
+	for i := range newRow {
+		newRow[i] = gone
+	}
+	blank := s.blank
 	for n := range uint32(s.documentCount) {
-		first, end := s.chunksOf(n)
-		newDocument[n] = gone
-		if v.deleted.has(n) {
-			for c := first; c < end; c++ {
-				newChunk[c] = gone
-			}
+		first, end := s.rowsOf(n)
+		if first == end {
+			return nil, damaged("a document without rows")
+		}
+		if v.deleted.has(first) {
 			continue
 		}
-		newDocument[n] = b.addDocument(s.documentID(n), s.documentVersion(n), s.collections[s.collection(n)], s.acls[s.acl(n)])
-		for c := first; c < end; c++ {
-			newChunk[c] = uint32(len(b.chunks))
-			b.chunks = append(b.chunks, chunkRow{s.chunkID(c), newDocument[n], s.fieldLengths(c)})
+		d := s.document(n)
+		r.addDocument(d[:idBytes], d[idBytes:2*idBytes])
+		for row := first; row < end; row++ {
+			newRow[row] = uint32(r.count())
+			for len(blank) > 0 && blank[0] < row {
+				blank = blank[1:]
+			}
+			if len(blank) > 0 && blank[0] == row {
+				r.addBlank()
+			} else {
+				r.addChunk(id(s.ids, row), s.length(row))
+			}
 		}
 	}
-	for name, key := range s.keys {
-		ok := key.each(s.documentCount, func(document uint32, raw []byte) {
-			if n := newDocument[document]; n != gone {
-				b.column(name).addRaw(n, raw)
-			}
-		})
-		if !ok {
-			return damaged("column of " + name)
+	return newRow, nil
+}
+
+// A mergeSource is one of the dictionaries that are merged.
+type mergeSource struct {
+	terms   *termIterator
+	current string
+	newRow  []uint32
+	number  int
+}
+
+func (s *mergeSource) next() (bool, error) {
+	if !s.terms.next() {
+		return false, s.terms.err()
+	}
+	s.current = s.terms.term()
+	return true, nil
+}
+
+// mergeTerms writes the terms of all views, in order.
+func (m *merged) mergeTerms(ctx context.Context, w *segmentWriter) error {
+	var sources []*mergeSource // by current term and number
+	order := func(a, b *mergeSource) int {
+		return cmp.Or(strings.Compare(a.current, b.current), cmp.Compare(a.number, b.number))
+	}
+	// advance puts a source that is not in the list back to its place.
+	advance := func(s *mergeSource) error {
+		more, err := s.next()
+		if err != nil || !more {
+			return err
+		}
+		i, _ := slices.BinarySearchFunc(sources, s, order)
+		sources = slices.Insert(sources, i, s)
+		return nil
+	}
+	for i, v := range m.from {
+		if err := advance(&mergeSource{terms: v.segment.dictionary.terms(), newRow: m.newRows[i], number: i}); err != nil {
+			return err
 		}
 	}
-	for i := range s.termCount {
-		text, p := s.term(i)
-		n, known := b.terms[text]
-		if !known {
-			n = b.newTerm(text)
+	var list []posting
+	var same []*mergeSource
+	for n := 0; len(sources) > 0; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
-		l := &b.lists[n]
-		ok := p.each(func(p posting) {
-			if c := newChunk[p.chunk]; c != gone {
-				l.add(c, p.tf)
+		term := sources[0].current
+		same, list = same[:0], list[:0]
+		for len(sources) > 0 && sources[0].current == term {
+			s := sources[0]
+			sources = slices.Delete(sources, 0, 1)
+			same = append(same, s)
+			err := s.terms.postings().each(func(p posting) {
+				if row := s.newRow[p.chunk]; row != gone {
+					list = append(list, posting{row, p.tf})
+				}
+			})
+			if err != nil {
+				return err
 			}
-		})
-		if !ok {
-			return damaged("postings of " + text)
+		}
+		if len(list) > 0 {
+			if err := w.term(term, list); err != nil {
+				return err
+			}
+		}
+		for _, s := range same {
+			if err := advance(s); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// in returns a snapshot's views with the merged one in place of those that it was
+// made of. What has been deleted in those or got vectors since the merge began is
+// so in it too.
+func (m *merged) in(ctx context.Context, views []*view, to *site) ([]*view, error) {
+	var rest []*view
+	now := make([]*view, len(m.from)) // nil: everything in it was deleted
+	for _, v := range views {
+		i := slices.IndexFunc(m.from, func(f *view) bool { return f.segment == v.segment })
+		if i < 0 {
+			rest = append(rest, v)
+		} else {
+			now[i] = v
+		}
+	}
+	if m.view == nil {
+		return rest, nil
+	}
+	deleted := newBitset(m.view.segment.rows)
+	for i, v := range now {
+		for row, newRow := range m.newRows[i] {
+			if newRow != gone && (v == nil || v.deleted.has(uint32(row))) {
+				deleted.set(newRow)
+			}
+		}
+	}
+	v := m.view.without(deleted)
+	if v.live == 0 {
+		return rest, nil
+	}
+	for _, model := range modelsOf(append(slices.Clip(now), m.view)) {
+		var err error
+		if v, err = m.lateVectors(ctx, v, now, model, to); err != nil {
+			return nil, err
+		}
+	}
+	return append(rest, v), nil
+}
+
+// lateVectors returns the merged view with a model's vectors as its sources have
+// them now.
+func (m *merged) lateVectors(ctx context.Context, v *view, now []*view, model string, to *site) (*view, error) {
+	var late, all []movedSidecar
+	kept := true // those that were merged are still there
+	for i, n := range now {
+		if n == nil {
+			continue
+		}
+		before := m.from[i].moved(model, nil)
+		parts := n.moved(model, m.newRows[i])
+		all = append(all, parts...)
+		for _, p := range parts {
+			if old := slices.IndexFunc(before, func(b movedSidecar) bool { return b.vectors == p.vectors }); old >= 0 {
+				before = slices.Delete(before, old, old+1)
+			} else {
+				late = append(late, p)
+			}
+		}
+		kept = kept && len(before) == 0
+	}
+	if !kept {
+		v = v.withoutModels(func(name string) bool { return name == model })
+		late = all
+	}
+	c, err := joinSidecars(ctx, late, v.segment, to)
+	if err != nil || c == nil {
+		return v, err
+	}
+	return v.addSidecar(c), nil
+}
+
+// mergeInMemory merges the views that are only in memory, as toMerge says.
+func mergeInMemory(ctx context.Context, views []*view, smallRows int) ([]*view, error) {
+	for {
+		var inMemory []*view
+		for _, v := range views {
+			if v.segment.file.folder == nil {
+				inMemory = append(inMemory, v)
+			}
+		}
+		group := toMerge(inMemory, smallRows)
+		if group == nil {
+			return views, nil
+		}
+		m, err := merge(ctx, group, new(site))
+		if err != nil {
+			return nil, err
+		}
+		if views, err = m.in(ctx, views, new(site)); err != nil {
+			return nil, err
+		}
+	}
 }

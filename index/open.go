@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/analysis"
 )
 
 // An Identified source has a name of its own. An index that was written for
@@ -21,26 +20,53 @@ type Identified interface {
 	Identity(ctx context.Context) (string, error)
 }
 
-// A Searcher is the index on one machine: immutable segments in memory, read
-// from and written to a folder. It implements Index.
+// A Searcher is the index on one machine: immutable segments, mapped from a
+// folder or in memory. It implements Index.
 type Searcher struct {
-	dir      string
+	folder   *folder
 	source   Source
 	identity string
 	lost     error
+	limits   limits
 
-	current atomic.Pointer[snapshot]
-	closed  atomic.Bool
+	sequence atomic.Int64 // of current
+
+	mu      sync.Mutex
+	current *snapshot // what is searched; nil after Close
+	closed  bool
+	merging *merging     // nil: none
+	failed  error        // of the merges since it was last reported
+	seen    fs.FileInfo  // the manifest that was last read or written; nil: none
+	pause   func() error // of tests: called before a merge is published
+	flushed *snapshot    // what it says; nil: not known
 
 	// updating is held, by having put something into it, while the snapshot is
 	// replaced. It is a channel so that who waits for it can be cancelled.
 	updating chan struct{}
-	analyzer *analysis.Analyzer // of who is updating
+	workers  workers // of who is updating
 
-	// flushing is held while files are written; flushed is what they hold.
+	// flushing is held while the manifest is replaced; it is taken before updating.
 	flushing chan struct{}
-	flushed  *snapshot
-	written  map[*segment]string // file names
+	swept    bool // what others left in the folder has been removed
+
+	lifetime context.Context // of merges
+	end      context.CancelFunc
+}
+
+// Limits are sizes that tests make small.
+type limits struct {
+	builderPostings, builderBytes int // see builder.full
+	batchBytes                    int // of text, see reading
+	vectorBytes                   int // see fetching
+	smallRows                     int // see toMerge
+}
+
+var defaultLimits = limits{
+	builderPostings: 4 << 20,
+	builderBytes:    8 << 20,
+	batchBytes:      256 << 10,
+	vectorBytes:     32 << 20,
+	smallRows:       2048,
 }
 
 var _ Index = (*Searcher)(nil)
@@ -50,13 +76,18 @@ var _ Index = (*Searcher)(nil)
 // of another source or another version) is left aside, see Lost, and the first
 // search reads the source again.
 func Open(ctx context.Context, dir string, source Source) (*Searcher, error) {
+	return open(ctx, dir, source, defaultLimits)
+}
+
+func open(ctx context.Context, dir string, source Source, l limits) (*Searcher, error) {
 	s := &Searcher{
-		dir:      dir,
+		folder:   newFolder(dir),
 		source:   source,
+		limits:   l,
 		updating: make(chan struct{}, 1),
-		analyzer: analysis.NewAnalyzer(""),
 		flushing: make(chan struct{}, 1),
 	}
+	s.workers.limits = l
 	if named, ok := source.(Identified); ok {
 		var err error
 		if s.identity, err = named.Identity(ctx); err != nil {
@@ -67,30 +98,35 @@ func Open(ctx context.Context, dir string, source Source) (*Searcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
-	snap, written, err := load(dir, s.identity)
+	s.lifetime, s.end = context.WithCancel(context.Background())
+	snap, info, err := s.folder.load(s.identity)
 	if err == nil && snap.sequence > sequence {
-		snap, err = nil, fmt.Errorf("the index holds sequence %d, its source only %d: %w", snap.sequence, sequence, assay.ErrForeign)
+		err = fmt.Errorf("the index holds sequence %d, its source only %d: %w", snap.sequence, sequence, assay.ErrForeign)
+		snap.release()
 	}
-	if err != nil {
-		snap = newSnapshot(0, nil)
-		if !errors.Is(err, fs.ErrNotExist) || exists(filepath.Join(dir, manifestName)) {
-			s.lost = fmt.Errorf("index in %s: %w", dir, err)
-		}
-	} else {
-		s.flushed, s.written = snap, written
+	s.seen = info
+	switch {
+	case err == nil:
+		s.flushed = snap.use()
+	case errors.Is(err, fs.ErrNotExist) && info == nil: // there is no index
+		snap = newSnapshot(0, nil, nil)
+	default:
+		snap = newSnapshot(0, nil, nil)
+		s.lost = fmt.Errorf("index in %s: %w", dir, err)
 	}
-	s.current.Store(snap)
+	s.current = snap
+	s.sequence.Store(snap.sequence)
 	return s, nil
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // Lost returns why Open could not use the index that was there, nil when it
 // could or there was none.
 func (s *Searcher) Lost() error { return s.lost }
+
+// Version implements Index.
+func (s *Searcher) Version() assay.IndexVersion {
+	return assay.IndexVersion{Sequence: s.sequence.Load()}
+}
 
 // Search implements Index.
 func (s *Searcher) Search(ctx context.Context, access assay.Access, q assay.Query) (Result, error) {
@@ -101,6 +137,7 @@ func (s *Searcher) Search(ctx context.Context, access assay.Access, q assay.Quer
 	if err != nil {
 		return Result{}, fmt.Errorf("search: %w", err)
 	}
+	defer snap.release()
 	result, err := snap.search(ctx, access, q)
 	if err != nil {
 		return Result{}, fmt.Errorf("search: %w", err)
@@ -108,80 +145,192 @@ func (s *Searcher) Search(ctx context.Context, access assay.Access, q assay.Quer
 	return result, nil
 }
 
-// Version implements Index.
-func (s *Searcher) Version() assay.IndexVersion {
-	return assay.IndexVersion{Sequence: s.current.Load().sequence}
+// Nearest implements Index.
+func (s *Searcher) Nearest(ctx context.Context, access assay.Access, q assay.Query, v Vector) (Result, error) {
+	if err := checkQuery(q); err != nil {
+		return Result{}, err
+	}
+	snap, err := s.catchUpVectors(ctx, v.Model)
+	if err != nil {
+		return Result{}, fmt.Errorf("search: %w", err)
+	}
+	defer snap.release()
+	result, err := snap.nearest(ctx, access, q, v)
+	if err != nil {
+		return Result{}, fmt.Errorf("search: %w", err)
+	}
+	return result, nil
 }
 
-// Close implements Index. A search or Flush after it fails; those under way end
-// as they would have.
-func (s *Searcher) Close() error {
-	s.closed.Store(true)
+// use returns the current snapshot, which the caller releases.
+func (s *Searcher) use() (*snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("index: %w", fs.ErrClosed)
+	}
+	return s.current.use(), nil
+}
+
+// replace makes next the current snapshot, of which the caller keeps a use. The
+// caller is updating.
+func (s *Searcher) replace(next *snapshot) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("index: %w", fs.ErrClosed)
+	}
+	s.current.release()
+	s.current = next.use()
+	s.sequence.Store(next.sequence)
 	return nil
 }
 
 // catchUp returns a snapshot that holds all that the source had committed when
-// it was called.
+// it was called. The caller releases it.
 func (s *Searcher) catchUp(ctx context.Context) (*snapshot, error) {
-	if s.closed.Load() {
-		return nil, fmt.Errorf("index: %w", fs.ErrClosed)
-	}
 	sequence, err := s.source.Sequence(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if snap := s.current.Load(); snap.sequence == sequence {
-		return snap, nil
+	snap, err := s.use()
+	if err != nil || snap.sequence == sequence {
+		return snap, err
 	}
+	snap.release()
+	return s.update(ctx, func(snap *snapshot) (*snapshot, error) {
+		return s.advance(ctx, snap, new(site))
+	})
+}
+
+// catchUpVectors is catchUp for the vectors of a model too.
+func (s *Searcher) catchUpVectors(ctx context.Context, model string) (*snapshot, error) {
+	source, ok := s.source.(VectorSource)
+	if !ok {
+		return s.catchUp(ctx)
+	}
+	for attempt := 0; ; attempt++ {
+		snap, err := s.catchUp(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if complete, known := snap.models[model]; known && complete == snap.sequence {
+			return snap, nil
+		}
+		snap.release()
+		snap, err = s.update(ctx, func(snap *snapshot) (*snapshot, error) {
+			return snap.catchUpModel(ctx, source, model, s.limits.vectorBytes, new(site))
+		})
+		if err != nil {
+			return nil, err
+		}
+		// What the source replaced between the two looks is missing in both.
+		const attempts = 3
+		sequence, err := s.source.Sequence(ctx)
+		if err == nil && (sequence == snap.sequence || attempt == attempts) {
+			return snap, nil
+		}
+		snap.release()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// update replaces the current snapshot by what make makes of it, and returns it.
+func (s *Searcher) update(ctx context.Context, make func(*snapshot) (*snapshot, error)) (*snapshot, error) {
 	if err := acquire(ctx, s.updating); err != nil {
 		return nil, err
 	}
 	defer release(s.updating)
-	// Another search may have updated meanwhile; then to more than sequence.
-	snap := s.current.Load()
-	if snap.sequence >= sequence {
-		if sequence, err = s.source.Sequence(ctx); err != nil {
-			return nil, err
-		}
-		if snap.sequence == sequence {
-			return snap, nil
-		}
-		if snap.sequence > sequence { // the source was replaced by an older one
-			snap = newSnapshot(0, nil)
-		}
-	}
-	next, err := snap.advance(ctx, s.source, sequence, s.analyzer)
+	snap, err := s.use()
 	if err != nil {
-		return nil, fmt.Errorf("read changes after %d: %w", snap.sequence, err)
+		return nil, err
 	}
-	s.current.Store(next)
+	defer snap.release()
+	next, err := make(snap)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.replace(next); err != nil {
+		next.release()
+		return nil, err
+	}
 	return next, nil
 }
 
-// Flush implements Index. Errors of writing wrap assay.ErrFull or
-// assay.ErrReadOnly; the index on disk is then what it was, and this one goes on.
-func (s *Searcher) Flush(ctx context.Context) error {
-	if _, err := s.catchUp(ctx); err != nil {
-		return fmt.Errorf("flush index: %w", err)
-	}
-	if err := acquire(ctx, s.flushing); err != nil {
-		return fmt.Errorf("flush index: %w", err)
-	}
-	defer release(s.flushing)
-	snap := s.current.Load()
-	if snap == s.flushed && exists(filepath.Join(s.dir, manifestName)) {
-		return nil
-	}
-	written, err := snap.save(s.dir, s.identity, s.written)
+// advance returns the snapshot after snap, which holds all that the source has
+// committed. A manifest that is newer is adopted first. The caller is updating.
+func (s *Searcher) advance(ctx context.Context, snap *snapshot, to *site) (*snapshot, error) {
+	sequence, err := s.source.Sequence(ctx)
 	if err != nil {
-		return fmt.Errorf("flush index to %s: %w", s.dir, err)
+		return nil, err
 	}
-	s.flushed, s.written = snap, written
+	snap = s.adopt(snap, sequence)
+	defer snap.release()
+	// Another search may have updated meanwhile.
+	if snap.sequence == sequence {
+		return snap.use(), nil
+	}
+	if snap.sequence > sequence { // the source was replaced by an older one
+		empty := newSnapshot(0, nil, nil)
+		defer empty.release()
+		snap = empty
+	}
+	return snap.advance(ctx, s.source, sequence, &s.workers, to)
+}
+
+// adopt returns what another process has written since, if that is as new as
+// snap and no newer than the source, else snap. The caller is updating.
+func (s *Searcher) adopt(snap *snapshot, sequence int64) *snapshot {
+	if unchanged, err := s.manifestUnchanged(); err != nil || unchanged {
+		return snap.use()
+	}
+	written, info, err := s.folder.load(s.identity)
+	if err != nil || written.sequence < snap.sequence {
+		if err == nil {
+			written.release()
+		}
+		s.setFlushed(nil, info) // unusable, or behind: there is no reason to look again
+		return snap.use()
+	}
+	if written.sequence > sequence { // by more than what was committed just now?
+		written.release()
+		return snap.use()
+	}
+	s.setFlushed(written, info)
+	return written
+}
+
+// Close implements Index. A search or Flush after it fails; those under way end
+// as they would have; a merge is given up.
+func (s *Searcher) Close() error {
+	s.end()
+	s.flushing <- struct{}{} // who updates or flushes ends before
+	s.updating <- struct{}{}
+	s.mu.Lock()
+	s.closed = true
+	merging := s.merging
+	for _, snap := range []**snapshot{&s.current, &s.flushed} {
+		if *snap != nil {
+			(*snap).release()
+			*snap = nil
+		}
+	}
+	s.mu.Unlock()
+	release(s.updating)
+	release(s.flushing)
+	if merging != nil {
+		<-merging.done
+	}
 	return nil
 }
 
 // acquire waits for a lock that is a channel of capacity one.
 func acquire(ctx context.Context, lock chan struct{}) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case lock <- struct{}{}:
 		return nil
@@ -191,3 +340,10 @@ func acquire(ctx context.Context, lock chan struct{}) error {
 }
 
 func release(lock chan struct{}) { <-lock }
+
+// union returns the distinct strings of some sorted lists, sorted.
+func union(lists ...[]string) []string {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

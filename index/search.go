@@ -2,39 +2,30 @@ package index
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// A chunk's score for a query is the sum over the query's distinct terms of
-//
-//	idf · tf / (tf + k1 · (1 - b + b · length / average length))
-//
-// where tf and length are sums over the fields, weighted by fieldWeights, and
-// idf = ln(1 + (N - n + 0.5) / (n + 0.5)) for a term in n of N chunks. This is
-// BM25F in its simple form: a word in the title counts as so many in the body.
-//
-// Source: Robertson, Zaragoza and Taylor, "Simple BM25 Extension to Multiple
-// Weighted Fields", CIKM 2004.
+// Weights of the fields, chosen on the sets of testdata/quality.txt, where a title
+// that counts three times as much as the body is better on six of seven than one
+// that counts as much (hotpotqa-train100 0.787 to 0.806, scifact-train 0.700 to
+// 0.703), and 4 little better than 3. No set has headings; those of anthropic-docs
+// stand in its titles. Counting a term that a query repeats more than once, or
+// normalising lengths by field, is worse or no better there.
 const (
-	k1 = 0.9
-	b  = 0.4
+	titleWeight    = 3
+	headingsWeight = 3
+	bodyWeight     = 1
 )
 
-// fieldWeights are chosen on the sets of testdata/quality.txt, where a title
-// that counts three times as much as the body is better on six of seven than
-// one that counts as much (hotpotqa-train100 0.787 to 0.806, scifact-train 0.700
-// to 0.703), and 4 little better than 3. No set has headings; those of
-// anthropic-docs stand in its titles. Counting a term that a query repeats more
-// than once, or normalising lengths by field, is worse or no better there.
-var fieldWeights = [fields]float64{titleField: 3, headingsField: 3, bodyField: 1}
-
+// idf is ln(1 + (N - n + 0.5) / (n + 0.5)) for a term in n of N chunks.
 func idf(chunks, holding int) float64 {
 	return math.Log(1 + (float64(chunks-holding)+0.5)/(float64(holding)+0.5))
 }
@@ -47,151 +38,202 @@ func weight(chunks, holding int) float64 {
 	return idf(chunks+background, holding+1) / idf(chunks+background, 1)
 }
 
-// A queryTerm is a term of the query with its postings in each view.
-type queryTerm struct {
-	text, stem string
-	postings   []postings
-	chunks     int // live chunks that hold it
+func checkQuery(q assay.Query) error {
+	if q.Limit < 1 {
+		return fmt.Errorf("search limit is %d, want at least 1: %w", q.Limit, assay.ErrInvalid)
+	}
+	return nil
 }
 
-// search answers a query from one snapshot.
+// A query is one search of a snapshot: what its access sees of each view, and
+// what of that the search may find.
+type query struct {
+	views  []*view
+	seen   []*sight
+	kept   []bitset // rows; nil: all of the view
+	chunks int      // that access sees
+	total  uint64   // sum of their lengths
+}
+
+// prepare finds out what a search may see and find. What access does not see
+// counts no more than what was deleted: so neither the counts and scores of what is
+// found nor the keys that a filter may name tell of it.
+func (s *snapshot) prepare(access assay.Access, q assay.Query) (*query, error) {
+	p := &query{views: s.views}
+	for _, v := range s.views {
+		seen, err := v.seenBy(access)
+		if err != nil {
+			return nil, err
+		}
+		p.seen = append(p.seen, seen)
+		p.chunks += seen.chunks
+		p.total += seen.total
+	}
+	if err := p.checkFilter(q.Filter); err != nil {
+		return nil, err
+	}
+	for i, v := range s.views {
+		kept, err := v.keep(q, p.seen[i])
+		if err != nil {
+			return nil, err
+		}
+		p.kept = append(p.kept, kept)
+	}
+	return p, nil
+}
+
+// checkFilter returns the error that Index.Search names for a filter whose keys
+// no document in sight has, or has with other kinds of values only.
+func (p *query) checkFilter(f assay.Filter) error {
+	var failed error
+	err := f.Check(func(key string) []assay.ValueKind {
+		all := kindSet(0)
+		for i, v := range p.views {
+			kinds, err := v.kindsOf(key, p.seen[i])
+			failed = cmp.Or(failed, err)
+			all |= kinds
+		}
+		return all.list()
+	})
+	return cmp.Or(failed, err)
+}
+
+// keep returns the rows of v that a search may find: in sight, in the query's
+// collections, kept by its filter. It returns nil where that is all of them.
+func (v *view) keep(q assay.Query, seen *sight) (bitset, error) {
+	kept, err := v.segment.filters.keep(q.Filter)
+	if err != nil {
+		return nil, err
+	}
+	collected, err := v.segment.filters.inCollections(q.Collections)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range []bitset{collected, seen.visible} {
+		if kept == nil {
+			kept = set
+		} else if set != nil {
+			kept.and(set)
+		}
+	}
+	return kept, nil
+}
+
+// A queryTerm is a term of the query with its postings in each view, by form.
+type queryTerm struct {
+	text   string
+	forms  []string     // the first is shown
+	lists  [][]postings // of each view those of the forms that it holds
+	chunks int          // in sight that hold any form
+}
+
+// search answers a query by text from one snapshot.
 func (s *snapshot) search(ctx context.Context, access assay.Access, q assay.Query) (Result, error) {
+	result := Result{Index: assay.IndexVersion{Sequence: s.sequence}}
 	if access.IsZero() {
-		return Result{Index: assay.IndexVersion{Sequence: s.sequence}}, nil
+		return result, nil
 	}
-	s = s.seenBy(access)
-	result := Result{Chunks: s.chunks, Index: assay.IndexVersion{Sequence: s.sequence}}
-	if err := s.checkFilter(q.Filter); err != nil {
-		return Result{}, err
-	}
-	terms, err := s.terms(q.Text)
+	p, err := s.prepare(access, q)
 	if err != nil {
 		return Result{}, err
 	}
+	terms, err := p.terms(q.Text)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Chunks = p.chunks
+	views := make([]textView, len(p.views))
+	for i, v := range p.views {
+		views[i] = textView{ids: v.segment.ids, lengths: v.segment.lengths, kept: p.kept[i]}
+	}
 	for _, t := range terms {
-		result.Terms = append(result.Terms, assay.Term{Text: t.text, Stem: t.stem, Chunks: t.chunks, Weight: weight(s.chunks, t.chunks)})
+		shown := assay.Term{Text: t.text, Stem: t.forms[0], Chunks: t.chunks, Weight: weight(p.chunks, t.chunks)}
+		if len(t.forms) > 1 {
+			shown.Forms = t.forms[1:]
+		}
+		result.Terms = append(result.Terms, shown)
+		if t.chunks == 0 {
+			continue // whatever it has is out of sight
+		}
+		for i, lists := range t.lists {
+			for _, list := range lists {
+				views[i].terms = append(views[i].terms, scoredTerm{postings: list, idf: idf(p.chunks, t.chunks)})
+			}
+		}
 	}
-	best := topHits{limit: q.Limit}
-	for i, v := range s.views {
-		if err := ctx.Err(); err != nil {
-			return Result{}, err
-		}
-		kept, err := v.kept(q)
-		if err != nil {
-			return Result{}, err
-		}
-		total, err := s.score(i, terms, kept, &best)
-		if err != nil {
-			return Result{}, err
-		}
-		result.Total += total
+	average := 0.0
+	if p.chunks > 0 {
+		average = float64(p.total) / float64(p.chunks)
 	}
-	result.Hits, err = s.hits(best.sorted(), terms)
+	found, total, err := bestByText(ctx, views, average, q.Limit)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Total = total
+	result.Hits, err = p.textHits(found, terms)
 	return result, err
 }
 
 // terms returns the query's distinct terms with their postings.
-func (s *snapshot) terms(query string) ([]queryTerm, error) {
+func (p *query) terms(text string) ([]queryTerm, error) {
+	var languages [][]string
+	for _, seen := range p.seen {
+		languages = append(languages, seen.languages)
+	}
 	var terms []queryTerm
-	known := make(map[string]struct{})
-	for _, t := range analysis.Tokens(query, "") {
-		if _, ok := known[t.Term]; ok {
-			continue
-		}
-		known[t.Term] = struct{}{}
-		term := queryTerm{text: query[t.Start:t.End], stem: t.Term, postings: make([]postings, len(s.views))}
-		for i, v := range s.views {
-			p := v.segment.lookup(t.Term)
-			term.postings[i] = p
-			live, err := v.live(p)
+	for _, t := range analysis.QueryTerms(text, union(languages...)) {
+		term := queryTerm{text: t.Text, forms: t.Forms, lists: make([][]postings, len(p.views))}
+		for i, v := range p.views {
+			for _, form := range t.Forms {
+				list, err := v.segment.dictionary.lookup(form)
+				if err != nil {
+					return nil, err
+				}
+				if list.count > 0 {
+					term.lists[i] = append(term.lists[i], list)
+				}
+			}
+			n, err := p.seen[i].holdingAny(term.lists[i], v.segment.rows)
 			if err != nil {
 				return nil, err
 			}
-			term.chunks += live
+			term.chunks += n
 		}
 		terms = append(terms, term)
 	}
 	return terms, nil
 }
 
-// live counts the postings whose document is not deleted.
-func (v view) live(p postings) (int, error) {
-	if v.deleted == nil {
-		return p.count, nil
+// holdingAny returns how many chunks in sight are in any of some lists.
+func (seen *sight) holdingAny(lists []postings, rows int) (int, error) {
+	switch len(lists) {
+	case 0:
+		return 0, nil
+	case 1:
+		return seen.holding(lists[0])
 	}
-	n := 0
-	ok := p.each(func(x posting) {
-		if !v.deleted.has(v.segment.chunkDocument(x.chunk)) {
-			n++
-		}
-	})
-	if !ok {
-		return 0, damaged("postings")
-	}
-	return n, nil
-}
-
-// score scores the kept chunks (nil: all) of the i-th view and offers them to
-// best. It returns how many there were with at least one term.
-func (s *snapshot) score(i int, terms []queryTerm, kept bitset, best *topHits) (int, error) {
-	segment := s.views[i].segment
-	scores := make([]float64, segment.chunkCount)
-	var found []uint32
-	perLength := 0.0 // k1·b / average length
-	if average := s.averageLength(); average > 0 {
-		perLength = k1 * b / average
-	}
-	for _, t := range terms {
-		if t.chunks == 0 {
-			continue
-		}
-		idf := idf(s.chunks, t.chunks)
-		ok := t.postings[i].each(func(p posting) {
-			if kept != nil && !kept.has(p.chunk) {
-				return
-			}
-			if scores[p.chunk] == 0 {
-				found = append(found, p.chunk)
-			}
-			tf := 0.0
-			for f, n := range p.tf {
-				tf += fieldWeights[f] * float64(n)
-			}
-			scores[p.chunk] += idf * tf / (tf + k1*(1-b) + perLength*float64(segment.lengths[p.chunk]))
-		})
-		if !ok {
-			return 0, damaged("postings of " + t.stem)
+	any := newBitset(rows)
+	for _, list := range lists {
+		if err := list.addTo(any); err != nil {
+			return 0, err
 		}
 	}
-	for _, chunk := range found {
-		best.offer(candidate{segment: segment, view: i, chunk: chunk, score: scores[chunk]})
+	if seen.visible != nil {
+		any.and(seen.visible)
 	}
-	return len(found), nil
+	return any.count(), nil
 }
 
-func (s *snapshot) averageLength() float64 {
-	if s.chunks == 0 {
-		return 0
-	}
-	sum := 0.0
-	for f, n := range s.total {
-		sum += fieldWeights[f] * float64(n)
-	}
-	return sum / float64(s.chunks)
-}
-
-// hits completes the candidates: their IDs and which terms they hold.
-func (s *snapshot) hits(found []candidate, terms []queryTerm) ([]Hit, error) {
+// textHits completes candidates: their IDs and which terms they hold.
+func (p *query) textHits(found []candidate, terms []queryTerm) ([]Hit, error) {
 	hits := make([]Hit, len(found))
-	byView := make([][]int, len(s.views)) // the view's hits
+	byView := make([][]int, len(p.views)) // the view's hits
 	for i, c := range found {
-		document := c.segment.chunkDocument(c.chunk)
-		hits[i] = Hit{
-			Chunk:    c.id(),
-			Document: c.segment.documentID(document),
-			Version:  c.segment.documentVersion(document),
-			BM25:     c.score,
+		var err error
+		if hits[i], err = p.hit(c.view, c.chunk); err != nil {
+			return nil, err
 		}
+		hits[i].BM25 = float64(c.score) / scoreUnit
 		byView[c.view] = append(byView[c.view], i)
 	}
 	for view, list := range byView {
@@ -199,77 +241,112 @@ func (s *snapshot) hits(found []candidate, terms []queryTerm) ([]Hit, error) {
 			continue
 		}
 		slices.SortFunc(list, func(i, j int) int { return cmp.Compare(found[i].chunk, found[j].chunk) })
+		rows := make([]uint32, len(list))
+		for i, hit := range list {
+			rows[i] = found[hit].chunk
+		}
 		for _, t := range terms {
-			rest := list // those whose chunk is still to come
-			ok := t.postings[view].each(func(p posting) {
-				for len(rest) > 0 && found[rest[0]].chunk < p.chunk {
-					rest = rest[1:]
+			holds := make([]bool, len(list))
+			for _, postings := range t.lists[view] {
+				if err := postings.among(rows, func(i int) { holds[i] = true }); err != nil {
+					return nil, err
 				}
-				if len(rest) > 0 && found[rest[0]].chunk == p.chunk {
-					hits[rest[0]].Matched = append(hits[rest[0]].Matched, t.stem)
+			}
+			for i, hit := range list {
+				if holds[i] {
+					hits[hit].Matched = append(hits[hit].Matched, t.forms[0])
 				}
-			})
-			if !ok {
-				return nil, damaged("postings of " + t.stem)
 			}
 		}
 	}
 	return hits, nil
 }
 
-// A candidate is a scored chunk.
-type candidate struct {
-	segment *segment
-	view    int
-	chunk   uint32
-	score   float64
-}
-
-func (c candidate) id() string { return c.segment.chunkID(c.chunk) }
-
-// compare orders candidates best first, ties by chunk ID.
-func (c candidate) compare(o candidate) int {
-	if n := cmp.Compare(o.score, c.score); n != 0 {
-		return n
+// hit returns what the index knows of a chunk.
+func (p *query) hit(view int, row uint32) (Hit, error) {
+	s := p.views[view].segment
+	n, err := s.documentOf(row)
+	if err != nil {
+		return Hit{}, err
 	}
-	return cmp.Compare(c.id(), o.id())
+	document := s.document(n)
+	return Hit{
+		Chunk:    hex.EncodeToString(id(s.ids, row)),
+		Document: hex.EncodeToString(document[:idBytes]),
+		Version:  hex.EncodeToString(document[idBytes : 2*idBytes]),
+	}, nil
 }
 
-// topHits keeps the best candidates; the worst of them is first in the heap.
-type topHits struct {
-	limit int
-	heap  []candidate
-}
-
-func (t *topHits) Len() int           { return len(t.heap) }
-func (t *topHits) Less(i, j int) bool { return t.heap[i].compare(t.heap[j]) > 0 }
-func (t *topHits) Swap(i, j int)      { t.heap[i], t.heap[j] = t.heap[j], t.heap[i] }
-func (t *topHits) Push(x any)         { t.heap = append(t.heap, x.(candidate)) }
-func (t *topHits) Pop() any {
-	last := t.heap[len(t.heap)-1]
-	t.heap = t.heap[:len(t.heap)-1]
-	return last
-}
-
-func (t *topHits) offer(c candidate) {
-	switch {
-	case len(t.heap) < t.limit:
-		heap.Push(t, c)
-	case c.compare(t.heap[0]) < 0:
-		t.heap[0] = c
-		heap.Fix(t, 0)
+// nearest answers a query by vector from one snapshot.
+func (s *snapshot) nearest(ctx context.Context, access assay.Access, q assay.Query, v Vector) (Result, error) {
+	result := Result{Index: assay.IndexVersion{Sequence: s.sequence, Model: v.Model}}
+	if access.IsZero() {
+		_, _, err := nearest(ctx, nil, v, q.Limit) // checks v
+		return result, err
 	}
-}
-
-// sorted returns what was kept, best first.
-func (t *topHits) sorted() []candidate {
-	slices.SortFunc(t.heap, candidate.compare)
-	return t.heap
-}
-
-func checkQuery(q assay.Query) error {
-	if q.Limit < 1 {
-		return fmt.Errorf("search limit is %d, want at least 1: %w", q.Limit, assay.ErrInvalid)
+	p, err := s.prepare(access, q)
+	if err != nil {
+		return Result{}, err
 	}
-	return nil
+	result.Chunks = p.chunks
+	var views []vectorView
+	var from []int // whose view each is
+	covered := 0
+	for i, view := range p.views {
+		for _, c := range view.sidecars {
+			if c.vectors.model() != v.Model {
+				continue
+			}
+			covered += c.covered(p.seen[i])
+			views = append(views, vectorView{vectors: c.vectors, ids: view.segment.ids, kept: c.live(p.kept[i])})
+			from = append(from, i)
+		}
+	}
+	if p.chunks > 0 {
+		result.Index.Coverage = float64(covered) / float64(p.chunks)
+	}
+	found, total, err := nearest(ctx, views, v, q.Limit)
+	if err != nil {
+		return Result{}, err
+	}
+	result.Total = total
+	for _, n := range found {
+		hit, err := p.hit(from[n.view], n.chunk)
+		if err != nil {
+			return Result{}, err
+		}
+		hit.Similarity = n.similarity
+		result.Hits = append(result.Hits, hit)
+	}
+	return result, nil
+}
+
+// covered returns how many chunks in sight have a vector in c.
+func (c *sidecar) covered(seen *sight) int {
+	n := 0
+	for i, word := range c.vectors.has() {
+		if seen.visible != nil {
+			word &= seen.visible[i]
+		}
+		if c.replaced != nil {
+			word &^= c.replaced[i]
+		}
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// live returns those of the kept rows (nil: all) whose vector in c counts.
+func (c *sidecar) live(kept bitset) bitset {
+	if c.replaced == nil {
+		return kept
+	}
+	live := newBitset(64 * len(c.replaced))
+	if kept == nil {
+		copy(live, c.vectors.has())
+	} else {
+		copy(live, kept)
+	}
+	live.andNot(c.replaced)
+	return live
 }

@@ -1,135 +1,133 @@
 package index
 
 import (
-	"cmp"
-	"context"
-	"fmt"
 	"slices"
-
-	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/analysis"
+	"sync/atomic"
 )
 
 // A snapshot is one state of the index. It is immutable: searches share it, and
-// an update makes another that shares the segments.
+// an update makes another that shares the segments. While it has users it holds
+// the files of its views.
 type snapshot struct {
-	sequence int64 // of the source, up to which it holds all changes
-	views    []view
-	chunks   int            // live
-	total    [fields]uint64 // sum of their lengths in terms
+	sequence int64            // of the source, up to which it holds all changes
+	models   map[string]int64 // the same of the vectors, by model
+	views    []*view
+
+	users atomic.Int64
 }
 
-// A view is a segment and which of its documents have been deleted since.
+// A view is a segment, what of it has been deleted since, and the vectors that
+// its chunks have.
 type view struct {
-	segment   *segment
-	deleted   bitset // documents; nil: none
-	documents int    // live
-	chunks    int    // live
-	total     [fields]uint64
+	segment  *segment
+	deleted  bitset     // rows; nil: none
+	live     int        // rows that are not deleted
+	sidecars []*sidecar // each row has at most one live vector of a model in them
+	sights   *sights
 }
 
-func wholeView(s *segment) view {
-	return view{segment: s, documents: s.documentCount, chunks: s.chunkCount, total: s.total}
+// A sidecar is a file of vectors of a segment's chunks by one model.
+type sidecar struct {
+	file     *file
+	vectors  *vectors
+	replaced bitset // rows whose vector in it counts no more; nil: none
 }
 
-// without returns a view of the same segment in which these documents, live
-// until now, are deleted.
-func (v view) without(documents []uint32) view {
-	deleted := newBitset(v.segment.documentCount)
-	copy(deleted, v.deleted)
-	v.deleted = deleted
-	for _, n := range documents {
-		deleted.set(n)
-		v.documents--
-		first, end := v.segment.chunksOf(n)
-		v.chunks -= int(end - first)
-		for c := first; c < end; c++ {
-			for f, length := range v.segment.fieldLengths(c) {
-				v.total[f] -= uint64(length)
-			}
-		}
-	}
-	return v
-}
-
-func newSnapshot(sequence int64, views []view) *snapshot {
-	s := &snapshot{sequence: sequence, views: views}
+// newSnapshot returns a snapshot with one user, which leaves views without live
+// rows out.
+func newSnapshot(sequence int64, models map[string]int64, views []*view) *snapshot {
+	s := &snapshot{sequence: sequence, models: models}
 	for _, v := range views {
-		s.chunks += v.chunks
-		for f, n := range v.total {
-			s.total[f] += n
+		if v.live > 0 {
+			s.views = append(s.views, v)
+			v.eachFile((*file).hold)
 		}
 	}
+	s.users.Store(1)
 	return s
 }
 
-// builderChunks is how many chunks a builder takes before its segment is cut.
-// It bounds the memory of a rebuild to some hundred MB beside the index itself.
-const builderChunks = 1 << 16
+// use adds a user; the caller has or guards one already.
+func (s *snapshot) use() *snapshot {
+	s.users.Add(1)
+	return s
+}
 
-// advance returns the snapshot after s, which holds all that src had committed
-// up to sequence, and whatever it committed since.
-func (s *snapshot) advance(ctx context.Context, src Source, sequence int64, a *analysis.Analyzer) (*snapshot, error) {
-	changed := make(map[string]struct{})
-	b := newBuilder()
-	var fresh []view
-	cut := func() error {
-		segment, err := b.segment()
-		if err == nil {
-			fresh = append(fresh, wholeView(segment))
-			b = newBuilder()
-		}
-		return err
-	}
-	for c, err := range src.Changes(ctx, s.sequence) {
-		if err := cmp.Or(err, ctx.Err()); err != nil {
-			return nil, err
-		}
-		if _, twice := changed[c.ID]; twice {
-			return nil, fmt.Errorf("document %s comes twice among the changes: %w", c.ID, assay.ErrDamaged)
-		}
-		changed[c.ID] = struct{}{}
-		sequence = max(sequence, c.Sequence)
-		if c.Deleted {
-			continue
-		}
-		if c.Document == nil || c.Document.ID != c.ID {
-			return nil, fmt.Errorf("change %d of document %s comes without it: %w", c.Sequence, c.ID, assay.ErrDamaged)
-		}
-		if err := b.add(c.Document, c.Chunks, a); err != nil {
-			return nil, err
-		}
-		if len(b.chunks) >= builderChunks {
-			if err := cut(); err != nil {
-				return nil, err
-			}
+// release ends one use. After the last the snapshot lets its files go.
+func (s *snapshot) release() {
+	if s.users.Add(-1) == 0 {
+		for _, v := range s.views {
+			v.eachFile((*file).release)
 		}
 	}
-	if len(b.documents) > 0 {
-		if err := cut(); err != nil {
-			return nil, err
-		}
+}
+
+func (v *view) eachFile(f func(*file)) {
+	f(v.segment.file)
+	for _, c := range v.sidecars {
+		f(c.file)
 	}
-	views, err := mergeViews(append(withoutDocuments(s.views, changed), fresh...))
-	if err != nil {
-		return nil, err
+}
+
+// files returns the names of its files that are in the folder.
+func (s *snapshot) files() []string {
+	var names []string
+	for _, v := range s.views {
+		v.eachFile(func(f *file) { names = append(names, f.name) })
 	}
-	return newSnapshot(sequence, views), nil
+	return names
+}
+
+func wholeView(s *segment) *view {
+	return &view{segment: s, live: s.rows, sights: new(sights)}
+}
+
+// without returns a view of the same segment in which these rows are deleted too;
+// v itself when they were.
+func (v *view) without(rows bitset) *view {
+	deleted := newBitset(v.segment.rows)
+	copy(deleted, v.deleted)
+	deleted.or(rows)
+	live := v.segment.rows - deleted.count()
+	if live == v.live {
+		return v
+	}
+	return &view{segment: v.segment, deleted: deleted, live: live, sidecars: v.sidecars, sights: new(sights)}
+}
+
+// withSidecars returns a view of the same rows with other vectors.
+func (v *view) withSidecars(list []*sidecar) *view {
+	return &view{segment: v.segment, deleted: v.deleted, live: v.live, sidecars: list, sights: v.sights}
 }
 
 // withoutDocuments returns the views with the documents of these IDs deleted.
-func withoutDocuments(views []view, ids map[string]struct{}) []view {
+func withoutDocuments(views []*view, ids map[rawID]struct{}) []*view {
 	views = slices.Clone(views)
 	for i, v := range views {
-		var found []uint32
+		var gone bitset
 		for id := range ids {
-			if n, ok := v.segment.find(id); ok && !v.deleted.has(n) {
-				found = append(found, n)
+			n, ok := v.segment.findDocument(id)
+			if !ok {
+				continue
 			}
+			if gone == nil {
+				gone = newBitset(v.segment.rows)
+			}
+			gone.setRange(v.segment.rowsOf(n))
 		}
-		if len(found) > 0 {
-			views[i] = v.without(found)
+		if gone != nil {
+			views[i] = v.without(gone)
 		}
 	}
 	return views
+}
+
+// findChunk returns the view and row of a live chunk.
+func (s *snapshot) findChunk(id rawID) (view int, row uint32, ok bool) {
+	for i, v := range s.views {
+		if row, ok := v.segment.findChunk(id); ok && !v.deleted.has(row) {
+			return i, row, true
+		}
+	}
+	return 0, 0, false
 }

@@ -2,16 +2,26 @@ package indextest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/index"
 )
 
 // pair is two documents that are always put together, with the same counter in
-// both; a search must see both of one state.
+// both; a search must see both of one state. What they say is the same, so that
+// they get their vector at once, too.
 func pair(counter int) []Entry {
 	text := fmt.Sprintf("needle n%d", counter)
 	a, b := NewEntry("c", "first", "", text), NewEntry("c", "second", "", text)
@@ -19,46 +29,108 @@ func pair(counter int) []Entry {
 	return []Entry{a, b}
 }
 
-// testReadersBesideWriter searches while documents change and the index is
-// flushed: each search sees one state, and at least what was committed before it.
-func testReadersBesideWriter(t *testing.T, open Opener) {
-	s := NewSource("a")
-	var committed atomic.Int64
-	committed.Store(s.Put(pair(0)...))
-	ix := open(t, s, t.TempDir())
-	ctx, stop := context.WithCancel(t.Context())
-	var readers sync.WaitGroup
-	for range 4 {
-		readers.Go(func() {
+func putPair(s *Source, counter int) int64 {
+	p := pair(counter)
+	s.Put(p...)
+	return s.PutVectors(near.Model, map[string][]float32{p[0].Chunks[0].ID: angled(float64(counter % 90))})
+}
+
+// A watcher searches an index, over and over, for the pair.
+type watcher struct {
+	index     index.Index
+	committed *atomic.Int64 // sequence
+	vectors   bool          // that are searched, not the texts
+}
+
+// look searches once. What it finds has to be of one state, and not of one before
+// what was committed when it began. The pair may lack its vectors.
+func (w watcher) look(ctx context.Context) error {
+	atLeast := w.committed.Load()
+	var result index.Result
+	var err error
+	if w.vectors {
+		result, err = w.index.Nearest(ctx, everyone, assay.Query{Limit: 5}, near)
+	} else {
+		result, err = w.index.Search(ctx, everyone, assay.Query{Text: "needle", Limit: 5})
+	}
+	switch {
+	case err != nil:
+		return err
+	case result.Index.Sequence < atLeast:
+		return fmt.Errorf("a search saw sequence %d after %d was committed", result.Index.Sequence, atLeast)
+	case w.vectors && result.Total == 0:
+		return nil
+	case result.Total != 2 || len(result.Hits) != 2 || result.Hits[0].Version != result.Hits[1].Version:
+		return fmt.Errorf("a search saw half a change: %+v", result)
+	case w.vectors && math.Abs(result.Hits[0].Similarity-result.Hits[1].Similarity) > 1e-3:
+		return fmt.Errorf("a search saw half the vectors: %+v", result)
+	case !w.vectors && result.Terms[0].Chunks != 2:
+		return fmt.Errorf("a search counted half a change: %+v", result)
+	}
+	return nil
+}
+
+// watch looks until stop is called, which waits for those who are looking.
+func watch(t *testing.T, watchers ...func() watcher) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for _, start := range watchers {
+		group.Go(func() {
 			for ctx.Err() == nil {
-				atLeast := committed.Load()
-				result, err := ix.Search(context.WithoutCancel(ctx), everyone, assay.Query{Text: "needle", Limit: 5})
-				if err != nil {
+				if err := start().look(context.WithoutCancel(ctx)); err != nil {
 					t.Error(err)
 					return
-				}
-				if result.Index.Sequence < atLeast {
-					t.Errorf("a search saw sequence %d after %d was committed", result.Index.Sequence, atLeast)
-				}
-				if result.Total != 2 || result.Hits[0].Version != result.Hits[1].Version {
-					t.Errorf("a search saw half a change: %+v", result)
 				}
 			}
 		})
 	}
-	for i := range rounds(150) {
-		committed.Store(s.Put(pair(i + 1)...))
-		for j := range i % 3 {
-			committed.Store(s.Put(NewEntry("c", fmt.Sprint("other", i%40, j), "", "something else")))
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// testReadersBesideWriter searches, in the writer and in a reader of the same
+// folder, while documents change and the index is flushed and merged: each search
+// sees one state, and at least what was committed before it.
+func testReadersBesideWriter(t *testing.T, open Opener) {
+	s := NewSource("a")
+	dir := t.TempDir()
+	var committed atomic.Int64
+	committed.Store(putPair(s, 0))
+	writer, reader := open(t, s, dir), open(t, s, dir)
+	var watchers []func() watcher
+	for _, ix := range []index.Index{writer, reader} {
+		for _, vectors := range []bool{false, true} {
+			watchers = append(watchers, func() watcher { return watcher{ix, &committed, vectors} })
 		}
-		if i%10 == 0 {
-			if err := ix.Flush(t.Context()); err != nil {
+	}
+	stop := watch(t, watchers...)
+	for i := range rounds(60) {
+		committed.Store(putPair(s, i+1))
+		for j := range i % 3 {
+			e := NewEntry("c", fmt.Sprint("other", i%40, j), "", fmt.Sprint("something else ", i))
+			s.Put(e)
+			s.PutVectors("other", map[string][]float32{e.Chunks[0].ID: {1, float32(i)}})
+		}
+		if i%5 == 0 {
+			if err := writer.Flush(t.Context()); err != nil {
 				t.Error(err)
 			}
 		}
+		if i%20 == 0 {
+			settle(t, writer)
+		}
 	}
 	stop()
-	readers.Wait()
+	m := newModel(s)
+	for _, ix := range []index.Index{writer, reader} {
+		q := assay.Query{Text: "needle else", Limit: 200}
+		got, err := ix.Search(t.Context(), everyone, q)
+		checkSearch(t, m.search(everyone, q), q, got, err)
+		got, err = ix.Nearest(t.Context(), everyone, q, near)
+		checkNearest(t, m.nearest(everyone, q, near), q, near, got, err)
+	}
 }
 
 // testOpenBesideFlush opens the index, as other processes do, while its writer
@@ -66,30 +138,161 @@ func testReadersBesideWriter(t *testing.T, open Opener) {
 func testOpenBesideFlush(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := NewSource("a")
-	s.Put(pair(0)...)
-	ctx, stop := context.WithCancel(t.Context())
-	var readers sync.WaitGroup
-	for range 2 {
-		readers.Go(func() {
-			for ctx.Err() == nil {
-				ix := open(t, s, dir)
-				result, err := ix.Search(context.WithoutCancel(ctx), everyone, assay.Query{Text: "needle", Limit: 5})
-				if err != nil || result.Total != 2 || result.Hits[0].Version != result.Hits[1].Version {
-					t.Errorf("%v: %+v", err, result)
-				}
-				if err := ix.Close(); err != nil {
+	var committed atomic.Int64
+	putPair(s, 0)
+	var opened sync.Map // the watchers' indexes, to be closed
+	start := func(vectors bool) func() watcher {
+		return func() watcher {
+			if before, ok := opened.Load(vectors); ok {
+				if err := before.(index.Index).Close(); err != nil {
 					t.Error(err)
 				}
 			}
-		})
+			ix := open(t, s, dir)
+			opened.Store(vectors, ix)
+			return watcher{ix, &committed, vectors}
+		}
 	}
+	stop := watch(t, start(false), start(true))
 	ix := open(t, s, dir)
-	for i := range rounds(40) {
-		s.Put(pair(i + 1)...)
+	for i := range rounds(20) {
+		putPair(s, i+1)
+		s.Put(NewEntry("c", fmt.Sprint("other", i), "", fmt.Sprint("something else ", i)))
 		if err := ix.Flush(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
+	settle(t, ix)
 	stop()
-	readers.Wait()
+}
+
+// A reader takes what the writer flushed from the files, not from the source,
+// and is not disturbed by files that go.
+func testReaderFollowsWriter(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := NewSource("a")
+	writer, reader := open(t, s, dir), open(t, s, dir)
+	w := newWorld(9, 50)
+	m := newModel(s)
+	for range rounds(20) {
+		s.Put(w.entries(5)...)
+		s.Delete(w.id())
+		for _, model := range models {
+			s.PutVectors(model.name, w.vectors(s, model.dimensions, 6))
+		}
+		if err := writer.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, writer)
+		files := listing(t, dir)
+		read, readVectors := s.Read(), s.ReadVectors()
+		q, v := assay.Query{Text: w.text(4), Limit: 20}, w.vectorQuery()
+		got, err := reader.Search(t.Context(), everyone, q)
+		checkSearch(t, m.search(everyone, q), q, got, err)
+		got, err = reader.Nearest(t.Context(), everyone, q, v)
+		checkNearest(t, m.nearest(everyone, q, v), q, v, got, err)
+		if s.Read() != read || s.ReadVectors() != readVectors {
+			t.Fatalf("the reader read %d documents and %d vectors that the writer had flushed", s.Read()-read, s.ReadVectors()-readVectors)
+		}
+		s.Put(w.entries(2)...)
+		got, err = reader.Search(t.Context(), everyone, q)
+		checkSearch(t, m.search(everyone, q), q, got, err)
+		settle(t, reader)
+		if diff := cmp.Diff(files, listing(t, dir)); diff != "" {
+			t.Fatalf("the reader changed files: -before +after\n%s", diff)
+		}
+	}
+}
+
+// listing returns the files in a folder with when they were written.
+func listing(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string]string)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = fmt.Sprint(info.Size(), " ", info.ModTime())
+	}
+	return files
+}
+
+// Who searches while the index is closed gets a right answer or an error.
+func testCloseBesideSearches(t *testing.T, open Opener) {
+	s := NewSource("a")
+	dir := t.TempDir()
+	putPair(s, 1)
+	w := newWorld(12, 100)
+	s.Put(w.entries(100)...)
+	for _, m := range models {
+		s.PutVectors(m.name, w.vectors(s, m.dimensions, 2))
+	}
+	for range rounds(10) {
+		ix := open(t, s, dir)
+		var none atomic.Int64
+		look := func(vectors bool) func() {
+			return func() {
+				for w := (watcher{ix, &none, vectors}); ; {
+					if err := w.look(t.Context()); err != nil {
+						if !errors.Is(err, fs.ErrClosed) {
+							t.Errorf("a search beside Close: %v", err)
+						}
+						return
+					}
+				}
+			}
+		}
+		var group sync.WaitGroup
+		for _, f := range []func(){look(false), look(true), look(true)} {
+			group.Go(f)
+		}
+		group.Go(func() {
+			if err := ix.Flush(t.Context()); err != nil && !errors.Is(err, fs.ErrClosed) {
+				t.Errorf("Flush beside Close: %v", err)
+			}
+		})
+		time.Sleep(rand.N(3 * time.Millisecond))
+		if err := ix.Close(); err != nil {
+			t.Errorf("Close beside searches: %v", err)
+		}
+		group.Wait()
+	}
+}
+
+// Merging changes no answer.
+func testSettle(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := NewSource("a")
+	ix := open(t, s, dir)
+	w := newWorld(11, 200)
+	m := newModel(s)
+	for range 30 {
+		s.Put(w.entries(6)...)
+		s.Delete(w.id(), w.id())
+		vectors := models[w.IntN(len(models))]
+		s.PutVectors(vectors.name, w.vectors(s, vectors.dimensions, 10))
+		if err := ix.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		q := assay.Query{Text: w.text(5), Limit: 1000}
+		want := search(t, ix, q)
+		settle(t, ix)
+		again := open(t, s, dir)
+		for _, ix := range []index.Index{ix, again} {
+			if diff := cmp.Diff(want, search(t, ix, q)); diff != "" {
+				t.Errorf("merging changed what Search finds: -before +after\n%s", diff)
+			}
+			v := w.vectorQuery()
+			got, err := ix.Nearest(t.Context(), everyone, q, v)
+			checkNearest(t, m.nearest(everyone, q, v), q, v, got, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

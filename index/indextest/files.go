@@ -1,61 +1,99 @@
 package indextest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/index"
 )
 
-// sample is a source whose index, in dir, has been flushed in several steps,
-// with deletes among them, and what it answers.
-func sample(t *testing.T, open Opener, identity, dir string) (*Source, index.Result) {
+// A sample is a source whose index, in dir, has been flushed in several steps,
+// with deletes and vectors among them, and what it answers.
+type sample struct {
+	source *Source
+	want   []index.Result
+}
+
+func newSample(t *testing.T, open Opener, identity, dir string) sample {
 	t.Helper()
-	w := world{rand.New(rand.NewPCG(7, 7))}
-	s := NewSource(identity)
-	ix := open(t, s, dir)
-	for range 4 {
+	w := newWorld(7, 40)
+	s := sample{source: NewSource(identity)}
+	ix := open(t, s.source, dir)
+	defer ix.Close()
+	for round := range 4 {
 		for range 12 {
-			s.Put(w.entry(40))
+			s.source.Put(w.entry())
 		}
-		s.Delete(w.entry(40).Document.ID)
+		s.source.Delete(w.id())
+		m := models[round%2]
+		s.source.PutVectors(m.name, w.vectors(s.source, m.dimensions, 2))
 		if err := ix.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	defer ix.Close()
-	return s, search(t, ix, sampleQuery)
+	settle(t, ix)
+	s.want = s.ask(t, ix)
+	for i, r := range s.want {
+		if len(r.Hits) == 0 {
+			t.Fatalf("the sample finds nothing for question %d", i)
+		}
+	}
+	return s
 }
 
 var sampleQuery = assay.Query{Text: "alpha beta os.Open gamma 日本"}
 
+// ask asks an index the sample's questions. The hits by vectors come by chunk ID,
+// for those that are about as near may change places.
+func (s sample) ask(t *testing.T, ix index.Index) []index.Result {
+	t.Helper()
+	results := []index.Result{search(t, ix, sampleQuery)}
+	for i, m := range models {
+		v := index.Vector{Model: m.name, Metric: index.Cosine, Values: newWorld(uint64(i), 1).vector(m.dimensions)}
+		result := nearest(t, ix, assay.Query{}, v)
+		slices.SortFunc(result.Hits, func(a, b index.Hit) int { return cmp.Compare(a.Chunk, b.Chunk) })
+		results = append(results, result)
+	}
+	return results
+}
+
 // wantSame opens dir and checks that it answers as before, and so after what it
-// lost was flushed again.
-func wantSame(t *testing.T, open Opener, s *Source, dir string, want index.Result) {
+// lost was flushed again, when nothing is read from the source any more.
+func (s sample) wantSame(t *testing.T, open Opener, dir string) {
 	t.Helper()
 	for range 2 {
-		ix := open(t, s, dir)
-		if diff := cmp.Diff(want, search(t, ix, sampleQuery)); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		ix := open(t, s.source, dir)
+		s.wantAnswers(t, ix)
 		if err := ix.Flush(t.Context()); err != nil {
 			t.Error(err)
 		}
+		settle(t, ix)
+		s.wantAnswers(t, ix)
 		if err := ix.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	read := s.Read()
-	ix := open(t, s, dir)
+	read, readVectors := s.source.Read(), s.source.ReadVectors()
+	ix := open(t, s.source, dir)
 	defer ix.Close()
-	if diff := cmp.Diff(want, search(t, ix, sampleQuery)); diff != "" || s.Read() != read {
-		t.Errorf("read %d documents again after a flush; -want +got\n%s", s.Read()-read, diff)
+	s.wantAnswers(t, ix)
+	if read != s.source.Read() || readVectors != s.source.ReadVectors() {
+		t.Errorf("read %d documents and %d vectors again after a flush", s.source.Read()-read, s.source.ReadVectors()-readVectors)
+	}
+}
+
+func (s sample) wantAnswers(t *testing.T, ix index.Index) {
+	t.Helper()
+	if diff := gocmp.Diff(s.want, s.ask(t, ix), approximately); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
@@ -70,7 +108,7 @@ func copyDir(t *testing.T, dir string) string {
 
 func testDamagedFiles(t *testing.T, open Opener) {
 	dir := t.TempDir()
-	s, want := sample(t, open, "a", dir)
+	s := newSample(t, open, "a", dir)
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) < 2 {
 		t.Fatalf("%d files, %v; want several", len(files), err)
@@ -101,7 +139,7 @@ func testDamagedFiles(t *testing.T, open Opener) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantSame(t, open, s, broken, want)
+				s.wantSame(t, open, broken)
 			})
 		}
 	}
@@ -113,34 +151,25 @@ func testDamagedFiles(t *testing.T, open Opener) {
 				t.Fatal(err)
 			}
 		}
-		wantSame(t, open, s, broken, want)
+		s.wantSame(t, open, broken)
 	})
 }
 
 // The index of another source is not believed, though the sequences agree.
 func testForeignFiles(t *testing.T, open Opener) {
 	dir := t.TempDir()
-	other, _ := sample(t, open, "other", dir)
-	_, want := sample(t, open, "a", t.TempDir())
+	other := newSample(t, open, "other", dir)
 	s := NewSource("a")
-	w := world{rand.New(rand.NewPCG(8, 8))}
-	for range 48 {
-		e := w.entry(40)
+	w := newWorld(8, 40)
+	for sequence(t, s) < sequence(t, other.source) {
+		e := w.entry()
 		e.Document.ACL = assay.ACL{Restricted: true}
 		s.Put(e)
 	}
-	for i := range 4 {
-		s.Delete(fmt.Sprint("none ", i))
-	}
-	if got, want := sequence(t, s), sequence(t, other); got != want {
-		t.Fatalf("sequences %d and %d, want the same", got, want)
-	}
-	ix := open(t, s, dir)
-	if got := search(t, ix, sampleQuery); got.Total != 0 {
-		t.Errorf("another source's index shows %d chunks that nobody may see", got.Total)
-	}
-	if want.Total == 0 {
-		t.Fatal("the sample finds nothing")
+	for i, got := range other.ask(t, open(t, s, dir)) {
+		if got.Total != 0 || got.Chunks != 0 {
+			t.Errorf("another source's index shows %d of %d chunks that nobody may see for question %d", got.Total, got.Chunks, i)
+		}
 	}
 }
 
@@ -157,7 +186,7 @@ func sequence(t *testing.T, s *Source) int64 {
 // index holds is not believed, neither when it is opened nor while it is open.
 func testOlderSource(t *testing.T, open Opener) {
 	dir := t.TempDir()
-	_, _ = sample(t, open, "a", dir)
+	_ = newSample(t, open, "a", dir)
 	older := NewSource("a")
 	older.Put(NewEntry("c", "1", "", "alpha"))
 	wantDocuments(t, older, search(t, open(t, older, dir), sampleQuery), "1")
@@ -174,13 +203,43 @@ func testOlderSource(t *testing.T, open Opener) {
 // A folder that does not exist is made by Flush and not needed before.
 func testNoFolder(t *testing.T, open Opener) {
 	dir := filepath.Join(t.TempDir(), "not", "there")
-	s := NewSource("a")
-	s.Put(NewEntry("c", "1", "", "alpha"))
-	ix := open(t, s, dir)
-	want := search(t, ix, sampleQuery)
-	wantDocuments(t, s, want, "1")
+	s := sample{source: NewSource("a")}
+	s.source.Put(NewEntry("c", "1", "", "alpha"))
+	ix := open(t, s.source, dir)
+	s.want = s.ask(t, ix)
+	wantDocuments(t, s.source, s.want[0], "1")
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("a reader made the folder: %v", err)
 	}
-	wantSame(t, open, s, dir, want)
+	s.wantSame(t, open, dir)
+}
+
+// The folder may be deleted at any time: who has the index open goes on, and the
+// next Flush writes all of it again.
+func testFolderDeleted(t *testing.T, open Opener) {
+	dir := t.TempDir()
+	s := newSample(t, open, "a", dir)
+	writer, reader := open(t, s.source, dir), open(t, s.source, dir)
+	for range 3 {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		s.wantAnswers(t, writer)
+		s.wantAnswers(t, reader)
+		if err := writer.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, writer)
+		s.wantAnswers(t, writer)
+		read, readVectors := s.source.Read(), s.source.ReadVectors()
+		again := open(t, s.source, dir)
+		s.wantAnswers(t, again)
+		if read != s.source.Read() || readVectors != s.source.ReadVectors() {
+			t.Errorf("read %d documents and %d vectors again after a flush", s.source.Read()-read, s.source.ReadVectors()-readVectors)
+		}
+		s.source.Skip()
+		for i := range s.want {
+			s.want[i].Index.Sequence++
+		}
+	}
 }

@@ -1,11 +1,8 @@
 package indextest
 
 import (
+	"context"
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,223 +11,136 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/index"
-	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// rounds is n, or a hundred times as many with ASSAY_LONG=1.
-func rounds(n int) int {
-	if os.Getenv("ASSAY_LONG") == "1" {
-		return 100 * n
-	}
-	return n
+// A settler merges in the background. Settle waits until no merge is due.
+type settler interface {
+	Settle(ctx context.Context) error
 }
 
-var words = strings.Fields("alpha Beta gamma os.Open file_name running ran the of E1042 naïve 日本語 delta epsilon zeta eta theta iota kappa ReadTimeout")
-
-// A world makes random documents and queries.
-type world struct{ *rand.Rand }
-
-func (w world) text(most int) string {
-	var b strings.Builder
-	for range w.IntN(most + 1) {
-		b.WriteString(words[min(w.IntN(len(words)), w.IntN(len(words)))])
-		b.WriteByte(' ')
-	}
-	return b.String()
-}
-
-func (w world) entry(documents int) Entry {
-	var texts []string
-	for range w.IntN(4) {
-		texts = append(texts, w.text(12))
-	}
-	e := NewEntry(fmt.Sprint("c", w.IntN(2)), fmt.Sprint("d", w.IntN(documents)), w.text(2), texts...)
-	for i := range e.Chunks {
-		if w.IntN(3) == 0 {
-			e.Chunks[i].Headings = []string{w.text(2), w.text(1)}
-		}
-		if w.IntN(8) == 0 {
-			e.Chunks[i].Kind = assay.ChunkSection
-		}
-	}
-	e.Document.ACL = w.acl()
-	e.Document.Metadata = maps.Clone(filterMetadata[w.IntN(len(filterMetadata))])
-	return e
-}
-
-func (w world) acl() assay.ACL {
-	var names []string
-	switch w.IntN(4) {
-	case 0:
-		names = []string{"user:ann"}
-	case 1:
-		names = []string{"group:legal", "user:bob"}
-	default:
-		return assay.ACL{}
-	}
-	acl, err := assay.RestrictTo(names...)
-	if err != nil {
-		panic(err)
-	}
-	return acl
-}
-
-func (w world) access() assay.Access {
-	return []assay.Principal{{}, assay.Local(), {User: "ann"}, {User: "bob"}, {User: "eve", Groups: []string{"legal"}}}[w.IntN(5)].Access()
-}
-
-func (w world) query() assay.Query {
-	q := assay.Query{Text: w.text(5), Limit: 1 + w.IntN(20)}
-	if w.IntN(3) == 0 {
-		q.Collections = []string{fmt.Sprint("c", w.IntN(3))}
-	}
-	if w.IntN(2) == 0 {
-		q.Filter = filters[w.IntN(len(filters))]
-	}
-	return q
-}
-
-// testRandom compares an index that is updated, flushed and reopened at random
-// with a naive model and with an index made afresh.
-func testRandom(t *testing.T, open Opener) {
-	for seed := range uint64(4) {
-		w := world{rand.New(rand.NewPCG(seed, 1))}
-		s := NewSource("a")
-		dir := t.TempDir()
-		ix := open(t, s, dir)
-		for round := range rounds(250) {
-			switch n := w.IntN(20); {
-			case n < 8:
-				var entries []Entry
-				seen := make(map[string]bool)
-				for range 1 + w.IntN(3) {
-					if e := w.entry(10 + 40*int(seed)); !seen[e.Document.ID] {
-						seen[e.Document.ID] = true
-						entries = append(entries, e)
-					}
-				}
-				s.Put(entries...)
-			case n < 11:
-				s.Delete(w.entry(10 + 40*int(seed)).Document.ID)
-			case n < 12:
-				s.Skip()
-			case n < 14:
-				if err := ix.Flush(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-			case n < 15:
-				if err := ix.Close(); err != nil {
-					t.Fatal(err)
-				}
-				ix = open(t, s, dir)
-			default:
-				access, q := w.access(), w.query()
-				got, err := ix.Search(t.Context(), access, q)
-				checkModel(t, s, access, q, got, err)
-				if round%10 == 0 {
-					fresh, freshErr := open(t, s, t.TempDir()).Search(t.Context(), access, q)
-					if diff := cmp.Diff(fresh, got); diff != "" || (err == nil) != (freshErr == nil) {
-						t.Errorf("not what a fresh index finds (%v, %v): -fresh +got\n%s", freshErr, err, diff)
-					}
-				}
-			}
-			if t.Failed() {
-				t.Fatalf("seed %d, round %d", seed, round)
-			}
-		}
-	}
-}
-
-// checkModel checks a result against what reading every document gives.
-func checkModel(t *testing.T, s *Source, access assay.Access, q assay.Query, got index.Result, err error) {
+func settle(t testing.TB, ix index.Index) {
 	t.Helper()
-	var current []assay.Change // that access may see: nothing else counts
-	for _, change := range s.documents() {
-		if access.Allows(change.Document.ACL) {
-			current = append(current, change)
+	if s, ok := ix.(settler); ok {
+		if err := s.Settle(t.Context()); err != nil {
+			t.Fatalf("Settle: %v", err)
 		}
-	}
-	kinds := func(key string) []assay.ValueKind {
-		var kinds []assay.ValueKind
-		for _, c := range current {
-			if v, ok := c.Document.Metadata[key]; ok {
-				kinds = append(kinds, v.Kind)
-			}
-		}
-		return kinds
-	}
-	if invalid := q.Filter.Check(kinds); !access.IsZero() && invalid != nil {
-		if err == nil {
-			t.Errorf("filter %s: no error, want %v", q.Filter, invalid)
-		}
-		return
-	}
-	if err != nil {
-		t.Errorf("Search(%+v): %v", q, err)
-		return
-	}
-	stems := distinctTerms(q.Text)
-	holding := make(map[string]int)
-	matched := make(map[string][]string) // of the visible chunks
-	chunks := 0
-	for _, change := range current {
-		visible := q.Filter.Match(change.Document.Metadata) &&
-			(len(q.Collections) == 0 || slices.Contains(q.Collections, change.Document.Collection))
-		for _, c := range change.Chunks {
-			if c.Kind == assay.ChunkSection {
-				continue
-			}
-			chunks++
-			held := heldTerms(change.Document, c, stems)
-			for _, stem := range held {
-				holding[stem]++
-			}
-			if visible && len(held) > 0 {
-				matched[c.ID] = held
-			}
-		}
-	}
-	if access.IsZero() {
-		stems, chunks = nil, 0
-	}
-	if got.Total != len(matched) || got.Chunks != chunks || len(got.Hits) != min(q.Limit, len(matched)) {
-		t.Errorf("Search(%+v): %d hits, Total %d of %d, want Total %d of %d", q, len(got.Hits), got.Total, got.Chunks, len(matched), chunks)
-	}
-	for _, h := range got.Hits {
-		if diff := cmp.Diff(matched[h.Chunk], h.Matched, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("Search(%+v): chunk %s matched: -want +got\n%s", q, h.Chunk, diff)
-		}
-	}
-	var terms []string
-	for _, term := range got.Terms {
-		terms = append(terms, term.Stem)
-		if term.Chunks != holding[term.Stem] {
-			t.Errorf("Search(%+v): term %s in %d chunks, want %d", q, term.Stem, term.Chunks, holding[term.Stem])
-		}
-	}
-	if diff := cmp.Diff(stems, terms); diff != "" {
-		t.Errorf("Search(%+v): terms: -want +got\n%s", q, diff)
 	}
 }
 
-func distinctTerms(text string) []string {
-	var stems []string
-	for _, t := range analysis.Tokens(text, "") {
-		if !slices.Contains(stems, t.Term) {
-			stems = append(stems, t.Term)
-		}
+// testRandom does random things to an index and asks it random questions, of
+// which the model knows the answers. What fails is had again with ASSAY_SEED.
+func testRandom(t *testing.T, open Opener) {
+	for _, seed := range seeds(t, 5) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := newRandomRun(t, open, seed)
+			for step := range rounds(300) {
+				r.log = append(r.log, r.step())
+				if t.Failed() {
+					t.Fatalf("ASSAY_SEED=%d, step %d, after\n%s", seed, step, strings.Join(r.log[max(0, len(r.log)-30):], "\n"))
+				}
+			}
+		})
 	}
-	return stems
 }
 
-// heldTerms returns those of the stems that a chunk holds.
-func heldTerms(d *assay.Document, c assay.Chunk, stems []string) []string {
-	own := distinctTerms(d.Title + "\n" + strings.Join(c.Headings, "\n") + "\n" + d.Text[c.Start:c.End])
-	var held []string
-	for _, stem := range stems {
-		if slices.Contains(own, stem) {
-			held = append(held, stem)
+// A randomRun is an index with one writer and one reader beside it, as other
+// processes are.
+type randomRun struct {
+	t      *testing.T
+	open   Opener
+	w      world
+	source *Source
+	model  *model
+	dir    string
+	writer index.Index
+	reader index.Index
+	log    []string
+}
+
+func newRandomRun(t *testing.T, open Opener, seed uint64) *randomRun {
+	s := NewSource("a")
+	r := &randomRun{t: t, open: open, w: newWorld(seed, 4+12*int(seed)), source: s, model: newModel(s), dir: t.TempDir()}
+	r.writer, r.reader = open(t, s, r.dir), open(t, s, r.dir)
+	return r
+}
+
+// step does one thing and says what.
+func (r *randomRun) step() string {
+	switch n := r.w.IntN(100); {
+	case n < 37:
+		return r.w.churn(r.source)
+	case n < 43:
+		if err := r.writer.Flush(r.t.Context()); err != nil {
+			r.t.Fatal(err)
 		}
+		return "flush"
+	case n < 46:
+		settle(r.t, r.writer)
+		return "settle"
+	case n < 50:
+		return r.reopen()
+	case n < 75:
+		access, q := r.w.access(), r.w.query()
+		who, ix := r.whom()
+		got, err := ix.Search(r.t.Context(), access, q)
+		checkSearch(r.t, r.model.search(access, q), q, got, err)
+		r.checkSequence(got, err)
+		return fmt.Sprintf("%s searches %s for %+v", who, access.Key(), q)
+	default:
+		access, q, v := r.w.access(), r.w.query(), r.w.vectorQuery()
+		who, ix := r.whom()
+		got, err := ix.Nearest(r.t.Context(), access, q, v)
+		checkNearest(r.t, r.model.nearest(access, q, v), q, v, got, err)
+		r.checkSequence(got, err)
+		return fmt.Sprintf("%s searches %s for %+v near %+v", who, access.Key(), q, v)
 	}
-	return held
+}
+
+func (r *randomRun) whom() (string, index.Index) {
+	if r.w.IntN(3) == 0 {
+		return "the reader", r.reader
+	}
+	return "the writer", r.writer
+}
+
+func (r *randomRun) checkSequence(got index.Result, err error) {
+	if want := sequence(r.t, r.source); err == nil && got.Index.Sequence != want {
+		r.t.Errorf("the result is of sequence %d, want %d", got.Index.Sequence, want)
+	}
+}
+
+// reopen opens the index again, as the next process does: after a Close, or
+// after a crash that left no time for one.
+func (r *randomRun) reopen() string {
+	switch r.w.IntN(4) {
+	case 0:
+		if err := r.writer.Close(); err != nil {
+			r.t.Fatal(err)
+		}
+		r.writer = r.open(r.t, r.source, r.dir)
+		return "the writer closes and opens"
+	case 1:
+		settle(r.t, r.writer) // a process that crashed does not go on merging
+		crashed := r.writer
+		r.t.Cleanup(func() { _ = crashed.Close() })
+		r.writer = r.open(r.t, r.source, r.dir)
+		return "the writer crashes and opens"
+	case 2:
+		q := assay.Query{Text: r.w.text(5), Limit: 1000}
+		got, err := r.writer.Search(r.t.Context(), everyone, q)
+		fresh := r.open(r.t, r.source, r.t.TempDir())
+		want, freshErr := fresh.Search(r.t.Context(), everyone, q)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil || freshErr != nil {
+			r.t.Errorf("not what a fresh index finds (%v, %v): -fresh +got\n%s", freshErr, err, diff)
+		}
+		if err := fresh.Close(); err != nil {
+			r.t.Error(err)
+		}
+		return "a fresh index is compared"
+	}
+	if err := r.reader.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.reader = r.open(r.t, r.source, r.dir)
+	return "the reader opens again"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,24 @@ func Run(t *testing.T, open Opener) {
 		{"Access", testAccess},
 		{"Collections", testCollections},
 		{"Filter", testFilter},
+		{"FilterRandom", testFilterRandom},
 		{"FilterErrors", testFilterErrors},
+		{"Languages", testLanguages},
+		{"LanguagesHidden", testLanguagesHidden},
+		{"LanguagesModel", testLanguagesModel},
+		{"Total", testTotal},
+		{"TotalCap", testTotalCap},
+		{"IDs", testIDs},
+		{"NearestOrder", testNearestOrder},
+		{"NearestTies", testNearestTies},
+		{"NearestInvalid", testNearestInvalid},
+		{"NearestUnknownModel", testNearestUnknownModel},
+		{"NearestLate", testNearestLate},
+		{"NearestDropModel", testNearestDropModel},
+		{"NearestShared", testNearestShared},
+		{"NearestAccess", testNearestAccess},
+		{"NearestReopen", testNearestReopen},
+		{"NearestSourceFails", testNearestSourceFails},
 		{"CatchUp", testCatchUp},
 		{"Reopen", testReopen},
 		{"Cancel", testCancel},
@@ -47,8 +65,12 @@ func Run(t *testing.T, open Opener) {
 		{"ForeignFiles", testForeignFiles},
 		{"OlderSource", testOlderSource},
 		{"NoFolder", testNoFolder},
+		{"FolderDeleted", testFolderDeleted},
 		{"ReadersBesideWriter", testReadersBesideWriter},
 		{"OpenBesideFlush", testOpenBesideFlush},
+		{"ReaderFollowsWriter", testReaderFollowsWriter},
+		{"CloseBesideSearches", testCloseBesideSearches},
+		{"Settle", testSettle},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, open) })
 	}
@@ -71,6 +93,24 @@ func searchAs(t *testing.T, ix index.Index, access assay.Access, q assay.Query) 
 	result, err := ix.Search(t.Context(), access, q)
 	if err != nil {
 		t.Fatalf("Search(%+v): %v", q, err)
+	}
+	return result
+}
+
+// nearest fails the test on an error.
+func nearest(t *testing.T, ix index.Index, q assay.Query, v index.Vector) index.Result {
+	t.Helper()
+	return nearestAs(t, ix, everyone, q, v)
+}
+
+func nearestAs(t *testing.T, ix index.Index, access assay.Access, q assay.Query, v index.Vector) index.Result {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 1000
+	}
+	result, err := ix.Nearest(t.Context(), access, q, v)
+	if err != nil {
+		t.Fatalf("Nearest(%+v, %+v): %v", q, v, err)
 	}
 	return result
 }
@@ -303,68 +343,6 @@ func testCollections(t *testing.T, open Opener) {
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "needle", Collections: []string{"none"}}))
 }
 
-func testFilter(t *testing.T, open Opener) {
-	s := NewSource("a")
-	var entries []Entry
-	for i, m := range filterMetadata {
-		e := NewEntry("c", fmt.Sprint(i), "", "needle")
-		e.Document.Metadata = m
-		entries = append(entries, e)
-	}
-	s.Put(entries[:3]...)
-	s.Put(entries[3:]...)
-	ix := open(t, s, t.TempDir())
-	for _, f := range filters {
-		result := search(t, ix, assay.Query{Text: "needle", Filter: f})
-		var want []string
-		for i, m := range filterMetadata {
-			if f.Match(m) {
-				want = append(want, fmt.Sprint(i))
-			}
-		}
-		if diff := cmp.Diff(want, documents(s, result), cmpopts.SortSlices(strings.Compare), cmpopts.EquateEmpty()); diff != "" || result.Total != len(want) {
-			t.Errorf("filter %s: Total %d, -want +got\n%s", f, result.Total, diff)
-		}
-	}
-}
-
-func testFilterErrors(t *testing.T, open Opener) {
-	s := NewSource("a")
-	e := NewEntry("c", "d", "", "needle")
-	e.Document.Metadata = assay.Metadata{"year": assay.NumberValue(2024), "team": assay.StringValue("legal")}
-	other := NewEntry("c", "e", "", "needle")
-	other.Document.Metadata = assay.Metadata{"pages": assay.NumberValue(3)}
-	s.Put(e, other)
-	ix := open(t, s, t.TempDir())
-	check := func(f assay.Filter, names ...string) {
-		t.Helper()
-		_, err := ix.Search(t.Context(), everyone, assay.Query{Text: "needle", Filter: f, Limit: 1})
-		if !errors.Is(err, assay.ErrInvalid) {
-			t.Errorf("filter %s: error %v, want ErrInvalid", f, err)
-			return
-		}
-		for _, name := range names {
-			if !strings.Contains(err.Error(), name) {
-				t.Errorf("filter %s: error %q does not name %s", f, err, name)
-			}
-		}
-	}
-	equals := func(key string, v assay.Value) assay.Filter {
-		return assay.Filter{Op: assay.OpEquals, Key: key, Value: v}
-	}
-	check(equals("yaer", assay.NumberValue(1)), "yaer", "number")
-	check(equals("Year", assay.NumberValue(1)), "Year")
-	check(equals("year", assay.StringValue("2024")), "year", "number", "string")
-	check(assay.Filter{Op: assay.OpStartsWith, Key: "year", Value: assay.StringValue("2")}, "year", "number", "string")
-	check(assay.And(equals("team", assay.StringValue("legal")), assay.Filter{Op: assay.OpNot, Filters: []assay.Filter{equals("nokey", assay.BooleanValue(true))}}), "nokey", "boolean")
-	check(assay.Filter{Op: "near", Key: "year", Value: assay.NumberValue(1)}, "near")
-
-	// A key goes with the last document that has it.
-	search(t, ix, assay.Query{Text: "needle", Filter: equals("pages", assay.NumberValue(3))})
-	s.Delete(other.Document.ID)
-	check(equals("pages", assay.NumberValue(3)), "pages")
-}
-
 func testCatchUp(t *testing.T, open Opener) {
 	s := NewSource("a")
 	ix := open(t, s, t.TempDir())
@@ -441,6 +419,9 @@ func testCancel(t *testing.T, open Opener) {
 	if _, err := ix.Search(ctx, everyone, assay.Query{Text: "needle", Limit: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled search: %v, want context.Canceled", err)
 	}
+	if _, err := ix.Nearest(ctx, everyone, assay.Query{Limit: 1}, near); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled vector search: %v, want context.Canceled", err)
+	}
 	if err := ix.Flush(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled flush: %v, want context.Canceled", err)
 	}
@@ -503,7 +484,13 @@ func testClose(t *testing.T, open Opener) {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	if _, err := ix.Search(t.Context(), everyone, assay.Query{Text: "x", Limit: 1}); err == nil {
-		t.Error("Search after Close gives no error")
+	if _, err := ix.Search(t.Context(), everyone, assay.Query{Text: "x", Limit: 1}); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Search after Close: %v, want fs.ErrClosed", err)
+	}
+	if _, err := ix.Nearest(t.Context(), everyone, assay.Query{Limit: 1}, near); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Nearest after Close: %v, want fs.ErrClosed", err)
+	}
+	if err := ix.Flush(t.Context()); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Flush after Close: %v, want fs.ErrClosed", err)
 	}
 }

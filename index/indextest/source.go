@@ -11,8 +11,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Source is an index.Source in memory, with the changes that a test makes to
-// it. It is safe for concurrent use.
+// A Source is an index.VectorSource in memory, with the changes that a test
+// makes to it. It is safe for concurrent use.
 type Source struct {
 	identity string
 
@@ -24,47 +24,78 @@ type Source struct {
 	failure  error
 	gate     chan struct{} // nil: Changes does not wait
 	blocked  chan struct{}
+
+	vectors       map[string]map[string]storedVector // by model and by what the chunk says
+	dropped       map[string]int64                   // by model, when its vectors were
+	readVectors   int                                // vectors handed out
+	failVectorsAt int                                // -1: never
+
+	log *commitLog // nil: in memory only
 }
 
 // NewSource returns an empty source with this identity.
 func NewSource(identity string) *Source {
-	return &Source{identity: identity, latest: make(map[string]assay.Change), failAt: -1, blocked: make(chan struct{}, 1)}
+	return &Source{
+		identity:      identity,
+		latest:        make(map[string]assay.Change),
+		failAt:        -1,
+		blocked:       make(chan struct{}, 1),
+		vectors:       make(map[string]map[string]storedVector),
+		dropped:       make(map[string]int64),
+		failVectorsAt: -1,
+	}
 }
 
 // Identity returns the name it was made with.
 func (s *Source) Identity(context.Context) (string, error) { return s.identity, nil }
 
-// Put commits documents with their chunks as one change and returns its
+// A commit is one change that a Source was told to make.
+type commit struct {
+	Put     []Entry
+	Delete  []string // document IDs
+	Vectors map[string][]float32
+	Model   string // of Vectors
+	Drop    string // a model
+}
+
+// commit makes a change, in the log first where there is one, and returns its
 // sequence.
-func (s *Source) Put(entries ...Entry) int64 {
+func (s *Source) commit(c commit) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.log != nil {
+		s.log.append(c)
+	}
+	s.apply(c)
+	return s.sequence
+}
+
+func (s *Source) apply(c commit) {
 	s.sequence++
-	for _, e := range entries {
+	for _, e := range c.Put {
 		d := e.Document
 		s.latest[d.ID] = assay.Change{Sequence: s.sequence, ID: d.ID, Document: &d, Chunks: e.Chunks}
 	}
-	return s.sequence
-}
-
-// Delete commits the removal of documents as one change.
-func (s *Source) Delete(ids ...string) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sequence++
-	for _, id := range ids {
+	for _, id := range c.Delete {
 		s.latest[id] = assay.Change{Sequence: s.sequence, ID: id, Deleted: true}
 	}
-	return s.sequence
+	s.applyVectors(c.Model, c.Vectors)
+	if _, ok := s.vectors[c.Drop]; ok {
+		delete(s.vectors, c.Drop)
+		s.dropped[c.Drop] = s.sequence
+	}
 }
+
+// Put commits documents with their chunks as one change and returns its
+// sequence.
+func (s *Source) Put(entries ...Entry) int64 { return s.commit(commit{Put: entries}) }
+
+// Delete commits the removal of documents as one change.
+func (s *Source) Delete(ids ...string) int64 { return s.commit(commit{Delete: ids}) }
 
 // Skip moves the sequence without a change of any document, as a store's own
 // housekeeping may.
-func (s *Source) Skip() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sequence++
-}
+func (s *Source) Skip() { s.commit(commit{}) }
 
 // Restore makes s hold what another source holds, its sequence included.
 func (s *Source) Restore(other *Source) {
@@ -73,6 +104,10 @@ func (s *Source) Restore(other *Source) {
 	other.mu.Lock()
 	defer other.mu.Unlock()
 	s.sequence, s.latest = other.sequence, maps.Clone(other.latest)
+	s.vectors, s.dropped = make(map[string]map[string]storedVector), maps.Clone(other.dropped)
+	for model, stored := range other.vectors {
+		s.vectors[model] = maps.Clone(stored)
+	}
 }
 
 // Read returns how many changes have been handed out.
@@ -87,6 +122,13 @@ func (s *Source) FailAfter(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failAt, s.failure = n, err
+}
+
+// FailVectorsAfter makes Vectors end with err after n vectors; n < 0 mends it.
+func (s *Source) FailVectorsAfter(n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failVectorsAt, s.failure = n, err
 }
 
 // Block makes Changes wait until Unblock. Blocked receives when one does.

@@ -1,0 +1,234 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+)
+
+// advance returns the snapshot after s, which holds all that src had committed
+// up to sequence, and whatever it committed since. Fresh segments go to the site.
+func (s *snapshot) advance(ctx context.Context, src Source, sequence int64, w *workers, to *site) (*snapshot, error) {
+	r := reading{to: to, workers: w, sequence: sequence, changed: make(map[rawID]struct{})}
+	if err := r.read(ctx, src, s.sequence); err != nil {
+		return nil, fmt.Errorf("read changes after %d: %w", s.sequence, err)
+	}
+	views := withoutDocuments(s.views, r.changed)
+	for _, segment := range r.fresh {
+		views = append(views, wholeView(segment))
+	}
+	views, err := mergeInMemory(ctx, views, w.limits.smallRows)
+	if err != nil {
+		return nil, err
+	}
+	return newSnapshot(r.sequence, s.models, views), nil
+}
+
+// A reading is one pass over a source's changes.
+type reading struct {
+	to       *site
+	workers  *workers
+	sequence int64
+	changed  map[rawID]struct{} // documents
+
+	mu    sync.Mutex
+	fresh []*segment
+}
+
+// read makes segments of the changes after a sequence. A few documents are not
+// worth waking anybody for; what does not fit into one batch is analysed by a crew,
+// beside reading the source.
+func (r *reading) read(ctx context.Context, src Source, after int64) error {
+	var c *crew // nil: not needed yet
+	err := r.eachBatch(ctx, src, after, func(batch []assay.Change, last bool) error {
+		if c == nil && last {
+			return r.buildAlone(ctx, batch)
+		}
+		if c == nil {
+			c = r.hire(ctx)
+		}
+		return c.send(batch)
+	})
+	if c != nil {
+		return c.wait(err)
+	}
+	return err
+}
+
+// eachBatch calls f with the changes that bring documents, in batches of about
+// limits.batchBytes of text, and with what is left, perhaps nothing, at last.
+func (r *reading) eachBatch(ctx context.Context, src Source, after int64, f func(batch []assay.Change, last bool) error) error {
+	var batch []assay.Change
+	size := 0
+	for c, err := range src.Changes(ctx, after) {
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		if err := r.note(c); err != nil {
+			return err
+		}
+		if c.Deleted {
+			continue
+		}
+		batch = append(batch, c)
+		if size += len(c.Document.Text) + 1000; size >= r.workers.limits.batchBytes {
+			if err := f(batch, false); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+	}
+	return f(batch, true)
+}
+
+// A crew is one worker for each processor.
+type crew struct {
+	group *errgroup.Group
+	ctx   context.Context
+	queue chan []assay.Change
+}
+
+func (r *reading) hire(ctx context.Context) *crew {
+	group, ctx := errgroup.WithContext(ctx)
+	c := &crew{group, ctx, make(chan []assay.Change)}
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() error { return r.work(ctx, newWorker(), c.queue) })
+	}
+	return c
+}
+
+// send hands a batch to the next worker that is free.
+func (c *crew) send(batch []assay.Change) error {
+	select {
+	case c.queue <- batch:
+		return nil
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
+}
+
+// wait waits until all is built, or, where err has ended the reading, until all
+// have given up. It returns the first error.
+func (c *crew) wait(err error) error {
+	if err != nil {
+		c.group.Go(func() error { return err })
+	}
+	close(c.queue)
+	return c.group.Wait()
+}
+
+// note checks a change and remembers its document.
+func (r *reading) note(c assay.Change) error {
+	r.sequence = max(r.sequence, c.Sequence)
+	if !c.Deleted && (c.Document == nil || c.Document.ID != c.ID) {
+		return fmt.Errorf("change %d of document %s comes without it: %w", c.Sequence, c.ID, assay.ErrDamaged)
+	}
+	id, ok := parseID(c.ID)
+	if !ok {
+		if c.Deleted {
+			return nil // the index never had it
+		}
+		return fmt.Errorf("document %q: an ID is 32 hexadecimal digits: %w", c.ID, assay.ErrInvalid)
+	}
+	if _, twice := r.changed[id]; twice {
+		return fmt.Errorf("document %s comes twice among the changes: %w", c.ID, assay.ErrDamaged)
+	}
+	r.changed[id] = struct{}{}
+	return nil
+}
+
+// work builds what comes through the queue.
+func (r *reading) work(ctx context.Context, w *worker, queue <-chan []assay.Change) error {
+	for batch := range queue {
+		if err := r.build(ctx, w, batch); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return r.cut(w)
+}
+
+// buildAlone makes a segment of a few documents.
+func (r *reading) buildAlone(ctx context.Context, batch []assay.Change) error {
+	w := &r.workers.first
+	if w.analyzers == nil {
+		*w = *newWorker()
+	}
+	w.builder = newBuilder()
+	if err := r.build(ctx, w, batch); err != nil {
+		return err
+	}
+	return r.cut(w)
+}
+
+// build adds documents to w's builder and cuts what is full.
+func (r *reading) build(ctx context.Context, w *worker, batch []assay.Change) error {
+	for _, c := range batch {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.builder.add(c.Document, c.Chunks, w.analyzer(language(c.Document))); err != nil {
+			return err
+		}
+		if w.builder.full(r.workers.limits) {
+			if err := r.cut(w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *reading) cut(w *worker) error {
+	if w.builder.rows.count() == 0 {
+		return nil
+	}
+	s, err := w.builder.cut(r.to)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fresh = append(r.fresh, s)
+	return nil
+}
+
+// workers are who builds segments. The first is kept from one small update to the
+// next, because an analyzer that has met words before is faster.
+type workers struct {
+	limits limits
+	first  worker
+}
+
+type worker struct {
+	builder   *builder
+	analyzers map[string]*analysis.Analyzer // by language
+}
+
+func newWorker() *worker {
+	return &worker{builder: newBuilder(), analyzers: make(map[string]*analysis.Analyzer)}
+}
+
+// maxAnalyzers is how many languages a worker remembers the words of at a time.
+const maxAnalyzers = 8
+
+func (w *worker) analyzer(language string) *analysis.Analyzer {
+	a := w.analyzers[language]
+	if a == nil {
+		if len(w.analyzers) >= maxAnalyzers {
+			clear(w.analyzers)
+		}
+		a = analysis.NewAnalyzer(language)
+		w.analyzers[language] = a
+	}
+	return a
+}

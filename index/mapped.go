@@ -1,0 +1,291 @@
+package index
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/edsrzf/mmap-go"
+
+	"github.com/assay-rag/assay"
+)
+
+// A file is one file of the index, mapped into memory, or the same bytes held in
+// memory. Its bytes never change and are valid while it is held: each snapshot
+// holds its files, and so does whoever is making one.
+type file struct {
+	name  string // in its folder; empty: only in memory
+	bytes []byte
+
+	folder  *folder
+	mapping mmap.MMap
+	holders int  // guarded by folder.mu, as the following
+	pending bool // made at a site that is not closed
+	removed bool // from the folder when it is let go
+
+	segmentOnce, vectorsOnce sync.Once
+	opened                   *segment
+	openedVectors            *vectors
+	openError                error
+}
+
+// segment returns the segment that f holds, the same one each time.
+func (f *file) segment() (*segment, error) {
+	f.segmentOnce.Do(func() { f.opened, f.openError = openSegment(f) })
+	return f.opened, f.openError
+}
+
+// vectors returns the vectors that f holds, the same ones each time.
+func (f *file) vectors(chunks uint32) (*vectors, error) {
+	f.vectorsOnce.Do(func() { f.openedVectors, f.openError = openVectorsFile(f.bytes, chunks) })
+	return f.openedVectors, f.openError
+}
+
+// onDisk reports whether f is in its folder, and not in memory alone: somebody may
+// have deleted the folder.
+func (f *file) onDisk() bool {
+	if f.folder == nil {
+		return false
+	}
+	_, err := os.Stat(f.folder.path(f.name))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// hold keeps f's bytes valid until release.
+func (f *file) hold() {
+	if f.folder == nil {
+		return
+	}
+	f.folder.mu.Lock()
+	defer f.folder.mu.Unlock()
+	f.holders++
+}
+
+// release undoes one hold. After the last the file is unmapped.
+func (f *file) release() {
+	if f.folder == nil {
+		return
+	}
+	f.folder.mu.Lock()
+	defer f.folder.mu.Unlock()
+	if f.holders--; f.holders > 0 {
+		return
+	}
+	f.bytes = nil
+	if f.mapping != nil {
+		_ = f.mapping.Unmap() // fails only for what is not mapped
+	}
+	delete(f.folder.mapped, f.name)
+	if f.removed {
+		_ = os.Remove(f.folder.path(f.name)) // what is left is removed the next time
+	}
+}
+
+// A folder is where an index keeps its files.
+type folder struct {
+	dir string
+
+	mu      sync.Mutex
+	mapped  map[string]*file    // by name
+	writing map[string]struct{} // names of files that are being made
+}
+
+// Files whose names end so are the index's own and removed when the manifest
+// does not name them.
+const (
+	segmentSuffix   = ".segment"
+	vectorsSuffix   = ".vectors"
+	temporarySuffix = ".tmp"
+)
+
+func newFolder(dir string) *folder {
+	return &folder{dir: dir, mapped: make(map[string]*file), writing: make(map[string]struct{})}
+}
+
+func (d *folder) path(name string) string { return filepath.Join(d.dir, name) }
+
+// open maps the file of that name, which the caller then holds. A file that is
+// mapped already is shared.
+func (d *folder) open(name string) (*file, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.mapped[name]; f != nil {
+		f.holders++
+		return f, nil
+	}
+	opened, err := os.Open(d.path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	info, err := opened.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f := &file{name: name, folder: d, holders: 1}
+	if info.Size() == 0 || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is empty or no file: %w", name, assay.ErrDamaged) // what cannot be mapped
+	}
+	if int64(int(info.Size())) != info.Size() {
+		return nil, fmt.Errorf("%s has %d bytes, more than this machine can map: %w", name, info.Size(), assay.ErrInvalid)
+	}
+	if f.mapping, err = mmap.MapRegion(opened, int(info.Size()), mmap.RDONLY, 0, 0); err != nil {
+		return nil, fmt.Errorf("map %s: %w", name, err)
+	}
+	f.bytes = f.mapping
+	d.mapped[name] = f
+	return f, nil
+}
+
+// A site is where one update or merge makes its files: in a folder or, where that
+// is nil, in memory. It holds them until it is closed.
+type site struct {
+	folder *folder
+
+	mu   sync.Mutex
+	made []*file
+}
+
+// make makes a file of what write writes. It appears whole or not at all.
+func (s *site) make(suffix string, write func(io.Writer) error) (*file, error) {
+	if s.folder == nil {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return nil, err
+		}
+		return &file{bytes: b.Bytes()}, nil
+	}
+	var random [12]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, err
+	}
+	name := hex.EncodeToString(random[:]) + suffix
+	s.folder.setWriting(name, true)
+	defer s.folder.setWriting(name, false)
+	if err := s.folder.write(name, write); err != nil {
+		return nil, writeError(err)
+	}
+	f, err := s.folder.open(name)
+	if err != nil {
+		return nil, err
+	}
+	s.folder.mu.Lock()
+	f.pending = true
+	s.folder.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made = append(s.made, f)
+	return f, nil
+}
+
+// close lets the files go. Those that no snapshot holds by now are removed.
+func (s *site) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.made {
+		f.folder.mu.Lock()
+		f.pending, f.removed = false, f.holders == 1
+		f.folder.mu.Unlock()
+		f.release()
+	}
+	s.made = nil
+}
+
+// write makes a file of that name appear in the folder, whole, or not at all; it
+// is durable after sync. A file that had the name is replaced.
+func (d *folder) write(name string, write func(io.Writer) error) (err error) {
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return err
+	}
+	temporary := name + temporarySuffix
+	d.setWriting(temporary, true)
+	defer d.setWriting(temporary, false)
+	f, err := os.OpenFile(d.path(temporary), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), d.path(name))
+}
+
+// setWriting notes whether a file of that name is being made.
+func (d *folder) setWriting(name string, writing bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if writing {
+		d.writing[name] = struct{}{}
+	} else {
+		delete(d.writing, name)
+	}
+}
+
+// sync makes renames in the folder durable, where a folder can be synced.
+func (d *folder) sync() error {
+	f, err := os.Open(d.dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+// removeOthers removes the index's own files that are not among names, nor of an
+// open site: those now mapped when they are let go. What cannot be removed, as where another process
+// has it open that may be forbidden, is left for the next time.
+func (d *folder) removeOthers(names []string) error {
+	entries, err := os.ReadDir(d.dir)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range entries {
+		name := e.Name()
+		own := slices.ContainsFunc([]string{segmentSuffix, vectorsSuffix, temporarySuffix}, func(s string) bool { return strings.HasSuffix(name, s) })
+		_, writing := d.writing[name]
+		if !own || writing || slices.Contains(names, name) {
+			continue
+		}
+		if f := d.mapped[name]; f != nil {
+			f.removed = !f.pending
+			continue
+		}
+		_ = os.Remove(d.path(name))
+	}
+	return nil
+}
+
+// writeError adds the kind that callers tell apart.
+func writeError(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: %w", assay.ErrFull, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: %w", assay.ErrReadOnly, err)
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// A vectors file is a frame of one section, which vectors.go describes.
+const vectorsSections = 1
+
+func openVectorsFile(b []byte, chunks uint32) (*vectors, error) {
+	sections, err := unframe(b, vectorsFile, vectorsSections)
+	if err != nil {
+		return nil, err
+	}
+	return openVectors(sections[0], chunks)
+}
+
+// makeSidecar makes a sidecar of the rows that write adds.
+func makeSidecar(to *site, s *segment, model string, dimensions int, centre []float32, write func(*vectorsWriter) error) (*sidecar, error) {
+	f, err := to.make(vectorsSuffix, func(w io.Writer) error {
+		frame := newFrameWriter(w, vectorsFile)
+		vw := newVectorsWriter(frame.section(), model, dimensions, centre)
+		if err := write(vw); err != nil {
+			return err
+		}
+		if err := vw.finish(); err != nil {
+			return err
+		}
+		return frame.finish()
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := f.vectors(uint32(s.rows))
+	if err != nil {
+		return nil, fmt.Errorf("vectors just written cannot be read: %w", err)
+	}
+	return &sidecar{file: f, vectors: v}, nil
+}
+
+// A movedSidecar is one of the sidecars that become one, and the rows that its
+// rows get; nil: they keep theirs.
+type movedSidecar struct {
+	*sidecar
+	newRow []uint32
+}
+
+// row returns the row that the i-th vector gets, gone if it counts no more.
+func (m movedSidecar) row(i int) uint32 {
+	row := m.vectors.chunkOf(i)
+	switch {
+	case m.replaced.has(row):
+		return gone
+	case m.newRow != nil:
+		return m.newRow[row]
+	}
+	return row
+}
+
+// joinSidecars makes one sidecar of several of one model, for segment s. It
+// returns nil when no vector is left.
+func joinSidecars(ctx context.Context, parts []movedSidecar, s *segment, to *site) (*sidecar, error) {
+	centre, left := centreOf(parts)
+	if left == 0 {
+		return nil, nil
+	}
+	model := parts[0].vectors
+	return makeSidecar(to, s, model.model(), model.dimensions(), centre, func(w *vectorsWriter) error {
+		next := make([]int, len(parts)) // vector of each part
+		for n := 0; ; n++ {
+			if n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			best, bestRow := -1, gone
+			for i, p := range parts {
+				for next[i] < p.vectors.rows() && p.row(next[i]) == gone {
+					next[i]++
+				}
+				if next[i] < p.vectors.rows() && p.row(next[i]) < bestRow {
+					best, bestRow = i, p.row(next[i])
+				}
+			}
+			if best < 0 {
+				return nil
+			}
+			if err := w.addRow(parts[best].vectors, next[best], bestRow); err != nil {
+				return err
+			}
+			next[best]++
+		}
+	})
+}
+
+// wellCentred is how many vectors have a mean that serves as the centre for all of
+// their model. One centre in the whole index lets rows be copied from one sidecar
+// into another, and a query be prepared once.
+const wellCentred = 1000
+
+// centreOf returns the centre for the codes of several sidecars together, and how
+// many vectors are left in them. That of the largest is kept if it is of enough
+// vectors; else it is made of a sample of all.
+func centreOf(parts []movedSidecar) (centre []float32, left int) {
+	const sample = 10_000
+	largest, most := 0, 0
+	for i, p := range parts {
+		n := 0
+		for j := range p.vectors.rows() {
+			if p.row(j) != gone {
+				n++
+			}
+		}
+		if n > most {
+			largest, most = i, n
+		}
+		left += n
+	}
+	if left == 0 {
+		return nil, 0
+	}
+	if most >= wellCentred || most == left {
+		return parts[largest].vectors.centre(), left
+	}
+	var c centroid
+	step := max(1, left/sample)
+	var values []float32
+	for _, p := range parts {
+		for j := 0; j < p.vectors.rows(); j += step {
+			if p.row(j) != gone {
+				values = p.vectors.values(j, values)
+				c.add(values)
+			}
+		}
+	}
+	return c.centre(parts[largest].vectors.dimensions()), left
+}
+
+// moved returns v's sidecars of a model, with the rows that v's rows get.
+func (v *view) moved(model string, newRow []uint32) []movedSidecar {
+	var list []movedSidecar
+	for _, c := range v.sidecars {
+		if c.vectors.model() == model {
+			list = append(list, movedSidecar{c, newRow})
+		}
+	}
+	return list
+}
+
+// modelsOf returns the models that views have vectors of; nil views have none.
+func modelsOf(views []*view) []string {
+	var models []string
+	for _, v := range views {
+		if v == nil {
+			continue
+		}
+		for _, c := range v.sidecars {
+			models = append(models, c.vectors.model())
+		}
+	}
+	slices.Sort(models)
+	return slices.Compact(models)
+}
+
+// addSidecar returns v with newer vectors, which replace those that its rows have
+// by the same model.
+func (v *view) addSidecar(added *sidecar) *view {
+	list := slices.Clone(v.sidecars)
+	for i, c := range list {
+		if c.vectors.model() != added.vectors.model() {
+			continue
+		}
+		var replaced bitset
+		for n := range added.vectors.rows() {
+			row := added.vectors.chunkOf(n)
+			if added.replaced.has(row) || !c.vectors.has().has(row) || c.replaced.has(row) {
+				continue
+			}
+			if replaced == nil {
+				replaced = newBitset(v.segment.rows)
+				copy(replaced, c.replaced)
+			}
+			replaced.set(row)
+		}
+		if replaced != nil {
+			list[i] = &sidecar{file: c.file, vectors: c.vectors, replaced: replaced}
+		}
+	}
+	return v.withSidecars(append(list, added))
+}
+
+// withoutModels returns v without the vectors of models that drop names.
+func (v *view) withoutModels(drop func(model string) bool) *view {
+	if !slices.ContainsFunc(v.sidecars, func(c *sidecar) bool { return drop(c.vectors.model()) }) {
+		return v
+	}
+	return v.withSidecars(slices.DeleteFunc(slices.Clone(v.sidecars), func(c *sidecar) bool { return drop(c.vectors.model()) }))
+}

@@ -1,0 +1,428 @@
+package index
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/vector"
+)
+
+// A sidecar holds the vectors that one model gave to chunks of one segment. A
+// vector v of norm |v| is kept as its direction u = v/|v|, seen from a centre c
+// that all rows share, the mean direction: as the residual r = u - c,
+//
+//   - in one bit a dimension, its sign, with the scale |r|²/Σ|rᵢ| that makes the
+//     product of a query with the signs an unbiased estimate of that with r
+//     (Gao and Long, "RaBitQ: Quantizing High-Dimensional Vectors with a
+//     Theoretical Error Bound for Approximate Nearest Neighbor Search", SIGMOD
+//     2024; without its rotation, by which less than 1 of 1,000 more is found);
+//   - in twelve bits a dimension: rᵢ = step * integer, from -2047 to 2047. (Eight
+//     would lose 4 of 1,000 of the ten nearest of 110,000 vectors, as much
+//     as all the lists of a search together; eight of the vector itself, not of
+//     its residual, 17 of 1,000.)
+//
+// Beside them stand the offset ⟨c, r⟩ and the norm. For a query of direction p,
+//
+//	cos(p, v) = ⟨p, u⟩ = ⟨p, c⟩ + ⟨c, r⟩ + ⟨p-c, r⟩
+//
+// where only the last product is approximated, and both factors of it are short.
+//
+// Its bytes, little-endian:
+//
+//	model name (string), dimensions (varint), centre (float32 a dimension)
+//	zeros to a multiple of 64 bytes
+//	blocks of 1,024 rows, the last of fewer, each filled up with zeros to a
+//	multiple of 64 bytes:
+//	    groups of 64 rows (vector.Group): codes, scales, offsets, norms and
+//	        steps; the last filled up with zeros
+//	    chunk numbers (uint32), ascending over the whole sidecar
+//	    rows in twelve bits (vector.PutRow)
+//	uint32  number of rows
+//
+// A chunk without a row is one whose vector is not known.
+const (
+	blockRows     = 1024
+	maxDimensions = assay.MaxDimensions
+	maxNorm       = assay.MaxNorm
+)
+
+// vectorBlock says where the parts of a block of so many rows are.
+type vectorBlock struct{ chunks, rows, end int }
+
+func layoutBlock(dimensions, rows int) vectorBlock {
+	var b vectorBlock
+	b.chunks = (rows + vector.GroupRows - 1) / vector.GroupRows * vector.GroupBytes(dimensions)
+	b.rows = b.chunks + 4*rows
+	b.end = (b.rows + rows*vector.RowBytes(dimensions) + 63) &^ 63
+	return b
+}
+
+// A vectorsWriter writes a sidecar as a stream. It holds one block.
+type vectorsWriter struct {
+	w          io.Writer
+	err        error // of the first write that went wrong
+	dimensions int
+	centre     []float32
+	rows       int
+	last       uint32 // chunk of the last row
+
+	groups, chunks, precise []byte // the parts of the block at hand
+
+	residual residual
+	values   []float32
+}
+
+// newVectorsWriter returns a writer of a sidecar of the model. The centre, of so
+// many dimensions, is best the mean direction of vectors like those to come, see
+// centroid; any is right.
+func newVectorsWriter(w io.Writer, model string, dimensions int, centre []float32) *vectorsWriter {
+	out := &vectorsWriter{w: w, dimensions: dimensions, centre: centre}
+	if dimensions < 1 || dimensions > maxDimensions || len(centre) != dimensions {
+		out.err = fmt.Errorf("vectors of %s: %d dimensions and a centre of %d, want 1 to %d: %w",
+			model, dimensions, len(centre), maxDimensions, assay.ErrInvalid)
+		return out
+	}
+	header := appendString(nil, model)
+	header = binary.AppendUvarint(header, uint64(dimensions))
+	for _, x := range centre {
+		header = appendFloat32(header, x)
+	}
+	out.write(append(header, make([]byte, -len(header)&63)...))
+	return out
+}
+
+func appendFloat32(b []byte, x float32) []byte {
+	return binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+}
+
+func (w *vectorsWriter) write(b []byte) {
+	if w.err == nil {
+		_, w.err = w.w.Write(b)
+	}
+}
+
+// add writes the vector of a chunk, whose number is greater than the last one's.
+// Values of another number of dimensions, not finite or longer than maxNorm are
+// assay.ErrDamaged.
+func (w *vectorsWriter) add(chunk uint32, values []float32) error {
+	if w.err != nil {
+		return w.err
+	}
+	if len(values) != w.dimensions {
+		return fmt.Errorf("a vector of %d dimensions among those of %d: %w", len(values), w.dimensions, assay.ErrDamaged)
+	}
+	norm := length(values)
+	if !(norm <= maxNorm) {
+		return fmt.Errorf("a vector that is not finite, or longer than %g: %w", maxNorm, assay.ErrDamaged)
+	}
+	r := &w.residual
+	r.of(values, norm, w.centre)
+	row := w.grow(chunk)
+	w.group(row).Put(row%vector.GroupRows, r.code, vector.Numbers{
+		Scale: float32(r.scale), Offset: float32(r.offset), Norm: float32(norm), Step: r.step,
+	})
+	vector.PutRow(w.precise[row*vector.RowBytes(w.dimensions):], r.integers[:w.dimensions])
+	return w.full()
+}
+
+// length returns the Euclidean norm.
+func length(values []float32) float64 {
+	var squares float64
+	for _, x := range values {
+		squares += float64(float64(x) * float64(x))
+	}
+	return math.Sqrt(squares)
+}
+
+// A residual is what of a vector's direction lies beyond a centre.
+type residual struct {
+	values   []float64
+	offset   float64  // product with the centre
+	code     []uint64 // signs, see vector.Group
+	scale    float64  // from a product with the signs to one with the residual
+	integers []int16  // the values in steps, filled up with zeros for vector.Dot
+	step     float32
+}
+
+// of computes the residual of a vector of this norm. A vector of norm 0 has the
+// zero direction.
+func (r *residual) of(values []float32, norm float64, centre []float32) {
+	n := len(centre)
+	r.values = slices.Grow(r.values[:0], n)[:n]
+	r.code = slices.Grow(r.code[:0], vector.Words(n))[:vector.Words(n)]
+	clear(r.code)
+	var squares, sum, longest, offset float64
+	for i, c := range centre {
+		x := -float64(c)
+		if norm > 0 {
+			x += float64(values[i]) / norm
+		}
+		r.values[i] = x
+		offset += float64(x * float64(c))
+		squares += float64(x * x)
+		sum += math.Abs(x)
+		longest = max(longest, math.Abs(x))
+		if x > 0 {
+			r.code[i/64] |= 1 << (i % 64)
+		}
+	}
+	r.offset, r.scale = offset, 0
+	if sum > 0 {
+		r.scale = squares / sum
+	}
+	r.step = float32(longest / vector.MaxValue)
+	r.integers = slices.Grow(r.integers[:0], vector.Padded(n))[:vector.Padded(n)]
+	clear(r.integers)
+	for i, x := range r.values {
+		if r.step > 0 {
+			x = math.Round(x / float64(r.step))
+			r.integers[i] = int16(max(-vector.MaxValue, min(vector.MaxValue, x)))
+		}
+	}
+}
+
+// addRow writes a row of another sidecar of as many dimensions as the vector of a
+// chunk, whose number is greater than the last one's. It is copied as it is when
+// the centres are equal, and coded anew from its twelve bits else.
+func (w *vectorsWriter) addRow(v *vectors, row int, chunk uint32) error {
+	if w.err != nil {
+		return w.err
+	}
+	if !slices.Equal(v.centred, w.centre) {
+		w.values = v.values(row, w.values)
+		return w.add(chunk, w.values)
+	}
+	n := w.grow(chunk)
+	w.group(n).CopyRow(n%vector.GroupRows, v.group(row), row%vector.GroupRows, v.dims)
+	copy(w.precise[n*vector.RowBytes(w.dimensions):], v.precise(row))
+	return w.full()
+}
+
+// grow makes room for a row in the block at hand and returns its number there.
+func (w *vectorsWriter) grow(chunk uint32) int {
+	row := w.rows % blockRows
+	if row%vector.GroupRows == 0 {
+		w.groups = append(w.groups, make([]byte, vector.GroupBytes(w.dimensions))...)
+	}
+	w.chunks = binary.LittleEndian.AppendUint32(w.chunks, chunk)
+	w.precise = append(w.precise, make([]byte, vector.RowBytes(w.dimensions))...)
+	w.rows, w.last = w.rows+1, chunk
+	return row
+}
+
+func (w *vectorsWriter) group(row int) vector.Group {
+	size := vector.GroupBytes(w.dimensions)
+	return w.groups[row/vector.GroupRows*size:][:size]
+}
+
+// full writes the block when it is complete.
+func (w *vectorsWriter) full() error {
+	if w.rows%blockRows == 0 {
+		w.writeBlock()
+	}
+	return w.err
+}
+
+func (w *vectorsWriter) writeBlock() {
+	size := len(w.groups) + len(w.chunks) + len(w.precise)
+	w.write(w.groups)
+	w.write(w.chunks)
+	w.write(append(w.precise, make([]byte, -size&63)...))
+	w.groups, w.chunks, w.precise = w.groups[:0], w.chunks[:0], w.precise[:0]
+}
+
+// finish writes what is left. The writer must not be used after it.
+func (w *vectorsWriter) finish() error {
+	if len(w.chunks) > 0 {
+		w.writeBlock()
+	}
+	w.write(binary.LittleEndian.AppendUint32(nil, uint32(w.rows)))
+	return w.err
+}
+
+// vectors reads a sidecar. It is safe for concurrent use.
+type vectors struct {
+	name       string
+	dims       int
+	centred    []float32 // the centre
+	blocks     []byte
+	count      int
+	full, last vectorBlock
+	held       bitset   // the chunks that have a row
+	rowsBefore []uint32 // for each word of held, how many rows the words before have
+}
+
+// openVectors opens a sidecar of a segment of so many chunks.
+func openVectors(file []byte, chunks uint32) (*vectors, error) {
+	if len(file) < 4 {
+		return nil, damaged("vectors: too few bytes")
+	}
+	count, body := u32(file[len(file)-4:], 0), file[:len(file)-4]
+	d := decoder{rest: body}
+	v := &vectors{name: d.string()}
+	dimensions := d.uint()
+	if d.failed || dimensions < 1 || dimensions > maxDimensions || count > chunks {
+		return nil, damaged("vectors: header")
+	}
+	v.dims, v.count = int(dimensions), int(count)
+	centre := d.bytes(4 * dimensions)
+	d.bytes(uint64(-(len(body) - len(d.rest)) & 63))
+	v.blocks = d.rest
+	v.full = layoutBlock(v.dims, blockRows)
+	v.last = layoutBlock(v.dims, v.count%blockRows)
+	if d.failed || len(v.blocks) != v.count/blockRows*v.full.end+v.last.end {
+		return nil, damaged("vectors: size")
+	}
+	v.centred = make([]float32, v.dims)
+	for i := range v.centred {
+		v.centred[i] = math.Float32frombits(u32(centre, i))
+	}
+	return v, v.index(chunks)
+}
+
+// index learns which chunks have which rows.
+func (v *vectors) index(chunks uint32) error {
+	v.held = newBitset(int(chunks))
+	next := uint32(0)
+	for row := range v.count {
+		chunk := v.chunkOf(row)
+		if chunk < next || chunk >= chunks {
+			return damaged("vectors: chunk numbers")
+		}
+		v.held.set(chunk)
+		next = chunk + 1
+	}
+	v.rowsBefore = make([]uint32, len(v.held))
+	before := 0
+	for i, word := range v.held {
+		v.rowsBefore[i] = uint32(before)
+		before += bits.OnesCount64(word)
+	}
+	return nil
+}
+
+func (v *vectors) model() string   { return v.name }
+func (v *vectors) dimensions() int { return v.dims }
+func (v *vectors) rows() int       { return v.count }
+
+// has returns the chunks that have a row, to be read only.
+func (v *vectors) has() bitset { return v.held }
+
+// centre returns the centre, to be read only.
+func (v *vectors) centre() []float32 { return v.centred }
+
+// blockOf returns the block that a row is in, its layout, and the row's place there.
+func (v *vectors) blockOf(row int) ([]byte, *vectorBlock, int) {
+	layout := &v.full
+	if row/blockRows == v.count/blockRows {
+		layout = &v.last
+	}
+	return v.blocks[row/blockRows*v.full.end:][:layout.end], layout, row % blockRows
+}
+
+// group returns the group that a row is in, at row%64 there.
+func (v *vectors) group(row int) vector.Group {
+	size := vector.GroupBytes(v.dims)
+	return v.blocks[row/blockRows*v.full.end+row%blockRows/vector.GroupRows*size:][:size]
+}
+
+func (v *vectors) chunkOf(row int) uint32 {
+	block, layout, i := v.blockOf(row)
+	return u32(block[layout.chunks:], i)
+}
+
+// precise returns the row in twelve bits a dimension.
+func (v *vectors) precise(row int) []byte {
+	block, layout, i := v.blockOf(row)
+	size := vector.RowBytes(v.dims)
+	return block[layout.rows+i*size:][:size]
+}
+
+// values returns the row's vector, as exactly as twelve bits a dimension have it,
+// in the memory of into when that suffices.
+func (v *vectors) values(row int, into []float32) []float32 {
+	numbers := v.group(row).Numbers(vector.Words(v.dims), row%vector.GroupRows)
+	integers := make([]int16, v.dims)
+	vector.Row(v.precise(row), integers)
+	into = append(into[:0], make([]float32, v.dims)...)
+	for i, n := range integers {
+		direction := float64(v.centred[i]) + float64(float64(n)*float64(numbers.Step))
+		into[i] = float32(float64(numbers.Norm) * direction)
+	}
+	return into
+}
+
+// keptRows returns the rows whose chunks are kept, as a set in the memory of into
+// when that suffices, and how many they are.
+func (v *vectors) keptRows(kept bitset, into bitset) (bitset, int) {
+	into = append(into[:0], make(bitset, (v.count+63)/64)...)
+	n := 0
+	for i, word := range kept[:min(len(kept), len(v.held))] {
+		held := v.held[i]
+		word &= held
+		if word == 0 {
+			continue
+		}
+		n += bits.OnesCount64(word)
+		if held != ^uint64(0) {
+			word = extract(word, held)
+		}
+		at, shift := v.rowsBefore[i]/64, v.rowsBefore[i]%64
+		into[at] |= word << shift
+		if over := word >> (64 - shift); over != 0 {
+			into[at+1] |= over
+		}
+	}
+	return into, n
+}
+
+// extract moves the bits of word that are in mask together, to the low end. All
+// of word's bits are in mask.
+func extract(word, mask uint64) uint64 {
+	if mask&(mask+1) == 0 {
+		return word
+	}
+	var out uint64
+	for ; word != 0; word &= word - 1 {
+		below := word&-word - 1
+		out |= 1 << bits.OnesCount64(mask&below)
+	}
+	return out
+}
+
+// A centroid is the mean direction of vectors, which newVectorsWriter wants. Its
+// zero value has none.
+type centroid struct {
+	sum   []float64
+	count int
+}
+
+// add counts in a vector, of as many dimensions as the others. One that has no
+// direction, or is not finite, is passed over.
+func (c *centroid) add(values []float32) {
+	norm := length(values)
+	if norm == 0 || math.IsInf(norm, 0) || math.IsNaN(norm) {
+		return
+	}
+	if c.sum == nil {
+		c.sum = make([]float64, len(values))
+	}
+	c.count++
+	for i, x := range values {
+		c.sum[i] += float64(x) / norm
+	}
+}
+
+// centre returns the mean; with nothing added, zeros.
+func (c *centroid) centre(dimensions int) []float32 {
+	centre := make([]float32, dimensions)
+	for i, x := range c.sum {
+		centre[i] = float32(x / float64(c.count))
+	}
+	return centre
+}

@@ -1,0 +1,261 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/assay-rag/assay"
+)
+
+// idsOf returns distinct chunk IDs in an order that is not that of their numbers.
+func idsOf(chunks int) []byte { return idsFrom(0, chunks) }
+
+func idsFrom(first, chunks int) []byte {
+	ids := make([]byte, 16*chunks)
+	for i := range chunks {
+		binary.BigEndian.PutUint64(ids[16*i:], uint64(first+i)*0x9e3779b97f4a7c15)
+		binary.BigEndian.PutUint64(ids[16*i+8:], uint64(first+i))
+	}
+	return ids
+}
+
+// sidecarOf writes the rows, of which nil ones have no vector, around a centre
+// (nil: their mean direction), and opens what was written.
+func sidecarOf(t testing.TB, dimensions int, centre []float32, rows [][]float32) *vectors {
+	t.Helper()
+	v, err := openVectors(sidecarBytes(t, dimensions, centre, rows), uint32(len(rows)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func sidecarBytes(t testing.TB, dimensions int, centre []float32, rows [][]float32) []byte {
+	t.Helper()
+	if centre == nil {
+		var c centroid
+		for _, values := range rows {
+			if values != nil {
+				c.add(values)
+			}
+		}
+		centre = c.centre(dimensions)
+	}
+	var b bytes.Buffer
+	w := newVectorsWriter(&b, "a model", dimensions, centre)
+	for chunk, values := range rows {
+		if values == nil {
+			continue
+		}
+		if err := w.add(uint32(chunk), values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.finish(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// randomRows returns vectors of varied norms, some of them missing.
+func randomRows(r *rand.Rand, chunks, dimensions int, missing float64) [][]float32 {
+	rows := make([][]float32, chunks)
+	shift := gaussian(r, dimensions, 1)
+	for i := range rows {
+		if r.Float64() < missing {
+			continue
+		}
+		rows[i] = gaussian(r, dimensions, 1)
+		factor := float32(math.Exp(r.NormFloat64() / 2))
+		for j := range rows[i] {
+			rows[i][j] = (rows[i][j] + shift[j]) * factor
+		}
+	}
+	return rows
+}
+
+func gaussian(r *rand.Rand, dimensions int, deviation float64) []float32 {
+	values := make([]float32, dimensions)
+	for i := range values {
+		values[i] = float32(r.NormFloat64() * deviation)
+	}
+	return values
+}
+
+func TestVectorsRefused(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	var b bytes.Buffer
+	w := newVectorsWriter(&b, "a model", 2, []float32{0, 0})
+	for _, values := range [][]float32{{1}, {1, 2, 3}, {1, nan}, {inf, 1}, {3e38, 3e38}} {
+		if err := w.add(0, values); !errors.Is(err, assay.ErrDamaged) {
+			t.Errorf("add(%v) = %v, want ErrDamaged", values, err)
+		}
+	}
+	for _, dimensions := range []int{0, 4097} {
+		if err := newVectorsWriter(&b, "a model", dimensions, make([]float32, dimensions)).finish(); !errors.Is(err, assay.ErrInvalid) {
+			t.Errorf("a sidecar of %d dimensions: %v, want ErrInvalid", dimensions, err)
+		}
+	}
+}
+
+func TestVectorsHoldWhatWasAdded(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 7))
+	for _, chunks := range []int{0, 1, 63, 64, 65, 1023, 1024, 1025, 2500} {
+		const dimensions = 40
+		rows := randomRows(r, chunks, dimensions, 0.3)
+		v := sidecarOf(t, dimensions, nil, rows)
+		row := 0
+		for c, values := range rows {
+			if v.has().has(uint32(c)) != (values != nil) {
+				t.Fatalf("%d chunks: has %d: %v", chunks, c, values == nil)
+			}
+			if values == nil {
+				continue
+			}
+			if v.chunkOf(row) != uint32(c) {
+				t.Fatalf("%d chunks: row %d is of chunk %d, want %d", chunks, row, v.chunkOf(row), c)
+			}
+			got := v.values(row, nil)
+			for i, x := range values {
+				if math.Abs(float64(got[i]-x)) > 1e-3*length(values) {
+					t.Fatalf("%d chunks: row %d, dimension %d: %v, want %v", chunks, row, i, got[i], x)
+				}
+			}
+			row++
+		}
+		if v.rows() != row || v.model() != "a model" || v.dimensions() != dimensions {
+			t.Errorf("%d chunks: %d rows of %s, %d dimensions, want %d", chunks, v.rows(), v.model(), v.dimensions(), row)
+		}
+	}
+}
+
+// TestVectorsMerged copies the rows of two sidecars into one.
+func TestVectorsMerged(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 8))
+	const dimensions = 70
+	rows := randomRows(r, 3000, dimensions, 0.2)
+	centre := gaussian(r, dimensions, 0.1)
+	merged := func(first, second []float32) []byte {
+		var b bytes.Buffer
+		w := newVectorsWriter(&b, "a model", dimensions, centre)
+		chunk := 0
+		for i, part := range [][][]float32{rows[:1100], rows[1100:]} {
+			v := sidecarOf(t, dimensions, [][]float32{first, second}[i], part)
+			for row := range v.rows() {
+				if err := w.addRow(v, row, uint32(chunk)+v.chunkOf(row)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			chunk += len(part)
+		}
+		if err := w.finish(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	want := sidecarBytes(t, dimensions, centre, rows)
+	if got := merged(centre, centre); !bytes.Equal(got, want) {
+		t.Error("rows around the same centre, merged, are not those written at once")
+	}
+	anew, err := openVectors(merged(nil, gaussian(r, dimensions, 0.1)), uint32(len(rows)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range anew.rows() {
+		values := rows[anew.chunkOf(row)]
+		for i, x := range anew.values(row, nil) {
+			if math.Abs(float64(values[i]-x)) > 2e-3*length(values) {
+				t.Fatalf("row %d from another centre, dimension %d: %v, want %v", row, i, x, values[i])
+			}
+		}
+	}
+}
+
+// A shortWriter takes so many bytes.
+type shortWriter struct{ left int }
+
+var errFull = errors.New("no space")
+
+func (w *shortWriter) Write(b []byte) (int, error) {
+	if len(b) > w.left {
+		return 0, errFull
+	}
+	w.left -= len(b)
+	return len(b), nil
+}
+
+func TestVectorsWriterStops(t *testing.T) {
+	rows := randomRows(rand.New(rand.NewPCG(1, 9)), 1500, 8, 0)
+	size := len(sidecarBytes(t, 8, nil, rows))
+	for left := 0; left < size; left += 1 + size/50 {
+		w := newVectorsWriter(&shortWriter{left}, "a model", 8, make([]float32, 8))
+		var err error
+		for chunk, values := range rows {
+			if err = w.add(uint32(chunk), values); err != nil {
+				break
+			}
+		}
+		if last := w.finish(); !errors.Is(last, errFull) || err != nil && !errors.Is(err, errFull) {
+			t.Errorf("after %d bytes: add %v, finish %v, want the writer's error", left, err, last)
+		}
+	}
+}
+
+// FuzzVectors opens damaged sidecars and searches those that open.
+func FuzzVectors(f *testing.F) {
+	r := rand.New(rand.NewPCG(1, 10))
+	const chunks = 150
+	for _, dimensions := range []int{3, 70} {
+		whole := sidecarBytes(f, dimensions, nil, randomRows(r, chunks, dimensions, 0.1))
+		f.Add(whole, uint32(0), byte(0), uint32(0))
+		f.Add(whole, uint32(len(whole)-4), byte(3), uint32(0))
+		f.Add(whole, uint32(10), byte(0x80), uint32(5))
+		f.Add(whole, uint32(200), byte(0xff), uint32(64))
+	}
+	f.Add([]byte{}, uint32(0), byte(0), uint32(0))
+	f.Fuzz(func(t *testing.T, file []byte, at uint32, flip byte, cut uint32) {
+		file = bytes.Clone(file[:len(file)-int(cut%uint32(len(file)+1))])
+		if len(file) > 0 {
+			file[at%uint32(len(file))] ^= flip
+		}
+		v, err := openVectors(file, chunks)
+		if err != nil {
+			if !errors.Is(err, assay.ErrDamaged) {
+				t.Fatalf("openVectors: %v, want ErrDamaged", err)
+			}
+			return
+		}
+		q := gaussian(rand.New(rand.NewPCG(1, 11)), v.dimensions(), 1)
+		for _, m := range []Metric{Cosine, Dot, L2} {
+			s := new(vectorSearch)
+			if err := s.prepare([]vectorView{{vectors: v, ids: idsOf(chunks)}}, Vector{Metric: m, Values: q}); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []counts{{30, 12}, {chunks, chunks}} {
+				found, err := s.nearest(t.Context(), 10, n)
+				if err != nil && !errors.Is(err, assay.ErrDamaged) {
+					t.Fatalf("nearest: %v, want ErrDamaged", err)
+				}
+				for _, n := range found {
+					if !v.has().has(n.chunk) || math.IsNaN(n.similarity) {
+						t.Fatalf("nearest found %v", n)
+					}
+				}
+			}
+		}
+		var b bytes.Buffer
+		w := newVectorsWriter(&b, v.model(), v.dimensions(), make([]float32, v.dimensions()))
+		for row := range v.rows() {
+			if err := w.addRow(v, row, v.chunkOf(row)); err != nil {
+				if !errors.Is(err, assay.ErrDamaged) {
+					t.Fatalf("addRow: %v, want ErrDamaged", err)
+				}
+				break
+			}
+		}
+	})
+}
