@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -205,12 +206,72 @@ func TestVectorsWriterStops(t *testing.T) {
 	}
 }
 
+const damagedChunks = 150
+
+// searchDamaged opens a sidecar of damagedChunks that may be damaged, searches it
+// and copies it.
+func searchDamaged(t *testing.T, file []byte) {
+	t.Helper()
+	v, err := openVectors(file, damagedChunks)
+	if err != nil {
+		if !errors.Is(err, assay.ErrDamaged) {
+			t.Fatalf("openVectors: %v, want ErrDamaged", err)
+		}
+		return
+	}
+	q := gaussian(rand.New(rand.NewPCG(1, 11)), v.dimensions(), 1)
+	for _, m := range []Metric{Cosine, Dot, L2} {
+		s := new(vectorSearch)
+		if err := s.prepare([]vectorView{{vectors: v, ids: idsOf(damagedChunks)}}, Vector{Metric: m, Values: q}); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []counts{{30, 12}, {damagedChunks, damagedChunks}} {
+			found, err := s.nearest(t.Context(), 10, n)
+			if err != nil && !errors.Is(err, assay.ErrDamaged) {
+				t.Fatalf("nearest: %v, want ErrDamaged", err)
+			}
+			for _, n := range found {
+				if !v.has().has(n.chunk) || math.IsNaN(n.similarity) {
+					t.Fatalf("nearest found %v", n)
+				}
+			}
+		}
+	}
+	w := newVectorsWriter(io.Discard, v.model(), v.dimensions(), make([]float32, v.dimensions()))
+	for row := range v.rows() {
+		if err := w.addRow(v, row, v.chunkOf(row)); err != nil {
+			if !errors.Is(err, assay.ErrDamaged) {
+				t.Fatalf("addRow: %v, want ErrDamaged", err)
+			}
+			break
+		}
+	}
+}
+
+func TestVectorsDamaged(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 18))
+	for _, dimensions := range []int{3, 70} {
+		whole := sidecarBytes(t, dimensions, nil, randomRows(r, damagedChunks, dimensions, 0.1))
+		step := len(whole)/400 + 1
+		for at := r.IntN(step); at < len(whole); at += 1 + r.IntN(2*step) {
+			if _, err := openVectors(whole[:at], damagedChunks); !errors.Is(err, assay.ErrDamaged) {
+				t.Fatalf("cut after %d bytes: %v, want ErrDamaged", at, err)
+			}
+			file := bytes.Clone(whole)
+			file[at] ^= byte(1 + r.IntN(255))
+			searchDamaged(t, file)
+		}
+		if _, err := openVectors(whole, damagedChunks/2); !errors.Is(err, assay.ErrDamaged) {
+			t.Errorf("a sidecar of %d chunks for fewer: %v, want ErrDamaged", damagedChunks, err)
+		}
+	}
+}
+
 // FuzzVectors opens damaged sidecars and searches those that open.
 func FuzzVectors(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 10))
-	const chunks = 150
 	for _, dimensions := range []int{3, 70} {
-		whole := sidecarBytes(f, dimensions, nil, randomRows(r, chunks, dimensions, 0.1))
+		whole := sidecarBytes(f, dimensions, nil, randomRows(r, damagedChunks, dimensions, 0.1))
 		f.Add(whole, uint32(0), byte(0), uint32(0))
 		f.Add(whole, uint32(len(whole)-4), byte(3), uint32(0))
 		f.Add(whole, uint32(10), byte(0x80), uint32(5))
@@ -222,40 +283,6 @@ func FuzzVectors(f *testing.F) {
 		if len(file) > 0 {
 			file[at%uint32(len(file))] ^= flip
 		}
-		v, err := openVectors(file, chunks)
-		if err != nil {
-			if !errors.Is(err, assay.ErrDamaged) {
-				t.Fatalf("openVectors: %v, want ErrDamaged", err)
-			}
-			return
-		}
-		q := gaussian(rand.New(rand.NewPCG(1, 11)), v.dimensions(), 1)
-		for _, m := range []Metric{Cosine, Dot, L2} {
-			s := new(vectorSearch)
-			if err := s.prepare([]vectorView{{vectors: v, ids: idsOf(chunks)}}, Vector{Metric: m, Values: q}); err != nil {
-				t.Fatal(err)
-			}
-			for _, n := range []counts{{30, 12}, {chunks, chunks}} {
-				found, err := s.nearest(t.Context(), 10, n)
-				if err != nil && !errors.Is(err, assay.ErrDamaged) {
-					t.Fatalf("nearest: %v, want ErrDamaged", err)
-				}
-				for _, n := range found {
-					if !v.has().has(n.chunk) || math.IsNaN(n.similarity) {
-						t.Fatalf("nearest found %v", n)
-					}
-				}
-			}
-		}
-		var b bytes.Buffer
-		w := newVectorsWriter(&b, v.model(), v.dimensions(), make([]float32, v.dimensions()))
-		for row := range v.rows() {
-			if err := w.addRow(v, row, v.chunkOf(row)); err != nil {
-				if !errors.Is(err, assay.ErrDamaged) {
-					t.Fatalf("addRow: %v, want ErrDamaged", err)
-				}
-				break
-			}
-		}
+		searchDamaged(t, file)
 	})
 }
