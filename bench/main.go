@@ -1,0 +1,202 @@
+// Bench measures assay's index side by side with bleve, SQLite (FTS5 and
+// sqlite-vec), chromem-go, a bare accumulator and an exact scan: the cost of
+// queries, what they find, how they grow, building, changing and opening. It
+// prints a table in Markdown, or JSON.
+//
+//	go run .                      200,000 chunks; a quarter of an hour on two cores
+//	go run . -quick               20,000 chunks; a minute
+//	go run . -growth 1000000      and growth to a million chunks
+//	go run -tags sqlite_fts5 .    with SQLite in C too (needs a C compiler)
+//
+// Texts are found on the machine, and in the folder that ASSAY_TESTDATA names.
+// It needs a Unix system. It is a module of its own, so that the engines it
+// compares with never become dependencies of assay.
+//
+// Where to look:
+//
+//	main.go      flags
+//	run.go       the comparisons, from start to end
+//	grow.go      growth, opening, changing, searching beside merges
+//	measure.go   how a cost is measured
+//	table.go     what is printed
+//	find.go      texts of the machine
+//	corpus.go    texts to chunks, and the file that keeps them
+//	queries.go   queries and questions
+//	vectors.go   vectors from a file or synthetic, and the exact scan
+//	source.go    the corpus as assay's source
+//	child.go     what runs in a process of its own
+//	assay.go, baseline.go, bleve.go, sqlite.go, chromem.go   the engines
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are what the flags say.
+type options struct {
+	json, quick, fresh     bool
+	chunks, queries        int
+	rounds, growth         int
+	slow                   time.Duration
+	vectors, vectorQueries string
+	dimensions             int
+	engines                []string
+	cache, dir             string
+	command                string
+}
+
+var competitors = []string{"bleve", "fts5", "chromem", "sqlite-vec"}
+
+func (o options) has(engine string) bool { return slices.Contains(o.engines, engine) }
+
+// sizes are the corpora that growth is measured on.
+func (o options) sizes() []int {
+	var sizes []int
+	for _, n := range []int{10_000, 50_000, 200_000, 1_000_000} {
+		if n < o.chunks || n <= o.growth {
+			sizes = append(sizes, n)
+		}
+	}
+	sizes = append(sizes, o.chunks, max(o.chunks, o.growth))
+	slices.Sort(sizes)
+	return slices.Compact(sizes)
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := start(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted")
+		}
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == childCommand {
+		return beChild(ctx, args[1])
+	}
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	report, err := measure(ctx, o, os.Getenv("ASSAY_TESTDATA"))
+	if err != nil {
+		return err
+	}
+	if o.json {
+		out := json.NewEncoder(os.Stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(report)
+	}
+	return report.markdown(os.Stdout)
+}
+
+// measure runs it all in a folder that is removed afterwards.
+func measure(ctx context.Context, o options, testdata string) (*report, error) {
+	dir, err := os.MkdirTemp(o.dir, "assay-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	for _, sub := range []string{"fts5", "vec"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	b := bench{options: o, dir: dir, testdata: testdata, protocol: protocol{rounds: o.rounds, least: 200 * time.Millisecond, most: o.slow}}
+	if o.quick {
+		b.protocol.least = 50 * time.Millisecond
+	}
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	return &b.report, nil
+}
+
+func parse(args []string) (options, error) {
+	o := options{command: strings.TrimSpace("go run " + buildFlags + ". " + strings.Join(args, " "))}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.BoolVar(&o.json, "json", false, "print JSON instead of Markdown")
+	f.BoolVar(&o.quick, "quick", false, "20,000 chunks and short rounds: a minute on two cores, for a first look; the figures are noisier")
+	f.IntVar(&o.chunks, "chunks", 200_000, "chunks in the corpus (100 to 200 words each), at least 500")
+	f.IntVar(&o.queries, "queries", 400, "queries of each kind")
+	f.IntVar(&o.rounds, "rounds", 3, "rounds; the median of them counts, after one to warm up")
+	f.DurationVar(&o.slow, "slow", 2*time.Second, "an engine that is slower answers fewer queries in a round, at least 5; how many is said")
+	f.IntVar(&o.growth, "growth", 0, "measure growth up to so many chunks, for example 1000000 (6 GB of disk, some minutes); 0: up to -chunks")
+	f.StringVar(&o.vectors, "vectors", "", "file of chunk vectors: float32, little-endian, row by row, no header; default: synthetic clusters")
+	f.StringVar(&o.vectorQueries, "vector-queries", "", "file of query vectors by the same model, in the same form")
+	f.IntVar(&o.dimensions, "dimensions", 384, "dimensions of the vectors")
+	engines := f.String("engines", strings.Join(competitors, ","), "whom to compare with, separated by commas; \"none\": the baselines only")
+	f.StringVar(&o.cache, "cache", "", "folder that keeps corpora and synthetic vectors (default: assay-bench in the user's cache folder)")
+	f.StringVar(&o.dir, "dir", "", "folder for the indexes while it runs; a real disk, for durability costs (default: the system's temporary folder)")
+	f.BoolVar(&o.fresh, "fresh", false, "make the corpus again instead of taking the one in the cache")
+	f.Usage = func() {
+		fmt.Fprintln(f.Output(), "Bench measures assay's index beside bleve, SQLite FTS5 and sqlite-vec, chromem-go and two bare baselines.\n"+
+			"Progress goes to standard error, the table to standard output.\n\nusage: go run . [flags]")
+		f.PrintDefaults()
+		fmt.Fprintln(f.Output(), "\nASSAY_TESTDATA may name a folder with data/corpora/*.jsonl and data/retrieval/*/{corpus,queries}.jsonl;\n"+
+			"its texts and questions are taken first.")
+	}
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	given := make(map[string]bool)
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if o.quick && !given["chunks"] {
+		o.chunks = 20_000
+	}
+	if o.quick && !given["slow"] {
+		o.slow = 200 * time.Millisecond
+	}
+	if o.cache == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return o, fmt.Errorf("%w; -cache names a folder", err)
+		}
+		o.cache = filepath.Join(base, "assay-bench")
+	}
+	if *engines != "none" {
+		o.engines = strings.Split(*engines, ",")
+	}
+	return o, o.check(f.Args())
+}
+
+func (o options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q; -h lists the flags", rest[0])
+	case o.chunks < 500:
+		return fmt.Errorf("-chunks %d: want at least 500", o.chunks)
+	case o.queries < 1 || o.rounds < 1 || o.dimensions < 2:
+		return errors.New("-queries and -rounds must be at least 1, -dimensions at least 2")
+	case (o.vectors == "") != (o.vectorQueries == ""):
+		return errors.New("-vectors and -vector-queries belong together: vectors of one model are compared with each other only")
+	}
+	for _, e := range o.engines {
+		if !slices.Contains(competitors, e) {
+			return fmt.Errorf("-engines: there is no %q; there are %s", e, strings.Join(competitors, ", "))
+		}
+	}
+	return nil
+}
+
+var started = time.Now()
+
+// progress tells on standard error what is being done.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
+}
