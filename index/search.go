@@ -227,7 +227,8 @@ func (seen *sight) holdingAny(lists []postings, rows int) (int, error) {
 // textHits completes candidates: their IDs and which terms they hold.
 func (p *query) textHits(found []candidate, terms []queryTerm) ([]Hit, error) {
 	hits := make([]Hit, len(found))
-	byView := make([][]int, len(p.views)) // the view's hits
+	held := make([]bool, len(found)*len(terms)) // for each hit, by term
+	byView := make([][]int, len(p.views))       // the view's hits
 	for i, c := range found {
 		var err error
 		if hits[i], err = p.hit(c.view, c.chunk); err != nil {
@@ -245,17 +246,18 @@ func (p *query) textHits(found []candidate, terms []queryTerm) ([]Hit, error) {
 		for i, hit := range list {
 			rows[i] = found[hit].chunk
 		}
-		for _, t := range terms {
-			holds := make([]bool, len(list))
+		for n, t := range terms {
 			for _, postings := range t.lists[view] {
-				if err := postings.among(rows, func(i int) { holds[i] = true }); err != nil {
+				if err := postings.among(rows, func(i int) { held[list[i]*len(terms)+n] = true }); err != nil {
 					return nil, err
 				}
 			}
-			for i, hit := range list {
-				if holds[i] {
-					hits[hit].Matched = append(hits[hit].Matched, t.forms[0])
-				}
+		}
+	}
+	for i := range hits {
+		for n, holds := range held[i*len(terms) : (i+1)*len(terms)] {
+			if holds {
+				hits[i].Matched = append(hits[i].Matched, terms[n].forms[0])
 			}
 		}
 	}
@@ -269,12 +271,12 @@ func (p *query) hit(view int, row uint32) (Hit, error) {
 	if err != nil {
 		return Hit{}, err
 	}
-	document := s.document(n)
-	return Hit{
-		Chunk:    hex.EncodeToString(id(s.ids, row)),
-		Document: hex.EncodeToString(document[:idBytes]),
-		Version:  hex.EncodeToString(document[idBytes : 2*idBytes]),
-	}, nil
+	const size = 2 * idBytes // in digits
+	var digits [3 * size]byte
+	hex.Encode(digits[:], id(s.ids, row))
+	hex.Encode(digits[size:], s.document(n)[:2*idBytes]) // and its version
+	all := string(digits[:])
+	return Hit{Chunk: all[:size], Document: all[size : 2*size], Version: all[2*size:]}, nil
 }
 
 // nearest answers a query by vector from one snapshot.
