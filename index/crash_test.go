@@ -82,7 +82,7 @@ func runChild(spec string) error {
 	if err != nil {
 		return err
 	}
-	ix, err := index.OpenSmall(ctx, c.index(), source)
+	ix, err := index.OpenEager(ctx, c.index(), source)
 	if err != nil {
 		return err
 	}
@@ -165,9 +165,9 @@ func TestKillAtRandomMoments(t *testing.T) {
 	span := 60 * time.Millisecond
 	fell := make(map[met]int)
 	inFlush, inMerge := 0, 0
-	for round := 0; inFlush+inMerge < kills || min(inFlush, inMerge) < (kills+9)/10; round++ {
+	for round := 0; inFlush+inMerge < kills || min(inFlush, inMerge) < kills/5; round++ {
 		if round == 50*kills {
-			t.Fatalf("of %d kills %d fell into flushes and %d into merges, want %d, and of each a tenth", round, inFlush, inMerge, kills)
+			t.Fatalf("of %d kills %d fell into flushes and %d into merges, want %d, and of each a fifth", round, inFlush, inMerge, kills)
 		}
 		c := child{Dir: dir, Seed: uint64(round)}
 		cmd := c.start(t)
@@ -180,8 +180,13 @@ func TestKillAtRandomMoments(t *testing.T) {
 			inFlush++
 		case settling:
 			inMerge++
-		default: // which takes no time: it had not begun
-			span += span / 8
+		}
+		// A child's first Flush takes longer than others, the more so the busier the
+		// machine: where the kills meet little else they come later.
+		if inMerge < inFlush/2 {
+			span = min(span+span/4, 2*time.Second)
+		} else {
+			span -= span / 8
 		}
 		if t.Failed() {
 			t.Fatalf("kill %d fell into %q", round, at.state)

@@ -13,8 +13,17 @@ import (
 // OpenSmall is Open with limits so small that a few documents make several
 // segments, builders and merges.
 func OpenSmall(ctx context.Context, dir string, source Source) (*Searcher, error) {
-	return open(ctx, dir, source, limits{builderPostings: 150, builderBytes: 8 << 10, batchBytes: 2 << 10, vectorBytes: 2 << 10, smallRows: 8})
+	return open(ctx, dir, source, smallLimits)
 }
+
+// OpenEager is OpenSmall with a merge after nearly every Flush.
+func OpenEager(ctx context.Context, dir string, source Source) (*Searcher, error) {
+	eager := smallLimits
+	eager.smallRows = 0
+	return open(ctx, dir, source, eager)
+}
+
+var smallLimits = limits{builderPostings: 150, builderBytes: 8 << 10, batchBytes: 2 << 10, vectorBytes: 2 << 10, smallRows: 8}
 
 // ManifestFiles returns the names of the files that the manifest in dir names.
 func ManifestFiles(dir string) ([]string, error) {
