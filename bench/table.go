@@ -72,7 +72,8 @@ func inUnit(d time.Duration, u unit) float64 {
 	return d.Seconds()
 }
 
-// addCosts adds a row of costs per query, each with its ratio to assay's.
+// addCosts adds a row of costs per query, each with its ratio to assay's, and
+// tells them at once.
 func (p *part) addCosts(row string, contenders []contender, costs []cost, queries int) {
 	var ours time.Duration
 	for i, c := range contenders {
@@ -92,6 +93,7 @@ func (p *part) addCosts(row string, contenders []contender, costs []cost, querie
 			v.Rounds = append(v.Rounds, inUnit(r, milliseconds))
 		}
 		p.Values = append(p.Values, v)
+		progress("    %s: %s", c.engine, v)
 	}
 }
 
