@@ -276,13 +276,18 @@ func (s *scorer) add(c *cursor) error {
 // addAll adds the postings from a block's from-th to before its to-th, and finds
 // their chunks.
 func (s *scorer) addAll(c *cursor, from, to int) {
-	found := s.found[:cap(s.found)]
-	n := len(s.found)
-	for j := from; j < to; j++ {
-		chunk := c.block.chunks[j]
-		i := (chunk - s.first) & (windowSize - 1)
-		before := s.scores[i]
-		s.scores[i] = before + s.saturation.contribution(c.units, c.block.tf(j), binary.LittleEndian.Uint32(s.view.lengths[4*int(chunk):]))
+	// What the loop needs is taken out of the structs, whose fields the compiler
+	// would load again after each store.
+	saturation, units, lengths, first := s.saturation, c.units, s.view.lengths, s.first
+	tfs, width, mask := c.block.tfs, c.block.tfWidth&63, uint64(1)<<(c.block.tfWidth&63)-1
+	scores, found, n := &s.scores, s.found[:windowSize+1], len(s.found)
+	bit := uint(from) * width
+	for _, chunk := range c.block.chunks[from:to] {
+		tf := 1 + uint32(binary.LittleEndian.Uint64(tfs[bit>>3:])>>(bit&7)&mask)
+		bit += width
+		i := (chunk - first) & (windowSize - 1)
+		before := scores[i]
+		scores[i] = before + saturation.contribution(units, tf, binary.LittleEndian.Uint32(lengths[4*int(chunk):]))
 		_, fresh := bits.Sub64(before, 1, 0)
 		found[n] = uint16(i)
 		n += int(fresh)
