@@ -58,11 +58,16 @@ type Results struct {
 	Hits  []Hit  `json:"hits"`  // best first
 	Terms []Term `json:"terms"` // the query's distinct terms, in its order
 	// Chunks is how many chunks of the index the caller may see; Total how many
-	// of those that the filter keeps hold at least one of the terms.
+	// of those that the filter keeps hold at least one of the terms. MaxTotal means
+	// so many or more.
 	Chunks int          `json:"chunks"`
 	Total  int          `json:"total"`
 	Index  IndexVersion `json:"index"`
 }
+
+// MaxTotal is how far a search counts what it finds: past it chunks that cannot
+// be among the best are left out, and nobody knows how many they are.
+const MaxTotal = 1000
 
 // An IndexVersion names one state of an index.
 type IndexVersion struct {

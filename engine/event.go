@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -213,9 +214,17 @@ func searchSummary(q assay.Query, r assay.Results) string {
 		best := slices.MaxFunc(r.Hits, func(a, b assay.Hit) int {
 			return cmp.Compare(a.Scores.Relevance, b.Scores.Relevance)
 		})
-		s += fmt.Sprintf(" of %d, best relevance %.2f", r.Total, best.Scores.Relevance)
+		s += fmt.Sprintf(" of %s, best relevance %.2f", total(r.Total), best.Scores.Relevance)
 	}
 	return s
+}
+
+// total writes how many chunks a search found, as far as it counted them.
+func total(n int) string {
+	if n == assay.MaxTotal {
+		return fmt.Sprintf("%d or more", n)
+	}
+	return strconv.Itoa(n)
 }
 
 func gradeSummary(g role.Grade) string {

@@ -118,5 +118,5 @@ type Hit struct {
 }
 
 // MaxTotal is how far Search counts what it finds: a Total of MaxTotal means so
-// many or more. Past it the search leaves out what cannot be among the best.
-const MaxTotal = 1000
+// many or more.
+const MaxTotal = assay.MaxTotal

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+)
+
+// A total past which a search does not count is not shown as exact.
+func TestWriteHitsTotal(t *testing.T) {
+	for total, want := range map[int]string{
+		1:              "1 of 1 passage with",
+		2:              "1 of 2 passages with",
+		999:            "1 of 999 passages with",
+		assay.MaxTotal: "1 of 1000 or more passages with",
+	} {
+		var b strings.Builder
+		if err := writeHits(&b, assay.Results{Hits: make([]assay.Hit, 1), Chunks: 5000, Total: total}, 80); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); !strings.HasPrefix(lines[len(lines)-1], want) {
+			t.Errorf("total %d: %q, want %q", total, lines[len(lines)-1], want)
+		}
+	}
+}
