@@ -62,8 +62,15 @@ func (a Access) Allows(acl ACL) bool {
 // Names returns the entries of an ACL that let a see a document, sorted.
 func (a Access) Names() []string { return slices.Clone(a.names) }
 
-// Key identifies what a sees: equal keys see the same documents.
-func (a Access) Key() string { return strings.Join(a.names, "\n") }
+// Key identifies what a sees: accesses have equal keys when they have the same
+// names, whatever signs those are made of.
+func (a Access) Key() string {
+	var key strings.Builder
+	for _, n := range a.names {
+		fmt.Fprintf(&key, "%d:%s", len(n), n)
+	}
+	return key.String()
+}
 
 // MarshalJSON writes the names that a stands for, for the journal. An Access is
 // never read back from JSON.

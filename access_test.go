@@ -91,6 +91,11 @@ func TestAccessKey(t *testing.T) {
 	if other := (assay.Principal{User: "ann", Groups: []string{"a"}}).Access(); other.Key() == a.Key() {
 		t.Errorf("key %q of two accesses", a.Key())
 	}
+	one := assay.Principal{User: "ann", Groups: []string{"a\ngroup:b"}}.Access()
+	two := assay.Principal{User: "ann", Groups: []string{"a", "b"}}.Access()
+	if one.Key() == two.Key() {
+		t.Errorf("key %q of a group with a line break in its name and of two groups", one.Key())
+	}
 	for want, access := range map[string]assay.Access{
 		`[]`:                                   {},
 		`["*","group:a","group:b","user:ann"]`: a,
