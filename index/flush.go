@@ -97,18 +97,23 @@ func (s *Searcher) save(snap *snapshot) error {
 	return nil
 }
 
-// setFlushed notes what the manifest on disk is and says; nil: not known.
+// setFlushed notes which manifest is on disk and what it says; nil: not known. Who
+// does not know leaves what is known of the same manifest already.
 func (s *Searcher) setFlushed(snap *snapshot, info fs.FileInfo) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.flushed != nil {
-		s.flushed.release()
-		s.flushed = nil
+	if s.closed || snap == nil && info != nil && sameManifest(info, s.seen) {
+		s.mu.Unlock()
+		return
 	}
-	if snap != nil && !s.closed {
+	before := s.flushed
+	s.flushed, s.seen = nil, info
+	if snap != nil {
 		s.flushed = snap.use()
 	}
-	s.seen = info
+	s.mu.Unlock()
+	if before != nil {
+		before.release() // see replace
+	}
 }
 
 // useFlushed returns what the manifest says that was last read or written, which

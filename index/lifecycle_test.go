@@ -84,6 +84,46 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// A search that finds the manifest of a Flush under way, and behind what it knows,
+// does not keep its segments from being merged.
+func TestMergeAfterLookAtManifest(t *testing.T) {
+	dir := t.TempDir()
+	s := indextest.NewSource("a")
+	ix := small(t, s, dir)
+	putMany(s, 0, 300)
+	ix.BeforePublish(func() error { return errors.New("not yet") })
+	if err := ix.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ix.WaitForMerge()
+	ix.BeforePublish(nil)
+	_ = ix.Settle(t.Context()) // not yet
+	if err := ix.FindBehind(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ix.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if named, err := index.ManifestFiles(dir); err != nil || len(named) > 5 {
+		t.Errorf("the manifest names %v, %v", named, err)
+	}
+}
+
+// Searches do not wait while files that are not used any more are unmapped and
+// removed.
+func TestLettingGoBlocksNobody(t *testing.T) {
+	s := indextest.NewSource("a")
+	ix := small(t, s, t.TempDir())
+	putMany(s, 0, 10)
+	flushAndSettle(t, ix)
+	if err := ix.ReplaceWhileFilesAreLetGo(); err != nil {
+		t.Fatal(err)
+	}
+	if got := find(t, ix, "needle"); got.Total != 10 {
+		t.Errorf("%d found, want 10", got.Total)
+	}
+}
+
 // A merge that fails is told of, and tried again after the next Flush.
 func TestMergeFails(t *testing.T) {
 	dir := t.TempDir()

@@ -176,13 +176,15 @@ func (s *Searcher) use() (*snapshot, error) {
 // caller is updating.
 func (s *Searcher) replace(next *snapshot) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.closed {
+		s.mu.Unlock()
 		return fmt.Errorf("index: %w", fs.ErrClosed)
 	}
-	s.current.release()
+	before := s.current
 	s.current = next.use()
 	s.sequence.Store(next.sequence)
+	s.mu.Unlock()
+	before.release() // which may unmap and remove large files: searches need not wait for that
 	return nil
 }
 
