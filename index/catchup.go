@@ -13,6 +13,19 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
+// CatchUp makes the index hold all that the source has committed, as the next
+// search would. Where the folder holds nothing usable that takes as long as
+// reading and analysing every document, which is better not done in a search that
+// somebody waits for.
+func (s *Searcher) CatchUp(ctx context.Context) error {
+	snap, err := s.catchUp(ctx)
+	if err != nil {
+		return fmt.Errorf("catch up: %w", err)
+	}
+	snap.release()
+	return nil
+}
+
 // advance returns the snapshot after s, which holds all that src had committed
 // up to sequence, and whatever it committed since. Fresh segments go to the site.
 func (s *snapshot) advance(ctx context.Context, src Source, sequence int64, w *workers, to *site) (*snapshot, error) {
@@ -160,9 +173,6 @@ func (r *reading) work(ctx context.Context, w *worker, queue <-chan []assay.Chan
 // buildAlone makes a segment of a few documents.
 func (r *reading) buildAlone(ctx context.Context, batch []assay.Change) error {
 	w := &r.workers.first
-	if w.analyzers == nil {
-		*w = *newWorker()
-	}
 	w.builder = newBuilder()
 	if err := r.build(ctx, w, batch); err != nil {
 		return err
@@ -176,7 +186,7 @@ func (r *reading) build(ctx context.Context, w *worker, batch []assay.Change) er
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := w.builder.add(c.Document, c.Chunks, w.analyzer(language(c.Document))); err != nil {
+		if err := w.builder.add(c.Document, c.Chunks, w.analyzers.In(language(c.Document))); err != nil {
 			return err
 		}
 		if w.builder.full(r.workers.limits) {
@@ -211,24 +221,7 @@ type workers struct {
 
 type worker struct {
 	builder   *builder
-	analyzers map[string]*analysis.Analyzer // by language
+	analyzers analysis.Analyzers
 }
 
-func newWorker() *worker {
-	return &worker{builder: newBuilder(), analyzers: make(map[string]*analysis.Analyzer)}
-}
-
-// maxAnalyzers is how many languages a worker remembers the words of at a time.
-const maxAnalyzers = 8
-
-func (w *worker) analyzer(language string) *analysis.Analyzer {
-	a := w.analyzers[language]
-	if a == nil {
-		if len(w.analyzers) >= maxAnalyzers {
-			clear(w.analyzers)
-		}
-		a = analysis.NewAnalyzer(language)
-		w.analyzers[language] = a
-	}
-	return a
-}
+func newWorker() *worker { return &worker{builder: newBuilder()} }

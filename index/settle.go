@@ -61,7 +61,7 @@ func (s *Searcher) mergeAll(ctx context.Context) error {
 // Flush go on until it puts the merged one into their place.
 func (s *Searcher) mergeOnce(ctx context.Context) (more bool, err error) {
 	before := s.useFlushed()
-	if before == nil { // closed meanwhile
+	if before == nil { // closed meanwhile, or the manifest is another's
 		return false, nil
 	}
 	defer before.release()
@@ -100,7 +100,7 @@ func (s *Searcher) publish(ctx context.Context, m *merged, to *site) (bool, erro
 		return false, err
 	}
 	flushed := s.useFlushed()
-	if flushed == nil { // closed meanwhile
+	if flushed == nil { // as before
 		return false, nil
 	}
 	defer flushed.release()
