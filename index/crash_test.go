@@ -184,7 +184,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 		// A child's first Flush takes longer than others, the more so the busier the
 		// machine: where the kills meet little else they come later.
 		if inMerge < inFlush/2 {
-			span = min(span+span/4, 2*time.Second)
+			span = min(span+span/4, time.Second)
 		} else {
 			span -= span / 8
 		}
