@@ -163,6 +163,9 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req Request, lease stor
 // end of its own, so that it can be resumed.
 func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
 	retriever, err := e.search(ctx)
+	if err == nil {
+		err = e.catchUp(ctx)
+	}
 	if err != nil {
 		return assay.Answer{}, true, err
 	}

@@ -112,3 +112,17 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 	e.index, e.retriever = ix, retrieve.New(ix, e.content)
 	return e.retriever, nil
 }
+
+// catchUp brings the index, which is open, up to date, so that a run need not:
+// where it was lost, or is of an older version, making it again can take longer
+// than a run may. What is wrong with the content is left to the run's first
+// search, whose error its journal keeps; the error is that ctx has ended.
+func (e *Engine) catchUp(ctx context.Context) error {
+	e.mu.Lock()
+	ix := e.index
+	e.mu.Unlock()
+	if err := ix.CatchUp(ctx); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return nil
+}

@@ -609,3 +609,58 @@ func TestBudget(t *testing.T) {
 		t.Errorf("replay of a run that ran out of time: %v", err)
 	}
 }
+
+// An index that was lost is made again before the run's first step, and takes
+// nothing of the time that a run has.
+func TestAskCatchesUpFirst(t *testing.T) {
+	dir := t.TempDir()
+	ingestPaths(t, openDir(t, dir), "testdata/handbook")
+	e := openDir(t, dir)
+	if err := os.RemoveAll(indexDir(e.tenant)); err != nil {
+		t.Fatal(err)
+	}
+	want, err := e.content.Sequence(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := false
+	for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: someQuestion}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind != StepStarted || started {
+			continue
+		}
+		started = true
+		if got := e.index.Version().Sequence; got != want {
+			t.Errorf("step %s began with an index of sequence %d, want %d", ev.Step.Path, got, want)
+		}
+	}
+	if !started {
+		t.Error("no step")
+	}
+}
+
+// A run that is cancelled before its first step can go on.
+func TestAskCancelledBeforeTheFirstStep(t *testing.T) {
+	e := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stopped *RunError
+	for ev, err := range e.Ask(ctx, assay.Local(), Request{Question: someQuestion}) {
+		if ev.Kind == RunStarted {
+			cancel()
+		}
+		if err != nil && !errors.As(err, &stopped) {
+			t.Fatal(err)
+		}
+	}
+	if stopped == nil || !stopped.Resumable || !errors.Is(stopped, context.Canceled) {
+		t.Fatalf("err = %v, want a resumable run that was cancelled", stopped)
+	}
+	for _, err := range e.Resume(t.Context(), assay.Local(), stopped.Run) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -20,6 +20,8 @@ type EventKind string
 
 // The kinds of event. The first event of a run is RunStarted and the last
 // RunEnded; in between steps start and end, those of parallel branches mixed.
+// Before the first step the index is brought up to date, which counts for no step
+// and can take long.
 const (
 	RunStarted  EventKind = "run"
 	StepStarted EventKind = "step_started"

@@ -103,6 +103,8 @@ func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f a
 		case f.trace && ev.Kind == engine.StepEnded:
 			fmt.Fprintln(a.stderr, traceLine(*ev.Step))
 		case f.trace:
+		case ev.Kind == engine.RunStarted:
+			shown.update("bringing the index up to date …")
 		case ev.Kind == engine.StepStarted:
 			shown.update("%s …", ev.Step.Summary)
 		case ev.Kind == engine.StepEnded && worthNoting[ev.Step.Kind]:
