@@ -125,7 +125,7 @@ func checksum(frame []byte) uint32 {
 }
 
 // unframe checks a file's bytes and returns the sections in it, of which there
-// must be so many. The error says whether they are foreign, newer or damaged.
+// must be so many. The error says whether they are foreign, newer, older or damaged.
 func unframe(frame []byte, kind fileKind, sections int) ([][]byte, error) {
 	if len(frame) < headerBytes+trailerBytes {
 		return nil, fmt.Errorf("%d bytes are no file of the index: %w", len(frame), assay.ErrDamaged)
@@ -137,7 +137,7 @@ func unframe(frame []byte, kind fileKind, sections int) ([][]byte, error) {
 		if v > formatVersion {
 			return nil, fmt.Errorf("index format %d, this program knows %d: %w", v, formatVersion, assay.ErrNewer)
 		}
-		return nil, fmt.Errorf("index format %d: %w", v, assay.ErrDamaged)
+		return nil, fmt.Errorf("index format %d is older than %d, which this program reads", v, formatVersion)
 	}
 	if checksum(frame) != crc32.Checksum(frame[:len(frame)-4], castagnoli) {
 		return nil, fmt.Errorf("checksum does not match: %w", assay.ErrDamaged)

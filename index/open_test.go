@@ -84,6 +84,14 @@ func TestLost(t *testing.T) {
 			}
 		})
 	}
+	t.Run("older", func(t *testing.T) { // which is no damage
+		s, dir := flushed(t)
+		rewrite(func(file []byte) { binary.LittleEndian.PutUint32(file[8:], 1) })(t, filepath.Join(dir, manifestName))
+		ix, err := index.Open(t.Context(), dir, s)
+		if err != nil || ix.Lost() == nil || errors.Is(ix.Lost(), assay.ErrDamaged) {
+			t.Errorf("Lost() = %v (%v), want an error that is not ErrDamaged", ix.Lost(), err)
+		}
+	})
 	t.Run("another source's", func(t *testing.T) {
 		_, dir := flushed(t)
 		other := indextest.NewSource("b")
