@@ -34,11 +34,11 @@ type Searcher struct {
 	mu      sync.Mutex
 	current *snapshot // what is searched; nil after Close
 	closed  bool
+	seen    fs.FileInfo  // the manifest that was last read or written; nil: none
+	flushed *snapshot    // what it says; nil: not known
 	merging *merging     // nil: none
 	failed  error        // of the merges since it was last reported
-	seen    fs.FileInfo  // the manifest that was last read or written; nil: none
 	pause   func() error // of tests: called before a merge is published
-	flushed *snapshot    // what it says; nil: not known
 
 	// updating is held, by having put something into it, while the snapshot is
 	// replaced. It is a channel so that who waits for it can be cancelled.
