@@ -60,6 +60,8 @@ func (e *Engine) ingest(ctx context.Context, w store.Writer, req IngestRequest) 
 			return ingest.Report{Skipped: []ingest.Skipped{}}, fmt.Errorf("collection %s: %w", name, err)
 		}
 	}
+	began := e.config.Now()
+	var at ingest.Progress
 	report, err := ingest.Run(ctx, w, ingest.Options{
 		Roots:      req.Paths,
 		Collection: req.Collection,
@@ -71,14 +73,27 @@ func (e *Engine) ingest(ctx context.Context, w store.Writer, req IngestRequest) 
 			Stdin:        req.Stdin,
 			StdinName:    req.StdinName,
 		},
-		Verify:   req.Verify,
-		Progress: req.Progress,
-		Now:      e.config.Now,
+		Verify: req.Verify,
+		Progress: func(p ingest.Progress) {
+			at = p
+			req.progress(p)
+		},
+		Now: e.config.Now,
 	})
 	if err != nil && !errors.As(err, new(*source.RootError)) {
 		return report, err
 	}
-	return report, errors.Join(err, e.flush(ctx))
+	at.Committed, at.Indexing = nil, true
+	req.progress(at)
+	err = errors.Join(err, e.flush(ctx))
+	report.ElapsedMS = e.config.Now().Sub(began).Milliseconds()
+	return report, err
+}
+
+func (r *IngestRequest) progress(p ingest.Progress) {
+	if r.Progress != nil {
+		r.Progress(p)
+	}
 }
 
 // flush writes what the index has learned, so that the next process need not

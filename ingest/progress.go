@@ -2,7 +2,7 @@ package ingest
 
 import "sync"
 
-// Progress is where a Run is.
+// Progress is where an ingest is.
 type Progress struct {
 	Found   int    // files found so far, and folders that cannot be read
 	Walked  bool   // all roots are walked: Found is final
@@ -14,6 +14,10 @@ type Progress struct {
 	// Committed are the documents (URIs) that became durable with this call:
 	// put or removed, they survive a crash from here on.
 	Committed []string
+
+	// Indexing says that the documents are stored and the index is being written,
+	// which is for who keeps one to say: Run does not.
+	Indexing bool
 }
 
 // tracker hands out Progress, one call at a time.

@@ -139,6 +139,9 @@ func reportLine(r ingest.Report) string {
 // ingest shows where an ingest is.
 func (p *progress) ingest(at ingest.Progress) {
 	switch {
+	case at.Indexing:
+		p.clear() // however short a time its last line stood
+		p.update("writing the index …")
 	case at.Walked && at.Current != "":
 		p.update("reading %d of %s: %s", at.Done, count(at.Found, "file", "files"), shortPath(at.Current))
 	case at.Current != "":
