@@ -80,18 +80,18 @@ func writeHits(w io.Writer, r assay.Results, width int) error {
 	if len(r.Hits) == 0 {
 		b.WriteString("Nothing found.\n")
 	} else {
-		fmt.Fprintf(&b, "%d of %s with a word of the query, of %d in the index\n", len(r.Hits), total(r.Total), r.Chunks)
+		fmt.Fprintf(&b, "%d of %s with a word of the query, of %d in the index\n", len(r.Hits), total(r), r.Chunks)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
 // total writes how many passages a search found, as far as it counted them.
-func total(n int) string {
-	if n == assay.MaxTotal {
-		return fmt.Sprintf("%d or more passages", n)
+func total(r assay.Results) string {
+	if r.Total == assay.MaxTotal {
+		return fmt.Sprintf("%d or more passages", max(r.Total, len(r.Hits)))
 	}
-	return count(n, "passage", "passages")
+	return count(r.Total, "passage", "passages")
 }
 
 // matched returns the words of the query that a hit holds; a word that only its

@@ -23,4 +23,12 @@ func TestWriteHitsTotal(t *testing.T) {
 			t.Errorf("total %d: %q, want %q", total, lines[len(lines)-1], want)
 		}
 	}
+	var b strings.Builder
+	many := assay.Results{Hits: make([]assay.Hit, 1500), Chunks: 5000, Total: assay.MaxTotal}
+	if err := writeHits(&b, many, 80); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1500 of 1500 or more passages with"; !strings.Contains(b.String(), want) {
+		t.Errorf("%d hits: no %q", len(many.Hits), want)
+	}
 }
