@@ -82,7 +82,7 @@ func reduce(points []tfLength) []tfLength {
 
 // typical is what the pair would score if chunks had 100 words on average.
 func (p tfLength) typical() float64 {
-	return float64(p.tf) / (float64(p.tf) + k1*(1-b) + k1*b/100*float64(p.length))
+	return float64(p.tf) / (float64(p.tf) + k1*(1-b) + float64(k1*b/100*float64(p.length)))
 }
 
 // bound returns what a term of so many units contributes at most in block i of a

@@ -381,7 +381,7 @@ func (s *vectorSearch) refine(ctx context.Context) error {
 		}
 		group, lane := view.vectors.group(int(r.row)), int(r.row)%vector.GroupRows
 		numbers := group.Numbers(len(a.estimator.Code), lane)
-		product := float64(numbers.Scale) * float64(float64(a.residual.step)*float64(a.table.Sum(group, lane)))
+		product := float64(float64(numbers.Scale) * float64(float64(a.residual.step)*float64(a.table.Sum(group, lane))))
 		score := s.score(a.base+float64(numbers.Offset)+product, float64(numbers.Norm))
 		if math.IsNaN(score) {
 			score = math.Inf(-1)
@@ -417,7 +417,7 @@ func (s *vectorSearch) rescore(ctx context.Context) error {
 		view := &s.views[r.view]
 		a, row := view.angle, int(r.row)
 		numbers := view.vectors.group(row).Numbers(len(a.estimator.Code), row%vector.GroupRows)
-		product := float64(float64(a.residual.step)*float64(numbers.Step)) * float64(vector.Dot(view.vectors.precise(row), a.residual.integers))
+		product := float64(float64(float64(a.residual.step)*float64(numbers.Step)) * float64(vector.Dot(view.vectors.precise(row), a.residual.integers)))
 		similarity := s.similarity(a.base+float64(numbers.Offset)+product, float64(numbers.Norm))
 		if math.IsNaN(similarity) || math.IsInf(similarity, 0) {
 			return damaged("vectors: a similarity is not a number")
