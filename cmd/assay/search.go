@@ -51,6 +51,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 		return err
 	}
 	defer e.Close()
+	shown.update("searching …")
 	results, err := e.Search(ctx, assay.Local(), f.query)
 	if err != nil {
 		return err
