@@ -23,7 +23,7 @@ func OpenEager(ctx context.Context, dir string, source Source) (*Searcher, error
 	return open(ctx, dir, source, eager)
 }
 
-var smallLimits = limits{builderPostings: 150, builderBytes: 8 << 10, batchBytes: 2 << 10, vectorBytes: 2 << 10, smallRows: 8}
+var smallLimits = limits{builderPostings: 300, builderBytes: 16 << 10, batchBytes: 2 << 10, vectorBytes: 2 << 10, smallRows: 8}
 
 // ManifestFiles returns the names of the files that the manifest in dir names.
 func ManifestFiles(dir string) ([]string, error) {
@@ -84,4 +84,35 @@ func Forge(dir, name string, file []byte) error {
 		_, _ = frame.section().Write(payload)
 		return frame.finish()
 	})
+}
+
+// LargestSegment returns how many postings are in the largest segment that the
+// manifest in dir names.
+func LargestSegment(dir string) (int, error) {
+	d := newFolder(dir)
+	names, err := ManifestFiles(dir)
+	if err != nil {
+		return 0, err
+	}
+	largest := 0
+	for _, name := range names {
+		f, err := d.open(name)
+		if err != nil {
+			return 0, err
+		}
+		defer f.release()
+		s, err := f.segment()
+		if err != nil {
+			return 0, err
+		}
+		count, terms := 0, s.dictionary.terms()
+		for terms.next() {
+			count += terms.postings().count
+		}
+		if terms.err() != nil {
+			return 0, terms.err()
+		}
+		largest = max(largest, count)
+	}
+	return largest, nil
 }

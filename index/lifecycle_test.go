@@ -84,6 +84,26 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// However many processors there are, what builders hold together is bounded: each of
+// four cuts its segments at a fourth.
+func TestBuildersShare(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
+	dir := t.TempDir()
+	s := indextest.NewSource("a")
+	ix := small(t, s, dir)
+	ix.BeforePublish(func() error { return errors.New("not now") })
+	putMany(s, 0, 300)
+	if err := ix.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ix.WaitForMerge()
+	_ = ix.Settle(t.Context())          // not now
+	const limit, document = 300 / 4, 20 // postings
+	if n, err := index.LargestSegment(dir); err != nil || n > limit+document {
+		t.Errorf("a segment has %d postings (%v), want at most %d and a document's", n, err, limit)
+	}
+}
+
 // A search that finds the manifest of a Flush under way, and behind what it knows,
 // does not keep its segments from being merged.
 func TestMergeAfterLookAtManifest(t *testing.T) {

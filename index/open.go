@@ -55,18 +55,25 @@ type Searcher struct {
 
 // Limits are sizes that tests make small.
 type limits struct {
-	builderPostings, builderBytes int // see builder.full
+	builderPostings, builderBytes int // of all builders at work, see builder.full
 	batchBytes                    int // of text, see reading
 	vectorBytes                   int // see fetching
 	smallRows                     int // see toMerge
 }
 
 var defaultLimits = limits{
-	builderPostings: 4 << 20,
-	builderBytes:    8 << 20,
+	builderPostings: 8 << 20,
+	builderBytes:    16 << 20,
 	batchBytes:      256 << 10,
 	vectorBytes:     32 << 20,
 	smallRows:       2048,
+}
+
+// share returns the limits of one of so many builders.
+func (l limits) share(builders int) limits {
+	l.builderPostings /= builders
+	l.builderBytes /= builders
+	return l
 }
 
 var _ Index = (*Searcher)(nil)
