@@ -211,7 +211,7 @@ func mergedFilters(t *testing.T, r *rand.Rand, docs []filteredDocument) ([]filte
 			d.first, d.end = d.first-start, d.end-start
 			chunks := d.end - d.first
 			if r.IntN(4) == 0 {
-				newChunk = append(newChunk, slices.Repeat([]uint32{droppedChunk}, int(chunks))...)
+				newChunk = append(newChunk, slices.Repeat([]uint32{gone}, int(chunks))...)
 				continue
 			}
 			moved := *d
@@ -488,7 +488,7 @@ func askEverything(t *testing.T, f filters, docs []filteredDocument) {
 	for i := range newChunk {
 		newChunk[i] = uint32(i / 2)
 		if i%2 == 0 {
-			newChunk[i] = droppedChunk
+			newChunk[i] = gone
 		}
 	}
 	if err := w.addSegment(f, newChunk); err != nil {

@@ -20,7 +20,7 @@ type filterWriter struct {
 }
 
 // A filterSource is filters to be merged. Their chunk c becomes newChunk[c], and is
-// left out if that is droppedChunk.
+// left out if that is gone.
 type filterSource struct {
 	filters  filters
 	newChunk []uint32
@@ -28,11 +28,9 @@ type filterSource struct {
 	scratch *chunkUnion // empty, for the filters' chunks
 
 	// newMember is of the memberKind column that was merged last: of each value its
-	// number in the merged one, or droppedChunk.
+	// number in the merged one, or gone.
 	newMember []uint32
 }
-
-const droppedChunk = ^uint32(0)
 
 func newFilterWriter() *filterWriter {
 	return &filterWriter{columns: make(map[columnID]*columnBuilder)}
@@ -96,7 +94,7 @@ func (w *filterWriter) column(id columnID) *columnBuilder {
 }
 
 // addSegment takes the filters of another segment, of which chunk c gets the number
-// newChunk[c], or none if that is droppedChunk. New numbers ascend, and come after those of
+// newChunk[c], or none if that is gone. New numbers ascend, and come after those of
 // the segments before. Both are read by writeTo: until that has returned they must not
 // change nor go away.
 func (w *filterWriter) addSegment(f filters, newChunk []uint32) error {

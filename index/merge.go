@@ -47,7 +47,8 @@ func toMerge(views []*view, smallRows int) []*view {
 	return slices.Clone(group)
 }
 
-// gone is what a row that is not in a merged segment becomes.
+// gone is what a row that is not in a merged segment becomes, and a member of lists
+// that is not in its filters.
 const gone = ^uint32(0)
 
 // A merged segment is what several views became.
