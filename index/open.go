@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -212,13 +213,16 @@ func (s *Searcher) catchUp(ctx context.Context) (*snapshot, error) {
 	})
 }
 
-// catchUpVectors is catchUp for the vectors of a model too.
+// catchUpVectors is catchUp for the vectors of a model too. It looks at both until
+// the source has not moved between the two looks: of a document that was replaced
+// then, neither the old vectors nor the new are there. A source that never rests
+// keeps it until the context ends.
 func (s *Searcher) catchUpVectors(ctx context.Context, model string) (*snapshot, error) {
 	source, ok := s.source.(VectorSource)
 	if !ok {
 		return s.catchUp(ctx)
 	}
-	for attempt := 0; ; attempt++ {
+	for {
 		snap, err := s.catchUp(ctx)
 		if err != nil {
 			return nil, err
@@ -233,14 +237,12 @@ func (s *Searcher) catchUpVectors(ctx context.Context, model string) (*snapshot,
 		if err != nil {
 			return nil, err
 		}
-		// What the source replaced between the two looks is missing in both.
-		const attempts = 3
 		sequence, err := s.source.Sequence(ctx)
-		if err == nil && (sequence == snap.sequence || attempt == attempts) {
+		if err == nil && sequence == snap.sequence {
 			return snap, nil
 		}
 		snap.release()
-		if err != nil {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
 	}
