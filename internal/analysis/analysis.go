@@ -9,7 +9,7 @@ import (
 // Version names what this package makes of a text. It grows with every change
 // that gives some text other tokens, so that what was indexed before is not
 // searched with terms it does not have.
-const Version = 2
+const Version = 3
 
 // A Token is one term at one place of a text.
 type Token struct {

@@ -36,6 +36,7 @@ func TestQueryTerms(t *testing.T) {
 		{"Hauptstadt von Polen", "de en", "Hauptstadt=hauptstadt von=von Polen=polen|pol"},
 		{"not a number", "en de", "number=number|numb"},
 		{"Wer hat die Mauer gebaut?", "en de", "Mauer=mauer|mau gebaut=gebaut"},
+		{"Where has he been?", "en es", "Where=where|wher has=has he=he been=been"},
 		{"What is the capital of France?", "en de fr", "What=what capital=capit|capital France=franc"},
 
 		{"l'homme", "en fr", "l'homme=lhomm homme=homm"},
@@ -50,6 +51,49 @@ func TestQueryTerms(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
 			t.Errorf("QueryTerms(%q, %q): -want +got\n%s", tt.text, tt.languages, diff)
+		}
+	}
+}
+
+// What a question asks with is no term of it.
+func TestQueryTermsQuestions(t *testing.T) {
+	tests := []struct{ language, question, want string }{
+		{"de", "Bis wann kann ich Urlaub übertragen?", "Urlaub übertragen"},
+		{"de", "Wie viele Urlaubstage habe ich?", "Urlaubstage"},
+		{"de", "Wem muss ich eine Krankheit melden, und warum?", "Krankheit melden"},
+		{"de", "Gibt es einen Zuschuss, und wen darf ich fragen?", "Zuschuss fragen"},
+		{"de", "Woher weiss ich, wofür unsere Abteilung haftet?", "weiss Abteilung haftet"},
+		{"de", "Koennen wir Muell trennen?", "Muell trennen"},
+		{"ca", "Quants dies de vacances tinc?", "dies vacances"},
+		{"da", "Hvor mange feriedage har jeg, og hvornår skal jeg søge?", "feriedage søge"},
+		{"es", "¿Cuántos días de vacaciones tengo?", "días vacaciones"},
+		{"es", "¿Cómo puedo pedirlas y cuándo?", "pedirlas"},
+		{"fi", "Kuinka monta lomapäivää minulla on?", "monta lomapäivää"},
+		{"fi", "Miksi lento voidaan perua ja saanko rahat?", "lento voidaan perua rahat"},
+		{"fr", "Combien de jours de congé peut-on reporter et jusqu'à quand ?", "jours congé reporter"},
+		{"fr", "Pourquoi dois-je prévenir ?", "prévenir"},
+		{"hu", "Hány nap szabadság van, és mikor kell kérni?", "nap szabadság kérni"},
+		{"it", "Quanti giorni di ferie ho e quando posso prenderli?", "giorni ferie prenderli"},
+		{"it", "Perché dov'è la mensa?", "mensa"},
+		{"nl", "Hoeveel vakantiedagen heb ik en wanneer moet ik ze opnemen?", "vakantiedagen opnemen"},
+		{"nb", "Hvor mange feriedager har jeg, og hvorfor må jeg søke?", "feriedager søke"},
+		{"nn", "Kvifor kan eg ikkje søkje?", "søkje"},
+		{"pt", "Quantos dias de férias tenho e quando posso usá-los?", "dias férias usá los"},
+		{"ro", "Câte zile de concediu pot lua și când trebuie cerute?", "zile concediu lua cerute"},
+		{"ru", "Сколько дней отпуска можно перенести и почему?", "дней отпуска перенести"},
+		{"sv", "Hur många semesterdagar har jag och när måste jag söka?", "semesterdagar söka"},
+		{"tr", "Kaç gün izin var ve nereye başvurmak gerekir?", "gün izin var başvurmak gerekir"},
+
+		// English questions keep the words that they ask with; who rates them knows.
+		{"en", "How many days do I have, and when can I take them?", "How many days do I have when can take them"},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, q := range analysis.QueryTerms(tt.question, []string{tt.language}) {
+			got = append(got, q.Text)
+		}
+		if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s: QueryTerms(%q): -want +got\n%s", tt.language, tt.question, diff)
 		}
 	}
 }
