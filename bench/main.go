@@ -1,4 +1,4 @@
-// Bench measures assay's index side by side with bleve, SQLite (FTS5 and
+// Command bench measures assay's index beside bleve, SQLite (FTS5 and
 // sqlite-vec), chromem-go, a bare accumulator and an exact scan: the cost of
 // queries, what they find, how they grow, building, changing and opening. It
 // prints a table in Markdown, or JSON.
