@@ -67,10 +67,11 @@ type Answer struct {
 	Text          string     `json:"text"`
 	Strategy      string     `json:"strategy"` // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before either
 	Claims        []Claim    `json:"claims"`
-	Citations     []Citation `json:"citations"` // by claim, then number, then span
-	Missing       []string   `json:"missing"`   // what the documents did not hold, in words
-	Searched      []Searched `json:"searched"`  // every search, in order
-	Closest       []Closest  `json:"closest"`   // what came nearest, when nothing was found
+	Citations     []Citation `json:"citations"`       // by claim, then number, then span
+	Missing       []string   `json:"missing"`         // what the documents did not hold, in words
+	Searched      []Searched `json:"searched"`        // every search, in order
+	Closest       []Closest  `json:"closest"`         // what came nearest, when nothing was found
+	Notes         []string   `json:"notes,omitempty"` // of its searches, each once: see Results.Notes
 	Iterations    int        `json:"iterations"`
 	Justification string     `json:"justification"` // why the status is what it is, in a sentence
 	Run           string     `json:"run"`

@@ -148,6 +148,18 @@ type Passage struct {
 	Page       int    // from 1; 0: not known
 }
 
+// Words is what a model is given of a passage: its title, its headings but one
+// that repeats the title, and its text, each on a line.
+func (p Passage) Words() string {
+	var b strings.Builder
+	for _, line := range append([]string{p.Title}, p.Chunk.Headings...) {
+		if line != "" && (b.Len() == 0 || line != p.Title) {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String() + p.Text
+}
+
 // Hash is the identity of what a model is given of a passage to embed: a hash of
 // its title, headings and text, 32 hexadecimal digits. It does not depend on the
 // model, nor on where the passage is found: passages that are worded alike, in

@@ -23,6 +23,7 @@ const module = "github.com/assay-rag/assay"
 var allowed = map[string][]string{
 	"":          {}, // the vocabulary imports nothing
 	"internal":  {},
+	"llm":       {},
 	"index":     {},
 	"store":     {},
 	"run":       {},
@@ -30,12 +31,12 @@ var allowed = map[string][]string{
 	"source":    {},
 	"parse":     {},
 	"chunk":     {"parse"},
-	"ingest":    {"source", "parse", "chunk", "index", "store"},
-	"retrieve":  {"index"},
+	"ingest":    {"source", "parse", "chunk", "index", "store", "llm"},
+	"retrieve":  {"index", "llm"},
 	"role":      {"ground"},
 	"strategy":  {"role", "ground", "retrieve", "run"},
-	"engine":    {"ingest", "source", "parse", "chunk", "index", "store", "retrieve", "role", "ground", "run", "strategy"},
-	"eval":      {"engine", "retrieve", "index", "strategy", "run", "ground", "role"},
+	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "role", "ground", "run", "strategy"},
+	"eval":      {"llm", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
 	"cmd/assay": {"engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
 }
 

@@ -8,7 +8,32 @@ type Query struct {
 	Collections []string `json:"collections,omitempty"` // empty: all of the tenant
 	Filter      Filter   `json:"filter"`                // the zero Filter keeps everything
 	Limit       int      `json:"limit"`                 // hits to return, at least 1
+
+	// How to search; the zero values are what is best for most.
+	Mode      Mode     `json:"mode,omitempty"`
+	Fusion    Fusion   `json:"fusion,omitempty"`
+	Rewrites  []string `json:"rewrites,omitempty"`  // other wordings of Text, searched beside it
+	Diversity float64  `json:"diversity,omitempty"` // in [0, 1]: how much a hit loses for being like a better one (MMR); 0: nothing
 }
+
+// A Mode says which scores find candidates.
+type Mode string
+
+// The modes of a search.
+const (
+	ModeHybrid Mode = ""       // text, and vectors where there are any
+	ModeText   Mode = "text"   // words alone
+	ModeVector Mode = "vector" // vectors alone
+)
+
+// A Fusion says how candidates of several searches become one list.
+type Fusion string
+
+// The fusions.
+const (
+	FusionWeighted Fusion = ""    // normalised scores, weighted
+	FusionRRF      Fusion = "rrf" // reciprocal ranks
+)
 
 // A Hit is a chunk that a search returned, with its text and where it stands.
 type Hit struct {
@@ -63,6 +88,9 @@ type Results struct {
 	Chunks int          `json:"chunks"`
 	Total  int          `json:"total"`
 	Index  IndexVersion `json:"index"`
+	// Notes say what a reader has to know of how the hits were found: that not all
+	// passages have vectors yet, that a part of the search was left out and why.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // MaxTotal is how far a search counts what it finds: past it chunks that cannot
