@@ -83,6 +83,12 @@ type Index interface {
 	// what Search refuses are assay.ErrInvalid.
 	Nearest(ctx context.Context, access assay.Access, q assay.Query, v Vector) (Result, error)
 
+	// Similarities returns, for each of the chunks, how similar its vector is to v,
+	// by the numbers that Nearest gives; nil where that is not known: the chunk has
+	// no vector of the model, access may not see it, or it does not exist. What of v
+	// Nearest refuses is assay.ErrInvalid.
+	Similarities(ctx context.Context, access assay.Access, v Vector, chunks []string) ([]*float64, error)
+
 	// Flush writes what the index has learned to disk, so that the next process
 	// opens it without reading the source again. Only the content's writer may
 	// call it. Without it nothing is lost but time.

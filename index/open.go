@@ -170,6 +170,20 @@ func (s *Searcher) Nearest(ctx context.Context, access assay.Access, q assay.Que
 	return result, nil
 }
 
+// Similarities implements Index.
+func (s *Searcher) Similarities(ctx context.Context, access assay.Access, v Vector, chunks []string) ([]*float64, error) {
+	snap, err := s.catchUpVectors(ctx, v.Model)
+	if err != nil {
+		return nil, fmt.Errorf("compare vectors: %w", err)
+	}
+	defer snap.release()
+	list, err := snap.similarities(ctx, access, v, chunks)
+	if err != nil {
+		return nil, fmt.Errorf("compare vectors: %w", err)
+	}
+	return list, nil
+}
+
 // use returns the current snapshot, which the caller releases.
 func (s *Searcher) use() (*snapshot, error) {
 	s.mu.Lock()

@@ -92,6 +92,9 @@ func (r *randomRun) step() string {
 		got, err := ix.Nearest(r.t.Context(), access, q, v)
 		checkNearest(r.t, r.model.nearest(access, q, v), q, v, got, err)
 		r.checkSequence(got, err)
+		if err == nil && !access.IsZero() {
+			checkSimilarities(r.t, ix, r.model, access, v)
+		}
 		return fmt.Sprintf("%s searches %s for %+v near %+v", who, access.Key(), q, v)
 	}
 }

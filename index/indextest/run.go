@@ -55,6 +55,7 @@ func Run(t *testing.T, open Opener) {
 		{"NearestAccess", testNearestAccess},
 		{"NearestReopen", testNearestReopen},
 		{"NearestSourceFails", testNearestSourceFails},
+		{"Similarities", testSimilarities},
 		{"CatchUp", testCatchUp},
 		{"Reopen", testReopen},
 		{"Cancel", testCancel},
