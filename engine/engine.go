@@ -109,7 +109,7 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the index: %w", err)
 	}
-	e.index, e.retriever = ix, retrieve.New(ix, e.content)
+	e.index, e.retriever = ix, retrieve.New(retrieve.Config{Index: ix, Content: e.content})
 	return e.retriever, nil
 }
 

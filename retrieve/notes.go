@@ -1,0 +1,24 @@
+package retrieve
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/assay-rag/assay"
+)
+
+// CoverageNote is the note of results that were found while not all of the
+// passages searched have vectors; "" when all have, or none were searched.
+func CoverageNote(v assay.IndexVersion) string {
+	switch {
+	case v.Model == "" || v.Coverage >= 1:
+		return ""
+	case v.Coverage <= 0:
+		return "no passage has a vector yet; searched by text alone"
+	}
+	percent := math.Floor(100 * v.Coverage)
+	if percent < 1 {
+		return "less than 1% of the passages have vectors yet; the rest was searched by text alone"
+	}
+	return fmt.Sprintf("%.0f%% of the passages have vectors yet; the rest was searched by text alone", percent)
+}
