@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"strategy":  {"role", "ground", "retrieve", "run"},
 	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "role", "ground", "run", "strategy"},
 	"eval":      {"llm", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
-	"cmd/assay": {"engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
+	"cmd/assay": {"llm", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
 }
 
 func TestImports(t *testing.T) {

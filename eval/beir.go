@@ -5,10 +5,12 @@ package eval
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,90 +29,59 @@ type Set struct {
 
 // A Passage is one entry of a corpus.
 type Passage struct {
-	ID    string `json:"_id"`
-	Title string `json:"title"`
-	Text  string `json:"text"`
+	ID    string
+	Title string // may be empty
+	Text  string
 }
 
 // A Query is a question and the passages that are relevant to it.
 type Query struct {
-	ID       string         `json:"_id"`
-	Text     string         `json:"text"`
-	Relevant map[string]int `json:"-"` // passage ID → grade, above 0
+	ID       string
+	Text     string
+	Relevant map[string]int // passage ID → grade, above 0
 }
 
+// maxGrade is the highest grade of a judgement: the gain of a grade doubles with
+// each, and sums of gains have to stay exact.
+const maxGrade = 30
+
 // ReadSet reads a folder in the BEIR layout: corpus.jsonl {_id, title, text},
-// queries.jsonl {_id, text} and qrels.tsv (query-id, corpus-id, score, with a
-// header), which may also stand in qrels/test.tsv. An ID that occurs twice or a
-// line that does not parse is an error that names the file and line; a judgement
-// that names an unknown query or passage is dropped and counted.
+// queries.jsonl {_id, text} and the judgements (query-id, corpus-id, score, with
+// a header or without) in qrels.tsv, else in qrels/test.tsv, qrels/dev.tsv or
+// qrels/train.tsv, the first of them that exists. IDs may be numbers, titles may
+// be missing, lines may be repeated. A line that does not parse, and an ID with
+// two texts, is an error that names the file and line; a judgement that names an
+// unknown query or passage is dropped and counted.
 func ReadSet(dir string) (Set, error) {
-	set := Set{Name: filepath.Base(filepath.Clean(dir))}
-	known := map[string]bool{}
+	set := Set{Name: setName(dir)}
+	at := map[string]int{} // of passages
 	err := readLines(filepath.Join(dir, "corpus.jsonl"), func(line []byte) error {
-		var p Passage
+		var p record
 		if err := json.Unmarshal(line, &p); err != nil {
 			return err
 		}
-		if p.ID == "" || known[p.ID] {
-			return fmt.Errorf("passage ID %q is empty or occurs twice", p.ID)
-		}
-		known[p.ID] = true
-		set.Passages = append(set.Passages, p)
-		return nil
-	})
-	if err != nil {
-		return Set{}, err
-	}
-	var queries []Query
-	at := map[string]int{}
-	err = readLines(filepath.Join(dir, "queries.jsonl"), func(line []byte) error {
-		var q Query
-		if err := json.Unmarshal(line, &q); err != nil {
-			return err
-		}
-		if _, twice := at[q.ID]; q.ID == "" || twice {
-			return fmt.Errorf("query ID %q is empty or occurs twice", q.ID)
-		}
-		at[q.ID] = len(queries)
-		q.Relevant = map[string]int{}
-		queries = append(queries, q)
-		return nil
-	})
-	if err != nil {
-		return Set{}, err
-	}
-	qrels := filepath.Join(dir, "qrels.tsv")
-	if _, err := os.Stat(qrels); errors.Is(err, os.ErrNotExist) {
-		qrels = filepath.Join(dir, "qrels", "test.tsv")
-	}
-	header := true
-	err = readLines(qrels, func(line []byte) error {
-		f := strings.Split(string(line), "\t")
-		if header {
-			header = false
-			if len(f) >= 3 && f[0] == "query-id" {
-				return nil
-			}
-		}
-		if len(f) < 3 {
-			return fmt.Errorf("want query-id, corpus-id and score, separated by tabs")
-		}
-		grade, err := strconv.Atoi(strings.TrimSpace(f[len(f)-1]))
-		if err != nil {
-			return fmt.Errorf("score %q is not a whole number", f[len(f)-1])
-		}
-		i, ok := at[f[0]]
-		if !ok || !known[f[len(f)-2]] {
-			set.Dropped++
+		passage := Passage{ID: string(p.ID), Title: p.Title, Text: p.Text}
+		if i, twice := at[passage.ID]; twice && set.Passages[i] == passage {
 			return nil
+		} else if passage.ID == "" || twice {
+			return fmt.Errorf("passage ID %q is empty or occurs twice, with two texts", passage.ID)
 		}
-		if grade > 0 {
-			queries[i].Relevant[f[len(f)-2]] = grade
-		}
+		at[passage.ID] = len(set.Passages)
+		set.Passages = append(set.Passages, passage)
 		return nil
 	})
 	if err != nil {
+		return Set{}, err
+	}
+	queries, err := readQueries(filepath.Join(dir, "queries.jsonl"))
+	if err != nil {
+		return Set{}, err
+	}
+	judgements, err := judgementsFile(dir)
+	if err != nil {
+		return Set{}, err
+	}
+	if set.Dropped, err = readJudgements(judgements, queries, at); err != nil {
 		return Set{}, err
 	}
 	for _, q := range queries {
@@ -119,9 +90,111 @@ func ReadSet(dir string) (Set, error) {
 		}
 	}
 	if len(set.Queries) == 0 {
-		return Set{}, fmt.Errorf("%s: no query has a relevant passage: %w", dir, assay.ErrInvalid)
+		return Set{}, fmt.Errorf("%s: no query has a relevant passage: %w", judgements, assay.ErrInvalid)
 	}
 	return set, nil
+}
+
+// setName is the folder's own name.
+func setName(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return filepath.Base(dir)
+}
+
+// A record is a line of corpus.jsonl or queries.jsonl.
+type record struct {
+	ID    recordID `json:"_id"`
+	Title string   `json:"title"`
+	Text  string   `json:"text"`
+}
+
+// A recordID is a string, or a number as it is written.
+type recordID string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (id *recordID) UnmarshalJSON(data []byte) error {
+	var n json.Number
+	if len(data) > 0 && data[0] != '"' && json.Unmarshal(data, &n) == nil {
+		*id = recordID(n)
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(id))
+}
+
+func readQueries(path string) ([]Query, error) {
+	var queries []Query
+	at := map[string]int{}
+	err := readLines(path, func(line []byte) error {
+		var r record
+		if err := json.Unmarshal(line, &r); err != nil {
+			return err
+		}
+		q := Query{ID: string(r.ID), Text: r.Text, Relevant: map[string]int{}}
+		if i, twice := at[q.ID]; twice && queries[i].Text == q.Text {
+			return nil
+		} else if q.ID == "" || twice {
+			return fmt.Errorf("query ID %q is empty or occurs twice, with two texts", q.ID)
+		}
+		at[q.ID] = len(queries)
+		queries = append(queries, q)
+		return nil
+	})
+	return queries, err
+}
+
+// judgementsFile returns where the folder has its judgements.
+func judgementsFile(dir string) (string, error) {
+	places := []string{"qrels.tsv", filepath.Join("qrels", "test.tsv"), filepath.Join("qrels", "dev.tsv"), filepath.Join("qrels", "train.tsv")}
+	for _, place := range places {
+		if _, err := os.Stat(filepath.Join(dir, place)); err == nil {
+			return filepath.Join(dir, place), nil
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%s has none of %s: %w: %w", dir, strings.Join(places, ", "), os.ErrNotExist, assay.ErrInvalid)
+}
+
+// readJudgements notes in the queries what is relevant to them; of two judgements
+// of one pair the higher grade counts. It returns how many name a query or
+// passage that is not known.
+func readJudgements(path string, queries []Query, passages map[string]int) (dropped int, err error) {
+	at := map[string]int{}
+	for i, q := range queries {
+		at[q.ID] = i
+	}
+	first := true
+	err = readLines(path, func(line []byte) error {
+		f := strings.Split(string(line), "\t")
+		if len(f) == 1 {
+			f = strings.Fields(string(line))
+		}
+		header := first
+		first = false
+		if len(f) < 3 {
+			return fmt.Errorf("want query-id, corpus-id and score, separated by tabs")
+		}
+		query, passage := strings.TrimSpace(f[0]), strings.TrimSpace(f[len(f)-2])
+		grade, err := strconv.ParseFloat(strings.TrimSpace(f[len(f)-1]), 64)
+		if err != nil && header {
+			return nil
+		}
+		if err != nil || grade != math.Trunc(grade) || grade > maxGrade {
+			return fmt.Errorf("score %q is not a whole number up to %d", f[len(f)-1], maxGrade)
+		}
+		i, known := at[query]
+		if _, found := passages[passage]; !known || !found {
+			dropped++
+			return nil
+		}
+		if grade > 0 {
+			queries[i].Relevant[passage] = max(queries[i].Relevant[passage], int(grade))
+		}
+		return nil
+	})
+	return dropped, err
 }
 
 // readLines calls line for each line of a file that is not blank.
@@ -134,6 +207,9 @@ func readLines(path string, line func([]byte) error) error {
 	r := bufio.NewReaderSize(f, 1<<20)
 	for n := 1; ; n++ {
 		text, err := r.ReadBytes('\n')
+		if n == 1 {
+			text = bytes.TrimPrefix(text, []byte("\uFEFF")) // a byte order mark
+		}
 		if len(strings.TrimSpace(string(text))) > 0 {
 			if err := line([]byte(strings.TrimRight(string(text), "\r\n"))); err != nil {
 				return fmt.Errorf("%s:%d: %w: %w", path, n, err, assay.ErrInvalid)

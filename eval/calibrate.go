@@ -104,18 +104,19 @@ const licences = "weights learned from public sets: SciFact (CC BY 4.0, ODC-By),
 
 // decisions searches one set for its own queries and for those of others.
 func decisions(ctx context.Context, set Set, sets []Set) ([]decision, error) {
-	r, err := openSet(ctx, set)
+	o, err := Open(ctx, set, Parts{})
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
+	defer o.Close()
+	r := o.Retriever(Ranking{Mode: assay.ModeText})
 	var out []decision
 	add := func(q Query, own bool) error {
-		found, err := r.search(ctx, q.Text, calibrateRanked)
+		found, err := r.Retrieve(ctx, assay.Local().Access(), assay.Query{Text: q.Text, Mode: assay.ModeText, Limit: calibrateRanked})
 		if err != nil {
 			return err
 		}
-		byBM25(found.Hits) // not by the relevance that is being fitted
+		sortByBM25(found.Hits) // not by the relevance that is being fitted
 		d := decision{answerable: own}
 		if own {
 			d.relevant = q.Relevant

@@ -4,18 +4,24 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/internal/language"
+	"github.com/assay-rag/assay/llm"
 )
 
 // A corpus holds a set's passages in memory, each one document of one chunk, as
-// the sets define relevance. It is the source of an index and the content that
-// a retriever reads.
+// the sets define relevance. It is the source of an index, vectors included, and
+// the content that a retriever reads.
 type corpus struct {
 	documents []assay.Document
 	chunks    []assay.Chunk
 	byChunk   map[string]int
+
+	model   string       // of vectors; empty: there are none
+	vectors []llm.Vector // one for each chunk, nil where it has none
 }
 
 func newCorpus(set Set) *corpus {
@@ -48,7 +54,41 @@ func newCorpus(set Set) *corpus {
 	return c
 }
 
-// Sequence implements index.Source: each passage is one change.
+// embedBatch is how many passages are embedded between two reports of progress:
+// enough that the encoder's batches are full, few enough that little is lost when
+// it is stopped.
+const embedBatch = 128
+
+// embed gives the passages their vectors: those for which covered, which may be
+// nil for all, says true.
+func (c *corpus) embed(ctx context.Context, e llm.Embedder, covered func(i int) bool, progress func(done, all int) time.Duration) error {
+	var at []int
+	for i := range c.documents {
+		if covered == nil || covered(i) {
+			at = append(at, i)
+		}
+	}
+	c.model, c.vectors = e.Model(), make([]llm.Vector, len(c.documents))
+	for first := 0; first < len(at); first += embedBatch {
+		batch := at[first:min(first+embedBatch, len(at))]
+		passages := make([]assay.Passage, len(batch))
+		for i, j := range batch {
+			passages[i] = c.passage(j)
+		}
+		vectors, err := llm.EmbedPassages(ctx, e, passages)
+		if err != nil {
+			return fmt.Errorf("embed passages %d to %d: %w", first+1, first+len(batch), err)
+		}
+		for i, j := range batch {
+			c.vectors[j] = vectors[i]
+		}
+		progress(first+len(batch), len(at))
+	}
+	return nil
+}
+
+// Sequence implements index.Source: each passage is one change, and its vector
+// comes with it.
 func (c *corpus) Sequence(context.Context) (int64, error) { return int64(len(c.documents)), nil }
 
 // Changes implements index.Source.
@@ -67,6 +107,36 @@ func (c *corpus) Changes(ctx context.Context, after int64) iter.Seq2[assay.Chang
 	}
 }
 
+// Models implements index.VectorSource.
+func (c *corpus) Models(context.Context) ([]string, error) {
+	if c.model == "" {
+		return nil, nil
+	}
+	return []string{c.model}, nil
+}
+
+// Vectors implements index.VectorSource.
+func (c *corpus) Vectors(ctx context.Context, model string, after int64) iter.Seq2[index.ChunkVector, error] {
+	return func(yield func(index.ChunkVector, error) bool) {
+		if model != c.model {
+			return
+		}
+		for i := int(after); i < len(c.vectors); i++ {
+			v := c.vectors[i]
+			if v == nil {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				yield(index.ChunkVector{}, err)
+				return
+			}
+			if !yield(index.ChunkVector{Chunk: c.chunks[i].ID, Values: v}, nil) {
+				return
+			}
+		}
+	}
+}
+
 // Passages implements retrieve.Content.
 func (c *corpus) Passages(_ context.Context, ids []string) ([]assay.Passage, error) {
 	passages := make([]assay.Passage, len(ids))
@@ -75,11 +145,15 @@ func (c *corpus) Passages(_ context.Context, ids []string) ([]assay.Passage, err
 		if !ok {
 			return nil, fmt.Errorf("chunk %s: %w", id, assay.ErrNotFound)
 		}
-		d := c.documents[at]
-		passages[i] = assay.Passage{
-			Chunk: c.chunks[at], Text: d.Text, Collection: d.Collection, URI: d.URI, Title: d.Title,
-			Language: d.Metadata[assay.MetaLanguage].String,
-		}
+		passages[i] = c.passage(at)
 	}
 	return passages, nil
+}
+
+func (c *corpus) passage(i int) assay.Passage {
+	d := c.documents[i]
+	return assay.Passage{
+		Chunk: c.chunks[i], Text: d.Text, Collection: d.Collection, URI: d.URI, Title: d.Title,
+		Language: d.Metadata[assay.MetaLanguage].String,
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/retrieve"
 )
 
@@ -82,31 +83,55 @@ func TestRetrieval(t *testing.T) {
 	if set.Name != "tiny" || len(set.Passages) != 2 || len(set.Queries) != 1 || set.Dropped != 1 {
 		t.Errorf("ReadSet = %+v", set)
 	}
-	report, err := eval.Retrieval(context.Background(), set, nil)
+	report, err := eval.Retrieval(context.Background(), set, eval.Parts{Embedder: words{}, CacheDir: t.TempDir()}, eval.Rankings(true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.NDCG10 != 1 || report.Relevance.NDCG10 != 1 {
-		t.Errorf("Retrieval = %+v, want 1 everywhere", report)
+	if len(report.Rows) != len(eval.Rankings(true)) || report.Model != "words/2" {
+		t.Errorf("Retrieval = %+v", report)
+	}
+	for i, row := range report.Rows {
+		if row.NDCG10 != 1 || row.Low.NDCG10 != 1 || row.High.NDCG10 != 1 || (row.Against != nil) != (i > 0) {
+			t.Errorf("Retrieval, %s = %+v, want 1 everywhere", row.Ranking, row)
+		}
 	}
 	data, err := json.Marshal(report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{`"ndcg@10":1`, `"mrr@10":1`, `"recall@10":1`, `"recall@100":1`, `"all_gold@10":1`} {
+	for _, key := range []string{`"ndcg@10":1`, `"mrr@10":1`, `"recall@10":1`, `"recall@100":1`, `"all_gold@10":1`, `"low":{`, `"against":{`} {
 		if !strings.Contains(string(data), key) {
 			t.Errorf("the report has no %s: %s", key, data)
 		}
 	}
 }
 
+// words embeds texts by whether they speak of listeners.
+type words struct{}
+
+func (words) Model() string { return "words/2" }
+
+func (words) Embed(_ context.Context, _ llm.Purpose, texts []string) ([]llm.Vector, error) {
+	vectors := make([]llm.Vector, len(texts))
+	for i, text := range texts {
+		vectors[i] = llm.Vector{0, 1}
+		if strings.Contains(text, "listeners") {
+			vectors[i] = llm.Vector{1, 0}
+		}
+	}
+	return vectors, nil
+}
+
 func TestReadSetErrors(t *testing.T) {
 	tests := []struct{ name, corpus, queries, qrels, want string }{
 		{"not JSON", "{", tinyQueries, tinyQrels, "corpus.jsonl:1"},
-		{"passage twice", tinyCorpus + tinyCorpus, tinyQueries, tinyQrels, "corpus.jsonl:3"},
+		{"passage with two texts", tinyCorpus + `{"_id":"p1","text":"Another."}`, tinyQueries, tinyQrels, "corpus.jsonl:3"},
+		{"query with two texts", tinyCorpus, tinyQueries + `{"_id":"q1","text":"another"}`, tinyQrels, "queries.jsonl:3"},
 		{"query without ID", tinyCorpus, `{"text":"x"}`, tinyQrels, "queries.jsonl:1"},
 		{"grade is no number", tinyCorpus, tinyQueries, "query-id\tcorpus-id\tscore\nq1\tp1\tgood\n", "qrels.tsv:2"},
-		{"too few columns", tinyCorpus, tinyQueries, "q1 p1 1\n", "qrels.tsv:1"},
+		{"grade is no whole number", tinyCorpus, tinyQueries, "q1\tp1\t0.5\n", "qrels.tsv:1"},
+		{"grade is too high", tinyCorpus, tinyQueries, "q1\tp1\t31\n", "qrels.tsv:1"},
+		{"too few columns", tinyCorpus, tinyQueries, "q1 p1\n", "qrels.tsv:1"},
 		{"nothing relevant", tinyCorpus, tinyQueries, "q1\tp1\t0\n", "no query has a relevant passage"},
 	}
 	for _, tt := range tests {
@@ -117,6 +142,56 @@ func TestReadSetErrors(t *testing.T) {
 	}
 	if _, err := eval.ReadSet(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an empty folder: %v, want ErrNotExist", err)
+	}
+}
+
+// TestReadSetOdd reads what other people's folders look like.
+func TestReadSetOdd(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"corpus.jsonl": "\uFEFF{\"_id\":1,\"text\":\"no title\"}\r\n\r\n{\"_id\":\"2\",\"title\":null,\"text\":\"\",\"metadata\":{}}\r\n" +
+			"{\"_id\":1,\"text\":\"no title\"}",
+		"queries.jsonl":    "{\"_id\":7,\"text\":\"a\"}\n{\"_id\":7,\"text\":\"a\"}\n{\"_id\":8,\"text\":\"b\"}\n",
+		"qrels/dev.tsv":    "query-id\tcorpus-id\tscore\r\n7\t1\t1\r\n7\t1\t2.0\r\n7\t1\t1\r\n7\t3\t1\r\n",
+		"qrels/train.tsv":  "7\t2\t1\n",
+		"qrels/readme.txt": "",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := eval.Set{
+		Name:     filepath.Base(dir),
+		Passages: []eval.Passage{{ID: "1", Text: "no title"}, {ID: "2"}},
+		Queries:  []eval.Query{{ID: "7", Text: "a", Relevant: map[string]int{"1": 2}}},
+		Dropped:  1,
+	}
+	got, err := eval.ReadSet(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ReadSet (-want +got):\n%s", diff)
+	}
+	for _, qrels := range []string{"qrels/dev.tsv", "qrels/train.tsv"} {
+		if err := os.Remove(filepath.Join(dir, qrels)); err != nil {
+			t.Fatal(err)
+		}
+		if qrels == "qrels/dev.tsv" { // the next place is looked at, TREC's layout with four columns too
+			if err := os.WriteFile(filepath.Join(dir, "qrels", "train.tsv"), []byte("8 0 2 1\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := eval.ReadSet(dir); err != nil || len(got.Queries) != 1 || got.Queries[0].ID != "8" {
+				t.Errorf("ReadSet = %+v, %v, want query 8", got, err)
+			}
+		}
+	}
+	if _, err := eval.ReadSet(dir); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("without judgements: %v, want ErrNotExist and ErrInvalid", err)
 	}
 }
 
@@ -173,8 +248,8 @@ func TestRetrievalFigures(t *testing.T) {
 		t.Skip("searches four sets")
 	}
 	tests := []struct {
-		set             string
-		bm25, relevance float64 // nDCG@10, at least
+		set        string
+		bm25, text float64 // nDCG@10, at least
 	}{
 		{"scifact-train", 0.700, 0.700},
 		{"hotpotqa-train100", 0.800, 0.825},
@@ -183,13 +258,14 @@ func TestRetrievalFigures(t *testing.T) {
 	}
 	for _, tt := range tests {
 		set := sharedSets(t, tt.set)[0]
-		report, err := eval.Retrieval(context.Background(), set, nil)
+		report, err := eval.Retrieval(context.Background(), set, eval.Parts{}, eval.Rankings(false)[:2])
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%-18s bm25 %.4f, relevance %.4f", tt.set, report.NDCG10, report.Relevance.NDCG10)
-		if report.NDCG10 < tt.bm25 || report.Relevance.NDCG10 < tt.relevance {
-			t.Errorf("%s: nDCG@10 %.4f by BM25 and %.4f by relevance, want %.4f and %.4f", tt.set, report.NDCG10, report.Relevance.NDCG10, tt.bm25, tt.relevance)
+		bm25, text := report.Rows[0].NDCG10, report.Rows[1].NDCG10
+		t.Logf("%-18s bm25 %.4f, text %.4f", tt.set, bm25, text)
+		if bm25 < tt.bm25 || text < tt.text {
+			t.Errorf("%s: nDCG@10 %.4f by BM25 and %.4f by text, want %.4f and %.4f", tt.set, bm25, text, tt.bm25, tt.text)
 		}
 	}
 }

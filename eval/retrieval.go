@@ -3,101 +3,109 @@ package eval
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"slices"
-	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// A RetrievalReport is the result of one set.
-type RetrievalReport struct {
-	Set       string  `json:"set"`
-	Passages  int     `json:"passages"`
-	Queries   int     `json:"queries"`
-	Dropped   int     `json:"dropped_judgements"`
-	Metrics           // of BM25
-	Relevance Metrics `json:"relevance"` // of the same hits ordered by relevance
-	IndexMS   int64   `json:"index_ms"`
-	SearchMS  float64 `json:"search_ms"` // mean per query
+// A Ranking is a way to search a set.
+type Ranking struct {
+	Name   string
+	Mode   assay.Mode
+	Fusion assay.Fusion
+	Graph  bool // passages that the best ones lead to
+	Rerank bool // the best are judged once more
+	BM25   bool // what text finds by BM25 alone, whatever the rest says
 }
 
-// Retrieval searches a set's passages for each of its queries, 100 hits deep,
-// and measures the ranking. progress, which may be nil, is called after each
-// query.
-func Retrieval(ctx context.Context, set Set, progress func(done, all int)) (RetrievalReport, error) {
+// The rankings that are compared if nothing else is asked for, from the plainest
+// to what a user gets. Those that need vectors are left out where there is no
+// embedder.
+func Rankings(vectors bool) []Ranking {
+	all := []Ranking{
+		{Name: "bm25", Mode: assay.ModeText, BM25: true},
+		{Name: "text", Mode: assay.ModeText},
+		{Name: "vector", Mode: assay.ModeVector},
+		{Name: "hybrid"},
+		{Name: "hybrid +graph", Graph: true},
+		{Name: "hybrid +graph +rerank", Graph: true, Rerank: true},
+	}
+	if vectors {
+		return all
+	}
+	return []Ranking{all[0], all[1], {Name: "text +graph", Mode: assay.ModeText, Graph: true}, {Name: "text +graph +rerank", Mode: assay.ModeText, Graph: true, Rerank: true}}
+}
+
+// A RetrievalReport is the result of one set.
+type RetrievalReport struct {
+	Set      string `json:"set"`
+	Passages int    `json:"passages"`
+	Queries  int    `json:"queries"`
+	Dropped  int    `json:"dropped_judgements"`
+	Model    string `json:"model,omitempty"` // of the vectors
+	Rows     []Row  `json:"rankings"`
+	EncodeMS int64  `json:"encode_ms"`
+	IndexMS  int64  `json:"index_ms"`
+}
+
+// Retrieval searches a set's passages for each of its queries, by each of the
+// rankings, and measures them. Each row but the first is compared with the first.
+func Retrieval(ctx context.Context, set Set, parts Parts, rankings []Ranking) (_ RetrievalReport, err error) {
 	report := RetrievalReport{Set: set.Name, Passages: len(set.Passages), Queries: len(set.Queries), Dropped: set.Dropped}
-	started := time.Now()
-	r, err := openSet(ctx, set)
+	o, err := Open(ctx, set, parts)
 	if err != nil {
 		return report, err
 	}
-	defer r.close()
-	report.IndexMS = time.Since(started).Milliseconds()
-
-	started = time.Now()
-	metrics := make([]Metrics, len(set.Queries))
-	relevance := make([]Metrics, len(set.Queries))
-	for i, q := range set.Queries {
-		found, err := r.search(ctx, q.Text, 100)
+	defer func() { err = cmp.Or(err, o.Close()) }()
+	report.EncodeMS, report.IndexMS = o.Encoded.Milliseconds(), o.Indexed.Milliseconds()
+	if o.Embedder != nil {
+		report.Model = o.Embedder.Model()
+	}
+	for _, ranking := range rankings {
+		row, err := o.Measure(ctx, ranking.Name, o.Retriever(ranking), assay.Query{Mode: ranking.Mode, Fusion: ranking.Fusion})
 		if err != nil {
 			return report, err
 		}
-		ranked := make([]string, len(found.Hits))
-		for j, h := range found.Hits {
-			ranked[j] = h.URI
+		if len(report.Rows) > 0 {
+			d := Compare(row, report.Rows[0])
+			row.Against = &d
 		}
-		relevance[i] = Measure(ranked, q.Relevant)
-		byBM25(found.Hits)
-		for j, h := range found.Hits {
-			ranked[j] = h.URI
-		}
-		metrics[i] = Measure(ranked, q.Relevant)
-		if progress != nil {
-			progress(i+1, len(set.Queries))
-		}
+		report.Rows = append(report.Rows, row)
 	}
-	report.SearchMS = float64(time.Since(started).Microseconds()) / 1000 / float64(len(set.Queries))
-	report.Metrics, report.Relevance = mean(metrics), mean(relevance)
 	return report, nil
 }
 
-// byBM25 orders hits as the index found them.
-func byBM25(hits []assay.Hit) {
+// Retriever returns what a user's searches go through, with the parts that the
+// ranking names.
+func (o *Opened) Retriever(ranking Ranking) assay.Retriever {
+	r := retrieve.New(retrieve.Config{Index: o.Index, Content: o.Content, Embedder: o.Embedder})
+	if ranking.BM25 {
+		return byBM25{r}
+	}
+	return r
+}
+
+// byBM25 orders what text finds by BM25 alone.
+type byBM25 struct{ assay.Retriever }
+
+// Retrieve implements assay.Retriever.
+func (r byBM25) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
+	q.Mode = assay.ModeText
+	found, err := r.Retriever.Retrieve(ctx, access, q)
+	sortByBM25(found.Hits)
+	return found, err
+}
+
+// sortByBM25 orders hits as the index found them.
+func sortByBM25(hits []assay.Hit) {
+	score := func(h assay.Hit) float64 {
+		if h.Scores.BM25 == nil {
+			return 0
+		}
+		return *h.Scores.BM25
+	}
 	slices.SortFunc(hits, func(a, b assay.Hit) int {
-		return cmp.Or(cmp.Compare(*b.Scores.BM25, *a.Scores.BM25), cmp.Compare(a.Chunk.ID, b.Chunk.ID))
+		return cmp.Or(cmp.Compare(score(b), score(a)), cmp.Compare(a.Chunk.ID, b.Chunk.ID))
 	})
-}
-
-// An openedSet is a set that can be searched.
-type openedSet struct {
-	*retrieve.Retriever
-	index index.Index
-	dir   string
-}
-
-// openSet indexes a set in a temporary folder.
-func openSet(ctx context.Context, set Set) (*openedSet, error) {
-	dir, err := os.MkdirTemp("", "assay-eval-")
-	if err != nil {
-		return nil, fmt.Errorf("index %s: %w", set.Name, err)
-	}
-	c := newCorpus(set)
-	ix, err := index.Open(ctx, dir, c)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("index %s: %w", set.Name, err), os.RemoveAll(dir))
-	}
-	return &openedSet{Retriever: retrieve.New(retrieve.Config{Index: ix, Content: c}), index: ix, dir: dir}, nil
-}
-
-func (s *openedSet) search(ctx context.Context, text string, limit int) (assay.Results, error) {
-	return s.Retrieve(ctx, assay.Local().Access(), assay.Query{Text: text, Limit: limit})
-}
-
-func (s *openedSet) close() error {
-	return errors.Join(s.index.Close(), os.RemoveAll(s.dir))
 }

@@ -25,65 +25,6 @@ func (a *app) evalCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) evalRetrievalCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "retrieval FOLDER...",
-		Short: "Measure rankings on sets in the BEIR layout",
-		Long: `Retrieval indexes the passages of a labelled set, searches for each of its
-questions, and prints how well the relevant passages rank: nDCG@10, MRR@10,
-recall@10, recall@100, and all_gold@10, the share of questions with every relevant
-passage among the first ten. The first line of a set is BM25 alone, the second
-the same hits ordered by relevance, which is what ask and search do with the best
-50.
-
-A FOLDER holds corpus.jsonl {_id, title, text}, queries.jsonl {_id, text} and
-qrels.tsv (query-id, corpus-id, score, with a header).`,
-		Example: `  assay eval retrieval ./scifact
-  assay eval retrieval ./scifact ./hotpotqa --json`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, folders []string) error {
-			return a.evalRetrieval(cmd.Context(), folders, asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each set, a line each")
-	return cmd
-}
-
-func (a *app) evalRetrieval(ctx context.Context, folders []string, asJSON bool) error {
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	if !asJSON {
-		fmt.Fprintln(table, "set\tranking\tquestions\tpassages\tndcg@10\tmrr@10\trecall@10\trecall@100\tall_gold@10")
-	}
-	for _, folder := range folders {
-		set, err := eval.ReadSet(folder)
-		if err != nil {
-			return err
-		}
-		shown := a.progress()
-		report, err := eval.Retrieval(ctx, set, func(done, all int) {
-			shown.update("%s: question %d of %d", set.Name, done, all)
-		})
-		shown.clear()
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			if err := json.NewEncoder(a.stdout).Encode(report); err != nil {
-				return err
-			}
-			continue
-		}
-		row := func(ranking string, m eval.Metrics) {
-			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\n", report.Set, ranking, report.Queries, report.Passages,
-				m.NDCG10, m.MRR10, m.Recall10, m.Recall100, m.AllGold10)
-		}
-		row("bm25", report.Metrics)
-		row("relevance", report.Relevance)
-	}
-	return table.Flush()
-}
-
 func (a *app) evalAnswersCommand() *cobra.Command {
 	var asJSON bool
 	var docs []string

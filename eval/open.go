@@ -1,0 +1,163 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/retrieve"
+)
+
+// Parts are what a set is searched with beside its text.
+type Parts struct {
+	Embedder llm.Embedder // nil: there are no vectors
+	CacheDir string       // keeps vectors from one call to the next; empty: they are made anew
+	// Covered says which passages, by their place in the set, have a vector; nil: all.
+	Covered  func(passage int) bool
+	Progress func(Progress) // nil: nobody looks
+}
+
+// A Progress is how far an evaluation has come.
+type Progress struct {
+	Set       string
+	What      string // "encode", "index", or the name of the ranking whose queries are searched
+	Done, All int    // passages or queries
+	Elapsed   time.Duration
+}
+
+// An Opened set can be searched: each of its passages is a document of one chunk,
+// whose URI is the passage's ID.
+type Opened struct {
+	Set      Set
+	Index    index.Index
+	Content  retrieve.Content
+	Embedder llm.Embedder // that of Parts through the cache; nil: none
+
+	Encoded time.Duration // that embedding the passages took
+	Indexed time.Duration
+
+	progress func(Progress)
+	dir      string // of the index
+	cache    *vectorCache
+}
+
+// Open embeds and indexes a set's passages, in a temporary folder that Close
+// removes. The vectors are held in memory.
+func Open(ctx context.Context, set Set, parts Parts) (_ *Opened, err error) {
+	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("%s: %w", set.Name, err), o.Close())
+		}
+	}()
+	if parts.Embedder != nil && parts.CacheDir != "" {
+		if o.cache, err = openVectorCache(parts.CacheDir, parts.Embedder.Model()); err != nil {
+			return nil, err
+		}
+		o.Embedder = cached(parts.Embedder, o.cache)
+	}
+	c := newCorpus(set)
+	o.Content = c
+	if o.Embedder != nil {
+		report := o.stage("encode")
+		if err := c.embed(ctx, o.Embedder, parts.Covered, report); err != nil {
+			return nil, err
+		}
+		o.Encoded = report(0, 0)
+	}
+	report := o.stage("index")
+	if o.dir, err = os.MkdirTemp("", "assay-eval-"); err != nil {
+		return nil, err
+	}
+	if o.Index, err = index.Open(ctx, o.dir, c); err != nil {
+		return nil, err
+	}
+	// The first search reads what the source has.
+	if _, err := o.Index.Search(ctx, assay.Local().Access(), assay.Query{Text: "", Limit: 1}); err != nil {
+		return nil, err
+	}
+	o.Indexed = report(len(set.Passages), len(set.Passages))
+	return o, nil
+}
+
+// Close removes the index. What is cached stays.
+func (o *Opened) Close() error {
+	var errs []error
+	if o.Index != nil {
+		errs = append(errs, o.Index.Close())
+	}
+	if o.dir != "" {
+		errs = append(errs, os.RemoveAll(o.dir))
+	}
+	if o.cache != nil {
+		errs = append(errs, o.cache.close())
+	}
+	return errors.Join(errs...)
+}
+
+// stage begins a step; what it returns tells how far the step is, and since when.
+func (o *Opened) stage(what string) func(done, all int) time.Duration {
+	started := time.Now()
+	return func(done, all int) time.Duration {
+		elapsed := time.Since(started)
+		if o.progress != nil && all > 0 {
+			o.progress(Progress{Set: o.Set.Name, What: what, Done: done, All: all, Elapsed: elapsed})
+		}
+		return elapsed
+	}
+}
+
+// A Row is what one ranking reaches on one set.
+type Row struct {
+	Ranking string `json:"ranking"`
+	Metrics        // means over the queries
+	// Low and High bound the means of 95 in 100 sets of as many queries of this
+	// kind, by bootstrap.
+	Low  Metrics `json:"low"`
+	High Metrics `json:"high"`
+	// Against compares nDCG@10 with that of another ranking of the same queries.
+	Against *Difference `json:"against,omitempty"`
+
+	SearchMS float64   `json:"search_ms"`       // mean wall time of a query
+	Notes    []string  `json:"notes,omitempty"` // of the searches, each once
+	PerQuery []Metrics `json:"-"`               // in the order of the set's queries
+}
+
+// depth is how many hits are asked for: what recall@100 needs.
+const depth = 100
+
+// Measure searches with r for each of the set's queries, 100 deep, as query says
+// but for its text and limit, and measures what is found.
+func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, query assay.Query) (Row, error) {
+	row := Row{Ranking: name}
+	noted := map[string]bool{}
+	report := o.stage(name)
+	for i, q := range o.Set.Queries {
+		query.Text, query.Limit = q.Text, depth
+		found, err := r.Retrieve(ctx, assay.Local().Access(), query)
+		if err != nil {
+			return row, fmt.Errorf("%s: query %s: %w", o.Set.Name, q.ID, err)
+		}
+		ranked := make([]string, len(found.Hits))
+		for j, h := range found.Hits {
+			ranked[j] = h.URI
+		}
+		row.PerQuery = append(row.PerQuery, Measure(ranked, q.Relevant))
+		for _, note := range found.Notes {
+			if !noted[note] {
+				noted[note] = true
+				row.Notes = append(row.Notes, note)
+			}
+		}
+		report(i+1, len(o.Set.Queries))
+	}
+	row.SearchMS = float64(report(0, 0).Microseconds()) / 1000 / float64(max(len(o.Set.Queries), 1))
+	row.Metrics = mean(row.PerQuery)
+	row.Low, row.High = interval(row.PerQuery)
+	return row, nil
+}

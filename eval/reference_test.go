@@ -1,0 +1,128 @@
+package eval_test
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A referenceEmbedder serves vectors that another program made of the passages
+// and queries of sets.
+type referenceEmbedder struct{ vectors map[string]llm.Vector }
+
+// referenceVectors reads SET.corpus.f32 and SET.queries.f32 of the folder that
+// ASSAY_RESEARCH_VECTORS names: 384 float32, little-endian, for each line of the
+// set's corpus.jsonl and queries.jsonl.
+func referenceVectors(t *testing.T, sets ...eval.Set) *referenceEmbedder {
+	t.Helper()
+	dir := os.Getenv("ASSAY_RESEARCH_VECTORS")
+	if dir == "" {
+		t.Skip("ASSAY_RESEARCH_VECTORS is not set: it names a folder of vectors that another program made")
+	}
+	e := &referenceEmbedder{map[string]llm.Vector{}}
+	for _, set := range sets {
+		rows := readRows(t, filepath.Join(dir, set.Name+".corpus.f32"))
+		for i, p := range set.Passages {
+			e.vectors[strings.TrimSpace(p.Title+"\n"+p.Text)] = rows(i)
+		}
+		rows = readRows(t, filepath.Join(dir, set.Name+".queries.f32"))
+		for i, q := range allQueries(t, set) {
+			e.vectors["?"+strings.TrimSpace(q)] = rows(i)
+		}
+	}
+	return e
+}
+
+func (e *referenceEmbedder) Model() string { return "gte-small-f16-reference/384" }
+
+func (e *referenceEmbedder) Languages() []string { return []string{"en"} }
+
+func (e *referenceEmbedder) Embed(_ context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	vectors := make([]llm.Vector, len(texts))
+	for i, text := range texts {
+		key := strings.TrimSpace(text)
+		if p == llm.Query {
+			key = "?" + key
+		}
+		if vectors[i] = e.vectors[key]; vectors[i] == nil {
+			return vectors[:i], fmt.Errorf("no vector was made of %q", text)
+		}
+	}
+	return vectors, nil
+}
+
+// TestReferenceVectors prints what the rankings reach with vectors that another
+// program made, on the sets that ASSAY_RESEARCH_SETS lists, or on all.
+func TestReferenceVectors(t *testing.T) {
+	names := strings.Fields(strings.ReplaceAll(os.Getenv("ASSAY_RESEARCH_SETS"), ",", " "))
+	if len(names) == 0 {
+		names = sharedNames
+	}
+	if os.Getenv("ASSAY_RESEARCH_VECTORS") == "" {
+		t.Skip("ASSAY_RESEARCH_VECTORS is not set: it names a folder of vectors that another program made")
+	}
+	for _, set := range sharedSets(t, names...) {
+		report, err := eval.Retrieval(t.Context(), set, eval.Parts{Embedder: referenceVectors(t, set)}, eval.Rankings(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range report.Rows {
+			line := fmt.Sprintf("%-18s %-22s ndcg %.4f [%.3f %.3f]  mrr %.4f  r10 %.4f  r100 %.4f  gold %.4f  %5.1f ms",
+				report.Set, r.Ranking, r.NDCG10, r.Low.NDCG10, r.High.NDCG10, r.MRR10, r.Recall10, r.Recall100, r.AllGold10, r.SearchMS)
+			if r.Against != nil {
+				line += fmt.Sprintf("  %+.4f [%+.3f %+.3f]", r.Against.NDCG10, r.Against.Low, r.Against.High)
+			}
+			t.Log(line, r.Notes)
+		}
+	}
+}
+
+// sharedNames are the labelled sets of ASSAY_TESTDATA.
+var sharedNames = []string{
+	"scifact-train", "hotpotqa-train100", "musique-train100", "anthropic-docs",
+	"clapnq-answerable", "pubmedqa-1000", "mtrag-un-reference", "xquad-en", "xquad-de",
+}
+
+// allQueries are those of the file, whether or not they are judged.
+func allQueries(t *testing.T, set eval.Set) []string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(os.Getenv("ASSAY_TESTDATA"), "data", "retrieval", set.Name, "queries.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var texts []string
+	for d := json.NewDecoder(f); d.More(); {
+		var q struct{ Text string }
+		if err := d.Decode(&q); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, q.Text)
+	}
+	return texts
+}
+
+func readRows(t *testing.T, path string) func(i int) llm.Vector {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dimensions = 384
+	return func(i int) llm.Vector {
+		v := make(llm.Vector, dimensions)
+		for j := range v {
+			v[j] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*(i*dimensions+j):]))
+		}
+		return v
+	}
+}

@@ -1,0 +1,211 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A vectorCache keeps on disk what one model made of texts, so that a set is
+// encoded once. The file is a header and records of one size, each with its own
+// checksum, that are only ever appended: a record that is torn or damaged is as
+// one that was never written. Several processes may have it open.
+//
+//	header: "assay vectors 1\n", first 8 bytes of the SHA-256 of the model's name, uint32 dimensions, uint32 CRC-32C of these
+//	record: 16 bytes of key, the values as float32, uint32 CRC-32C of both; all little-endian
+type vectorCache struct {
+	path       string
+	model      string
+	mu         sync.Mutex
+	file       *os.File
+	dimensions int // 0: nothing has been written yet
+	at         map[vectorKey]int64
+}
+
+// A vectorKey is the identity of a text with its purpose.
+type vectorKey [16]byte
+
+const (
+	vectorMagic      = "assay vectors 1\n"
+	vectorHeaderSize = len(vectorMagic) + 8 + 4 + 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func keyOf(p llm.Purpose, text string) vectorKey {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n", p)
+	io.WriteString(h, text)
+	return vectorKey(h.Sum(nil))
+}
+
+// openVectorCache opens the model's file in dir, which is made where it is
+// missing. A file of something else is an error that names it.
+func openVectorCache(dir, model string) (*vectorCache, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("open the cache of vectors: %w", err)
+	}
+	c := &vectorCache{path: filepath.Join(dir, cacheName(model)), model: model, at: make(map[vectorKey]int64)}
+	var err error
+	if c.file, err = os.OpenFile(c.path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return nil, fmt.Errorf("open the cache of vectors: %w", err)
+	}
+	if err := c.read(); err != nil {
+		return nil, errors.Join(err, c.file.Close())
+	}
+	return c, nil
+}
+
+// cacheName is a file name that tells a person the model, and differs between
+// models that one file system would not tell apart.
+func cacheName(model string) string {
+	readable := strings.Map(func(r rune) rune {
+		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-@", r) {
+			return r
+		}
+		return '_'
+	}, model)
+	sum := sha256.Sum256([]byte(model))
+	return fmt.Sprintf("%.80s-%x.vectors", readable, sum[:4])
+}
+
+// header is what the file begins with.
+func (c *vectorCache) header(dimensions int) []byte {
+	sum := sha256.Sum256([]byte(c.model))
+	b := append([]byte(vectorMagic), sum[:8]...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(dimensions))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// read learns what the file holds.
+func (c *vectorCache) read() error {
+	r := io.NewSectionReader(c.file, 0, math.MaxInt64)
+	head := make([]byte, vectorHeaderSize)
+	if _, err := io.ReadFull(r, head); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil // empty, or its writer was stopped: put writes it anew
+	} else if err != nil {
+		return fmt.Errorf("read %s: %w", c.path, err)
+	}
+	dimensions := binary.LittleEndian.Uint32(head[len(head)-8:])
+	if dimensions < 1 || dimensions > assay.MaxDimensions || !bytes.Equal(head, c.header(int(dimensions))) {
+		return fmt.Errorf("%s is not a cache of vectors of %s; remove it: %w", c.path, c.model, assay.ErrDamaged)
+	}
+	c.dimensions = int(dimensions)
+	record := make([]byte, c.recordSize())
+	buffered := bufio.NewReaderSize(r, 1<<20)
+	for at := int64(vectorHeaderSize); ; at += int64(len(record)) {
+		if _, err := io.ReadFull(buffered, record); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read %s: %w", c.path, err)
+		}
+		if whole(record) {
+			c.at[vectorKey(record)] = at
+		}
+	}
+}
+
+func (c *vectorCache) recordSize() int { return len(vectorKey{}) + 4*c.dimensions + 4 }
+
+// whole reports whether a record is as it was written.
+func whole(record []byte) bool {
+	n := len(record) - 4
+	return crc32.Checksum(record[:n], castagnoli) == binary.LittleEndian.Uint32(record[n:])
+}
+
+// get returns the vector of a key, nil when there is none.
+func (c *vectorCache) get(key vectorKey) (llm.Vector, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.at[key]
+	if !ok {
+		return nil, nil
+	}
+	record := make([]byte, c.recordSize())
+	if _, err := c.file.ReadAt(record, at); err != nil {
+		return nil, fmt.Errorf("read %s: %w", c.path, err)
+	}
+	if !whole(record) || vectorKey(record) != key {
+		return nil, fmt.Errorf("%s was changed while it was read; remove it: %w", c.path, assay.ErrDamaged)
+	}
+	v := make(llm.Vector, c.dimensions)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(record[len(key)+4*i:]))
+	}
+	return v, nil
+}
+
+// put appends vectors; keys[i] is that of vectors[i].
+func (c *vectorCache) put(keys []vectorKey, vectors []llm.Vector) (err error) {
+	if len(keys) == 0 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lock := flock.New(c.path + ".lock")
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("lock %s: %w", c.path, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	end, err := c.end(len(vectors[0]))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", c.path, err)
+	}
+	size := c.recordSize()
+	records := make([]byte, 0, size*len(keys))
+	for i, key := range keys {
+		if len(vectors[i]) != c.dimensions {
+			return fmt.Errorf("%s made a vector of %d dimensions, those in %s have %d", c.model, len(vectors[i]), c.path, c.dimensions)
+		}
+		first := len(records)
+		records = append(records, key[:]...)
+		for _, x := range vectors[i] {
+			records = binary.LittleEndian.AppendUint32(records, math.Float32bits(x))
+		}
+		records = binary.LittleEndian.AppendUint32(records, crc32.Checksum(records[first:], castagnoli))
+	}
+	if _, err := c.file.WriteAt(records, end); err != nil {
+		return fmt.Errorf("write %s: %w", c.path, err)
+	}
+	for i, key := range keys {
+		c.at[key] = end + int64(i*size)
+	}
+	return nil
+}
+
+// end returns where the next record goes, over a torn one if there is one, after
+// writing the header where it is missing. The caller holds the lock.
+func (c *vectorCache) end(dimensions int) (int64, error) {
+	info, err := c.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if info.Size() < int64(vectorHeaderSize) {
+		c.dimensions = dimensions
+		_, err := c.file.WriteAt(c.header(dimensions), 0)
+		return int64(vectorHeaderSize), err
+	}
+	if c.dimensions == 0 { // another process has written it since
+		if err := c.read(); err != nil {
+			return 0, err
+		}
+	}
+	return info.Size() - (info.Size()-int64(vectorHeaderSize))%int64(c.recordSize()), nil
+}
+
+func (c *vectorCache) close() error { return c.file.Close() }
