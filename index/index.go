@@ -89,6 +89,10 @@ type Index interface {
 	// Nearest refuses is assay.ErrInvalid.
 	Similarities(ctx context.Context, access assay.Access, v Vector, chunks []string) ([]*float64, error)
 
+	// Vectors returns the vectors that a model gave the chunks, as exactly as the
+	// index keeps them (a cosine is within 0.001); nil where Similarities has nil.
+	Vectors(ctx context.Context, access assay.Access, model string, chunks []string) ([][]float32, error)
+
 	// Flush writes what the index has learned to disk, so that the next process
 	// opens it without reading the source again. Only the content's writer may
 	// call it. Without it nothing is lost but time.

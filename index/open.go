@@ -184,6 +184,20 @@ func (s *Searcher) Similarities(ctx context.Context, access assay.Access, v Vect
 	return list, nil
 }
 
+// Vectors implements Index.
+func (s *Searcher) Vectors(ctx context.Context, access assay.Access, model string, chunks []string) ([][]float32, error) {
+	snap, err := s.catchUpVectors(ctx, model)
+	if err != nil {
+		return nil, fmt.Errorf("read vectors: %w", err)
+	}
+	defer snap.release()
+	list, err := snap.vectorsOf(access, model, chunks)
+	if err != nil {
+		return nil, fmt.Errorf("read vectors: %w", err)
+	}
+	return list, nil
+}
+
 // use returns the current snapshot, which the caller releases.
 func (s *Searcher) use() (*snapshot, error) {
 	s.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// checkSimilarities asks for the similarities of all chunks of the source, those
+// checkSimilarities asks for the similarities and vectors of all chunks of the source, those
 // that access may not see included, and of some that do not exist, in no order,
 // one of them twice.
 func checkSimilarities(t testing.TB, ix index.Index, m *model, access assay.Access, v index.Vector) {
@@ -36,8 +36,20 @@ func checkSimilarities(t testing.TB, ix index.Index, m *model, access assay.Acce
 		t.Errorf("Similarities of %d chunks: %d, error %v", len(chunks), len(got), err)
 		return
 	}
+	vectors, err := ix.Vectors(t.Context(), access, v.Model, chunks)
+	if err != nil || len(vectors) != len(chunks) {
+		t.Errorf("Vectors of %d chunks: %d, error %v", len(chunks), len(vectors), err)
+		return
+	}
 	for i, id := range chunks {
 		f, known := want[id]
+		if known != (vectors[i] != nil) {
+			t.Errorf("chunk %q: vector known %v, want %v", id, vectors[i] != nil, known)
+		} else if known {
+			if s, tolerance := similarity(v, vectors[i]); !(math.Abs(s-f.score) <= f.tolerance+tolerance) {
+				t.Errorf("chunk %q has a vector of similarity %v, want %v within %v", id, s, f.score, f.tolerance)
+			}
+		}
 		switch {
 		case known != (got[i] != nil):
 			t.Errorf("chunk %q: similarity known %v, want %v", id, got[i] != nil, known)
@@ -47,7 +59,7 @@ func checkSimilarities(t testing.TB, ix index.Index, m *model, access assay.Acce
 	}
 }
 
-// Similarities are those that Nearest gives, in the order of the chunks asked for;
+// Similarities are those that Nearest gives, and Vectors those stored, in the order of the chunks asked for;
 // what access may not see is as unknown as what has no vector.
 func testSimilarities(t *testing.T, open Opener) {
 	s := NewSource("a")
