@@ -60,30 +60,53 @@ func (e *referenceEmbedder) Embed(_ context.Context, p llm.Purpose, texts []stri
 	return vectors, nil
 }
 
-// TestReferenceVectors prints what the rankings reach with vectors that another
-// program made, on the sets that ASSAY_RESEARCH_SETS lists, or on all.
-func TestReferenceVectors(t *testing.T) {
+// researchSets are those that ASSAY_RESEARCH_SETS lists, or all.
+func researchSets(t *testing.T) []eval.Set {
+	t.Helper()
+	if os.Getenv("ASSAY_RESEARCH_VECTORS") == "" {
+		t.Skip("ASSAY_RESEARCH_VECTORS is not set: it names a folder of vectors that another program made")
+	}
 	names := strings.Fields(strings.ReplaceAll(os.Getenv("ASSAY_RESEARCH_SETS"), ",", " "))
 	if len(names) == 0 {
 		names = sharedNames
 	}
-	if os.Getenv("ASSAY_RESEARCH_VECTORS") == "" {
-		t.Skip("ASSAY_RESEARCH_VECTORS is not set: it names a folder of vectors that another program made")
-	}
-	for _, set := range sharedSets(t, names...) {
+	return sharedSets(t, names...)
+}
+
+// TestReferenceVectors prints what the rankings reach with vectors that another
+// program made.
+func TestReferenceVectors(t *testing.T) {
+	for _, set := range researchSets(t) {
 		report, err := eval.Retrieval(t.Context(), set, eval.Parts{Embedder: referenceVectors(t, set)}, eval.Rankings(true))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range report.Rows {
-			line := fmt.Sprintf("%-18s %-22s ndcg %.4f [%.3f %.3f]  mrr %.4f  r10 %.4f  r100 %.4f  gold %.4f  %5.1f ms",
-				report.Set, r.Ranking, r.NDCG10, r.Low.NDCG10, r.High.NDCG10, r.MRR10, r.Recall10, r.Recall100, r.AllGold10, r.SearchMS)
-			if r.Against != nil {
-				line += fmt.Sprintf("  %+.4f [%+.3f %+.3f]", r.Against.NDCG10, r.Against.Low, r.Against.High)
-			}
-			t.Log(line, r.Notes)
+			t.Logf("%-18s %-22s ndcg %.4f [%.3f %.3f]  mrr %.4f  r10 %.4f  r100 %.4f  gold %.4f  %5.1f ms  %s %s",
+				report.Set, r.Ranking, r.NDCG10, r.Low.NDCG10, r.High.NDCG10, r.MRR10, r.Recall10, r.Recall100, r.AllGold10, r.SearchMS, difference(r), r.Notes)
 		}
 	}
+}
+
+// TestReferenceCoverage prints what a part of these vectors is good for.
+func TestReferenceCoverage(t *testing.T) {
+	for _, set := range researchSets(t) {
+		report, err := eval.Coverage(t.Context(), set, eval.Parts{Embedder: referenceVectors(t, set)}, []float64{0, 0.1, 0.5, 0.9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%-18s text alone  ndcg %.4f", report.Set, report.Text.NDCG10)
+		for _, r := range report.Rows {
+			t.Logf("%-18s %-11s ndcg %.4f  %s %s", report.Set, r.Ranking, r.NDCG10, difference(r.Row), r.Notes)
+		}
+	}
+}
+
+func difference(r eval.Row) string {
+	if r.Against == nil {
+		return ""
+	}
+	return fmt.Sprintf("%+.4f [%+.3f %+.3f]", r.Against.NDCG10, r.Against.Low, r.Against.High)
 }
 
 // sharedNames are the labelled sets of ASSAY_TESTDATA.

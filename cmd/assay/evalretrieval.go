@@ -5,25 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval"
-	"github.com/assay-rag/assay/llm"
 )
 
 // retrievalFlags are the flags of eval retrieval.
 type retrievalFlags struct {
-	json                        bool
+	evalFlags
 	mode, fusion, graph, rerank string
-	cache                       string
 }
 
 func (a *app) evalRetrievalCommand() *cobra.Command {
@@ -65,61 +60,37 @@ kept as well.`,
 		Example: `  assay eval retrieval ./scifact
   assay eval retrieval ./scifact ./hotpotqa --json
   assay eval retrieval ./scifact --mode text --rerank off`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return hinted{usagef("no FOLDER of a labelled set"), "see: " + cmd.CommandPath() + " --help"}
-			}
-			return nil
-		},
+		Args: needFolders,
 		RunE: func(cmd *cobra.Command, folders []string) error { return a.evalRetrieval(cmd.Context(), folders, f) },
 	}
+	f.add(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&f.json, "json", false, "print one JSON object for each set, a line each")
-	flags.StringVar(&f.mode, "mode", "", "what finds passages: text, vector or hybrid")
-	flags.StringVar(&f.fusion, "fusion", "", "how words and vectors become one list: weighted or rrf")
-	flags.StringVar(&f.graph, "graph", "", "on or off: follow what passages name to others")
-	flags.StringVar(&f.rerank, "rerank", "", "on or off: judge the best once more")
-	flags.StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	flags.StringVar(&f.mode, "mode", "", "what finds passages: `text|vector|hybrid`")
+	flags.StringVar(&f.fusion, "fusion", "", "how words and vectors become one list: `weighted|rrf`")
+	flags.StringVar(&f.graph, "graph", "", "follow what passages name to others: `on|off`")
+	flags.StringVar(&f.rerank, "rerank", "", "judge the best once more: `on|off`")
 	return cmd
 }
 
 func (a *app) evalRetrieval(ctx context.Context, folders []string, f retrievalFlags) error {
-	embedder, err := a.evalEmbedder(ctx, f)
-	if err != nil {
+	if err := a.openEval(ctx, &f.evalFlags); err != nil {
 		return err
 	}
-	rankings, err := f.rankings(embedder != nil)
+	rankings, err := f.rankings(f.embedder != nil)
 	if err != nil {
 		return err
-	}
-	if f.cache == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return hinted{fmt.Errorf("find the user's cache folder: %w", err), "name one with --cache"}
-		}
-		f.cache = filepath.Join(cache, "assay", "eval")
 	}
 	for i, folder := range folders {
-		shown := a.progress()
-		shown.update("reading %s", folder)
-		set, err := eval.ReadSet(folder)
-		if err != nil {
-			shown.clear()
-			return err
-		}
-		report, err := eval.Retrieval(ctx, set, eval.Parts{
-			Embedder: embedder, CacheDir: f.cache,
-			Progress: func(p eval.Progress) { shown.update("%s", retrievalProgress(p)) },
-		}, rankings)
-		shown.clear()
-		if err != nil {
-			return err
-		}
-		if f.json {
-			err = json.NewEncoder(a.stdout).Encode(report)
-		} else {
-			err = writeRetrieval(a.stdout, report, i > 0)
-		}
+		err := a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) error {
+			report, err := eval.Retrieval(ctx, set, parts, rankings)
+			if err != nil {
+				return err
+			}
+			if f.json {
+				return json.NewEncoder(a.stdout).Encode(report)
+			}
+			return writeRetrieval(a.stdout, report, i > 0)
+		})
 		if err != nil {
 			return err
 		}
@@ -171,18 +142,6 @@ func (f retrievalFlags) rankings(vectors bool) ([]eval.Ranking, error) {
 	return []eval.Ranking{r}, nil
 }
 
-// retrievalProgress says how far an evaluation is, with the rate and what is left
-// of it once both can be told.
-func retrievalProgress(p eval.Progress) string {
-	s := fmt.Sprintf("%s: %s, %d of %d", p.Set, p.What, p.Done, p.All)
-	if p.Done > 0 && p.Elapsed > time.Second {
-		rate := float64(p.Done) / p.Elapsed.Seconds()
-		left := time.Duration(float64(p.All-p.Done) / rate * float64(time.Second))
-		s += fmt.Sprintf(" (%.0f a second, %s left)", rate, left.Round(time.Second))
-	}
-	return s
-}
-
 // writeRetrieval prints a set's table.
 func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
 	var b strings.Builder
@@ -210,7 +169,7 @@ func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
 			figure(row.Recall10, row.Low.Recall10, row.High.Recall10), figure(row.Recall100, row.Low.Recall100, row.High.Recall100),
 			figure(row.AllGold10, row.Low.AllGold10, row.High.AllGold10))
 		if d := row.Against; d != nil {
-			fmt.Fprintf(table, "\t%+.3f (%+.3f to %+.3f)", d.NDCG10, d.Low, d.High)
+			fmt.Fprintf(table, "\t%s", difference(*d))
 		}
 		fmt.Fprintln(table)
 		for _, note := range row.Notes {
@@ -228,11 +187,3 @@ func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
-
-// figure writes a mean with half of its interval.
-func figure(mean, low, high float64) string {
-	return strings.Replace(fmt.Sprintf("%.3f ±%.3f", mean, (high-low)/2), "±0.", "±.", 1)
-}
-
-// evalEmbedder opens the encoder whose vectors are measured; nil: there is none.
-func (a *app) evalEmbedder(context.Context, retrievalFlags) (llm.Embedder, error) { return nil, nil }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/llm"
+)
+
+// evalFlags are those that the measuring of labelled sets shares.
+type evalFlags struct {
+	json     bool
+	cache    string
+	embedder llm.Embedder // nil: there is none; see openEval
+}
+
+func (f *evalFlags) add(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each set, a line each")
+	cmd.Flags().StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+}
+
+// needFolders accepts one folder or more.
+func needFolders(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return hinted{usagef("no FOLDER of a labelled set"), "see: " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
+// openEval opens the encoder, and finds where vectors are kept.
+func (a *app) openEval(_ context.Context, f *evalFlags) error {
+	if f.cache == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return hinted{fmt.Errorf("find the user's cache folder: %w", err), "name one with --cache"}
+		}
+		f.cache = filepath.Join(cache, "assay", "eval")
+	}
+	return nil
+}
+
+// evalSet reads a folder and measures it, showing how far that is.
+func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Parts) error) error {
+	shown := a.progress()
+	defer shown.clear()
+	shown.update("reading %s", folder)
+	set, err := eval.ReadSet(folder)
+	if err != nil {
+		return err
+	}
+	return measure(set, eval.Parts{
+		Embedder: f.embedder, CacheDir: f.cache,
+		Progress: func(p eval.Progress) {
+			if p.Done == p.All {
+				shown.clear()
+			} else {
+				shown.update("%s", evalProgress(p))
+			}
+		},
+	})
+}
+
+// evalProgress says how far an evaluation is, with the rate and what is left
+// of it once both can be told.
+func evalProgress(p eval.Progress) string {
+	s := fmt.Sprintf("%s: %s, %d of %d", p.Set, p.What, p.Done, p.All)
+	if p.Done > 0 && p.Elapsed > time.Second {
+		rate := float64(p.Done) / p.Elapsed.Seconds()
+		left := time.Duration(float64(p.All-p.Done) / rate * float64(time.Second))
+		s += fmt.Sprintf(" (%.0f a second, %s left)", rate, left.Round(time.Second))
+	}
+	return s
+}
+
+// figure writes a mean with half of its interval.
+func figure(mean, low, high float64) string {
+	return strings.Replace(fmt.Sprintf("%.3f ±%.3f", mean, (high-low)/2), "±0.", "±.", 1)
+}
+
+// difference writes a difference with its interval.
+func difference(d eval.Difference) string {
+	return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", d.NDCG10, d.Low, d.High)
+}
