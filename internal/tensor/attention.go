@@ -1,0 +1,107 @@
+package tensor
+
+import "math"
+
+// Scratch is memory for Attention to work in, which grows with the longest sequence
+// seen. The zero value is ready for use, by one goroutine at a time.
+type Scratch struct {
+	queries []float32 // the last rows of queries, filled up to a tile
+	keys    []float32 // panel of keys, dimension, key of the panel
+	values  []float32 // panel of dimensions, key, dimension of the panel
+	weights []float32 // row of the tile, key
+	sums    [tileRows]float32
+	tile    [tileRows * tileCols]float32
+}
+
+// Attention is that of one sequence of n tokens: qkv has a row of the queries of all
+// heads, then the keys, then the values for each token, 3*heads*headDim values together.
+// out has a row of heads*headDim values for each: for every head, the mean of all tokens'
+// values, weighted by the softmax of the products of the token's query with their keys
+// divided by sqrt(headDim). It panics if a length does not fit. out shares no memory
+// with qkv.
+func Attention(out, qkv []float32, n, heads, headDim int, s *Scratch) {
+	hidden := heads * headDim
+	checkLength("values of output", len(out), n*hidden)
+	checkLength("queries, keys and values", len(qkv), 3*n*hidden)
+	keyPanels, dimPanels := panels(n), panels(headDim)
+	s.keys = resize(s.keys, keyPanels*tileCols*headDim)
+	s.values = resize(s.values, dimPanels*tileCols*n)
+	s.weights = resize(s.weights, tileRows*keyPanels*tileCols)
+	s.queries = resize(s.queries, tileRows*headDim)
+	for head := range heads {
+		q := qkv[head*headDim:]
+		s.pack(q[hidden:], n, headDim, 3*hidden)
+		for row := 0; row < n; row += tileRows {
+			s.attend(out[row*hidden+head*headDim:], q[row*3*hidden:], n, min(tileRows, n-row), headDim, hidden)
+		}
+	}
+}
+
+// pack lays out the keys and values of a head; kv begins with its first key, and the
+// stride is that of tokens.
+func (s *Scratch) pack(kv []float32, n, headDim, stride int) {
+	for t := range panels(n) * tileCols {
+		panel := s.keys[t/tileCols*tileCols*headDim+t%tileCols:]
+		if t >= n {
+			for d := range headDim {
+				panel[d*tileCols] = 0
+			}
+			continue
+		}
+		for d, v := range kv[t*stride:][:headDim] {
+			panel[d*tileCols] = v
+		}
+		v := kv[t*stride+stride/3:][:headDim]
+		for d := 0; d < headDim; d += tileCols {
+			to := s.values[d*n+t*tileCols:][:tileCols]
+			clear(to[copy(to, v[d:]):])
+		}
+	}
+}
+
+// attend computes one tile of rows of one head. q begins with the first row's query.
+func (s *Scratch) attend(out, q []float32, n, rows, headDim, hidden int) {
+	stride := 3 * hidden
+	if rows < tileRows {
+		for r := range rows {
+			copy(s.queries[r*headDim:(r+1)*headDim], q[r*stride:])
+		}
+		clear(s.queries[rows*headDim:])
+		q, stride = s.queries, headDim
+	}
+	padded := panels(n) * tileCols
+	for from := 0; from < n; from += tileCols {
+		productFloats(&s.tile, q, stride, s.keys[from*headDim:], headDim)
+		for r := range tileRows {
+			copy(s.weights[r*padded+from:][:tileCols], s.tile[r*tileCols:])
+		}
+	}
+	factor := float32(1 / math.Sqrt(float64(headDim)))
+	for r := range rows {
+		s.sums[r] = exponentials(s.weights[r*padded:r*padded+n], factor)
+	}
+	for d := 0; d < headDim; d += tileCols {
+		productFloats(&s.tile, s.weights, padded, s.values[d*n:], n)
+		for r := range rows {
+			inverse := 1 / s.sums[r]
+			t := s.tile[r*tileCols:]
+			for c := range out[r*hidden+d:][:min(tileCols, headDim-d)] {
+				out[r*hidden+d+c] = t[c] * inverse
+			}
+		}
+	}
+}
+
+// exponentialsPortable is exponentials for any processor.
+func exponentialsPortable(x []float32, factor float32) float32 {
+	largest := float32(math.Inf(-1))
+	for _, v := range x {
+		largest = max(largest, v)
+	}
+	var sum float32
+	for i, v := range x {
+		x[i] = expNegative((v - largest) * factor)
+		sum += x[i]
+	}
+	return sum
+}

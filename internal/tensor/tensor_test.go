@@ -1,0 +1,214 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// A form is a way to compute that this machine has.
+type form struct {
+	name string
+	use  func(testing.TB)
+}
+
+var forms = []form{{"best", func(testing.TB) {}}}
+
+func randomFloats(r *rand.Rand, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	return v
+}
+
+func randomBytes(r *rand.Rand, n int) []int8 {
+	v := make([]int8, n)
+	for i := range v {
+		v[i] = int8(r.IntN(255) - 127)
+	}
+	return v
+}
+
+// near reports the first value that differs from what is wanted by more than it may.
+func near(t testing.TB, what string, got []float32, want, tolerance []float64) {
+	t.Helper()
+	for i, v := range got {
+		if d := math.Abs(float64(v) - want[i]); !(d <= tolerance[i]) {
+			t.Fatalf("%s: value %d = %v, want %v, off by %g where %g is allowed", what, i, v, want[i], d, tolerance[i])
+		}
+	}
+}
+
+func gelu64(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 }
+
+// product64 is act(x·wᵀ + bias), and how far a float32 product may be from it.
+func product64(x, w []float32, bias []float32, rows, out, in int, act Activation) (y, tolerance []float64) {
+	y, tolerance = make([]float64, rows*out), make([]float64, rows*out)
+	for r := range rows {
+		for o := range out {
+			var sum, size float64
+			if bias != nil {
+				sum = float64(bias[o])
+				size = math.Abs(sum)
+			}
+			for i := range in {
+				p := float64(x[r*in+i]) * float64(w[o*in+i])
+				sum += p
+				size += math.Abs(p)
+			}
+			if act == GELU {
+				sum = gelu64(sum)
+			}
+			y[r*out+o], tolerance[r*out+o] = sum, 1e-6+2e-6*size
+		}
+	}
+	return y, tolerance
+}
+
+var shapes = []struct{ rows, out, in int }{
+	{1, 1, 1}, {1, 32, 2}, {2, 33, 3}, {11, 31, 17}, {12, 32, 64}, {13, 64, 65}, {24, 96, 31}, {100, 40, 48}, {97, 65, 130}, {5, 384, 384}, {3, 7, 1536},
+}
+
+func TestApplyFloat32(t *testing.T) {
+	for _, f := range forms {
+		for _, s := range shapes {
+			t.Run(fmt.Sprintf("%s %dx%dx%d", f.name, s.rows, s.out, s.in), func(t *testing.T) {
+				f.use(t)
+				testApplyFloat32(t, s.rows, s.out, s.in)
+			})
+		}
+	}
+}
+
+func testApplyFloat32(t testing.TB, rows, out, in int) {
+	r := rand.New(rand.NewPCG(uint64(rows), uint64(out*in)))
+	x, w, bias := randomFloats(r, rows*in), randomFloats(r, out*in), randomFloats(r, out)
+	p := PackFloat32(w, out, in)
+	y := make([]float32, rows*out)
+	for _, act := range []Activation{None, GELU} {
+		for _, b := range [][]float32{nil, bias} {
+			p.Apply(y, x, rows, b, act)
+			want, tolerance := product64(x, w, b, rows, out, in, act)
+			near(t, fmt.Sprintf("Apply, activation %d", act), y, want, tolerance)
+		}
+	}
+}
+
+func TestApplyInt8(t *testing.T) {
+	for _, f := range forms {
+		for _, s := range shapes {
+			t.Run(fmt.Sprintf("%s %dx%dx%d", f.name, s.rows, s.out, s.in), func(t *testing.T) {
+				f.use(t)
+				testApplyInt8(t, s.rows, s.out, s.in)
+			})
+		}
+	}
+}
+
+func testApplyInt8(t testing.TB, rows, out, in int) {
+	r := rand.New(rand.NewPCG(uint64(rows), uint64(out*in)))
+	x, w, scales, bias := randomFloats(r, rows*in), randomBytes(r, out*in), make([]float32, out), randomFloats(r, out)
+	wide := make([]float32, len(w))
+	for o := range out {
+		scales[o] = 0.001 + r.Float32()/100
+		for i := range in {
+			wide[o*in+i] = scales[o] * float32(w[o*in+i])
+		}
+	}
+	p := PackInt8(w, scales, out, in)
+	y := make([]float32, rows*out)
+	for _, act := range []Activation{None, GELU} {
+		p.Apply(y, x, rows, bias, act)
+		want, tolerance := product64(x, wide, bias, rows, out, in, act)
+		for i := range tolerance {
+			tolerance[i] += 1e-4 * quantisationBound(x[i/out*in:][:in], wide[i%out*in:][:in])
+		}
+		near(t, fmt.Sprintf("Apply, activation %d", act), y, want, tolerance)
+	}
+}
+
+// quantisationBound is the largest input times the sum of the weights' absolute values.
+func quantisationBound(x, w []float32) float64 {
+	var largest, sum float64
+	for i := range x {
+		largest = max(largest, math.Abs(float64(x[i])))
+		sum += math.Abs(float64(w[i]))
+	}
+	return largest * sum
+}
+
+func TestLayerNorm(t *testing.T) {
+	for _, f := range forms {
+		for _, n := range []int{1, 2, 7, 16, 31, 384, 385, 1000} {
+			t.Run(fmt.Sprintf("%s %d", f.name, n), func(t *testing.T) {
+				f.use(t)
+				const rows = 3
+				r := rand.New(rand.NewPCG(uint64(n), 1))
+				x, residual, gamma, beta := randomFloats(r, rows*n), randomFloats(r, rows*n), randomFloats(r, n), randomFloats(r, n)
+				want, tolerance := make([]float64, rows*n), make([]float64, rows*n)
+				for row := range rows {
+					var mean, variance float64
+					for i := range n {
+						mean += (float64(x[row*n+i]) + float64(residual[row*n+i])) / float64(n)
+					}
+					for i := range n {
+						d := float64(x[row*n+i]) + float64(residual[row*n+i]) - mean
+						variance += d * d / float64(n)
+					}
+					for i := range n {
+						k := row*n + i
+						v := (float64(x[k]) + float64(residual[k]) - mean) / math.Sqrt(variance+1e-5)
+						want[k], tolerance[k] = v*float64(gamma[i])+float64(beta[i]), 2e-5
+					}
+				}
+				LayerNorm(x, residual, gamma, beta, rows, n, 1e-5)
+				near(t, "LayerNorm", x, want, tolerance)
+			})
+		}
+	}
+}
+
+func TestAttention(t *testing.T) {
+	for _, f := range forms {
+		for _, s := range []struct{ n, heads, headDim int }{{1, 1, 1}, {1, 2, 32}, {7, 3, 5}, {12, 2, 32}, {33, 2, 64}, {64, 1, 32}, {101, 2, 40}, {512, 1, 32}} {
+			t.Run(fmt.Sprintf("%s %d tokens %dx%d", f.name, s.n, s.heads, s.headDim), func(t *testing.T) {
+				f.use(t)
+				testAttention(t, s.n, s.heads, s.headDim)
+			})
+		}
+	}
+}
+
+func testAttention(t testing.TB, n, heads, headDim int) {
+	hidden := heads * headDim
+	qkv := randomFloats(rand.New(rand.NewPCG(uint64(n), uint64(hidden))), 3*n*hidden)
+	out := make([]float32, n*hidden)
+	want, tolerance := make([]float64, n*hidden), make([]float64, n*hidden)
+	for i := range n {
+		for h := range heads {
+			q := qkv[i*3*hidden+h*headDim:][:headDim]
+			weights := make([]float64, n)
+			var sum float64
+			for j := range n {
+				var s float64
+				for d, v := range qkv[j*3*hidden+hidden+h*headDim:][:headDim] {
+					s += float64(q[d]) * float64(v)
+				}
+				weights[j] = math.Exp(s / math.Sqrt(float64(headDim)))
+				sum += weights[j]
+			}
+			for d := range headDim {
+				k := i*hidden + h*headDim + d
+				for j, w := range weights {
+					want[k] += w / sum * float64(qkv[j*3*hidden+2*hidden+h*headDim+d])
+				}
+				tolerance[k] = 1e-5
+			}
+		}
+	}
+	var s Scratch
+	Attention(out, qkv, n, heads, headDim, &s)
+	near(t, "Attention", out, want, tolerance)
+}

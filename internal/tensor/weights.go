@@ -1,0 +1,202 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"sync"
+)
+
+// A tile is the part of a product that is worked on at once: so many rows of the
+// input against so many of the weights.
+const (
+	tileRows = 12
+	tileCols = 32
+)
+
+// blockRows is how many rows meet one panel of weights after another, a multiple of
+// tileRows: few enough for them to stay in the second cache with 1,536 columns.
+const blockRows = 8 * tileRows
+
+// Activation is what Apply does with each value at last.
+type Activation int
+
+const (
+	None Activation = iota
+	GELU            // x * (1 + erf(x/sqrt 2)) / 2
+)
+
+// Weights is a matrix laid out for products with rows. It is safe for concurrent use.
+//
+// The outputs are in panels of tileCols, the last filled up with zeros.
+type Weights struct {
+	out, in int
+	floats  []float32 // panel, input, output of the panel
+	bytes   []int8    // panel, group of inputs, output of the panel, input of the group
+	scales  []float32 // of bytes: one for each output of the panels
+}
+
+// Out returns the number of values of a row of the output.
+func (w *Weights) Out() int { return w.out }
+
+// In returns the number of values of a row of the input.
+func (w *Weights) In() int { return w.in }
+
+// PackFloat32 lays out out rows of in weights each, which it copies. It panics if w
+// has another length.
+func PackFloat32(w []float32, out, in int) *Weights {
+	checkLength("weights", len(w), out*in)
+	p := &Weights{out: out, in: in, floats: make([]float32, panels(out)*in*tileCols)}
+	for o := range out {
+		panel := p.floats[o/tileCols*in*tileCols+o%tileCols:]
+		for i, v := range w[o*in : (o+1)*in] {
+			panel[i*tileCols] = v
+		}
+	}
+	return p
+}
+
+func panels(out int) int { return (out + tileCols - 1) / tileCols }
+
+func checkLength(what string, got, want int) {
+	if got != want {
+		panic(fmt.Sprintf("tensor: %d %s, want %d", got, what, want))
+	}
+}
+
+// Apply sets y, rows of Out values, to act(x·Wᵀ + bias), where x is as many rows of In
+// values and bias has Out values or is nil. It panics if a length does not fit. y
+// shares no memory with x or bias.
+func (w *Weights) Apply(y, x []float32, rows int, bias []float32, act Activation) {
+	checkLength("values of input", len(x), rows*w.in)
+	checkLength("values of output", len(y), rows*w.out)
+	if bias != nil {
+		checkLength("biases", len(bias), w.out)
+	}
+	s := workspaces.Get().(*workspace)
+	defer workspaces.Put(s)
+	for from := 0; from < rows; from += blockRows {
+		n := min(blockRows, rows-from)
+		x, y := x[from*w.in:(from+n)*w.in], y[from*w.out:(from+n)*w.out]
+		if w.floats != nil {
+			w.applyFloats(s, y, x, n, bias, act)
+		} else {
+			w.applyBytes(s, y, x, n, bias, act)
+		}
+	}
+}
+
+// workspaces are reused, for a product takes less time than the clearing of memory.
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+// workspace is what a product needs beside its input and output.
+type workspace struct {
+	tile   [tileRows * tileCols]float32
+	counts [tileRows * tileCols]int32
+	bias   [tileCols]float32
+	rest   []float32 // the last rows, filled up to a tile
+	rows   quantised
+}
+
+func (w *Weights) applyFloats(s *workspace, y, x []float32, rows int, bias []float32, act Activation) {
+	full := rows / tileRows * tileRows
+	if full < rows {
+		s.rest = resize(s.rest, tileRows*w.in)
+		clear(s.rest[copy(s.rest, x[full*w.in:]):])
+	}
+	for col := 0; col < w.out; col += tileCols {
+		panel := w.floats[col*w.in : (col+tileCols)*w.in]
+		f := finish{s: s, y: y, out: w.out, rows: rows, col: col, act: act}
+		f.setBias(bias)
+		for row := 0; row < rows; row += tileRows {
+			a := s.rest
+			if row < full {
+				a = x[row*w.in:]
+			}
+			productFloats(&s.tile, a, w.in, panel, w.in)
+			f.tile(row)
+		}
+	}
+}
+
+// finish brings tiles to the output.
+type finish struct {
+	s         *workspace
+	y         []float32
+	out, rows int // of y
+	col       int // of the tiles
+	act       Activation
+}
+
+// setBias keeps the part of the bias that belongs to the tiles.
+func (f *finish) setBias(bias []float32) {
+	clear(f.s.bias[:])
+	if bias != nil {
+		copy(f.s.bias[:], bias[f.col:])
+	}
+}
+
+// tile adds the bias to the tile that begins at the row, and writes the part of it
+// that the output has.
+func (f *finish) tile(row int) {
+	rows, cols := min(tileRows, f.rows-row), min(tileCols, f.out-f.col)
+	y := f.y[row*f.out+f.col:]
+	if cols == tileCols {
+		finishTile(y, f.out, &f.s.tile, rows, &f.s.bias, f.act)
+		return
+	}
+	finishTile(f.s.tile[:], tileCols, &f.s.tile, rows, &f.s.bias, f.act)
+	for r := range rows {
+		copy(y[r*f.out:r*f.out+cols], f.s.tile[r*tileCols:])
+	}
+}
+
+// resize returns a slice of n values, which are anything.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// productFloatsPortable is productFloats for any processor.
+func productFloatsPortable(tile *[tileRows * tileCols]float32, x []float32, stride int, panel []float32, n int) {
+	for r := 0; r < tileRows; r += 2 {
+		x0, x1 := x[r*stride:][:n], x[(r+1)*stride:][:n]
+		for c := 0; c < tileCols; c += 4 {
+			var a0, a1, a2, a3, b0, b1, b2, b3 float32
+			p := panel[c:]
+			for k, v := range x0 {
+				u := x1[k]
+				w := (*[4]float32)(p[k*tileCols:])
+				a0 += v * w[0]
+				a1 += v * w[1]
+				a2 += v * w[2]
+				a3 += v * w[3]
+				b0 += u * w[0]
+				b1 += u * w[1]
+				b2 += u * w[2]
+				b3 += u * w[3]
+			}
+			*(*[4]float32)(tile[r*tileCols+c:]) = [4]float32{a0, a1, a2, a3}
+			*(*[4]float32)(tile[(r+1)*tileCols+c:]) = [4]float32{b0, b1, b2, b3}
+		}
+	}
+}
+
+// finishTilePortable is finishTile for any processor.
+func finishTilePortable(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, bias *[tileCols]float32, act Activation) {
+	for r := range rows {
+		y := y[r*stride:][:tileCols]
+		for c := range y {
+			y[c] = tile[r*tileCols+c] + bias[c]
+		}
+		if act == GELU {
+			geluPortable(y)
+		}
+	}
+}
+
+// isNaN is math.IsNaN of a float32.
+func isNaN(v float32) bool { return v != v }
+
+var nan = float32(math.NaN())
