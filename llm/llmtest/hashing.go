@@ -1,0 +1,106 @@
+// Package llmtest has embedders for tests: one that works without a model, some
+// that break the contract, and the contract itself.
+package llmtest
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/assay-rag/assay/llm"
+)
+
+// A Hashing embedder gives each word a direction drawn by its hash, and a text the
+// sum of its words', at unit length: texts that share words are near, others are
+// not. It is deterministic, and safe for concurrent use. Its tokens are words.
+type Hashing struct {
+	Name       string // empty: "hashing/" and the dimensions
+	Dimensions int    // 0: 32
+	Limit      int    // most tokens of a text, with two that it adds itself; 0: 512
+
+	mu    sync.Mutex
+	texts []string
+}
+
+// Model implements llm.Embedder.
+func (h *Hashing) Model() string {
+	if h.Name == "" {
+		return fmt.Sprintf("hashing/%d", h.dimensions())
+	}
+	return h.Name
+}
+
+func (h *Hashing) dimensions() int {
+	if h.Dimensions == 0 {
+		return 32
+	}
+	return h.Dimensions
+}
+
+// MaxTokens implements llm.TokenCounter.
+func (h *Hashing) MaxTokens() int {
+	if h.Limit == 0 {
+		return 512
+	}
+	return h.Limit
+}
+
+// Tokens implements llm.TokenCounter.
+func (h *Hashing) Tokens(text string) int { return len(split(text)) + 2 }
+
+func split(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// Embed implements llm.Embedder.
+func (h *Hashing) Embed(ctx context.Context, _ llm.Purpose, texts []string) ([]llm.Vector, error) {
+	vectors := make([]llm.Vector, 0, len(texts))
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return vectors, err
+		}
+		if n := h.Tokens(text); n > h.MaxTokens() {
+			return vectors, &llm.TooLongError{Model: h.Model(), Text: i, Tokens: n, Limit: h.MaxTokens()}
+		}
+		vectors = append(vectors, h.Vector(text))
+		h.mu.Lock()
+		h.texts = append(h.texts, text)
+		h.mu.Unlock()
+	}
+	return vectors, nil
+}
+
+// Vector returns what Embed makes of a text, whatever its length.
+func (h *Hashing) Vector(text string) llm.Vector {
+	sum := make([]float64, h.dimensions())
+	sum[0] = 1e-3 // so that a text without words has a vector, too
+	for _, word := range split(text) {
+		f := fnv.New64a()
+		f.Write([]byte(word))
+		rng := rand.New(rand.NewPCG(f.Sum64(), 1))
+		for d := range sum {
+			sum[d] += rng.NormFloat64()
+		}
+	}
+	square := 0.0
+	for _, x := range sum {
+		square += x * x
+	}
+	v := make(llm.Vector, len(sum))
+	for d, x := range sum {
+		v[d] = float32(x / math.Sqrt(square))
+	}
+	return v
+}
+
+// Texts returns the texts that were embedded, in the order of time.
+func (h *Hashing) Texts() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]string(nil), h.texts...)
+}
