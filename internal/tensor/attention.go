@@ -20,8 +20,14 @@ type Scratch struct {
 // divided by sqrt(headDim). It panics if a length does not fit. out shares no memory
 // with qkv.
 func Attention(out, qkv []float32, n, heads, headDim int, s *Scratch) {
+	AttentionRows(out, qkv, 0, n, n, heads, headDim, s)
+}
+
+// AttentionRows is Attention for the tokens [from, to) of a sequence of n: out has a row
+// for each of these, qkv for each of the sequence.
+func AttentionRows(out, qkv []float32, from, to, n, heads, headDim int, s *Scratch) {
 	hidden := heads * headDim
-	checkLength("values of output", len(out), n*hidden)
+	checkLength("values of output", len(out), (to-from)*hidden)
 	checkLength("queries, keys and values", len(qkv), 3*n*hidden)
 	keyPanels, dimPanels := panels(n), panels(headDim)
 	s.keys = resize(s.keys, keyPanels*tileCols*headDim)
@@ -31,8 +37,8 @@ func Attention(out, qkv []float32, n, heads, headDim int, s *Scratch) {
 	for head := range heads {
 		q := qkv[head*headDim:]
 		s.pack(q[hidden:], n, headDim, 3*hidden)
-		for row := 0; row < n; row += tileRows {
-			s.attend(out[row*hidden+head*headDim:], q[row*3*hidden:], n, min(tileRows, n-row), headDim, hidden)
+		for row := from; row < to; row += tileRows {
+			s.attend(out[(row-from)*hidden+head*headDim:], q[row*3*hidden:], n, min(tileRows, to-row), headDim, hidden)
 		}
 	}
 }
