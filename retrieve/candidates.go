@@ -1,161 +1,259 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/llm"
 )
 
-// A candidate is a chunk that one of the searches found.
-type candidate struct {
-	id         string
-	matched    []string
-	bm25       *float64 // nil: words did not bring it
-	similarity *float64 // nil: it has no vector
-	fused      float64
+// deep is the query as the index is asked it.
+func (s *search) deep(text string) assay.Query {
+	q := s.query
+	q.Text = text
+	if q.Limit > 0 { // else the index refuses it
+		q.Limit = max(q.Limit, depth)
+	}
+	return q
 }
 
-// A pool is what the searches for one wording found.
-type pool struct {
-	list []*candidate
-	text []*candidate // of list, by BM25
-	near []*candidate // of list, by similarity
+// byWords finds the candidates that hold words of the n-th wording. The first also
+// says what the results are of.
+func (s *search) byWords(ctx context.Context, n int) error {
+	w := s.wordings[n]
+	joined := compounds(w.text)
+	found, err := s.Index.Search(ctx, s.access, s.deep(withCompounds(w.text, joined)))
+	if err != nil {
+		return err
+	}
+	terms, held := splitTerms(w.text, found.Terms, joined)
+	w.rate = newRater(s.analyzers, w.text, terms, held, found.Chunks)
+	if n == 0 {
+		s.results = assay.Results{Hits: []assay.Hit{}, Terms: terms, Chunks: found.Chunks, Total: found.Total, Index: found.Index}
+	}
+	for _, h := range found.Hits {
+		r := &s.add(h.Chunk).of[n]
+		r.bm25, r.matched = &h.BM25, h.Matched
+	}
+	return nil
 }
 
-// hit is the candidate with its passage.
-func (c *candidate) hit(p assay.Passage) assay.Hit {
-	fused := c.fused
-	hit := assay.Hit{
-		Chunk:      p.Chunk,
-		Text:       p.Text,
-		Collection: p.Collection,
-		URI:        p.URI,
-		Title:      p.Title,
-		Language:   p.Language,
-		Line:       p.Line,
-		Page:       p.Page,
-		Matched:    c.matched,
-		Scores:     assay.Scores{BM25: c.bm25, Vector: c.similarity, Fused: &fused},
+// byVectors finds the candidates whose vectors are nearest to the wordings', and
+// how near the other candidates are. Where it cannot, the text search stands, and
+// a note says why.
+func (s *search) byVectors(ctx context.Context) error {
+	if s.Embedder == nil || s.query.Mode == assay.ModeText || len(s.results.Terms) == 0 {
+		return nil
 	}
-	if hit.Chunk.Headings == nil {
-		hit.Chunk.Headings = []string{}
+	if language := s.foreign(); language != "" {
+		s.note(s.foreignNote(language))
+		if s.query.Mode != assay.ModeVector {
+			s.note("searched by text alone")
+			return nil
+		}
 	}
-	return hit
-}
-
-// embed returns a vector of each wording, the query's own first; nil where text
-// has to do.
-func (s *search) embed(ctx context.Context) ([]llm.Vector, error) {
-	texts := append([]string{s.query.Text}, s.query.Rewrites...)
-	none := make([]llm.Vector, len(texts))
-	if s.Embedder == nil || s.query.Mode == assay.ModeText {
-		return none, nil
+	err := s.embed(ctx)
+	for n := 0; n < len(s.wordings) && err == nil; n++ {
+		err = s.nearest(ctx, n)
 	}
-	vectors, err := s.Embedder.Embed(ctx, llm.Query, texts)
+	if err == nil {
+		err = s.read(ctx)
+	}
+	for n := 0; n < len(s.wordings) && err == nil; n++ {
+		err = s.compare(ctx, n)
+	}
+	if err == nil {
+		err = s.fill(ctx)
+	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	if err == nil && len(vectors) != len(texts) {
-		err = fmt.Errorf("%s made %d vectors of %d texts", s.Embedder.Model(), len(vectors), len(texts))
+		return ctx.Err()
 	}
 	if err != nil {
 		if s.query.Mode == assay.ModeVector {
-			return nil, fmt.Errorf("embed the query: %w", err)
+			return err
 		}
-		s.note("searched by text alone: " + err.Error())
-		return none, nil
+		s.forget()
+		s.note("searched by text alone: " + trimmed(err))
+		return nil
 	}
-	return vectors, nil
+	s.settle()
+	return nil
 }
 
-// candidates searches for one wording. The query's own, the first, also says what
-// the results are of.
-func (s *search) candidates(ctx context.Context, text string, v llm.Vector, first bool) (pool, error) {
-	var p pool
-	at := map[string]*candidate{}
-	add := func(id string) *candidate {
-		c := at[id]
-		if c == nil {
-			c = &candidate{id: id}
-			at[id] = c
-			p.list = append(p.list, c)
-		}
-		return c
+// embed makes the vectors of the wordings.
+func (s *search) embed(ctx context.Context) error {
+	texts := make([]string, len(s.wordings))
+	for i, w := range s.wordings {
+		texts[i] = w.text
 	}
-	q := s.query
-	joined := compounds(text)
-	q.Text = withCompounds(text, joined)
-	if q.Limit > 0 { // else the index refuses it
-		q.Limit = max(q.Limit, candidates)
-	}
-	found, err := s.Index.Search(ctx, s.access, q)
+	vectors, err := s.Embedder.Embed(ctx, llm.Query, texts)
 	if err != nil {
-		return pool{}, err
+		return err
 	}
-	if first {
-		s.results.Terms, s.joined = splitTerms(text, found.Terms, joined)
-		s.results.Chunks, s.results.Total, s.results.Index = found.Chunks, found.Total, found.Index
+	if len(vectors) != len(texts) {
+		return fmt.Errorf("%s made %d vectors of %d texts", s.Embedder.Model(), len(vectors), len(texts))
 	}
-	if s.query.Mode != assay.ModeVector {
-		for _, h := range found.Hits {
-			c := add(h.Chunk)
-			c.bm25, c.matched = &h.BM25, h.Matched
-			p.text = append(p.text, c)
-		}
+	for i, w := range s.wordings {
+		w.vector = vectors[i]
 	}
-	if v == nil || len(found.Terms) == 0 {
-		return p, nil
-	}
-	near := index.Vector{Model: s.Embedder.Model(), Metric: index.Cosine, Values: v}
-	nearest, err := s.Index.Nearest(ctx, s.access, q, near)
+	return nil
+}
+
+// near is a wording's vector as the index is asked with it.
+func (s *search) near(n int) index.Vector {
+	return index.Vector{Model: s.Embedder.Model(), Metric: index.Cosine, Values: s.wordings[n].vector}
+}
+
+// nearest finds the candidates with the most similar vectors.
+func (s *search) nearest(ctx context.Context, n int) error {
+	found, err := s.Index.Nearest(ctx, s.access, s.deep(s.wordings[n].text), s.near(n))
 	if err != nil {
-		return p, s.withoutVectors(ctx, err)
+		return err
 	}
-	if first {
-		s.results.Index = nearest.Index
-		if note := CoverageNote(nearest.Index); note != "" && nearest.Chunks > 0 {
-			s.note(note)
+	if n == 0 {
+		s.results.Index = found.Index
+	}
+	for i, h := range found.Hits {
+		r := &s.add(h.Chunk).of[n]
+		r.similarity, r.nearest = &h.Similarity, i+1
+	}
+	return nil
+}
+
+// compare learns the similarities that nearest did not give.
+func (s *search) compare(ctx context.Context, n int) error {
+	var ids []string
+	var rest []*rating
+	for _, c := range s.found {
+		if c.of[n].similarity == nil {
+			ids, rest = append(ids, c.hit.Chunk.ID), append(rest, &c.of[n])
 		}
 	}
-	for _, h := range nearest.Hits {
-		c := add(h.Chunk)
-		c.similarity = &h.Similarity
-		p.near = append(p.near, c)
+	similarities, err := s.Index.Similarities(ctx, s.access, s.near(n), ids)
+	if err != nil {
+		return err
 	}
-	if s.query.Mode == assay.ModeVector {
-		for _, h := range found.Hits { // to show what they hold
-			if c := at[h.Chunk]; c != nil {
-				c.bm25, c.matched = &h.BM25, h.Matched
+	for i, r := range rest {
+		r.similarity = similarities[i]
+	}
+	return nil
+}
+
+// fill has vectors made of the best candidates by words that have none, and
+// compares them.
+func (s *search) fill(ctx context.Context) error {
+	if s.Fill == nil {
+		return nil
+	}
+	var lacking []*candidate
+	for _, c := range s.found {
+		if c.of[0].similarity == nil && c.of[0].bm25 != nil && s.speaks(c.hit.Language) {
+			lacking = append(lacking, c)
+		}
+	}
+	slices.SortStableFunc(lacking, func(a, b *candidate) int { return cmp.Compare(b.of[0].words, a.of[0].words) })
+	lacking = lacking[:min(len(lacking), filled)]
+	if len(lacking) == 0 {
+		return nil
+	}
+	passages := make([]assay.Passage, len(lacking))
+	for i, c := range lacking {
+		passages[i] = c.passage
+	}
+	vectors, err := s.Fill(ctx, s.Embedder.Model(), passages)
+	if err != nil {
+		return err
+	}
+	if len(vectors) != len(passages) {
+		return fmt.Errorf("%d vectors filled in for %d passages", len(vectors), len(passages))
+	}
+	for i, c := range lacking {
+		for n, w := range s.wordings {
+			if x, ok := cosine(w.vector, vectors[i]); ok {
+				c.of[n].similarity = &x
 			}
 		}
 	}
-	var ids []string
-	var unknown []*candidate
-	for _, c := range p.list {
-		if c.similarity == nil {
-			ids, unknown = append(ids, c.id), append(unknown, c)
-		}
-	}
-	similarities, err := s.Index.Similarities(ctx, s.access, near, ids)
-	if err != nil {
-		return p, s.withoutVectors(ctx, err)
-	}
-	for i, c := range unknown {
-		c.similarity = similarities[i]
-	}
-	return p, nil
+	return nil
 }
 
-// withoutVectors takes note of what is wrong with the vectors. It returns the
-// error where the search cannot do without them.
-func (s *search) withoutVectors(ctx context.Context, err error) error {
-	if ctx.Err() != nil || s.query.Mode == assay.ModeVector || errors.Is(err, context.Canceled) {
-		return err
+// cosine returns the cosine of two vectors; false where it is not defined.
+func cosine(a, b []float32) (float64, bool) {
+	if len(a) != len(b) {
+		return 0, false
 	}
-	s.note("searched by text alone: " + err.Error())
-	return nil
+	var product, aa, bb float64
+	for i, x := range a {
+		y := b[i]
+		product += float64(x) * float64(y)
+		aa += float64(x) * float64(x)
+		bb += float64(y) * float64(y)
+	}
+	cos := product / math.Sqrt(aa*bb)
+	if math.IsNaN(cos) || math.IsInf(cos, 0) {
+		return 0, false
+	}
+	return max(-1, min(1, cos)), true
+}
+
+// settle says which similarities count, and what is to be known of them: those of
+// passages in languages that the encoder was not made for do not.
+func (s *search) settle() {
+	foreign := 0
+	for _, c := range s.found {
+		if !s.speaks(c.hit.Language) && s.query.Mode != assay.ModeVector {
+			foreign++
+			for n := range c.of {
+				c.of[n].similarity, c.of[n].nearest = nil, 0
+			}
+		}
+		c.hit.Scores.Vector = c.of[0].similarity
+	}
+	if s.query.Mode == assay.ModeVector {
+		s.drop(func(c *candidate) bool {
+			return !slices.ContainsFunc(c.of, func(r rating) bool { return r.nearest > 0 })
+		})
+	} else {
+		s.drop(func(c *candidate) bool { // brought by a vector alone, and that does not count
+			return !slices.ContainsFunc(c.of, func(r rating) bool { return r.bm25 != nil || r.similarity != nil })
+		})
+	}
+	if s.results.Chunks > 0 {
+		s.note(CoverageNote(s.results.Index))
+	}
+	if foreign > 0 {
+		s.note(s.mixedNote())
+	}
+}
+
+// drop takes candidates out.
+func (s *search) drop(which func(*candidate) bool) {
+	s.found = slices.DeleteFunc(s.found, func(c *candidate) bool {
+		gone := which(c)
+		if gone {
+			delete(s.at, c.hit.Chunk.ID)
+		}
+		return gone
+	})
+}
+
+// forget undoes a search by vectors that went wrong half way.
+func (s *search) forget() {
+	for _, w := range s.wordings {
+		w.vector = nil
+	}
+	for _, c := range s.found {
+		for n := range c.of {
+			c.of[n].similarity, c.of[n].nearest = nil, 0
+		}
+	}
+	s.drop(func(c *candidate) bool {
+		return !slices.ContainsFunc(c.of, func(r rating) bool { return r.bm25 != nil })
+	})
+	s.results.Index.Model, s.results.Index.Coverage = "", 0
 }

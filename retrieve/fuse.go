@@ -2,12 +2,17 @@ package retrieve
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/assay-rag/assay"
 )
 
-// vectorWeight is what similarity weighs against words in a weighted fusion.
+// vectorWeight is what similarity weighs against the relevance of words in a
+// weighted fusion. Mean nDCG@10 of eight shared sets in English with gte-small, by
+// weight: 0.3 0.853, 0.5 0.866, 0.6 0.872, 0.65 0.874, 0.7 0.875, 0.75 0.874, 0.8
+// 0.874; BM25 in place of relevance, at its best 0.868. Seven of the eight, each
+// left out in turn, choose 0.7 or 0.8 for the eighth.
 const vectorWeight = 0.7
 
 // rrfK damps the best ranks of reciprocal rank fusion.
@@ -16,80 +21,128 @@ const vectorWeight = 0.7
 // Condorcet and individual rank learning methods", SIGIR 2009.
 const rrfK = 60
 
-// fuse makes one list of the pools of a query's wordings, best first, ties by
-// chunk ID. A chunk's fused score is the mean over the wordings; the other scores
-// are those of the first wording that brought it.
-func fuse(f assay.Fusion, pools []pool) []*candidate {
-	var all []*candidate
-	at := map[string]*candidate{}
-	for _, p := range pools {
-		scores := weighted(p)
-		if f == assay.FusionRRF {
-			scores = reciprocal(p)
+// fuse orders the candidates by their fused score, the mean over the wordings,
+// best first, ties by chunk ID.
+func (s *search) fuse() {
+	slices.SortFunc(s.found, func(a, b *candidate) int { return cmp.Compare(a.hit.Chunk.ID, b.hit.Chunk.ID) })
+	for n := range s.wordings {
+		base, full := s.weighted(n)
+		if s.query.Fusion == assay.FusionRRF {
+			base, full = s.reciprocal(n)
 		}
-		for i, c := range p.list {
-			if at[c.id] == nil {
-				at[c.id] = c
-				all = append(all, c)
-			}
-			at[c.id].fused += scores[i] / float64(len(pools))
+		for i, x := range trade(base, full, s.found) {
+			s.found[i].fused += x / float64(len(s.wordings))
 		}
 	}
-	slices.SortFunc(all, func(a, b *candidate) int {
-		return cmp.Or(cmp.Compare(b.fused, a.fused), cmp.Compare(a.id, b.id))
-	})
-	return all
+	for _, c := range s.found {
+		fused := c.fused
+		c.hit.Scores.Fused = &fused
+	}
+	slices.SortStableFunc(s.found, func(a, b *candidate) int { return cmp.Compare(b.fused, a.fused) })
 }
 
-// weighted returns the weighted sum of each candidate's normalised scores, in
-// [0, 1]. One without a vector has that of its words alone.
-func weighted(p pool) []float64 {
-	text := normaliser(p.text, func(c *candidate) *float64 { return c.bm25 })
-	near := normaliser(p.near, func(c *candidate) *float64 { return c.similarity })
-	scores := make([]float64, len(p.list))
-	for i, c := range p.list {
-		words := text(c.bm25)
-		switch {
-		case c.similarity == nil:
-			scores[i] = words
-		case len(p.text) == 0:
-			scores[i] = near(c.similarity)
-		default:
-			scores[i] = (1-vectorWeight)*words + vectorWeight*near(c.similarity)
+// trade returns the scores by which candidates are ordered of which only some have
+// a vector: where all have, those in full, else those in base, but with the
+// candidates that have one trading theirs among themselves until they are in the
+// order of full. So a candidate without a vector keeps its place, and nothing of
+// unlike kind is compared.
+//
+// Any guess at the unknown similarities, from words or from the known ones, lost
+// against text alone with every tenth passage covered (nDCG@10 0.04 less, the mean
+// of hotpotqa, musique and anthropic-docs) or with all but the relevant ones (0.05
+// less); this gained 0.003 with every tenth covered, 0.025 with half, 0.051 with
+// nine of ten, and lost nothing with all but the relevant ones.
+func trade(base, full []float64, list []*candidate) []float64 {
+	var at []int // of those known, by base
+	for i, c := range list {
+		if known(c) {
+			at = append(at, i)
 		}
+	}
+	if len(at) == len(list) {
+		return full
+	}
+	scores := slices.Clone(base)
+	slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(base[j], base[i]) })
+	order := slices.Clone(at)
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(full[j], full[i]) })
+	for place, i := range order {
+		scores[i] = base[at[place]]
 	}
 	return scores
 }
 
-// normaliser returns what maps the scores of a list, best first, to [0, 1]: its
-// last to 0, its first to 1. What is nil or below the last is 0.
-func normaliser(list []*candidate, of func(*candidate) *float64) func(*float64) float64 {
-	if len(list) == 0 {
-		return func(*float64) float64 { return 0 }
+// weighted returns each candidate's normalised relevance by words, and the
+// weighted sum of that and of its normalised similarity; all in [0, 1]. What words
+// did not bring has no place among what they did.
+func (s *search) weighted(n int) (base, full []float64) {
+	vectorWeight := vectorWeight
+	if s.query.Mode == assay.ModeVector {
+		vectorWeight = 1
 	}
-	low, high := *of(list[len(list)-1]), *of(list[0])
-	return func(x *float64) float64 {
-		switch {
-		case x == nil || *x < low:
-			return 0
-		case high == low:
-			return 1
+	all, brought, similar := newScale(), newScale(), newScale()
+	for _, c := range s.found {
+		r := c.of[n]
+		all.add(r.words)
+		if r.bm25 != nil {
+			brought.add(r.words)
 		}
-		return min(1, (*x-low)/(high-low))
+		if r.similarity != nil {
+			similar.add(*r.similarity)
+		}
 	}
+	base, full = make([]float64, len(s.found)), make([]float64, len(s.found))
+	for i, c := range s.found {
+		r := c.of[n]
+		if r.bm25 != nil {
+			base[i] = brought.of(r.words)
+		}
+		if r.similarity != nil {
+			full[i] = (1-vectorWeight)*all.of(r.words) + vectorWeight*similar.of(*r.similarity)
+		}
+	}
+	return base, full
 }
 
-// reciprocal returns the sum of the reciprocal ranks of each candidate.
-func reciprocal(p pool) []float64 {
-	rank := map[*candidate]float64{}
-	for _, list := range [][]*candidate{p.text, p.near} {
-		for i, c := range list {
-			rank[c] += 1 / float64(rrfK+i+1)
+// A scale maps the scores that were added to it to [0, 1], the least to 0 and the
+// greatest to 1, and those beyond them to the ends.
+type scale struct{ low, high float64 }
+
+func newScale() scale { return scale{math.Inf(1), math.Inf(-1)} }
+
+func (s *scale) add(x float64) { s.low, s.high = min(s.low, x), max(s.high, x) }
+
+func (s *scale) of(x float64) float64 {
+	switch {
+	case x >= s.high:
+		return 1
+	case x <= s.low:
+		return 0
+	}
+	return (x - s.low) / (s.high - s.low)
+}
+
+// reciprocal returns the reciprocal rank of each candidate by words, and that plus
+// the one by similarity.
+func (s *search) reciprocal(n int) (base, full []float64) {
+	var order []int
+	for i, c := range s.found {
+		if c.of[n].bm25 != nil {
+			order = append(order, i)
 		}
 	}
-	scores := make([]float64, len(p.list))
-	for i, c := range p.list {
-		scores[i] = rank[c]
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.found[j].of[n].words, s.found[i].of[n].words) })
+	base = make([]float64, len(s.found))
+	if s.query.Mode != assay.ModeVector {
+		for rank, i := range order {
+			base[i] = 1 / float64(rrfK+rank+1)
+		}
 	}
-	return scores
+	full = slices.Clone(base)
+	for i, c := range s.found {
+		if r := c.of[n]; r.nearest > 0 {
+			full[i] += 1 / float64(rrfK+r.nearest)
+		}
+	}
+	return base, full
 }

@@ -1,6 +1,9 @@
 // Package retrieve finds passages: it searches the index by words and by vectors,
 // fuses what both found, reads it from the store, gives each hit a calibrated
-// relevance, and orders the best.
+// relevance, orders the best, and drops what says the same again.
+//
+// Retriever is the pipeline, and search.run its steps, in order. Retrieve does not
+// plan, and asks no language model.
 package retrieve
 
 import (
@@ -8,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/assay-rag/assay"
@@ -26,8 +30,9 @@ type Content interface {
 type Ranker interface {
 	// Rank returns one finite score per hit of found, in their order; higher is
 	// better, and they are comparable only within one call. The hits have all their
-	// scores but Rerank, and come in fused order; found also has the query's terms
-	// and how many chunks were searched. Rank is safe for concurrent use.
+	// scores but Rerank; either each has Scores.Vector or none has. found also has
+	// the query's terms and how many chunks were searched. Rank is safe for
+	// concurrent use.
 	Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error)
 }
 
@@ -38,39 +43,46 @@ type Config struct {
 	Content Content     // that the index was made from; required
 
 	Embedder llm.Embedder // of the vectors to search; nil: text alone
-	Ranker   Ranker       // nil: the order of fusion, of text alone that of relevance
+	Ranker   Ranker       // nil: the order of fusion
 
 	// Fill makes vectors of passages that have none yet: one for each, nil where it
-	// made none. It takes as long as a search may wait for it. It fails only when
+	// made none. It takes as long as a search may wait for it, and fails only when
 	// ctx has ended. Nil: nothing is filled in.
 	Fill func(ctx context.Context, model string, ps []assay.Passage) ([]llm.Vector, error)
 }
 
 // A Retriever searches an index. It implements assay.Retriever.
 type Retriever struct {
-	Config
+	config    Config
 	analyzers sync.Pool // of *analysis.Analyzers: they remember the words of earlier hits
 }
 
 // New returns a retriever.
 func New(c Config) *Retriever {
-	r := &Retriever{Config: c}
+	r := &Retriever{config: c}
 	r.analyzers.New = func() any { return new(analysis.Analyzers) }
 	return r
 }
 
-// How deep searches go, if more hits are not asked for.
+// How deep a search goes, if more hits are not asked for.
 const (
-	candidates = 100 // of each search by words and by vector
-	ranked     = 50  // of the fused that a Ranker orders
+	depth  = 100 // candidates of each search by words and by vector
+	ranked = 50  // of the fused that a Ranker orders
+	filled = 40  // of those found by words that get a vector at once
 )
 
 // Retrieve implements assay.Retriever. Hits are ordered by the Ranker's score,
-// those it did not see by their fused score; without a Ranker, by the fused
-// score, where nothing but words was searched by relevance. Ties keep the order
-// of the step before, at last that of chunk IDs.
+// those it did not see by their fused score, which follow. Ties keep the order of
+// the step before, at first that of chunk IDs.
+//
+// A passage whose vector is not known, because it was not made yet or because the
+// encoder was not made for its language, keeps the place that its words give it;
+// vectors order the others among the places of their own. So what lacks vectors
+// is found as well as by text alone, whichever passages those are.
 func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
-	s := &search{Retriever: r, access: access, query: q}
+	s := &search{Config: r.config, access: access, query: q, at: map[string]*candidate{}}
+	s.analyzers = r.analyzers.Get().(*analysis.Analyzers)
+	defer r.analyzers.Put(s.analyzers)
 	if err := s.run(ctx); err != nil {
 		return assay.Results{}, fmt.Errorf("search %q: %w", q.Text, err)
 	}
@@ -79,139 +91,226 @@ func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Q
 
 // A search is one Retrieve under way.
 type search struct {
-	*Retriever
-	access  assay.Access
-	query   assay.Query
-	joined  []compound
+	Config
+	analyzers *analysis.Analyzers
+	access    assay.Access
+	query     assay.Query
+	wordings  []*wording
+
+	found   []*candidate // by any of the searches, in the order they came; later best first
+	at      map[string]*candidate
 	results assay.Results
+}
+
+// A wording is one way to put the query: its own, the first, or a rewrite.
+type wording struct {
+	text   string
+	vector llm.Vector // nil: searched by words alone
+	rate   *rater
+}
+
+// A candidate is a chunk that one of the searches found.
+type candidate struct {
+	passage assay.Passage
+	hit     assay.Hit
+	foreign bool // the encoder was not made for its language
+	of      []rating
+	fused   float64
+}
+
+// A rating is what a wording says of a candidate.
+type rating struct {
+	matched    []string
+	bm25       *float64 // nil: its words did not bring it
+	similarity *float64 // nil: not known
+	words      float64  // relevance by words alone
+	nearest    int      // rank among the nearest, from 1; 0: not among them
 }
 
 func (s *search) run(ctx context.Context) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	vectors, err := s.embed(ctx)
-	if err != nil {
-		return err
+	for _, text := range append([]string{s.query.Text}, s.query.Rewrites...) {
+		s.wordings = append(s.wordings, &wording{text: text})
 	}
-	var pools []pool
-	for i, text := range append([]string{s.query.Text}, s.query.Rewrites...) {
-		p, err := s.candidates(ctx, text, vectors[i], i == 0)
-		if err != nil {
+	for i := range s.wordings {
+		if err := s.byWords(ctx, i); err != nil {
 			return err
 		}
-		pools = append(pools, p)
 	}
-	found := fuse(s.query.Fusion, pools)
-	found = found[:min(len(found), max(s.query.Limit, candidates))]
-	if err := s.read(ctx, found); err != nil {
+	if err := s.read(ctx); err != nil {
 		return err
 	}
-	if s.query.Mode == assay.ModeText || s.results.Index.Coverage == 0 {
-		s.byRelevance()
+	if err := s.byVectors(ctx); err != nil {
+		return err
 	}
+	s.fuse()
 	if err := s.rank(ctx); err != nil {
 		return err
 	}
-	s.results.Hits = s.results.Hits[:min(len(s.results.Hits), s.query.Limit)]
+	for _, c := range s.found[:min(len(s.found), s.query.Limit)] {
+		s.results.Hits = append(s.results.Hits, c.hit)
+	}
 	return nil
 }
 
+// maxRewrites is how many other wordings a query may have: each is a search.
+const maxRewrites = 8
+
 func (s *search) check() error {
-	switch s.query.Mode {
-	case assay.ModeHybrid, assay.ModeText, assay.ModeVector:
-	default:
-		return fmt.Errorf("unknown mode %q: %w", s.query.Mode, assay.ErrInvalid)
-	}
-	switch s.query.Fusion {
-	case assay.FusionWeighted, assay.FusionRRF:
-	default:
-		return fmt.Errorf("unknown fusion %q: %w", s.query.Fusion, assay.ErrInvalid)
-	}
-	if d := s.query.Diversity; !(0 <= d && d <= 1) {
-		return fmt.Errorf("diversity %v is not in [0, 1]: %w", d, assay.ErrInvalid)
-	}
-	if s.query.Mode == assay.ModeVector && s.Embedder == nil {
-		return fmt.Errorf("search by vectors without an encoder: %w", assay.ErrInvalid)
+	q := s.query
+	switch {
+	case q.Mode != assay.ModeHybrid && q.Mode != assay.ModeText && q.Mode != assay.ModeVector:
+		return fmt.Errorf("mode %q is neither %q nor %q: %w", q.Mode, assay.ModeText, assay.ModeVector, assay.ErrInvalid)
+	case q.Fusion != assay.FusionWeighted && q.Fusion != assay.FusionRRF:
+		return fmt.Errorf("fusion %q is not %q: %w", q.Fusion, assay.FusionRRF, assay.ErrInvalid)
+	case !(0 <= q.Diversity && q.Diversity <= 1):
+		return fmt.Errorf("diversity %v is not in [0, 1]: %w", q.Diversity, assay.ErrInvalid)
+	case len(q.Rewrites) > maxRewrites:
+		return fmt.Errorf("%d rewrites, at most %d: %w", len(q.Rewrites), maxRewrites, assay.ErrInvalid)
+	case q.Mode == assay.ModeVector && s.Embedder == nil:
+		return fmt.Errorf("there is no encoder to search by vectors with: %w", assay.ErrInvalid)
 	}
 	return nil
 }
 
 // note tells the reader something, once.
 func (s *search) note(text string) {
-	if !slices.Contains(s.results.Notes, text) {
+	if text != "" && !slices.Contains(s.results.Notes, text) {
 		s.results.Notes = append(s.results.Notes, text)
 	}
 }
 
-// read reads the passages of what was found and rates them.
-func (s *search) read(ctx context.Context, found []*candidate) error {
-	ids := make([]string, len(found))
-	for i, c := range found {
-		ids[i] = c.id
+// add returns the candidate of a chunk.
+func (s *search) add(id string) *candidate {
+	c := s.at[id]
+	if c == nil {
+		c = &candidate{of: make([]rating, len(s.wordings))}
+		c.hit.Chunk.ID = id
+		s.at[id] = c
+		s.found = append(s.found, c)
+	}
+	return c
+}
+
+// read reads the passages of the candidates that were not read yet and rates them
+// by the words of every wording.
+func (s *search) read(ctx context.Context) error {
+	first := slices.IndexFunc(s.found, func(c *candidate) bool { return c.passage.Chunk.ID == "" })
+	if first < 0 {
+		return nil
+	}
+	fresh := s.found[first:]
+	ids := make([]string, len(fresh))
+	for i, c := range fresh {
+		ids[i] = c.hit.Chunk.ID
 	}
 	passages, err := s.Content.Passages(ctx, ids)
 	if err != nil {
 		return fmt.Errorf("read the passages found: %w", err)
 	}
-	analyzers := s.analyzers.Get().(*analysis.Analyzers)
-	defer s.analyzers.Put(analyzers)
-	rate := newRater(analyzers, s.query.Text, s.results.Terms, s.joined, s.results.Chunks)
-	s.results.Hits = make([]assay.Hit, len(found))
-	for i, c := range found {
-		hit := c.hit(passages[i])
-		hit.Scores.Relevance = rate.relevance(hit)
-		s.results.Hits[i] = hit
+	for i, c := range fresh {
+		c.passage, c.hit = passages[i], hitOf(passages[i])
+		for j, w := range s.wordings {
+			c.hit.Scores.BM25 = c.of[j].bm25
+			c.of[j].words = w.rate.relevance(c.hit)
+		}
+		own := c.of[0]
+		c.hit.Scores.BM25, c.hit.Matched, c.hit.Scores.Relevance = own.bm25, own.matched, own.words
 	}
 	return nil
 }
 
-// byRelevance orders the hits of a search by words: better than BM25 does. nDCG@10
-// by BM25 and by relevance, on sets that it was not fitted on (assay eval
-// calibrate): scifact 0.697 and 0.703, hotpotqa 0.806 and 0.838, musique 0.581 and
-// 0.625, anthropic-docs 0.631 and 0.769, clapnq 0.944 and 0.951, pubmedqa 0.979
-// and 0.977, xquad-en 0.972 and 0.974.
-func (s *search) byRelevance() {
-	slices.SortStableFunc(s.results.Hits, func(a, b assay.Hit) int {
-		return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance)
-	})
+func hitOf(p assay.Passage) assay.Hit {
+	hit := assay.Hit{
+		Chunk:      p.Chunk,
+		Text:       p.Text,
+		Collection: p.Collection,
+		URI:        p.URI,
+		Title:      p.Title,
+		Language:   p.Language,
+		Line:       p.Line,
+		Page:       p.Page,
+	}
+	if hit.Chunk.Headings == nil {
+		hit.Chunk.Headings = []string{}
+	}
+	return hit
 }
 
-// rank has the best hits ordered by the Ranker. One that fails has ordered
+// rank has the best candidates ordered by the Ranker. One that fails has ordered
 // nothing, and a note says so.
 func (s *search) rank(ctx context.Context) error {
-	if s.Ranker == nil || len(s.results.Hits) == 0 {
+	best := s.found[:min(len(s.found), ranked)]
+	if s.Ranker == nil || len(best) == 0 {
 		return nil
 	}
-	best := s.results
-	best.Hits = best.Hits[:min(len(best.Hits), ranked)]
-	scores, err := s.Ranker.Rank(ctx, s.query, best)
-	if err == nil {
-		err = checkScores(scores, len(best.Hits))
+	all := func(*candidate) bool { return true }
+	scores, err := s.rankOf(ctx, best, all, !slices.ContainsFunc(best, unknown))
+	if err == nil && slices.ContainsFunc(best, unknown) && slices.ContainsFunc(best, known) {
+		var full []float64
+		if full, err = s.rankOf(ctx, best, known, true); err == nil {
+			scores = trade(scores, full, best)
+		}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		s.note("the hits are not reranked: " + err.Error())
+		s.note("the hits are not reranked: " + trimmed(err))
 		return nil
 	}
-	for i := range best.Hits {
-		best.Hits[i].Scores.Rerank = &scores[i]
+	for i, c := range best {
+		c.hit.Scores.Rerank = &scores[i]
 	}
-	slices.SortStableFunc(best.Hits, func(a, b assay.Hit) int { return cmp.Compare(*b.Scores.Rerank, *a.Scores.Rerank) })
+	slices.SortStableFunc(best, func(a, b *candidate) int { return cmp.Compare(*b.hit.Scores.Rerank, *a.hit.Scores.Rerank) })
 	return nil
 }
 
-// checkScores refuses what is not one finite score for each of n hits.
-func checkScores(scores []float64, n int) error {
-	if len(scores) != n {
-		return fmt.Errorf("%d scores for %d hits", len(scores), n)
-	}
-	for _, x := range scores {
-		if x-x != 0 {
-			return fmt.Errorf("a score of %v", x)
+// rankOf returns the Ranker's scores of those of the best that keep says, with or
+// without their vectors; 0 for the others.
+func (s *search) rankOf(ctx context.Context, best []*candidate, keep func(*candidate) bool, vectors bool) ([]float64, error) {
+	found := s.results
+	found.Hits = nil
+	var at []int
+	for i, c := range best {
+		if keep(c) {
+			hit := c.hit
+			if !vectors {
+				hit.Scores.Vector = nil
+			}
+			found.Hits, at = append(found.Hits, hit), append(at, i)
 		}
 	}
-	return nil
+	got, err := s.Ranker.Rank(ctx, s.query, found)
+	if err != nil {
+		return nil, err
+	}
+	if len(got) != len(at) {
+		return nil, fmt.Errorf("%d scores for %d hits", len(got), len(at))
+	}
+	scores := make([]float64, len(best))
+	for i, x := range got {
+		if x-x != 0 {
+			return nil, fmt.Errorf("a score of %v", x)
+		}
+		scores[at[i]] = x
+	}
+	return scores, nil
+}
+
+// known reports whether the similarity of a candidate to the query is known.
+func known(c *candidate) bool { return c.hit.Scores.Vector != nil }
+
+func unknown(c *candidate) bool { return !known(c) }
+
+// trimmed is an error's message for a note: on one line, not long.
+func trimmed(err error) string {
+	const most = 200
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + " …"
+	}
+	return text
 }
