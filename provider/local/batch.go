@@ -1,0 +1,201 @@
+package local
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/assay-rag/assay/internal/tensor"
+)
+
+const (
+	// batchRows is how many tokens each core has in a batch: enough that cores
+	// seldom wait for each other at the end of a layer, and 5 MB of memory a core
+	// for a hidden size of 384.
+	batchRows = 512
+
+	// tileRows is how many tokens a core takes through a layer at a time, so that
+	// what it writes (600 kB in float32 for an intermediate size of 1536) is still
+	// in its cache when it reads it. Kernels take kernelRows at a time.
+	tileRows   = 8 * kernelRows
+	kernelRows = 12
+)
+
+// A batch is sequences that are computed together, their tokens packed one after
+// another as rows, without padding.
+type batch struct {
+	m         *bert
+	sequences []sequence
+	starts    []int // the first row of each sequence, and the number of rows
+	workers   int
+	tile      int // rows that a worker takes at a time
+
+	x []float32 // rows x Hidden
+
+	// qkv are the queries, keys and values: rows x 3 Hidden of the layer that is
+	// computed, and of the next, which workers begin while others still read the
+	// first.
+	qkv [2][]float32
+}
+
+// A scratch is what one worker writes for one tile.
+type scratch struct {
+	attended []float32 // tile x Hidden
+	narrow   []float32 // tile x Hidden
+	wide     []float32 // tile x Intermediate
+	kernel   *tensor.Scratch
+}
+
+func newScratch(tile int, a *architecture) scratch {
+	return scratch{
+		attended: make([]float32, tile*a.Hidden),
+		narrow:   make([]float32, tile*a.Hidden),
+		wide:     make([]float32, tile*a.Intermediate),
+		kernel:   new(tensor.Scratch),
+	}
+}
+
+// cut returns the part of the scratch for so many rows.
+func (s scratch) cut(rows int, a *architecture) scratch {
+	s.attended, s.narrow, s.wide = s.attended[:rows*a.Hidden], s.narrow[:rows*a.Hidden], s.wide[:rows*a.Intermediate]
+	return s
+}
+
+// run computes the sequences in the order given and hands the last layer's rows
+// of each, len(ids) x Hidden, to each, which may keep them no longer than the
+// call. It stops with the context's error between layers.
+func (m *bert) run(ctx context.Context, sequences []sequence, each func(i int, rows []float32) error) error {
+	workers := runtime.GOMAXPROCS(0)
+	for first := 0; first < len(sequences); {
+		rows, end := 0, first
+		for end < len(sequences) && (end == first || rows+len(sequences[end].ids) <= workers*batchRows) {
+			rows += len(sequences[end].ids)
+			end++
+		}
+		err := m.runBatch(ctx, sequences[first:end], rows, workers, func(i int, rows []float32) error { return each(first+i, rows) })
+		if err != nil {
+			return err
+		}
+		first = end
+	}
+	return nil
+}
+
+func (m *bert) runBatch(ctx context.Context, sequences []sequence, rows, workers int, each func(i int, rows []float32) error) error {
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b := m.batch(sequences, rows, workers)
+	if err := b.compute(ctx); err != nil {
+		return err
+	}
+	for i := range sequences {
+		if err := each(i, b.x[b.starts[i]*m.Hidden:b.starts[i+1]*m.Hidden]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *bert) batch(sequences []sequence, rows, workers int) *batch {
+	b := &batch{m: m, sequences: sequences, starts: make([]int, 1, len(sequences)+1)}
+	for _, s := range sequences {
+		b.starts = append(b.starts, b.starts[len(b.starts)-1]+len(s.ids))
+	}
+	share := (rows + workers - 1) / workers
+	b.tile = min(tileRows, (share+kernelRows-1)/kernelRows*kernelRows)
+	b.workers = min(workers, (rows+b.tile-1)/b.tile)
+	b.x = make([]float32, rows*m.Hidden)
+	for i := range b.qkv {
+		b.qkv[i] = make([]float32, 3*rows*m.Hidden)
+	}
+	return b
+}
+
+// compute runs the network. Between layers the workers wait for each other, for
+// attention reads the rows of whole sequences; within a layer they take tiles
+// one after another until none is left.
+func (b *batch) compute(ctx context.Context) error {
+	scratches := make([]scratch, b.workers)
+	for i := range scratches {
+		scratches[i] = newScratch(b.tile, &b.m.architecture)
+	}
+	for step := range len(b.m.layers) + 1 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var taken atomic.Int64
+		work := func(s scratch) {
+			for {
+				from := int(taken.Add(1)-1) * b.tile
+				if from >= b.rows() {
+					return
+				}
+				b.advance(step, from, min(from+b.tile, b.rows()), s)
+			}
+		}
+		var others sync.WaitGroup
+		for i := 1; i < b.workers; i++ {
+			others.Go(func() { work(scratches[i]) })
+		}
+		work(scratches[0])
+		others.Wait()
+	}
+	return nil
+}
+
+func (b *batch) rows() int { return b.starts[len(b.starts)-1] }
+
+// advance takes the rows [from, to) one step further: the first step makes the
+// embeddings, each other one computes a layer; then all prepare what the next
+// layer's attention reads.
+func (b *batch) advance(step, from, to int, s scratch) {
+	m, rows := b.m, to-from
+	x := b.x[from*m.Hidden : to*m.Hidden]
+	if step == 0 {
+		b.embed(x, from, to)
+	} else {
+		b.attend(b.qkv[(step-1)%2], from, to, s)
+		m.layers[step-1].finish(x, rows, &m.architecture, s.cut(rows, &m.architecture))
+	}
+	if step < len(m.layers) {
+		m.layers[step].project(b.qkv[step%2][3*from*m.Hidden:3*to*m.Hidden], x, rows)
+	}
+}
+
+// spans yields the parts of the sequences that the rows [from, to) are of: of
+// sequence i the tokens [begin, end).
+func (b *batch) spans(from, to int, yield func(i, begin, end int)) {
+	for i := range b.sequences {
+		begin, end := max(from, b.starts[i]), min(to, b.starts[i+1])
+		if begin < end {
+			yield(i, begin-b.starts[i], end-b.starts[i])
+		}
+	}
+}
+
+func (b *batch) embed(x []float32, from, to int) {
+	m := b.m
+	b.spans(from, to, func(i, begin, end int) {
+		for place := begin; place < end; place++ {
+			row := b.starts[i] + place - from
+			m.embed(x[row*m.Hidden:(row+1)*m.Hidden], b.sequences[i], place)
+		}
+	})
+	m.norm.apply(x, nil, to-from, &m.architecture)
+}
+
+// attend writes what the rows [from, to) attend to, to s.attended.
+func (b *batch) attend(qkv []float32, from, to int, s scratch) {
+	m := b.m
+	b.spans(from, to, func(i, begin, end int) {
+		first := b.starts[i]
+		out := s.attended[(first+begin-from)*m.Hidden : (first+end-from)*m.Hidden]
+		all := qkv[3*first*m.Hidden : 3*b.starts[i+1]*m.Hidden]
+		tensor.AttentionRows(out, all, begin, end, len(b.sequences[i].ids), m.Heads, m.Hidden/m.Heads, s.kernel)
+	})
+}

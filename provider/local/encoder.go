@@ -1,0 +1,171 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+)
+
+// An Encoder makes vectors of texts: an llm.Embedder that is also an
+// llm.TokenCounter, an llm.TokenEmbedder and an llm.Linguist. It is safe for
+// concurrent use, and holds nothing that needs closing.
+//
+// It uses all cores that Go may use, and about 6 MB of memory a core while it
+// computes (for a hidden size of 384).
+type Encoder struct {
+	settings
+	name      string
+	tokenizer *tokenizer
+	bert      *bert
+}
+
+var (
+	_ llm.Embedder      = (*Encoder)(nil)
+	_ llm.TokenCounter  = (*Encoder)(nil)
+	_ llm.TokenEmbedder = (*Encoder)(nil)
+	_ llm.Linguist      = (*Encoder)(nil)
+)
+
+func newEncoder(ctx context.Context, f *folder) (*Encoder, error) {
+	a, err := readArchitecture(f, trunks...)
+	if err != nil {
+		return nil, err
+	}
+	e := &Encoder{}
+	if e.settings, err = readSettings(f, a.Positions); err != nil {
+		return nil, err
+	}
+	if e.tokenizer, err = readTokenizer(f, a.Vocabulary); err != nil {
+		return nil, err
+	}
+	if e.bert, err = readBERT(ctx, &f.weights, a); err != nil {
+		return nil, err
+	}
+	e.name = fmt.Sprintf("%s@%s/%d%s", f.Name, f.SHA256[:8], a.Hidden, e.suffix())
+	return e, nil
+}
+
+// Model returns the name of the model: that of its folder, the first eight
+// digits of the checksum of its weights, and the dimensions of its vectors:
+// gte-small@8131c6f8/384. What else changes vectors is behind that: -cls, when
+// they are those of the first token, and the checksum of the prompts.
+func (e *Encoder) Model() string { return e.name }
+
+// Languages lists the languages that the folder's assay.json names.
+func (e *Encoder) Languages() []string { return slices.Clone(e.languages) }
+
+// MaxTokens is the most tokens that Embed takes of one text.
+func (e *Encoder) MaxTokens() int { return e.maxTokens }
+
+// Tokens returns how many tokens Embed reads of a text: for the purpose that
+// takes more, where the model has prompts.
+func (e *Encoder) Tokens(text string) int {
+	n := len(e.tokenizer.single(nil, e.passage+text))
+	if e.query != e.passage {
+		n = max(n, len(e.tokenizer.single(nil, e.query+text)))
+	}
+	return n
+}
+
+// Embed implements llm.Embedder. Texts that are too long are found before any is
+// computed. On another error the vectors of the texts before it are returned.
+func (e *Encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	sequences, err := e.sequences(p, texts)
+	if err != nil {
+		return nil, err
+	}
+	vectors := make([]llm.Vector, 0, len(texts))
+	err = e.bert.run(ctx, sequences, func(i int, rows []float32) error {
+		v := make([]float32, e.bert.Hidden)
+		if e.cls {
+			copy(v, rows)
+		} else {
+			sum(v, rows)
+		}
+		vectors = append(vectors, v)
+		return normalize(v)
+	})
+	if err != nil {
+		return vectors, fmt.Errorf("embed with %s: %w", e.name, err)
+	}
+	return vectors, nil
+}
+
+// EmbedTokens implements llm.TokenEmbedder. A prompt is not of the text, so its
+// tokens are left out, as are [CLS] and [SEP].
+func (e *Encoder) EmbedTokens(ctx context.Context, p llm.Purpose, texts []string) ([][]llm.Vector, error) {
+	sequences, err := e.sequences(p, texts)
+	if err != nil {
+		return nil, err
+	}
+	first := 1 + len(e.tokenizer.encode(nil, e.prompt(p)))
+	all := make([][]llm.Vector, 0, len(texts))
+	err = e.bert.run(ctx, sequences, func(i int, rows []float32) error {
+		h := e.bert.Hidden
+		rows = slices.Clone(rows[min(len(rows)-h, first*h) : len(rows)-h])
+		vectors := make([]llm.Vector, 0, len(rows)/h)
+		for row := range slices.Chunk(rows, h) {
+			if err := normalize(row); err != nil {
+				return err
+			}
+			vectors = append(vectors, row)
+		}
+		all = append(all, vectors)
+		return nil
+	})
+	if err != nil {
+		return all, fmt.Errorf("embed tokens with %s: %w", e.name, err)
+	}
+	return all, nil
+}
+
+func (e *Encoder) prompt(p llm.Purpose) string {
+	if p == llm.Query {
+		return e.query
+	}
+	return e.passage
+}
+
+// sequences cuts the texts into tokens.
+func (e *Encoder) sequences(p llm.Purpose, texts []string) ([]sequence, error) {
+	prompt := e.prompt(p)
+	sequences := make([]sequence, len(texts))
+	for i, text := range texts {
+		ids := e.tokenizer.single(nil, prompt+text)
+		if len(ids) > e.maxTokens {
+			return nil, &llm.TooLongError{Model: e.name, Text: i, Tokens: len(ids), Limit: e.maxTokens}
+		}
+		sequences[i] = sequence{ids, len(ids)}
+	}
+	return sequences, nil
+}
+
+// sum adds the rows up in v, which is zero. It is normalised later, so the sum
+// is as good as the mean.
+func sum(v, rows []float32) {
+	for row := range slices.Chunk(rows, len(v)) {
+		for i, x := range row {
+			v[i] += x
+		}
+	}
+}
+
+// normalize makes v of unit length. That it has none is the weights' fault.
+func normalize(v []float32) error {
+	var square float64
+	for _, x := range v {
+		square += float64(x) * float64(x)
+	}
+	if !(square > 0) || math.IsInf(square, 0) {
+		return fmt.Errorf("%s: the weights give a vector without a direction: %w", weightsFile, assay.ErrDamaged)
+	}
+	scale := float32(1 / math.Sqrt(square))
+	for i := range v {
+		v[i] *= scale
+	}
+	return nil
+}

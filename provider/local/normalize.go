@@ -1,0 +1,141 @@
+package local
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A normalizer rewrites a text before it is cut into words, as the reference's
+// BertNormalizer does.
+type normalizer struct {
+	cleanText    bool // drops invisible characters, makes white space blanks
+	chineseChars bool // sets ideographs apart
+	stripAccents bool
+	lowercase    bool
+}
+
+// append appends the normalised text to dst. Bytes that are not UTF-8 count as
+// U+FFFD.
+func (n normalizer) append(dst []byte, text string) []byte {
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			dst = n.appendASCII(dst, c)
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+		dst = n.appendRune(dst, r)
+	}
+	return dst
+}
+
+func (n normalizer) appendASCII(dst []byte, c byte) []byte {
+	if n.cleanText {
+		switch {
+		case c == '\t' || c == '\n' || c == '\r':
+			c = ' '
+		case c < ' ' || c == 0x7f:
+			return dst
+		}
+	}
+	if n.lowercase && 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return append(dst, c)
+}
+
+func (n normalizer) appendRune(dst []byte, r rune) []byte {
+	if n.cleanText {
+		if unicode.Is(invisible, r) {
+			return dst
+		}
+		if unicode.IsSpace(r) {
+			return append(dst, ' ')
+		}
+	}
+	apart := n.chineseChars && unicode.Is(chinese, r)
+	if apart {
+		dst = append(dst, ' ')
+	}
+	if n.stripAccents {
+		dst = n.appendBare(dst, r)
+	} else {
+		dst = n.appendLower(dst, r)
+	}
+	if apart {
+		dst = append(dst, ' ')
+	}
+	return dst
+}
+
+// appendBare appends what the decomposed character is without its accents. Marks
+// are not put into canonical order: those that it would matter to are gone, but
+// for a few that no vocabulary holds.
+func (n normalizer) appendBare(dst []byte, r rune) []byte {
+	if unicode.Is(undecomposed, r) {
+		return n.appendLower(dst, r)
+	}
+	var whole [utf8.UTFMax]byte
+	var decomposed [8 * utf8.UTFMax]byte
+	rest := norm.NFD.Append(decomposed[:0], utf8.AppendRune(whole[:0], r)...)
+	for len(rest) > 0 {
+		part, size := utf8.DecodeRune(rest)
+		rest = rest[size:]
+		if !unicode.Is(accents, part) {
+			dst = n.appendLower(dst, part)
+		}
+	}
+	return dst
+}
+
+func (n normalizer) appendLower(dst []byte, r rune) []byte {
+	if !n.lowercase {
+		return utf8.AppendRune(dst, r)
+	}
+	if r == 'İ' { // the one letter whose lower case is two characters
+		return append(dst, "i̇"...)
+	}
+	for _, l := range lowered {
+		if l.from <= r && r <= l.to {
+			return utf8.AppendRune(dst, r+l.by)
+		}
+	}
+	return utf8.AppendRune(dst, unicode.ToLower(r))
+}
+
+// words yields the words of a normalised text, as the reference's
+// BertPreTokenizer does: cut at white space, and each punctuation character for
+// itself.
+func words(text []byte, yield func(word []byte)) {
+	start := 0
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRune(text[i:])
+		}
+		space := unicode.IsSpace(r)
+		if space || isPunctuation(r) {
+			if start < i {
+				yield(text[start:i])
+			}
+			if !space {
+				yield(text[i : i+size])
+			}
+			start = i + size
+		}
+		i += size
+	}
+	if start < len(text) {
+		yield(text[start:])
+	}
+}
+
+func isPunctuation(r rune) bool {
+	if r < utf8.RuneSelf {
+		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
+	}
+	return unicode.Is(punctuation, r)
+}

@@ -1,0 +1,211 @@
+package local
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/safetensors"
+)
+
+const (
+	configFile  = "config.json"
+	weightsFile = "model.safetensors"
+
+	// maxSmallFile is the most that is read of a file other than the weights;
+	// the largest vocabularies of BERTs stay under a tenth of it.
+	maxSmallFile = 64 << 20
+)
+
+// A Config says what the folder of a model does not.
+type Config struct {
+	// Name is what the model's name begins with. OpenDir takes the name of the
+	// folder when it is empty; Open needs it.
+	Name string
+
+	// SHA256 is the checksum of model.safetensors in hexadecimal, where the caller
+	// knows it; empty: it is computed. Its first eight digits are part of the
+	// model's name.
+	SHA256 string
+
+	// Weights are the bytes of model.safetensors, where the caller has them in
+	// memory. They are read in place and must not change. Nil: the folder holds
+	// them.
+	Weights []byte
+}
+
+// Open reads a sentence encoder from a folder.
+//
+// Files that are torn or do not fit together are assay.ErrDamaged; models that
+// this package cannot run, or not as an encoder, are assay.ErrInvalid; a file
+// that is missing is fs.ErrNotExist. The message names the file.
+func Open(ctx context.Context, fsys fs.FS, c Config) (*Encoder, error) {
+	f, err := openFolder(fsys, c)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	e, err := newEncoder(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", c.Name, err)
+	}
+	return e, nil
+}
+
+// OpenDir is Open for a folder on disk.
+func OpenDir(ctx context.Context, dir string, c Config) (*Encoder, error) {
+	c, err := named(dir, c)
+	if err != nil {
+		return nil, err
+	}
+	return Open(ctx, os.DirFS(dir), c)
+}
+
+// OpenReranker reads a cross-encoder: a BERT that gives a text beside a query
+// one number (BertForSequenceClassification with one label). Errors are those of
+// Open.
+func OpenReranker(ctx context.Context, fsys fs.FS, c Config) (*Reranker, error) {
+	f, err := openFolder(fsys, c)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	r, err := newReranker(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", c.Name, err)
+	}
+	return r, nil
+}
+
+// OpenRerankerDir is OpenReranker for a folder on disk.
+func OpenRerankerDir(ctx context.Context, dir string, c Config) (*Reranker, error) {
+	c, err := named(dir, c)
+	if err != nil {
+		return nil, err
+	}
+	return OpenReranker(ctx, os.DirFS(dir), c)
+}
+
+// named gives the model the name of its folder, unless it has one.
+func named(dir string, c Config) (Config, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return c, fmt.Errorf("model %s: %w", dir, err)
+	}
+	c.Name = cmp.Or(c.Name, filepath.Base(absolute))
+	return c, nil
+}
+
+// A folder is an open folder of a model.
+type folder struct {
+	fs.FS
+	Config
+	weights weights
+	file    io.Closer // of the weights; nil: they are in memory
+}
+
+func openFolder(fsys fs.FS, c Config) (*folder, error) {
+	if c.Name == "" {
+		return nil, fmt.Errorf("a model without a name: %w", assay.ErrInvalid)
+	}
+	f := &folder{FS: fsys, Config: c}
+	if err := f.openWeights(); err != nil {
+		f.close()
+		return nil, fmt.Errorf("model %s: %s: %w", c.Name, weightsFile, err)
+	}
+	return f, nil
+}
+
+func (f *folder) close() {
+	if f.file != nil {
+		f.file.Close() // it was only read
+	}
+}
+
+// openWeights opens model.safetensors and makes its checksum.
+func (f *folder) openWeights() error {
+	r, size, err := f.readWeights()
+	if err != nil {
+		return err
+	}
+	if f.SHA256 == "" {
+		h := sha256.New()
+		if _, err := io.Copy(h, io.NewSectionReader(r, 0, size)); err != nil {
+			return err
+		}
+		f.SHA256 = hex.EncodeToString(h.Sum(nil))
+	} else if len(f.SHA256) != hex.EncodedLen(sha256.Size) {
+		return fmt.Errorf("%q is no SHA-256: %w", f.SHA256, assay.ErrInvalid)
+	}
+	f.weights.memory = f.Weights
+	f.weights.file, err = safetensors.Open(r, size)
+	return err
+}
+
+func (f *folder) readWeights() (io.ReaderAt, int64, error) {
+	if f.Weights != nil {
+		return bytes.NewReader(f.Weights), int64(len(f.Weights)), nil
+	}
+	file, err := f.Open(weightsFile)
+	if err != nil {
+		return nil, 0, err
+	}
+	f.file = file
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if r, direct := file.(io.ReaderAt); direct {
+		return r, info.Size(), nil
+	}
+	f.Weights, err = io.ReadAll(file)
+	return bytes.NewReader(f.Weights), int64(len(f.Weights)), err
+}
+
+// readSmall reads a file other than the weights.
+func readSmall(fsys fs.FS, name string) ([]byte, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxSmallFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(data) > maxSmallFile {
+		return nil, fmt.Errorf("%s: more than %d bytes: %w", name, maxSmallFile, assay.ErrInvalid)
+	}
+	return data, nil
+}
+
+// readJSON reads a JSON file into v.
+func readJSON(fsys fs.FS, name string, v any) error {
+	data, err := readSmall(fsys, name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w: %w", name, err, assay.ErrDamaged)
+	}
+	return nil
+}
+
+// readOptional is readJSON for a file that may be missing.
+func readOptional(fsys fs.FS, name string, v any) (found bool, err error) {
+	err = readJSON(fsys, name, v)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

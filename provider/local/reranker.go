@@ -1,0 +1,136 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/tensor"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A Reranker is a cross-encoder: it reads a query and a text at once and gives
+// one number, the model's own (a logit). It implements llm.Reranker, is safe for
+// concurrent use, and holds nothing that needs closing.
+type Reranker struct {
+	name       string
+	maxTokens  int
+	tokenizer  *tokenizer
+	bert       *bert
+	pooler     dense // of [CLS], before tanh
+	classifier dense // one row
+}
+
+var _ llm.Reranker = (*Reranker)(nil)
+
+func newReranker(ctx context.Context, f *folder) (*Reranker, error) {
+	a, err := readArchitecture(f, classifier)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Labels) > 1 {
+		return nil, fmt.Errorf("%s: a classifier of %d labels; a reranker has one: %w", configFile, len(a.Labels), assay.ErrInvalid)
+	}
+	if a.Types < 2 {
+		return nil, fmt.Errorf("%s: one type of tokens; a reranker tells two texts apart: %w", configFile, assay.ErrInvalid)
+	}
+	s, err := readSettings(f, a.Positions)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reranker{name: fmt.Sprintf("%s@%s", f.Name, f.SHA256[:8]), maxTokens: s.maxTokens}
+	if r.tokenizer, err = readTokenizer(f, a.Vocabulary); err != nil {
+		return nil, err
+	}
+	if r.bert, err = readBERT(ctx, &f.weights, a); err != nil {
+		return nil, err
+	}
+	if r.pooler, err = f.weights.dense(a.Hidden, a.Hidden, "pooler.dense"); err != nil {
+		return nil, err
+	}
+	f.weights.prefix = ""
+	if r.classifier, err = f.weights.dense(1, a.Hidden, "classifier"); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Model returns the name of the model: that of its folder and the first eight
+// digits of the checksum of its weights.
+func (r *Reranker) Model() string { return r.name }
+
+// minWindow is the least number of a text's tokens that are read at once beside
+// a query. A query that leaves less room is too long.
+const minWindow = 32
+
+// Rerank implements llm.Reranker. A text that is too long to be read beside the
+// query at once is read in windows of equal size, and has the score of the best;
+// nothing is cut. A query that leaves too little room for that is a
+// *llm.TooLongError of the text.
+func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	question := r.tokenizer.encode(nil, query)
+	var sequences []sequence
+	var owners []int // the text of each sequence
+	for i, text := range texts {
+		ids := r.tokenizer.encode(nil, text)
+		room := r.maxTokens - len(question) - 3
+		if len(ids) > room && room < minWindow {
+			return nil, &llm.TooLongError{Model: r.name, Text: i, Tokens: len(question) + len(ids) + 3, Limit: r.maxTokens}
+		}
+		for _, window := range windows(ids, room) {
+			sequences = append(sequences, r.tokenizer.pair(question, window))
+			owners = append(owners, i)
+		}
+	}
+	scores := make([]float64, len(texts))
+	for i := range scores {
+		scores[i] = math.Inf(-1)
+	}
+	err := r.bert.run(ctx, sequences, func(i int, rows []float32) error {
+		score := r.score(rows)
+		if math.IsNaN(score) || math.IsInf(score, 0) {
+			return fmt.Errorf("%s: the weights give no score: %w", weightsFile, assay.ErrDamaged)
+		}
+		scores[owners[i]] = max(scores[owners[i]], score)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rerank with %s: %w", r.name, err)
+	}
+	return scores, nil
+}
+
+// score is the head of the network, for the rows of a sequence.
+func (r *Reranker) score(rows []float32) float64 {
+	h := r.bert.Hidden
+	pooled, score := make([]float32, h), make([]float32, 1)
+	r.pooler.apply(pooled, rows[:h], 1, tensor.None)
+	for i, x := range pooled {
+		pooled[i] = float32(math.Tanh(float64(x)))
+	}
+	r.classifier.apply(score, pooled, 1, tensor.None)
+	return float64(score[0])
+}
+
+// pair returns two texts as the models take them: [CLS] query [SEP] text [SEP].
+func (t *tokenizer) pair(query, text []int32) sequence {
+	ids := make([]int32, 0, len(query)+len(text)+3)
+	ids = append(append(append(ids, t.cls), query...), t.sep)
+	second := len(ids)
+	return sequence{append(append(ids, text...), t.sep), second}
+}
+
+// windows cuts tokens into the fewest parts of at most room, of about equal
+// size. No tokens are one empty part.
+func windows(ids []int32, room int) [][]int32 {
+	if len(ids) == 0 {
+		return [][]int32{nil}
+	}
+	n := (len(ids) + room - 1) / room
+	parts := make([][]int32, n)
+	for i := range parts {
+		parts[i] = ids[i*len(ids)/n : (i+1)*len(ids)/n]
+	}
+	return parts
+}

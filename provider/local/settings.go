@@ -1,0 +1,233 @@
+package local
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// architecture is what config.json says of a model.
+type architecture struct {
+	Architectures []string       `json:"architectures"`
+	ModelType     string         `json:"model_type"`
+	Activation    string         `json:"hidden_act"`
+	PositionType  string         `json:"position_embedding_type"`
+	Hidden        int            `json:"hidden_size"`
+	Layers        int            `json:"num_hidden_layers"`
+	Heads         int            `json:"num_attention_heads"`
+	Intermediate  int            `json:"intermediate_size"`
+	Positions     int            `json:"max_position_embeddings"`
+	Types         int            `json:"type_vocab_size"`
+	Vocabulary    int            `json:"vocab_size"`
+	Epsilon       float32        `json:"layer_norm_eps"`
+	Labels        map[string]any `json:"id2label"`
+}
+
+// classifier is the architecture of cross-encoders; trunks are those that a
+// sentence encoder can be read from.
+const classifier = "BertForSequenceClassification"
+
+var trunks = []string{"BertModel", "BertForMaskedLM", "BertForPreTraining"}
+
+// readArchitecture reads config.json and refuses what is not a BERT, by name.
+func readArchitecture(fsys fs.FS, wanted ...string) (architecture, error) {
+	a := architecture{Activation: "gelu", PositionType: "absolute", Epsilon: 1e-12, Types: 2}
+	if err := readJSON(fsys, configFile, &a); err != nil {
+		return a, err
+	}
+	if err := a.check(wanted); err != nil {
+		return a, fmt.Errorf("%s: %w", configFile, err)
+	}
+	return a, nil
+}
+
+func (a *architecture) check(wanted []string) error {
+	if a.ModelType != "bert" {
+		return fmt.Errorf("the architecture %q (%s) is not supported, only \"bert\": %w",
+			a.ModelType, strings.Join(a.Architectures, ", "), assay.ErrInvalid)
+	}
+	for _, name := range a.Architectures {
+		if !slices.Contains(wanted, name) {
+			return fmt.Errorf("a %s, want %s: %w", name, strings.Join(wanted, " or "), assay.ErrInvalid)
+		}
+	}
+	if a.Activation != "gelu" {
+		return fmt.Errorf("the activation %q is not supported, only \"gelu\": %w", a.Activation, assay.ErrInvalid)
+	}
+	if a.PositionType != "absolute" {
+		return fmt.Errorf("positions of type %q are not supported, only \"absolute\": %w", a.PositionType, assay.ErrInvalid)
+	}
+	const most = 1 << 20 // more than any model has; products of two stay in range
+	for name, n := range map[string]int{
+		"hidden_size": a.Hidden, "num_hidden_layers": a.Layers, "num_attention_heads": a.Heads, "intermediate_size": a.Intermediate,
+		"max_position_embeddings": a.Positions, "type_vocab_size": a.Types, "vocab_size": a.Vocabulary,
+	} {
+		if n < 1 || n > most {
+			return fmt.Errorf("%s is %d: %w", name, n, assay.ErrDamaged)
+		}
+	}
+	if a.Hidden%a.Heads != 0 || a.Positions < 3 {
+		return fmt.Errorf("hidden size %d, %d heads, %d positions: %w", a.Hidden, a.Heads, a.Positions, assay.ErrDamaged)
+	}
+	return nil
+}
+
+// settings say how a sentence encoder is used: what the weights do not.
+type settings struct {
+	cls       bool   // the vector is that of [CLS], not the mean of all
+	query     string // what is put before a query
+	passage   string // and before a passage
+	maxTokens int    // [CLS] and [SEP] included
+	languages []string
+}
+
+// noteFile is assay's own note in the folder of a model. It goes before what
+// others left there.
+const noteFile = "assay.json"
+
+type noteJSON struct {
+	Pooling   string   `json:"pooling"` // mean or cls
+	Query     *string  `json:"query"`
+	Passage   *string  `json:"passage"`
+	MaxTokens int      `json:"max_tokens"`
+	Languages []string `json:"languages"` // ISO 639-1
+}
+
+// readSettings reads how the encoder in the folder is used, for a model with the
+// given number of positions: by the files of sentence-transformers, where they
+// are there, and assay's own note. Without them it is the mean over tokens,
+// without prompts, of as many tokens as there are positions.
+func readSettings(fsys fs.FS, positions int) (settings, error) {
+	s := settings{maxTokens: positions}
+	if err := s.readModules(fsys); err != nil {
+		return s, err
+	}
+	var prompts struct {
+		Prompts map[string]string `json:"prompts"`
+	}
+	if _, err := readOptional(fsys, "config_sentence_transformers.json", &prompts); err != nil {
+		return s, err
+	}
+	s.query = prompts.Prompts["query"]
+	for _, name := range []string{"document", "passage"} {
+		if prompt, named := prompts.Prompts[name]; named {
+			s.passage = prompt
+		}
+	}
+	var sentence struct {
+		MaxTokens int `json:"max_seq_length"`
+	}
+	if _, err := readOptional(fsys, "sentence_bert_config.json", &sentence); err != nil {
+		return s, err
+	}
+	if sentence.MaxTokens > 0 {
+		s.maxTokens = min(s.maxTokens, sentence.MaxTokens)
+	}
+	if err := s.readNote(fsys, positions); err != nil {
+		return s, err
+	}
+	if s.maxTokens < 3 {
+		return s, fmt.Errorf("at most %d tokens are too few: %w", s.maxTokens, assay.ErrDamaged)
+	}
+	return s, nil
+}
+
+// readModules reads the steps of a sentence-transformers model: which pooling it
+// has. Other steps than the usual are refused.
+func (s *settings) readModules(fsys fs.FS) error {
+	const modulesFile = "modules.json"
+	pooling := "1_Pooling"
+	var modules []struct {
+		Path string `json:"path"`
+		Type string `json:"type"`
+	}
+	if _, err := readOptional(fsys, modulesFile, &modules); err != nil {
+		return err
+	}
+	for _, m := range modules {
+		switch kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]; kind {
+		case "Transformer", "Normalize":
+		case "Pooling":
+			pooling = path.Clean(m.Path)
+		default:
+			return fmt.Errorf("%s: a step of type %s is not supported: %w", modulesFile, kind, assay.ErrInvalid)
+		}
+	}
+	if !fs.ValidPath(pooling) {
+		return fmt.Errorf("%s: %q is no path in the folder: %w", modulesFile, pooling, assay.ErrDamaged)
+	}
+	return s.readPooling(fsys, path.Join(pooling, configFile))
+}
+
+func (s *settings) readPooling(fsys fs.FS, name string) error {
+	modes := map[string]any{}
+	if _, err := readOptional(fsys, name, &modes); err != nil {
+		return err
+	}
+	var on []string
+	for mode, set := range modes {
+		if set == true && strings.HasPrefix(mode, "pooling_mode_") {
+			on = append(on, strings.TrimPrefix(mode, "pooling_mode_"))
+		}
+	}
+	slices.Sort(on)
+	switch strings.Join(on, "+") {
+	case "", "mean_tokens":
+	case "cls_token":
+		s.cls = true
+	default:
+		return fmt.Errorf("%s: the pooling %s is not supported, only mean_tokens or cls_token: %w", name, strings.Join(on, " with "), assay.ErrInvalid)
+	}
+	if modes["include_prompt"] == false {
+		return fmt.Errorf("%s: a pooling without the prompt is not supported: %w", name, assay.ErrInvalid)
+	}
+	return nil
+}
+
+func (s *settings) readNote(fsys fs.FS, positions int) error {
+	var note noteJSON
+	if _, err := readOptional(fsys, noteFile, &note); err != nil {
+		return err
+	}
+	switch note.Pooling {
+	case "":
+	case "mean", "cls":
+		s.cls = note.Pooling == "cls"
+	default:
+		return fmt.Errorf("%s: the pooling %q is neither mean nor cls: %w", noteFile, note.Pooling, assay.ErrInvalid)
+	}
+	if note.Query != nil {
+		s.query = *note.Query
+	}
+	if note.Passage != nil {
+		s.passage = *note.Passage
+	}
+	if note.MaxTokens < 0 || note.MaxTokens > positions {
+		return fmt.Errorf("%s: max_tokens is %d, the model has %d positions: %w", noteFile, note.MaxTokens, positions, assay.ErrInvalid)
+	}
+	if note.MaxTokens > 0 {
+		s.maxTokens = note.MaxTokens
+	}
+	s.languages = note.Languages
+	return nil
+}
+
+// suffix is what the settings add to the name of the model, for they make other
+// vectors: nothing for the mean without prompts.
+func (s *settings) suffix() string {
+	var suffix string
+	if s.cls {
+		suffix = "-cls"
+	}
+	if s.query != "" || s.passage != "" {
+		sum := sha256.Sum256([]byte(s.query + "\x00" + s.passage))
+		suffix += "-p" + hex.EncodeToString(sum[:2])
+	}
+	return suffix
+}
