@@ -1,0 +1,62 @@
+package tensor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// threadTime is the processor time of the calling thread.
+func threadTime(b *testing.B) time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(t.Nano())
+}
+
+// measure reports how much work f does, in billions a second of processor time: in the
+// mean, and in the fastest of its calls, which others on the machine disturbed least.
+func measure(b *testing.B, work float64, unit string, f func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	f()
+	fastest, start := time.Duration(1<<62), threadTime(b)
+	last := start
+	for b.Loop() {
+		f()
+		now := threadTime(b)
+		fastest, last = min(fastest, now-last), now
+	}
+	b.ReportMetric(work*float64(b.N)/float64(last-start), unit)
+	b.ReportMetric(work/float64(fastest), "best-"+unit)
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkApply measures products on one core, in GFLOP/s: an addition and a
+// multiplication count as two, whatever the numbers are.
+func BenchmarkApply(b *testing.B) {
+	for _, f := range forms {
+		for _, s := range []struct {
+			rows, out, in int
+			act           Activation
+		}{{504, 1152, 384, None}, {504, 384, 384, None}, {504, 1536, 384, None}, {504, 1536, 384, GELU}, {504, 384, 1536, None}, {8, 1536, 384, None}} {
+			r := rand.New(rand.NewPCG(1, 2))
+			x, y := randomFloats(r, s.rows*s.in), make([]float32, s.rows*s.out)
+			scales, bias := randomFloats(r, s.out), randomFloats(r, s.out)
+			for _, w := range []struct {
+				name string
+				w    *Weights
+			}{{"float32", PackFloat32(randomFloats(r, s.out*s.in), s.out, s.in)}, {"int8", PackInt8(randomBytes(r, s.out*s.in), scales, s.out, s.in)}} {
+				b.Run(fmt.Sprintf("%s/%s/%dx%dx%d/act=%d", f.name, w.name, s.rows, s.out, s.in, s.act), func(b *testing.B) {
+					f.use(b)
+					measure(b, 2*float64(s.rows)*float64(s.out)*float64(s.in), "GFLOP/s", func() { w.w.Apply(y, x, s.rows, bias, s.act) })
+				})
+			}
+		}
+	}
+}
