@@ -9,8 +9,9 @@ type Scratch struct {
 	keys    []float32 // panel of keys, dimension, key of the panel
 	values  []float32 // panel of dimensions, key, dimension of the panel
 	weights []float32 // row of the tile, key
-	sums    [tileRows]float32
 	tile    [tileRows * tileCols]float32
+	// inverses of the sums of the rows of weights
+	inverses [tileRows]float32
 }
 
 // Attention is that of one sequence of n tokens: qkv has a row of the queries of all
@@ -77,28 +78,42 @@ func (s *Scratch) attend(out, q []float32, n, rows, headDim, hidden int) {
 	}
 	padded := panels(n) * tileCols
 	for from := 0; from < n; from += tileCols {
-		productFloats(&s.tile, q, stride, s.keys[from*headDim:], headDim)
-		for r := range tileRows {
-			copy(s.weights[r*padded+from:][:tileCols], s.tile[r*tileCols:])
-		}
+		productFloats(s.weights[from:], padded, q, stride, s.keys[from*headDim:], headDim)
 	}
 	factor := float32(1 / math.Sqrt(float64(headDim)))
 	for r := range rows {
-		s.sums[r] = exponentials(s.weights[r*padded:r*padded+n], factor)
+		w := s.weights[r*padded : (r+1)*padded]
+		for i := n; i < padded; i++ {
+			w[i] = float32(math.Inf(-1))
+		}
+		s.inverses[r] = 1 / exponentials(w, factor)
 	}
 	for d := 0; d < headDim; d += tileCols {
-		productFloats(&s.tile, s.weights, padded, s.values[d*n:], n)
+		productFloats(s.tile[:], tileCols, s.weights, padded, s.values[d*n:], n)
+		if headDim-d >= tileCols {
+			scaleTile(out[d:], hidden, &s.tile, rows, &s.inverses)
+			continue
+		}
+		scaleTile(s.tile[:], tileCols, &s.tile, rows, &s.inverses)
 		for r := range rows {
-			inverse := 1 / s.sums[r]
-			t := s.tile[r*tileCols:]
-			for c := range out[r*hidden+d:][:min(tileCols, headDim-d)] {
-				out[r*hidden+d+c] = t[c] * inverse
-			}
+			copy(out[r*hidden+d:r*hidden+headDim], s.tile[r*tileCols:])
 		}
 	}
 }
 
-// exponentialsPortable is exponentials for any processor.
+// scaleTilePortable is scaleTile for any processor: it sets so many rows of y, whole
+// tiles wide, to the tile's, each multiplied with its factor.
+func scaleTilePortable(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, factors *[tileRows]float32) {
+	for r, f := range factors[:rows] {
+		for c, v := range tile[r*tileCols : (r+1)*tileCols] {
+			y[r*stride+c] = v * f
+		}
+	}
+}
+
+// exponentialsPortable is exponentials for any processor: it sets x, whole panels of
+// values, to exp(factor*(x-largest)) and returns the sum. What is far below the
+// largest becomes 1e-38 instead of 0.
 func exponentialsPortable(x []float32, factor float32) float32 {
 	largest := float32(math.Inf(-1))
 	for _, v := range x {

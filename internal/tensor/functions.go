@@ -67,22 +67,19 @@ func LayerNorm(x, residual, gamma, beta []float32, rows, n int, eps float32) {
 	checkLength("gammas", len(gamma), n)
 	checkLength("betas", len(beta), n)
 	for from := 0; from < len(x); from += n {
-		x := x[from : from+n]
+		var r []float32
 		if residual != nil {
-			add(x, residual[from:from+n])
+			r = residual[from : from+n]
 		}
-		normalise(x, gamma, beta, eps)
+		normalise(x[from:from+n], r, gamma, beta, eps)
 	}
 }
 
-func addPortable(x, y []float32) {
-	for i, v := range y[:len(x)] {
+// normalisePortable is normalise for any processor: LayerNorm of one row.
+func normalisePortable(x, residual, gamma, beta []float32, eps float32) {
+	for i, v := range residual {
 		x[i] += v
 	}
-}
-
-// normalisePortable is normalise for any processor.
-func normalisePortable(x, gamma, beta []float32, eps float32) {
 	var sum [8]float32
 	for i, v := range x {
 		sum[i%8] += v

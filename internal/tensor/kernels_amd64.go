@@ -1,6 +1,10 @@
 package tensor
 
-import "golang.org/x/sys/cpu"
+import (
+	"math"
+
+	"golang.org/x/sys/cpu"
+)
 
 // What the processor can do; the assembly needs the operating system to keep the
 // wide registers too, which these take into account.
@@ -10,71 +14,158 @@ var (
 	hasVNNI   = cpu.X86.HasAVX512VNNI
 )
 
-// productFloatsAVX512 is productFloats with the stride in bytes.
-//
-//go:noescape
-func productFloatsAVX512(tile *float32, x *float32, stride int, panel *float32, n int)
+// The assembly takes strides in bytes, and tables of constants in eight lanes each.
 
-// productFloatsAVX2 is the same.
-//
 //go:noescape
-func productFloatsAVX2(tile *float32, x *float32, stride int, panel *float32, n int)
+func productFloatsAVX512(y *float32, yStride int, x *float32, xStride int, panel *float32, n int)
 
-// productIntsAVX512 is productInts with the stride in bytes.
-//
 //go:noescape
-func productIntsAVX512(counts *int32, x *int16, stride int, panel *int8, n int)
+func productFloatsAVX2(y *float32, yStride int, x *float32, xStride int, panel *float32, n int)
 
-// productIntsAVX2 is the same.
-//
 //go:noescape
-func productIntsAVX2(counts *int32, x *int16, stride int, panel *int8, n int)
+func productIntsAVX512(y *int32, yStride int, x *int16, xStride int, panel *int8, n int)
 
-// productFloats sets the tile to the products of tileRows rows of n inputs, of which one
-// begins stride values after the other, with the weights of a panel.
-func productFloats(tile *[tileRows * tileCols]float32, x []float32, stride int, panel []float32, n int) {
-	_, _ = x[:(tileRows-1)*stride+n], panel[:n*tileCols]
+//go:noescape
+func productIntsAVX2(y *int32, yStride int, x *int16, xStride int, panel *int8, n int)
+
+//go:noescape
+func finishTileAVX512(y *float32, stride int, tile *float32, rows int, bias *float32, gelu *float32)
+
+//go:noescape
+func finishTileAVX2(y *float32, stride int, tile *float32, rows int, bias *float32, gelu *float32)
+
+//go:noescape
+func widenTileAVX2(tile *float32, counts *int32, rows, cols *float32)
+
+//go:noescape
+func scaleTileAVX2(y *float32, stride int, tile *float32, rows int, factors *float32)
+
+//go:noescape
+func largestBitsAVX2(x *float32, n int) uint32
+
+//go:noescape
+func roundRowAVX2(values *int16, x *float32, n int, factor float32)
+
+//go:noescape
+func normaliseAVX2(x, residual, gamma, beta *float32, n int, eps float32)
+
+//go:noescape
+func exponentialsAVX512(x *float32, n int, factor float32, exp *float32) float32
+
+//go:noescape
+func exponentialsAVX2(x *float32, n int, factor float32, exp *float32) float32
+
+// lane is how many values of a row the assembly takes at once; rows of another
+// length are left to the portable form.
+const lane = 16
+
+var (
+	geluTable = table(append(append([]float32{erfEnd, -erfEnd, 0.5}, erfAbove[:]...), erfBelow[:]...))
+	expTable  = table(append([]float32{expLowest, math.Log2E, 3 << 22, -log2High, -log2Low}, expPowers[:]...))
+)
+
+// table repeats each constant in eight lanes.
+func table(constants []float32) []float32 {
+	t := make([]float32, 8*len(constants))
+	for i := range t {
+		t[i] = constants[i/8]
+	}
+	return t
+}
+
+func productFloats(y []float32, yStride int, x []float32, xStride int, panel []float32, n int) {
+	_, _, _ = y[:(tileRows-1)*yStride+tileCols], x[:(tileRows-1)*xStride+n], panel[:n*tileCols]
 	switch {
-	case n == 0:
-		clear(tile[:])
+	case n == 0 || !hasAVX2:
+		productFloatsPortable(y, yStride, x, xStride, panel, n)
 	case hasAVX512:
-		productFloatsAVX512(&tile[0], &x[0], 4*stride, &panel[0], n)
-	case hasAVX2:
-		productFloatsAVX2(&tile[0], &x[0], 4*stride, &panel[0], n)
+		productFloatsAVX512(&y[0], 4*yStride, &x[0], 4*xStride, &panel[0], n)
 	default:
-		productFloatsPortable(tile, x, stride, panel, n)
+		productFloatsAVX2(&y[0], 4*yStride, &x[0], 4*xStride, &panel[0], n)
 	}
 }
 
-// productInts is the same for whole groups of inputs, n together.
 func productInts(counts *[tileRows * tileCols]int32, x []int16, stride int, panel []int8, n int) {
 	_, _ = x[:(tileRows-1)*stride+n], panel[:n*tileCols]
 	switch {
-	case n == 0:
-		clear(counts[:])
-	case hasAVX512 && hasVNNI:
-		productIntsAVX512(&counts[0], &x[0], 2*stride, &panel[0], n)
-	case hasAVX2:
-		productIntsAVX2(&counts[0], &x[0], 2*stride, &panel[0], n)
-	default:
+	case n == 0 || !hasAVX2:
 		productIntsPortable(counts, x, stride, panel, n)
+	case hasAVX512 && hasVNNI:
+		productIntsAVX512(&counts[0], 4*tileCols, &x[0], 2*stride, &panel[0], n)
+	default:
+		productIntsAVX2(&counts[0], 4*tileCols, &x[0], 2*stride, &panel[0], n)
 	}
 }
 
 func finishTile(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, bias *[tileCols]float32, act Activation) {
-	finishTilePortable(y, stride, tile, rows, bias, act)
+	_ = y[:(rows-1)*stride+tileCols]
+	var gelu *float32
+	if act == GELU {
+		gelu = &geluTable[0]
+	}
+	switch {
+	case hasAVX512:
+		finishTileAVX512(&y[0], 4*stride, &tile[0], rows, &bias[0], gelu)
+	case hasAVX2:
+		finishTileAVX2(&y[0], 4*stride, &tile[0], rows, &bias[0], gelu)
+	default:
+		finishTilePortable(y, stride, tile, rows, bias, act)
+	}
 }
 
 func widenTile(tile *[tileRows * tileCols]float32, counts *[tileRows * tileCols]int32, rows *[tileRows]float32, cols *[tileCols]float32) {
-	widenTilePortable(tile, counts, rows, cols)
+	if !hasAVX2 {
+		widenTilePortable(tile, counts, rows, cols)
+		return
+	}
+	widenTileAVX2(&tile[0], &counts[0], &rows[0], &cols[0])
 }
 
-func quantiseRow(values []int16, x []float32, limit float32) float32 {
-	return quantiseRowPortable(values, x, limit)
+func scaleTile(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, factors *[tileRows]float32) {
+	if !hasAVX2 {
+		scaleTilePortable(y, stride, tile, rows, factors)
+		return
+	}
+	_ = y[:(rows-1)*stride+tileCols]
+	scaleTileAVX2(&y[0], 4*stride, &tile[0], rows, &factors[0])
 }
 
-func add(x, y []float32) { addPortable(x, y) }
+func largestBits(x []float32) uint32 {
+	if !hasAVX2 || len(x) == 0 || len(x)%lane != 0 {
+		return largestBitsPortable(x)
+	}
+	return largestBitsAVX2(&x[0], len(x))
+}
 
-func normalise(x, gamma, beta []float32, eps float32) { normalisePortable(x, gamma, beta, eps) }
+func roundRow(values []int16, x []float32, factor float32) {
+	if !hasAVX2 || len(x) == 0 || len(x)%lane != 0 {
+		roundRowPortable(values, x, factor)
+		return
+	}
+	_ = values[:len(x)]
+	roundRowAVX2(&values[0], &x[0], len(x), factor)
+}
 
-func exponentials(x []float32, factor float32) float32 { return exponentialsPortable(x, factor) }
+func normalise(x, residual, gamma, beta []float32, eps float32) {
+	if !hasAVX2 || len(x)%lane != 0 {
+		normalisePortable(x, residual, gamma, beta, eps)
+		return
+	}
+	_, _ = gamma[:len(x)], beta[:len(x)]
+	var r *float32
+	if residual != nil {
+		r = &residual[:len(x)][0]
+	}
+	normaliseAVX2(&x[0], r, &gamma[0], &beta[0], len(x), eps)
+}
+
+func exponentials(x []float32, factor float32) float32 {
+	switch {
+	case !hasAVX2:
+		return exponentialsPortable(x, factor)
+	case hasAVX512:
+		return exponentialsAVX512(&x[0], len(x), factor, &expTable[0])
+	default:
+		return exponentialsAVX2(&x[0], len(x), factor, &expTable[0])
+	}
+}

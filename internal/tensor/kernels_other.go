@@ -2,8 +2,8 @@
 
 package tensor
 
-func productFloats(tile *[tileRows * tileCols]float32, x []float32, stride int, panel []float32, n int) {
-	productFloatsPortable(tile, x, stride, panel, n)
+func productFloats(y []float32, yStride int, x []float32, xStride int, panel []float32, n int) {
+	productFloatsPortable(y, yStride, x, xStride, panel, n)
 }
 
 func productInts(counts *[tileRows * tileCols]int32, x []int16, stride int, panel []int8, n int) {
@@ -18,12 +18,16 @@ func widenTile(tile *[tileRows * tileCols]float32, counts *[tileRows * tileCols]
 	widenTilePortable(tile, counts, rows, cols)
 }
 
-func quantiseRow(values []int16, x []float32, limit float32) float32 {
-	return quantiseRowPortable(values, x, limit)
+func scaleTile(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, factors *[tileRows]float32) {
+	scaleTilePortable(y, stride, tile, rows, factors)
 }
 
-func add(x, y []float32) { addPortable(x, y) }
+func largestBits(x []float32) uint32 { return largestBitsPortable(x) }
 
-func normalise(x, gamma, beta []float32, eps float32) { normalisePortable(x, gamma, beta, eps) }
+func roundRow(values []int16, x []float32, factor float32) { roundRowPortable(values, x, factor) }
+
+func normalise(x, residual, gamma, beta []float32, eps float32) {
+	normalisePortable(x, residual, gamma, beta, eps)
+}
 
 func exponentials(x []float32, factor float32) float32 { return exponentialsPortable(x, factor) }

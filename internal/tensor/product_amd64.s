@@ -6,16 +6,17 @@
 //	DX, BX      bytes from row to row, and three times as many
 //	DI          the next weights of the panel
 //	CX          inputs left
-//	AX          the tile
+//	AX, R14     the next row of the output, and bytes from row to row
 //
 // The sums of row r are in Z(2r) and Z(2r+1).
 
 #define LOAD \
-	MOVQ tile+0(FP), AX;   \
-	MOVQ x+8(FP), SI;      \
-	MOVQ stride+16(FP), DX; \
-	MOVQ panel+24(FP), DI; \
-	MOVQ n+32(FP), CX
+	MOVQ y+0(FP), AX;        \
+	MOVQ yStride+8(FP), R14; \
+	MOVQ x+16(FP), SI;       \
+	MOVQ xStride+24(FP), DX; \
+	MOVQ panel+32(FP), DI;   \
+	MOVQ n+40(FP), CX
 
 #define CLEAR4(a, b, c, d) \
 	VPXORQ a, a, a; \
@@ -23,11 +24,13 @@
 	VPXORQ c, c, c; \
 	VPXORQ d, d, d
 
-#define STORE4(at, a, b, c, d) \
-	VMOVUPS a, at+0(AX);   \
-	VMOVUPS b, at+64(AX);  \
-	VMOVUPS c, at+128(AX); \
-	VMOVUPS d, at+192(AX)
+// STORE2 writes the sums of two rows.
+#define STORE2(a, b, c, d) \
+	VMOVUPS a, (AX);           \
+	VMOVUPS b, 64(AX);         \
+	VMOVUPS c, (AX)(R14*1);    \
+	VMOVUPS d, 64(AX)(R14*1);  \
+	LEAQ    (AX)(R14*2), AX
 
 // FLOATS multiplies one input of each of four rows, at bytes after base, with the
 // weights in v and w.
@@ -50,8 +53,8 @@
 	FLOATS(at, R8, v, w, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15);   \
 	FLOATS(at, R9, v, w, Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23)
 
-// func productFloatsAVX512(tile *float32, x *float32, stride int, panel *float32, n int)
-TEXT ·productFloatsAVX512(SB), NOSPLIT, $0-40
+// func productFloatsAVX512(y *float32, yStride int, x *float32, xStride int, panel *float32, n int)
+TEXT ·productFloatsAVX512(SB), NOSPLIT, $0-48
 	LOAD
 	LEAQ (DX)(DX*2), BX
 	LEAQ (SI)(DX*4), R8
@@ -101,12 +104,12 @@ one:
 	JNZ     one
 
 done:
-	STORE4(0, Z0, Z1, Z2, Z3)
-	STORE4(256, Z4, Z5, Z6, Z7)
-	STORE4(512, Z8, Z9, Z10, Z11)
-	STORE4(768, Z12, Z13, Z14, Z15)
-	STORE4(1024, Z16, Z17, Z18, Z19)
-	STORE4(1280, Z20, Z21, Z22, Z23)
+	STORE2(Z0, Z1, Z2, Z3)
+	STORE2(Z4, Z5, Z6, Z7)
+	STORE2(Z8, Z9, Z10, Z11)
+	STORE2(Z12, Z13, Z14, Z15)
+	STORE2(Z16, Z17, Z18, Z19)
+	STORE2(Z20, Z21, Z22, Z23)
 	VZEROUPPER
 	RET
 
@@ -130,13 +133,9 @@ done:
 	INTS(at, R8, v, w, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15);   \
 	INTS(at, R9, v, w, Z16, Z17, Z18, Z19, Z20, Z21, Z22, Z23)
 
-// func productIntsAVX512(counts *int32, x *int16, stride int, panel *int8, n int)
-TEXT ·productIntsAVX512(SB), NOSPLIT, $0-40
-	MOVQ counts+0(FP), AX
-	MOVQ x+8(FP), SI
-	MOVQ stride+16(FP), DX
-	MOVQ panel+24(FP), DI
-	MOVQ n+32(FP), CX
+// func productIntsAVX512(y *int32, yStride int, x *int16, xStride int, panel *int8, n int)
+TEXT ·productIntsAVX512(SB), NOSPLIT, $0-48
+	LOAD
 	LEAQ (DX)(DX*2), BX
 	LEAQ (SI)(DX*4), R8
 	LEAQ (R8)(DX*4), R9
@@ -171,12 +170,12 @@ rest:
 	INTS12(0, Z24, Z25)
 
 done:
-	STORE4(0, Z0, Z1, Z2, Z3)
-	STORE4(256, Z4, Z5, Z6, Z7)
-	STORE4(512, Z8, Z9, Z10, Z11)
-	STORE4(768, Z12, Z13, Z14, Z15)
-	STORE4(1024, Z16, Z17, Z18, Z19)
-	STORE4(1280, Z20, Z21, Z22, Z23)
+	STORE2(Z0, Z1, Z2, Z3)
+	STORE2(Z4, Z5, Z6, Z7)
+	STORE2(Z8, Z9, Z10, Z11)
+	STORE2(Z12, Z13, Z14, Z15)
+	STORE2(Z16, Z17, Z18, Z19)
+	STORE2(Z20, Z21, Z22, Z23)
 	VZEROUPPER
 	RET
 
@@ -192,18 +191,18 @@ done:
 #define STOREROW(a, b) \
 	VMOVUPS a, (AX);   \
 	VMOVUPS b, 32(AX); \
-	ADDQ    $128, AX
+	ADDQ    R14, AX
 
 #define FLOATROW(mem, t, a, b) \
 	VBROADCASTSS mem, t;        \
 	VFMADD231PS  Y12, t, a;     \
 	VFMADD231PS  Y13, t, b
 
-// func productFloatsAVX2(tile *float32, x *float32, stride int, panel *float32, n int)
+// func productFloatsAVX2(y *float32, yStride int, x *float32, xStride int, panel *float32, n int)
 //
 // It computes the tile in quarters of 6 by 16: R10 has the quarters left, R11 the
 // inputs, R12 the panel, R13 the rows of the next one.
-TEXT ·productFloatsAVX2(SB), NOSPLIT, $0-40
+TEXT ·productFloatsAVX2(SB), NOSPLIT, $0-48
 	LOAD
 	MOVQ SI, R13
 	MOVQ DI, R12
@@ -245,11 +244,14 @@ done:
 	STOREROW(Y10, Y11)
 	DECQ  R10
 	JZ    end
-	SUBQ  $704, AX
+	LEAQ  (R14)(R14*2), BX
+	SUBQ  BX, AX
+	SUBQ  BX, AX
+	ADDQ  $64, AX
 	ADDQ  $64, R12
 	TESTQ $1, R10
 	JNZ   quarter
-	ADDQ  $640, AX
+	LEAQ  -128(AX)(BX*2), AX
 	SUBQ  $128, R12
 	LEAQ  (R13)(DX*4), R13
 	LEAQ  (R13)(DX*2), R13
@@ -266,13 +268,12 @@ end:
 	VPMADDWD Y13, t, t;      \
 	VPADDD   t, b, b
 
-// func productIntsAVX2(counts *int32, x *int16, stride int, panel *int8, n int)
-TEXT ·productIntsAVX2(SB), NOSPLIT, $0-40
-	MOVQ counts+0(FP), AX
-	MOVQ x+8(FP), R13
-	MOVQ stride+16(FP), DX
-	MOVQ panel+24(FP), R12
-	MOVQ n+32(FP), R11
+// func productIntsAVX2(y *int32, yStride int, x *int16, xStride int, panel *int8, n int)
+TEXT ·productIntsAVX2(SB), NOSPLIT, $0-48
+	LOAD
+	MOVQ SI, R13
+	MOVQ DI, R12
+	MOVQ CX, R11
 	MOVQ $4, R10
 
 quarter:
@@ -310,11 +311,14 @@ done:
 	STOREROW(Y10, Y11)
 	DECQ  R10
 	JZ    end
-	SUBQ  $704, AX
+	LEAQ  (R14)(R14*2), BX
+	SUBQ  BX, AX
+	SUBQ  BX, AX
+	ADDQ  $64, AX
 	ADDQ  $32, R12
 	TESTQ $1, R10
 	JNZ   quarter
-	ADDQ  $640, AX
+	LEAQ  -128(AX)(BX*2), AX
 	SUBQ  $64, R12
 	LEAQ  (R13)(DX*4), R13
 	LEAQ  (R13)(DX*2), R13

@@ -1,8 +1,6 @@
 package tensor
 
-import (
-	"math"
-)
+import "math"
 
 // group is how many inputs of one output stand together in Weights.bytes: the
 // instructions multiply and add pairs of 16-bit integers.
@@ -81,35 +79,46 @@ func (w *Weights) applyBytes(s *workspace, y, x []float32, rows int, bias []floa
 	}
 }
 
-// quantiseRowPortable is quantiseRow for any processor.
-func quantiseRowPortable(values []int16, x []float32, limit float32) float32 {
-	var largest float32
-	for _, v := range x {
-		v = float32(math.Abs(float64(v)))
-		if v > largest || isNaN(v) {
-			largest = v
-		}
-		if isNaN(largest) {
-			break
-		}
-	}
-	if !(largest <= math.MaxFloat32) {
+// quantiseRow sets values to x divided by the scale that it returns. The scale of a row
+// too small for one is 0, that of a row with a NaN or an infinity NaN.
+func quantiseRow(values []int16, x []float32, limit float32) float32 {
+	bits := largestBits(x)
+	largest := math.Float32frombits(bits)
+	factor := limit / largest
+	switch {
+	case bits >= infinity:
 		clear(values)
-		return nan
-	}
-	scale := largest / limit
-	if scale == 0 { // all zeros, or as good as
+		return float32(math.NaN())
+	case factor > math.MaxFloat32:
 		clear(values)
 		return 0
 	}
-	inverse := limit / largest
-	for i, v := range x {
-		values[i] = int16(math.RoundToEven(float64(v * inverse)))
-	}
-	return scale
+	roundRow(values, x, factor)
+	return largest / limit
 }
 
-// productIntsPortable is productInts for any processor.
+// infinity is the bits of an infinity without its sign; those of NaNs are greater.
+const infinity = 0xFF << 23
+
+// largestBitsPortable is largestBits for any processor: the bits of the largest
+// absolute value.
+func largestBitsPortable(x []float32) uint32 {
+	var largest uint32
+	for _, v := range x {
+		largest = max(largest, math.Float32bits(v)&^(1<<31))
+	}
+	return largest
+}
+
+// roundRowPortable is roundRow for any processor: it rounds products, halves to even.
+func roundRowPortable(values []int16, x []float32, factor float32) {
+	for i, v := range x {
+		values[i] = int16(math.RoundToEven(float64(v * factor)))
+	}
+}
+
+// productIntsPortable is productInts for any processor: productFloats of whole groups of
+// inputs, n together.
 func productIntsPortable(counts *[tileRows * tileCols]int32, x []int16, stride int, panel []int8, n int) {
 	for r := range tileRows {
 		x := x[r*stride:][:n]
@@ -129,7 +138,8 @@ func productIntsPortable(counts *[tileRows * tileCols]int32, x []int16, stride i
 	}
 }
 
-// widenTilePortable is widenTile for any processor.
+// widenTilePortable is widenTile for any processor: it multiplies counts with the scales
+// of their row and column.
 func widenTilePortable(tile *[tileRows * tileCols]float32, counts *[tileRows * tileCols]int32, rows *[tileRows]float32, cols *[tileCols]float32) {
 	for r, scale := range rows {
 		for c := range tileCols {

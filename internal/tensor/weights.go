@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"fmt"
-	"math"
 	"sync"
 )
 
@@ -112,7 +111,7 @@ func (w *Weights) applyFloats(s *workspace, y, x []float32, rows int, bias []flo
 			if row < full {
 				a = x[row*w.in:]
 			}
-			productFloats(&s.tile, a, w.in, panel, w.in)
+			productFloats(s.tile[:], tileCols, a, w.in, panel, w.in)
 			f.tile(row)
 		}
 	}
@@ -158,10 +157,12 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// productFloatsPortable is productFloats for any processor.
-func productFloatsPortable(tile *[tileRows * tileCols]float32, x []float32, stride int, panel []float32, n int) {
+// productFloatsPortable is productFloats for any processor: it sets a tile of y to the
+// products of tileRows rows of n inputs with the weights of a panel. Rows begin a stride
+// of values after one another.
+func productFloatsPortable(y []float32, yStride int, x []float32, xStride int, panel []float32, n int) {
 	for r := 0; r < tileRows; r += 2 {
-		x0, x1 := x[r*stride:][:n], x[(r+1)*stride:][:n]
+		x0, x1 := x[r*xStride:][:n], x[(r+1)*xStride:][:n]
 		for c := 0; c < tileCols; c += 4 {
 			var a0, a1, a2, a3, b0, b1, b2, b3 float32
 			p := panel[c:]
@@ -177,13 +178,14 @@ func productFloatsPortable(tile *[tileRows * tileCols]float32, x []float32, stri
 				b2 += u * w[2]
 				b3 += u * w[3]
 			}
-			*(*[4]float32)(tile[r*tileCols+c:]) = [4]float32{a0, a1, a2, a3}
-			*(*[4]float32)(tile[(r+1)*tileCols+c:]) = [4]float32{b0, b1, b2, b3}
+			*(*[4]float32)(y[r*yStride+c:]) = [4]float32{a0, a1, a2, a3}
+			*(*[4]float32)(y[(r+1)*yStride+c:]) = [4]float32{b0, b1, b2, b3}
 		}
 	}
 }
 
-// finishTilePortable is finishTile for any processor.
+// finishTilePortable is finishTile for any processor: it sets so many rows of y, whole
+// tiles wide, to act(tile + bias).
 func finishTilePortable(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, bias *[tileCols]float32, act Activation) {
 	for r := range rows {
 		y := y[r*stride:][:tileCols]
@@ -195,8 +197,3 @@ func finishTilePortable(y []float32, stride int, tile *[tileRows * tileCols]floa
 		}
 	}
 }
-
-// isNaN is math.IsNaN of a float32.
-func isNaN(v float32) bool { return v != v }
-
-var nan = float32(math.NaN())
