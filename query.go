@@ -46,7 +46,10 @@ type Hit struct {
 	Line       int      `json:"line,omitempty"`     // source line of Chunk.Start, from 1
 	Page       int      `json:"page,omitempty"`
 	Matched    []string `json:"matched,omitempty"` // the query's terms that the chunk holds, in the query's order
-	Scores     Scores   `json:"scores"`
+	// Children are the chunks that were found where the hit is the section that holds
+	// them, best first. Its scores are then the best of theirs.
+	Children []Chunk `json:"children,omitempty"`
+	Scores   Scores  `json:"scores"`
 }
 
 // Scores are a hit's scores. Each has its own meaning and range and they are

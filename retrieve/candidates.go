@@ -36,10 +36,14 @@ func (s *search) byWords(ctx context.Context, n int) error {
 	if n == 0 {
 		s.results = assay.Results{Hits: []assay.Hit{}, Terms: terms, Chunks: found.Chunks, Total: found.Total, Index: found.Index}
 	}
-	for _, h := range found.Hits {
-		r := &s.add(h.Chunk).of[n]
-		r.bm25, r.matched = &h.BM25, h.Matched
+	for i, h := range found.Hits {
+		c := s.add(h.Chunk)
+		c.of[n].bm25, c.of[n].matched = &h.BM25, h.Matched
+		if n == 0 {
+			c.places.BM25 = i + 1
+		}
 	}
+	s.ended("text")
 	return nil
 }
 
@@ -101,6 +105,7 @@ func (s *search) embed(ctx context.Context) error {
 	for i, w := range s.wordings {
 		w.vector = vectors[i]
 	}
+	s.ended("embed")
 	return nil
 }
 
@@ -119,9 +124,13 @@ func (s *search) nearest(ctx context.Context, n int) error {
 		s.results.Index = found.Index
 	}
 	for i, h := range found.Hits {
-		r := &s.add(h.Chunk).of[n]
-		r.similarity, r.nearest = &h.Similarity, i+1
+		c := s.add(h.Chunk)
+		c.of[n].similarity, c.of[n].nearest = &h.Similarity, i+1
+		if n == 0 {
+			c.places.Vector = i + 1
+		}
 	}
+	s.ended("nearest")
 	return nil
 }
 
@@ -141,6 +150,7 @@ func (s *search) compare(ctx context.Context, n int) error {
 	for i, r := range rest {
 		r.similarity = similarities[i]
 	}
+	s.ended("similarities")
 	return nil
 }
 
@@ -179,6 +189,7 @@ func (s *search) fill(ctx context.Context) error {
 			}
 		}
 	}
+	s.ended("fill")
 	return nil
 }
 

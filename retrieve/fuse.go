@@ -35,10 +35,12 @@ func (s *search) fuse() {
 		}
 	}
 	for _, c := range s.found {
-		fused := c.fused
-		c.hit.Scores.Fused = &fused
+		c.hit.Scores.Fused = &c.fused
 	}
 	slices.SortStableFunc(s.found, func(a, b *candidate) int { return cmp.Compare(b.fused, a.fused) })
+	for i, c := range s.found {
+		c.places.Fused = i + 1
+	}
 }
 
 // trade returns the scores by which candidates are ordered of which only some have
@@ -97,8 +99,13 @@ func (s *search) weighted(n int) (base, full []float64) {
 		if r.bm25 != nil {
 			base[i] = brought.of(r.words)
 		}
+		terms := FusionTerms{Words: (1 - vectorWeight) * all.of(r.words)}
 		if r.similarity != nil {
-			full[i] = (1-vectorWeight)*all.of(r.words) + vectorWeight*similar.of(*r.similarity)
+			terms.Vector = vectorWeight * similar.of(*r.similarity)
+			full[i] = terms.Words + terms.Vector
+		}
+		if n == 0 {
+			c.terms = terms
 		}
 	}
 	return base, full

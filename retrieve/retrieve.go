@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/index"
@@ -80,13 +81,21 @@ const (
 // vectors order the others among the places of their own. So what lacks vectors
 // is found as well as by text alone, whichever passages those are.
 func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
-	s := &search{Config: r.config, access: access, query: q, at: map[string]*candidate{}}
+	s, err := r.search(ctx, access, q)
+	if err != nil {
+		return assay.Results{}, err
+	}
+	return s.results, nil
+}
+
+func (r *Retriever) search(ctx context.Context, access assay.Access, q assay.Query) (*search, error) {
+	s := &search{Config: r.config, access: access, query: q, at: map[string]*candidate{}, since: time.Now()}
 	s.analyzers = r.analyzers.Get().(*analysis.Analyzers)
 	defer r.analyzers.Put(s.analyzers)
 	if err := s.run(ctx); err != nil {
-		return assay.Results{}, fmt.Errorf("search %q: %w", q.Text, err)
+		return nil, fmt.Errorf("search %q: %w", q.Text, err)
 	}
-	return s.results, nil
+	return s, nil
 }
 
 // A search is one Retrieve under way.
@@ -100,6 +109,10 @@ type search struct {
 	found   []*candidate // by any of the searches, in the order they came; later best first
 	at      map[string]*candidate
 	results assay.Results
+	drops   []Drop
+
+	since  time.Time // end of the last stage
+	stages []Stage
 }
 
 // A wording is one way to put the query: its own, the first, or a rewrite.
@@ -113,9 +126,12 @@ type wording struct {
 type candidate struct {
 	passage assay.Passage
 	hit     assay.Hit
-	foreign bool // the encoder was not made for its language
 	of      []rating
 	fused   float64
+	terms   FusionTerms
+	places  Ranks
+	vector  llm.Vector     // once it was asked for
+	section *assay.Passage // that stands for it
 }
 
 // A rating is what a wording says of a candidate.
@@ -146,12 +162,19 @@ func (s *search) run(ctx context.Context) error {
 		return err
 	}
 	s.fuse()
+	s.ended("fuse")
 	if err := s.rank(ctx); err != nil {
 		return err
 	}
-	for _, c := range s.found[:min(len(s.found), s.query.Limit)] {
+	s.ended("rerank")
+	if err := s.thin(ctx); err != nil {
+		return err
+	}
+	s.found = s.found[:min(len(s.found), s.query.Limit)]
+	for _, c := range s.found {
 		s.results.Hits = append(s.results.Hits, c.hit)
 	}
+	s.ended("thin")
 	return nil
 }
 
@@ -210,6 +233,7 @@ func (s *search) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the passages found: %w", err)
 	}
+	s.ended("read")
 	for i, c := range fresh {
 		c.passage, c.hit = passages[i], hitOf(passages[i])
 		for j, w := range s.wordings {
@@ -219,6 +243,7 @@ func (s *search) read(ctx context.Context) error {
 		own := c.of[0]
 		c.hit.Scores.BM25, c.hit.Matched, c.hit.Scores.Relevance = own.bm25, own.matched, own.words
 	}
+	s.ended("rate")
 	return nil
 }
 
@@ -237,6 +262,17 @@ func hitOf(p assay.Passage) assay.Hit {
 		hit.Chunk.Headings = []string{}
 	}
 	return hit
+}
+
+// thin drops what says the same again, puts unlike hits beside one another where
+// that was asked for, and lets sections stand for their passages.
+func (s *search) thin(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{s.dropDuplicates, s.diversify, s.collapse} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rank has the best candidates ordered by the Ranker. One that fails has ordered

@@ -1,0 +1,80 @@
+package retrieve
+
+import (
+	"context"
+	"slices"
+)
+
+// diversify orders the best candidates anew by maximal marginal relevance: each
+// next one is the best of (1-d) times the score of its place, from 1 for the first
+// down to 0, less d times its likeness to the most alike of those before it, where
+// d is Query.Diversity. Likeness is the cosine of two vectors, normalised to [0, 1]
+// over all pairs, where one is not known the share of words that both texts have.
+//
+// Source: Carbonell and Goldstein, "The use of MMR, diversity-based reranking for
+// reordering documents and producing summaries", SIGIR 1998.
+func (s *search) diversify(ctx context.Context) error {
+	d := s.query.Diversity
+	best := s.found[:min(len(s.found), max(ranked, s.reach()))]
+	if d == 0 || len(best) < 2 {
+		return nil
+	}
+	like, err := s.likeness(ctx, best)
+	if err != nil {
+		return err
+	}
+	most := make([]float64, len(best)) // likeness to those taken
+	var order []int
+	for range best {
+		next, top := -1, 0.0
+		for i := range best {
+			if slices.Contains(order, i) {
+				continue
+			}
+			score := 1 - float64(i)/float64(len(best))
+			if x := (1-d)*score - d*most[i]; next < 0 || x > top {
+				next, top = i, x
+			}
+		}
+		order = append(order, next)
+		for i := range best {
+			most[i] = max(most[i], like[i][next])
+		}
+	}
+	list := make([]*candidate, len(best))
+	for place, i := range order {
+		list[place] = best[i]
+	}
+	copy(best, list)
+	return nil
+}
+
+// likeness returns how alike each two of the candidates are, in [0, 1].
+func (s *search) likeness(ctx context.Context, list []*candidate) ([][]float64, error) {
+	if err := s.vectors(ctx, list); err != nil {
+		return nil, err
+	}
+	said := make([]*saying, len(list))
+	like := make([][]float64, len(list))
+	cosines := newScale()
+	for i, c := range list {
+		said[i], like[i] = sayingOf(c), make([]float64, len(list))
+		for j := range i {
+			if x, ok := cosine(c.vector, list[j].vector); ok {
+				cosines.add(x)
+			}
+		}
+	}
+	for i, c := range list {
+		for j := range i {
+			x, ok := cosine(c.vector, list[j].vector)
+			if ok {
+				x = cosines.of(x)
+			} else {
+				x = said[i].shared(said[j])
+			}
+			like[i][j], like[j][i] = x, x
+		}
+	}
+	return like, nil
+}

@@ -1,0 +1,136 @@
+package retrieve
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+)
+
+// An Explanation says how results came about.
+type Explanation struct {
+	Results assay.Results `json:"results"`
+	Hits    []Explained   `json:"explained"` // of each hit of Results
+	Dropped []Drop        `json:"dropped"`
+	Stages  []Stage       `json:"stages"` // in the order in which each was first reached
+}
+
+// Explained says how a hit came to its place.
+type Explained struct {
+	Why    []Match     `json:"why"`
+	Ranks  Ranks       `json:"ranks"`
+	Fusion FusionTerms `json:"fusion"` // of the query's own wording, where scores are weighted
+
+	// Features of the relevance of its words, by FeatureNames; none when the hit
+	// holds no content word of the query.
+	Features map[string]float64 `json:"features,omitempty"`
+}
+
+// Ranks are a hit's places in the lists of the searches, from 1; 0: not among
+// them. Those by words and by similarity are of the query's own wording.
+type Ranks struct {
+	BM25   int `json:"bm25,omitempty"`
+	Vector int `json:"vector,omitempty"`
+	Fused  int `json:"fused"`
+}
+
+// FusionTerms are what a weighted fusion adds up, each in [0, its weight].
+type FusionTerms struct {
+	Words  float64 `json:"words"`
+	Vector float64 `json:"vector"`
+}
+
+// A Match is a term of the query with the fields of a hit that hold it.
+type Match struct {
+	Term   string   `json:"term"`   // as it stands in the query; a compound of two of its words as it is indexed
+	Weight float64  `json:"weight"` // see assay.Term; 0 of a compound
+	Fields []string `json:"fields"` // "title", "headings", "body"
+}
+
+// A Drop is a passage that was left out because it says the same as a hit.
+type Drop struct {
+	Chunk string `json:"chunk"`
+	URI   string `json:"uri"`
+	Line  int    `json:"line,omitempty"`
+	Of    string `json:"of"` // the chunk that says the same
+}
+
+// A Stage is a part of a search with the time that it took.
+type Stage struct {
+	Name   string `json:"name"`
+	Micros int64  `json:"us"`
+}
+
+// Explain is Retrieve, and says how the results came about.
+func (r *Retriever) Explain(ctx context.Context, access assay.Access, q assay.Query) (Explanation, error) {
+	s, err := r.search(ctx, access, q)
+	if err != nil {
+		return Explanation{}, err
+	}
+	e := Explanation{Results: s.results, Hits: []Explained{}, Dropped: append([]Drop{}, s.drops...), Stages: s.stages}
+	for _, c := range s.found {
+		x := Explained{Why: Why(s.results.Terms, c.hit), Ranks: c.places, Fusion: c.terms}
+		code, _ := codeSpans(c.hit)
+		if f := s.wordings[0].rate.features(c.hit, code); f != nil {
+			x.Features = map[string]float64{}
+			for i, name := range FeatureNames {
+				x.Features[name] = f[i]
+			}
+		}
+		e.Hits = append(e.Hits, x)
+	}
+	return e, nil
+}
+
+// ended adds the time since the last stage's end to a stage.
+func (s *search) ended(name string) {
+	now := time.Now()
+	i := slices.IndexFunc(s.stages, func(st Stage) bool { return st.Name == name })
+	if i < 0 {
+		i, s.stages = len(s.stages), append(s.stages, Stage{Name: name})
+	}
+	s.stages[i].Micros += now.Sub(s.since).Microseconds()
+	s.since = now
+}
+
+// Why says which of a query's terms a hit holds, and in which of its fields, in
+// the query's order; then the compounds that its words made (see Hit.Matched).
+func Why(terms []assay.Term, h assay.Hit) []Match {
+	fields := []struct {
+		name  string
+		texts []string
+	}{{"title", []string{h.Title}}, {"headings", h.Chunk.Headings}, {"body", []string{h.Text}}}
+	held := make([]map[string]bool, len(fields))
+	for i, f := range fields {
+		held[i] = map[string]bool{}
+		for _, text := range f.texts {
+			for _, t := range analysis.Tokens(text, h.Language) {
+				held[i][t.Term] = true
+			}
+		}
+	}
+	matches := []Match{}
+	add := func(m Match, stems ...string) {
+		for i, f := range fields {
+			if slices.ContainsFunc(stems, func(stem string) bool { return held[i][stem] }) {
+				m.Fields = append(m.Fields, f.name)
+			}
+		}
+		if len(m.Fields) > 0 {
+			matches = append(matches, m)
+		}
+	}
+	own := map[string]bool{}
+	for _, t := range terms {
+		own[t.Stem] = true
+		add(Match{Term: t.Text, Weight: t.Weight}, append([]string{t.Stem}, t.Forms...)...)
+	}
+	for _, stem := range h.Matched {
+		if !own[stem] {
+			add(Match{Term: stem}, stem)
+		}
+	}
+	return matches
+}

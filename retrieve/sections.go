@@ -1,0 +1,116 @@
+package retrieve
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/assay-rag/assay"
+)
+
+// A section stands for its passages where several of them are hits, together at
+// least half of it, and it is not longer than sectionTokens: what is quoted
+// from it must fit into a prompt several times.
+const sectionTokens = 1000
+
+// collapse replaces the hits of one section by the section: where the best of
+// them stood, with the best of each of their scores. What is found of the section
+// further down goes into it too. The section is a chunk as others are, so what is
+// cited of it is cited as of any hit.
+func (s *search) collapse(ctx context.Context) error {
+	children := map[string][]*candidate{} // by section, of the hits
+	var ids []string
+	for _, c := range s.found[:min(len(s.found), s.query.Limit)] {
+		p := c.hit.Chunk.Parent
+		if p == "" {
+			continue
+		}
+		children[p] = append(children[p], c)
+		if len(children[p]) == 2 {
+			ids = append(ids, p)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	passages, err := s.Content.Passages(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("read the sections of the passages found: %w", err)
+	}
+	sections := map[string]*candidate{}
+	for i, id := range ids {
+		if p := passages[i]; p.Chunk.Tokens <= sectionTokens && covers(children[id], p.Chunk) {
+			sections[id] = nil
+			for _, c := range children[id] {
+				c.section = &passages[i]
+			}
+		}
+	}
+	var list []*candidate
+	for _, c := range s.found {
+		section, collapses := sections[c.hit.Chunk.Parent]
+		switch {
+		case !collapses:
+			list = append(list, c)
+		case section == nil:
+			section = c.widened()
+			sections[c.hit.Chunk.Parent] = section
+			list = append(list, section)
+		default:
+			section.absorb(c)
+		}
+	}
+	s.found = list
+	return nil
+}
+
+// covers reports whether chunks hold at least half of a section. They come in any
+// order and may overlap.
+func covers(list []*candidate, section assay.Chunk) bool {
+	held := 0
+	for i, c := range list {
+		held += c.hit.Chunk.End - c.hit.Chunk.Start
+		for _, o := range list[:i] {
+			held -= max(0, min(c.hit.Chunk.End, o.hit.Chunk.End)-max(c.hit.Chunk.Start, o.hit.Chunk.Start))
+		}
+	}
+	return 2*held >= section.End-section.Start
+}
+
+// widened returns the candidate of c's section.
+func (c *candidate) widened() *candidate {
+	w := *c
+	w.hit = hitOf(*c.section)
+	w.hit.Scores, w.hit.Matched = c.hit.Scores, c.hit.Matched
+	w.hit.Children = []assay.Chunk{c.hit.Chunk}
+	return &w
+}
+
+// absorb adds another passage of its section to w.
+func (w *candidate) absorb(c *candidate) {
+	w.hit.Children = append(w.hit.Children, c.hit.Chunk)
+	mine, its := &w.hit.Scores, c.hit.Scores
+	mine.BM25, mine.Vector, mine.Graph = better(mine.BM25, its.BM25), better(mine.Vector, its.Vector), better(mine.Graph, its.Graph)
+	mine.Fused, mine.Rerank = better(mine.Fused, its.Fused), better(mine.Rerank, its.Rerank)
+	mine.Relevance = max(mine.Relevance, its.Relevance)
+	w.hit.Matched = union(w.hit.Matched, c.hit.Matched)
+}
+
+func better(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
+// union returns the elements of a and then those that only b has.
+func union(a, b []string) []string {
+	held := map[string]bool{}
+	var all []string
+	for _, x := range append(append([]string{}, a...), b...) {
+		if !held[x] {
+			held[x] = true
+			all = append(all, x)
+		}
+	}
+	return all
+}
