@@ -1,12 +1,22 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/safetensors"
 	"github.com/assay-rag/assay/llm"
 )
@@ -87,5 +97,179 @@ func testVectors(t *testing.T, dir string) {
 		if n := cosine(got[i], got[i]); math.Abs(n-1) > 1e-6 {
 			t.Errorf("text %d: length %g", i, n)
 		}
+	}
+}
+
+// TestEmbedBatches holds the vectors of many texts, which are computed in
+// several batches, to those of each text for itself.
+func TestEmbedBatches(t *testing.T) {
+	e := open(t, filepath.Join("testdata", "tiny"))
+	random := sequenceOf(3)
+	var texts []string
+	for range 200 {
+		texts = append(texts, textOf(e.tokenizer, 2+random.next(62), false, &random))
+	}
+	texts[7] = "" // [CLS] [SEP] have a vector too
+	got, err := e.Embed(t.Context(), llm.Query, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(texts) {
+		t.Fatalf("%d vectors of %d texts", len(got), len(texts))
+	}
+	for i, text := range texts {
+		alone, err := e.Embed(t.Context(), llm.Query, []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := cosine(got[i], alone[0]); c < 0.999999 {
+			t.Errorf("text %d: cosine %.7f with its vector alone", i, c)
+		}
+	}
+}
+
+func TestEmbedNothing(t *testing.T) {
+	e := open(t, filepath.Join("testdata", "tiny"))
+	if vectors, err := e.Embed(t.Context(), llm.Query, nil); err != nil || len(vectors) != 0 {
+		t.Errorf("vectors %v, error %v, want none", vectors, err)
+	}
+}
+
+func TestEmbedTooLong(t *testing.T) {
+	e := open(t, filepath.Join("testdata", "tiny"))
+	fits, long := strings.Repeat("a ", 62), strings.Repeat("a ", 63)
+	if _, err := e.Embed(t.Context(), llm.Passage, []string{fits}); err != nil {
+		t.Errorf("%d tokens: %v", e.Tokens(fits), err)
+	}
+	for name, embed := range map[string]func() error{
+		"Embed":       func() error { _, err := e.Embed(t.Context(), llm.Passage, []string{fits, long}); return err },
+		"EmbedTokens": func() error { _, err := e.EmbedTokens(t.Context(), llm.Passage, []string{fits, long}); return err },
+	} {
+		var got *llm.TooLongError
+		if err := embed(); !errors.As(err, &got) {
+			t.Fatalf("%s: error %v, want a TooLongError", name, err)
+		}
+		if want := (llm.TooLongError{Model: e.Model(), Text: 1, Tokens: 65, Limit: 64}); *got != want {
+			t.Errorf("%s: error %+v, want %+v", name, *got, want)
+		}
+	}
+}
+
+// TestEmbedCancelled cancels a call between two of its batches.
+func TestEmbedCancelled(t *testing.T) {
+	e := open(t, filepath.Join("testdata", "tiny"))
+	texts := slices.Repeat([]string{strings.Repeat("a ", 60)}, 4*runtime.GOMAXPROCS(0)*batchRows/62)
+	sequences, err := e.sequences(llm.Passage, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := 0
+	err = e.bert.run(ctx, sequences, func(int, []float32) error { done++; cancel(); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	if done == 0 || done >= len(texts)/2 {
+		t.Errorf("%d of %d texts were computed, want those of the first batch", done, len(texts))
+	}
+	vectors, err := e.Embed(ctx, llm.Passage, texts)
+	if !errors.Is(err, context.Canceled) || len(vectors) != 0 {
+		t.Errorf("%d vectors, error %v, want none and that of the context", len(vectors), err)
+	}
+}
+
+// TestEmbedConcurrently runs more calls at a time than there are slots.
+func TestEmbedConcurrently(t *testing.T) {
+	e := open(t, filepath.Join("testdata", "tiny"))
+	texts := []string{"the river", "an engine of the court", "cells"}
+	want, err := e.Embed(t.Context(), llm.Passage, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g errgroup.Group
+	for range 4 * runtime.GOMAXPROCS(0) {
+		g.Go(func() error {
+			got, err := e.Embed(t.Context(), llm.Passage, texts)
+			if err == nil && !cmp.Equal(got, want) {
+				err = errors.New("other vectors than alone")
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEmbedTokens(t *testing.T) {
+	plain := open(t, filepath.Join("testdata", "tiny"))
+	texts := []string{"the river market", "", "cells"}
+	got, err := plain.EmbedTokens(t.Context(), llm.Passage, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 3 || len(got[0]) != 3 || len(got[1]) != 0 || len(got[2]) != 1 {
+		t.Fatalf("token vectors %v, want 3, 0 and 1", got)
+	}
+	for _, v := range got[0] {
+		if n := cosine(v, v); len(v) != 32 || math.Abs(n-1) > 1e-6 {
+			t.Errorf("a token's vector of %d numbers and length %g", len(v), n)
+		}
+	}
+}
+
+// TestPrompts holds the vectors of a model with prompts to those of the texts
+// with the prompts before them.
+func TestPrompts(t *testing.T) {
+	files := tiny(t, "tiny")
+	files[noteFile] = &fstest.MapFile{Data: []byte(`{"query":"which: ","passage":"from the history: ","pooling":"cls"}`)}
+	prompted, err := Open(t.Context(), files, Config{Name: "tiny"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[noteFile] = &fstest.MapFile{Data: []byte(`{"pooling":"cls"}`)}
+	plain, err := Open(t.Context(), files, Config{Name: "tiny"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for purpose, prompt := range map[llm.Purpose]string{llm.Query: "which: ", llm.Passage: "from the history: "} {
+		got, err := prompted.Embed(t.Context(), purpose, []string{"river"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := plain.Embed(t.Context(), purpose, []string{prompt + "river"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !cmp.Equal(got, want) {
+			t.Errorf("purpose %d: not the vector of %q", purpose, prompt+"river")
+		}
+		tokens, err := prompted.EmbedTokens(t.Context(), purpose, []string{"river market"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(tokens[0]) != 2 {
+			t.Errorf("purpose %d: %d tokens have vectors, want those of the text", purpose, len(tokens[0]))
+		}
+	}
+	if got, want := prompted.Tokens("river"), 1+4+1+1; got != want {
+		t.Errorf("%d tokens, want %d, which the longer prompt makes", got, want)
+	}
+}
+
+// TestDamagedNumbers holds weights that are no numbers to an error.
+func TestDamagedNumbers(t *testing.T) {
+	damaged := rewrite(t, func(name string, rows, cols int, w []float32) []safetensors.Data {
+		if name == "encoder.layer.1.output.dense.weight" {
+			w[0] = float32(math.NaN())
+		}
+		return rewriteF32(name, rows, cols, w)
+	})
+	e, err := Open(t.Context(), tiny(t, "tiny"), Config{Name: "tiny", Weights: damaged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Embed(t.Context(), llm.Query, []string{"river"}); !errors.Is(err, assay.ErrDamaged) {
+		t.Errorf("error %v, want ErrDamaged", err)
 	}
 }

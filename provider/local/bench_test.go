@@ -1,0 +1,63 @@
+package local
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/assay-rag/assay/llm"
+)
+
+// BenchmarkEmbed embeds texts of 128 tokens, on all cores and on one.
+func BenchmarkEmbed(b *testing.B) {
+	for _, name := range []string{"gte-small", "all-minilm-l6-v2"} {
+		e := open(b, filepath.Join(models(b), name))
+		for _, cores := range []int{runtime.GOMAXPROCS(0), 1} {
+			for _, texts := range []int{1, 8, 32} {
+				b.Run(fmt.Sprintf("%s/cores=%d/texts=%d", name, cores, texts), func(b *testing.B) { benchmarkEmbed(b, e, cores, texts, 128) })
+			}
+		}
+		b.Run(name+"/query", func(b *testing.B) { benchmarkEmbed(b, e, runtime.GOMAXPROCS(0), 1, 8) })
+	}
+}
+
+func benchmarkEmbed(b *testing.B, e *Encoder, cores, texts, tokens int) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+	random := sequenceOf(9)
+	batch := make([]string, texts)
+	for i := range batch {
+		batch[i] = textOf(e.tokenizer, tokens, false, &random)
+	}
+	start := cpuTime()
+	for b.Loop() {
+		if _, err := e.Embed(b.Context(), llm.Passage, batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	count := float64(b.N * texts * tokens)
+	b.ReportMetric(count/b.Elapsed().Seconds(), "tokens/s")
+	b.ReportMetric(count/(cpuTime()-start).Seconds(), "tokens/cpu-s")
+}
+
+// BenchmarkOpen reads a model.
+func BenchmarkOpen(b *testing.B) {
+	for b.Loop() {
+		open(b, filepath.Join(models(b), "gte-small"))
+	}
+}
+
+// BenchmarkTokens cuts a text of mixed lines into tokens.
+func BenchmarkTokens(b *testing.B) {
+	e := open(b, filepath.Join("testdata", "tiny"))
+	lines, bytes := mixedLines(1000), 0
+	for _, line := range lines {
+		bytes += len(line)
+	}
+	b.SetBytes(int64(bytes))
+	for b.Loop() {
+		for _, line := range lines {
+			e.Tokens(line)
+		}
+	}
+}
