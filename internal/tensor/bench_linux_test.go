@@ -60,3 +60,33 @@ func BenchmarkApply(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkAttention measures twelve heads of 32 dimensions on one core, in billions
+// of multiplications and additions a second.
+func BenchmarkAttention(b *testing.B) {
+	const heads, headDim = 12, 32
+	for _, f := range forms {
+		for _, n := range []int{8, 128, 512} {
+			qkv, out := randomFloats(rand.New(rand.NewPCG(1, 2)), 3*n*heads*headDim), make([]float32, n*heads*headDim)
+			b.Run(fmt.Sprintf("%s/tokens=%d", f.name, n), func(b *testing.B) {
+				f.use(b)
+				var s Scratch
+				measure(b, 4*float64(n)*float64(n)*heads*headDim, "GFLOP/s", func() { Attention(out, qkv, n, heads, headDim, &s) })
+			})
+		}
+	}
+}
+
+// BenchmarkLayerNorm measures rows of 384 values on one core, in billions of values a
+// second.
+func BenchmarkLayerNorm(b *testing.B) {
+	const rows, n = 96, 384
+	r := rand.New(rand.NewPCG(1, 2))
+	x, residual, gamma, beta := randomFloats(r, rows*n), randomFloats(r, rows*n), randomFloats(r, n), randomFloats(r, n)
+	for _, f := range forms {
+		b.Run(f.name, func(b *testing.B) {
+			f.use(b)
+			measure(b, rows*n, "Gvalue/s", func() { LayerNorm(x, residual, gamma, beta, rows, n, 1e-12) })
+		})
+	}
+}

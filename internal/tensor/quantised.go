@@ -1,13 +1,17 @@
 package tensor
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // group is how many inputs of one output stand together in Weights.bytes: the
 // instructions multiply and add pairs of 16-bit integers.
 const group = 2
 
 // PackInt8 lays out out rows of in weights each, which it copies: weight i of row o is
-// scales[o]*w[o*in+i]. It panics if w or scales have another length.
+// scales[o]*w[o*in+i]. It panics if w or scales have another length, or
+// none, or more than 65,536 inputs.
 //
 // Products with them are of integers. Each row of the input becomes 16-bit integers
 // with a scale of its own, of as many bits as sums of in products leave room for in 32
@@ -16,8 +20,11 @@ const group = 2
 // below 1e-4 of the largest input times the sum of the weights' absolute values. A row
 // with a NaN or an infinity gives NaNs.
 func PackInt8(w []int8, scales []float32, out, in int) *Weights {
-	checkLength("weights", len(w), out*in)
+	checkShape(len(w), out, in)
 	checkLength("scales", len(scales), out)
+	if in > 1<<16 {
+		panic(fmt.Sprintf("tensor: %d inputs of int8 weights", in))
+	}
 	padded := groups(in) * group
 	p := &Weights{
 		out: out, in: in,
@@ -39,7 +46,7 @@ func groups(in int) int { return (in + group - 1) / group }
 // limit returns the largest absolute value of a quantised input: sums of in products
 // with int8 fit an int32, in any order.
 func limit(in int) float32 {
-	return float32(min(math.MaxInt16, math.MaxInt32/(128*max(1, in))))
+	return float32(min(math.MaxInt16, math.MaxInt32/(128*in)))
 }
 
 // quantised are rows of activations: value i of row r is scales[r]*values[r*stride+i].

@@ -41,9 +41,9 @@ func (w *Weights) Out() int { return w.out }
 func (w *Weights) In() int { return w.in }
 
 // PackFloat32 lays out out rows of in weights each, which it copies. It panics if w
-// has another length.
+// has another length, or none.
 func PackFloat32(w []float32, out, in int) *Weights {
-	checkLength("weights", len(w), out*in)
+	checkShape(len(w), out, in)
 	p := &Weights{out: out, in: in, floats: make([]float32, panels(out)*in*tileCols)}
 	for o := range out {
 		panel := p.floats[o/tileCols*in*tileCols+o%tileCols:]
@@ -55,6 +55,13 @@ func PackFloat32(w []float32, out, in int) *Weights {
 }
 
 func panels(out int) int { return (out + tileCols - 1) / tileCols }
+
+func checkShape(weights, out, in int) {
+	if out < 1 || in < 1 {
+		panic(fmt.Sprintf("tensor: %d x %d weights", out, in))
+	}
+	checkLength("weights", weights, out*in)
+}
 
 func checkLength(what string, got, want int) {
 	if got != want {
