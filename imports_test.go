@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"parse":     {},
 	"chunk":     {"parse"},
 	"ingest":    {"source", "parse", "chunk", "index", "store", "llm"},
+	"graph":     {"index"},
 	"retrieve":  {"index", "llm"},
 	"role":      {"ground"},
 	"strategy":  {"role", "ground", "retrieve", "run"},

@@ -34,6 +34,8 @@ type builder struct {
 
 	fields map[string]field // of the document being added, by text
 	list   []posting        // room for all postings, kept from one segment to the next
+
+	entities entityBuilder
 }
 
 // A field is what a title or heading adds to each chunk under it.
@@ -47,7 +49,12 @@ type field struct {
 const maxFields = 1 << 10
 
 func newBuilder() *builder {
-	return &builder{filters: newFilterWriter(), terms: make(map[string]uint32), fields: make(map[string]field)}
+	return &builder{
+		filters:  newFilterWriter(),
+		terms:    make(map[string]uint32),
+		fields:   make(map[string]field),
+		entities: entityBuilder{numbers: make(map[string]uint32)},
+	}
 }
 
 // full reports whether the segment should be cut.
@@ -77,6 +84,7 @@ func (b *builder) add(d *assay.Document, chunks []assay.Chunk, a *analysis.Analy
 	if b.rows.count() == first {
 		b.rows.addBlank()
 		b.log = append(b.log, 0)
+		b.entities.add(nil)
 	}
 	for key, v := range d.Metadata {
 		b.size += len(key) + len(v.String) + 32
@@ -120,6 +128,7 @@ func (b *builder) addChunk(d *assay.Document, c *assay.Chunk, a *analysis.Analyz
 	})
 	b.rows.addChunk(id[:], length+bodyWeight*words)
 	b.endChunk()
+	b.size += b.entities.add(b.entities.finder.Passage(d.Title, c.Headings, d.Text[c.Start:c.End], language(d)))
 	return nil
 }
 
@@ -191,7 +200,7 @@ func (b *builder) write(w io.Writer) error {
 		return err
 	}
 	ends := b.sortPostings()
-	for _, term := range b.sortedTerms() {
+	for _, term := range byText(b.texts) {
 		list := b.list[ends[term]-b.counts[term] : ends[term]]
 		if len(list) == 0 {
 			continue
@@ -200,7 +209,7 @@ func (b *builder) write(w io.Writer) error {
 			return err
 		}
 	}
-	return sw.finish()
+	return b.entities.write(sw)
 }
 
 // sortPostings brings the log's postings into b.list, term by term, and returns
@@ -229,21 +238,21 @@ func (b *builder) sortPostings() []uint32 {
 	return next
 }
 
-// sortedTerms returns the terms' numbers by their bytes.
-func (b *builder) sortedTerms() []uint32 {
+// byText returns the numbers of some texts by their bytes.
+func byText(texts []string) []uint32 {
 	type key struct {
 		start uint64 // first bytes
 		n     uint32
 	}
-	keys := make([]key, len(b.texts))
-	for i, text := range b.texts {
+	keys := make([]key, len(texts))
+	for i, text := range texts {
 		keys[i] = key{prefix(text), uint32(i)}
 	}
 	slices.SortFunc(keys, func(x, y key) int {
 		if c := cmp.Compare(x.start, y.start); c != 0 {
 			return c
 		}
-		return strings.Compare(b.texts[x.n], b.texts[y.n])
+		return strings.Compare(texts[x.n], texts[y.n])
 	})
 	order := make([]uint32, len(keys))
 	for i, k := range keys {
@@ -260,6 +269,7 @@ func (b *builder) reset() {
 	clear(b.texts)
 	b.texts, b.counts, b.frequencies = b.texts[:0], b.counts[:0], b.frequencies[:0]
 	b.log, b.postings, b.size = b.log[:0], 0, 0
+	b.entities.reset()
 }
 
 // cut makes a segment of what was added, and b ready for the next.

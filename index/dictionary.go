@@ -154,6 +154,20 @@ func (d dictionary) firstTerm(row []byte) ([]byte, error) {
 	return term, nil
 }
 
+// at returns an iterator at the n-th term, which there must be.
+func (d dictionary) at(n uint32) (*termIterator, error) {
+	if int64(n) >= int64(d.count) {
+		return nil, damaged("number of a term")
+	}
+	it := &termIterator{dictionary: d, block: int(n / dictionaryBlock)}
+	for range n%dictionaryBlock + 1 {
+		if !it.next() {
+			return nil, it.err()
+		}
+	}
+	return it, nil
+}
+
 // terms goes over all terms in order.
 func (d dictionary) terms() *termIterator { return &termIterator{dictionary: d} }
 

@@ -20,7 +20,7 @@ import (
 // What a section holds is its kind's own affair.
 const (
 	magic         = "assayidx"
-	formatVersion = 2
+	formatVersion = 3
 	headerBytes   = 16
 	alignment     = 64
 	entryBytes    = 16 // of the table

@@ -83,10 +83,12 @@ func merge(ctx context.Context, views []*view, to *site) (*merged, error) {
 			return err
 		}
 		filters = nil // a large part of what a merge needs
-		if err := m.mergeTerms(ctx, sw); err != nil {
+		if err := m.mergeTerms(ctx, (*segment).termDictionary, func(term string, list []posting, _ []*mergeSource) error {
+			return sw.term(term, list)
+		}); err != nil {
 			return err
 		}
-		return sw.finish()
+		return m.mergeEntities(ctx, sw)
 	})
 	if err != nil {
 		return nil, err
@@ -155,6 +157,7 @@ func (r *rows) addView(v *view) ([]uint32, error) {
 type mergeSource struct {
 	terms   *termIterator
 	current string
+	ordinal int // of the current term in its dictionary
 	newRow  []uint32
 	number  int
 }
@@ -164,11 +167,16 @@ func (s *mergeSource) next() (bool, error) {
 		return false, s.terms.err()
 	}
 	s.current = s.terms.term()
+	s.ordinal++
 	return true, nil
 }
 
-// mergeTerms writes the terms of all views, in order.
-func (m *merged) mergeTerms(ctx context.Context, w *segmentWriter) error {
+func (s *segment) termDictionary() dictionary   { return s.dictionary }
+func (s *segment) entityDictionary() dictionary { return s.entities }
+
+// mergeTerms calls add for each term of some dictionary of the views that has
+// postings left, in order, with those and whose it is.
+func (m *merged) mergeTerms(ctx context.Context, of func(*segment) dictionary, add func(string, []posting, []*mergeSource) error) error {
 	var sources []*mergeSource // by current term and number
 	order := func(a, b *mergeSource) int {
 		return cmp.Or(strings.Compare(a.current, b.current), cmp.Compare(a.number, b.number))
@@ -184,7 +192,7 @@ func (m *merged) mergeTerms(ctx context.Context, w *segmentWriter) error {
 		return nil
 	}
 	for i, v := range m.from {
-		if err := advance(&mergeSource{terms: v.segment.dictionary.terms(), newRow: m.newRows[i], number: i}); err != nil {
+		if err := advance(&mergeSource{terms: of(v.segment).terms(), ordinal: -1, newRow: m.newRows[i], number: i}); err != nil {
 			return err
 		}
 	}
@@ -210,7 +218,7 @@ func (m *merged) mergeTerms(ctx context.Context, w *segmentWriter) error {
 			}
 		}
 		if len(list) > 0 {
-			if err := w.term(term, list); err != nil {
+			if err := add(term, list, same); err != nil {
 				return err
 			}
 		}
@@ -221,6 +229,67 @@ func (m *merged) mergeTerms(ctx context.Context, w *segmentWriter) error {
 		}
 	}
 	return nil
+}
+
+// mergeEntities writes the entities of all views and which of them each row names,
+// and ends the segment.
+func (m *merged) mergeEntities(ctx context.Context, w *segmentWriter) error {
+	w.endTerms()
+	became := make([][]uint32, len(m.from)) // by the number that each view's entities had
+	for i, v := range m.from {
+		became[i] = make([]uint32, v.segment.entities.count)
+		for n := range became[i] {
+			became[i][n] = gone
+		}
+	}
+	next := uint32(0)
+	err := m.mergeTerms(ctx, (*segment).entityDictionary, func(key string, list []posting, from []*mergeSource) error {
+		for _, s := range from {
+			became[s.number][s.ordinal] = next
+		}
+		next++
+		return w.entity(key, list)
+	})
+	if err != nil {
+		return err
+	}
+	w.endEntities()
+	row := uint32(0)
+	for i, v := range m.from {
+		if row, err = v.segment.moveMentions(w, m.newRows[i], became[i], row); err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// moveMentions writes the mentions of the segment's rows that become next and those
+// after it, and returns the row after the last.
+func (s *segment) moveMentions(w *segmentWriter, newRow, became []uint32, next uint32) (uint32, error) {
+	r, err := s.mentions.from(0)
+	if err != nil {
+		return 0, err
+	}
+	var list []mention
+	for _, row := range newRow {
+		if list, err = r.next(list[:0], row == gone); err != nil {
+			return 0, err
+		}
+		if row == gone {
+			continue
+		}
+		if row != next {
+			return 0, damaged("order of documents")
+		}
+		next++
+		for i, m := range list {
+			if list[i].entity = became[m.entity]; list[i].entity == gone {
+				return 0, damaged("mentions of a row")
+			}
+		}
+		w.mentions.add(list)
+	}
+	return next, nil
 }
 
 // in returns a snapshot's views with the merged one in place of those that it was

@@ -31,6 +31,8 @@ import (
 //	filters     see filters.go
 //	postings    see postings.go
 //	dictionary  see dictionary.go
+//	entity postings, entity dictionary, mentions, mention blocks
+//	            see entities.go
 type segment struct {
 	file *file
 
@@ -42,12 +44,14 @@ type segment struct {
 	total         uint64   // sum of the lengths
 	filters       filters
 	dictionary    dictionary
+	entities      dictionary // their keys
+	mentions      mentions
 }
 
 const (
 	idBytes         = 16
 	documentBytes   = 2*idBytes + 4
-	segmentSections = 10
+	segmentSections = 14
 )
 
 // A rawID is an ID as it is stored: what its 32 hexadecimal digits stand for.
@@ -105,6 +109,12 @@ func openSegment(f *file) (*segment, error) {
 		return nil, err
 	}
 	if s.dictionary, err = openDictionary(sections[9], sections[8], uint32(s.rows)); err != nil {
+		return nil, err
+	}
+	if s.entities, err = openDictionary(sections[11], sections[10], uint32(s.rows)); err != nil {
+		return nil, err
+	}
+	if s.mentions, err = openMentions(sections[12], sections[13], s.rows, s.entities.count); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -218,13 +228,15 @@ func (r *rows) reset() {
 	*r = rows{ids: r.ids[:0], lengths: r.lengths[:0], documents: r.documents[:0], blank: r.blank[:0]}
 }
 
-// A segmentWriter writes a segment: first its rows and filters, then its terms
-// one after the other.
+// A segmentWriter writes a segment: first its rows and filters, then its terms one
+// after the other, then its entities, and what entities each row names.
 type segmentWriter struct {
-	frame      *frameWriter
-	lengths    []uint32
-	dictionary dictionaryWriter
-	encoded    []byte
+	frame    *frameWriter
+	lengths  []uint32
+	terms    dictionaryWriter
+	entities dictionaryWriter
+	mentions mentionWriter
+	encoded  []byte
 }
 
 func newSegmentWriter(w io.Writer, r *rows, f *filterWriter) (*segmentWriter, error) {
@@ -291,13 +303,37 @@ func sortedIDs(rows []byte, size int) []uint32 {
 
 // term adds a term with its postings, by chunk; terms come sorted by their bytes.
 func (w *segmentWriter) term(text string, list []posting) error {
+	return w.postings(&w.terms, text, list)
+}
+
+func (w *segmentWriter) postings(d *dictionaryWriter, key string, list []posting) error {
 	w.encoded = appendPostings(w.encoded[:0], list, w.lengths)
-	w.dictionary.add(text, len(list), len(w.encoded))
+	d.add(key, len(list), len(w.encoded))
 	_, err := w.frame.Write(w.encoded)
 	return err
 }
 
+// endTerms ends the terms; the entities follow.
+func (w *segmentWriter) endTerms() {
+	_, _ = w.frame.section().Write(w.terms.bytes()) // errors are returned by finish
+	w.terms = dictionaryWriter{}
+	w.frame.section() // of the entities' postings
+}
+
+// entity adds an entity with the rows that name it; entities come sorted by the
+// bytes of their keys.
+func (w *segmentWriter) entity(key string, list []posting) error {
+	return w.postings(&w.entities, key, list)
+}
+
+// endEntities ends the entities; the mentions of each row follow.
+func (w *segmentWriter) endEntities() {
+	_, _ = w.frame.section().Write(w.entities.bytes())
+	w.entities = dictionaryWriter{}
+	w.mentions.frame = w.frame.section()
+}
+
 func (w *segmentWriter) finish() error {
-	_, _ = w.frame.section().Write(w.dictionary.bytes())
+	_, _ = w.frame.section().Write(w.mentions.starts)
 	return w.frame.finish()
 }

@@ -1,0 +1,213 @@
+package index
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/assay-rag/assay"
+)
+
+// A Graph is the passages that a search may find and what they name, in one
+// snapshot. Passages and entities have numbers in it, which mean nothing in another.
+// It holds files of the index until Close, and is not safe for concurrent use.
+type Graph struct {
+	snapshot *snapshot
+	views    []graphView
+	passages int
+
+	entities []graphEntity
+	byKey    map[string]uint32
+	row      []mention // room
+	closed   bool
+}
+
+// A graphView is what of a view is in a Graph.
+type graphView struct {
+	segment *segment
+	kept    bitset            // rows; nil: all
+	members int               // of kept
+	known   map[uint32]uint32 // the Graph's number of an entity, by the segment's
+}
+
+// A graphEntity is an entity that was met.
+type graphEntity struct {
+	key   string
+	lists []postings // by view; nil: not looked up
+	count int        // passages that name it; -1: not counted
+}
+
+// Graph returns the graph of the passages that a search for q by access may find:
+// visible, in its collections, kept by its filter. Of others nothing is in it: they
+// are not counted and lead nowhere. The caller closes it. Errors are those of
+// Search.
+func (s *Searcher) Graph(ctx context.Context, access assay.Access, q assay.Query) (*Graph, error) {
+	snap, err := s.catchUp(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("graph: %w", err)
+	}
+	g, err := snap.graph(access, q)
+	if err != nil {
+		snap.release()
+		return nil, fmt.Errorf("graph: %w", err)
+	}
+	return g, nil
+}
+
+func (s *snapshot) graph(access assay.Access, q assay.Query) (*Graph, error) {
+	g := &Graph{snapshot: s, byKey: make(map[string]uint32)}
+	if access.IsZero() {
+		return g, nil
+	}
+	p, err := s.prepare(access, q)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range p.views {
+		view := graphView{segment: v.segment, kept: p.kept[i], members: v.segment.rows, known: make(map[uint32]uint32)}
+		blank := len(v.segment.blank)
+		if view.kept != nil {
+			view.members, blank = view.kept.count(), 0
+			for _, row := range v.segment.blank {
+				if view.kept.has(row) {
+					blank++
+				}
+			}
+		}
+		g.passages += view.members - blank
+		g.views = append(g.views, view)
+	}
+	return g, nil
+}
+
+// Close lets the files go.
+func (g *Graph) Close() {
+	if !g.closed {
+		g.closed = true
+		g.snapshot.release()
+	}
+}
+
+// Passages returns how many passages there are.
+func (g *Graph) Passages() int { return g.passages }
+
+// A passage's number is its view's in the upper half and its row in the lower.
+func passageNumber(view int, row uint32) uint64 { return uint64(view)<<32 | uint64(row) }
+
+// Passage returns the number of a chunk's passage; ok is false when it is not in the
+// graph.
+func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
+	id, ok := parseID(chunk)
+	if !ok || id == (rawID{}) {
+		return 0, false
+	}
+	for i := range g.views {
+		v := &g.views[i]
+		if row, ok := v.segment.findChunk(id); ok && (v.kept == nil || v.kept.has(row)) {
+			return passageNumber(i, row), true
+		}
+	}
+	return 0, false
+}
+
+// Chunk returns the ID of the chunk that a passage is.
+func (g *Graph) Chunk(passage uint64) string {
+	v := g.views[passage>>32]
+	return fmt.Sprintf("%x", id(v.segment.ids, uint32(passage)))
+}
+
+// Entity returns the number of the entity with this key, whether or not a passage
+// names it.
+func (g *Graph) Entity(key string) uint32 {
+	n, ok := g.byKey[key]
+	if !ok {
+		n = uint32(len(g.entities))
+		g.entities = append(g.entities, graphEntity{key: key, count: -1})
+		g.byKey[key] = n
+	}
+	return n
+}
+
+// Key returns the key of an entity.
+func (g *Graph) Key(entity uint32) string { return g.entities[entity].key }
+
+// Entities calls f for each entity that a passage names, in an order that is the
+// same whenever the passage is.
+func (g *Graph) Entities(passage uint64, f func(entity uint32, title bool)) error {
+	view := &g.views[passage>>32]
+	row, err := view.segment.mentions.of(uint32(passage), g.row[:0])
+	if err != nil {
+		return err
+	}
+	g.row = row
+	for _, m := range row {
+		n, ok := view.known[m.entity]
+		if !ok {
+			it, err := view.segment.entities.at(m.entity)
+			if err != nil {
+				return err
+			}
+			n = g.Entity(it.term())
+			view.known[m.entity] = n
+		}
+		f(n, m.title)
+	}
+	return nil
+}
+
+// Count returns how many passages name an entity.
+func (g *Graph) Count(entity uint32) (int, error) {
+	e := &g.entities[entity]
+	if e.count >= 0 {
+		return e.count, nil
+	}
+	if err := g.lookup(e); err != nil {
+		return 0, err
+	}
+	count := 0
+	for i, list := range e.lists {
+		n, err := list.countIn(g.views[i].kept, g.views[i].members)
+		if err != nil {
+			return 0, err
+		}
+		count += n
+	}
+	e.count = count
+	return count, nil
+}
+
+// lookup finds an entity's postings.
+func (g *Graph) lookup(e *graphEntity) error {
+	if e.lists != nil {
+		return nil
+	}
+	lists := make([]postings, len(g.views))
+	for i := range g.views {
+		var err error
+		if lists[i], err = g.views[i].segment.entities.lookup(e.key); err != nil {
+			return err
+		}
+	}
+	e.lists = lists
+	return nil
+}
+
+// Named calls f for each passage that names an entity; title: it stands under that
+// title.
+func (g *Graph) Named(entity uint32, f func(passage uint64, title bool)) error {
+	e := &g.entities[entity]
+	if err := g.lookup(e); err != nil {
+		return err
+	}
+	for i, list := range e.lists {
+		kept := g.views[i].kept
+		err := list.each(func(p posting) {
+			if kept == nil || kept.has(p.chunk) {
+				f(passageNumber(i, p.chunk), p.tf == titled)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

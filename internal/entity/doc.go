@@ -1,0 +1,2 @@
+// Package entity finds what a passage names.
+package entity
