@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"chunk":     {"parse"},
 	"ingest":    {"source", "parse", "chunk", "index", "store", "llm"},
 	"graph":     {"index"},
-	"retrieve":  {"index", "llm"},
+	"retrieve":  {"index", "llm", "graph"},
 	"role":      {"ground"},
 	"strategy":  {"role", "ground", "retrieve", "run"},
 	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "role", "ground", "run", "strategy"},

@@ -68,12 +68,18 @@ func (s *search) byVectors(ctx context.Context) error {
 	if err == nil {
 		err = s.read(ctx)
 	}
-	for n := 0; n < len(s.wordings) && err == nil; n++ {
-		err = s.compare(ctx, n)
+	if err == nil {
+		err = s.compare(ctx)
 	}
 	if err == nil {
 		err = s.fill(ctx)
 	}
+	return s.settled(ctx, err)
+}
+
+// settled ends a search by vectors, one that went wrong too: where words can do
+// without it, it is forgotten and a note says why.
+func (s *search) settled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -134,21 +140,23 @@ func (s *search) nearest(ctx context.Context, n int) error {
 	return nil
 }
 
-// compare learns the similarities that nearest did not give.
-func (s *search) compare(ctx context.Context, n int) error {
-	var ids []string
-	var rest []*rating
-	for _, c := range s.found {
-		if c.of[n].similarity == nil {
-			ids, rest = append(ids, c.hit.Chunk.ID), append(rest, &c.of[n])
+// compare learns the similarities that the searches for the nearest did not give.
+func (s *search) compare(ctx context.Context) error {
+	for n := range s.wordings {
+		var ids []string
+		var rest []*rating
+		for _, c := range s.found {
+			if c.of[n].similarity == nil {
+				ids, rest = append(ids, c.hit.Chunk.ID), append(rest, &c.of[n])
+			}
 		}
-	}
-	similarities, err := s.Index.Similarities(ctx, s.access, s.near(n), ids)
-	if err != nil {
-		return err
-	}
-	for i, r := range rest {
-		r.similarity = similarities[i]
+		similarities, err := s.Index.Similarities(ctx, s.access, s.near(n), ids)
+		if err != nil {
+			return err
+		}
+		for i, r := range rest {
+			r.similarity = similarities[i]
+		}
 	}
 	s.ended("similarities")
 	return nil

@@ -23,6 +23,10 @@ type Explained struct {
 	Ranks  Ranks       `json:"ranks"`
 	Fusion FusionTerms `json:"fusion"` // of the query's own wording, where scores are weighted
 
+	// Path is the way by which most of the walk's mass came, from the hit back to a
+	// start; empty: no walk led to it, or it is a start itself.
+	Path []Step `json:"path,omitempty"`
+
 	// Features of the relevance of its words, by FeatureNames; none when the hit
 	// holds no content word of the query.
 	Features map[string]float64 `json:"features,omitempty"`
@@ -33,6 +37,7 @@ type Explained struct {
 type Ranks struct {
 	BM25   int `json:"bm25,omitempty"`
 	Vector int `json:"vector,omitempty"`
+	Graph  int `json:"graph,omitempty"`
 	Fused  int `json:"fused"`
 }
 
@@ -40,6 +45,13 @@ type Ranks struct {
 type FusionTerms struct {
 	Words  float64 `json:"words"`
 	Vector float64 `json:"vector"`
+	Graph  float64 `json:"graph"`
+}
+
+// A Step is one step back on the way to a passage: both it and Chunk name Entity.
+type Step struct {
+	Entity string `json:"entity"`
+	Chunk  string `json:"chunk,omitempty"` // empty: the question names it
 }
 
 // A Match is a term of the query with the fields of a hit that hold it.
@@ -72,6 +84,9 @@ func (r *Retriever) Explain(ctx context.Context, access assay.Access, q assay.Qu
 	e := Explanation{Results: s.results, Hits: []Explained{}, Dropped: append([]Drop{}, s.drops...), Stages: s.stages}
 	for _, c := range s.found {
 		x := Explained{Why: Why(s.results.Terms, c.hit), Ranks: c.places, Fusion: c.terms}
+		for _, step := range c.path {
+			x.Path = append(x.Path, Step(step))
+		}
 		code, _ := codeSpans(c.hit)
 		if f := s.wordings[0].rate.features(c.hit, code); f != nil {
 			x.Features = map[string]float64{}

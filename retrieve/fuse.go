@@ -25,6 +25,9 @@ const rrfK = 60
 // best first, ties by chunk ID.
 func (s *search) fuse() {
 	slices.SortFunc(s.found, func(a, b *candidate) int { return cmp.Compare(a.hit.Chunk.ID, b.hit.Chunk.ID) })
+	for _, c := range s.found {
+		c.fused = 0
+	}
 	for n := range s.wordings {
 		base, full := s.weighted(n)
 		if s.query.Fusion == assay.FusionRRF {
@@ -37,6 +40,11 @@ func (s *search) fuse() {
 	for _, c := range s.found {
 		c.hit.Scores.Fused = &c.fused
 	}
+	s.byFused()
+}
+
+// byFused orders the candidates by their fused score.
+func (s *search) byFused() {
 	slices.SortStableFunc(s.found, func(a, b *candidate) int { return cmp.Compare(b.fused, a.fused) })
 	for i, c := range s.found {
 		c.places.Fused = i + 1

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/graph"
 	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/llm"
@@ -44,6 +45,7 @@ type Config struct {
 	Content Content     // that the index was made from; required
 
 	Embedder llm.Embedder // of the vectors to search; nil: text alone
+	Graph    Walker       // over the graph of the index; nil: nothing is followed
 	Ranker   Ranker       // nil: the order of fusion
 
 	// Fill makes vectors of passages that have none yet: one for each, nil where it
@@ -130,6 +132,8 @@ type candidate struct {
 	fused   float64
 	terms   FusionTerms
 	places  Ranks
+	mass    float64        // of the walk
+	path    []graph.Step   // that led to it
 	vector  llm.Vector     // once it was asked for
 	section *assay.Passage // that stands for it
 }
@@ -162,6 +166,10 @@ func (s *search) run(ctx context.Context) error {
 		return err
 	}
 	s.fuse()
+	s.ended("fuse")
+	if err := s.walk(ctx); err != nil {
+		return err
+	}
 	s.ended("fuse")
 	if err := s.rank(ctx); err != nil {
 		return err

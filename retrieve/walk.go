@@ -1,0 +1,81 @@
+package retrieve
+
+import (
+	"context"
+	"math"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/graph"
+)
+
+// A Walker finds passages that others lead to; a graph.Walker is one.
+type Walker interface {
+	// Walk returns the passages that the seeds, best first, and what q.Text names
+	// lead to, the most first, of those that a search for q by access may find.
+	Walk(ctx context.Context, access assay.Access, q assay.Query, seeds []graph.Seed) ([]graph.Score, error)
+}
+
+// graphWeight is what a passage's share of the walk's mass weighs against all else
+// of its fused score.
+const graphWeight = 0.5
+
+// seeds is how many of the best candidates a walk starts from.
+const seeds = 3
+
+// walk follows what the best candidates and the question name, and adds what they
+// lead to. One that fails has led nowhere, and a note says so.
+func (s *search) walk(ctx context.Context) error {
+	if s.Graph == nil || len(s.found) == 0 || s.query.Mode == assay.ModeVector {
+		return nil
+	}
+	var from []graph.Seed
+	for _, c := range s.found[:min(len(s.found), seeds)] {
+		from = append(from, graph.Seed{Chunk: c.hit.Chunk.ID, Score: c.fused})
+	}
+	reached, err := s.Graph.Walk(ctx, s.access, s.query, from)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		s.note("nothing that the best hits lead to was looked for: " + trimmed(err))
+		return nil
+	}
+	s.ended("graph")
+	for i, r := range reached {
+		c := s.add(r.Chunk)
+		c.mass, c.path, c.places.Graph = r.Mass, r.Path, i+1
+	}
+	if err := s.read(ctx); err != nil {
+		return err
+	}
+	if s.wordings[0].vector != nil {
+		if err := s.settled(ctx, s.compare(ctx)); err != nil {
+			return err
+		}
+	}
+	s.fuse()
+	s.join()
+	return nil
+}
+
+// join adds what the walk says to the fused scores: the root of the mass, for a
+// passage that gets half of what another does is not half as likely to matter,
+// normalised by the greatest.
+func (s *search) join() {
+	most := 0.0
+	for _, c := range s.found {
+		most = max(most, c.mass)
+	}
+	for _, c := range s.found {
+		if c.places.Graph == 0 {
+			continue
+		}
+		c.hit.Scores.Graph = &c.mass
+		c.terms.Graph = graphWeight * math.Sqrt(c.mass/most)
+		if s.query.Fusion == assay.FusionRRF {
+			c.terms.Graph = 1 / float64(rrfK+c.places.Graph)
+		}
+		c.fused += c.terms.Graph
+	}
+	s.byFused()
+}
