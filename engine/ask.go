@@ -162,6 +162,7 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req Request, lease stor
 // execute runs the strategy of a request. Halted says that it did not come to an
 // end of its own, so that it can be resumed.
 func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
+	defer e.catching.answering()()
 	retriever, err := e.search(ctx)
 	if err == nil {
 		err = e.catchUp(ctx)

@@ -14,6 +14,7 @@ import (
 // UTF-8, a Limit under 1, a collection and a filter key of which principal may see
 // no document are assay.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
+	defer e.catching.answering()()
 	switch {
 	case strings.TrimSpace(q.Text) == "":
 		return assay.Results{}, fmt.Errorf("the query is empty: %w", assay.ErrInvalid)

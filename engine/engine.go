@@ -13,6 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/store"
@@ -34,6 +35,14 @@ type Config struct {
 
 	// NewID names a new run; nil: 16 random letters and digits.
 	NewID func() string
+
+	// Encoders make vectors of passages and questions; nil: text alone.
+	Encoders Encoders
+
+	// NoBackground leaves vectors to Embed, to IngestRequest.Wait and to the searches
+	// that need them. Without it they catch up by themselves, in the background, as
+	// long as the engine is open: who only asks once and ends has nothing of that.
+	NoBackground bool
 }
 
 // An Engine works on one data directory. Any number of engines, in any number of
@@ -46,10 +55,15 @@ type Engine struct {
 	runs    store.Runs
 	roles   strategy.Roles
 
-	// retriever searches. The index below it is opened by the first search:
-	// what only looks at runs needs none.
+	chooser  *chooser
+	filler   *filler
+	catching *catching
+
+	// retriever searches as was chosen. The index below it is opened by the first
+	// search: what only looks at runs needs none.
 	mu        sync.Mutex
 	retriever assay.Retriever
+	chosen    *choice
 	index     *index.Searcher
 }
 
@@ -71,7 +85,13 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data directory %s: %w", config.Dir, err)
 	}
-	return &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), roles: localRoles()}, nil
+	e := &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), roles: localRoles()}
+	e.chooser = &chooser{dir: tenant.Dir(), content: e.content, shelf: newShelf(config.Encoders, config.Now), now: config.Now}
+	e.filler, e.catching = newFiller(e), newCatching(e)
+	if config.Encoders != nil && !config.NoBackground && !tenant.ReadOnly() {
+		e.catching.start()
+	}
+	return e, nil
 }
 
 // localRoles are the roles that need no language model.
@@ -86,31 +106,56 @@ func localRoles() strategy.Roles {
 
 // Close releases the data directory. Nothing of the engine may be in use.
 func (e *Engine) Close() error {
+	e.catching.stop()
+	e.filler.storeAll(context.Background())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var err error
 	if e.index != nil {
 		err = e.index.Close()
 	}
-	return errors.Join(err, e.tenant.Close())
+	return errors.Join(err, e.chooser.shelf.close(), e.tenant.Close())
 }
 
 // indexDir is where a tenant's index is kept: beside the content it is made from.
 func indexDir(t *sqlite.Tenant) string { return filepath.Join(t.Dir(), "index") }
 
-// search returns what searches the tenant's content, with the index opened.
+// search returns what searches the tenant's content, with the index opened, by the
+// vectors of the model that serves now.
 func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
+	chosen, err := e.chooser.choose(ctx)
+	if err != nil {
+		return nil, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.retriever != nil {
+	if e.retriever != nil && (e.chosen == chosen || chosen.wanted == "" && chosen.problem == nil) {
 		return e.retriever, nil
 	}
-	ix, err := index.Open(ctx, indexDir(e.tenant), e.content)
-	if err != nil {
-		return nil, fmt.Errorf("open the index: %w", err)
+	if e.index == nil {
+		if e.index, err = index.Open(ctx, indexDir(e.tenant), e.content); err != nil {
+			e.index = nil
+			return nil, fmt.Errorf("open the index: %w", err)
+		}
 	}
-	e.index, e.retriever = ix, retrieve.New(retrieve.Config{Index: ix, Content: e.content})
+	e.retriever, e.chosen = e.pipeline(chosen), chosen
 	return e.retriever, nil
+}
+
+// pipeline puts together what searches by the vectors of the model that was chosen.
+func (e *Engine) pipeline(chosen *choice) assay.Retriever {
+	c := retrieve.Config{Index: e.index, Content: e.content}
+	if encoder := chosen.embedder; encoder != nil {
+		c.Embedder = encoder
+		c.Fill = func(ctx context.Context, _ string, ps []assay.Passage) ([]llm.Vector, error) {
+			return e.filler.fill(ctx, encoder, ps)
+		}
+	}
+	retriever := retrieve.New(c)
+	if len(chosen.notes) == 0 {
+		return retriever
+	}
+	return noted{retriever, chosen.notes}
 }
 
 // catchUp brings the index, which is open, up to date, so that a run need not:

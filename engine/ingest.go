@@ -31,23 +31,52 @@ type IngestRequest struct {
 
 	// Progress, when set, is called at every step, by one goroutine at a time.
 	Progress func(ingest.Progress)
+
+	// Wait goes on, once the documents are stored, until their vectors are, too.
+	Wait bool
+
+	// Embedding, when set, is called while Wait makes vectors.
+	Embedding func(ingest.EmbedProgress)
 }
 
 // Ingest brings documents in: what is new or has changed is read, what has
 // disappeared is removed, and the rest is left alone. Questions asked meanwhile,
 // by any process, see each document as soon as it is stored.
 //
+// It returns when the text is stored, and searched. Vectors catch up with it: with
+// Wait before Ingest returns, else in the background or when Embed is called; until
+// then searches make those that they need. Report.Vectors says how far they are.
+// With Wait, what keeps vectors from being made is an error.
+//
 // What is wrong with single files is in the report and no error. A path that
 // does not exist, may not be read or holds nothing is assay.ErrInvalid; the
 // others are ingested. While another process ingests it is assay.ErrLocked. When
 // ctx ends, what was stored stays, and the next Ingest goes on.
 func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (ingest.Report, error) {
-	w, err := e.tenant.Writer(ctx)
-	if err != nil {
-		return ingest.Report{Skipped: []ingest.Skipped{}}, err
+	report, err := e.ingestText(ctx, req)
+	if err != nil && !errors.As(err, new(*source.RootError)) {
+		return report, err
 	}
-	report, err := e.ingest(ctx, w, req)
-	return report, errors.Join(err, w.Close())
+	if req.Wait {
+		vectors, embedErr := e.Embed(ctx, req.Embedding)
+		report.Vectors = &vectors
+		report.Interrupted = report.Interrupted || ctx.Err() != nil && errors.Is(embedErr, ctx.Err())
+		return report, errors.Join(err, embedErr)
+	}
+	vectors, statusErr := e.vectorReport(ctx)
+	report.Vectors = vectors
+	return report, errors.Join(err, statusErr)
+}
+
+// ingestText is Ingest without the vectors.
+func (e *Engine) ingestText(ctx context.Context, req IngestRequest) (ingest.Report, error) {
+	defer e.catching.ingesting()()
+	report := ingest.Report{Skipped: []ingest.Skipped{}}
+	err := e.write(ctx, writerPatience, func(w store.Writer) (err error) {
+		report, err = e.ingest(ctx, w, req)
+		return err
+	})
+	return report, err
 }
 
 func (e *Engine) ingest(ctx context.Context, w store.Writer, req IngestRequest) (ingest.Report, error) {

@@ -39,7 +39,11 @@ const (
 
 // EmbedOptions says how to embed. Zero fields mean what their comments say.
 type EmbedOptions struct {
-	Batch int // passages at a time; 0: DefaultEmbedBatch
+	Batch int   // passages at a time; 0: DefaultEmbedBatch
+	After int64 // only documents that changed after this sequence are looked at
+
+	// Uncounted leaves Progress.Left at 0: to count looks at every chunk.
+	Uncounted bool
 
 	// Before is called before each batch, and holds it up until it returns: who
 	// shares the machine or the store waits there for others. Its error ends Embed.
@@ -122,15 +126,17 @@ type embedding struct {
 }
 
 func (m *embedding) run(ctx context.Context) error {
-	covered, err := m.v.Coverage(ctx, m.e.Model())
-	if err != nil {
-		return err
+	if !m.opts.Uncounted {
+		covered, err := m.v.Coverage(ctx, m.e.Model())
+		if err != nil {
+			return err
+		}
+		m.lacking = covered.Chunks - covered.Embedded
 	}
-	m.lacking = covered.Chunks - covered.Embedded
 	m.progress(nil)
 	batch := make([]assay.Passage, 0, m.opts.Batch)
 	held := map[string]bool{} // hashes of the batch
-	for p, err := range m.v.Unembedded(ctx, m.e.Model(), 0) {
+	for p, err := range m.v.Unembedded(ctx, m.e.Model(), m.opts.After) {
 		if err != nil {
 			return err
 		}

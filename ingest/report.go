@@ -33,7 +33,26 @@ type Report struct {
 	ElapsedMS   int64 `json:"elapsed_ms"`
 	Sequence    int64 `json:"sequence"` // of the store, after the last change
 	Interrupted bool  `json:"interrupted"`
+
+	// Vectors is for who keeps an encoder to say; Run leaves it nil.
+	Vectors *VectorReport `json:"vectors,omitempty"`
 }
+
+// A VectorReport says how far the vectors of a store's documents have come.
+type VectorReport struct {
+	Model    string `json:"model"`
+	Chunks   int    `json:"chunks"`            // that can have one
+	Embedded int    `json:"embedded"`          // that have one
+	Problem  string `json:"problem,omitempty"` // why none can be made now
+
+	// What was done about it; zero where nothing was.
+	Stored    int           `json:"stored"` // vectors; chunks worded alike share one
+	Failed    []EmbedFailed `json:"failed"`
+	ElapsedMS int64         `json:"elapsed_ms"`
+}
+
+// Missing is how many chunks have no vector yet.
+func (r VectorReport) Missing() int { return r.Chunks - r.Embedded }
 
 // Skipped is a file, folder or root that was passed over.
 type Skipped struct {

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/store"
+)
+
+// What a search may wait for vectors that are still missing: a share of the time
+// that is left to it, or, where nothing limits it, less than a person notices.
+const (
+	fillMost      = time.Second
+	fillShare     = 8 // one in so many parts of the time left
+	fillUnlimited = 500 * time.Millisecond
+	fillBatch     = 8    // passages at a time
+	fillKept      = 4096 // vectors kept until they can be stored
+)
+
+// A filler makes vectors of the passages that a search needs and that have none yet.
+// It keeps them for the searches that follow and stores them as soon as this process
+// can be the writer; where it cannot, nothing is lost but their making.
+type filler struct {
+	engine *Engine
+
+	mu      sync.Mutex
+	made    map[fillKey]llm.Vector // not stored yet
+	making  map[fillKey]bool
+	perByte float64 // seconds, of the last batch; 0: not known
+}
+
+type fillKey struct{ model, hash string }
+
+func newFiller(e *Engine) *filler {
+	return &filler{engine: e, made: map[fillKey]llm.Vector{}, making: map[fillKey]bool{}}
+}
+
+// fill implements retrieve.Config.Fill with an encoder.
+func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage) ([]llm.Vector, error) {
+	until := time.Now().Add(fillTime(ctx))
+	vectors := make([]llm.Vector, len(ps))
+	todo := f.begin(e.Model(), ps, vectors)
+	defer f.end(e.Model(), todo, ps)
+	limited, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	for len(todo) > 0 {
+		n := min(fillBatch, len(todo))
+		batch, bytes := make([]assay.Passage, n), 0
+		for i, at := range todo[:n] {
+			batch[i] = ps[at]
+			bytes += len(ps[at].Words())
+		}
+		if !f.fits(bytes, time.Until(until)) {
+			break
+		}
+		began := time.Now()
+		made, err := llm.EmbedPassages(limited, e, batch)
+		for i, v := range made {
+			vectors[todo[i]] = v
+			f.keep(fillKey{e.Model(), batch[i].Hash()}, v)
+		}
+		if ctx.Err() != nil {
+			return vectors, ctx.Err()
+		}
+		if err != nil {
+			break // for want of time; or it fails at one, which a pass over all will name
+		}
+		f.measured(bytes, time.Since(began))
+		todo = todo[n:]
+	}
+	f.store(ctx, e.Model(), 0)
+	return vectors, nil
+}
+
+// fillTime is how long a search with ctx may wait for vectors.
+func fillTime(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return fillUnlimited
+	}
+	return min(fillMost, time.Until(deadline)/fillShare)
+}
+
+// begin fills in what was made before and returns the passages, by index, that are
+// to be made: those that no other search is just making.
+func (f *filler) begin(model string, ps []assay.Passage, vectors []llm.Vector) (todo []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, p := range ps {
+		key := fillKey{model, p.Hash()}
+		if v, ok := f.made[key]; ok {
+			vectors[i] = v
+		} else if !f.making[key] {
+			f.making[key] = true
+			todo = append(todo, i)
+		}
+	}
+	return todo
+}
+
+func (f *filler) end(model string, todo []int, ps []assay.Passage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, i := range todo {
+		delete(f.making, fillKey{model, ps[i].Hash()})
+	}
+}
+
+func (f *filler) keep(key fillKey, v llm.Vector) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.made) < fillKept {
+		f.made[key] = v
+	}
+}
+
+// fits reports whether so many bytes are likely to be embedded in the time left.
+func (f *filler) fits(bytes int, left time.Duration) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return left > 0 && f.perByte*float64(bytes) <= left.Seconds()
+}
+
+func (f *filler) measured(bytes int, took time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.perByte = took.Seconds() / float64(max(1, bytes))
+}
+
+// store puts what was made into the store, if this process can become the writer
+// within the patience. What fails is tried again with the next.
+func (f *filler) store(ctx context.Context, model string, patience time.Duration) {
+	f.mu.Lock()
+	var vectors []store.Vector
+	for key, values := range f.made {
+		if key.model == model {
+			vectors = append(vectors, store.Vector{Hash: key.hash, Values: values})
+		}
+	}
+	f.mu.Unlock()
+	if len(vectors) == 0 {
+		return
+	}
+	err := f.engine.write(ctx, patience, func(w store.Writer) error {
+		_, err := w.PutVectors(ctx, model, vectors...)
+		return err
+	})
+	if err != nil {
+		return // the vectors serve this engine's searches all the same
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, v := range vectors {
+		delete(f.made, fillKey{model, v.Hash})
+	}
+}
+
+// storeAll stores what is left of all models.
+func (f *filler) storeAll(ctx context.Context) {
+	models := map[string]bool{}
+	f.mu.Lock()
+	for key := range f.made {
+		models[key.model] = true
+	}
+	f.mu.Unlock()
+	for model := range models {
+		f.store(ctx, model, 0)
+	}
+}

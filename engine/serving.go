@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/store"
+)
+
+// A chooser decides which model's vectors are searched. The model that is wanted
+// serves, unless another one has more of the passages embedded: then that one goes
+// on serving until the wanted one has caught up.
+type chooser struct {
+	dir     string // the tenant's
+	content store.Content
+	shelf   *shelf
+	now     func() time.Time
+
+	mu   sync.Mutex
+	last *choice // nil: none yet
+	seen string  // what it was made from
+	at   time.Time
+}
+
+// A choice is what a chooser decided.
+type choice struct {
+	wanted   string       // the model that passages are embedded with; empty: none
+	serving  string       // the one whose vectors are searched; empty: text alone
+	embedder llm.Embedder // of serving; nil: text alone
+	notes    []string     // what a reader has to know of it
+	problem  error        // why the wanted encoder cannot be used; nil: it can, or is not needed yet
+}
+
+// rechoose is how often at most it is counted how far two models have come: a count
+// looks at every chunk.
+const rechoose = 10 * time.Second
+
+// choose returns the choice of now. It costs little while nothing has changed.
+func (c *chooser) choose(ctx context.Context) (*choice, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shelf.from == nil {
+		return &choice{}, nil
+	}
+	models, err := c.content.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stored := "missing"
+	if info, err := os.Stat(filepath.Join(c.dir, encoderName)); err == nil {
+		stored = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	}
+	seen := stored + "\n" + strings.Join(models, "\n")
+	steady := c.last != nil && len(models) < 2 && c.last.problem == nil
+	if c.last != nil && c.seen == seen && (steady || c.now().Sub(c.at) < rechoose) {
+		return c.last, nil
+	}
+	next, err := c.decide(ctx, models)
+	if err != nil {
+		return nil, err
+	}
+	c.last, c.seen, c.at = next, seen, c.now()
+	return next, nil
+}
+
+// forget makes the next choose decide anew.
+func (c *chooser) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = nil
+}
+
+// decide makes the choice. Its error is the store's, or that ctx has ended.
+func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) {
+	stored, err := readEncoder(c.dir)
+	if err != nil {
+		return &choice{problem: err, notes: []string{textAlone(err)}}, nil
+	}
+	next := &choice{wanted: cmp.Or(stored.Model, c.shelf.standard())}
+	if next.wanted == "" {
+		return next, nil
+	}
+	ahead, err := c.ahead(ctx, next.wanted, models)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range ahead {
+		e, err := c.shelf.open(ctx, m.model)
+		if err != nil {
+			continue // its vectors are of no use without it
+		}
+		next.serving, next.embedder = m.model, e
+		next.notes = []string{fmt.Sprintf("searched with the vectors of %s: those of %s are being made, for %s of the passages so far", m.model, next.wanted, m.wanted)}
+		return next, ctx.Err()
+	}
+	if next.embedder, next.problem = c.shelf.open(ctx, next.wanted); next.problem == nil {
+		next.serving = next.wanted
+	} else {
+		next.notes = []string{textAlone(next.problem)}
+	}
+	return next, ctx.Err()
+}
+
+// textAlone says why there are no vectors.
+func textAlone(err error) string { return fmt.Sprintf("searched by text alone: %v", err) }
+
+// A leader is a model that is ahead of the wanted one.
+type leader struct {
+	model    string
+	embedded int
+	wanted   string // the share that the wanted one has come to
+}
+
+// ahead lists the models that have more vectors than the wanted one, the best first.
+func (c *chooser) ahead(ctx context.Context, wanted string, models []string) ([]leader, error) {
+	others := slices.DeleteFunc(slices.Clone(models), func(m string) bool { return m == wanted })
+	if len(others) == 0 {
+		return nil, nil
+	}
+	have, err := c.content.Coverage(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	var ahead []leader
+	for _, m := range others {
+		n, err := c.content.Coverage(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		if n.Embedded > have.Embedded {
+			ahead = append(ahead, leader{m, n.Embedded, percent(have)})
+		}
+	}
+	slices.SortStableFunc(ahead, func(a, b leader) int { return cmp.Compare(b.embedded, a.embedded) })
+	return ahead, nil
+}
+
+// percent writes a coverage; 100% is all.
+func percent(c store.Coverage) string {
+	if c.Chunks == 0 {
+		return "100%"
+	}
+	return fmt.Sprintf("%.0f%%", math.Floor(100*float64(c.Embedded)/float64(c.Chunks)))
+}
+
+// noted adds to the results of a retriever what has to be known of all of them.
+type noted struct {
+	assay.Retriever
+	notes []string
+}
+
+// Retrieve implements assay.Retriever.
+func (n noted) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
+	r, err := n.Retriever.Retrieve(ctx, access, q)
+	if err == nil && q.Mode != assay.ModeText { // that needs no encoder
+		r.Notes = append(slices.Clone(n.notes), r.Notes...)
+	}
+	return r, err
+}

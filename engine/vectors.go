@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ingest"
+)
+
+// VectorStatus says which encoders a data directory works with, and how far their
+// vectors have come.
+type VectorStatus struct {
+	Wanted  string `json:"wanted"`            // the model that passages are embedded with; empty: none
+	Serving string `json:"serving"`           // the one whose vectors are searched; empty: text alone
+	Problem string `json:"problem,omitempty"` // why the wanted encoder cannot be used
+
+	Chunks int             `json:"chunks"` // that can have a vector
+	Models []ModelCoverage `json:"models"` // by name: the wanted one, and those that have vectors
+
+	// Rate is how many passages a second are being embedded by this engine; 0: it is
+	// not at it.
+	Rate float64 `json:"rate"`
+}
+
+// ModelCoverage says how many chunks have a vector of a model.
+type ModelCoverage struct {
+	Model    string `json:"model"`
+	Embedded int    `json:"embedded"`
+}
+
+// Coverage is the share of chunks that have a vector of the model; 1 when there are
+// no chunks.
+func (s VectorStatus) Coverage(model string) float64 {
+	if s.Chunks == 0 {
+		return 1
+	}
+	for _, m := range s.Models {
+		if m.Model == model {
+			return float64(m.Embedded) / float64(s.Chunks)
+		}
+	}
+	return 0
+}
+
+// Vectors says which encoders are used and how far their vectors have come. It
+// looks at every chunk.
+func (e *Engine) Vectors(ctx context.Context) (VectorStatus, error) {
+	s, err := e.chooser.status(ctx)
+	if p := e.catching.rate.Load(); p != nil {
+		s.Rate = p.Rate
+	}
+	return s, err
+}
+
+func (c *chooser) status(ctx context.Context) (VectorStatus, error) {
+	s := VectorStatus{Models: []ModelCoverage{}}
+	chosen, err := c.choose(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Wanted, s.Serving = chosen.wanted, chosen.serving
+	if chosen.problem == nil && s.Wanted != "" && s.Wanted != s.Serving {
+		_, chosen.problem = c.shelf.open(ctx, s.Wanted)
+	}
+	if chosen.problem != nil {
+		s.Problem = chosen.problem.Error()
+	}
+	models, err := c.content.Models(ctx)
+	if err != nil {
+		return s, err
+	}
+	if s.Wanted != "" && !slices.Contains(models, s.Wanted) {
+		models = append(models, s.Wanted)
+		slices.Sort(models)
+	}
+	for _, m := range models {
+		n, err := c.content.Coverage(ctx, m)
+		if err != nil {
+			return s, err
+		}
+		s.Chunks = n.Chunks
+		s.Models = append(s.Models, ModelCoverage{m, n.Embedded})
+	}
+	return s, nil
+}
+
+// Embed makes the vectors that are still missing and returns when there are none,
+// or what keeps it from that. When ctx ends, what was stored stays, and the next
+// Embed goes on. Passages that the encoder fails at are in the report and no error.
+// While another process is at it, it waits. An engine without encoders is
+// assay.ErrInvalid.
+func (e *Engine) Embed(ctx context.Context, progress func(ingest.EmbedProgress)) (ingest.VectorReport, error) {
+	chosen, err := e.chooser.choose(ctx)
+	if err != nil {
+		return ingest.VectorReport{Failed: []ingest.EmbedFailed{}}, err
+	}
+	if chosen.wanted == "" {
+		err := chosen.problem
+		if err == nil {
+			err = fmt.Errorf("no encoder to make vectors with: %w", assay.ErrInvalid)
+		}
+		return ingest.VectorReport{Failed: []ingest.EmbedFailed{}}, err
+	}
+	e.catching.wanted.Add(1)
+	made, err := e.catching.pass(ctx, ingest.EmbedOptions{Progress: progress})
+	e.catching.wanted.Add(-1)
+	e.catching.wake()
+	report, statusErr := e.vectorReport(context.WithoutCancel(ctx))
+	if report == nil {
+		report = &ingest.VectorReport{Model: chosen.wanted}
+	}
+	report.Stored, report.Failed, report.ElapsedMS = made.Stored, made.Failed, made.ElapsedMS
+	if report.Failed == nil {
+		report.Failed = []ingest.EmbedFailed{}
+	}
+	return *report, errors.Join(err, statusErr)
+}
+
+// vectorReport says how far the vectors of the wanted model are; nil: there is none.
+func (e *Engine) vectorReport(ctx context.Context) (*ingest.VectorReport, error) {
+	chosen, err := e.chooser.choose(ctx)
+	if err != nil || chosen.wanted == "" && chosen.problem == nil {
+		return nil, err
+	}
+	report := &ingest.VectorReport{Model: chosen.wanted, Failed: []ingest.EmbedFailed{}}
+	if chosen.problem != nil {
+		report.Problem = chosen.problem.Error()
+	}
+	if chosen.wanted == "" {
+		return report, nil
+	}
+	n, err := e.content.Coverage(ctx, chosen.wanted)
+	report.Chunks, report.Embedded = n.Chunks, n.Embedded
+	return report, err
+}
+
+// UseEncoder has the documents embedded with another encoder from now on; source
+// says, for people, where it came from. An empty name, or that of the standard one,
+// stands for the standard one, whichever that is in a later version. The encoder
+// must be there. Until its vectors have caught up, those of the one before are
+// searched.
+func (e *Engine) UseEncoder(ctx context.Context, name, source string) error {
+	shelf := e.chooser.shelf
+	if name == shelf.standard() {
+		name = ""
+	}
+	if name != "" {
+		if _, err := shelf.open(ctx, name); err != nil {
+			return err
+		}
+	}
+	if e.tenant.ReadOnly() {
+		return fmt.Errorf("use encoder %s: %w", name, assay.ErrReadOnly)
+	}
+	if err := writeEncoder(e.tenant.Dir(), encoderChoice{Model: name, Source: source}); err != nil {
+		return fmt.Errorf("use encoder %s: %w", name, err)
+	}
+	e.chooser.forget()
+	e.catching.wake()
+	return nil
+}
