@@ -5,7 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/index"
@@ -19,7 +24,7 @@ type Parts struct {
 	CacheDir string       // keeps vectors from one call to the next; empty: they are made anew
 	// Covered says which passages, by their place in the set, have a vector; nil: all.
 	Covered  func(passage int) bool
-	Progress func(Progress) // nil: nobody looks
+	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
 }
 
 // A Progress is how far an evaluation has come.
@@ -34,7 +39,7 @@ type Progress struct {
 // whose URI is the passage's ID.
 type Opened struct {
 	Set      Set
-	Index    index.Index
+	Index    *index.Searcher
 	Content  retrieve.Content
 	Embedder llm.Embedder // that of Parts through the cache; nil: none
 
@@ -132,31 +137,51 @@ type Row struct {
 const depth = 100
 
 // Measure searches with r for each of the set's queries, 100 deep, as query says
-// but for its text and limit, and measures what is found.
+// but for its text and limit, and measures what is found. Queries are searched
+// side by side, one on each processor.
 func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, query assay.Query) (Row, error) {
-	row := Row{Ranking: name}
-	noted := map[string]bool{}
+	queries := o.Set.Queries
+	row := Row{Ranking: name, PerQuery: make([]Metrics, len(queries))}
 	report := o.stage(name)
-	for i, q := range o.Set.Queries {
-		query.Text, query.Limit = q.Text, depth
-		found, err := r.Retrieve(ctx, assay.Local().Access(), query)
-		if err != nil {
-			return row, fmt.Errorf("%s: query %s: %w", o.Set.Name, q.ID, err)
+	var mu sync.Mutex
+	done, spent := 0, time.Duration(0)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, q := range queries {
+		if gctx.Err() != nil {
+			break
 		}
-		ranked := make([]string, len(found.Hits))
-		for j, h := range found.Hits {
-			ranked[j] = h.URI
-		}
-		row.PerQuery = append(row.PerQuery, Measure(ranked, q.Relevant))
-		for _, note := range found.Notes {
-			if !noted[note] {
-				noted[note] = true
-				row.Notes = append(row.Notes, note)
+		g.Go(func() error {
+			query := query
+			query.Text, query.Limit = q.Text, depth
+			began := time.Now()
+			found, err := r.Retrieve(gctx, assay.Local().Access(), query)
+			if err != nil {
+				return fmt.Errorf("%s: query %s: %w", o.Set.Name, q.ID, err)
 			}
-		}
-		report(i+1, len(o.Set.Queries))
+			took := time.Since(began)
+			ranked := make([]string, len(found.Hits))
+			for j, h := range found.Hits {
+				ranked[j] = h.URI
+			}
+			row.PerQuery[i] = Measure(ranked, q.Relevant)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, note := range found.Notes {
+				if !slices.Contains(row.Notes, note) {
+					row.Notes = append(row.Notes, note)
+				}
+			}
+			done, spent = done+1, spent+took
+			report(done, len(queries))
+			return nil
+		})
 	}
-	row.SearchMS = float64(report(0, 0).Microseconds()) / 1000 / float64(max(len(o.Set.Queries), 1))
+	if err := errors.Join(g.Wait(), ctx.Err()); err != nil {
+		return row, err
+	}
+	slices.Sort(row.Notes)
+	row.SearchMS = float64(spent.Microseconds()) / 1000 / float64(max(len(queries), 1))
 	row.Metrics = mean(row.PerQuery)
 	row.Low, row.High = interval(row.PerQuery)
 	return row, nil

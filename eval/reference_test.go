@@ -8,11 +8,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/local"
 )
 
 // A referenceEmbedder serves vectors that another program made of the passages
@@ -73,11 +75,31 @@ func researchSets(t *testing.T) []eval.Set {
 	return sharedSets(t, names...)
 }
 
+// researchParts are what sets are searched with: vectors that another program
+// made or, where ASSAY_RESEARCH_VECTORS names the folder of a model, its own.
+func researchParts(t *testing.T, set eval.Set) eval.Parts {
+	t.Helper()
+	dir := os.Getenv("ASSAY_RESEARCH_VECTORS")
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+		return eval.Parts{Embedder: referenceVectors(t, set)}
+	}
+	encoder, err := local.OpenDir(t.Context(), dir, local.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eval.Parts{Embedder: encoder, CacheDir: filepath.Join(os.TempDir(), "assay-eval-research")}
+}
+
 // TestReferenceVectors prints what the rankings reach with vectors that another
-// program made.
+// program made: those whose names ASSAY_RESEARCH_RANKINGS lists, separated by
+// commas, or all.
 func TestReferenceVectors(t *testing.T) {
+	rankings := eval.Rankings(true)
+	if names := os.Getenv("ASSAY_RESEARCH_RANKINGS"); names != "" {
+		rankings = slices.DeleteFunc(rankings, func(r eval.Ranking) bool { return !slices.Contains(strings.Split(names, ","), r.Name) })
+	}
 	for _, set := range researchSets(t) {
-		report, err := eval.Retrieval(t.Context(), set, eval.Parts{Embedder: referenceVectors(t, set)}, eval.Rankings(true))
+		report, err := eval.Retrieval(t.Context(), set, researchParts(t, set), rankings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +113,7 @@ func TestReferenceVectors(t *testing.T) {
 // TestReferenceCoverage prints what a part of these vectors is good for.
 func TestReferenceCoverage(t *testing.T) {
 	for _, set := range researchSets(t) {
-		report, err := eval.Coverage(t.Context(), set, eval.Parts{Embedder: referenceVectors(t, set)}, []float64{0, 0.1, 0.5, 0.9})
+		report, err := eval.Coverage(t.Context(), set, researchParts(t, set), []float64{0, 0.1, 0.5, 0.9})
 		if err != nil {
 			t.Fatal(err)
 		}

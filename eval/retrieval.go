@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/graph"
 	"github.com/assay-rag/assay/retrieve"
 )
 
@@ -79,7 +80,11 @@ func Retrieval(ctx context.Context, set Set, parts Parts, rankings []Ranking) (_
 // Retriever returns what a user's searches go through, with the parts that the
 // ranking names.
 func (o *Opened) Retriever(ranking Ranking) assay.Retriever {
-	r := retrieve.New(retrieve.Config{Index: o.Index, Content: o.Content, Embedder: o.Embedder})
+	c := retrieve.Config{Index: o.Index, Content: o.Content, Embedder: o.Embedder}
+	if ranking.Graph {
+		c.Graph = graph.New(o.Index, graph.Options{})
+	}
+	r := retrieve.New(c)
 	if ranking.BM25 {
 		return byBM25{r}
 	}
