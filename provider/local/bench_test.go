@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -9,17 +10,37 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// BenchmarkEmbed embeds texts of 128 tokens, on all cores and on one.
+// BenchmarkEmbed embeds texts of 128 tokens, on all cores and on one, with the
+// weights as they are, which is float32 once they are read, and as int8.
 func BenchmarkEmbed(b *testing.B) {
 	for _, name := range []string{"gte-small", "all-minilm-l6-v2"} {
-		e := open(b, filepath.Join(models(b), name))
-		for _, cores := range []int{runtime.GOMAXPROCS(0), 1} {
-			for _, texts := range []int{1, 8, 32} {
-				b.Run(fmt.Sprintf("%s/cores=%d/texts=%d", name, cores, texts), func(b *testing.B) { benchmarkEmbed(b, e, cores, texts, 128) })
+		for _, kind := range []string{"float32", "int8"} {
+			e := openAs(b, filepath.Join(models(b), name), kind)
+			for _, cores := range []int{runtime.GOMAXPROCS(0), 1} {
+				for _, texts := range []int{1, 8, 32} {
+					b.Run(fmt.Sprintf("%s/%s/cores=%d/texts=%d", name, kind, cores, texts), func(b *testing.B) { benchmarkEmbed(b, e, cores, texts, 128) })
+				}
 			}
+			b.Run(name+"/"+kind+"/query", func(b *testing.B) { benchmarkEmbed(b, e, runtime.GOMAXPROCS(0), 1, 8) })
 		}
-		b.Run(name+"/query", func(b *testing.B) { benchmarkEmbed(b, e, runtime.GOMAXPROCS(0), 1, 8) })
 	}
+}
+
+// openAs opens a model, its matrices made int8 if that is the kind.
+func openAs(t testing.TB, dir, kind string) *Encoder {
+	t.Helper()
+	if kind != "int8" {
+		return open(t, dir)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, weightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := OpenDir(t.Context(), dir, Config{Weights: rewrite(t, data, rewriteI8)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 func benchmarkEmbed(b *testing.B, e *Encoder, cores, texts, tokens int) {
@@ -59,5 +80,16 @@ func BenchmarkTokens(b *testing.B) {
 		for _, line := range lines {
 			e.Tokens(line)
 		}
+	}
+}
+
+// BenchmarkTokensPlain cuts a plain text into tokens.
+func BenchmarkTokensPlain(b *testing.B) {
+	e := open(b, filepath.Join(models(b), "gte-small"))
+	random := sequenceOf(5)
+	text := textOf(e.tokenizer, 512, false, &random)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		e.Tokens(text)
 	}
 }

@@ -78,9 +78,18 @@ func (n normalizer) appendBare(dst []byte, r rune) []byte {
 	if unicode.Is(undecomposed, r) {
 		return n.appendLower(dst, r)
 	}
+	if hangul := r - 0xac00; 0 <= hangul && hangul < 19*21*28 { // a syllable: two or three letters
+		dst = utf8.AppendRune(utf8.AppendRune(dst, 0x1100+hangul/(21*28)), 0x1161+hangul/28%21)
+		if last := hangul % 28; last > 0 {
+			dst = utf8.AppendRune(dst, 0x11a7+last)
+		}
+		return dst
+	}
 	var whole [utf8.UTFMax]byte
-	var decomposed [8 * utf8.UTFMax]byte
-	rest := norm.NFD.Append(decomposed[:0], utf8.AppendRune(whole[:0], r)...)
+	rest := norm.NFD.Properties(utf8.AppendRune(whole[:0], r)).Decomposition()
+	if len(rest) == 0 && !unicode.Is(accents, r) {
+		return n.appendLower(dst, r)
+	}
 	for len(rest) > 0 {
 		part, size := utf8.DecodeRune(rest)
 		rest = rest[size:]
