@@ -33,21 +33,22 @@ func (s *search) speaks(code string) bool {
 const tellers = 10
 
 // foreign returns the language of the question if the encoder was not made for
-// it, else "". A question too short to be told by itself is taken to be in the
-// language of what its words find: most of the relevance of the best hits.
+// it, else "". A question is told by its stop words, which trigrams of a few words
+// do not replace: 8 of scifact's 809 claims were taken for Dutch, Italian or the
+// like by those alone. One without is taken to be in the language of what its
+// words find: most of the relevance of the best hits.
 func (s *search) foreign() string {
 	own := s.languages()
 	if len(own) == 0 {
 		return ""
 	}
-	if code := detect.Detect(s.query.Text); code != "" {
-		if slices.Contains(own, code) {
-			return ""
+	if code := detect.Detect(s.query.Text); !s.speaks(code) {
+		if stops, others, listed := analysis.StopShares(s.query.Text, code); listed && stops > 0 && stops >= others {
+			return code
 		}
-		return code
 	}
 	for _, code := range own {
-		if mine, best, listed := analysis.StopShares(s.query.Text, code); listed && mine > best {
+		if stops, others, listed := analysis.StopShares(s.query.Text, code); listed && stops > others {
 			return ""
 		}
 	}
