@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/index"
@@ -28,13 +29,15 @@ const minFreeBytes = 64 << 20
 
 // Doctor looks a data directory over and reports on everything that it got to:
 // the directory, its databases and who writes them, the documents, the index, the
-// journals of all runs, and the room on the disk. It changes nothing.
+// encoder and how far its vectors have come, the journals of all runs, and the room
+// on the disk. It changes nothing.
 func Doctor(ctx context.Context, config Config) []Check {
 	x := &examination{ctx: ctx, dir: config.Dir}
 	if x.directory() && x.databases() {
 		x.writer()
 		x.documents()
 		x.index()
+		x.vectors(config)
 		x.runs()
 		x.failed("databases", x.tenant.Close())
 	}
@@ -184,6 +187,34 @@ func (x *examination) index() {
 		x.fine("index", "holds the changes up to %d of %d; the next search reads the rest", held, stored)
 	}
 	x.failed("index", ix.Close())
+}
+
+// vectors opens the encoder and counts its vectors. Missing ones are no fault: they
+// catch up.
+func (x *examination) vectors(config Config) {
+	if config.Encoders == nil {
+		return
+	}
+	const name = "vectors"
+	shelf := newShelf(config.Encoders, time.Now)
+	c := &chooser{dir: x.tenant.Dir(), content: x.tenant.Content(), shelf: shelf, now: time.Now}
+	s, err := c.status(x.ctx)
+	if x.failed(name, errors.Join(err, shelf.close())) {
+		return
+	}
+	var counts []string
+	for _, m := range s.Models {
+		counts = append(counts, fmt.Sprintf("%s: %d of %s", m.Model, m.Embedded, counted(s.Chunks, "chunk")))
+	}
+	detail := strings.Join(counts, "; ")
+	if s.Serving != s.Wanted && s.Serving != "" {
+		detail += fmt.Sprintf("; %s serves until %s has caught up", s.Serving, s.Wanted)
+	}
+	if s.problem != nil {
+		x.failed(name, fmt.Errorf("%w (%s)", s.problem, detail))
+		return
+	}
+	x.fine(name, "%s", detail)
 }
 
 // runs checks the journals of all runs.

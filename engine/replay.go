@@ -103,6 +103,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"missing", stored.Missing, replayed.Missing},
 		{"searched", stored.Searched, replayed.Searched},
 		{"closest", stored.Closest, replayed.Closest},
+		{"notes", stored.Notes, replayed.Notes},
 		{"iterations", stored.Iterations, replayed.Iterations},
 		{"justification", stored.Justification, replayed.Justification},
 		{"usage", stored.Usage, replayed.Usage},

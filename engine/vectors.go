@@ -23,6 +23,8 @@ type VectorStatus struct {
 	// Rate is how many passages a second are being embedded by this engine; 0: it is
 	// not at it.
 	Rate float64 `json:"rate"`
+
+	problem error // what Problem says
 }
 
 // ModelCoverage says how many chunks have a vector of a model.
@@ -62,11 +64,12 @@ func (c *chooser) status(ctx context.Context) (VectorStatus, error) {
 		return s, err
 	}
 	s.Wanted, s.Serving = chosen.wanted, chosen.serving
-	if chosen.problem == nil && s.Wanted != "" && s.Wanted != s.Serving {
-		_, chosen.problem = c.shelf.open(ctx, s.Wanted)
+	problem := chosen.problem
+	if problem == nil && s.Wanted != "" && s.Wanted != s.Serving {
+		_, problem = c.shelf.open(ctx, s.Wanted)
 	}
-	if chosen.problem != nil {
-		s.Problem = chosen.problem.Error()
+	if problem != nil {
+		s.problem, s.Problem = problem, problem.Error()
 	}
 	models, err := c.content.Models(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		return assay.Answer{}, err
 	}
 	if plan.Shape == role.Conjunction {
-		return env.correct(ctx, s.Sub("corrective", 0), plan, nil)
+		return env.correct(ctx, s.Sub("corrective", 0), plan, nil, notes{})
 	}
 
 	f, err := env.lookOnce(ctx, s, env.Question)
@@ -40,10 +40,10 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		}
 	}
 	if plan.Shape == role.Single {
-		return env.correct(ctx, s.Sub("corrective", 0), plan, &f)
+		return env.correct(ctx, s.Sub("corrective", 0), plan, &f, notes{})
 	}
 	// What was looked up is none of its parts, but was searched all the same.
-	answer, err := env.correct(ctx, s.Sub("corrective", 0), plan, nil)
+	answer, err := env.correct(ctx, s.Sub("corrective", 0), plan, nil, f.notes)
 	answer.Searched = append(slices.Clone(f.searched), answer.Searched...)
 	answer.Iterations += f.iterations
 	return answer, err

@@ -149,6 +149,11 @@ func base(strategy, question string, found []finding) assay.Answer {
 		Searched:  []assay.Searched{},
 		Closest:   []assay.Closest{},
 	}
+	var all notes
+	for _, f := range found {
+		all.join(f.notes)
+	}
+	a.Notes = all.list()
 	for _, f := range found {
 		a.Searched = append(a.Searched, f.searched...)
 		a.Iterations += f.iterations

@@ -25,7 +25,7 @@ func Corrective(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	return env.correct(ctx, s, plan, nil)
+	return env.correct(ctx, s, plan, nil, notes{})
 }
 
 // sideBySide is how many sub-questions are looked up at a time.
@@ -33,8 +33,9 @@ const sideBySide = 4
 
 // correct carries a plan out. A first finding, where there is one, is what was
 // already looked up for the first sub-question. Sub-questions beyond the limit
-// are not looked up, and are missing in the answer.
-func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding) (assay.Answer, error) {
+// are not looked up, and are missing in the answer. Said are the notes of a search
+// that was made before and is no finding.
+func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (assay.Answer, error) {
 	found := make([]finding, len(plan.SubQuestions))
 	for i, sub := range plan.SubQuestions {
 		found[i] = finding{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
@@ -42,6 +43,9 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), e.Limits.Parts)]
 	if first != nil && len(found) > 0 {
 		found[0] = *first
+	}
+	if len(found) > 0 {
+		found[0].notes.join(said)
 	}
 	for i, sub := range plan.SubQuestions {
 		for _, n := range sub.Needs {
@@ -82,7 +86,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	}
 	// What was verified before stands; only what was searched is more.
 	now := base("corrective", e.Question, found)
-	answer.Stop, answer.Searched, answer.Iterations = now.Stop, now.Searched, now.Iterations
+	answer.Stop, answer.Searched, answer.Iterations, answer.Notes = now.Stop, now.Searched, now.Iterations, now.Notes
 	return answer, nil
 }
 

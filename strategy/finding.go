@@ -22,6 +22,7 @@ type finding struct {
 	terms      []assay.Term // of the question, from its first search
 	grade      role.Grade
 	searched   []assay.Searched
+	notes      notes
 	tries      []try
 	iterations int
 	stop       assay.Stop
@@ -63,6 +64,7 @@ func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, 
 	}
 	f.iterations++
 	f.tries = append(f.tries, tryOf(query, filter))
+	f.notes.add(found)
 	fresh = f.merge(found.Hits)
 	if f.terms == nil {
 		f.terms = found.Terms
