@@ -1,17 +1,19 @@
 package tensor
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Scratch is memory for Attention to work in, which grows with the longest sequence
 // seen. The zero value is ready for use, by one goroutine at a time.
 type Scratch struct {
-	queries []float32 // the last rows of queries, filled up to a tile
-	keys    []float32 // panel of keys, dimension, key of the panel
-	values  []float32 // panel of dimensions, key, dimension of the panel
-	weights []float32 // row of the tile, key
+	queries []float32         // the last rows of queries, filled up to a tile
+	keys    []float32         // panel of keys, dimension, key of the panel
+	values  []float32         // panel of dimensions, key, dimension of the panel
+	weights []float32         // row of the tile, key
+	factors [tileRows]float32 // of the rows of weights, for them to add up to 1
 	tile    [tileRows * tileCols]float32
-	// inverses of the sums of the rows of weights
-	inverses [tileRows]float32
 }
 
 // Attention is that of one sequence of n tokens: qkv has a row of the queries of all
@@ -47,22 +49,44 @@ func AttentionRows(out, qkv []float32, from, to, n, heads, headDim int, s *Scrat
 // pack lays out the keys and values of a head; kv begins with its first key, and the
 // stride is that of tokens.
 func (s *Scratch) pack(kv []float32, n, headDim, stride int) {
-	for t := range panels(n) * tileCols {
-		panel := s.keys[t/tileCols*tileCols*headDim+t%tileCols:]
-		if t >= n {
-			for d := range headDim {
-				panel[d*tileCols] = 0
-			}
-			continue
+	for t := 0; t < n; t += tileCols {
+		packKeys(s.keys[t*headDim:][:tileCols*headDim], kv[t*stride:], min(tileCols, n-t), headDim, stride)
+	}
+	for d := 0; d < headDim; d += tileCols {
+		packValues(s.values[d*n:][:tileCols*n], kv[stride/3+d:], n, min(tileCols, headDim-d), stride)
+	}
+}
+
+// packKeys makes columns of a panel of n rows, and fills it up with zeros.
+func packKeys(panel, rows []float32, n, headDim, stride int) {
+	if n < tileCols {
+		clear(panel)
+	}
+	for t := transpose(panel, rows, n, headDim, stride); t < n; t++ {
+		for d, v := range rows[t*stride:][:headDim] {
+			panel[d*tileCols+t] = v
 		}
-		for d, v := range kv[t*stride:][:headDim] {
-			panel[d*tileCols] = v
-		}
-		v := kv[t*stride+stride/3:][:headDim]
-		for d := 0; d < headDim; d += tileCols {
-			to := s.values[d*n+t*tileCols:][:tileCols]
-			clear(to[copy(to, v[d:]):])
-		}
+	}
+}
+
+// packValues makes rows of a panel of the first width values of n rows, and fills it up
+// with zeros.
+func packValues(panel, rows []float32, n, width, stride int) {
+	if width == tileCols {
+		copyRows(panel, rows, n, stride)
+		return
+	}
+	clear(panel)
+	for t := range n {
+		copy(panel[t*tileCols:], rows[t*stride:][:width])
+	}
+}
+
+// copyRowsPortable is copyRows for any processor: it copies tileCols values of each of n
+// rows.
+func copyRowsPortable(panel, rows []float32, n, stride int) {
+	for t := range n {
+		copy(panel[t*tileCols:][:tileCols], rows[t*stride:])
 	}
 }
 
@@ -80,21 +104,24 @@ func (s *Scratch) attend(out, q []float32, n, rows, headDim, hidden int) {
 	for from := 0; from < n; from += tileCols {
 		productFloats(s.weights[from:], padded, q, stride, s.keys[from*headDim:], headDim)
 	}
-	factor := float32(1 / math.Sqrt(float64(headDim)))
-	for r := range rows {
-		w := s.weights[r*padded : (r+1)*padded]
-		for i := n; i < padded; i++ {
-			w[i] = float32(math.Inf(-1))
+	sums := s.factors[:rows]
+	for r := range sums {
+		outside := s.weights[r*padded+n : (r+1)*padded]
+		for i := range outside {
+			outside[i] = float32(math.Inf(-1))
 		}
-		s.inverses[r] = 1 / exponentials(w, factor)
+	}
+	exponentials(s.weights, padded, float32(1/math.Sqrt(float64(headDim))), sums)
+	for r, sum := range sums {
+		s.factors[r] = 1 / sum
 	}
 	for d := 0; d < headDim; d += tileCols {
 		productFloats(s.tile[:], tileCols, s.weights, padded, s.values[d*n:], n)
 		if headDim-d >= tileCols {
-			scaleTile(out[d:], hidden, &s.tile, rows, &s.inverses)
+			scaleTile(out[d:], hidden, &s.tile, rows, &s.factors)
 			continue
 		}
-		scaleTile(s.tile[:], tileCols, &s.tile, rows, &s.inverses)
+		scaleTile(s.tile[:], tileCols, &s.tile, rows, &s.factors)
 		for r := range rows {
 			copy(out[r*hidden+d:r*hidden+headDim], s.tile[r*tileCols:])
 		}
@@ -111,18 +138,17 @@ func scaleTilePortable(y []float32, stride int, tile *[tileRows * tileCols]float
 	}
 }
 
-// exponentialsPortable is exponentials for any processor: it sets x, whole panels of
-// values, to exp(factor*(x-largest)) and returns the sum. What is far below the
-// largest becomes 1e-38 instead of 0.
-func exponentialsPortable(x []float32, factor float32) float32 {
-	largest := float32(math.Inf(-1))
-	for _, v := range x {
-		largest = max(largest, v)
+// exponentialsPortable is exponentials for any processor: it sets each row of x, n
+// values that are whole panels, to exp(factor*(x-largest)), and sums, as many as there
+// are rows, to their sums. What is far below the largest becomes 1e-38 instead of 0.
+func exponentialsPortable(x []float32, n int, factor float32, sums []float32) {
+	for r := range sums {
+		x := x[r*n : (r+1)*n]
+		largest := slices.Max(x)
+		sums[r] = 0
+		for i, v := range x {
+			x[i] = expNegative((v - largest) * factor)
+			sums[r] += x[i]
+		}
 	}
-	var sum float32
-	for i, v := range x {
-		x[i] = expNegative((v - largest) * factor)
-		sum += x[i]
-	}
-	return sum
 }

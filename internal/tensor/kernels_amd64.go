@@ -50,10 +50,16 @@ func roundRowAVX2(values *int16, x *float32, n int, factor float32)
 func normaliseAVX2(x, residual, gamma, beta *float32, n int, eps float32)
 
 //go:noescape
-func exponentialsAVX512(x *float32, n int, factor float32, exp *float32) float32
+func exponentialsAVX512(x *float32, n, rows int, factor float32, exp, sums *float32)
 
 //go:noescape
-func exponentialsAVX2(x *float32, n int, factor float32, exp *float32) float32
+func exponentialsAVX2(x *float32, n, rows int, factor float32, exp, sums *float32)
+
+//go:noescape
+func transposeAVX2(to, from *float32, stride, n int)
+
+//go:noescape
+func copyRowsAVX2(to, from *float32, stride, rows int)
 
 // lane is how many values of a row the assembly takes at once; rows of another
 // length are left to the portable form.
@@ -159,13 +165,38 @@ func normalise(x, residual, gamma, beta []float32, eps float32) {
 	normaliseAVX2(&x[0], r, &gamma[0], &beta[0], len(x), eps)
 }
 
-func exponentials(x []float32, factor float32) float32 {
+func exponentials(x []float32, n int, factor float32, sums []float32) {
+	_ = x[:len(sums)*n]
 	switch {
 	case !hasAVX2:
-		return exponentialsPortable(x, factor)
+		exponentialsPortable(x, n, factor, sums)
 	case hasAVX512:
-		return exponentialsAVX512(&x[0], len(x), factor, &expTable[0])
+		exponentialsAVX512(&x[0], n, len(sums), factor, &expTable[0], &sums[0])
 	default:
-		return exponentialsAVX2(&x[0], len(x), factor, &expTable[0])
+		exponentialsAVX2(&x[0], n, len(sums), factor, &expTable[0], &sums[0])
 	}
+}
+
+// transpose makes columns of a panel of some of the first n rows, and returns of how
+// many.
+func transpose(panel, rows []float32, n, width, stride int) int {
+	const eight = 8
+	if !hasAVX2 || width%eight != 0 || n < eight {
+		return 0
+	}
+	n = n / eight * eight
+	_, _ = panel[:width*tileCols], rows[:(n-1)*stride+width]
+	for t := 0; t < n; t += eight {
+		transposeAVX2(&panel[t], &rows[t*stride], 4*stride, width)
+	}
+	return n
+}
+
+func copyRows(panel, rows []float32, n, stride int) {
+	if !hasAVX2 {
+		copyRowsPortable(panel, rows, n, stride)
+		return
+	}
+	_, _ = panel[:n*tileCols], rows[:(n-1)*stride+tileCols]
+	copyRowsAVX2(&panel[0], &rows[0], 4*stride, n)
 }

@@ -30,4 +30,10 @@ func normalise(x, residual, gamma, beta []float32, eps float32) {
 	normalisePortable(x, residual, gamma, beta, eps)
 }
 
-func exponentials(x []float32, factor float32) float32 { return exponentialsPortable(x, factor) }
+func exponentials(x []float32, n int, factor float32, sums []float32) {
+	exponentialsPortable(x, n, factor, sums)
+}
+
+func transpose(panel, rows []float32, n, width, stride int) int { return 0 }
+
+func copyRows(panel, rows []float32, n, stride int) { copyRowsPortable(panel, rows, n, stride) }

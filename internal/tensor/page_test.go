@@ -98,8 +98,11 @@ func TestKernelsAtEndOfMemory(t *testing.T) {
 				finishTile(y, stride, tile, tileRows, cols, GELU)
 				scaleTile(y, stride, tile, tileRows, rows)
 				if n%tileCols == 0 {
-					exponentials(atPageEnd(t, randomFloats(r, n)), 1)
+					exponentials(atPageEnd(t, randomFloats(r, 2*n)), n, 1, atPageEnd(t, make([]float32, 2)))
 				}
+				panel := atPageEnd(t, make([]float32, n*tileCols))
+				transpose(panel, atPageEnd(t, randomFloats(r, (tileCols-1)*max(n, stride)+n)), tileCols, n, max(n, stride))
+				copyRows(panel, atPageEnd(t, randomFloats(r, (n-1)*stride+tileCols)), n, stride)
 				quantiseRow(atPageEnd(t, make([]int16, n)), atPageEnd(t, randomFloats(r, n)), limit(n))
 			})
 		}

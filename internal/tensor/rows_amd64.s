@@ -369,15 +369,30 @@ scale:
 	VPSLLD       $23, k, k;     \
 	VPADDD       k, p, x
 
-// func exponentialsAVX512(x *float32, n int, factor float32, exp *float32) float32
-TEXT ·exponentialsAVX512(SB), NOSPLIT, $0-36
+// func exponentialsAVX512(x *float32, n, rows int, factor float32, exp, sums *float32)
+TEXT ·exponentialsAVX512(SB), NOSPLIT, $0-48
 	MOVQ         x+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS factor+16(FP), Z15
-	MOVQ         exp+24(FP), BX
-	VMOVUPS      (SI), Z0
-	VMOVUPS      64(SI), Z1
-	MOVQ         SI, DI
+	MOVQ         rows+16(FP), DX
+	VBROADCASTSS factor+24(FP), Z15
+	MOVQ         exp+32(FP), BX
+	MOVQ         sums+40(FP), AX
+	VBROADCASTSS (BX), Z16
+	VBROADCASTSS 32(BX), Z17
+	VBROADCASTSS 64(BX), Z18
+	VBROADCASTSS 96(BX), Z19
+	VBROADCASTSS 128(BX), Z20
+	VBROADCASTSS 160(BX), Z21
+	VBROADCASTSS 192(BX), Z22
+	VBROADCASTSS 224(BX), Z23
+	VBROADCASTSS 256(BX), Z24
+	VBROADCASTSS 288(BX), Z25
+	VBROADCASTSS 320(BX), Z26
+
+rows:
+	MOVQ    n+8(FP), CX
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	MOVQ    SI, DI
 
 largest:
 	VMAXPS (DI), Z0, Z0
@@ -391,17 +406,6 @@ largest:
 	VMAXPS        Y1, Y0, Y0
 	FOLDMAX
 	VBROADCASTSS  X0, Z14
-	VBROADCASTSS  (BX), Z16
-	VBROADCASTSS  32(BX), Z17
-	VBROADCASTSS  64(BX), Z18
-	VBROADCASTSS  96(BX), Z19
-	VBROADCASTSS  128(BX), Z20
-	VBROADCASTSS  160(BX), Z21
-	VBROADCASTSS  192(BX), Z22
-	VBROADCASTSS  224(BX), Z23
-	VBROADCASTSS  256(BX), Z24
-	VBROADCASTSS  288(BX), Z25
-	VBROADCASTSS  320(BX), Z26
 	VPXORQ        Z0, Z0, Z0
 	VPXORQ        Z1, Z1, Z1
 	MOVQ          n+8(FP), CX
@@ -423,18 +427,25 @@ exps:
 	VEXTRACTF64X4 $1, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	FOLDADD
-	VMOVSS        X0, ret+32(FP)
+	VMOVSS        X0, (AX)
+	ADDQ          $4, AX
+	DECQ          DX
+	JNZ           rows
 	VZEROUPPER
 	RET
 
-// func exponentialsAVX2(x *float32, n int, factor float32, exp *float32) float32
-TEXT ·exponentialsAVX2(SB), NOSPLIT, $0-36
+// func exponentialsAVX2(x *float32, n, rows int, factor float32, exp, sums *float32)
+TEXT ·exponentialsAVX2(SB), NOSPLIT, $0-48
 	MOVQ         x+0(FP), SI
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS factor+16(FP), Y15
-	MOVQ         exp+24(FP), BX
-	VMOVUPS      (SI), Y0
-	MOVQ         SI, DI
+	MOVQ         rows+16(FP), DX
+	VBROADCASTSS factor+24(FP), Y15
+	MOVQ         exp+32(FP), BX
+	MOVQ         sums+40(FP), AX
+
+rows:
+	MOVQ    n+8(FP), CX
+	VMOVUPS (SI), Y0
+	MOVQ    SI, DI
 
 largest:
 	VMAXPS (DI), Y0, Y0
@@ -457,6 +468,93 @@ exps:
 	JNZ     exps
 
 	FOLDADD
-	VMOVSS X0, ret+32(FP)
+	VMOVSS X0, (AX)
+	ADDQ   $4, AX
+	DECQ   DX
+	JNZ    rows
+	VZEROUPPER
+	RET
+
+// func transposeAVX2(to, from *float32, stride, n int)
+//
+// It turns eight values of eight rows at a time: first pairs of rows are mingled, then
+// pairs of pairs, then halves.
+TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), CX
+	LEAQ (DX)(DX*2), BX
+	LEAQ (SI)(DX*4), R8
+
+eight:
+	VMOVUPS    (SI), Y0
+	VMOVUPS    (SI)(DX*1), Y1
+	VMOVUPS    (SI)(DX*2), Y2
+	VMOVUPS    (SI)(BX*1), Y3
+	VMOVUPS    (R8), Y4
+	VMOVUPS    (R8)(DX*1), Y5
+	VMOVUPS    (R8)(DX*2), Y6
+	VMOVUPS    (R8)(BX*1), Y7
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y9
+	VUNPCKLPS  Y3, Y2, Y10
+	VUNPCKHPS  Y3, Y2, Y11
+	VUNPCKLPS  Y5, Y4, Y12
+	VUNPCKHPS  Y5, Y4, Y13
+	VUNPCKLPS  Y7, Y6, Y14
+	VUNPCKHPS  Y7, Y6, Y15
+	VUNPCKLPD  Y10, Y8, Y0
+	VUNPCKHPD  Y10, Y8, Y1
+	VUNPCKLPD  Y11, Y9, Y2
+	VUNPCKHPD  Y11, Y9, Y3
+	VUNPCKLPD  Y14, Y12, Y4
+	VUNPCKHPD  Y14, Y12, Y5
+	VUNPCKLPD  Y15, Y13, Y6
+	VUNPCKHPD  Y15, Y13, Y7
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x20, Y5, Y1, Y9
+	VPERM2F128 $0x20, Y6, Y2, Y10
+	VPERM2F128 $0x20, Y7, Y3, Y11
+	VPERM2F128 $0x31, Y4, Y0, Y12
+	VPERM2F128 $0x31, Y5, Y1, Y13
+	VPERM2F128 $0x31, Y6, Y2, Y14
+	VPERM2F128 $0x31, Y7, Y3, Y15
+	VMOVUPS    Y8, (DI)
+	VMOVUPS    Y9, 128(DI)
+	VMOVUPS    Y10, 256(DI)
+	VMOVUPS    Y11, 384(DI)
+	VMOVUPS    Y12, 512(DI)
+	VMOVUPS    Y13, 640(DI)
+	VMOVUPS    Y14, 768(DI)
+	VMOVUPS    Y15, 896(DI)
+	ADDQ       $32, SI
+	ADDQ       $32, R8
+	ADDQ       $1024, DI
+	SUBQ       $8, CX
+	JNZ        eight
+	VZEROUPPER
+	RET
+
+// func copyRowsAVX2(to, from *float32, stride, rows int)
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), CX
+
+rows:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	ADDQ    DX, SI
+	ADDQ    $128, DI
+	DECQ    CX
+	JNZ     rows
 	VZEROUPPER
 	RET
