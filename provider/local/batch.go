@@ -30,13 +30,22 @@ type batch struct {
 	starts    []int // the first row of each sequence, and the number of rows
 	workers   int
 	tile      int // rows that a worker takes at a time
+	*memory
+}
 
+// memory is what a batch writes, or more. It is used again, for clearing it anew
+// takes longer than a short text does.
+type memory struct {
 	x []float32 // rows x Hidden
 
 	// qkv are the queries, keys and values: rows x 3 Hidden of the layer that is
 	// computed, and of the next, which workers begin while others still read the
 	// first.
 	qkv [2][]float32
+}
+
+func newMemory(size int) *memory {
+	return &memory{make([]float32, size), [2][]float32{make([]float32, 3*size), make([]float32, 3*size)}}
 }
 
 // A scratch is what one worker writes for one tile.
@@ -90,6 +99,7 @@ func (m *bert) runBatch(ctx context.Context, sequences []sequence, rows, workers
 		return ctx.Err()
 	}
 	b := m.batch(sequences, rows, workers)
+	defer m.memory.Put(b.memory)
 	if err := b.compute(ctx); err != nil {
 		return err
 	}
@@ -109,9 +119,9 @@ func (m *bert) batch(sequences []sequence, rows, workers int) *batch {
 	share := (rows + workers - 1) / workers
 	b.tile = min(tileRows, (share+kernelRows-1)/kernelRows*kernelRows)
 	b.workers = min(workers, (rows+b.tile-1)/b.tile)
-	b.x = make([]float32, rows*m.Hidden)
-	for i := range b.qkv {
-		b.qkv[i] = make([]float32, 3*rows*m.Hidden)
+	b.memory, _ = m.memory.Get().(*memory)
+	if b.memory == nil || len(b.x) < rows*m.Hidden {
+		b.memory = newMemory(max(rows, workers*batchRows) * m.Hidden)
 	}
 	return b
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +21,8 @@ type bert struct {
 	norm      layerNorm // of the embeddings
 	layers    []layer
 
-	slots chan struct{} // one for each batch that may be computed at a time
+	slots  chan struct{} // one for each batch that may be computed at a time
+	memory sync.Pool     // of batches that are done
 }
 
 // A layer is one of the layers: attention, and two products with a wide row in
