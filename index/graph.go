@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/assay-rag/assay"
@@ -32,6 +33,8 @@ type graphView struct {
 // A graphEntity is an entity that was met.
 type graphEntity struct {
 	key   string
+	view  int        // where it was met, whose postings are known; -1: in none
+	met   postings   // those
 	lists []postings // by view; nil: not looked up
 	count int        // passages that name it; -1: not counted
 }
@@ -112,7 +115,7 @@ func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
 // Chunk returns the ID of the chunk that a passage is.
 func (g *Graph) Chunk(passage uint64) string {
 	v := g.views[passage>>32]
-	return fmt.Sprintf("%x", id(v.segment.ids, uint32(passage)))
+	return hex.EncodeToString(id(v.segment.ids, uint32(passage)))
 }
 
 // Entity returns the number of the entity with this key, whether or not a passage
@@ -121,7 +124,7 @@ func (g *Graph) Entity(key string) uint32 {
 	n, ok := g.byKey[key]
 	if !ok {
 		n = uint32(len(g.entities))
-		g.entities = append(g.entities, graphEntity{key: key, count: -1})
+		g.entities = append(g.entities, graphEntity{key: key, view: -1, count: -1})
 		g.byKey[key] = n
 	}
 	return n
@@ -148,6 +151,7 @@ func (g *Graph) Entities(passage uint64, f func(entity uint32, title bool)) erro
 			}
 			n = g.Entity(it.term())
 			view.known[m.entity] = n
+			g.entities[n].view, g.entities[n].met = int(passage>>32), it.postings()
 		}
 		f(n, m.title)
 	}
@@ -182,6 +186,10 @@ func (g *Graph) lookup(e *graphEntity) error {
 	}
 	lists := make([]postings, len(g.views))
 	for i := range g.views {
+		if i == e.view {
+			lists[i] = e.met
+			continue
+		}
 		var err error
 		if lists[i], err = g.views[i].segment.entities.lookup(e.key); err != nil {
 			return err

@@ -1,0 +1,381 @@
+package graph
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A walk is the part of a graph that mass has come to.
+type walk struct {
+	view    View
+	total   int
+	most    int // passages that an entity may have that links them
+	damping float64
+	edges   int // followed so far
+
+	passages []passageNode
+	places   map[uint64]uint32 // of passages in passages, by number
+	entities []entityNode
+	known    map[uint32]uint32 // the same of entities
+
+	// With mass that is to move on: now, and with the step after.
+	passagesNow, passagesNext []uint32
+	entitiesNow, entitiesNext []uint32
+}
+
+// A flow is the mass that goes through a node.
+type flow struct {
+	pending, next int64
+	most          int64  // that came at once
+	from          uint32 // whence; place of a node of the other kind
+}
+
+type passageNode struct {
+	flow
+	number uint64
+	seed   bool
+	mass   int64
+	read   bool
+	links  []link // to entities that link
+	weight float64
+}
+
+type link struct {
+	entity uint32 // place
+	weight float64
+}
+
+type entityNode struct {
+	flow
+	number   uint32
+	count    int
+	weight   float64 // 0: it links nothing
+	passages []share // nil: not read
+	shares   int     // of all of them
+}
+
+// A share is what a passage gets of an entity's mass: two for a title, else one.
+type share struct {
+	passage uint32 // place
+	shares  int
+}
+
+// theQuestion is whence mass comes that starts at an entity.
+const theQuestion = math.MaxUint32
+
+func newWalk(view View, damping float64) *walk {
+	total := view.Passages()
+	return &walk{
+		view:    view,
+		total:   total,
+		most:    min(maxNaming, max(fewNaming, int(maxShare*float64(total)))),
+		damping: damping,
+		places:  make(map[uint64]uint32),
+		known:   make(map[uint32]uint32),
+	}
+}
+
+// start puts the mass where the walk begins: a share of it at the entities of the
+// question, all of it where one of the two is nothing.
+func (w *walk) start(seeds []Seed, question []string, share float64) error {
+	var places []uint32
+	var weights []float64
+	sum := 0.0
+	for _, s := range seeds {
+		number, ok := w.view.Passage(s.Chunk)
+		if !ok || !(s.Score > 0) {
+			continue
+		}
+		places = append(places, w.passage(number))
+		weights = append(weights, s.Score*s.Score)
+		sum += s.Score * s.Score
+	}
+	asked, err := w.asked(question)
+	if err != nil {
+		return err
+	}
+	if len(asked) == 0 || share < 0 {
+		share = 0
+	} else if len(places) == 0 {
+		share = 1
+	}
+	for i, place := range places {
+		p := &w.passages[place]
+		p.seed = true
+		w.toPassage(place, int64((1-share)*weights[i]/sum*whole), theQuestion)
+	}
+	for _, place := range asked {
+		w.toEntity(place, int64(share/float64(len(asked))*whole), theQuestion)
+	}
+	w.turn()
+	return nil
+}
+
+// asked returns the places of those entities of the question that lead somewhere.
+func (w *walk) asked(question []string) ([]uint32, error) {
+	var list []uint32
+	for _, key := range question {
+		place, err := w.entity(w.view.Entity(key))
+		if err != nil {
+			return nil, err
+		}
+		e := &w.entities[place]
+		if e.count == 1 && w.total > 1 {
+			e.weight = math.Log(float64(w.total))
+		}
+		if e.weight > 0 && !slices.Contains(list, place) {
+			list = append(list, place)
+		}
+	}
+	return list, nil
+}
+
+// passage returns the place of a passage.
+func (w *walk) passage(number uint64) uint32 {
+	place, ok := w.places[number]
+	if !ok {
+		place = uint32(len(w.passages))
+		w.places[number] = place
+		w.passages = append(w.passages, passageNode{number: number})
+	}
+	return place
+}
+
+// entity returns the place of an entity.
+func (w *walk) entity(number uint32) (uint32, error) {
+	place, ok := w.known[number]
+	if ok {
+		return place, nil
+	}
+	count, err := w.view.Count(number)
+	if err != nil {
+		return 0, err
+	}
+	e := entityNode{number: number, count: count}
+	if count >= minCount && count <= w.most {
+		e.weight = math.Log(float64(w.total) / float64(count))
+	}
+	place = uint32(len(w.entities))
+	w.known[number] = place
+	w.entities = append(w.entities, e)
+	return place, nil
+}
+
+// step moves all that is pending on by one link.
+func (w *walk) step() error {
+	w.sortPassages(w.passagesNow)
+	w.sortEntities(w.entitiesNow)
+	for _, place := range w.passagesNow {
+		if err := w.pushPassage(place); err != nil {
+			return err
+		}
+	}
+	for _, place := range w.entitiesNow {
+		if err := w.pushEntity(place); err != nil {
+			return err
+		}
+	}
+	for _, place := range w.passagesNow {
+		w.passages[place].pending = 0
+	}
+	for _, place := range w.entitiesNow {
+		w.entities[place].pending = 0
+	}
+	w.turn()
+	return nil
+}
+
+// turn makes what came pending, and gives passages their part of it.
+func (w *walk) turn() {
+	w.passagesNow, w.passagesNext = w.passagesNext, w.passagesNow[:0]
+	w.entitiesNow, w.entitiesNext = w.entitiesNext, w.entitiesNow[:0]
+	for _, place := range w.passagesNow {
+		p := &w.passages[place]
+		p.pending, p.next = p.next, 0
+		p.mass += int64((1 - w.damping) * float64(p.pending))
+	}
+	for _, place := range w.entitiesNow {
+		e := &w.entities[place]
+		e.pending, e.next = e.next, 0
+	}
+}
+
+// toPassage brings a passage mass from an entity.
+func (w *walk) toPassage(place uint32, mass int64, from uint32) {
+	p := &w.passages[place]
+	if mass > p.most || mass == p.most && mass > 0 && w.key(from) < w.key(p.from) {
+		p.most, p.from = mass, from
+	}
+	if p.next == 0 && mass > 0 {
+		w.passagesNext = append(w.passagesNext, place)
+	}
+	p.next += mass
+}
+
+// toEntity brings an entity mass from a passage.
+func (w *walk) toEntity(place uint32, mass int64, from uint32) {
+	e := &w.entities[place]
+	if mass > e.most || mass == e.most && mass > 0 && w.chunk(from) < w.chunk(e.from) {
+		e.most, e.from = mass, from
+	}
+	if e.next == 0 && mass > 0 {
+		w.entitiesNext = append(w.entitiesNext, place)
+	}
+	e.next += mass
+}
+
+// chunk returns the ID of a passage's chunk, nothing for the question.
+func (w *walk) chunk(place uint32) string {
+	if place == theQuestion {
+		return ""
+	}
+	return w.view.Chunk(w.passages[place].number)
+}
+
+// key returns an entity's key, nothing for the question.
+func (w *walk) key(place uint32) string {
+	if place == theQuestion {
+		return ""
+	}
+	return w.view.Key(w.entities[place].number)
+}
+
+// sortPassages puts those with the most to move first: they go as long as there are
+// links to be followed.
+func (w *walk) sortPassages(list []uint32) {
+	slices.SortFunc(list, func(a, b uint32) int {
+		if c := cmp.Compare(w.passages[b].pending, w.passages[a].pending); c != 0 || w.passages[a].pending < minMass {
+			return c
+		}
+		return strings.Compare(w.chunk(a), w.chunk(b))
+	})
+}
+
+func (w *walk) sortEntities(list []uint32) {
+	slices.SortFunc(list, func(a, b uint32) int {
+		if c := cmp.Compare(w.entities[b].pending, w.entities[a].pending); c != 0 || w.entities[a].pending < minMass {
+			return c
+		}
+		return strings.Compare(w.key(a), w.key(b))
+	})
+}
+
+// follow reports whether so many links may still be followed, and counts them.
+func (w *walk) follow(links int) bool {
+	if w.edges+links > maxEdges {
+		return false
+	}
+	w.edges += links
+	return true
+}
+
+// pushPassage moves a passage's mass on to the entities that it names.
+func (w *walk) pushPassage(place uint32) error {
+	if w.passages[place].pending < minMass {
+		return nil
+	}
+	if err := w.readLinks(place); err != nil {
+		return err
+	}
+	p := &w.passages[place]
+	if len(p.links) == 0 || !w.follow(len(p.links)) {
+		return nil
+	}
+	for _, l := range p.links {
+		w.toEntity(l.entity, int64(w.damping*float64(p.pending)*(l.weight/p.weight)), place)
+	}
+	return nil
+}
+
+// readLinks reads which entities a passage names.
+func (w *walk) readLinks(place uint32) error {
+	p := &w.passages[place]
+	if p.read {
+		return nil
+	}
+	p.read = true
+	var failed error
+	err := w.view.Entities(p.number, func(number uint32, title bool) {
+		place, err := w.entity(number)
+		if err != nil {
+			failed = cmp.Or(failed, err)
+			return
+		}
+		weight := w.entities[place].weight
+		if title {
+			weight *= 2
+		}
+		if weight > 0 {
+			p.links = append(p.links, link{place, weight})
+			p.weight += weight
+		}
+	})
+	return cmp.Or(failed, err)
+}
+
+// pushEntity moves an entity's mass on to the passages that name it.
+func (w *walk) pushEntity(place uint32) error {
+	e := &w.entities[place]
+	if e.pending < minMass || e.pending/int64(2*max(e.count, 1)) < minPart || !w.follow(e.count) {
+		return nil
+	}
+	if e.passages == nil {
+		err := w.view.Named(e.number, func(passage uint64, title bool) {
+			s := share{w.passage(passage), 1}
+			if title {
+				s.shares = 2
+			}
+			e.passages = append(e.passages, s)
+			e.shares += s.shares
+		})
+		if err != nil {
+			return err
+		}
+	}
+	one := w.damping * float64(e.pending) / float64(max(e.shares, 1))
+	for _, s := range e.passages {
+		w.toPassage(s.passage, int64(float64(s.shares)*one), place)
+	}
+	return nil
+}
+
+// best returns the passages with the most mass.
+func (w *walk) best(limit int) []Score {
+	var order []uint32
+	for place := range w.passages {
+		if w.passages[place].mass > 0 {
+			order = append(order, uint32(place))
+		}
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		if c := cmp.Compare(w.passages[b].mass, w.passages[a].mass); c != 0 {
+			return c
+		}
+		return strings.Compare(w.chunk(a), w.chunk(b))
+	})
+	scores := make([]Score, 0, min(limit, len(order)))
+	for _, place := range order[:min(limit, len(order))] {
+		scores = append(scores, Score{Chunk: w.chunk(place), Mass: float64(w.passages[place].mass) / whole, Path: w.path(place)})
+	}
+	return scores
+}
+
+// path returns the way by which most of a passage's mass came.
+func (w *walk) path(place uint32) []Step {
+	var path []Step
+	for range maxHops {
+		p := &w.passages[place]
+		if p.seed {
+			break
+		}
+		e := &w.entities[p.from]
+		path = append(path, Step{Entity: w.key(p.from), Chunk: w.chunk(e.from)})
+		if e.from == theQuestion {
+			break
+		}
+		place = e.from
+	}
+	return path
+}
