@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"retrieve":  {"index", "llm", "graph"},
 	"role":      {"ground"},
 	"strategy":  {"role", "ground", "retrieve", "run"},
-	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "role", "ground", "run", "strategy"},
+	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "role", "ground", "run", "strategy"},
 	"eval":      {"llm", "graph", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
 	"provider":  {"llm"}, // provider/embedded also provider/local
 	"cmd/assay": {"llm", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/retrieve"
 )
 
 // Search finds passages, best first, without a run. A text that is empty or not
@@ -15,20 +16,42 @@ import (
 // no document are assay.ErrInvalid.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
 	defer e.catching.answering()()
-	switch {
-	case strings.TrimSpace(q.Text) == "":
-		return assay.Results{}, fmt.Errorf("the query is empty: %w", assay.ErrInvalid)
-	case !utf8.ValidString(q.Text):
-		return assay.Results{}, fmt.Errorf("the query is not valid UTF-8: %w", assay.ErrInvalid)
-	}
-	if err := e.checkCollections(ctx, principal.Access(), q.Collections); err != nil {
-		return assay.Results{}, err
-	}
-	retriever, err := e.search(ctx)
+	r, err := e.retrieverFor(ctx, principal, q)
 	if err != nil {
 		return assay.Results{}, err
 	}
-	return retriever.Retrieve(ctx, principal.Access(), q)
+	return r.Retrieve(ctx, principal.Access(), q)
+}
+
+// Explain is Search, and says how the results came about.
+func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay.Query) (retrieve.Explanation, error) {
+	defer e.catching.answering()()
+	r, err := e.retrieverFor(ctx, principal, q)
+	if err != nil {
+		return retrieve.Explanation{}, err
+	}
+	return r.(explainer).Explain(ctx, principal.Access(), q)
+}
+
+// An explainer is a retriever that says how its results came about, as searcher does.
+type explainer interface {
+	Explain(ctx context.Context, access assay.Access, q assay.Query) (retrieve.Explanation, error)
+}
+
+// retrieverFor checks a query and returns what answers it.
+func (e *Engine) retrieverFor(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Retriever, error) {
+	for _, text := range append([]string{q.Text}, q.Rewrites...) {
+		switch {
+		case strings.TrimSpace(text) == "":
+			return nil, fmt.Errorf("the query is empty: %w", assay.ErrInvalid)
+		case !utf8.ValidString(text):
+			return nil, fmt.Errorf("the query is not valid UTF-8: %w", assay.ErrInvalid)
+		}
+	}
+	if err := e.checkCollections(ctx, principal.Access(), q.Collections); err != nil {
+		return nil, err
+	}
+	return e.search(ctx)
 }
 
 // Documents yields the documents that principal may see, of the named

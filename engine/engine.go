@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/graph"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/llm"
@@ -143,19 +144,15 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 }
 
 // pipeline puts together what searches by the vectors of the model that was chosen.
-func (e *Engine) pipeline(chosen *choice) assay.Retriever {
-	c := retrieve.Config{Index: e.index, Content: e.content}
+func (e *Engine) pipeline(chosen *choice) *searcher {
+	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{})}
 	if encoder := chosen.embedder; encoder != nil {
 		c.Embedder = encoder
 		c.Fill = func(ctx context.Context, _ string, ps []assay.Passage) ([]llm.Vector, error) {
 			return e.filler.fill(ctx, encoder, ps)
 		}
 	}
-	retriever := retrieve.New(c)
-	if len(chosen.notes) == 0 {
-		return retriever
-	}
-	return noted{retriever, chosen.notes}
+	return &searcher{retrieve.New(c), chosen.notes}
 }
 
 // catchUp brings the index, which is open, up to date, so that a run need not:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -153,17 +154,29 @@ func percent(c store.Coverage) string {
 	return fmt.Sprintf("%.0f%%", math.Floor(100*float64(c.Embedded)/float64(c.Chunks)))
 }
 
-// noted adds to the results of a retriever what has to be known of all of them.
-type noted struct {
-	assay.Retriever
-	notes []string
+// A searcher is a retriever that adds to its results what has to be known of all
+// of them.
+type searcher struct {
+	retriever *retrieve.Retriever
+	notes     []string
 }
 
 // Retrieve implements assay.Retriever.
-func (n noted) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
-	r, err := n.Retriever.Retrieve(ctx, access, q)
-	if err == nil && q.Mode != assay.ModeText { // that needs no encoder
-		r.Notes = append(slices.Clone(n.notes), r.Notes...)
-	}
+func (s *searcher) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
+	r, err := s.retriever.Retrieve(ctx, access, q)
+	s.note(&r, q)
 	return r, err
+}
+
+// Explain is Retrieve, and says how the results came about.
+func (s *searcher) Explain(ctx context.Context, access assay.Access, q assay.Query) (retrieve.Explanation, error) {
+	e, err := s.retriever.Explain(ctx, access, q)
+	s.note(&e.Results, q)
+	return e, err
+}
+
+func (s *searcher) note(r *assay.Results, q assay.Query) {
+	if q.Mode != assay.ModeText { // that needs no encoder
+		r.Notes = append(slices.Clone(s.notes), r.Notes...)
+	}
 }
