@@ -1,12 +1,14 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,8 +131,14 @@ type Row struct {
 	Against *Difference `json:"against,omitempty"`
 
 	SearchMS float64   `json:"search_ms"`       // mean wall time of a query
-	Notes    []string  `json:"notes,omitempty"` // of the searches, each once
+	Notes    []Noted   `json:"notes,omitempty"` // of the searches, the most frequent first
 	PerQuery []Metrics `json:"-"`               // in the order of the set's queries
+}
+
+// A Noted is a note of searches.
+type Noted struct {
+	Note    string `json:"note"`
+	Queries int    `json:"queries"` // that it was given with
 }
 
 // depth is how many hits are asked for: what recall@100 needs.
@@ -144,7 +152,7 @@ func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, qu
 	row := Row{Ranking: name, PerQuery: make([]Metrics, len(queries))}
 	report := o.stage(name)
 	var mu sync.Mutex
-	done, spent := 0, time.Duration(0)
+	done, spent, notes := 0, time.Duration(0), map[string]int{}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, q := range queries {
@@ -168,9 +176,7 @@ func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, qu
 			mu.Lock()
 			defer mu.Unlock()
 			for _, note := range found.Notes {
-				if !slices.Contains(row.Notes, note) {
-					row.Notes = append(row.Notes, note)
-				}
+				notes[note]++
 			}
 			done, spent = done+1, spent+took
 			report(done, len(queries))
@@ -180,7 +186,10 @@ func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, qu
 	if err := errors.Join(g.Wait(), ctx.Err()); err != nil {
 		return row, err
 	}
-	slices.Sort(row.Notes)
+	for note, n := range notes {
+		row.Notes = append(row.Notes, Noted{note, n})
+	}
+	slices.SortFunc(row.Notes, func(a, b Noted) int { return cmp.Or(b.Queries-a.Queries, strings.Compare(a.Note, b.Note)) })
 	row.SearchMS = float64(spent.Microseconds()) / 1000 / float64(max(len(queries), 1))
 	row.Metrics = mean(row.PerQuery)
 	row.Low, row.High = interval(row.PerQuery)

@@ -105,7 +105,7 @@ func TestReferenceVectors(t *testing.T) {
 		}
 		for _, r := range report.Rows {
 			t.Logf("%-18s %-22s ndcg %.4f [%.3f %.3f]  mrr %.4f  r10 %.4f  r100 %.4f  gold %.4f  %5.1f ms  %s %s",
-				report.Set, r.Ranking, r.NDCG10, r.Low.NDCG10, r.High.NDCG10, r.MRR10, r.Recall10, r.Recall100, r.AllGold10, r.SearchMS, difference(r), r.Notes)
+				report.Set, r.Ranking, r.NDCG10, r.Low.NDCG10, r.High.NDCG10, r.MRR10, r.Recall10, r.Recall100, r.AllGold10, r.SearchMS, difference(r), notes(r))
 		}
 	}
 }
@@ -119,9 +119,18 @@ func TestReferenceCoverage(t *testing.T) {
 		}
 		t.Logf("%-18s text alone  ndcg %.4f", report.Set, report.Text.NDCG10)
 		for _, r := range report.Rows {
-			t.Logf("%-18s %-11s ndcg %.4f  %s %s", report.Set, r.Ranking, r.NDCG10, difference(r.Row), r.Notes)
+			t.Logf("%-18s %-11s ndcg %.4f  %s %s", report.Set, r.Ranking, r.NDCG10, difference(r.Row), notes(r.Row))
 		}
 	}
+}
+
+// notes are the most frequent ones, cut.
+func notes(r eval.Row) string {
+	var b strings.Builder
+	for _, n := range r.Notes[:min(len(r.Notes), 2)] {
+		fmt.Fprintf(&b, " %d: %.60s;", n.Queries, n.Note)
+	}
+	return b.String()
 }
 
 func difference(r eval.Row) string {

@@ -162,7 +162,6 @@ func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
 		header += "\tnDCG@10 beside " + r.Rows[0].Ranking
 	}
 	fmt.Fprintln(table, header)
-	var notes []string
 	for _, row := range r.Rows {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s", row.Ranking,
 			figure(row.NDCG10, row.Low.NDCG10, row.High.NDCG10), figure(row.MRR10, row.Low.MRR10, row.High.MRR10),
@@ -172,18 +171,33 @@ func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
 			fmt.Fprintf(table, "\t%s", difference(*d))
 		}
 		fmt.Fprintln(table)
-		for _, note := range row.Notes {
-			if !slices.Contains(notes, note) {
-				notes = append(notes, note)
-			}
-		}
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, note := range notes {
-		fmt.Fprintf(&b, "note: %s\n", note)
-	}
+	writeNotes(&b, r.Rows)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeNotes prints what the searches noted most often.
+func writeNotes(b *strings.Builder, rows []eval.Row) {
+	const most = 3
+	questions := map[string]int{}
+	var notes []string
+	for _, row := range rows {
+		for _, n := range row.Notes {
+			if questions[n.Note] == 0 {
+				notes = append(notes, n.Note)
+			}
+			questions[n.Note] = max(questions[n.Note], n.Queries)
+		}
+	}
+	slices.SortStableFunc(notes, func(a, b string) int { return questions[b] - questions[a] })
+	for _, note := range notes[:min(len(notes), most)] {
+		fmt.Fprintf(b, "note (%s): %s\n", count(questions[note], "question", "questions"), note)
+	}
+	if len(notes) > most {
+		fmt.Fprintf(b, "and %s of searches; --json has them\n", count(len(notes)-most, "more note", "more notes"))
+	}
 }
