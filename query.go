@@ -103,8 +103,8 @@ const MaxTotal = 1000
 // An IndexVersion names one state of an index.
 type IndexVersion struct {
 	Sequence int64   `json:"sequence"`           // of the store, up to which it holds all changes
-	Model    string  `json:"model,omitempty"`    // of its vectors; empty: none
-	Coverage float64 `json:"coverage,omitempty"` // share of its chunks that have a vector
+	Model    string  `json:"model"`    // of its vectors; empty: searched by text alone
+	Coverage float64 `json:"coverage"` // share of its chunks that have a vector
 }
 
 // A Retriever finds chunks. It never returns, scores or counts a chunk that

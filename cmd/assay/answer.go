@@ -35,8 +35,19 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 		writeStatus(&b, a, width)
 		writeSources(&b, a.Citations, width)
 	}
+	appendNotes(&b, a.Notes, width)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// appendNotes prints what a reader has to know of how something was found.
+func appendNotes(b *strings.Builder, notes []string, width int) {
+	if len(notes) > 0 {
+		b.WriteByte('\n')
+	}
+	for _, note := range notes {
+		b.WriteString(wrap("Note: "+note, "", width))
+	}
 }
 
 // writeStatus says what an answer that is not a whole one is, and what it

@@ -35,6 +35,13 @@ func (a *app) dataDir(ctx context.Context) (string, error) {
 	return a.docsDir(ctx)
 }
 
+// engineConfig is how every command opens a data directory. Vectors are made by
+// ingest --wait and by the searches that need them: a command is over too soon for
+// anything in the background.
+func (a *app) engineConfig(dir string) engine.Config {
+	return engine.Config{Dir: dir, Encoders: a.encoders(), NoBackground: true}
+}
+
 // docsDir returns the store that is kept for the documents of --docs: in the
 // user's cache directory, named by a hash of their absolute paths and, for
 // people, by the first one's last part. What standard input holds is named by
@@ -122,7 +129,7 @@ func (a *app) openExisting(ctx context.Context) (*engine.Engine, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, a.noData(dir)
 	}
-	return engine.Open(ctx, engine.Config{Dir: dir})
+	return engine.Open(ctx, a.engineConfig(dir))
 }
 
 // noData says that there is nothing to work on yet, and how to begin.
@@ -176,7 +183,7 @@ func (a *app) openDocs(ctx context.Context, shown *progress, trace bool) (*engin
 	if trace {
 		fmt.Fprintf(a.stderr, "documents are kept in %s\n", dir)
 	}
-	e, err := engine.Open(ctx, engine.Config{Dir: dir})
+	e, err := engine.Open(ctx, a.engineConfig(dir))
 	if err != nil {
 		return nil, err
 	}

@@ -35,23 +35,34 @@ What is skipped is listed with its reason; the rest is ingested all the same.
 .gitignore and .assayignore are honoured. A sidecar, NAME.EXT.metadata.json beside
 NAME.EXT, gives a document metadata and an ACL. PATH may be - for standard input.
 
+Documents are searched as soon as they are stored. Their vectors take longer; a
+search makes those that it needs first. --wait makes all of them before ingest
+ends; without a PATH it makes those of what was ingested before, with --docs of the
+documents that ask keeps.
+
 Ctrl-C keeps what was stored; ingest again to go on.`,
 		Example: `  assay ingest ./handbook ./policies
+  assay ingest --wait ./handbook
+  assay ingest --wait --docs ./handbook
   assay ingest --collection legal --exclude 'drafts/' ./contracts
   curl -s https://example.com/terms.html | assay ingest - --name terms.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && !f.request.Wait {
 				return hinted{usagef("no path"), "for example: assay ingest ./handbook"}
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.request.Paths = args
+			if len(args) == 0 {
+				return a.embed(cmd.Context(), f)
+			}
 			return a.ingest(cmd.Context(), f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the report as one JSON object")
+	flags.BoolVar(&f.request.Wait, "wait", false, "make the vectors of all passages, too, before it ends")
 	flags.StringVar(&f.request.Collection, "collection", "", "the `collection` to put them into (default \"default\")")
 	flags.BoolVar(&f.request.RequireACL, "require-acl", false, "refuse documents without an ACL in this collection, from now on")
 	flags.StringArrayVar(&f.request.Exclude, "exclude", nil, "leave out what matches this `pattern`, in .gitignore's syntax; may be repeated")
@@ -73,7 +84,7 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.Open(ctx, engine.Config{Dir: dir})
+	e, err := engine.Open(ctx, a.engineConfig(dir))
 	if err != nil {
 		return err
 	}
@@ -82,18 +93,14 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	defer shown.clear()
 	f.request.Stdin = a.stdin
 	f.request.MaxFileBytes = f.maxMB << 20
-	f.request.Progress = shown.ingest
+	f.request.Progress, f.request.Embedding = shown.ingest, shown.embed
 	report, err := e.Ingest(ctx, f.request)
 	shown.clear()
 	if err != nil && report.Added+report.Updated+report.Unchanged+len(report.Skipped) == 0 {
 		return err
 	}
-	if f.json {
-		if err := writeJSON(a.stdout, report); err != nil {
-			return err
-		}
-	} else {
-		writeReport(a.stdout, report)
+	if err := a.printReport(report, f); err != nil {
+		return err
 	}
 	switch stored := report.Added + report.Updated + report.Unchanged; {
 	case report.Interrupted, errors.Is(err, context.Canceled):
@@ -102,6 +109,72 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 		return usagef("nothing was ingested: all there is was skipped")
 	}
 	return err
+}
+
+// embed makes the vectors of what was ingested before, in --docs of the documents as
+// they are now.
+func (a *app) embed(ctx context.Context, f ingestFlags) error {
+	shown := a.progress()
+	defer shown.clear()
+	e, err := a.openToAsk(ctx, shown, false)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	vectors, err := e.Embed(ctx, shown.embed)
+	shown.clear()
+	if err != nil && vectors.Stored == 0 {
+		return err
+	}
+	report := ingest.Report{Skipped: []ingest.Skipped{}, Vectors: &vectors, Interrupted: ctx.Err() != nil}
+	if f.json {
+		return errors.Join(err, writeJSON(a.stdout, report))
+	}
+	a.writeVectors(vectors, true)
+	if errors.Is(err, context.Canceled) {
+		return hinted{err, "what was stored is kept; run the same command to go on"}
+	}
+	return err
+}
+
+// printReport prints what an ingest did, and how far the vectors are.
+func (a *app) printReport(r ingest.Report, f ingestFlags) error {
+	if f.json {
+		return writeJSON(a.stdout, r)
+	}
+	writeReport(a.stdout, r)
+	if r.Vectors != nil {
+		a.writeVectors(*r.Vectors, f.request.Wait)
+	}
+	return nil
+}
+
+// writeVectors prints how far the vectors are, and how the rest are made. What was
+// waited for is said even when there was nothing to do.
+func (a *app) writeVectors(v ingest.VectorReport, waited bool) {
+	for _, f := range v.Failed {
+		fmt.Fprintf(a.stdout, "no vector for %s: %s\n", place(f.URI, f.Line, 0), f.Detail)
+	}
+	line := fmt.Sprintf("%d of %s with vectors of %s", v.Embedded, count(v.Chunks, "passage", "passages"), v.Model)
+	switch took := time.Duration(v.ElapsedMS) * time.Millisecond; {
+	case waited:
+		line = fmt.Sprintf("%s made in %s%s; %s", count(v.Stored, "vector", "vectors"), duration(took), perSecond(v.Stored, took), line)
+	case v.Problem != "":
+		line = "no vectors can be made, and searches are by text alone: " + v.Problem
+	case v.Missing() == 0:
+		return
+	default:
+		line += fmt.Sprintf("; searches make what they need, and all are made by: assay ingest --wait%s", a.sameStore())
+	}
+	fmt.Fprintln(a.stdout, line)
+}
+
+// perSecond writes a rate, in parentheses; nothing where it says nothing.
+func perSecond(n int, took time.Duration) string {
+	if n == 0 || took <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f a second)", float64(n)/took.Seconds())
 }
 
 // writeReport prints what an ingest did, and what it passed over.
@@ -146,6 +219,19 @@ func (p *progress) ingest(at ingest.Progress) {
 		p.update("reading %d of %s: %s", at.Done, count(at.Found, "file", "files"), shortPath(at.Current))
 	case at.Current != "":
 		p.update("found %s so far, read %d: %s", count(at.Found, "file", "files"), at.Done, shortPath(at.Current))
+	}
+}
+
+// embed shows how far the vectors are.
+func (p *progress) embed(at ingest.EmbedProgress) {
+	switch {
+	case at.Rate == 0:
+		p.update("making vectors of %s …", count(at.Left, "passage", "passages"))
+	case at.Left == 0:
+		p.update("%s made, %.0f a second", count(at.Stored, "vector", "vectors"), at.Rate)
+	default:
+		p.update("%s made, %.0f a second; %d to go, about %s", count(at.Stored, "vector", "vectors"), at.Rate,
+			at.Left, at.ETA.Round(time.Second))
 	}
 }
 

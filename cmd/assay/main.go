@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/assay-rag/assay/engine"
 )
 
 func main() { os.Exit(execute()) }
@@ -44,6 +46,8 @@ type app struct {
 	color   bool // and may be sent faint text
 
 	width, watchedWidth int // columns of standard output and standard error
+
+	installed engine.Encoders // nil: none, text alone
 
 	data string   // --data
 	docs []string // --docs
