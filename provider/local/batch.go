@@ -30,6 +30,7 @@ type batch struct {
 	starts    []int // the first row of each sequence, and the number of rows
 	workers   int
 	tile      int // rows that a worker takes at a time
+	first     bool
 	*memory
 }
 
@@ -71,64 +72,76 @@ func (s scratch) cut(rows int, a *architecture) scratch {
 	return s
 }
 
-// run computes the sequences in the order given and hands the last layer's rows
-// of each, len(ids) x Hidden, to each, which may keep them no longer than the
-// call. It stops with the context's error between layers.
-func (m *bert) run(ctx context.Context, sequences []sequence, each func(i int, rows []float32) error) error {
+// Which rows of the last layer are wanted: those of all tokens, or those of the
+// first token of each sequence, for which much of the last layer can be left out.
+const (
+	allRows   = false
+	firstRows = true
+)
+
+// run computes the sequences in the order given and hands the wanted rows of the
+// last layer, Hidden numbers each, to each, which may keep them no longer than
+// the call. It stops with the context's error between layers.
+func (m *bert) run(ctx context.Context, sequences []sequence, first bool, each func(i int, rows []float32) error) error {
 	workers := runtime.GOMAXPROCS(0)
-	for first := 0; first < len(sequences); {
-		rows, end := 0, first
-		for end < len(sequences) && (end == first || rows+len(sequences[end].ids) <= workers*batchRows) {
+	for begin := 0; begin < len(sequences); {
+		rows, end := 0, begin
+		for end < len(sequences) && (end == begin || rows+len(sequences[end].ids) <= workers*batchRows) {
 			rows += len(sequences[end].ids)
 			end++
 		}
-		err := m.runBatch(ctx, sequences[first:end], rows, workers, func(i int, rows []float32) error { return each(first+i, rows) })
-		if err != nil {
+		b := newBatch(m, sequences[begin:end], workers)
+		b.first = first
+		if err := b.run(ctx, func(i int, rows []float32) error { return each(begin+i, rows) }); err != nil {
 			return err
 		}
-		first = end
+		begin = end
 	}
 	return nil
 }
 
-func (m *bert) runBatch(ctx context.Context, sequences []sequence, rows, workers int, each func(i int, rows []float32) error) error {
+func newBatch(m *bert, sequences []sequence, workers int) *batch {
+	b := &batch{m: m, sequences: sequences, starts: make([]int, 1, len(sequences)+1)}
+	for _, s := range sequences {
+		b.starts = append(b.starts, b.rows()+len(s.ids))
+	}
+	share := (b.rows() + workers - 1) / workers
+	b.tile = min(tileRows, (share+kernelRows-1)/kernelRows*kernelRows)
+	b.workers = min(workers, (b.rows()+b.tile-1)/b.tile)
+	return b
+}
+
+// run computes the batch when a slot is free.
+func (b *batch) run(ctx context.Context, each func(i int, rows []float32) error) error {
+	m := b.m
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	b := m.batch(sequences, rows, workers)
+	b.memory, _ = m.memory.Get().(*memory)
+	if b.memory == nil || len(b.x) < b.rows()*m.Hidden {
+		b.memory = newMemory(max(b.rows(), runtime.GOMAXPROCS(0)*batchRows) * m.Hidden)
+	}
 	defer m.memory.Put(b.memory)
 	if err := b.compute(ctx); err != nil {
 		return err
 	}
-	for i := range sequences {
-		if err := each(i, b.x[b.starts[i]*m.Hidden:b.starts[i+1]*m.Hidden]); err != nil {
+	for i := range b.sequences {
+		from, to := b.starts[i], b.starts[i+1]
+		if b.first {
+			from, to = i, i+1
+		}
+		if err := each(i, b.x[from*m.Hidden:to*m.Hidden]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *bert) batch(sequences []sequence, rows, workers int) *batch {
-	b := &batch{m: m, sequences: sequences, starts: make([]int, 1, len(sequences)+1)}
-	for _, s := range sequences {
-		b.starts = append(b.starts, b.starts[len(b.starts)-1]+len(s.ids))
-	}
-	share := (rows + workers - 1) / workers
-	b.tile = min(tileRows, (share+kernelRows-1)/kernelRows*kernelRows)
-	b.workers = min(workers, (rows+b.tile-1)/b.tile)
-	b.memory, _ = m.memory.Get().(*memory)
-	if b.memory == nil || len(b.x) < rows*m.Hidden {
-		b.memory = newMemory(max(rows, workers*batchRows) * m.Hidden)
-	}
-	return b
-}
-
 // compute runs the network. Between layers the workers wait for each other, for
-// attention reads the rows of whole sequences; within a layer they take tiles
-// one after another until none is left.
+// attention reads the rows of whole sequences.
 func (b *batch) compute(ctx context.Context) error {
 	scratches := make([]scratch, b.workers)
 	for i := range scratches {
@@ -138,24 +151,34 @@ func (b *batch) compute(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var taken atomic.Int64
-		work := func(s scratch) {
-			for {
-				from := int(taken.Add(1)-1) * b.tile
-				if from >= b.rows() {
-					return
-				}
-				b.advance(step, from, min(from+b.tile, b.rows()), s)
-			}
+		if step == len(b.m.layers) && b.first {
+			b.compact()
+			b.share(scratches, len(b.sequences), b.finishFirst)
+		} else {
+			b.share(scratches, b.rows(), func(from, to int, s scratch) { b.advance(step, from, to, s) })
 		}
-		var others sync.WaitGroup
-		for i := 1; i < b.workers; i++ {
-			others.Go(func() { work(scratches[i]) })
-		}
-		work(scratches[0])
-		others.Wait()
 	}
 	return nil
+}
+
+// share lets the workers take tiles of n rows until none is left.
+func (b *batch) share(scratches []scratch, n int, do func(from, to int, s scratch)) {
+	var taken atomic.Int64
+	work := func(s scratch) {
+		for {
+			from := int(taken.Add(1)-1) * b.tile
+			if from >= n {
+				return
+			}
+			do(from, min(from+b.tile, n), s)
+		}
+	}
+	var others sync.WaitGroup
+	for _, s := range scratches[1:] {
+		others.Go(func() { work(s) })
+	}
+	work(scratches[0])
+	others.Wait()
 }
 
 func (b *batch) rows() int { return b.starts[len(b.starts)-1] }
@@ -175,6 +198,25 @@ func (b *batch) advance(step, from, to int, s scratch) {
 	if step < len(m.layers) {
 		m.layers[step].project(b.qkv[step%2][3*from*m.Hidden:3*to*m.Hidden], x, rows)
 	}
+}
+
+// compact moves the row of the first token of each sequence to the front of x.
+func (b *batch) compact() {
+	h := b.m.Hidden
+	for i := range b.sequences {
+		copy(b.x[i*h:(i+1)*h], b.x[b.starts[i]*h:])
+	}
+}
+
+// finishFirst computes the last layer for the first tokens of the sequences
+// [from, to).
+func (b *batch) finishFirst(from, to int, s scratch) {
+	m, last := b.m, len(b.m.layers)-1
+	for i := from; i < to; i++ {
+		b.attendOne(s.attended[(i-from)*m.Hidden:(i-from+1)*m.Hidden], b.qkv[last%2], i, 0, 1, s)
+	}
+	x := b.x[from*m.Hidden : to*m.Hidden]
+	m.layers[last].finish(x, to-from, &m.architecture, s.cut(to-from, &m.architecture))
 }
 
 // spans yields the parts of the sequences that the rows [from, to) are of: of
@@ -201,11 +243,16 @@ func (b *batch) embed(x []float32, from, to int) {
 
 // attend writes what the rows [from, to) attend to, to s.attended.
 func (b *batch) attend(qkv []float32, from, to int, s scratch) {
-	m := b.m
+	h := b.m.Hidden
 	b.spans(from, to, func(i, begin, end int) {
-		first := b.starts[i]
-		out := s.attended[(first+begin-from)*m.Hidden : (first+end-from)*m.Hidden]
-		all := qkv[3*first*m.Hidden : 3*b.starts[i+1]*m.Hidden]
-		tensor.AttentionRows(out, all, begin, end, len(b.sequences[i].ids), m.Heads, m.Hidden/m.Heads, s.kernel)
+		first := b.starts[i] - from
+		b.attendOne(s.attended[(first+begin)*h:(first+end)*h], qkv, i, begin, end, s)
 	})
+}
+
+// attendOne does so for the tokens [begin, end) of a sequence.
+func (b *batch) attendOne(out, qkv []float32, i, begin, end int, s scratch) {
+	m := b.m
+	qkv = qkv[3*b.starts[i]*m.Hidden : 3*b.starts[i+1]*m.Hidden]
+	tensor.AttentionRows(out, qkv, begin, end, len(b.sequences[i].ids), m.Heads, m.Hidden/m.Heads, s.kernel)
 }

@@ -79,13 +79,9 @@ func (e *Encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]l
 		return nil, err
 	}
 	vectors := make([]llm.Vector, 0, len(texts))
-	err = e.bert.run(ctx, sequences, func(i int, rows []float32) error {
+	err = e.bert.run(ctx, sequences, e.cls, func(i int, rows []float32) error {
 		v := make([]float32, e.bert.Hidden)
-		if e.cls {
-			copy(v, rows)
-		} else {
-			sum(v, rows)
-		}
+		sum(v, rows) // one row, if the model's vectors are those of [CLS]
 		vectors = append(vectors, v)
 		return normalize(v)
 	})
@@ -104,7 +100,7 @@ func (e *Encoder) EmbedTokens(ctx context.Context, p llm.Purpose, texts []string
 	}
 	first := 1 + len(e.tokenizer.encode(nil, e.prompt(p)))
 	all := make([][]llm.Vector, 0, len(texts))
-	err = e.bert.run(ctx, sequences, func(i int, rows []float32) error {
+	err = e.bert.run(ctx, sequences, allRows, func(i int, rows []float32) error {
 		h := e.bert.Hidden
 		rows = slices.Clone(rows[min(len(rows)-h, first*h) : len(rows)-h])
 		vectors := make([]llm.Vector, 0, len(rows)/h)

@@ -165,7 +165,7 @@ func TestEmbedCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := 0
-	err = e.bert.run(ctx, sequences, func(int, []float32) error { done++; cancel(); return nil })
+	err = e.bert.run(ctx, sequences, allRows, func(int, []float32) error { done++; cancel(); return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
 	}

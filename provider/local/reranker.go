@@ -87,8 +87,8 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	for i := range scores {
 		scores[i] = math.Inf(-1)
 	}
-	err := r.bert.run(ctx, sequences, func(i int, rows []float32) error {
-		score := r.score(rows)
+	err := r.bert.run(ctx, sequences, firstRows, func(i int, cls []float32) error {
+		score := r.score(cls)
 		if math.IsNaN(score) || math.IsInf(score, 0) {
 			return fmt.Errorf("%s: the weights give no score: %w", weightsFile, assay.ErrDamaged)
 		}
@@ -101,11 +101,11 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	return scores, nil
 }
 
-// score is the head of the network, for the rows of a sequence.
-func (r *Reranker) score(rows []float32) float64 {
+// score is the head of the network, for the row of [CLS].
+func (r *Reranker) score(cls []float32) float64 {
 	h := r.bert.Hidden
 	pooled, score := make([]float32, h), make([]float32, 1)
-	r.pooler.apply(pooled, rows[:h], 1, tensor.None)
+	r.pooler.apply(pooled, cls, 1, tensor.None)
 	for i, x := range pooled {
 		pooled[i] = float32(math.Tanh(float64(x)))
 	}
