@@ -19,6 +19,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/safetensors"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
 )
 
 func open(t testing.TB, dir string) *Encoder {
@@ -272,4 +273,8 @@ func TestDamagedNumbers(t *testing.T) {
 	if _, err := e.Embed(t.Context(), llm.Query, []string{"river"}); !errors.Is(err, assay.ErrDamaged) {
 		t.Errorf("error %v, want ErrDamaged", err)
 	}
+}
+
+func TestContract(t *testing.T) {
+	llmtest.TestEmbedder(t, open(t, filepath.Join("testdata", "tiny")))
 }

@@ -19,7 +19,7 @@ func FuzzTokens(f *testing.F) {
 	for _, line := range append(mixedLines(20), "", "\xff\xfe", "a\xc3", "[SEP", "[SEP]]") {
 		f.Add(line)
 	}
-	t, err := readTokenizer(tiny(f, "tiny"), 122)
+	t, err := readTokenizer(tiny(f, "tiny"), 123)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func FuzzTokens(f *testing.F) {
 			test.Errorf("%d tokens of %d bytes", len(ids), len(text))
 		}
 		for _, id := range ids {
-			if id < 0 || id >= 122 {
+			if id < 0 || id >= 123 {
 				test.Errorf("token %d is not of the vocabulary", id)
 			}
 		}
