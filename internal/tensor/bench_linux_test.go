@@ -90,3 +90,16 @@ func BenchmarkLayerNorm(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPack measures the laying out of weights, in billions a second.
+func BenchmarkPack(b *testing.B) {
+	const out, in = 1536, 384
+	r := rand.New(rand.NewPCG(1, 2))
+	floats, bytes, scales := randomFloats(r, out*in), randomBytes(r, out*in), randomFloats(r, out)
+	b.Run("float32", func(b *testing.B) {
+		measure(b, out*in, "Gweight/s", func() { PackFloat32(floats, out, in) })
+	})
+	b.Run("int8", func(b *testing.B) {
+		measure(b, out*in, "Gweight/s", func() { PackInt8(bytes, scales, out, in) })
+	})
+}

@@ -13,9 +13,3 @@ func init() {
 		forms = append(forms, form{"portable", func(t testing.TB) { set(t, &hasAVX512, false); set(t, &hasAVX2, false) }})
 	}
 }
-
-func set(t testing.TB, to *bool, value bool) {
-	was := *to
-	*to = value
-	t.Cleanup(func() { *to = was })
-}

@@ -2,14 +2,6 @@
 
 package tensor
 
-func productFloats(y []float32, yStride int, x []float32, xStride int, panel []float32, n int) {
-	productFloatsPortable(y, yStride, x, xStride, panel, n)
-}
-
-func productInts(counts *[tileRows * tileCols]int32, x []int16, stride int, panel []int8, n int) {
-	productIntsPortable(counts, x, stride, panel, n)
-}
-
 func finishTile(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, bias *[tileCols]float32, act Activation) {
 	finishTilePortable(y, stride, tile, rows, bias, act)
 }
