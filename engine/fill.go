@@ -16,8 +16,12 @@ const (
 	fillMost      = time.Second
 	fillShare     = 8 // one in so many parts of the time left
 	fillUnlimited = 500 * time.Millisecond
-	fillBatch     = 8    // passages at a time
 	fillKept      = 4096 // vectors kept until they can be stored
+
+	// Passages at a time: as many as are made in a fourth of a second, because what
+	// time cuts off is lost.
+	fillFewest, fillMany = 2, 32
+	fillStep             = 250 * time.Millisecond
 )
 
 // A filler makes vectors of the passages that a search needs and that have none yet.
@@ -47,13 +51,8 @@ func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage) (
 	limited, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	for len(todo) > 0 {
-		n := min(fillBatch, len(todo))
-		batch, bytes := make([]assay.Passage, n), 0
-		for i, at := range todo[:n] {
-			batch[i] = ps[at]
-			bytes += len(ps[at].Words())
-		}
-		if !f.fits(bytes, time.Until(until)) {
+		batch, bytes := f.batch(ps, todo, time.Until(until))
+		if len(batch) == 0 {
 			break
 		}
 		began := time.Now()
@@ -69,7 +68,7 @@ func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage) (
 			break // for want of time; or it fails at one, which a pass over all will name
 		}
 		f.measured(bytes, time.Since(began))
-		todo = todo[n:]
+		todo = todo[len(batch):]
 	}
 	f.store(ctx, e.Model(), 0)
 	return vectors, nil
@@ -117,11 +116,25 @@ func (f *filler) keep(key fillKey, v llm.Vector) {
 	}
 }
 
-// fits reports whether so many bytes are likely to be embedded in the time left.
-func (f *filler) fits(bytes int, left time.Duration) bool {
+// batch returns the next passages to embed, and their bytes: none when there is no
+// time left for them.
+func (f *filler) batch(ps []assay.Passage, todo []int, left time.Duration) (batch []assay.Passage, bytes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return left > 0 && f.perByte*float64(bytes) <= left.Seconds()
+	step := min(left, fillStep).Seconds()
+	for _, at := range todo[:min(len(todo), fillMany)] {
+		more := bytes + len(ps[at].Words())
+		switch {
+		case len(batch) < fillFewest: // enough for two processors
+			if f.perByte*float64(more) > left.Seconds() {
+				return batch, bytes
+			}
+		case f.perByte == 0 || f.perByte*float64(more) > step:
+			return batch, bytes
+		}
+		batch, bytes = append(batch, ps[at]), more
+	}
+	return batch, bytes
 }
 
 func (f *filler) measured(bytes int, took time.Duration) {
