@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "role", "ground", "run", "strategy"},
 	"eval":      {"llm", "graph", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
 	"provider":  {"llm"}, // provider/embedded also provider/local
-	"cmd/assay": {"llm", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
+	"cmd/assay": {"llm", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
 }
 
 func TestImports(t *testing.T) {

@@ -33,6 +33,9 @@ func (s *search) byWords(ctx context.Context, n int) error {
 	}
 	terms, held := splitTerms(w.text, found.Terms, joined)
 	w.rate = newRater(s.analyzers, w.text, terms, held, found.Chunks)
+	if s.Relevance != nil {
+		w.rate.weights = s.Relevance.Weights
+	}
 	if n == 0 {
 		s.results = assay.Results{Hits: []assay.Hit{}, Terms: terms, Chunks: found.Chunks, Total: found.Total, Index: found.Index}
 	}

@@ -41,7 +41,8 @@ type Ranks struct {
 	Fused  int `json:"fused"`
 }
 
-// FusionTerms are what a weighted fusion adds up, each in [0, its weight].
+// FusionTerms are what a weighted fusion adds up, each in [0, its weight]; that of
+// words is 1 for what has no vector.
 type FusionTerms struct {
 	Words  float64 `json:"words"`
 	Vector float64 `json:"vector"`
@@ -52,6 +53,7 @@ type FusionTerms struct {
 type Step struct {
 	Entity string `json:"entity"`
 	Chunk  string `json:"chunk,omitempty"` // empty: the question names it
+	Title  string `json:"title,omitempty"` // of Chunk's document; empty: the search did not read it
 }
 
 // A Match is a term of the query with the fields of a hit that hold it.
@@ -85,7 +87,11 @@ func (r *Retriever) Explain(ctx context.Context, access assay.Access, q assay.Qu
 	for _, c := range s.found {
 		x := Explained{Why: Why(s.results.Terms, c.hit), Ranks: c.places, Fusion: c.terms}
 		for _, step := range c.path {
-			x.Path = append(x.Path, Step(step))
+			way := Step{Entity: step.Entity, Chunk: step.Chunk}
+			if from := s.at[step.Chunk]; from != nil {
+				way.Title = from.passage.Title
+			}
+			x.Path = append(x.Path, way)
 		}
 		code, _ := codeSpans(c.hit)
 		if f := s.wordings[0].rate.features(c.hit, code); f != nil {

@@ -107,9 +107,9 @@ func (s *search) weighted(n int) (base, full []float64) {
 		if r.bm25 != nil {
 			base[i] = brought.of(r.words)
 		}
-		terms := FusionTerms{Words: (1 - vectorWeight) * all.of(r.words)}
+		terms := FusionTerms{Words: base[i]}
 		if r.similarity != nil {
-			terms.Vector = vectorWeight * similar.of(*r.similarity)
+			terms = FusionTerms{Words: (1 - vectorWeight) * all.of(r.words), Vector: vectorWeight * similar.of(*r.similarity)}
 			full[i] = terms.Words + terms.Vector
 		}
 		if n == 0 {

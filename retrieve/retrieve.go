@@ -48,6 +48,9 @@ type Config struct {
 	Graph    Walker       // over the graph of the index; nil: nothing is followed
 	Ranker   Ranker       // nil: the order of fusion
 
+	// Relevance rates hits; nil: the model in the program.
+	Relevance *RelevanceModel
+
 	// Fill makes vectors of passages that have none yet: one for each, nil where it
 	// made none. It takes as long as a search may wait for it, and fails only when
 	// ctx has ended. Nil: nothing is filled in.
@@ -60,8 +63,14 @@ type Retriever struct {
 	analyzers sync.Pool // of *analysis.Analyzers: they remember the words of earlier hits
 }
 
-// New returns a retriever.
+// New returns a retriever. It panics when c.Relevance is not of this program's
+// features.
 func New(c Config) *Retriever {
+	if c.Relevance != nil {
+		if err := c.Relevance.check(); err != nil {
+			panic("retrieve: relevance model: " + err.Error())
+		}
+	}
 	r := &Retriever{config: c}
 	r.analyzers.New = func() any { return new(analysis.Analyzers) }
 	return r

@@ -4,18 +4,24 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/retrieve"
 )
 
 // searchFlags are the flags of search.
 type searchFlags struct {
-	json   bool
-	filter string
-	query  assay.Query
+	json    bool
+	explain bool
+	filter  string
+	mode    string
+	fusion  string
+	query   assay.Query
 }
 
 func (a *app) searchCommand() *cobra.Command {
@@ -23,8 +29,31 @@ func (a *app) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search [--docs PATH] \"QUERY\"",
 		Short: "Find passages, best first, without answering",
+		Long: `Find passages, best first, without answering.
+
+Each hit shows its scores, each of its own kind and range, and why it was found:
+  relevance  how likely the passage helps to answer, from 0 to 1; by itself
+  bm25       of the words that it has in common with the query; 0 or more
+  vector     how near its meaning is to the query's; a cosine, up to 1
+  graph      its share of a walk over what the best hits and the query name, up to 1
+  fused      what orders the candidates: words, vector and graph together
+  rerank     what orders the best of them, where a reranker is at work
+  matched    the query's words that it holds, and in which of its fields
+
+Passages of one section that are found together are shown as that section.
+Passages that say the same as a better one are left out, and counted.`,
 		Example: `  assay search "shutdown timeout" --limit 5
-  assay search "travel" --filter 'type = "markdown"' --json`,
+  assay search "travel" --filter 'type = "markdown"' --json
+
+  # by words alone; by meaning alone
+  assay search "ErrServerClosed" --mode text
+  assay search "how do I stop it gracefully" --mode vector
+
+  # other wordings searched beside it, and hits that are unlike one another
+  assay search "car insurance" --rewrite "motor vehicle cover" --diversity 0.3
+
+  # each list's ranks, what was added up, what each stage took
+  assay search "shutdown timeout" --explain`,
 		Args: oneArgument(`"QUERY"`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.query.Text = args[0]
@@ -33,15 +62,26 @@ func (a *app) searchCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the results as one JSON object")
+	flags.BoolVar(&f.explain, "explain", false, "say how each hit came to its place, and what each stage took")
 	flags.IntVar(&f.query.Limit, "limit", 10, "how many passages")
 	flags.StringArrayVar(&f.query.Collections, "collection", nil, "search only this `collection`; may be repeated")
 	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")
+	flags.StringVar(&f.mode, "mode", "hybrid", "what finds passages: text, vector, or hybrid for both")
+	flags.StringVar(&f.fusion, "fusion", "weighted", "how the lists become one: weighted scores, or rrf for reciprocal ranks")
+	flags.Float64Var(&f.query.Diversity, "diversity", 0, "how much a hit loses for being like a better one, from 0 to 1")
+	flags.StringArrayVar(&f.query.Rewrites, "rewrite", nil, "search this other `wording` of the query beside it; may be repeated")
 	return cmd
 }
 
 func (a *app) search(ctx context.Context, f searchFlags) error {
 	var err error
 	if f.query.Filter, err = parseFilter(f.filter); err != nil {
+		return err
+	}
+	if f.query.Mode, err = named(f.mode, "--mode", map[string]assay.Mode{"hybrid": assay.ModeHybrid, "text": assay.ModeText, "vector": assay.ModeVector}); err != nil {
+		return err
+	}
+	if f.query.Fusion, err = named(f.fusion, "--fusion", map[string]assay.Fusion{"weighted": assay.FusionWeighted, "rrf": assay.FusionRRF}); err != nil {
 		return err
 	}
 	shown := a.progress()
@@ -52,39 +92,172 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	}
 	defer e.Close()
 	shown.update("searching …")
-	results, err := e.Search(ctx, assay.Local(), f.query)
+	found, err := e.Explain(ctx, assay.Local(), f.query)
 	if err != nil {
 		return err
 	}
 	shown.clear()
 	if f.json {
-		err = writeJSON(a.stdout, results)
+		err = writeJSON(a.stdout, jsonOf(found, f.explain))
 	} else {
-		err = writeHits(a.stdout, results, a.width)
+		err = writeHits(a.stdout, found, f.explain, a.width)
 	}
-	if err == nil && len(results.Hits) == 0 {
+	if err == nil && len(found.Results.Hits) == 0 {
 		return end(exitNotFound)
 	}
 	return err
 }
 
-// writeHits prints each hit with its scores, the words that it was found by,
-// and where it is.
-func writeHits(w io.Writer, r assay.Results, width int) error {
+// named returns what a flag's value names.
+func named[T any](value, flag string, values map[string]T) (T, error) {
+	v, ok := values[value]
+	if !ok {
+		return v, usagef("%s is %q, want one of %s", flag, value, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+	}
+	return v, nil
+}
+
+// jsonResults are assay.Results with why each hit was found; the other fields say
+// more where it was asked for.
+type jsonResults struct {
+	Hits   []jsonHit          `json:"hits"`
+	Terms  []assay.Term       `json:"terms"`
+	Chunks int                `json:"chunks"`
+	Total  int                `json:"total"`
+	Index  assay.IndexVersion `json:"index"`
+	Notes  []string           `json:"notes,omitempty"`
+
+	Dropped []retrieve.Drop  `json:"dropped,omitempty"`
+	Stages  []retrieve.Stage `json:"stages,omitempty"`
+}
+
+type jsonHit struct {
+	assay.Hit
+	Why       []retrieve.Match    `json:"why"`
+	Explained *retrieve.Explained `json:"explained,omitempty"`
+}
+
+func jsonOf(found retrieve.Explanation, explain bool) jsonResults {
+	r := found.Results
+	out := jsonResults{Hits: []jsonHit{}, Terms: r.Terms, Chunks: r.Chunks, Total: r.Total, Index: r.Index, Notes: r.Notes}
+	for i, h := range r.Hits {
+		hit := jsonHit{Hit: h, Why: found.Hits[i].Why}
+		if explain {
+			hit.Explained = &found.Hits[i]
+		}
+		out.Hits = append(out.Hits, hit)
+	}
+	if explain {
+		out.Dropped, out.Stages = found.Dropped, found.Stages
+	}
+	return out
+}
+
+// writeHits prints each hit with its scores, why it was found, and where it is.
+func writeHits(w io.Writer, found retrieve.Explanation, explain bool, width int) error {
+	r := found.Results
 	var b strings.Builder
 	for i, h := range r.Hits {
+		x := found.Hits[i]
 		fmt.Fprintf(&b, "%2d. %s\n", i+1, title(h.Title, h.Chunk.Headings))
 		fmt.Fprintf(&b, "    %s\n", place(h.URI, h.Line, h.Page))
-		fmt.Fprintf(&b, "    %s; matched %s\n", scores(h.Scores), strings.Join(matched(r.Terms, h), ", "))
+		fmt.Fprintf(&b, "    %s; %s\n", scores(h.Scores), why(x))
+		if n := len(h.Children); n > 0 {
+			fmt.Fprintf(&b, "    the whole section, of which %s were found\n", count(n, "passage", "passages"))
+		}
+		if explain {
+			writeExplained(&b, x, r.Index.Model != "" && h.Scores.Vector == nil)
+		}
 		fmt.Fprintf(&b, "      %s\n", oneLine(h.Text, 2*width))
 	}
-	if len(r.Hits) == 0 {
+	switch {
+	case len(r.Hits) == 0:
 		b.WriteString("Nothing found.\n")
-	} else {
+	case r.Index.Model != "":
+		fmt.Fprintf(&b, "%s; %s with a word of the query, of %d in the index\n", count(len(r.Hits), "hit", "hits"), total(r), r.Chunks)
+	default:
 		fmt.Fprintf(&b, "%d of %s with a word of the query, of %d in the index\n", len(r.Hits), total(r), r.Chunks)
 	}
+	if explain {
+		writeStages(&b, found)
+	}
+	appendNotes(&b, r.Notes, width)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// why says what led to a hit: the query's words with the fields that hold them,
+// and the way that the walk took.
+func why(x retrieve.Explained) string {
+	var words []string
+	for _, m := range x.Why {
+		words = append(words, fmt.Sprintf("%s (%s)", m.Term, strings.Join(m.Fields, ", ")))
+	}
+	text := "matched no word of the query"
+	if len(words) > 0 {
+		text = "matched " + strings.Join(words, ", ")
+	}
+	if len(x.Path) > 0 {
+		text += "; reached by " + path(x.Path)
+	}
+	return text
+}
+
+// path writes the way back from a hit to where the walk began.
+func path(steps []retrieve.Step) string {
+	var b strings.Builder
+	for i, s := range steps {
+		if i > 0 {
+			b.WriteString(", by ")
+		}
+		fmt.Fprintf(&b, "%q", s.Entity)
+		switch {
+		case s.Chunk == "":
+			b.WriteString(" of the query")
+		case s.Title != "":
+			b.WriteString(" of " + strings.Join(strings.Fields(s.Title), " "))
+		}
+	}
+	return b.String()
+}
+
+// writeExplained prints how a hit came to its place; unknown: its vector is not
+// known where others are.
+func writeExplained(b *strings.Builder, x retrieve.Explained, unknown bool) {
+	rank := func(n int) string {
+		if n == 0 {
+			return "none"
+		}
+		return fmt.Sprint(n)
+	}
+	fmt.Fprintf(b, "    ranks: bm25 %s, vector %s, graph %s, fused %s\n", rank(x.Ranks.BM25), rank(x.Ranks.Vector), rank(x.Ranks.Graph), rank(x.Ranks.Fused))
+	fmt.Fprintf(b, "    fused: words %.3f, vector %.3f, graph %.3f\n", x.Fusion.Words, x.Fusion.Vector, x.Fusion.Graph)
+	if unknown {
+		b.WriteString("    its vector is not known: its words alone give its place\n")
+	}
+	var features []string
+	for _, name := range retrieve.FeatureNames {
+		if v, ok := x.Features[name]; ok {
+			features = append(features, fmt.Sprintf("%s %.3g", name, v))
+		}
+	}
+	if len(features) > 0 {
+		fmt.Fprintf(b, "    features: %s\n", strings.Join(features, ", "))
+	}
+}
+
+// writeStages prints what was left out and what each stage took.
+func writeStages(b *strings.Builder, found retrieve.Explanation) {
+	for _, d := range found.Dropped {
+		fmt.Fprintf(b, "left out: %s says the same as a better hit\n", place(d.URI, d.Line, 0))
+	}
+	var parts []string
+	all := int64(0)
+	for _, s := range found.Stages {
+		parts = append(parts, fmt.Sprintf("%s %.1f", s.Name, float64(s.Micros)/1000))
+		all += s.Micros
+	}
+	fmt.Fprintf(b, "milliseconds: %s; together %.1f\n", strings.Join(parts, ", "), float64(all)/1000)
 }
 
 // total writes how many passages a search found, as far as it counted them.
@@ -93,21 +266,6 @@ func total(r assay.Results) string {
 		return fmt.Sprintf("%d or more passages", max(r.Total, len(r.Hits)))
 	}
 	return count(r.Total, "passage", "passages")
-}
-
-// matched returns the words of the query that a hit holds; a word that only its
-// compounds matched stands as it was found.
-func matched(terms []assay.Term, h assay.Hit) []string {
-	words := make([]string, len(h.Matched))
-	for i, stem := range h.Matched {
-		words[i] = stem
-		for _, t := range terms {
-			if t.Stem == stem {
-				words[i] = t.Text
-			}
-		}
-	}
-	return words
 }
 
 // scores writes the scores that a hit has, each by its name.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/retrieve"
 )
 
 // A total past which a search does not count is not shown as exact.
@@ -16,7 +17,7 @@ func TestWriteHitsTotal(t *testing.T) {
 		assay.MaxTotal: "1 of 1000 or more passages with",
 	} {
 		var b strings.Builder
-		if err := writeHits(&b, assay.Results{Hits: make([]assay.Hit, 1), Chunks: 5000, Total: total}, 80); err != nil {
+		if err := writeHits(&b, hitsOf(1, total), false, 80); err != nil {
 			t.Fatal(err)
 		}
 		if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); !strings.HasPrefix(lines[len(lines)-1], want) {
@@ -24,11 +25,19 @@ func TestWriteHitsTotal(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	many := assay.Results{Hits: make([]assay.Hit, 1500), Chunks: 5000, Total: assay.MaxTotal}
-	if err := writeHits(&b, many, 80); err != nil {
+	many := hitsOf(1500, assay.MaxTotal)
+	if err := writeHits(&b, many, false, 80); err != nil {
 		t.Fatal(err)
 	}
 	if want := "1500 of 1500 or more passages with"; !strings.Contains(b.String(), want) {
 		t.Errorf("%d hits: no %q", len(many.Hits), want)
+	}
+}
+
+// hitsOf is a search that found so many hits, of so many that hold a word.
+func hitsOf(hits, total int) retrieve.Explanation {
+	return retrieve.Explanation{
+		Results: assay.Results{Hits: make([]assay.Hit, hits), Chunks: 5000, Total: total},
+		Hits:    make([]retrieve.Explained, hits),
 	}
 }
