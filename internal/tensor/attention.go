@@ -50,22 +50,14 @@ func AttentionRows(out, qkv []float32, from, to, n, heads, headDim int, s *Scrat
 // stride is that of tokens.
 func (s *Scratch) pack(kv []float32, n, headDim, stride int) {
 	for t := 0; t < n; t += tileCols {
-		packKeys(s.keys[t*headDim:][:tileCols*headDim], kv[t*stride:], min(tileCols, n-t), headDim, stride)
+		panel := s.keys[t*headDim:][:tileCols*headDim]
+		if n-t < tileCols {
+			clear(panel)
+		}
+		packColumns(panel, kv[t*stride:], min(tileCols, n-t), headDim, stride)
 	}
 	for d := 0; d < headDim; d += tileCols {
 		packValues(s.values[d*n:][:tileCols*n], kv[stride/3+d:], n, min(tileCols, headDim-d), stride)
-	}
-}
-
-// packKeys makes columns of a panel of n rows, and fills it up with zeros.
-func packKeys(panel, rows []float32, n, headDim, stride int) {
-	if n < tileCols {
-		clear(panel)
-	}
-	for t := transpose(panel, rows, n, headDim, stride); t < n; t++ {
-		for d, v := range rows[t*stride:][:headDim] {
-			panel[d*tileCols+t] = v
-		}
 	}
 }
 

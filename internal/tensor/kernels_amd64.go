@@ -61,6 +61,9 @@ func transposeAVX2(to, from *float32, stride, n int)
 //go:noescape
 func copyRowsAVX2(to, from *float32, stride, rows int)
 
+//go:noescape
+func pairAVX2(to, from *int8, stride, n int)
+
 // lane is how many values of a row the assembly takes at once; rows of another
 // length are left to the portable form.
 const lane = 16
@@ -199,4 +202,18 @@ func copyRows(panel, rows []float32, n, stride int) {
 	}
 	_, _ = panel[:n*tileCols], rows[:(n-1)*stride+tileCols]
 	copyRowsAVX2(&panel[0], &rows[0], 4*stride, n)
+}
+
+// pair lays out some of the first n rows in a panel of int8, and returns how many.
+func pair(panel, rows []int8, n, in int) int {
+	const eight = 8
+	if !hasAVX2 || in%lane != 0 || n < eight {
+		return 0
+	}
+	n = n / eight * eight
+	_, _ = panel[:in*tileCols], rows[:n*in]
+	for c := 0; c < n; c += eight {
+		pairAVX2(&panel[c*group], &rows[c*in], in, in)
+	}
+	return n
 }

@@ -102,6 +102,7 @@ func TestKernelsAtEndOfMemory(t *testing.T) {
 				}
 				panel := atPageEnd(t, make([]float32, n*tileCols))
 				transpose(panel, atPageEnd(t, randomFloats(r, (tileCols-1)*max(n, stride)+n)), tileCols, n, max(n, stride))
+				pair(atPageEnd(t, make([]int8, n*tileCols)), atPageEnd(t, randomBytes(r, tileCols*n)), tileCols, n)
 				copyRows(panel, atPageEnd(t, randomFloats(r, (n-1)*stride+tileCols)), n, stride)
 				quantiseRow(atPageEnd(t, make([]int16, n)), atPageEnd(t, randomFloats(r, n)), limit(n))
 			})

@@ -32,13 +32,19 @@ func PackInt8(w []int8, scales []float32, out, in int) *Weights {
 		scales: make([]float32, panels(out)*tileCols),
 	}
 	copy(p.scales, scales)
-	for o := range out {
-		panel := p.bytes[o/tileCols*padded*tileCols+o%tileCols*group:]
-		for i, v := range w[o*in : (o+1)*in] {
-			panel[i/group*group*tileCols+i%group] = v
-		}
+	for o := 0; o < out; o += tileCols {
+		packPairs(p.bytes[o*padded:][:tileCols*padded], w[o*in:], min(tileCols, out-o), in)
 	}
 	return p
+}
+
+// packPairs lays out n rows of in weights as a panel.
+func packPairs(panel, rows []int8, n, in int) {
+	for c := pair(panel, rows, n, in); c < n; c++ {
+		for i, v := range rows[c*in : (c+1)*in] {
+			panel[i/group*group*tileCols+c*group+i%group] = v
+		}
+	}
 }
 
 func groups(in int) int { return (in + group - 1) / group }

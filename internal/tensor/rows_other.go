@@ -28,4 +28,6 @@ func exponentials(x []float32, n int, factor float32, sums []float32) {
 
 func transpose(panel, rows []float32, n, width, stride int) int { return 0 }
 
+func pair(panel, rows []int8, n, in int) int { return 0 }
+
 func copyRows(panel, rows []float32, n, stride int) { copyRowsPortable(panel, rows, n, stride) }

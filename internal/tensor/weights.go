@@ -45,13 +45,20 @@ func (w *Weights) In() int { return w.in }
 func PackFloat32(w []float32, out, in int) *Weights {
 	checkShape(len(w), out, in)
 	p := &Weights{out: out, in: in, floats: make([]float32, panels(out)*in*tileCols)}
-	for o := range out {
-		panel := p.floats[o/tileCols*in*tileCols+o%tileCols:]
-		for i, v := range w[o*in : (o+1)*in] {
-			panel[i*tileCols] = v
-		}
+	for o := 0; o < out; o += tileCols {
+		packColumns(p.floats[o*in:][:tileCols*in], w[o*in:], min(tileCols, out-o), in, in)
 	}
 	return p
+}
+
+// packColumns makes columns of a panel of n rows of width values, one of which begins
+// stride values after the other. What is right of them in the panel is left alone.
+func packColumns(panel, rows []float32, n, width, stride int) {
+	for c := transpose(panel, rows, n, width, stride); c < n; c++ {
+		for i, v := range rows[c*stride:][:width] {
+			panel[i*tileCols+c] = v
+		}
+	}
 }
 
 func panels(out int) int { return (out + tileCols - 1) / tileCols }
