@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -146,4 +148,42 @@ func quantise(rows, cols int, w []float32, most int) (scales []float32, rounded 
 		}
 	}
 	return scales, rounded
+}
+
+// rewriteRounded writes in F32 what I8 weights stand for.
+func rewriteRounded(name string, rows, cols int, w []float32) []safetensors.Data {
+	scales, rounded := quantise(rows, cols, w, 127)
+	numbers := make([]float32, len(w))
+	for i, v := range rounded {
+		numbers[i] = float32(v) * scales[i/cols]
+	}
+	return rewriteF32(name, rows, cols, numbers)
+}
+
+// TestInt8 holds products of integers to those of the same weights in float32:
+// what they lose must be nothing beside what rounding the weights loses.
+func TestInt8(t *testing.T) {
+	dir := filepath.Join(models(t), "gte-small")
+	data, err := os.ReadFile(filepath.Join(dir, weightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]llm.Vector
+	for _, do := range []rewriting{rewriteI8, rewriteRounded} {
+		e, err := OpenDir(t.Context(), dir, Config{Weights: rewrite(t, data, do)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := sampleTexts(e.tokenizer, 128)
+		vectors, err := e.Embed(t.Context(), llm.Passage, texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, vectors)
+	}
+	for i := range all[0] {
+		if c := cosine(all[0][i], all[1][i]); c < 0.999995 {
+			t.Errorf("text %d: cosine %.7f", i, c)
+		}
+	}
 }
