@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/assay-rag/assay/llm"
 )
@@ -61,11 +63,37 @@ func benchmarkEmbed(b *testing.B, e *Encoder, cores, texts, tokens int) {
 	b.ReportMetric(count/(cpuTime()-start).Seconds(), "tokens/cpu-s")
 }
 
-// BenchmarkOpen reads a model.
+// BenchmarkOpen reads a model from a folder, and int8 weights in memory with
+// vocab.txt and a known checksum.
 func BenchmarkOpen(b *testing.B) {
-	for b.Loop() {
-		open(b, filepath.Join(models(b), "gte-small"))
+	dir := filepath.Join(models(b), "gte-small")
+	b.Run("folder", func(b *testing.B) {
+		for b.Loop() {
+			open(b, dir)
+		}
+	})
+	data, err := os.ReadFile(filepath.Join(dir, weightsFile))
+	if err != nil {
+		b.Fatal(err)
 	}
+	files := fstest.MapFS{}
+	for _, name := range []string{configFile, vocabularyFile, tokenizerConfigFile} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		files[name] = &fstest.MapFile{Data: text}
+	}
+	c := Config{Name: "gte-small", SHA256: strings.Repeat("0", 64), Weights: rewrite(b, data, rewriteI8)}
+	b.Run("memory", func(b *testing.B) {
+		start := cpuTime()
+		for b.Loop() {
+			if _, err := Open(b.Context(), files, c); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64((cpuTime()-start).Milliseconds())/float64(b.N), "cpu-ms/op")
+	})
 }
 
 // BenchmarkTokens cuts a text of mixed lines into tokens.

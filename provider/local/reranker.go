@@ -35,7 +35,7 @@ func newReranker(ctx context.Context, f *folder) (*Reranker, error) {
 	if a.Types < 2 {
 		return nil, fmt.Errorf("%s: one type of tokens; a reranker tells two texts apart: %w", configFile, assay.ErrInvalid)
 	}
-	s, err := readSettings(f, a.Positions)
+	s, err := readRerankerSettings(f, a.Positions)
 	if err != nil {
 		return nil, err
 	}

@@ -72,11 +72,14 @@ func (a *architecture) check(wanted []string) error {
 			return fmt.Errorf("%s is %d: %w", name, n, assay.ErrDamaged)
 		}
 	}
-	if a.Layers > mostLayers || a.Hidden%a.Heads != 0 || a.Positions < 3 {
+	if a.Layers > mostLayers || a.Hidden%a.Heads != 0 || a.Positions < minTokens {
 		return fmt.Errorf("hidden size %d, %d layers, %d heads, %d positions: %w", a.Hidden, a.Layers, a.Heads, a.Positions, assay.ErrDamaged)
 	}
 	return nil
 }
+
+// minTokens is the least that a model may be limited to: [CLS], one, [SEP].
+const minTokens = 3
 
 // settings say how a sentence encoder is used: what the weights do not.
 type settings struct {
@@ -120,22 +123,33 @@ func readSettings(fsys fs.FS, positions int) (settings, error) {
 			s.passage = prompt
 		}
 	}
+	if err := s.readLimit(fsys); err != nil {
+		return s, err
+	}
+	return s, s.readNote(fsys, positions)
+}
+
+// readRerankerSettings does so for a reranker, which only has a limit.
+func readRerankerSettings(fsys fs.FS, positions int) (settings, error) {
+	s := settings{maxTokens: positions}
+	if err := s.readLimit(fsys); err != nil {
+		return s, err
+	}
+	return s, s.readNote(fsys, positions)
+}
+
+// readLimit reads the most tokens that the model was made for.
+func (s *settings) readLimit(fsys fs.FS) error {
 	var sentence struct {
 		MaxTokens int `json:"max_seq_length"`
 	}
 	if _, err := readOptional(fsys, "sentence_bert_config.json", &sentence); err != nil {
-		return s, err
+		return err
 	}
 	if sentence.MaxTokens > 0 {
 		s.maxTokens = min(s.maxTokens, sentence.MaxTokens)
 	}
-	if err := s.readNote(fsys, positions); err != nil {
-		return s, err
-	}
-	if s.maxTokens < 3 {
-		return s, fmt.Errorf("at most %d tokens are too few: %w", s.maxTokens, assay.ErrDamaged)
-	}
-	return s, nil
+	return nil
 }
 
 // readModules reads the steps of a sentence-transformers model: which pooling it
@@ -215,6 +229,9 @@ func (s *settings) readNote(fsys fs.FS, positions int) error {
 		s.maxTokens = note.MaxTokens
 	}
 	s.languages = note.Languages
+	if s.maxTokens < minTokens {
+		return fmt.Errorf("at most %d tokens are too few: %w", s.maxTokens, assay.ErrInvalid)
+	}
 	return nil
 }
 

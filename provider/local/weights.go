@@ -3,6 +3,7 @@ package local
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/safetensors"
@@ -113,13 +114,19 @@ func (w *weights) denseInt8(d dense, out, in int, names []string) (dense, error)
 			return d, err
 		}
 		scales = append(scales, part...)
-		rows = slices.Grow(rows, len(data))
-		for _, v := range data {
-			rows = append(rows, int8(v))
+		if len(names) == 1 {
+			rows = signed(data)
+		} else {
+			rows = append(rows, signed(data)...)
 		}
 	}
 	d.weights = tensor.PackInt8(rows, scales, out*len(names), in)
 	return d, nil
+}
+
+// signed returns the bytes as signed numbers, in place.
+func signed(data []byte) []int8 {
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(data))), len(data))
 }
 
 // A layerNorm is a layer normalisation.

@@ -163,7 +163,7 @@ func rewriteRounded(name string, rows, cols int, w []float32) []safetensors.Data
 // TestInt8 holds products of integers to those of the same weights in float32:
 // what they lose must be nothing beside what rounding the weights loses.
 func TestInt8(t *testing.T) {
-	dir := filepath.Join(models(t), "gte-small")
+	dir := filepath.Join(models(t), "all-minilm-l6-v2")
 	data, err := os.ReadFile(filepath.Join(dir, weightsFile))
 	if err != nil {
 		t.Fatal(err)
