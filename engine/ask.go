@@ -170,6 +170,9 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease st
 	if err != nil {
 		return assay.Answer{}, true, err
 	}
+	if s, ok := retriever.(*searcher); ok {
+		retriever = s.within(newAllowance(req.Budget.Wall))
+	}
 	var clock activity
 	if emit != nil {
 		clock.observe = func(ev run.Event) { emit(eventOf(r.ID, ev)) }

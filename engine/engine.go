@@ -14,7 +14,6 @@ import (
 	"github.com/assay-rag/assay/graph"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/index"
-	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/store"
@@ -146,13 +145,14 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 // pipeline puts together what searches by the vectors of the model that was chosen.
 func (e *Engine) pipeline(chosen *choice) *searcher {
 	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{})}
+	s := &searcher{notes: chosen.notes}
 	if encoder := chosen.embedder; encoder != nil {
 		c.Embedder = encoder
-		c.Fill = func(ctx context.Context, _ string, ps []assay.Passage) ([]llm.Vector, error) {
-			return e.filler.fill(ctx, encoder, ps)
-		}
+		s.filler = func(a *allowance) retrieve.Filler { return e.filler.by(encoder, a) }
+		c.Fill = s.filler(nil)
 	}
-	return &searcher{retrieve.New(c), chosen.notes}
+	s.retriever = retrieve.New(c)
+	return s
 }
 
 // catchUp brings the index, which is open, up to date, so that a run need not:

@@ -7,22 +7,58 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/store"
 )
 
-// What a search may wait for vectors that are still missing: a share of the time
-// that is left to it, or, where nothing limits it, less than a person notices.
+// What a search may wait for vectors that are still missing: at most fillMost, and
+// all searches of a run together one part in fillShare of its wall time, twice
+// fillMost at most; a search that is not of a run, less than a person notices.
 const (
-	fillMost      = time.Second
-	fillShare     = 8 // one in so many parts of the time left
-	fillUnlimited = 500 * time.Millisecond
-	fillKept      = 4096 // vectors kept until they can be stored
+	fillMost  = time.Second
+	fillShare = 6
+	fillAlone = 500 * time.Millisecond
+
+	fillKept = 4096 // vectors kept until they can be stored
 
 	// Passages at a time: as many as are made in a fourth of a second, because what
 	// time cuts off is lost.
 	fillFewest, fillMany = 2, 32
 	fillStep             = 250 * time.Millisecond
 )
+
+// An allowance is how long searches may wait for vectors, all together.
+type allowance struct {
+	mu   sync.Mutex
+	left time.Duration
+}
+
+// newAllowance returns that of a run with so much wall time.
+func newAllowance(wall time.Duration) *allowance {
+	return &allowance{left: min(2*fillMost, wall/fillShare)}
+}
+
+// take returns how long the next search may wait; what it did not need is given
+// back. A nil allowance is that of a search alone.
+func (a *allowance) take() time.Duration {
+	if a == nil {
+		return fillAlone
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := min(a.left, fillMost)
+	a.left -= taken
+	return taken
+}
+
+func (a *allowance) giveBack(unused time.Duration) {
+	if a == nil || unused <= 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left += unused
+}
 
 // A filler makes vectors of the passages that a search needs and that have none yet.
 // It keeps them for the searches that follow and stores them as soon as this process
@@ -42,9 +78,16 @@ func newFiller(e *Engine) *filler {
 	return &filler{engine: e, made: map[fillKey]llm.Vector{}, making: map[fillKey]bool{}}
 }
 
-// fill implements retrieve.Config.Fill with an encoder.
-func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage) ([]llm.Vector, error) {
-	until := time.Now().Add(fillTime(ctx))
+// by returns what fills vectors in with an encoder, within an allowance.
+func (f *filler) by(e llm.Embedder, a *allowance) retrieve.Filler {
+	return func(ctx context.Context, _ string, ps []assay.Passage) ([]llm.Vector, error) {
+		until := time.Now().Add(a.take())
+		defer func() { a.giveBack(time.Until(until)) }()
+		return f.fill(ctx, e, ps, until)
+	}
+}
+
+func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage, until time.Time) ([]llm.Vector, error) {
 	vectors := make([]llm.Vector, len(ps))
 	todo := f.begin(e.Model(), ps, vectors)
 	defer f.end(e.Model(), todo, ps)
@@ -72,15 +115,6 @@ func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage) (
 	}
 	f.store(ctx, e.Model(), 0)
 	return vectors, nil
-}
-
-// fillTime is how long a search with ctx may wait for vectors.
-func fillTime(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return fillUnlimited
-	}
-	return min(fillMost, time.Until(deadline)/fillShare)
 }
 
 // begin fills in what was made before and returns the passages, by index, that are

@@ -159,6 +159,15 @@ func percent(c store.Coverage) string {
 type searcher struct {
 	retriever *retrieve.Retriever
 	notes     []string
+	filler    func(*allowance) retrieve.Filler // nil: it fills no vectors in
+}
+
+// within returns a searcher that waits for vectors no longer than is allowed.
+func (s *searcher) within(a *allowance) *searcher {
+	if s.filler == nil {
+		return s
+	}
+	return &searcher{retriever: s.retriever.WithFill(s.filler(a)), notes: s.notes, filler: s.filler}
 }
 
 // Retrieve implements assay.Retriever.

@@ -160,7 +160,7 @@ func TestSearchFillsIn(t *testing.T) {
 	e := openWith(t, t.TempDir(), encoders)
 	ingestPaths(t, e, writeNotes(t, 0, 200))
 	r := searchFor(t, e, "lantern7 in the harbour")
-	if len(r.Notes) == 0 || !strings.Contains(strings.Join(r.Notes, "; "), "text alone") {
+	if len(r.Notes) == 0 || !strings.Contains(strings.Join(r.Notes, "; "), "vector") {
 		t.Errorf("notes %q, want them to say that vectors are missing", r.Notes)
 	}
 	if r.Index.Model != "first/64" || r.Index.Coverage >= 1 {
@@ -235,6 +235,23 @@ func TestFillIsBounded(t *testing.T) {
 	answer, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Where does lantern7 burn?", Budget: assay.Budget{Wall: 2 * time.Second}})
 	if err != nil || len(answer.Citations) == 0 {
 		t.Errorf("%+v, %v; want an answer by text", answer, err)
+	}
+}
+
+// The searches of a run share what they may wait.
+func TestAllowance(t *testing.T) {
+	a := newAllowance(12 * time.Second)
+	first, second, third := a.take(), a.take(), a.take()
+	if first != time.Second || second != time.Second || third != 0 {
+		t.Errorf("12 s of wall time allow %v, %v, %v", first, second, third)
+	}
+	a.giveBack(300 * time.Millisecond)
+	a.giveBack(-time.Second)
+	if again := a.take(); again != 300*time.Millisecond {
+		t.Errorf("what was given back is %v", again)
+	}
+	if short := newAllowance(600 * time.Millisecond).take(); short != 100*time.Millisecond {
+		t.Errorf("600 ms of wall time allow %v", short)
 	}
 }
 
