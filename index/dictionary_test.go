@@ -63,6 +63,9 @@ func TestDictionary(t *testing.T) {
 				if !it.next() || it.term() != term || !cmp.Equal(it.postings(), want, cmp.AllowUnexported(postings{})) {
 					t.Fatalf("term %d is %q with %v, want %q with %v", i, it.term(), it.postings(), term, want)
 				}
+				if at, err := d.at(uint32(i)); err != nil || at.term() != term || !cmp.Equal(at.postings(), want, cmp.AllowUnexported(postings{})) {
+					t.Fatalf("at(%d) is not %q with %v: %v", i, term, want, err)
+				}
 				for _, other := range []string{term + "\x00", term + "z", "z" + term, term[:len(term)/2]} {
 					if _, found := slices.BinarySearch(terms, other); found {
 						continue
@@ -74,6 +77,9 @@ func TestDictionary(t *testing.T) {
 			}
 			if it.next() || it.err() != nil {
 				t.Errorf("another term %q after the last, error %v", it.term(), it.err())
+			}
+			if _, err := d.at(uint32(n)); !errors.Is(err, assay.ErrDamaged) {
+				t.Errorf("at(%d): error %v, want ErrDamaged", n, err)
 			}
 		})
 	}
@@ -99,6 +105,9 @@ func FuzzDictionary(f *testing.F) {
 		d, err := openDictionary(b, section, 10)
 		if err == nil {
 			_, err = d.lookup(term)
+		}
+		if err == nil {
+			_, err = d.at(at)
 		}
 		if err != nil && !errors.Is(err, assay.ErrDamaged) {
 			t.Errorf("error %v is not ErrDamaged", err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/entity"
 )
 
 // manifestName is the file that says what the index is made of. It is replaced
@@ -26,6 +27,7 @@ const manifestName = "MANIFEST"
 type manifest struct {
 	Source   string           `json:"source"`   // whose content it is, see Identified; empty: not known
 	Analysis int              `json:"analysis"` // analysis.Version of its terms
+	Entities int              `json:"entities"` // entity.Version of what its chunks name
 	Sequence int64            `json:"sequence"`
 	Models   map[string]int64 `json:"models,omitempty"` // up to which sequence it has all vectors
 	Segments []segmentEntry   `json:"segments"`
@@ -106,6 +108,9 @@ func (m manifest) open(d *folder, source string) (*snapshot, error) {
 	}
 	if m.Analysis != analysis.Version {
 		return nil, fmt.Errorf("the index has terms of version %d, this program makes %d", m.Analysis, analysis.Version)
+	}
+	if m.Entities != entity.Version {
+		return nil, fmt.Errorf("the index has entities of version %d, this program finds %d", m.Entities, entity.Version)
 	}
 	var views []*view
 	defer func() {
@@ -229,7 +234,7 @@ func appendRows(rows bitset) ([]byte, error) {
 
 // manifest returns what says all that s is. Its files are in a folder.
 func (s *snapshot) manifest(source string) (manifest, error) {
-	m := manifest{Source: source, Analysis: analysis.Version, Sequence: s.sequence, Models: s.models, Segments: []segmentEntry{}}
+	m := manifest{Source: source, Analysis: analysis.Version, Entities: entity.Version, Sequence: s.sequence, Models: s.models, Segments: []segmentEntry{}}
 	for _, v := range s.views {
 		deleted, err := appendRows(v.deleted)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/entity"
 )
 
 // testDocument returns a document with its chunks, of which it may have none.
@@ -100,7 +101,7 @@ func contents(views ...*view) ([]string, error) {
 			_, err := s.dictionary.lookup(terms.term())
 			failed = errors.Join(failed, err)
 		}
-		failed = errors.Join(failed, terms.err())
+		failed = errors.Join(failed, terms.err(), entityContents(v, func(row uint32, line string) { lines = append(lines, line+name(row)) }))
 		for _, c := range v.sidecars {
 			for i := range c.vectors.rows() {
 				if row := c.vectors.chunkOf(i); live(row) && !c.replaced.has(row) {
@@ -129,6 +130,33 @@ func contents(views ...*view) ([]string, error) {
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines), failed
+}
+
+// entityContents calls f for what each live row of a view names, from both sides.
+func entityContents(v *view, f func(row uint32, line string)) error {
+	s := v.segment
+	var keys []string
+	var failed error
+	entities := s.entities.terms()
+	for entities.next() {
+		keys = append(keys, entities.term())
+		failed = errors.Join(failed, entities.postings().each(func(p posting) {
+			if !v.deleted.has(p.chunk) {
+				f(p.chunk, fmt.Sprintf("%s (%v) is named in ", entities.term(), p.tf == titled))
+			}
+		}))
+	}
+	for row := range uint32(s.rows) {
+		list, err := s.mentions.of(row, nil)
+		failed = errors.Join(failed, err)
+		for _, m := range list {
+			if !v.deleted.has(row) {
+				f(row, fmt.Sprintf("%s (%v) is named in ", keys[m.entity], m.title))
+				f(row, fmt.Sprintf("%s (%v) is named by ", keys[m.entity], m.title))
+			}
+		}
+	}
+	return errors.Join(failed, entities.err())
 }
 
 func wantContents(t *testing.T, want []string, views ...*view) {
@@ -495,8 +523,8 @@ func FuzzManifest(f *testing.F) {
 	if _, err := d.save(snap, "source"); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(fmt.Appendf(nil, `{"source":"source","analysis":%d,"sequence":3,"segments":[{"file":"%s","checksum":%d,"deleted":"AQMN"}]}`, analysis.Version, s.file.name, checksum(s.file.bytes)))
-	f.Add(fmt.Appendf(nil, `{"analysis":%d,"segments":[{"file":"%s","checksum":%d,"vectors":[{"file":"x.vectors","replaced":"AAAA"}]}]}`, analysis.Version, s.file.name, checksum(s.file.bytes)))
+	f.Add(fmt.Appendf(nil, `{"source":"source","analysis":%d,"entities":%d,"sequence":3,"segments":[{"file":"%s","checksum":%d,"deleted":"AQMN"}]}`, analysis.Version, entity.Version, s.file.name, checksum(s.file.bytes)))
+	f.Add(fmt.Appendf(nil, `{"analysis":%d,"entities":%d,"segments":[{"file":"%s","checksum":%d,"vectors":[{"file":"x.vectors","replaced":"AAAA"}]}]}`, analysis.Version, entity.Version, s.file.name, checksum(s.file.bytes)))
 	f.Add([]byte(`{"segments":[{"file":"../x.segment"}]}`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		frame, err := new(site).make("", func(w io.Writer) error {
