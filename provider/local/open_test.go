@@ -86,6 +86,7 @@ func TestOpenRefuses(t *testing.T) {
 		}, assay.ErrDamaged, weightsFile},
 		"another step":    {file("modules.json", `[{"path":"2_Dense","type":"sentence_transformers.models.Dense"}]`), assay.ErrInvalid, "modules.json: a step of type Dense"},
 		"outside":         {file("modules.json", `[{"path":"../../etc","type":"Pooling"}]`), assay.ErrDamaged, "modules.json"},
+		"no pooling":      {file("modules.json", `[{"path":"1_Pooling","type":"Pooling"}]`), fs.ErrNotExist, "1_Pooling/config.json"},
 		"another pooling": {file("1_Pooling/config.json", `{"pooling_mode_max_tokens":true}`), assay.ErrInvalid, "1_Pooling/config.json: the pooling max_tokens"},
 		"odd note":        {file(noteFile, `{"pooling":"median"}`), assay.ErrInvalid, `assay.json: the pooling "median"`},
 		"too long a note": {file(noteFile, `{"max_tokens":65}`), assay.ErrInvalid, "assay.json: max_tokens is 65"},

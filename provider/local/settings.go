@@ -156,7 +156,7 @@ func (s *settings) readLimit(fsys fs.FS) error {
 // has. Other steps than the usual are refused.
 func (s *settings) readModules(fsys fs.FS) error {
 	const modulesFile = "modules.json"
-	pooling := "1_Pooling"
+	pooling, listed := "1_Pooling", false
 	var modules []struct {
 		Path string `json:"path"`
 		Type string `json:"type"`
@@ -168,7 +168,7 @@ func (s *settings) readModules(fsys fs.FS) error {
 		switch kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]; kind {
 		case "Transformer", "Normalize":
 		case "Pooling":
-			pooling = path.Clean(m.Path)
+			pooling, listed = path.Clean(m.Path), true
 		default:
 			return fmt.Errorf("%s: a step of type %s is not supported: %w", modulesFile, kind, assay.ErrInvalid)
 		}
@@ -176,13 +176,15 @@ func (s *settings) readModules(fsys fs.FS) error {
 	if !fs.ValidPath(pooling) {
 		return fmt.Errorf("%s: %q is no path in the folder: %w", modulesFile, pooling, assay.ErrDamaged)
 	}
-	return s.readPooling(fsys, path.Join(pooling, configFile))
+	return s.readPooling(fsys, path.Join(pooling, configFile), listed)
 }
 
-func (s *settings) readPooling(fsys fs.FS, name string) error {
+func (s *settings) readPooling(fsys fs.FS, name string, required bool) error {
 	modes := map[string]any{}
-	if _, err := readOptional(fsys, name, &modes); err != nil {
+	if found, err := readOptional(fsys, name, &modes); err != nil {
 		return err
+	} else if required && !found {
+		return fmt.Errorf("%s: modules.json names it: %w", name, fs.ErrNotExist)
 	}
 	var on []string
 	for mode, set := range modes {
