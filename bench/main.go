@@ -6,6 +6,7 @@
 //	go run .                      200,000 chunks; a quarter of an hour on two cores
 //	go run . -quick               20,000 chunks; a minute
 //	go run . -growth 1000000      and growth to a million chunks
+//	go run . -search              the whole of assay search instead, process by process
 //	go run -tags sqlite_fts5 .    with SQLite in C too (needs a C compiler)
 //
 // Texts are found on the machine, and in the folder that ASSAY_TESTDATA names.
@@ -16,6 +17,7 @@
 //
 //	main.go      flags
 //	run.go       the comparisons, from start to end
+//	whole.go     assay search as a process, on a data directory of the corpus
 //	grow.go      growth, opening, changing, searching beside merges
 //	measure.go   how a cost is measured
 //	table.go     what is printed
@@ -46,6 +48,8 @@ import (
 // options are what the flags say.
 type options struct {
 	json, quick, fresh     bool
+	search                 bool
+	model                  string // folder of the encoder
 	chunks, queries        int
 	rounds, growth         int
 	slow                   time.Duration
@@ -140,6 +144,8 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.vectors, "vectors", "", "file of chunk vectors: float32, little-endian, row by row, no header; default: synthetic clusters")
 	f.StringVar(&o.vectorQueries, "vector-queries", "", "file of query vectors by the same model, in the same form")
 	f.IntVar(&o.dimensions, "dimensions", 384, "dimensions of the vectors")
+	f.BoolVar(&o.search, "search", false, "measure the whole of assay search on the corpus instead, as processes from start to end")
+	f.StringVar(&o.model, "model", "", "with -search: the folder of an encoder; default: the one in the binary. Processes are measured with that only")
 	engines := f.String("engines", strings.Join(competitors, ","), "whom to compare with, separated by commas; \"none\": the baselines only")
 	f.StringVar(&o.cache, "cache", "", "folder that keeps corpora and synthetic vectors (default: assay-bench in the user's cache folder)")
 	f.StringVar(&o.dir, "dir", "", "folder for the indexes while it runs; a real disk, for durability costs (default: the system's temporary folder)")
@@ -183,7 +189,7 @@ func (o options) check(rest []string) error {
 		return fmt.Errorf("-chunks %d: want at least 500", o.chunks)
 	case o.queries < 1 || o.rounds < 1 || o.dimensions < 2:
 		return errors.New("-queries and -rounds must be at least 1, -dimensions at least 2")
-	case (o.vectors == "") != (o.vectorQueries == ""):
+	case (o.vectors == "") != (o.vectorQueries == "") && !o.search:
 		return errors.New("-vectors and -vector-queries belong together: vectors of one model are compared with each other only")
 	}
 	for _, e := range o.engines {

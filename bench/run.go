@@ -30,6 +30,7 @@ type bench struct {
 	short       []string
 	questions   []string
 	embedded    [][]float32 // query vectors
+	encoder     encoder     // of -search
 
 	building *part
 	both     buildResult // of all chunks, with vectors
@@ -38,7 +39,11 @@ type bench struct {
 func (b *bench) run(ctx context.Context) error {
 	load := loadAverage()
 	b.report = report{Command: b.options.command, Date: time.Now(), Machine: machine()}
-	for _, step := range []func(context.Context) error{b.prepare, b.compareText, b.compareVectors, b.grow, b.change} {
+	steps := []func(context.Context) error{b.prepare, b.compareText, b.compareVectors, b.grow, b.change}
+	if b.options.search {
+		steps = []func(context.Context) error{b.prepareSearch, b.searchStages, b.searchWhole}
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/llm"
 )
@@ -18,11 +20,13 @@ import (
 type evalFlags struct {
 	json     bool
 	cache    string
+	model    string
 	embedder llm.Embedder // nil: there is none; see openEval
 }
 
 func (f *evalFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object for each set, a line each")
+	cmd.Flags().StringVar(&f.model, "model", "", "the encoder, by its `name` in assay models list (default: the one in the binary)")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
 }
 
@@ -34,8 +38,9 @@ func needFolders(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// openEval opens the encoder, and finds where vectors are kept.
-func (a *app) openEval(_ context.Context, f *evalFlags) error {
+// openEval opens the encoder in the binary, or the one that is asked for, and finds
+// where vectors are kept.
+func (a *app) openEval(ctx context.Context, f *evalFlags) error {
 	if f.cache == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
@@ -43,7 +48,21 @@ func (a *app) openEval(_ context.Context, f *evalFlags) error {
 		}
 		f.cache = filepath.Join(cache, "assay", "eval")
 	}
-	return nil
+	encoders := a.encoders()
+	if encoders != nil && f.model == "" {
+		f.model = encoders.Default()
+	}
+	if f.model == "" {
+		return nil
+	}
+	if encoders == nil {
+		return fmt.Errorf("encoder %s: %w", f.model, assay.ErrNotFound)
+	}
+	var err error
+	if f.embedder, err = encoders.Open(ctx, f.model); errors.Is(err, assay.ErrNotFound) {
+		return hinted{err, "see: assay models list"}
+	}
+	return err
 }
 
 // evalSet reads a folder and measures it, showing how far that is.
