@@ -64,19 +64,20 @@ type Answer struct {
 	Question string `json:"question"`
 	// Text is the answer for people. Each claim is followed by its citation
 	// numbers in brackets. When nothing was found it says so.
-	Text          string     `json:"text"`
-	Strategy      string     `json:"strategy"` // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before either
-	Claims        []Claim    `json:"claims"`
-	Citations     []Citation `json:"citations"`       // by claim, then number, then span
-	Missing       []string   `json:"missing"`         // what the documents did not hold, in words
-	Searched      []Searched `json:"searched"`        // every search, in order
-	Closest       []Closest  `json:"closest"`         // what came nearest, when nothing was found
-	Notes         []string   `json:"notes,omitempty"` // of its searches, each once: see Results.Notes
-	Iterations    int        `json:"iterations"`
-	Justification string     `json:"justification"` // why the status is what it is, in a sentence
-	Run           string     `json:"run"`
-	Usage         Usage      `json:"usage"`
-	ElapsedMS     int64      `json:"elapsed_ms"` // while the run was active
+	Text          string       `json:"text"`
+	Strategy      string       `json:"strategy"` // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before either
+	Claims        []Claim      `json:"claims"`
+	Citations     []Citation   `json:"citations"`       // by claim, then number, then span
+	Missing       []string     `json:"missing"`         // what the documents did not hold, in words
+	Searched      []Searched   `json:"searched"`        // every search, in order
+	Closest       []Closest    `json:"closest"`         // what came nearest, when nothing was found
+	Notes         []string     `json:"notes,omitempty"` // of its searches, each once: see Results.Notes
+	Index         IndexVersion `json:"index"`           // that was searched; of several searches the one with the least Coverage
+	Iterations    int          `json:"iterations"`
+	Justification string       `json:"justification"` // why the status is what it is, in a sentence
+	Run           string       `json:"run"`
+	Usage         Usage        `json:"usage"`
+	ElapsedMS     int64        `json:"elapsed_ms"` // while the run was active
 }
 
 // A Claim is one checkable statement: the bytes [Start, End) of Answer.Text.

@@ -153,7 +153,7 @@ func base(strategy, question string, found []finding) assay.Answer {
 	for _, f := range found {
 		all.join(f.notes)
 	}
-	a.Notes = all.list()
+	a.Notes, a.Index = all.list(), all.index
 	for _, f := range found {
 		a.Searched = append(a.Searched, f.searched...)
 		a.Iterations += f.iterations

@@ -86,7 +86,8 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	}
 	// What was verified before stands; only what was searched is more.
 	now := base("corrective", e.Question, found)
-	answer.Stop, answer.Searched, answer.Iterations, answer.Notes = now.Stop, now.Searched, now.Iterations, now.Notes
+	answer.Stop, answer.Searched, answer.Iterations = now.Stop, now.Searched, now.Iterations
+	answer.Notes, answer.Index = now.Notes, now.Index
 	return answer, nil
 }
 

@@ -7,12 +7,14 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// Notes are what a reader has to know of searches, each once. Of how many passages
-// had vectors only the least is kept: that grows from one search to the next.
+// Notes are what a reader has to know of searches, each once, and what was searched.
+// Of how many passages had vectors only the least is kept: that grows from one search
+// to the next.
 type notes struct {
-	texts   []string
-	least   assay.IndexVersion
-	counted bool // least is set
+	texts    []string
+	searched bool
+	index    assay.IndexVersion // of the search with the least coverage
+	covered  string             // what that said of it; "": nothing
 }
 
 // add takes up what results say of themselves.
@@ -23,9 +25,10 @@ func (n *notes) add(r assay.Results) {
 			n.say(text)
 		}
 	}
-	if covered != "" && slices.Contains(r.Notes, covered) {
-		n.cover(r.Index)
+	if !slices.Contains(r.Notes, covered) {
+		covered = ""
 	}
+	n.cover(r.Index, covered)
 }
 
 // join takes up other notes.
@@ -33,8 +36,8 @@ func (n *notes) join(others notes) {
 	for _, text := range others.texts {
 		n.say(text)
 	}
-	if others.counted {
-		n.cover(others.least)
+	if others.searched {
+		n.cover(others.index, others.covered)
 	}
 }
 
@@ -44,17 +47,17 @@ func (n *notes) say(text string) {
 	}
 }
 
-func (n *notes) cover(v assay.IndexVersion) {
-	if !n.counted || v.Coverage < n.least.Coverage {
-		n.least, n.counted = v, true
+func (n *notes) cover(index assay.IndexVersion, covered string) {
+	if !n.searched || index.Coverage < n.index.Coverage {
+		n.index, n.covered, n.searched = index, covered, true
 	}
 }
 
 // list returns the notes as an answer has them; nil: there are none.
 func (n *notes) list() []string {
 	all := slices.Clone(n.texts)
-	if n.counted {
-		all = append(all, retrieve.CoverageNote(n.least))
+	if n.covered != "" {
+		all = append(all, n.covered)
 	}
 	return all
 }

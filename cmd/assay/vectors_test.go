@@ -125,8 +125,8 @@ func TestVectorsInJSON(t *testing.T) {
 	}
 	var answer assay.Answer
 	x.json(&answer, 0, "ask", "--json", "Where does lantern7 burn?")
-	if len(answer.Notes) == 0 {
-		t.Errorf("ask: no notes")
+	if len(answer.Notes) == 0 || answer.Index.Model != "hashing/32" || answer.Index.Coverage >= 1 {
+		t.Errorf("ask: %+v, notes %q", answer.Index, answer.Notes)
 	}
 	x.json(&report, 0, "ingest", "--json", "--wait")
 	if v := report.Vectors; v.Stored == 0 || v.Missing() != 0 {
