@@ -8,7 +8,8 @@
 // use more cores by giving each some of the rows, or some of the sequences.
 //
 // Every kernel has a portable form, in Go, and may have faster ones in assembly that
-// are chosen by what the processor can do. Integers come out the same in each. Floats
+// are chosen by what the processor can do: AVX-512 (with VNNI for integers), AVX2 with
+// FMA, NEON. Integers come out the same in each. Floats
 // differ by the order of sums and by fused products: by at most 1e-5 of the sum of the
 // absolute values of what is added. A NaN or an infinity in a row of the input makes
 // every value of the output that depends on it a NaN or an infinity; it never reaches

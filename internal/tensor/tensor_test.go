@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 )
 
@@ -217,4 +219,82 @@ func testAttention(t testing.TB, n, heads, headDim int) {
 	var s Scratch
 	Attention(out, qkv, n, heads, headDim, &s)
 	near(t, "Attention", out, want, tolerance)
+}
+
+// Weights are shared by goroutines, and products leave nothing behind.
+func TestApplyConcurrently(t *testing.T) {
+	const rows, out, in = 101, 96, 64
+	r := rand.New(rand.NewPCG(3, 4))
+	x := randomFloats(r, rows*in)
+	for _, w := range []*Weights{PackFloat32(randomFloats(r, out*in), out, in), PackInt8(randomBytes(r, out*in), randomFloats(r, out), out, in)} {
+		want := make([]float32, rows*out)
+		w.Apply(want, x, rows, nil, GELU)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 20 {
+					got := make([]float32, rows*out)
+					w.Apply(got, x, rows, nil, GELU)
+					if !slices.Equal(got, want) {
+						t.Error("a product beside others differs")
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		// Under the race detector a pool forgets some of what it is given.
+		if n := testing.AllocsPerRun(100, func() { w.Apply(want, x, rows, nil, GELU) }); n > 3 {
+			t.Errorf("Apply allocates %v times", n)
+		}
+	}
+}
+
+// What a row becomes does not hang on the rows beside it, nor on how many they are.
+func TestRowsAreIndependent(t *testing.T) {
+	const rows, out, in = 2*blockRows + 5, 40, 48
+	r := rand.New(rand.NewPCG(3, 4))
+	x := randomFloats(r, rows*in)
+	for _, f := range forms {
+		t.Run(f.name, func(t *testing.T) {
+			f.use(t)
+			for _, w := range []*Weights{PackFloat32(randomFloats(r, out*in), out, in), PackInt8(randomBytes(r, out*in), randomFloats(r, out), out, in)} {
+				all, one := make([]float32, rows*out), make([]float32, out)
+				w.Apply(all, x, rows, nil, GELU)
+				for row := 0; row < rows; row += 7 {
+					w.Apply(one, x[row*in:(row+1)*in], 1, nil, GELU)
+					if !slices.Equal(one, all[row*out:(row+1)*out]) {
+						t.Fatalf("row %d alone differs", row)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestApplyPanics(t *testing.T) {
+	w := PackFloat32(make([]float32, 6), 2, 3)
+	for name, f := range map[string]func(){
+		"short input": func() { w.Apply(make([]float32, 2), make([]float32, 2), 1, nil, None) },
+		"long output": func() { w.Apply(make([]float32, 3), make([]float32, 3), 1, nil, None) },
+		"few biases":  func() { w.Apply(make([]float32, 2), make([]float32, 3), 1, make([]float32, 1), None) },
+		"no outputs":  func() { PackFloat32(nil, 0, 3) },
+		"few weights": func() { PackInt8(make([]int8, 5), make([]float32, 2), 2, 3) },
+		"few scales":  func() { PackInt8(make([]int8, 6), make([]float32, 1), 2, 3) },
+		"many inputs": func() { PackInt8(make([]int8, 1<<16+1), make([]float32, 1), 1, 1<<16+1) },
+		"few gammas":  func() { LayerNorm(make([]float32, 3), nil, make([]float32, 2), make([]float32, 3), 1, 3, 0) },
+		"few residual": func() {
+			LayerNorm(make([]float32, 3), make([]float32, 2), make([]float32, 3), make([]float32, 3), 1, 3, 0)
+		},
+		"few queries": func() { Attention(make([]float32, 4), make([]float32, 11), 1, 1, 4, new(Scratch)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
 }

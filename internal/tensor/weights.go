@@ -77,8 +77,8 @@ func checkLength(what string, got, want int) {
 }
 
 // Apply sets y, rows of Out values, to act(x·Wᵀ + bias), where x is as many rows of In
-// values and bias has Out values or is nil. It panics if a length does not fit. y
-// shares no memory with x or bias.
+// values and bias has Out values or is nil. What a row becomes does not depend on the
+// others. It panics if a length does not fit. y shares no memory with x or bias.
 func (w *Weights) Apply(y, x []float32, rows int, bias []float32, act Activation) {
 	checkLength("values of input", len(x), rows*w.in)
 	checkLength("values of output", len(y), rows*w.out)
