@@ -37,6 +37,7 @@ type passageNode struct {
 	number uint64
 	seed   bool
 	mass   int64
+	own    int64 // of it, as a seed
 	read   bool
 	links  []link // to entities that link
 	weight float64
@@ -79,18 +80,23 @@ func newWalk(view View, damping float64) *walk {
 
 // start puts the mass where the walk begins: a share of it at the entities of the
 // question, all of it where one of the two is nothing.
-func (w *walk) start(seeds []Seed, question []string, share float64) error {
+func (w *walk) start(seeds []Seed, power float64, question []string, share float64) error {
 	var places []uint32
 	var weights []float64
 	sum := 0.0
+	best := 0.0 // scores are taken relative to it, so that no power is out of range
+	for _, s := range seeds {
+		best = max(best, s.Score)
+	}
 	for _, s := range seeds {
 		number, ok := w.view.Passage(s.Chunk)
 		if !ok || !(s.Score > 0) {
 			continue
 		}
+		weight := math.Pow(s.Score/best, power)
 		places = append(places, w.passage(number))
-		weights = append(weights, s.Score*s.Score)
-		sum += s.Score * s.Score
+		weights = append(weights, weight)
+		sum += weight
 	}
 	asked, err := w.asked(question)
 	if err != nil {
@@ -110,6 +116,9 @@ func (w *walk) start(seeds []Seed, question []string, share float64) error {
 		w.toEntity(place, int64(share/float64(len(asked))*whole), theQuestion)
 	}
 	w.turn()
+	for _, place := range w.passagesNow {
+		w.passages[place].own = w.passages[place].mass
+	}
 	return nil
 }
 
@@ -357,7 +366,13 @@ func (w *walk) best(limit int) []Score {
 	})
 	scores := make([]Score, 0, min(limit, len(order)))
 	for _, place := range order[:min(limit, len(order))] {
-		scores = append(scores, Score{Chunk: w.chunk(place), Mass: float64(w.passages[place].mass) / whole, Path: w.path(place)})
+		p := &w.passages[place]
+		scores = append(scores, Score{
+			Chunk:    w.chunk(place),
+			Mass:     float64(p.mass) / whole,
+			Received: float64(p.mass-p.own) / whole,
+			Path:     w.path(place),
+		})
 	}
 	return scores
 }
