@@ -104,12 +104,9 @@ func (s *search) embed(ctx context.Context) error {
 	for i, w := range s.wordings {
 		texts[i] = w.text
 	}
-	vectors, err := s.Embedder.Embed(ctx, llm.Query, texts)
+	vectors, err := llm.Embed(ctx, s.Embedder, llm.Query, texts)
 	if err != nil {
 		return err
-	}
-	if len(vectors) != len(texts) {
-		return fmt.Errorf("%s made %d vectors of %d texts", s.Embedder.Model(), len(vectors), len(texts))
 	}
 	for i, w := range s.wordings {
 		w.vector = vectors[i]

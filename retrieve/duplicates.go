@@ -16,7 +16,7 @@ import (
 // half of its words in common, and in ten both answer one question; of mtrag's 696
 // such pairs 623 have less than half.
 const (
-	sameWords  = 0.8 // share of the distinct words of two texts that both have
+	sameWords  = 0.9 // share of the distinct words of two texts that both have
 	sameCosine = 0.95
 )
 

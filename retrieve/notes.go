@@ -14,11 +14,11 @@ func CoverageNote(v assay.IndexVersion) string {
 	case v.Model == "" || v.Coverage >= 1:
 		return ""
 	case v.Coverage <= 0:
-		return "no passage has a vector yet; searched by text alone"
+		return "no passage had a vector yet"
 	}
 	percent := math.Floor(100 * v.Coverage)
 	if percent < 1 {
-		return "less than 1% of the passages have vectors yet; the rest was searched by text alone"
+		return "less than 1% of the passages had vectors yet; the rest was searched by text alone"
 	}
-	return fmt.Sprintf("%.0f%% of the passages have vectors yet; the rest was searched by text alone", percent)
+	return fmt.Sprintf("%.0f%% of the passages had vectors yet; the rest was searched by text alone", percent)
 }

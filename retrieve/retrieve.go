@@ -51,16 +51,18 @@ type Config struct {
 	// Relevance rates hits; nil: the model in the program.
 	Relevance *RelevanceModel
 
-	// Fill makes vectors of passages that have none yet: one for each, nil where it
-	// made none. It takes as long as a search may wait for it, and fails only when
-	// ctx has ended. Nil: nothing is filled in.
-	Fill func(ctx context.Context, model string, ps []assay.Passage) ([]llm.Vector, error)
+	Fill Filler // nil: nothing is filled in
 }
+
+// A Filler makes vectors of passages that have none yet, best first: one for each,
+// nil where it made none. It takes as long as a search may wait for it, and fails
+// only when ctx has ended.
+type Filler = func(ctx context.Context, model string, ps []assay.Passage) ([]llm.Vector, error)
 
 // A Retriever searches an index. It implements assay.Retriever.
 type Retriever struct {
 	config    Config
-	analyzers sync.Pool // of *analysis.Analyzers: they remember the words of earlier hits
+	analyzers *sync.Pool // of *analysis.Analyzers: they remember the words of earlier hits
 }
 
 // New returns a retriever. It panics when c.Relevance is not of this program's
@@ -71,9 +73,15 @@ func New(c Config) *Retriever {
 			panic("retrieve: relevance model: " + err.Error())
 		}
 	}
-	r := &Retriever{config: c}
-	r.analyzers.New = func() any { return new(analysis.Analyzers) }
-	return r
+	return &Retriever{c, &sync.Pool{New: func() any { return new(analysis.Analyzers) }}}
+}
+
+// WithFill returns a retriever that has its vectors filled in by another function,
+// and is r else.
+func (r *Retriever) WithFill(fill Filler) *Retriever {
+	other := *r
+	other.config.Fill = fill
+	return &other
 }
 
 // How deep a search goes, if more hits are not asked for.
@@ -139,6 +147,7 @@ type candidate struct {
 	hit     assay.Hit
 	of      []rating
 	fused   float64
+	tie     int // breaks ties of fused scores: the lower first
 	terms   FusionTerms
 	places  Ranks
 	mass    float64        // of the walk
@@ -301,10 +310,17 @@ func (s *search) rank(ctx context.Context) error {
 	}
 	all := func(*candidate) bool { return true }
 	scores, err := s.rankOf(ctx, best, all, !slices.ContainsFunc(best, unknown))
+	for i, c := range best {
+		c.tie = i
+	}
 	if err == nil && slices.ContainsFunc(best, unknown) && slices.ContainsFunc(best, known) {
 		var full []float64
 		if full, err = s.rankOf(ctx, best, known, true); err == nil {
-			scores = trade(scores, full, best)
+			var of []int
+			scores, of = trade(scores, full, best)
+			for i, c := range best {
+				c.tie = of[i]
+			}
 		}
 	}
 	if ctx.Err() != nil {
@@ -317,7 +333,9 @@ func (s *search) rank(ctx context.Context) error {
 	for i, c := range best {
 		c.hit.Scores.Rerank = &scores[i]
 	}
-	slices.SortStableFunc(best, func(a, b *candidate) int { return cmp.Compare(*b.hit.Scores.Rerank, *a.hit.Scores.Rerank) })
+	slices.SortFunc(best, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(*b.hit.Scores.Rerank, *a.hit.Scores.Rerank), cmp.Compare(a.tie, b.tie))
+	})
 	return nil
 }
 
