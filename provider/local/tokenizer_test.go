@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -98,10 +99,7 @@ func set(j map[string]any, key string, value any) { j["normalizer"].(map[string]
 // and each tokenizer.json.
 func TestTokens(t *testing.T) {
 	lines := mixedLines(10_000)
-	base, err := os.ReadFile(filepath.Join(models(t), "gte-small", tokenizerFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := uncasedJSON(t)
 	want, err := os.ReadFile(filepath.Join("testdata", "tokens.bin"))
 	if err != nil {
 		t.Fatal(err)
@@ -126,21 +124,65 @@ func TestTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wrong := 0
-		for i, line := range lines[:setting.lines] {
-			ids := tokenizer.single(nil, line)
-			if hashTokens(ids) == binary.LittleEndian.Uint32(want[4*i:]) {
-				continue
+		compareTokens(t, setting.name, tokenizer, lines[:setting.lines], want)
+		if setting.name == "uncased" {
+			fromText, err := readVocabulary(os.DirFS(filepath.Join("..", "embedded")), 30522)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if wrong++; wrong <= 5 {
-				t.Errorf("%s: line %d, %q, has the tokens %d, which are not the reference's", setting.name, i, line, ids)
-			}
-		}
-		if wrong > 0 {
-			t.Errorf("%s: %d of %d lines differ from the reference", setting.name, wrong, setting.lines)
+			compareTokens(t, vocabularyFile, fromText, lines, want)
 		}
 		want = want[4*setting.lines:]
 	}
+}
+
+func compareTokens(t *testing.T, name string, tokenizer *tokenizer, lines []string, want []byte) {
+	wrong := 0
+	for i, line := range lines {
+		ids := tokenizer.single(nil, line)
+		if hashTokens(ids) == binary.LittleEndian.Uint32(want[4*i:]) {
+			continue
+		}
+		if wrong++; wrong <= 5 {
+			t.Errorf("%s: line %d, %q, has the tokens %d, which are not the reference's", name, i, line, ids)
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%s: %d of %d lines differ from the reference", name, wrong, len(lines))
+	}
+}
+
+// uncasedJSON returns the tokenizer.json of BERT's uncased vocabulary, which is
+// the embedded encoder's.
+func uncasedJSON(t *testing.T) []byte {
+	data, err := os.ReadFile(filepath.Join("..", "embedded", vocabularyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vocabulary := map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		vocabulary[strings.TrimRight(line, "\n")] = len(vocabulary)
+	}
+	var added []any
+	for _, name := range []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} {
+		added = append(added, map[string]any{
+			"id": vocabulary[name], "content": name, "special": true,
+			"single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+		})
+	}
+	whole, err := json.Marshal(map[string]any{
+		"version": "1.0", "added_tokens": added,
+		"normalizer":     map[string]any{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": nil, "lowercase": true},
+		"pre_tokenizer":  map[string]any{"type": "BertPreTokenizer"},
+		"post_processor": map[string]any{"type": "BertProcessing", "cls": []any{"[CLS]", vocabulary["[CLS]"]}, "sep": []any{"[SEP]", vocabulary["[SEP]"]}},
+		"model": map[string]any{
+			"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": vocabulary,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole
 }
 
 func writeDump(t *testing.T, name string, data []byte) {
