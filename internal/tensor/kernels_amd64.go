@@ -1,10 +1,6 @@
 package tensor
 
-import (
-	"math"
-
-	"golang.org/x/sys/cpu"
-)
+import "golang.org/x/sys/cpu"
 
 // What the processor can do; the assembly needs the operating system to keep the
 // wide registers too, which these take into account.
@@ -69,8 +65,8 @@ func pairAVX2(to, from *int8, stride, n int)
 const lane = 16
 
 var (
-	geluTable = table(append(append([]float32{erfEnd, -erfEnd, 0.5}, erfAbove[:]...), erfBelow[:]...))
-	expTable  = table(append([]float32{expLowest, math.Log2E, 3 << 22, -log2High, -log2Low}, expPowers[:]...))
+	geluTable = table(geluConstants())
+	expTable  = table(expConstants())
 )
 
 // table repeats each constant in eight lanes.
