@@ -17,12 +17,6 @@ type form struct {
 
 var forms = []form{{"best", func(testing.TB) {}}}
 
-func set(t testing.TB, to *bool, value bool) {
-	was := *to
-	*to = value
-	t.Cleanup(func() { *to = was })
-}
-
 func randomFloats(r *rand.Rand, n int) []float32 {
 	v := make([]float32, n)
 	for i := range v {
