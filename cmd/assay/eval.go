@@ -31,9 +31,9 @@ func (a *app) evalAnswersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "answers --docs PATH GOLDEN",
 		Short: "Ask golden questions and count the right citations",
-		Long: `Answers ingests documents into a temporary store, asks each question of GOLDEN,
-and counts the answers that cite a right section, and the questions that the
-documents do not answer and that were refused.
+		Long: `Answers ingests documents into a temporary store, with their vectors, asks each
+question of GOLDEN, and counts the answers that cite a right section, and the
+questions that the documents do not answer and that were refused.
 
 GOLDEN has one JSON object a line: {"question": …, "document": "end of its path",
 "sections": ["any of these headings"]}, without sections when the documents do
@@ -62,15 +62,20 @@ func (a *app) evalAnswers(ctx context.Context, docs []string, file string, asJSO
 		return err
 	}
 	defer os.RemoveAll(dir)
-	e, err := engine.Open(ctx, engine.Config{Dir: dir})
+	e, err := engine.Open(ctx, a.engineConfig(dir))
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	if _, err := e.Ingest(ctx, engine.IngestRequest{Paths: docs}); err != nil {
+	shown := a.progress()
+	defer shown.clear()
+	request := engine.IngestRequest{Paths: docs, Wait: a.encoders() != nil, Progress: shown.ingest, Embedding: shown.embed}
+	if _, err := e.Ingest(ctx, request); err != nil {
 		return err
 	}
+	shown.update("asking %s", count(len(golden), "question", "questions"))
 	report, err := eval.Answers(ctx, e, golden)
+	shown.clear()
 	if err != nil {
 		return err
 	}
