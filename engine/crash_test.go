@@ -31,6 +31,8 @@ type child struct {
 	// Kill the process at the journal write of this number, from 1; 0: never.
 	Write int
 	When  moment
+
+	Docs string // set: it ingests these and makes vectors in the background, see embedAsChild
 }
 
 // A moment of a journal write.
@@ -60,6 +62,9 @@ func runChild(spec string) error {
 	var c child
 	if err := json.Unmarshal([]byte(spec), &c); err != nil {
 		return err
+	}
+	if c.Docs != "" {
+		return embedAsChild(c)
 	}
 	ctx := context.Background()
 	e, err := Open(ctx, Config{Dir: c.Dir, NewID: func() string { return c.Run }})
