@@ -181,7 +181,7 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 		return report, ctx.Err()
 	}
 	lock := flock.New(filepath.Join(e.tenant.Dir(), embeddingLock))
-	if err := c.alone(ctx, lock, opts.Before); err != nil {
+	if err := c.alone(ctx, lock, chosen.wanted, opts); err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
@@ -200,7 +200,7 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 	defer c.rate.Store(nil)
 	report, err = ingest.Embed(ctx, briefly{e.content, e}, encoder, opts)
 	if report.Stored > flushed {
-		err = errors.Join(err, c.flush(context.WithoutCancel(ctx)))
+		err = errors.Join(err, c.flushLast(ctx))
 	}
 	if err == nil {
 		err = c.dropReplaced(ctx, chosen.wanted, len(report.Failed))
@@ -208,8 +208,8 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 	return report, err
 }
 
-// alone waits until no other process makes vectors. Before is called now and then.
-func (c *catching) alone(ctx context.Context, lock *flock.Flock, before func(context.Context) error) error {
+// alone waits until no other process makes vectors, and shows how far that one is.
+func (c *catching) alone(ctx context.Context, lock *flock.Flock, model string, opts ingest.EmbedOptions) error {
 	const every = 500 * time.Millisecond
 	for {
 		ok, err := lock.TryLock()
@@ -219,17 +219,41 @@ func (c *catching) alone(ctx context.Context, lock *flock.Flock, before func(con
 		if ok {
 			return nil
 		}
+		if opts.Progress != nil {
+			n, err := c.engine.content.Coverage(ctx, model)
+			if err != nil {
+				return err
+			}
+			opts.Progress(ingest.EmbedProgress{Model: model, Left: n.Chunks - n.Embedded})
+		}
 		select {
 		case <-time.After(every):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if before != nil {
-			if err := before(ctx); err != nil {
+		if opts.Before != nil {
+			if err := opts.Before(ctx); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// lastFlush is how long the index may take to be written once ctx has ended. What is
+// not in it by then, the next process reads from the store.
+const lastFlush = 2 * time.Second
+
+// flushLast is flush at the end of a pass, which may be that of ctx.
+func (c *catching) flushLast(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return c.flush(ctx)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
+	defer cancel()
+	if err := c.flush(last); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
 }
 
 // flush has the index on disk take up the vectors, unless an ingest wants the
