@@ -17,8 +17,10 @@ const (
 
 	// tileRows is how many tokens a core takes through a layer at a time, so that
 	// what it writes (600 kB in float32 for an intermediate size of 1536) is still
-	// in its cache when it reads it. Kernels take kernelRows at a time.
+	// in its cache when it reads it; leastRows is what pays beside reading the
+	// weights. Kernels take kernelRows at a time.
 	tileRows   = 8 * kernelRows
+	leastRows  = 2 * kernelRows
 	kernelRows = 12
 )
 
@@ -29,7 +31,6 @@ type batch struct {
 	sequences []sequence
 	starts    []int // the first row of each sequence, and the number of rows
 	workers   int
-	tile      int // rows that a worker takes at a time
 	first     bool
 	*memory
 }
@@ -105,10 +106,30 @@ func newBatch(m *bert, sequences []sequence, workers int) *batch {
 	for _, s := range sequences {
 		b.starts = append(b.starts, b.rows()+len(s.ids))
 	}
-	share := (b.rows() + workers - 1) / workers
-	b.tile = min(tileRows, (share+kernelRows-1)/kernelRows*kernelRows)
-	b.workers = min(workers, (b.rows()+b.tile-1)/b.tile)
+	b.workers = min(workers, len(tiles(b.rows(), workers)))
 	return b
+}
+
+// A tile is the rows [from, to) of a batch.
+type tile struct{ from, to int }
+
+// tiles divides n rows into what workers take one after another: a tile each, if
+// that is small enough; else ever smaller ones towards the end, so that all end
+// at about the same time.
+func tiles(n, workers int) []tile {
+	var all []tile
+	for from := 0; from < n; {
+		share := (n - from + 2*workers - 1) / (2 * workers)
+		if n <= workers*tileRows {
+			share = (n + workers - 1) / workers
+		} else {
+			share = max(share, leastRows)
+		}
+		size := min(tileRows, (share+kernelRows-1)/kernelRows*kernelRows)
+		all = append(all, tile{from, min(from+size, n)})
+		from += size
+	}
+	return all
 }
 
 // run computes the batch when a slot is free.
@@ -145,36 +166,34 @@ func (b *batch) run(ctx context.Context, each func(i int, rows []float32) error)
 func (b *batch) compute(ctx context.Context) error {
 	scratches := make([]scratch, b.workers)
 	for i := range scratches {
-		scratches[i] = newScratch(b.tile, &b.m.architecture)
+		scratches[i] = newScratch(min(b.rows(), tileRows), &b.m.architecture)
 	}
+	all, first := tiles(b.rows(), b.workers), tiles(len(b.sequences), b.workers)
 	for step := range len(b.m.layers) + 1 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if step == len(b.m.layers) && b.first {
 			b.compact()
-			b.share(scratches, len(b.sequences), b.finishFirst)
+			share(first, scratches, b.finishFirst)
 		} else {
-			b.share(scratches, b.rows(), func(from, to int, s scratch) { b.advance(step, from, to, s) })
+			share(all, scratches, func(t tile, s scratch) { b.advance(step, t.from, t.to, s) })
 		}
 	}
 	return nil
 }
 
-// share lets the workers take tiles of n rows until none is left.
-func (b *batch) share(scratches []scratch, n int, do func(from, to int, s scratch)) {
+// share lets as many workers as there are scratches take tiles until none is
+// left.
+func share(tiles []tile, scratches []scratch, do func(t tile, s scratch)) {
 	var taken atomic.Int64
 	work := func(s scratch) {
-		for {
-			from := int(taken.Add(1)-1) * b.tile
-			if from >= n {
-				return
-			}
-			do(from, min(from+b.tile, n), s)
+		for i := taken.Add(1); i <= int64(len(tiles)); i = taken.Add(1) {
+			do(tiles[i-1], s)
 		}
 	}
 	var others sync.WaitGroup
-	for _, s := range scratches[1:] {
+	for _, s := range scratches[1:min(len(scratches), len(tiles))] {
 		others.Go(func() { work(s) })
 	}
 	work(scratches[0])
@@ -210,8 +229,8 @@ func (b *batch) compact() {
 
 // finishFirst computes the last layer for the first tokens of the sequences
 // [from, to).
-func (b *batch) finishFirst(from, to int, s scratch) {
-	m, last := b.m, len(b.m.layers)-1
+func (b *batch) finishFirst(t tile, s scratch) {
+	m, last, from, to := b.m, len(b.m.layers)-1, t.from, t.to
 	for i := from; i < to; i++ {
 		b.attendOne(s.attended[(i-from)*m.Hidden:(i-from+1)*m.Hidden], b.qkv[last%2], i, 0, 1, s)
 	}
