@@ -33,11 +33,12 @@ var allowed = map[string][]string{
 	"chunk":     {"parse"},
 	"ingest":    {"source", "parse", "chunk", "index", "store", "llm"},
 	"graph":     {"index"},
+	"rerank":    {"llm"},
 	"retrieve":  {"index", "llm", "graph"},
 	"role":      {"ground"},
 	"strategy":  {"role", "ground", "retrieve", "run"},
 	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "role", "ground", "run", "strategy"},
-	"eval":      {"llm", "graph", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
+	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
 	"provider":  {"llm"}, // provider/embedded also provider/local
 	"cmd/assay": {"llm", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
 }
