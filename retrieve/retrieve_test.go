@@ -510,7 +510,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	led := e.Results.Hits[1].Scores
-	if led.Graph == nil || *led.Graph != 0.4 || led.BM25 != nil || led.Relevance != 0 || math.Abs(*led.Fused-0.5) > 1e-9 {
+	if led.Graph == nil || *led.Graph != 0.4 || led.BM25 != nil || led.Relevance != 0 || math.Abs(*led.Fused-0.7) > 1e-9 {
 		t.Errorf("what the walk led to has the scores %+v", led)
 	}
 	want := []retrieve.Step{{Entity: "anna miller", Chunk: id("/start")}}

@@ -15,12 +15,15 @@ type Walker interface {
 	Walk(ctx context.Context, access assay.Access, q assay.Query, seeds []graph.Seed) ([]graph.Score, error)
 }
 
-// graphWeight is what a passage's share of the walk's mass weighs against all else
-// of its fused score.
-const graphWeight = 0.5
+// graphWeight is what the root of a passage's share of the walk's mass weighs
+// against all else of its fused score. Mean nDCG@10 of eight shared sets in English
+// (300 questions of each at most), by weight: none 0.870, 0.25 0.882, 0.5 0.887,
+// 0.7 0.889, 1 0.890; above 0.7 scifact and anthropic-docs begin to lose. The mass
+// itself is worse at each weight: 0.885 at its best.
+const graphWeight = 0.7
 
-// seeds is how many of the best candidates a walk starts from.
-const seeds = 3
+// seeds is how many of the best candidates a walk may start from.
+const seeds = 10
 
 // walk follows what the best candidates and the question name, and adds what they
 // lead to. One that fails has led nowhere, and a note says so.
