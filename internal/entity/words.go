@@ -24,11 +24,10 @@ of in on at by for with without about against between among into onto through du
 to from up down out off over under again further within across along around behind beyond per via upon
 not also just only very too more most much many few less least such same other another
 there here now ever never always often still yet already
-please tell explain describe give show name list find
+near besides apart amid throughout toward towards except
 however later following according despite several today once born based located like unlike thus hence therefore
 moreover furthermore instead meanwhile finally additionally originally currently eventually recently initially
 usually generally typically historically formerly previously together along let
-one two three four five six seven eight nine ten first second third
 january february march april may june july august september october november december
 monday tuesday wednesday thursday friday saturday sunday
 note see example figure table section chapter
@@ -58,3 +57,6 @@ var honorifics = set(`
 president king queen prince princess emperor empress sir lord lady dame pope saint st mr mrs ms dr prof professor
 general captain colonel major lieutenant sergeant admiral senator governor representative chancellor minister duke earl count baron
 `)
+
+// declares are the words that headings of source code begin with.
+var declares = set(`func type var const class def struct interface enum method function`)
