@@ -174,6 +174,9 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 	if err != nil {
 		return report, err
 	}
+	if e.tenant.ReadOnly() {
+		return report, fmt.Errorf("make vectors: %w", assay.ErrReadOnly)
+	}
 	select {
 	case c.passing <- struct{}{}:
 		defer func() { <-c.passing }()

@@ -27,8 +27,9 @@ type Vectors interface {
 }
 
 // DefaultEmbedBatch is how many passages Embed hands to the embedder at a time, and
-// stores in one transaction: some seconds of a processor's work are lost to a crash.
-const DefaultEmbedBatch = 64
+// stores in one transaction: enough for several processors, and what a crash loses is
+// made again in a second.
+const DefaultEmbedBatch = 32
 
 // What Embed puts up with before it takes an embedder for broken.
 const (

@@ -126,11 +126,14 @@ func (a *app) embed(ctx context.Context, f ingestFlags) error {
 	if err != nil && vectors.Stored == 0 {
 		return err
 	}
-	report := ingest.Report{Skipped: []ingest.Skipped{}, Vectors: &vectors, Interrupted: ctx.Err() != nil}
 	if f.json {
-		return errors.Join(err, writeJSON(a.stdout, report))
+		report := ingest.Report{Skipped: []ingest.Skipped{}, Vectors: &vectors, Interrupted: ctx.Err() != nil}
+		if err := writeJSON(a.stdout, report); err != nil {
+			return err
+		}
+	} else {
+		a.writeVectors(vectors, true)
 	}
-	a.writeVectors(vectors, true)
 	if errors.Is(err, context.Canceled) {
 		return hinted{err, "what was stored is kept; run the same command to go on"}
 	}
