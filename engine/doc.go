@@ -13,6 +13,11 @@
 // other it does not exist. Before a run is shown, replayed or resumed, the
 // access to all documents that it read is checked again.
 //
+// Vectors follow the text. With Config.Encoders they catch up in the background, as
+// long as the engine is open; [Engine.Embed] and IngestRequest.Wait wait for them,
+// and a search first makes those that it needs, for a moment. [Engine.Vectors] says
+// how far they are, [Engine.UseEncoder] has another model make them.
+//
 // The package wires the others together and holds no algorithm: how documents
 // are read is in ingest, how questions are gone about in strategy, how a run is
 // kept in run and store.

@@ -1,5 +1,5 @@
 // Package ingest brings documents into a store: source → parse → chunk → store.
-// [Run] is the whole of it.
+// [Run] is the whole of it. [Embed] makes the vectors that the store then lacks.
 //
 // It is incremental. A source whose size, modification time and sidecar are as
 // they were is not read; one with the same bytes is not parsed; a change of its
