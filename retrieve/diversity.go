@@ -58,7 +58,7 @@ func (s *search) likeness(ctx context.Context, list []*candidate) ([][]float64, 
 	like := make([][]float64, len(list))
 	cosines := newScale()
 	for i, c := range list {
-		said[i], like[i] = sayingOf(c), make([]float64, len(list))
+		said[i], like[i] = sayingOf(c.hit), make([]float64, len(list))
 		for j := range i {
 			if x, ok := cosine(c.vector, list[j].vector); ok {
 				cosines.add(x)

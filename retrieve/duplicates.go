@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
@@ -34,11 +35,11 @@ type saying struct {
 
 var wordSeed = maphash.MakeSeed()
 
-func sayingOf(c *candidate) *saying {
-	words := surface.Words(strings.ToLower(c.hit.Text))
-	text := c.hit.Text
+func sayingOf(h assay.Hit) *saying {
+	words := surface.Words(strings.ToLower(h.Text))
+	text := h.Text
 	if len(words) < titledWords {
-		about := strings.Join(append([]string{c.hit.Title}, c.hit.Chunk.Headings...), " ")
+		about := strings.Join(append([]string{h.Title}, h.Chunk.Headings...), " ")
 		words = append(surface.Words(strings.ToLower(about)), words...)
 		text = about + "\n" + text
 	}
@@ -49,6 +50,28 @@ func sayingOf(c *candidate) *saying {
 	slices.Sort(s.words)
 	s.words = slices.Compact(s.words)
 	return s
+}
+
+// A Sayings tells hits that say the same, by their words alone. Its zero value
+// holds none.
+type Sayings struct{ said []*saying }
+
+// Add returns which of the hits added before, from 0, says what h says; if none
+// does, it adds h and returns how many there were, and false.
+func (s *Sayings) Add(h assay.Hit) (i int, known bool) {
+	own := sayingOf(h)
+	for i, o := range s.said {
+		if own.same(o) {
+			return i, true
+		}
+	}
+	s.said = append(s.said, own)
+	return len(s.said) - 1, false
+}
+
+// same reports whether two texts say the same, as far as words tell.
+func (s *saying) same(o *saying) bool {
+	return s.exact == o.exact || s.alike(o) && s.facts() == o.facts()
 }
 
 // alike reports whether two texts have nearly all of their words in common.
@@ -100,7 +123,7 @@ func (s *search) dropDuplicates(ctx context.Context) error {
 			rest = i
 			break
 		}
-		own := sayingOf(c)
+		own := sayingOf(c.hit)
 		of := -1
 		for j := 0; j < len(said) && of < 0; j++ {
 			same, err := s.same(ctx, c, own, kept[j], said[j])
@@ -134,11 +157,8 @@ func (s *search) reach() int { return 2 * s.query.Limit }
 
 // same reports whether two candidates say the same.
 func (s *search) same(ctx context.Context, a *candidate, saysA *saying, b *candidate, saysB *saying) (bool, error) {
-	if saysA.exact == saysB.exact {
-		return true, nil
-	}
-	if !saysA.alike(saysB) || saysA.facts() != saysB.facts() {
-		return false, nil
+	if saysA.exact == saysB.exact || !saysA.same(saysB) {
+		return saysA.exact == saysB.exact, nil
 	}
 	x, ok, err := s.cosineOf(ctx, a, b)
 	return !ok || x >= sameCosine, err
