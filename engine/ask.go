@@ -134,7 +134,7 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	if err != nil {
 		return req, err
 	}
-	probe := assay.Query{Text: req.Question, Collections: req.Collections, Filter: req.Filter, Limit: 1}
+	probe := assay.Query{Text: req.Question, Collections: req.Collections, Filter: req.Filter, Limit: 1, Mode: assay.ModeText}
 	_, err = retriever.Retrieve(ctx, principal.Access(), probe)
 	return req, err
 }
