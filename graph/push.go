@@ -84,13 +84,14 @@ func (w *walk) start(seeds []Seed, power float64, question []string, share float
 	var places []uint32
 	var weights []float64
 	sum := 0.0
+	seeds = slices.DeleteFunc(slices.Clone(seeds), func(s Seed) bool { return !(s.Score > 0) || math.IsInf(s.Score, 1) })
 	best := 0.0 // scores are taken relative to it, so that no power is out of range
 	for _, s := range seeds {
 		best = max(best, s.Score)
 	}
 	for _, s := range seeds {
 		number, ok := w.view.Passage(s.Chunk)
-		if !ok || !(s.Score > 0) {
+		if !ok {
 			continue
 		}
 		weight := math.Pow(s.Score/best, power)
@@ -226,13 +227,21 @@ func (w *walk) toPassage(place uint32, mass int64, from uint32) {
 // toEntity brings an entity mass from a passage.
 func (w *walk) toEntity(place uint32, mass int64, from uint32) {
 	e := &w.entities[place]
-	if mass > e.most || mass == e.most && mass > 0 && w.chunk(from) < w.chunk(e.from) {
+	if mass > e.most || mass == e.most && mass > 0 && w.byChunk(from, e.from) < 0 {
 		e.most, e.from = mass, from
 	}
 	if e.next == 0 && mass > 0 {
 		w.entitiesNext = append(w.entitiesNext, place)
 	}
 	e.next += mass
+}
+
+// byChunk orders passages by chunk ID, the question before all.
+func (w *walk) byChunk(a, b uint32) int {
+	if a == theQuestion || b == theQuestion {
+		return cmp.Compare(b, a)
+	}
+	return w.view.Compare(w.passages[a].number, w.passages[b].number)
 }
 
 // chunk returns the ID of a passage's chunk, nothing for the question.
@@ -258,7 +267,7 @@ func (w *walk) sortPassages(list []uint32) {
 		if c := cmp.Compare(w.passages[b].pending, w.passages[a].pending); c != 0 || w.passages[a].pending < minMass {
 			return c
 		}
-		return strings.Compare(w.chunk(a), w.chunk(b))
+		return w.byChunk(a, b)
 	})
 }
 
@@ -362,7 +371,7 @@ func (w *walk) best(limit int) []Score {
 		if c := cmp.Compare(w.passages[b].mass, w.passages[a].mass); c != 0 {
 			return c
 		}
-		return strings.Compare(w.chunk(a), w.chunk(b))
+		return w.byChunk(a, b)
 	})
 	scores := make([]Score, 0, min(limit, len(order)))
 	for _, place := range order[:min(limit, len(order))] {

@@ -16,6 +16,8 @@ type View interface {
 	Passage(chunk string) (passage uint64, ok bool)
 	// Chunk returns the ID of the chunk that a passage is.
 	Chunk(passage uint64) string
+	// Compare orders passages by the IDs of their chunks.
+	Compare(a, b uint64) int
 	// Entity returns the number of the entity with this key.
 	Entity(key string) uint32
 	// Key returns the key of an entity.
@@ -32,7 +34,7 @@ type View interface {
 // A Seed is a passage that a walk starts from.
 type Seed struct {
 	Chunk string  // ID
-	Score float64 // of the search that found it, 0 or more; it starts with a share proportional to its power of Options.Power
+	Score float64 // of the search that found it; positive, else it is left out; it starts with a share proportional to its power of Options.Power
 }
 
 // A Score is what a passage has of a walk's mass.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -116,6 +117,11 @@ func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
 func (g *Graph) Chunk(passage uint64) string {
 	v := g.views[passage>>32]
 	return hex.EncodeToString(id(v.segment.ids, uint32(passage)))
+}
+
+// Compare orders passages by the IDs of their chunks.
+func (g *Graph) Compare(a, b uint64) int {
+	return bytes.Compare(id(g.views[a>>32].segment.ids, uint32(a)), id(g.views[b>>32].segment.ids, uint32(b)))
 }
 
 // Entity returns the number of the entity with this key, whether or not a passage
