@@ -9,6 +9,7 @@ package role
 
 import (
 	"context"
+	"strings"
 
 	"github.com/assay-rag/assay"
 )
@@ -84,6 +85,34 @@ type GenerateInput struct {
 	Question string           `json:"question"`
 	Parts    []Part           `json:"parts"`
 	Evidence []assay.Evidence `json:"evidence"`
+
+	// Context is what of the evidence to read where not all of it fits, and in which
+	// order: the best first and last. Numbers stay those of the evidence. A generator
+	// that reads as much as it likes may take the evidence itself.
+	Context []Excerpt `json:"context"`
+}
+
+// An Excerpt is what to read of a piece of evidence: the spans of its document's
+// text, ascending and apart from one another.
+type Excerpt struct {
+	Evidence int    `json:"n"`
+	Spans    []Span `json:"spans"`
+}
+
+// A Span is the bytes [Start, End) of a document's text.
+type Span struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Text returns what an excerpt of a piece of evidence says, with an ellipsis where
+// something is left out between two spans.
+func (x Excerpt) Text(ev assay.Evidence) string {
+	parts := make([]string, len(x.Spans))
+	for i, s := range x.Spans {
+		parts[i] = ev.Hit.Text[s.Start-ev.Hit.Chunk.Start : s.End-ev.Hit.Chunk.Start]
+	}
+	return strings.Join(parts, " … ")
 }
 
 // A Part is a sub-question and the evidence that was found for it, by number.

@@ -10,6 +10,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -24,7 +25,9 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if len(evidence) == 0 {
 		return notFound(strategy, e.Question, found), nil, nil
 	}
-	draft, err := e.generate(ctx, s, role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence})
+	draft, err := e.generate(ctx, s, role.GenerateInput{
+		Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts),
+	})
 	var checked []checkedClaim
 	if err == nil {
 		checked, err = e.check(ctx, s, draft, evidence)
@@ -70,24 +73,72 @@ func unwritten(a assay.Answer, draft role.Draft, checked int) assay.Answer {
 	return a
 }
 
-// mint numbers what the findings accepted, each chunk once, and says which
-// finding rests on which numbers.
+// mint numbers what the findings accepted, and says which finding rests on which
+// numbers. What is accepted twice, lies in another accepted hit, as a passage in
+// its section, or says the same as one, has that one's number: what crowds the
+// evidence says nothing more.
 func (e Env) mint(found []finding) (evidence []assay.Evidence, parts []role.Part) {
-	number := map[string]int{}
+	var all []assay.Hit
+	for _, f := range found {
+		all = append(all, f.accepted(e.Limits.Floor, len(f.hits))...)
+	}
+	var said retrieve.Sayings
 	for _, f := range found {
 		p := role.Part{Question: f.question, Terms: f.terms, Evidence: []int{}}
-		for _, h := range f.accepted(e.Limits.Floor, e.Limits.Keep) {
-			n, known := number[h.Chunk.ID]
-			if !known {
-				n = len(evidence) + 1
-				number[h.Chunk.ID] = n
-				evidence = append(evidence, assay.Evidence{Number: n, Hit: h})
+		for _, h := range f.accepted(e.Limits.Floor, len(f.hits)) {
+			if len(p.Evidence) == e.Limits.Keep {
+				break
 			}
-			p.Evidence = append(p.Evidence, n)
+			h = widest(h, all)
+			i, known := said.Add(h)
+			if !known {
+				evidence = append(evidence, assay.Evidence{Number: i + 1, Hit: h})
+			}
+			if !slices.Contains(p.Evidence, i+1) {
+				p.Evidence = append(p.Evidence, i+1)
+			}
 		}
 		parts = append(parts, p)
 	}
 	return evidence, parts
+}
+
+// widest returns the longest of the hits that h lies in, itself if there is none.
+func widest(h assay.Hit, all []assay.Hit) assay.Hit {
+	best := h
+	for _, o := range all {
+		a, b := h.Chunk, o.Chunk
+		holds := a.Document == b.Document && a.Version == b.Version && b.Start <= a.Start && a.End <= b.End
+		if holds && b.End-b.Start > best.Chunk.End-best.Chunk.Start {
+			best = o
+		}
+	}
+	return best
+}
+
+// assemble says what of the evidence a generator with so much room is to read.
+func (e Env) assemble(evidence []assay.Evidence, parts []role.Part) []role.Excerpt {
+	hits := make([]assay.Hit, len(evidence))
+	for i, ev := range evidence {
+		hits[i] = ev.Hit
+	}
+	var terms []assay.Term
+	for _, p := range parts {
+		for _, t := range p.Terms {
+			if !slices.ContainsFunc(terms, func(o assay.Term) bool { return o.Stem == t.Stem }) {
+				terms = append(terms, t)
+			}
+		}
+	}
+	excerpts, _ := retrieve.Assemble(hits, terms, e.Limits.ContextTokens) // what is left out is evidence all the same
+	context := make([]role.Excerpt, len(excerpts))
+	for i, x := range excerpts {
+		context[i].Evidence = evidence[x.Hit].Number
+		for _, s := range x.Spans {
+			context[i].Spans = append(context[i].Spans, role.Span(s))
+		}
+	}
+	return context
 }
 
 // A checkedClaim is a claim with the words it cites and the verifier's word.

@@ -76,16 +76,21 @@ type Roles struct {
 
 // Limits bound a strategy. Zero fields mean the defaults.
 type Limits struct {
-	Iterations int           // searches per sub-question; 4
-	Candidates int           // hits per search; 20
-	Keep       int           // hits per sub-question that become evidence; 5
-	Parts      int           // sub-questions that are looked up; the others are reported as missing; 6
-	Floor      float64       // relevance under which a hit does not count; 0.5
-	Wall       time.Duration // of the run; searching ends at three quarters of it; 12 s
+	Iterations int // searches per sub-question; 4
+	Candidates int // hits per search; 20
+	Keep       int // hits per sub-question that become evidence; 5
+
+	// ContextTokens is how much of the evidence a generator is given to read, for
+	// all sub-questions together; 6000.
+	ContextTokens int
+
+	Parts int           // sub-questions that are looked up; the others are reported as missing; 6
+	Floor float64       // relevance under which a hit does not count; 0.5
+	Wall  time.Duration // of the run; searching ends at three quarters of it; 12 s
 }
 
 // defaultLimits are the limits that zero fields stand for.
-var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, Parts: 6, Floor: 0.5, Wall: 12 * time.Second}
+var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Wall: 12 * time.Second}
 
 func (l Limits) withDefaults() Limits {
 	or := func(v *int, d int) {
@@ -96,6 +101,7 @@ func (l Limits) withDefaults() Limits {
 	or(&l.Iterations, defaultLimits.Iterations)
 	or(&l.Candidates, defaultLimits.Candidates)
 	or(&l.Keep, defaultLimits.Keep)
+	or(&l.ContextTokens, defaultLimits.ContextTokens)
 	or(&l.Parts, defaultLimits.Parts)
 	if l.Floor <= 0 {
 		l.Floor = defaultLimits.Floor
