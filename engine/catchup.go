@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ingest"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -31,6 +32,7 @@ const (
 // one pass at a time in a process, and one process at a time.
 type catching struct {
 	engine *Engine
+	every  time.Duration // see followEvery
 	active atomic.Int32 // questions and searches that are being answered
 	busy   atomic.Int32 // ingests
 	wanted atomic.Int32 // who waits to make a pass in the foreground
@@ -47,7 +49,7 @@ type catching struct {
 }
 
 func newCatching(e *Engine) *catching {
-	return &catching{engine: e, passing: make(chan struct{}, 1), kick: make(chan struct{}, 1), yields: map[int]context.CancelFunc{}}
+	return &catching{engine: e, every: followEvery, passing: make(chan struct{}, 1), kick: make(chan struct{}, 1), yields: map[int]context.CancelFunc{}}
 }
 
 // start begins to follow the content in the background.
@@ -78,7 +80,7 @@ func (c *catching) wake() {
 
 // follow makes a pass whenever the content has changed, until ctx ends.
 func (c *catching) follow(ctx context.Context) {
-	look := time.NewTicker(followEvery)
+	look := time.NewTicker(c.every)
 	defer look.Stop()
 	done := passed{sequence: -1}
 	var failures time.Duration // the next pause
@@ -97,8 +99,7 @@ func (c *catching) follow(ctx context.Context) {
 		switch {
 		case err == nil:
 			done, failures = now, 0
-		case errors.Is(err, errYield):
-			c.wake()
+		case errors.Is(err, errYield): // who took over wakes it up again
 		default:
 			failures = min(cmp.Or(2*failures, followFirst), followLast)
 			until = time.Now().Add(failures)
@@ -106,10 +107,11 @@ func (c *catching) follow(ctx context.Context) {
 	}
 }
 
-// A passed says up to where a model has no vector to make.
+// A passed says what the last pass has seen to.
 type passed struct {
 	model    string
-	sequence int64
+	sequence int64 // of the content, when it began
+	complete int64 // up to here no passage lacks a vector
 }
 
 // followOnce makes one pass, if anything has changed since the last.
@@ -119,25 +121,27 @@ func (c *catching) followOnce(ctx context.Context, last passed) (passed, error) 
 	if err != nil {
 		return last, err
 	}
-	now := passed{model: chosen.wanted}
-	if now.sequence, err = e.content.Sequence(ctx); err != nil || now == last || now.model == "" {
-		return now, err
+	sequence, err := e.content.Sequence(ctx)
+	if err != nil || chosen.wanted == "" || chosen.wanted == last.model && sequence == last.sequence {
+		return last, err
 	}
 	opts := ingest.EmbedOptions{Batch: followBatch, Uncounted: true, Before: c.yield}
-	if now.model == last.model {
-		opts.After = last.sequence
+	if chosen.wanted == last.model {
+		opts.After = last.complete
 	}
 	report, err := c.pass(ctx, opts)
 	if err != nil {
 		return last, err
 	}
+	now := passed{model: report.Model, sequence: sequence, complete: sequence}
 	if len(report.Failed) > 0 { // they are tried again with the next change
-		now.sequence = opts.After
+		now.complete = opts.After
 	}
 	return now, nil
 }
 
-// errYield says that a pass has made way for another.
+// errYield says that a pass has made way: for another one, for an ingest, or because
+// another model is wanted now.
 var errYield = errors.New("another pass is to begin")
 
 // yield is called before each batch in the background. Questions go first, for a
@@ -166,16 +170,11 @@ const embeddingLock = "embedding.lock"
 // and drops those of models that it has caught up with.
 func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report ingest.EmbedReport, err error) {
 	e := c.engine
-	chosen, err := e.chooser.choose(ctx)
-	if err != nil {
-		return report, err
-	}
-	encoder, err := e.chooser.shelf.open(ctx, chosen.wanted)
-	if err != nil {
-		return report, err
-	}
 	if e.tenant.ReadOnly() {
 		return report, fmt.Errorf("make vectors: %w", assay.ErrReadOnly)
+	}
+	if _, _, err := c.encoder(ctx); err != nil {
+		return report, err // before waiting for others
 	}
 	select {
 	case c.passing <- struct{}{}:
@@ -184,10 +183,24 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 		return report, ctx.Err()
 	}
 	lock := flock.New(filepath.Join(e.tenant.Dir(), embeddingLock))
-	if err := c.alone(ctx, lock, chosen.wanted, opts); err != nil {
+	if err := c.alone(ctx, lock, opts); err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	model, encoder, err := c.encoder(ctx)
+	if err != nil {
+		return report, err
+	}
+	before := opts.Before
+	opts.Before = func(ctx context.Context) error {
+		if chosen, err := e.chooser.choose(ctx); err != nil || chosen.wanted != model {
+			return cmp.Or(err, errYield)
+		}
+		if before == nil {
+			return nil
+		}
+		return before(ctx)
+	}
 	flushed := 0
 	shown := opts.Progress
 	opts.Progress = func(p ingest.EmbedProgress) {
@@ -206,13 +219,29 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 		err = errors.Join(err, c.flushLast(ctx))
 	}
 	if err == nil {
-		err = c.dropReplaced(ctx, chosen.wanted, len(report.Failed))
+		err = c.dropReplaced(ctx, model, len(report.Failed))
 	}
 	return report, err
 }
 
+// encoder returns the model that is wanted, and what makes its vectors.
+func (c *catching) encoder(ctx context.Context) (model string, e llm.Embedder, err error) {
+	chosen, err := c.engine.chooser.choose(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	if chosen.wanted == "" {
+		return "", nil, cmp.Or(chosen.problem, errNoEncoder)
+	}
+	e, err = c.engine.chooser.shelf.open(ctx, chosen.wanted)
+	return chosen.wanted, e, err
+}
+
+// errNoEncoder is the error of an engine without encoders.
+var errNoEncoder = fmt.Errorf("no encoder to make vectors with: %w", assay.ErrInvalid)
+
 // alone waits until no other process makes vectors, and shows how far that one is.
-func (c *catching) alone(ctx context.Context, lock *flock.Flock, model string, opts ingest.EmbedOptions) error {
+func (c *catching) alone(ctx context.Context, lock *flock.Flock, opts ingest.EmbedOptions) error {
 	const every = 500 * time.Millisecond
 	for {
 		ok, err := lock.TryLock()
@@ -223,11 +252,13 @@ func (c *catching) alone(ctx context.Context, lock *flock.Flock, model string, o
 			return nil
 		}
 		if opts.Progress != nil {
-			n, err := c.engine.content.Coverage(ctx, model)
+			report, err := c.engine.vectorReport(ctx)
 			if err != nil {
 				return err
 			}
-			opts.Progress(ingest.EmbedProgress{Model: model, Left: n.Chunks - n.Embedded})
+			if report != nil {
+				opts.Progress(ingest.EmbedProgress{Model: report.Model, Left: report.Missing()})
+			}
 		}
 		select {
 		case <-time.After(every):
@@ -283,7 +314,7 @@ func (c *catching) dropReplaced(ctx context.Context, wanted string, failed int) 
 	if err != nil {
 		return err
 	}
-	ctx, end := c.yielding(ctx)
+	yielding, end := c.yielding(ctx)
 	defer end()
 	for _, m := range models {
 		if m == wanted {
@@ -296,12 +327,15 @@ func (c *catching) dropReplaced(ctx context.Context, wanted string, failed int) 
 		if have.Embedded+failed < old.Embedded {
 			continue
 		}
+		err = e.write(yielding, forever, func(w store.Writer) error { return w.DropModel(yielding, m) })
 		e.chooser.forget()
-		if err := e.write(ctx, forever, func(w store.Writer) error { return w.DropModel(ctx, m) }); err != nil {
+		if yielding.Err() != nil && ctx.Err() == nil {
+			return errYield
+		}
+		if err != nil {
 			return err
 		}
 	}
-	e.chooser.forget()
 	return nil
 }
 

@@ -96,24 +96,21 @@ func (c *chooser) status(ctx context.Context) (VectorStatus, error) {
 // While another process is at it, it waits. An engine without encoders is
 // assay.ErrInvalid.
 func (e *Engine) Embed(ctx context.Context, progress func(ingest.EmbedProgress)) (ingest.VectorReport, error) {
-	chosen, err := e.chooser.choose(ctx)
-	if err != nil {
-		return ingest.VectorReport{Failed: []ingest.EmbedFailed{}}, err
-	}
-	if chosen.wanted == "" {
-		err := chosen.problem
-		if err == nil {
-			err = fmt.Errorf("no encoder to make vectors with: %w", assay.ErrInvalid)
-		}
-		return ingest.VectorReport{Failed: []ingest.EmbedFailed{}}, err
-	}
 	e.catching.wanted.Add(1)
-	made, err := e.catching.pass(ctx, ingest.EmbedOptions{Progress: progress})
+	var made ingest.EmbedReport
+	var err error
+	for again := true; again; again = errors.Is(err, errYield) {
+		var more ingest.EmbedReport
+		more, err = e.catching.pass(ctx, ingest.EmbedOptions{Progress: progress})
+		made.Stored += more.Stored
+		made.ElapsedMS += more.ElapsedMS
+		made.Failed = more.Failed
+	}
 	e.catching.wanted.Add(-1)
 	e.catching.wake()
 	report, statusErr := e.vectorReport(context.WithoutCancel(ctx))
 	if report == nil {
-		report = &ingest.VectorReport{Model: chosen.wanted}
+		report = new(ingest.VectorReport)
 	}
 	report.Stored, report.Failed, report.ElapsedMS = made.Stored, made.Failed, made.ElapsedMS
 	if report.Failed == nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -424,10 +425,12 @@ func TestBackground(t *testing.T) {
 	before := runtime.NumGoroutine()
 	encoders := someEncoders("old/64", "new/64")
 	dir := t.TempDir()
-	e, err := Open(t.Context(), Config{Dir: dir, Encoders: encoders})
+	e, err := Open(t.Context(), Config{Dir: dir, Encoders: encoders, NoBackground: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.catching.every = 50 * time.Millisecond
+	e.catching.start()
 	ingestPaths(t, e, writeNotes(t, 0, 30))
 	await(t, e, "old/64", 30)
 	other := openWith(t, dir, encoders)
@@ -592,4 +595,54 @@ func TestDoctorVectors(t *testing.T) {
 	if c := checkNamed(t, Doctor(t.Context(), config), "vectors"); !c.OK || !strings.Contains(c.Detail, "10 of 10") {
 		t.Errorf("%+v", c)
 	}
+}
+
+// Another model that is chosen while vectors are made is the one they are made of.
+func TestModelChangesUnderway(t *testing.T) {
+	encoders := someEncoders("old/64", "new/64")
+	e := openWith(t, t.TempDir(), encoders)
+	ingestPaths(t, e, writeNotes(t, 0, 100))
+	changed := false
+	report, err := e.Embed(t.Context(), func(p ingest.EmbedProgress) {
+		if p.Stored > 0 && !changed {
+			changed = true
+			if err := e.UseEncoder(t.Context(), "new/64", ""); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err != nil || report.Model != "new/64" || report.Missing() != 0 || len(encoders.hashing("old/64").Texts()) == 100 {
+		t.Errorf("%+v, %v, %d texts by the old one; want all by new/64", report, err, len(encoders.hashing("old/64").Texts()))
+	}
+	if models, err := e.content.Models(t.Context()); err != nil || !slices.Equal(models, []string{"new/64"}) {
+		t.Errorf("models %v, %v", models, err)
+	}
+}
+
+// Passages that fail are tried again when something changes, not all the time.
+func TestBackgroundLeavesFailuresAlone(t *testing.T) {
+	encoders := someEncoders("first/64")
+	counting := &countingTries{Embedder: llmtest.Plain(encoders.byName["first/64"])}
+	encoders.byName["first/64"] = llmtest.Refusing(counting, "lantern3 ")
+	e := openWith(t, t.TempDir(), encoders)
+	e.catching.every = 20 * time.Millisecond
+	e.catching.start()
+	ingestPaths(t, e, writeNotes(t, 0, 10))
+	await(t, e, "first/64", 9)
+	time.Sleep(time.Second) // a pass that has nothing new to do may follow
+	tries := counting.n.Load()
+	time.Sleep(300 * time.Millisecond)
+	if more := counting.n.Load() - tries; more > 0 {
+		t.Errorf("it went on trying, %d times", more)
+	}
+}
+
+type countingTries struct {
+	llm.Embedder
+	n atomic.Int32
+}
+
+func (c *countingTries) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	c.n.Add(1)
+	return c.Embedder.Embed(ctx, p, texts)
 }
