@@ -33,9 +33,9 @@ const (
 type catching struct {
 	engine *Engine
 	every  time.Duration // see followEvery
-	active atomic.Int32 // questions and searches that are being answered
-	busy   atomic.Int32 // ingests
-	wanted atomic.Int32 // who waits to make a pass in the foreground
+	active atomic.Int32  // questions and searches that are being answered
+	busy   atomic.Int32  // ingests
+	wanted atomic.Int32  // who waits to make a pass in the foreground
 	rate   atomic.Pointer[ingest.EmbedProgress]
 
 	passing chan struct{} // held, by having put something into it, during a pass
