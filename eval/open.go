@@ -17,6 +17,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
 )
 
@@ -25,7 +26,12 @@ type Parts struct {
 	Embedder llm.Embedder // nil: there are no vectors
 	CacheDir string       // keeps vectors from one call to the next; empty: they are made anew
 	// Covered says which passages, by their place in the set, have a vector; nil: all.
-	Covered  func(passage int) bool
+	Covered func(passage int) bool
+	// What was learned from other sets, to measure without the one at hand; nil:
+	// what is in the binary.
+	Relevance *retrieve.RelevanceModel
+	Ranker    retrieve.Ranker
+
 	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
 }
 
@@ -48,15 +54,22 @@ type Opened struct {
 	Encoded time.Duration // that embedding the passages took
 	Indexed time.Duration
 
-	progress func(Progress)
-	dir      string // of the index
-	cache    *vectorCache
+	relevance *retrieve.RelevanceModel
+	ranker    retrieve.Ranker
+	progress  func(Progress)
+	dir       string // of the index
+	cache     *vectorCache
 }
 
 // Open embeds and indexes a set's passages, in a temporary folder that Close
 // removes. The vectors are held in memory.
 func Open(ctx context.Context, set Set, parts Parts) (_ *Opened, err error) {
-	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress}
+	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress, relevance: parts.Relevance, ranker: parts.Ranker}
+	if o.ranker == nil {
+		if o.ranker, err = rerank.New(rerank.Default()); err != nil {
+			return nil, err
+		}
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("%s: %w", set.Name, err), o.Close())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/embedded"
 	"github.com/assay-rag/assay/provider/local"
 )
 
@@ -76,18 +77,24 @@ func researchSets(t *testing.T) []eval.Set {
 }
 
 // researchParts are what sets are searched with: vectors that another program
-// made or, where ASSAY_RESEARCH_VECTORS names the folder of a model, its own.
+// made; where ASSAY_RESEARCH_VECTORS names the folder of a model, its own; or those
+// of the encoder in the binary, where it says "embedded".
 func researchParts(t *testing.T, set eval.Set) eval.Parts {
 	t.Helper()
+	parts := eval.Parts{CacheDir: filepath.Join(os.TempDir(), "assay-eval-research")}
 	dir := os.Getenv("ASSAY_RESEARCH_VECTORS")
-	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
-		return eval.Parts{Embedder: referenceVectors(t, set)}
+	var err error
+	if dir == "embedded" {
+		parts.Embedder, err = embedded.Open()
+	} else if _, missing := os.Stat(filepath.Join(dir, "config.json")); missing != nil {
+		parts = eval.Parts{Embedder: referenceVectors(t, set)}
+	} else {
+		parts.Embedder, err = local.OpenDir(t.Context(), dir, local.Config{})
 	}
-	encoder, err := local.OpenDir(t.Context(), dir, local.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return eval.Parts{Embedder: encoder, CacheDir: filepath.Join(os.TempDir(), "assay-eval-research")}
+	return parts
 }
 
 // TestReferenceVectors prints what the rankings reach with vectors that another

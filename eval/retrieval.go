@@ -80,9 +80,12 @@ func Retrieval(ctx context.Context, set Set, parts Parts, rankings []Ranking) (_
 // Retriever returns what a user's searches go through, with the parts that the
 // ranking names.
 func (o *Opened) Retriever(ranking Ranking) assay.Retriever {
-	c := retrieve.Config{Index: o.Index, Content: o.Content, Embedder: o.Embedder}
+	c := retrieve.Config{Index: o.Index, Content: o.Content, Embedder: o.Embedder, Relevance: o.relevance}
 	if ranking.Graph {
 		c.Graph = graph.New(o.Index, graph.Options{})
+	}
+	if ranking.Rerank {
+		c.Ranker = o.ranker
 	}
 	r := retrieve.New(c)
 	if ranking.BM25 {
