@@ -10,14 +10,19 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/embedded"
 	"github.com/assay-rag/assay/provider/local"
 )
 
 // An encoder is the one that an engine searches with.
 type encoder struct{ llm.Embedder }
 
-// openEncoder opens the model in a folder.
+// openEncoder opens the model in a folder, or the one in the binary.
 func openEncoder(ctx context.Context, folder string) (encoder, error) {
+	if folder == "" {
+		e, err := embedded.Open()
+		return encoder{e}, err
+	}
 	e, err := local.OpenDir(ctx, folder, local.Config{})
 	return encoder{e}, err
 }
