@@ -71,6 +71,8 @@ func (s *scanner) scan(text string, all bool) {
 			}
 		case letterOrDigit:
 			s.words = append(s.words, s.word())
+		case blank:
+			s.pos++
 		case beyond:
 			s.wide()
 		default:
@@ -168,7 +170,6 @@ var classes = func() (t [256]class) {
 func (s *scanner) between(c byte, class class) {
 	s.pos++
 	switch class {
-	case blank:
 	case lineEnd:
 		if s.pos < len(s.text) && (s.text[s.pos] == '\n' || s.text[s.pos] == '-' || s.text[s.pos] == '*' || s.text[s.pos] == '#') {
 			s.gap = gapSentence
