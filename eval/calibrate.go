@@ -3,10 +3,14 @@ package eval
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/retrieve"
@@ -30,14 +34,19 @@ type example struct {
 
 // A decision is what the best hits of one query would be taken for at a floor.
 type decision struct {
+	from       string // the query's set
 	answerable bool
-	hits       []example // the best by BM25
+	words      []example // the best by BM25
+	vectors    []example // the best of a user's search; none where there are no vectors
 
 	// Of answerable queries: all hits by BM25, and what is relevant.
 	ranked   []string
 	features [][]float64 // nil for a hit that holds no content word
 	relevant map[string]int
 }
+
+func (d decision) byWords() []example   { return d.words }
+func (d decision) byVectors() []example { return d.vectors }
 
 // A Calibration is a fitted relevance model and what it reaches on each set when
 // fitted on the others.
@@ -46,11 +55,23 @@ type Calibration struct {
 	Sets  []CalibrationReport     `json:"leave_one_set_out"`
 }
 
-// A CalibrationReport is measured on a set that the model was not fitted on.
+// A CalibrationReport is measured on a set that the model was not fitted on: not
+// on its passages, and not on its queries to others.
 type CalibrationReport struct {
-	Set   string  `json:"set"`
-	AUC   float64 `json:"auc"`   // of relevance as a classifier of hits
-	Brier float64 `json:"brier"` // mean squared error of relevance; 0.25 is a coin
+	Set       string     `json:"set"`
+	Judgement            // of the best hits by BM25, by words alone
+	Vectors   *Judgement `json:"vectors,omitempty"` // of the best hits of a user's search, by words and similarity
+	// nDCG@10 of the best fifty hits by BM25, in that order and by relevance.
+	BM25NDCG10      float64 `json:"bm25_ndcg@10"`
+	RelevanceNDCG10 float64 `json:"relevance_ndcg@10"`
+
+	Model retrieve.RelevanceModel `json:"-"` // that was measured: fitted on the other sets
+}
+
+// A Judgement says how well relevance tells hits apart.
+type Judgement struct {
+	AUC   float64 `json:"auc"`   // as a classifier of hits
+	Brier float64 `json:"brier"` // mean squared error; 0.25 is a coin
 	// Shares at a floor of 0.5: of answerable queries whose best five hits have
 	// one that reaches it and one that is relevant; and of queries from other
 	// sets for which none does.
@@ -59,43 +80,74 @@ type CalibrationReport struct {
 	// RefusedNear is the share of answerable queries for which no hit that is
 	// not relevant reaches the floor: as if what answers them had been removed.
 	RefusedNear float64 `json:"refused_near"`
-	// nDCG@10 of the best fifty hits by BM25, in that order and by relevance.
-	BM25NDCG10      float64 `json:"bm25_ndcg@10"`
-	RelevanceNDCG10 float64 `json:"relevance_ndcg@10"`
 }
 
 // Calibrate fits the relevance model on the sets: a logistic regression with a
 // small ridge, by Newton's method, each set weighing the same, its own queries
-// as much as those of others. It is deterministic.
-func Calibrate(ctx context.Context, sets []Set) (Calibration, error) {
+// as much as those of others. It is deterministic. Where parts have an embedder the
+// model also has weights for its vectors.
+func Calibrate(ctx context.Context, sets []Set, parts Parts) (Calibration, error) {
 	if len(sets) < 2 {
 		return Calibration{}, fmt.Errorf("calibrate: want two sets or more, for the queries of one are what another does not answer: %w", assay.ErrInvalid)
 	}
 	all := make([][]decision, len(sets))
 	for i, set := range sets {
 		var err error
-		if all[i], err = decisions(ctx, set, sets); err != nil {
+		if all[i], err = decisions(ctx, set, sets, parts); err != nil {
 			return Calibration{}, err
 		}
 	}
+	encoder := ""
+	if parts.Embedder != nil {
+		encoder = family(parts.Embedder.Model())
+	}
 	var cal Calibration
 	for i, set := range sets {
-		others := slices.Delete(slices.Clone(all), i, i+1)
-		cal.Sets = append(cal.Sets, judgeWeights(set.Name, fit(others), all[i]))
+		m := relevanceModel(sets, all, set.Name, encoder)
+		report := CalibrationReport{Set: set.Name, Model: m, Judgement: judge(m.Weights, all[i], decision.byWords)}
+		if len(m.Vectors) > 0 {
+			j := judge(m.Vectors[0].Weights, all[i], decision.byVectors)
+			report.Vectors = &j
+		}
+		report.BM25NDCG10, report.RelevanceNDCG10 = order(m.Weights, all[i])
+		cal.Sets = append(cal.Sets, report)
 	}
-	cal.Model = retrieve.RelevanceModel{
+	cal.Model = relevanceModel(sets, all, "", encoder)
+	return cal, nil
+}
+
+// family is the name of an encoder that it has in whatever form its weights are:
+// what stands before the first of "@/", without its last word if that says how they
+// are kept.
+func family(model string) string {
+	name, _, _ := strings.Cut(model, "@")
+	name, _, _ = strings.Cut(name, "/")
+	return strings.TrimSuffix(name, "-int8")
+}
+
+// relevanceModel fits a model on all sets but one; "": on all.
+func relevanceModel(sets []Set, all [][]decision, but, encoder string) retrieve.RelevanceModel {
+	m := retrieve.RelevanceModel{
 		Features: retrieve.FeatureNames,
-		Weights:  fit(all),
+		Vectors:  []retrieve.VectorWeights{},
 		Fitted:   "assay eval calibrate",
 		Licences: licences,
 	}
+	var kept [][]decision
 	for i, set := range sets {
-		cal.Model.Sets = append(cal.Model.Sets, set.Name)
-		for _, d := range all[i] {
-			cal.Model.Hits += len(d.hits)
+		if set.Name == but {
+			continue
 		}
+		m.Sets = append(m.Sets, set.Name)
+		kept = append(kept, slices.DeleteFunc(slices.Clone(all[i]), func(d decision) bool { return d.from == but }))
 	}
-	return cal, nil
+	m.Weights, m.Hits = fit(kept, decision.byWords, len(m.Features))
+	if encoder != "" {
+		v := retrieve.VectorWeights{Encoder: encoder, Features: slices.Concat(retrieve.FeatureNames, retrieve.VectorFeatureNames)}
+		v.Weights, v.Hits = fit(kept, decision.byVectors, len(v.Features))
+		m.Vectors = append(m.Vectors, v)
+	}
+	return m
 }
 
 // licences are those of the sets that the model in the repository was fitted on.
@@ -103,52 +155,89 @@ const licences = "weights learned from public sets: SciFact (CC BY 4.0, ODC-By),
 	"questions over product documentation (MIT), CLAP NQ (Apache-2.0), PubMedQA (MIT), XQuAD (CC BY-SA 4.0)"
 
 // decisions searches one set for its own queries and for those of others.
-func decisions(ctx context.Context, set Set, sets []Set) ([]decision, error) {
-	o, err := Open(ctx, set, Parts{})
+func decisions(ctx context.Context, set Set, sets []Set, parts Parts) (_ []decision, err error) {
+	o, err := Open(ctx, set, parts)
 	if err != nil {
 		return nil, err
 	}
-	defer o.Close()
-	r := o.Retriever(Ranking{Mode: assay.ModeText})
-	var out []decision
-	add := func(q Query, own bool) error {
-		found, err := r.Retrieve(ctx, assay.Local().Access(), assay.Query{Text: q.Text, Mode: assay.ModeText, Limit: calibrateRanked})
-		if err != nil {
-			return err
-		}
-		sortByBM25(found.Hits) // not by the relevance that is being fitted
-		d := decision{answerable: own}
-		if own {
-			d.relevant = q.Relevant
-			for _, h := range found.Hits {
-				d.ranked = append(d.ranked, h.URI)
-				d.features = append(d.features, retrieve.Features(q.Text, found, h))
-			}
-		}
-		for _, h := range found.Hits[:min(len(found.Hits), calibrateDepth)] {
-			if f := retrieve.Features(q.Text, found, h); f != nil {
-				d.hits = append(d.hits, example{features: f, relevant: own && q.Relevant[h.URI] > 0})
-			}
-		}
-		out = append(out, d)
-		return nil
+	defer func() { err = cmp.Or(err, o.Close()) }()
+	type asked struct {
+		Query
+		from string
 	}
+	var queries []asked
 	for _, q := range sample(set.Queries, calibrateOwn) {
-		if err := add(q, true); err != nil {
-			return nil, err
-		}
+		queries = append(queries, asked{q, set.Name})
 	}
 	for _, other := range sets {
 		if related(set.Name, other.Name) {
 			continue
 		}
 		for _, q := range sample(other.Queries, calibrateForeign/len(sets)) {
-			if err := add(q, false); err != nil {
-				return nil, err
-			}
+			queries = append(queries, asked{q, other.Name})
 		}
 	}
-	return out, nil
+	report := o.stage("calibrate")
+	words, full := o.Retriever(Ranking{Mode: assay.ModeText}), o.Retriever(Ranking{Graph: true})
+	out := make([]decision, len(queries))
+	var done atomic.Int64
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, q := range queries {
+		g.Go(func() error {
+			d := decision{from: q.from, answerable: q.from == set.Name}
+			if !d.answerable {
+				q.Relevant = nil
+			}
+			err := d.askWords(gctx, words, q.Query)
+			if err == nil && o.Embedder != nil {
+				err = d.askVectors(gctx, full, q.Query)
+			}
+			out[i] = d
+			if n := done.Add(1); n == int64(len(queries)) {
+				report(len(queries), len(queries))
+			}
+			return err
+		})
+	}
+	return out, errors.Join(g.Wait(), ctx.Err())
+}
+
+// askWords searches for a query by words alone and keeps what is found.
+func (d *decision) askWords(ctx context.Context, r assay.Retriever, q Query) error {
+	found, err := r.Retrieve(ctx, assay.Local().Access(), assay.Query{Text: q.Text, Mode: assay.ModeText, Limit: calibrateRanked})
+	if err != nil {
+		return err
+	}
+	sortByBM25(found.Hits) // not by the relevance that is being fitted
+	if !d.answerable {
+		found.Hits = found.Hits[:min(len(found.Hits), calibrateDepth)]
+	}
+	features := retrieve.Features(q.Text, found)
+	for i, h := range found.Hits {
+		if d.answerable {
+			d.relevant = q.Relevant
+			d.ranked, d.features = append(d.ranked, h.URI), append(d.features, features[i])
+		}
+		if i < calibrateDepth && features[i] != nil {
+			d.words = append(d.words, example{features: features[i], relevant: q.Relevant[h.URI] > 0})
+		}
+	}
+	return nil
+}
+
+// askVectors searches as a user does and keeps the best.
+func (d *decision) askVectors(ctx context.Context, r assay.Retriever, q Query) error {
+	found, err := r.Retrieve(ctx, assay.Local().Access(), assay.Query{Text: q.Text, Limit: calibrateDepth})
+	if err != nil {
+		return err
+	}
+	for i, f := range retrieve.VectorFeatures(q.Text, found) {
+		if f != nil {
+			d.vectors = append(d.vectors, example{features: f, relevant: q.Relevant[found.Hits[i].URI] > 0})
+		}
+	}
+	return nil
 }
 
 // related reports whether two sets may answer each other's queries: they have
@@ -169,199 +258,4 @@ func sample(queries []Query, n int) []Query {
 		out[i] = queries[i*len(queries)/n]
 	}
 	return out
-}
-
-// prior is the share of relevant hits that relevance is calibrated to. The
-// natural share, one in ten or less of what a search returns, would keep nearly
-// every relevant hit of a hard question under a floor of 0.5. Left-out sets, mean
-// of seven: at 0.35 the floor accepts 90% of answerable questions and refuses 98%
-// of foreign ones, at 0.4 91% and 97%, at 0.45 92% and 97%.
-const prior = 0.4
-
-// fit returns the weights that minimise the weighted log loss plus a ridge.
-func fit(sets [][]decision) []float64 {
-	const ridge, rounds = 1e-3, 50
-	var examples []example
-	for _, ds := range sets {
-		n := map[bool]int{}
-		for _, d := range ds {
-			for _, ex := range d.hits {
-				n[ex.relevant]++
-			}
-		}
-		for _, d := range ds {
-			for _, ex := range d.hits {
-				share := 1 - prior
-				if ex.relevant {
-					share = prior
-				}
-				ex.weight = share / float64(n[ex.relevant]) / float64(len(sets))
-				examples = append(examples, ex)
-			}
-		}
-	}
-	dim := len(retrieve.FeatureNames)
-	w := make([]float64, dim)
-	for range rounds {
-		gradient := make([]float64, dim)
-		hessian := make([][]float64, dim)
-		for i := range hessian {
-			hessian[i] = make([]float64, dim)
-			gradient[i] = ridge * w[i]
-			hessian[i][i] = ridge
-		}
-		for _, ex := range examples {
-			p := predict(w, ex.features)
-			y := 0.0
-			if ex.relevant {
-				y = 1
-			}
-			for i, x := range ex.features {
-				gradient[i] += ex.weight * (p - y) * x
-				for j, z := range ex.features {
-					hessian[i][j] += ex.weight * p * (1 - p) * x * z
-				}
-			}
-		}
-		step := solve(hessian, gradient)
-		largest := 0.0
-		for i := range w {
-			w[i] -= step[i]
-			largest = max(largest, math.Abs(step[i]))
-		}
-		if largest < 1e-9 {
-			break
-		}
-	}
-	for i := range w {
-		w[i] = math.Round(w[i]*1e4) / 1e4
-	}
-	return w
-}
-
-func predict(w, features []float64) float64 {
-	sum := 0.0
-	for i, x := range features {
-		sum += w[i] * x
-	}
-	return 1 / (1 + math.Exp(-sum))
-}
-
-// solve returns x of a·x = b by Gaussian elimination; a is positive definite and
-// is overwritten.
-func solve(a [][]float64, b []float64) []float64 {
-	n := len(b)
-	x := slices.Clone(b)
-	for i := range n {
-		pivot := i
-		for r := i + 1; r < n; r++ {
-			if math.Abs(a[r][i]) > math.Abs(a[pivot][i]) {
-				pivot = r
-			}
-		}
-		a[i], a[pivot] = a[pivot], a[i]
-		x[i], x[pivot] = x[pivot], x[i]
-		for r := i + 1; r < n; r++ {
-			f := a[r][i] / a[i][i]
-			for c := i; c < n; c++ {
-				a[r][c] -= f * a[i][c]
-			}
-			x[r] -= f * x[i]
-		}
-	}
-	for i := n - 1; i >= 0; i-- {
-		for c := i + 1; c < n; c++ {
-			x[i] -= a[i][c] * x[c]
-		}
-		x[i] /= a[i][i]
-	}
-	return x
-}
-
-func judgeWeights(name string, w []float64, ds []decision) CalibrationReport {
-	const floor = 0.5
-	report := CalibrationReport{Set: name}
-	type scored struct {
-		p        float64
-		relevant bool
-	}
-	var hits []scored
-	var accepted, findable, refused, foreign float64
-	for _, d := range ds {
-		top, near, relevant := 0.0, 0.0, false
-		for _, ex := range d.hits {
-			p := predict(w, ex.features)
-			hits = append(hits, scored{p, ex.relevant})
-			y := 0.0
-			if ex.relevant {
-				relevant, y = true, 1
-			} else {
-				near = max(near, p)
-			}
-			report.Brier += (p - y) * (p - y)
-			top = max(top, p)
-		}
-		switch {
-		case d.answerable && relevant:
-			findable++
-			if near < floor {
-				report.RefusedNear++
-			}
-			if top >= floor {
-				accepted++
-			}
-		case !d.answerable:
-			foreign++
-			if top < floor {
-				refused++
-			}
-		}
-	}
-	report.BM25NDCG10, report.RelevanceNDCG10 = order(w, ds)
-	report.Brier /= float64(max(len(hits), 1))
-	report.Accepted = accepted / max(findable, 1)
-	report.Refused = refused / max(foreign, 1)
-	report.RefusedNear /= max(findable, 1)
-
-	slices.SortFunc(hits, func(a, b scored) int { return cmp.Compare(a.p, b.p) })
-	var positives, negatives, ranks float64
-	for i, h := range hits {
-		if h.relevant {
-			positives++
-			ranks += float64(i + 1)
-		} else {
-			negatives++
-		}
-	}
-	if positives > 0 && negatives > 0 {
-		report.AUC = (ranks - positives*(positives+1)/2) / (positives * negatives)
-	}
-	return report
-}
-
-// order measures the rankings of the answerable queries as BM25 gives them, and
-// by relevance under the weights.
-func order(w []float64, ds []decision) (bm25, relevance float64) {
-	var before, after []Metrics
-	for _, d := range ds {
-		if !d.answerable {
-			continue
-		}
-		at := make([]int, len(d.ranked))
-		p := make([]float64, len(d.ranked))
-		for i, f := range d.features {
-			at[i] = i
-			if f != nil {
-				p[i] = predict(w, f)
-			}
-		}
-		slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
-		ordered := make([]string, len(at))
-		for i, j := range at {
-			ordered[i] = d.ranked[j]
-		}
-		before = append(before, Measure(d.ranked, d.relevant))
-		after = append(after, Measure(ordered, d.relevant))
-	}
-	return mean(before).NDCG10, mean(after).NDCG10
 }

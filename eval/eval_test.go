@@ -226,7 +226,7 @@ func TestRelevanceModel(t *testing.T) {
 	if err := json.Unmarshal(data, &stored); err != nil {
 		t.Fatal(err)
 	}
-	cal, err := eval.Calibrate(context.Background(), sharedSets(t, stored.Sets...))
+	cal, err := eval.Calibrate(context.Background(), sharedSets(t, stored.Sets...), eval.Parts{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (s *search) byWords(ctx context.Context, n int) error {
 	terms, held := splitTerms(w.text, found.Terms, joined)
 	w.rate = newRater(s.analyzers, w.text, terms, held, found.Chunks)
 	if s.Relevance != nil {
-		w.rate.weights = s.Relevance.Weights
+		w.rate.model = s.Relevance
 	}
 	if n == 0 {
 		s.results = assay.Results{Hits: []assay.Hit{}, Terms: terms, Chunks: found.Chunks, Total: found.Total, Index: found.Index}
@@ -239,7 +239,7 @@ func (s *search) settle() {
 		})
 	} else {
 		s.drop(func(c *candidate) bool { // brought by a vector alone, and that does not count
-			return !slices.ContainsFunc(c.of, func(r rating) bool { return r.bm25 != nil || r.similarity != nil })
+			return c.places.Graph == 0 && !slices.ContainsFunc(c.of, func(r rating) bool { return r.bm25 != nil || r.similarity != nil })
 		})
 	}
 	if s.results.Chunks > 0 {
@@ -270,9 +270,10 @@ func (s *search) forget() {
 		for n := range c.of {
 			c.of[n].similarity, c.of[n].nearest = nil, 0
 		}
+		c.hit.Scores.Vector = nil
 	}
 	s.drop(func(c *candidate) bool {
-		return !slices.ContainsFunc(c.of, func(r rating) bool { return r.bm25 != nil })
+		return c.places.Graph == 0 && !slices.ContainsFunc(c.of, func(r rating) bool { return r.bm25 != nil })
 	})
 	s.results.Index.Model, s.results.Index.Coverage = "", 0
 }

@@ -93,11 +93,10 @@ func (r *Retriever) Explain(ctx context.Context, access assay.Access, q assay.Qu
 			}
 			x.Path = append(x.Path, way)
 		}
-		code, _ := codeSpans(c.hit)
-		if f := s.wordings[0].rate.features(c.hit, code); f != nil {
+		if own := c.of[0]; !own.read.wordless {
 			x.Features = map[string]float64{}
 			for i, name := range FeatureNames {
-				x.Features[name] = f[i]
+				x.Features[name] = own.read.features[i]
 			}
 		}
 		e.Hits = append(e.Hits, x)

@@ -21,7 +21,7 @@ import (
 //go:embed relevance.json
 var relevanceJSON []byte
 
-var relevanceWeights = func() []float64 {
+var defaultRelevance = func() *RelevanceModel {
 	var m RelevanceModel
 	if err := json.Unmarshal(relevanceJSON, &m); err != nil {
 		panic("retrieve: relevance.json: " + err.Error())
@@ -29,23 +29,52 @@ var relevanceWeights = func() []float64 {
 	if err := m.check(); err != nil {
 		panic("retrieve: relevance.json: " + err.Error())
 	}
-	return m.Weights
+	return &m
 }()
 
 // A RelevanceModel is a logistic regression over a hit's features: relevance is
-// 1/(1+exp(-weights·features)).
+// 1/(1+exp(-weights·features)). It looks at one hit alone, so a relevance means the
+// same in every result.
 type RelevanceModel struct {
-	Features []string  `json:"features"` // FeatureNames of the program that fitted it
-	Weights  []float64 `json:"weights"`  // one for each feature
-	Sets     []string  `json:"sets"`     // that it was fitted on
-	Hits     int       `json:"hits"`     // that it was fitted on
-	Fitted   string    `json:"fitted_by"`
-	Licences string    `json:"licences"`
+	Features []string        `json:"features"` // FeatureNames of the program that fitted it
+	Weights  []float64       `json:"weights"`  // one for each feature: by words alone
+	Vectors  []VectorWeights `json:"vectors"`  // by words and similarity
+	Sets     []string        `json:"sets"`     // that it was fitted on
+	Hits     int             `json:"hits"`     // that it was fitted on
+	Fitted   string          `json:"fitted_by"`
+	Licences string          `json:"licences"`
 }
 
-func (m RelevanceModel) check() error {
-	if len(m.Weights) != len(FeatureNames) || strings.Join(m.Features, " ") != strings.Join(FeatureNames, " ") {
+// VectorWeights rate hits whose similarity to the query is known. What a
+// similarity means differs from encoder to encoder: with one that no weights were
+// fitted for, relevance goes by words alone.
+type VectorWeights struct {
+	Encoder  string    `json:"encoder"`  // with which names of its vectors begin, as a whole word
+	Features []string  `json:"features"` // FeatureNames and then VectorFeatureNames
+	Weights  []float64 `json:"weights"`  // one for each
+	Hits     int       `json:"hits"`     // that they were fitted on
+}
+
+func (m *RelevanceModel) check() error {
+	if len(m.Weights) != len(FeatureNames) || !slices.Equal(m.Features, FeatureNames) {
 		return fmt.Errorf("has features %v, want %v", m.Features, FeatureNames)
+	}
+	want := slices.Concat(FeatureNames, VectorFeatureNames)
+	for _, v := range m.Vectors {
+		if v.Encoder == "" || len(v.Weights) != len(want) || !slices.Equal(v.Features, want) {
+			return fmt.Errorf("has features %v for %q, want %v", v.Features, v.Encoder, want)
+		}
+	}
+	return nil
+}
+
+// vectorWeights are those for an encoder's vectors; nil when there are none.
+func (m *RelevanceModel) vectorWeights(encoder string) []float64 {
+	for _, v := range m.Vectors {
+		rest, ok := strings.CutPrefix(encoder, v.Encoder)
+		if ok && (rest == "" || strings.ContainsAny(rest[:1], "-@/")) {
+			return v.Weights
+		}
 	}
 	return nil
 }
@@ -68,15 +97,24 @@ var FeatureNames = []string{
 	"length",        // log(1 + number of content words in the query)
 }
 
+// VectorFeatureNames are what a hit whose similarity is known has beside its other
+// features, in the order of VectorFeatures.
+var VectorFeatureNames = []string{
+	"similarity", // cosine
+	"covered",    // cosine times coverage
+	"wordless",   // 1 if the hit holds no content word of the query
+	"reached",    // root of the walk's mass; 0 for what it did not reach
+}
+
 // A rater rates hits for one query.
 type rater struct {
-	terms   []assay.Term     // content words only
-	at      map[string][]int // stem, in any language → the terms that it stands for
-	gaps    []int            // by how many words the next term follows each in the query
-	weight  float64          // sum of the terms' weights
-	idf     float64          // sum of their inverse document frequencies
-	names   []string         // and numbers
-	weights []float64
+	terms  []assay.Term     // content words only
+	at     map[string][]int // stem, in any language → the terms that it stands for
+	gaps   []int            // by how many words the next term follows each in the query
+	weight float64          // sum of the terms' weights
+	idf    float64          // sum of their inverse document frequencies
+	names  []string         // and numbers
+	model  *RelevanceModel
 
 	analyzers *analysis.Analyzers
 	named     map[string][][]string // language → the stems of each name
@@ -92,7 +130,7 @@ const (
 )
 
 func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []compound, chunks int) *rater {
-	r := &rater{at: map[string][]int{}, weights: relevanceWeights, analyzers: a, named: map[string][][]string{}}
+	r := &rater{at: map[string][]int{}, model: defaultRelevance, analyzers: a, named: map[string][][]string{}}
 	asking := surface.Asking(query)
 	for _, t := range terms {
 		if word := strings.ToLower(t.Text); surface.Function(word) || asking[word] {
@@ -161,103 +199,92 @@ func (r *rater) namesIn(language string) [][]string {
 	return names
 }
 
-// relevance is the calibrated probability that h helps to answer the query. A
-// hit that holds none of its content words has none.
-func (r *rater) relevance(h assay.Hit) float64 {
+// A reading is what a rater sees in a hit.
+type reading struct {
+	features []float64 // by FeatureNames; nil when the query has no content word
+	wordless bool      // the hit holds no content word of the query
+	penalty  float64   // on the log-odds
+}
+
+// read reads a hit for relevance.
+func (r *rater) read(h assay.Hit) reading {
 	code, prose := codeSpans(h)
-	f := r.features(h, code)
-	if f == nil {
-		return 0
-	}
-	sum := 0.0
-	for i, x := range f {
-		sum += r.weights[i] * x
-	}
+	f, wordless := r.features(h, code)
+	out := reading{features: f, wordless: wordless}
 	if prose == 0 {
-		sum -= codePenalty
+		out.penalty += codePenalty
 	}
 	if aside(h) {
-		sum -= asidePenalty
+		out.penalty += asidePenalty
+	}
+	return out
+}
+
+// relevance is the calibrated probability that a hit helps to answer the query, by
+// its words alone. A hit that holds none of its content words has none.
+func (r *rater) relevance(h reading) float64 {
+	if h.features == nil || h.wordless {
+		return 0
+	}
+	return h.relevance(r.model.Weights, h.features)
+}
+
+// relevanceOf is the same by words, by the similarity that an encoder finds, and by
+// the walk; by words alone where the model knows nothing of the encoder.
+func (r *rater) relevanceOf(h reading, encoder string, scores assay.Scores) float64 {
+	weights := r.model.vectorWeights(encoder)
+	if h.features == nil || weights == nil {
+		return r.relevance(h)
+	}
+	return h.relevance(weights, h.with(scores))
+}
+
+func (h reading) relevance(weights, features []float64) float64 {
+	sum := -h.penalty
+	for i, x := range features {
+		sum += weights[i] * x
 	}
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// Features returns the features of a hit of a query whose terms and number of
-// searched chunks are those of its results, by FeatureNames; nil when the hit
-// holds no content word of the query.
-func Features(query string, found assay.Results, h assay.Hit) []float64 {
-	code, _ := codeSpans(h)
-	return newRater(new(analysis.Analyzers), query, found.Terms, nil, found.Chunks).features(h, code)
+// with returns the features with those of scores, of which Vector is known.
+func (h reading) with(scores assay.Scores) []float64 {
+	const coverage = 1 // of FeatureNames
+	wordless, mass := 0.0, 0.0
+	if h.wordless {
+		wordless = 1
+	}
+	if scores.Graph != nil {
+		mass = *scores.Graph
+	}
+	return append(slices.Clone(h.features), *scores.Vector, *scores.Vector*h.features[coverage], wordless, math.Sqrt(mass))
 }
 
-// features returns the features of h, of whose text code is code.
-func (r *rater) features(h assay.Hit, code []sentence.Span) []float64 {
-	if r.weight == 0 {
-		return nil
-	}
-	near := make([]bool, len(r.terms)) // in headings or title
-	body := make([]bool, len(r.terms))
-	stems := map[string]bool{}
-	analyzer := r.analyzers.In(h.Language)
-	names := r.namesIn(h.Language)
-	for _, text := range append([]string{h.Title}, h.Chunk.Headings...) {
-		analyzer.Each(text, func(t analysis.Token) {
-			stems[t.Term] = true
-			for _, i := range r.at[t.Term] {
-				near[i] = true
-			}
-		})
-	}
-	var matches []match // outside code
-	analyzer.Each(h.Text, func(t analysis.Token) {
-		for len(code) > 0 && code[0].End <= t.Start {
-			code = code[1:]
-		}
-		if len(names) > 0 {
-			stems[t.Term] = true
-		}
-		for _, i := range r.at[t.Term] {
-			body[i] = true
-			if len(code) == 0 || t.Start < code[0].Start {
-				matches = append(matches, match{term: i, position: t.Position})
-			}
-		}
-	})
-	held, heading, worst := 0.0, 0.0, 0.0
-	for i, t := range r.terms {
-		if near[i] {
-			heading += t.Weight
-		}
-		if body[i] || near[i] {
-			held += t.Weight
-		} else {
-			worst = max(worst, t.Weight)
+// Features returns the features of each hit of a query's results, by FeatureNames;
+// nil for one that holds no content word of the query.
+func Features(query string, found assay.Results) [][]float64 {
+	r := newRater(new(analysis.Analyzers), query, found.Terms, nil, found.Chunks)
+	out := make([][]float64, len(found.Hits))
+	for i, h := range found.Hits {
+		if read := r.read(h); !read.wordless {
+			out[i] = read.features
 		}
 	}
-	if held == 0 {
-		return nil
+	return out
+}
+
+// VectorFeatures returns the features of each hit, by FeatureNames and then
+// VectorFeatureNames; nil for one whose similarity is not known, and for all when
+// the query has no content word.
+func VectorFeatures(query string, found assay.Results) [][]float64 {
+	r := newRater(new(analysis.Analyzers), query, found.Terms, nil, found.Chunks)
+	out := make([][]float64, len(found.Hits))
+	for i, h := range found.Hits {
+		if read := r.read(h); read.features != nil && h.Scores.Vector != nil {
+			out[i] = read.with(h.Scores)
+		}
 	}
-	coverage := held / r.weight
-	bm25 := 0.0
-	if h.Scores.BM25 != nil && r.idf > 0 {
-		bm25 = *h.Scores.BM25 / r.idf
-	}
-	return []float64{
-		1,
-		coverage,
-		coverage * coverage,
-		r.window(matches, near) / r.weight,
-		r.window(matches, make([]bool, len(r.terms))) / r.weight,
-		heading / r.weight,
-		r.focus(h),
-		r.pairs(matches),
-		r.phrase(matches),
-		worst,
-		namesMissing(names, stems),
-		bm25,
-		math.Log1p(held),
-		math.Log1p(float64(len(r.terms))),
-	}
+	return out
 }
 
 // Penalties on the log-odds for what the fitted sets do not have: source code.
@@ -298,116 +325,4 @@ func codeSpans(h assay.Hit) (code []sentence.Span, prose int) {
 		}
 	}
 	return code, len(spans) - len(code)
-}
-
-// A match is a query term at a place of a hit's body.
-type match struct{ term, position int }
-
-// window returns the largest weight of distinct terms within windowWords of the
-// body; terms that counted already has are in every window.
-func (r *rater) window(matches []match, counted []bool) float64 {
-	base := 0.0
-	for i, t := range r.terms {
-		if counted[i] {
-			base += t.Weight
-		}
-	}
-	best, sum := base, base
-	inside := make([]int, len(r.terms))
-	first := 0
-	for _, m := range matches {
-		if inside[m.term]++; inside[m.term] == 1 && !counted[m.term] {
-			sum += r.terms[m.term].Weight
-		}
-		for matches[first].position <= m.position-windowWords {
-			out := matches[first].term
-			if inside[out]--; inside[out] == 0 && !counted[out] {
-				sum -= r.terms[out].Weight
-			}
-			first++
-		}
-		best = max(best, sum)
-	}
-	return best
-}
-
-// focus returns the share of the content words of what h stands under, its last
-// heading or else its title, that the query holds: 1 when the section is about
-// nothing else than the query.
-func (r *rater) focus(h assay.Hit) float64 {
-	heading := h.Title
-	if hs := h.Chunk.Headings; len(hs) > 0 {
-		heading = hs[len(hs)-1]
-	}
-	return surface.Focus(heading, h.Language, func(stem string) bool { return len(r.at[stem]) > 0 })
-}
-
-// pairs returns the share of the query's neighbouring terms that stand within
-// pairWords of one another somewhere in the body; 0 for a single term.
-func (r *rater) pairs(matches []match) float64 {
-	if len(r.terms) < 2 {
-		return 0
-	}
-	close := make([]bool, len(r.terms))
-	for i, m := range matches {
-		for _, n := range matches[i+1:] {
-			if n.position-m.position > pairWords {
-				break
-			}
-			if n.term == m.term+1 || n.term == m.term-1 {
-				close[min(m.term, n.term)] = true
-			}
-		}
-	}
-	n := 0
-	for _, c := range close {
-		if c {
-			n++
-		}
-	}
-	return float64(n) / float64(len(r.terms)-1)
-}
-
-// phrase returns the share of the query's neighbouring terms that stand somewhere
-// in the body as they do in the query, with as many words between, or side by
-// side in its order; 0 for a single term.
-func (r *rater) phrase(matches []match) float64 {
-	if len(r.terms) < 2 {
-		return 0
-	}
-	stands := make([]bool, len(r.terms))
-	for i, m := range matches {
-		for _, n := range matches[i+1:] {
-			distance := n.position - m.position
-			if distance > phraseWords {
-				break
-			}
-			// A compound stands for two terms at one place.
-			if n.term == m.term+1 && (distance <= 1 || distance == r.gaps[m.term]) {
-				stands[m.term] = true
-			}
-		}
-	}
-	n := 0
-	for _, s := range stands {
-		if s {
-			n++
-		}
-	}
-	return float64(n) / float64(len(r.terms)-1)
-}
-
-// namesMissing returns the share of the query's names and numbers, given by their
-// stems, of which the hit lacks a word; 0 when it names nothing.
-func namesMissing(names [][]string, held map[string]bool) float64 {
-	if len(names) == 0 {
-		return 0
-	}
-	n := 0
-	for _, name := range names {
-		if slices.ContainsFunc(name, func(stem string) bool { return !held[stem] }) {
-			n++
-		}
-	}
-	return float64(n) / float64(len(names))
 }

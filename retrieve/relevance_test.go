@@ -27,6 +27,13 @@ func hitIn(heading, text string) assay.Hit {
 	return assay.Hit{Text: text, URI: "/guide.md", Title: "Guide", Chunk: assay.Chunk{Kind: assay.ChunkProse, Headings: []string{heading}}}
 }
 
+// featuresOf returns the features of one hit.
+func featuresOf(query string, h assay.Hit) []float64 {
+	results := found(query)
+	results.Hits = []assay.Hit{h}
+	return Features(query, results)[0]
+}
+
 func TestFeatures(t *testing.T) {
 	const query = "server timeout"
 	far := strings.Repeat("and so on ", windowWords/2)
@@ -69,7 +76,7 @@ func TestFeatures(t *testing.T) {
 		{"none", hitIn("Fruit", "Bananas are yellow."), nil},
 	}
 	for _, tt := range tests {
-		got := Features(query, found(query), tt.hit)
+		got := featuresOf(query, tt.hit)
 		if tt.want == nil {
 			if got != nil {
 				t.Errorf("%s: features %v, want none", tt.name, got)
@@ -108,7 +115,7 @@ func TestFeaturesOfNames(t *testing.T) {
 		"Here os.Open does work.":      0.5,
 		"It does work.":                1,
 	} {
-		if got := Features(query, found(query), hitIn("Fruit", text))[at("names_missing")]; got != want {
+		if got := featuresOf(query, hitIn("Fruit", text))[at("names_missing")]; got != want {
 			t.Errorf("%q lacks %v of the names, want %v", text, got, want)
 		}
 	}
@@ -116,7 +123,8 @@ func TestFeaturesOfNames(t *testing.T) {
 
 // rate rates a hit for a query.
 func rate(query string, h assay.Hit) float64 {
-	return newRater(new(analysis.Analyzers), query, found(query).Terms, nil, 100).relevance(h)
+	r := newRater(new(analysis.Analyzers), query, found(query).Terms, nil, 100)
+	return r.relevance(r.read(h))
 }
 
 func TestRelevance(t *testing.T) {
@@ -171,8 +179,11 @@ func TestRelevanceOfCompounds(t *testing.T) {
 	h := hitIn("Fruit", "Call Shutdown on the server.")
 	joined := compounds(query)
 	terms := found(query).Terms
-	without := newRater(new(analysis.Analyzers), query, terms, nil, 100).relevance(h)
-	with := newRater(new(analysis.Analyzers), query, terms, joined, 100).relevance(h)
+	rate := func(joined []compound) float64 {
+		r := newRater(new(analysis.Analyzers), query, terms, joined, 100)
+		return r.relevance(r.read(h))
+	}
+	without, with := rate(nil), rate(joined)
 	if with <= without {
 		t.Errorf("relevance %v with the compound, %v without", with, without)
 	}
@@ -186,8 +197,8 @@ func TestRepeatedQuery(t *testing.T) {
 	}
 	h := hitIn("Fruit", strings.Repeat("The server has a logon. ", 1000))
 	distinct := found(once).Terms
-	a := newRater(new(analysis.Analyzers), once, distinct, compounds(once), 100).features(h, nil)
-	b := newRater(new(analysis.Analyzers), often, distinct, compounds(often), 100).features(h, nil)
+	a := newRater(new(analysis.Analyzers), once, distinct, compounds(once), 100).read(h).features
+	b := newRater(new(analysis.Analyzers), often, distinct, compounds(often), 100).read(h).features
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("features (-once +often):\n%s", diff)
 	}
@@ -204,7 +215,7 @@ func TestPhrase(t *testing.T) {
 		"A timeout has nothing to do with that.": 0,
 	} {
 		r := newRater(new(analysis.Analyzers), query, found(query).Terms, nil, 100)
-		f := r.features(hitIn("", text), nil)
+		f := r.read(hitIn("", text)).features
 		if got := f[slices.Index(FeatureNames, "phrase")]; got != want {
 			t.Errorf("phrase of %q = %v, want %v", text, got, want)
 		}

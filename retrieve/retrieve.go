@@ -161,8 +161,9 @@ type rating struct {
 	matched    []string
 	bm25       *float64 // nil: its words did not bring it
 	similarity *float64 // nil: not known
-	words      float64  // relevance by words alone
-	nearest    int      // rank among the nearest, from 1; 0: not among them
+	read       reading
+	words      float64 // relevance by words alone
+	nearest    int     // rank among the nearest, from 1; 0: not among them
 }
 
 func (s *search) run(ctx context.Context) error {
@@ -189,6 +190,7 @@ func (s *search) run(ctx context.Context) error {
 		return err
 	}
 	s.ended("fuse")
+	s.judge()
 	if err := s.rank(ctx); err != nil {
 		return err
 	}
@@ -264,7 +266,8 @@ func (s *search) read(ctx context.Context) error {
 		c.passage, c.hit = passages[i], hitOf(passages[i])
 		for j, w := range s.wordings {
 			c.hit.Scores.BM25 = c.of[j].bm25
-			c.of[j].words = w.rate.relevance(c.hit)
+			c.of[j].read = w.rate.read(c.hit)
+			c.of[j].words = w.rate.relevance(c.of[j].read)
 		}
 		own := c.of[0]
 		c.hit.Scores.BM25, c.hit.Matched, c.hit.Scores.Relevance = own.bm25, own.matched, own.words
@@ -299,6 +302,18 @@ func (s *search) thin(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// judge gives each candidate its relevance, by all that is known of it.
+func (s *search) judge() {
+	for _, c := range s.found {
+		own := c.of[0]
+		c.hit.Scores.Relevance = own.words
+		if own.similarity != nil {
+			c.hit.Scores.Relevance = s.wordings[0].rate.relevanceOf(own.read, s.Embedder.Model(), c.hit.Scores)
+		}
+	}
+	s.ended("rate")
 }
 
 // rank has the best candidates ordered by the Ranker. One that fails has ordered

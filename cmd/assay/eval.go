@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -93,52 +91,4 @@ func (a *app) evalAnswers(ctx context.Context, docs []string, file string, asJSO
 	fmt.Fprintf(a.stdout, "%s: %d of %d cite a right section (%d with the first statement), %d of %d refused\n",
 		filepath.Base(file), report.Right, report.Answerable, report.RightFirst, report.Refused, report.Unanswerable)
 	return nil
-}
-
-func (a *app) evalCalibrateCommand() *cobra.Command {
-	var out string
-	cmd := &cobra.Command{
-		Use:   "calibrate FOLDER FOLDER...",
-		Short: "Fit the relevance model on labelled sets",
-		Long: `Calibrate fits the model that turns a hit's scores and words into its relevance,
-on two or more sets in the BEIR layout, and prints how well it does on each set
-when fitted on the others. It is deterministic. The model in the binary was
-written by it to retrieve/relevance.json.`,
-		Example: `  assay eval calibrate ./scifact ./hotpotqa ./xquad --out retrieve/relevance.json`,
-		Args:    cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, folders []string) error {
-			return a.evalCalibrate(cmd.Context(), folders, out)
-		},
-	}
-	cmd.Flags().StringVar(&out, "out", "", "write the model to this `file`")
-	return cmd
-}
-
-func (a *app) evalCalibrate(ctx context.Context, folders []string, out string) error {
-	var sets []eval.Set
-	for _, folder := range folders {
-		set, err := eval.ReadSet(folder)
-		if err != nil {
-			return err
-		}
-		sets = append(sets, set)
-	}
-	cal, err := eval.Calibrate(ctx, sets)
-	if err != nil {
-		return err
-	}
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "left out\tauc\tbrier\taccepted\trefused\trefused_near\tbm25 ndcg@10\trelevance ndcg@10")
-	for _, s := range cal.Sets {
-		fmt.Fprintf(table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\n",
-			s.Set, s.AUC, s.Brier, s.Accepted, s.Refused, s.RefusedNear, s.BM25NDCG10, s.RelevanceNDCG10)
-	}
-	if err := table.Flush(); err != nil || out == "" {
-		return err
-	}
-	data, err := json.MarshalIndent(cal.Model, "", " ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(out, append(data, '\n'), 0o644)
 }

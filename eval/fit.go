@@ -1,0 +1,201 @@
+package eval
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// prior is the share of relevant hits that relevance is calibrated to. The
+// natural share, one in ten or less of what a search returns, would keep nearly
+// every relevant hit of a hard question under a floor of 0.5. Left-out sets, mean
+// of seven: at 0.35 the floor accepts 90% of answerable questions and refuses 98%
+// of foreign ones, at 0.4 91% and 97%, at 0.45 92% and 97%.
+const prior = 0.4
+
+// fit returns the weights that minimise the weighted log loss plus a ridge, and of
+// how many hits. The hits of a decision are those that examples takes out of it.
+func fit(sets [][]decision, hits func(decision) []example, dim int) (w []float64, n int) {
+	const ridge, rounds = 1e-3, 50
+	var examples []example
+	for _, ds := range sets {
+		count := map[bool]int{}
+		for _, d := range ds {
+			for _, ex := range hits(d) {
+				count[ex.relevant]++
+			}
+		}
+		for _, d := range ds {
+			for _, ex := range hits(d) {
+				share := 1 - prior
+				if ex.relevant {
+					share = prior
+				}
+				ex.weight = share / float64(count[ex.relevant]) / float64(len(sets))
+				examples = append(examples, ex)
+			}
+		}
+	}
+	w = make([]float64, dim)
+	for range rounds {
+		gradient := make([]float64, dim)
+		hessian := make([][]float64, dim)
+		for i := range hessian {
+			hessian[i] = make([]float64, dim)
+			gradient[i] = ridge * w[i]
+			hessian[i][i] = ridge
+		}
+		for _, ex := range examples {
+			p := predict(w, ex.features)
+			y := 0.0
+			if ex.relevant {
+				y = 1
+			}
+			for i, x := range ex.features {
+				gradient[i] += ex.weight * (p - y) * x
+				for j, z := range ex.features {
+					hessian[i][j] += ex.weight * p * (1 - p) * x * z
+				}
+			}
+		}
+		step := solve(hessian, gradient)
+		largest := 0.0
+		for i := range w {
+			w[i] -= step[i]
+			largest = max(largest, math.Abs(step[i]))
+		}
+		if largest < 1e-9 {
+			break
+		}
+	}
+	for i := range w {
+		w[i] = math.Round(w[i]*1e4) / 1e4
+	}
+	return w, len(examples)
+}
+
+func predict(w, features []float64) float64 {
+	sum := 0.0
+	for i, x := range features {
+		sum += w[i] * x
+	}
+	return 1 / (1 + math.Exp(-sum))
+}
+
+// solve returns x of a·x = b by Gaussian elimination; a is positive definite and
+// is overwritten.
+func solve(a [][]float64, b []float64) []float64 {
+	n := len(b)
+	x := slices.Clone(b)
+	for i := range n {
+		pivot := i
+		for r := i + 1; r < n; r++ {
+			if math.Abs(a[r][i]) > math.Abs(a[pivot][i]) {
+				pivot = r
+			}
+		}
+		a[i], a[pivot] = a[pivot], a[i]
+		x[i], x[pivot] = x[pivot], x[i]
+		for r := i + 1; r < n; r++ {
+			f := a[r][i] / a[i][i]
+			for c := i; c < n; c++ {
+				a[r][c] -= f * a[i][c]
+			}
+			x[r] -= f * x[i]
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		for c := i + 1; c < n; c++ {
+			x[i] -= a[i][c] * x[c]
+		}
+		x[i] /= a[i][i]
+	}
+	return x
+}
+
+// judge measures weights on decisions that they were not fitted on.
+func judge(w []float64, ds []decision, of func(decision) []example) (report Judgement) {
+	const floor = 0.5
+	type scored struct {
+		p        float64
+		relevant bool
+	}
+	var hits []scored
+	var accepted, findable, refused, foreign float64
+	for _, d := range ds {
+		top, near, relevant := 0.0, 0.0, false
+		for _, ex := range of(d) {
+			p := predict(w, ex.features)
+			hits = append(hits, scored{p, ex.relevant})
+			y := 0.0
+			if ex.relevant {
+				relevant, y = true, 1
+			} else {
+				near = max(near, p)
+			}
+			report.Brier += (p - y) * (p - y)
+			top = max(top, p)
+		}
+		switch {
+		case d.answerable && relevant:
+			findable++
+			if near < floor {
+				report.RefusedNear++
+			}
+			if top >= floor {
+				accepted++
+			}
+		case !d.answerable:
+			foreign++
+			if top < floor {
+				refused++
+			}
+		}
+	}
+	report.Brier /= float64(max(len(hits), 1))
+	report.Accepted = accepted / max(findable, 1)
+	report.Refused = refused / max(foreign, 1)
+	report.RefusedNear /= max(findable, 1)
+
+	slices.SortFunc(hits, func(a, b scored) int { return cmp.Compare(a.p, b.p) })
+	var positives, negatives, ranks float64
+	for i, h := range hits {
+		if h.relevant {
+			positives++
+			ranks += float64(i + 1)
+		} else {
+			negatives++
+		}
+	}
+	if positives > 0 && negatives > 0 {
+		report.AUC = (ranks - positives*(positives+1)/2) / (positives * negatives)
+	}
+	return report
+}
+
+// order measures the rankings of the answerable queries as BM25 gives them, and
+// by relevance under the weights.
+func order(w []float64, ds []decision) (bm25, relevance float64) {
+	var before, after []Metrics
+	for _, d := range ds {
+		if !d.answerable {
+			continue
+		}
+		at := make([]int, len(d.ranked))
+		p := make([]float64, len(d.ranked))
+		for i, f := range d.features {
+			at[i] = i
+			if f != nil {
+				p[i] = predict(w, f)
+			}
+		}
+		slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+		ordered := make([]string, len(at))
+		for i, j := range at {
+			ordered[i] = d.ranked[j]
+		}
+		before = append(before, Measure(d.ranked, d.relevant))
+		after = append(after, Measure(ordered, d.relevant))
+	}
+	return mean(before).NDCG10, mean(after).NDCG10
+}
