@@ -37,10 +37,11 @@ var allowed = map[string][]string{
 	"retrieve":  {"index", "llm", "graph"},
 	"role":      {"ground"},
 	"strategy":  {"role", "ground", "retrieve", "run"},
-	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "role", "ground", "run", "strategy"},
+	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "rerank", "role", "ground", "run", "strategy"},
 	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
 	"provider":  {"llm"}, // provider/embedded also provider/local
-	"cmd/assay": {"llm", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
+	"models":    {},
+	"cmd/assay": {"llm", "models", "provider", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
 }
 
 func TestImports(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-rag/assay/graph"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/store"
@@ -54,6 +55,7 @@ type Engine struct {
 	content store.Content
 	runs    store.Runs
 	roles   strategy.Roles
+	ranker  retrieve.Ranker
 
 	chooser  *chooser
 	filler   *filler
@@ -77,6 +79,10 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if config.NewID == nil {
 		config.NewID = func() string { return strings.ToLower(rand.Text()[:16]) }
 	}
+	ranker, err := rerank.New(rerank.Default())
+	if err != nil {
+		return nil, err
+	}
 	s, err := sqlite.Open(ctx, config.Dir)
 	if err != nil {
 		return nil, err
@@ -85,7 +91,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data directory %s: %w", config.Dir, err)
 	}
-	e := &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), roles: localRoles()}
+	e := &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), roles: localRoles(), ranker: ranker}
 	e.chooser = &chooser{dir: tenant.Dir(), content: e.content, shelf: newShelf(config.Encoders, config.Now), now: config.Now}
 	e.filler, e.catching = newFiller(e), newCatching(e)
 	if config.Encoders != nil && !config.NoBackground && !tenant.ReadOnly() {
@@ -144,7 +150,7 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 
 // pipeline puts together what searches by the vectors of the model that was chosen.
 func (e *Engine) pipeline(chosen *choice) *searcher {
-	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{})}
+	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{}), Ranker: e.ranker}
 	s := &searcher{notes: chosen.notes}
 	if encoder := chosen.embedder; encoder != nil {
 		c.Embedder = encoder
