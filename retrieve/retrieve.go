@@ -84,11 +84,13 @@ func (r *Retriever) WithFill(fill Filler) *Retriever {
 	return &other
 }
 
-// How deep a search goes, if more hits are not asked for.
+// How deep a search goes, if more hits are not asked for. With 60 candidates of
+// each search nDCG@10 is what it is with 100, within 0.002 on each of eight shared
+// sets, and reading and rating them is most of a search's time.
 const (
-	depth  = 100 // candidates of each search by words and by vector
-	ranked = 50  // of the fused that a Ranker orders
-	filled = 40  // of those found by words that get a vector at once
+	depth  = 60 // candidates of each search by words and by vector
+	ranked = 50 // of the fused that a Ranker orders
+	filled = 40 // of those found by words that get a vector at once
 )
 
 // Retrieve implements assay.Retriever. Hits are ordered by the Ranker's score,

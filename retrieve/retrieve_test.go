@@ -528,6 +528,30 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+// Without vectors, and while the encoder speaks another language, the walk leads
+// where it leads a search by words alone.
+func TestWalkWithoutVectors(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 3))
+	e := newEncoder()
+	for round := range 10 {
+		l := randomLibrary(r, 60)
+		l.embed(e.Hashing, func(int, assay.Passage) bool { return false })
+		w := &walker{}
+		for i, p := range l.passages() {
+			if r.IntN(3) == 0 {
+				w.scores = append(w.scores, graph.Score{Chunk: p.Chunk.ID, Mass: 1 / float64(i+2)})
+			}
+		}
+		searcher := l.open(t, retrieve.Config{Embedder: e, Graph: w})
+		q := assay.Query{Text: "copper bridge by the river", Fusion: []assay.Fusion{assay.FusionWeighted, assay.FusionRRF}[round%2]}
+		text := q
+		text.Mode = assay.ModeText
+		if diff := cmp.Diff(retrieved(t, searcher, text).Hits, retrieved(t, searcher, q).Hits); diff != "" {
+			t.Fatalf("-text +hybrid\n%s", diff)
+		}
+	}
+}
+
 // Equal questions get equal answers, side by side.
 func TestDeterminism(t *testing.T) {
 	l := randomLibrary(rand.New(rand.NewPCG(4, 4)), 120)

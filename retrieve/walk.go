@@ -25,6 +25,10 @@ const graphWeight = 0.7
 // seeds is how many of the best candidates a walk may start from.
 const seeds = 10
 
+// led is how many of the passages that a walk leads to are candidates: those with
+// the most mass.
+const led = 40
+
 // walk follows what the best candidates and the question name, and adds what they
 // lead to. One that fails has led nowhere, and a note says so.
 func (s *search) walk(ctx context.Context) error {
@@ -44,7 +48,7 @@ func (s *search) walk(ctx context.Context) error {
 		return nil
 	}
 	s.ended("graph")
-	for i, r := range reached {
+	for i, r := range reached[:min(len(reached), led)] {
 		c := s.add(r.Chunk)
 		c.mass, c.path, c.places.Graph = r.Mass, r.Path, i+1
 	}
