@@ -52,6 +52,7 @@ type entityNode struct {
 	flow
 	number   uint32
 	count    int
+	asked    bool    // the question names it
 	weight   float64 // 0: it links nothing
 	passages []share // nil: not read
 	shares   int     // of all of them
@@ -136,6 +137,7 @@ func (w *walk) asked(question []string) ([]uint32, error) {
 			e.weight = math.Log(float64(w.total))
 		}
 		if e.weight > 0 && !slices.Contains(list, place) {
+			e.asked = true
 			list = append(list, place)
 		}
 	}
@@ -322,6 +324,9 @@ func (w *walk) readLinks(place uint32) error {
 			return
 		}
 		weight := w.entities[place].weight
+		if w.entities[place].asked {
+			weight *= askedWeight
+		}
 		if title {
 			weight *= 2
 		}

@@ -82,6 +82,11 @@ const (
 	maxShare  = 0.05 // of all passages
 	fewNaming = 5    // are never too many
 	maxNaming = 1000
+
+	// What the question names itself leads on from a passage by this part of its
+	// weight: what is new does more. nDCG@10 on hotpotqa-train100 0.898 to 0.908, on
+	// musique-train100 0.772 to 0.782, elsewhere the same (0.5: 0.903 and 0.778).
+	askedWeight = 0.2
 )
 
 // How far a walk goes. On the shared sets all gold is in the first ten as often with
@@ -102,9 +107,10 @@ const whole = 1 << 50
 // at the entities of the question, given by key, and goes from a passage to the
 // entities that it names and from those to the passages that name them. An entity
 // that n of N passages name has the weight log(N/n), twice that where the passage
-// stands under it as its title. What is named by one passage or by more than one in
-// twenty or 1000 links nothing. Seeds and entities that are not in the graph are
-// left out. Equal graphs give equal results, however they are numbered.
+// stands under it as its title, and from a passage on a fifth of that where the
+// question names it. What is named by one passage, by more than one in twenty or by
+// more than 1000 links nothing. Seeds and entities that are not in the graph are left
+// out. Equal graphs give equal results, however they are numbered.
 //
 // Mass is followed as far as it is notable, over at most 20,000 links: what a
 // passage has is a lower bound.
