@@ -81,9 +81,13 @@ func newFiller(e *Engine) *filler {
 // by returns what fills vectors in with an encoder, within an allowance.
 func (f *filler) by(e llm.Embedder, a *allowance) retrieve.Filler {
 	return func(ctx context.Context, _ string, ps []assay.Passage) ([]llm.Vector, error) {
-		until := time.Now().Add(a.take())
-		defer func() { a.giveBack(time.Until(until)) }()
-		return f.fill(ctx, e, ps, until)
+		began, allowed := time.Now(), a.take()
+		defer func() { a.giveBack(allowed - time.Since(began)) }()
+		wait := allowed
+		if deadline, ok := ctx.Deadline(); ok {
+			wait = min(wait, time.Until(deadline)/4) // the search goes on after it
+		}
+		return f.fill(ctx, e, ps, began.Add(wait))
 	}
 }
 

@@ -237,6 +237,12 @@ func TestFillIsBounded(t *testing.T) {
 	if err != nil || len(answer.Citations) == 0 {
 		t.Errorf("%+v, %v; want an answer by text", answer, err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	r, err := e.Search(ctx, assay.Local(), assay.Query{Text: "lantern7 in the harbour", Limit: 3})
+	if err != nil || len(r.Hits) == 0 || ctx.Err() != nil {
+		t.Errorf("%d hits, %v; want them before the deadline", len(r.Hits), err)
+	}
 }
 
 // The searches of a run share what they may wait.
