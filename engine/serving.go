@@ -28,9 +28,9 @@ type chooser struct {
 	now     func() time.Time
 
 	mu   sync.Mutex
-	last *choice // nil: none yet
-	seen string  // what it was made from
-	at   time.Time
+	last *choice   // nil: none yet
+	seen string    // what it was made from
+	next time.Time // when to count again how far two models have come
 }
 
 // A choice is what a chooser decided.
@@ -42,9 +42,13 @@ type choice struct {
 	problem  error        // why the wanted encoder cannot be used; nil: it can, or is not needed yet
 }
 
-// rechoose is how often at most it is counted how far two models have come: a count
-// looks at every chunk.
-const rechoose = 10 * time.Second
+// How often at most it is counted how far two models have come, and what part of the
+// time that may take: a count looks at every chunk. When one of them is dropped, that
+// is seen at once.
+const (
+	rechoose      = 10 * time.Second
+	rechooseShare = 100
+)
 
 // choose returns the choice of now. It costs little while nothing has changed.
 func (c *chooser) choose(ctx context.Context) (*choice, error) {
@@ -63,14 +67,16 @@ func (c *chooser) choose(ctx context.Context) (*choice, error) {
 	}
 	seen := stored + "\n" + strings.Join(models, "\n")
 	steady := c.last != nil && len(models) < 2 && c.last.problem == nil
-	if c.last != nil && c.seen == seen && (steady || c.now().Sub(c.at) < rechoose) {
+	if c.last != nil && c.seen == seen && (steady || c.now().Before(c.next)) {
 		return c.last, nil
 	}
+	began := time.Now()
 	next, err := c.decide(ctx, models)
 	if err != nil {
 		return nil, err
 	}
-	c.last, c.seen, c.at = next, seen, c.now()
+	c.last, c.seen = next, seen
+	c.next = c.now().Add(max(rechoose, rechooseShare*time.Since(began)))
 	return next, nil
 }
 
