@@ -1,62 +1,184 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/graph"
 	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
 )
 
+// A Training is what was learned from sets, and what was learned from all of them
+// but one, for each.
+type Training struct {
+	Calibration Calibration
+	Model       rerank.Model
+	LeftOut     []LeftOut
+}
+
+// LeftOut is what was learned without a set, to measure it by.
+type LeftOut struct {
+	Set       Set
+	Relevance retrieve.RelevanceModel
+	Rerank    rerank.Model
+}
+
+// Parts returns the parts to measure the set with: those given, with what was
+// learned without it.
+func (l LeftOut) Parts(parts Parts) (Parts, error) {
+	ranker, err := rerank.New(l.Rerank)
+	parts.Relevance, parts.Ranker = &l.Relevance, ranker
+	return parts, err
+}
+
+// Train learns relevance (see Calibrate) and then the reranker's weight of a bridge
+// on two or more sets: of 0, 0.05, … 1 the one under which the sets' mean of goal
+// is greatest, the least of equals. It is deterministic. What a reranker for a
+// left-out set learns from is ordered by relevance learned from all sets.
+func Train(ctx context.Context, sets []Set, parts Parts) (Training, error) {
+	cal, err := Calibrate(ctx, sets, parts)
+	if err != nil {
+		return Training{}, err
+	}
+	t := Training{Calibration: cal}
+	parts.Relevance = &cal.Model
+	reached := make([]reach, len(sets))
+	for i, set := range sets {
+		if reached[i], err = reachOf(ctx, set, parts); err != nil {
+			return Training{}, err
+		}
+	}
+	t.Model = rerankModel(sets, reached, "")
+	for i, set := range sets {
+		t.LeftOut = append(t.LeftOut, LeftOut{set, cal.Sets[i].Model, rerankModel(sets, reached, set.Name)})
+	}
+	return t, nil
+}
+
+// The weights that are tried.
+const (
+	triedWeights = 21
+	weightStep   = 0.05
+)
+
+func triedWeight(i int) float64 { return float64(i) * weightStep }
+
+// goal is what a ranking of one query is worth: mostly its order, and something
+// for having all that a question in several steps needs.
+func goal(m Metrics) float64 { return m.NDCG10 + 0.3*m.AllGold10 }
+
+// A reach is a set's mean goal under each of the weights that are tried.
+type reach struct {
+	queries        int
+	words, vectors [triedWeights]float64
+}
+
+// reachOf searches a set and orders what is found by each of the weights.
+func reachOf(ctx context.Context, set Set, parts Parts) (r reach, err error) {
+	seen := &recorder{found: map[string]assay.Results{}}
+	parts.Ranker = seen
+	o, err := Open(ctx, set, parts)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = cmp.Or(err, o.Close()) }()
+	queries := sample(set.Queries, trainQueries)
+	r.queries = len(queries)
+	if r.words, err = o.reach(ctx, queries, assay.ModeText, seen); err == nil && o.Embedder != nil {
+		r.vectors, err = o.reach(ctx, queries, assay.ModeHybrid, seen)
+	}
+	return r, err
+}
+
 // trainQueries is how many queries of a set are learned from at most.
 const trainQueries = 400
 
-// A lesson is what a ranker sees for one query and which of the hits are relevant.
-type lesson struct {
-	features [][]float64
-	relevant []bool
-}
-
-// lessons searches a set for its own queries, as a user would but without a
-// Ranker, and keeps what one would see.
-func (o *Opened) lessons(ctx context.Context, mode assay.Mode) ([]lesson, error) {
-	seen := recorder{found: map[string]assay.Results{}}
-	c := retrieve.Config{Index: o.Index, Content: o.Content, Embedder: o.Embedder, Graph: graph.New(o.Index, graph.Options{}), Ranker: &seen}
-	r := retrieve.New(c)
-	queries := sample(o.Set.Queries, trainQueries)
-	out := make([]lesson, len(queries))
+func (o *Opened) reach(ctx context.Context, queries []Query, mode assay.Mode, seen *recorder) (sum [triedWeights]float64, err error) {
+	r := o.Retriever(Ranking{Graph: true, Rerank: true})
+	goals := make([][triedWeights]float64, len(queries))
 	report := o.stage("train")
-	done := 0
+	var done atomic.Int64
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, q := range queries {
 		g.Go(func() error {
-			query := assay.Query{Text: q.Text, Mode: mode, Limit: depth}
-			if _, err := r.Retrieve(gctx, assay.Local().Access(), query); err != nil {
+			if _, err := r.Retrieve(gctx, assay.Local().Access(), assay.Query{Text: q.Text, Mode: mode, Limit: depth}); err != nil {
 				return fmt.Errorf("%s: query %s: %w", o.Set.Name, q.ID, err)
 			}
 			found := seen.of(q.Text)
-			out[i].features = rerank.Features(query, found)
-			for _, h := range found.Hits {
-				out[i].relevant = append(out[i].relevant, q.Relevant[h.URI] > 0)
+			features := rerank.Features(found)
+			for k := range goals[i] {
+				goals[i][k] = goal(Measure(ordered(found.Hits, features, triedWeight(k)), q.Relevant))
 			}
-			seen.mu.Lock()
-			defer seen.mu.Unlock()
-			done++
-			report(done, len(queries))
+			if n := done.Add(1); n == int64(len(queries)) {
+				report(len(queries), len(queries))
+			}
 			return nil
 		})
 	}
-	return out, errors.Join(g.Wait(), ctx.Err())
+	if err := errors.Join(g.Wait(), ctx.Err()); err != nil {
+		return sum, err
+	}
+	for _, of := range goals {
+		for k, x := range of {
+			sum[k] += x / float64(len(queries))
+		}
+	}
+	return sum, nil
+}
+
+// ordered returns the passages of hits as the reranker orders them.
+func ordered(hits []assay.Hit, features [][]float64, bridge float64) []string {
+	at := make([]int, len(hits))
+	for i := range at {
+		at[i] = i
+	}
+	score := func(i int) float64 { return features[i][0] + bridge*features[i][1] }
+	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(score(b), score(a)) })
+	ids := make([]string, len(at))
+	for i, j := range at {
+		ids[i] = hits[j].URI
+	}
+	return ids
+}
+
+// rerankModel learns from all sets but one; "": from all.
+func rerankModel(sets []Set, reached []reach, but string) rerank.Model {
+	m := rerank.Model{Features: rerank.FeatureNames, Trained: "assay eval train", Licences: licences}
+	var words, vectors [triedWeights]float64
+	for i, set := range sets {
+		if set.Name == but {
+			continue
+		}
+		m.Sets = append(m.Sets, set.Name)
+		m.Queries += reached[i].queries
+		for k := range words {
+			words[k] += reached[i].words[k]
+			vectors[k] += reached[i].vectors[k]
+		}
+	}
+	m.Words, m.Vector = weights(words), weights(vectors)
+	return m
+}
+
+// weights are those of the greatest sum, the least of equals.
+func weights(sums [triedWeights]float64) []float64 {
+	best := 0
+	for k, x := range sums {
+		if x > sums[best]+1e-9 {
+			best = k
+		}
+	}
+	return []float64{1, float64(best*100/(triedWeights-1)) / 100}
 }
 
 // A recorder is a Ranker that keeps the order and remembers what it was shown.
@@ -77,136 +199,9 @@ func (r *recorder) Rank(_ context.Context, q assay.Query, found assay.Results) (
 	return scores, nil
 }
 
+// of returns what was shown for a query; nothing when nothing was found for it.
 func (r *recorder) of(text string) assay.Results {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.found[text]
-}
-
-// learn returns the weights under which a relevant hit is likeliest to be drawn
-// from among those that are not: for each relevant hit the log loss of its softmax
-// against all that are not, each set weighing the same, each of its queries too,
-// plus a ridge on the weights in units of their features' spread. The loss is
-// convex; Newton's method finds its one minimum.
-func learn(sets [][]lesson) []float64 {
-	const ridge, rounds = 1e-3, 50
-	dim := len(rerank.FeatureNames)
-	spread := spreads(sets)
-	w := make([]float64, dim)
-	for range rounds {
-		gradient := make([]float64, dim)
-		hessian := make([][]float64, dim)
-		for i := range hessian {
-			hessian[i] = make([]float64, dim)
-			r := ridge * spread[i] * spread[i]
-			gradient[i], hessian[i][i] = r*w[i], r+1e-12
-		}
-		for _, ls := range sets {
-			for _, l := range ls {
-				l.add(gradient, hessian, w, 1/float64(len(ls))/float64(len(sets)))
-			}
-		}
-		step := solve(hessian, gradient)
-		largest := 0.0
-		for i := range w {
-			w[i] -= step[i]
-			largest = max(largest, math.Abs(step[i]))
-		}
-		if largest < 1e-9 {
-			break
-		}
-	}
-	for i := range w {
-		w[i] = math.Round(w[i]*1e4) / 1e4
-	}
-	return w
-}
-
-// add adds the gradient and the Hessian of one query's loss under w.
-func (l lesson) add(gradient []float64, hessian [][]float64, w []float64, weight float64) {
-	scores := make([]float64, len(l.features))
-	most, positives := math.Inf(-1), 0
-	for i, f := range l.features {
-		for j, x := range f {
-			scores[i] += w[j] * x
-		}
-		if l.relevant[i] {
-			positives++
-		} else {
-			most = max(most, scores[i])
-		}
-	}
-	if positives == 0 || positives == len(scores) {
-		return
-	}
-	// Mean and second moment of the features of those that are not relevant, by
-	// their softmax.
-	dim := len(w)
-	sum := 0.0
-	first := make([]float64, dim)
-	second := make([][]float64, dim)
-	for j := range second {
-		second[j] = make([]float64, dim)
-	}
-	for i, f := range l.features {
-		if l.relevant[i] {
-			continue
-		}
-		e := math.Exp(scores[i] - most)
-		sum += e
-		for j, x := range f {
-			first[j] += e * x
-			for k, y := range f {
-				second[j][k] += e * x * y
-			}
-		}
-	}
-	for j := range first {
-		first[j] /= sum
-		for k := range second[j] {
-			second[j][k] /= sum
-		}
-	}
-	for i, f := range l.features {
-		if !l.relevant[i] {
-			continue
-		}
-		// p is the chance that another is drawn; the loss is -log(1-p).
-		p := 1 / (1 + math.Exp(scores[i]-most-math.Log(sum)))
-		share := weight / float64(positives)
-		for j := range dim {
-			d := first[j] - f[j]
-			gradient[j] += share * p * d
-			for k := range dim {
-				hessian[j][k] += share * (p*(second[j][k]-first[j]*first[k]) + p*(1-p)*d*(first[k]-f[k]))
-			}
-		}
-	}
-}
-
-// spreads are the standard deviations of the features within a query, the means
-// over all queries.
-func spreads(sets [][]lesson) []float64 {
-	dim := len(rerank.FeatureNames)
-	out := make([]float64, dim)
-	n := 0
-	for _, l := range slices.Concat(sets...) {
-		if len(l.features) == 0 {
-			continue
-		}
-		n++
-		for j := range dim {
-			sum, squares := 0.0, 0.0
-			for _, f := range l.features {
-				sum += f[j]
-				squares += f[j] * f[j]
-			}
-			m := sum / float64(len(l.features))
-			out[j] += squares/float64(len(l.features)) - m*m
-		}
-	}
-	for j := range out {
-		out[j] = math.Sqrt(max(0, out[j]) / float64(max(n, 1)))
-	}
-	return out
 }

@@ -1,7 +1,6 @@
 package rerank
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -12,145 +11,115 @@ import (
 
 // FeatureNames are the features of a hit among others, in the order of Features.
 var FeatureNames = []string{
-	"fused",     // fused score, from 0 for the least of the hits to 1 for the greatest
-	"vector",    // cosine, likewise; 0 where it is not known
-	"relevance", // log-odds of relevance, by logOddsScale
-	"bm25",      // BM25 over the greatest; 0 for a hit that words did not bring
-	"graph",     // root of the share that the walk's mass is of the greatest
-	"bridge",    // the fused feature of the best other hit among the first bridges that names what this one is about
-	"named",     // 1 if the query names what the hit is about
-	"bridged",   // the best fused of the first bridges whose subject this hit names
+	"fused",  // the fused score
+	"bridge", // how much the best hits lead to this one; see bridge
 }
-
-const (
-	bridges      = 3 // of the first hits may name others
-	logOddsScale = 4 // relevance 0.98 is 1
-	maxLogOdds   = 2 // relevance is taken for no nearer to 0 or 1 than this says
-)
 
 // Features returns the features of each of found's hits, by FeatureNames, in
 // their order.
-func Features(q assay.Query, found assay.Results) [][]float64 {
-	hits := found.Hits
-	fused := normalised(hits, func(h assay.Hit) *float64 { return h.Scores.Fused })
-	vector := normalised(hits, func(h assay.Hit) *float64 { return h.Scores.Vector })
-	bm25, graph := greatest(hits, bm25Of), greatest(hits, graphOf)
-	question := fold(q.Text)
-	subjects, top := make([][]string, len(hits)), leaders(hits, fused)
-	for i, h := range hits {
-		subjects[i] = subjectsOf(h)
-	}
-	texts := make([]string, len(top))
-	for i, t := range top {
-		texts[i] = fold(hits[t].Title + "\n" + hits[t].Text)
-	}
-	features := make([][]float64, len(hits))
-	for i, h := range hits {
-		bridge, bridged := 0.0, 0.0
-		own := ""
-		for k, t := range top {
-			if t == i || slices.ContainsFunc(subjects[i], func(s string) bool { return slices.Contains(subjects[t], s) }) {
-				continue
-			}
-			if names(texts[k], subjects[i]) {
-				bridge = max(bridge, fused[t])
-			}
-			if own == "" {
-				own = fold(h.Text)
-			}
-			if names(own, subjects[t]) {
-				bridged = max(bridged, fused[t])
-			}
+//
+// What fusion adds up, words, similarity and the walk, is not here again: weights
+// of their own, and those of the relevance features, BM25 and length, learned in
+// several ways, order a set that they were not learned from worse than the fused
+// score does.
+func Features(found assay.Results) [][]float64 {
+	b := newBridges(found.Hits)
+	features := make([][]float64, len(found.Hits))
+	for i, h := range found.Hits {
+		fused := 0.0
+		if h.Scores.Fused != nil {
+			fused = *h.Scores.Fused
 		}
-		named := 0.0
-		if names(question, subjects[i]) {
-			named = 1
-		}
-		features[i] = []float64{
-			fused[i],
-			vector[i],
-			logOdds(h.Scores.Relevance),
-			share(bm25Of(h), bm25),
-			math.Sqrt(share(graphOf(h), graph)),
-			bridge,
-			named,
-			bridged,
-		}
+		features[i] = []float64{fused, b.to(i)}
 	}
 	return features
 }
 
-// leaders are the first hits by their fused score.
-func leaders(hits []assay.Hit, fused []float64) []int {
-	order := make([]int, len(hits))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(fused[b], fused[a]) })
-	return order[:min(len(order), bridges)]
+// The first leaders hits lead to what they name.
+const leaders = 3
+
+// bridges know which hits name what others are about. A question that takes two
+// steps names the first; the passage that is found for it names the second.
+type bridges struct {
+	hits     []assay.Hit
+	texts    []string   // folded
+	subjects [][]string // folded
+	low      float64    // least and greatest fused score
+	high     float64
 }
 
-// normalised maps the least of the scores to 0 and the greatest to 1; a score
-// that is not known is 0.
-func normalised(hits []assay.Hit, score func(assay.Hit) *float64) []float64 {
-	low, high := math.Inf(1), math.Inf(-1)
+func newBridges(hits []assay.Hit) *bridges {
+	b := &bridges{hits: hits, low: math.Inf(1), high: math.Inf(-1)}
 	for _, h := range hits {
-		if x := score(h); x != nil {
-			low, high = min(low, *x), max(high, *x)
+		b.texts = append(b.texts, fold(strings.Join(append([]string{h.Title, h.Text}, h.Chunk.Headings...), "\n")))
+		b.subjects = append(b.subjects, subjects(h))
+		if f := h.Scores.Fused; f != nil {
+			b.low, b.high = min(b.low, *f), max(b.high, *f)
 		}
 	}
-	out := make([]float64, len(hits))
-	for i, h := range hits {
-		if x := score(h); x != nil && high > low {
-			out[i] = (*x - low) / (high - low)
+	return b
+}
+
+// to returns how much the leaders lead to a hit, in [0, 1]: the greatest fused
+// score, from 0 for the least of all to 1, of a leader that names what the hit is
+// about and is not about it itself; times how rare that name is among the hits,
+// from 0 in all to 1 in one.
+func (b *bridges) to(i int) float64 {
+	best := 0.0
+	for _, subject := range b.subjects[i] {
+		lead := 0.0
+		for j := range b.hits[:min(len(b.hits), leaders)] {
+			if !b.alike(i, j) && strings.Contains(b.texts[j], subject) {
+				lead = max(lead, b.strength(j))
+			}
+		}
+		if lead > best {
+			best = max(best, lead*b.rarity(subject))
 		}
 	}
-	return out
+	return best
 }
 
-func bm25Of(h assay.Hit) float64  { return orZero(h.Scores.BM25) }
-func graphOf(h assay.Hit) float64 { return orZero(h.Scores.Graph) }
+// alike reports whether two hits are about the same.
+func (b *bridges) alike(i, j int) bool {
+	return slices.ContainsFunc(b.subjects[i], func(s string) bool { return slices.Contains(b.subjects[j], s) })
+}
 
-func orZero(x *float64) float64 {
-	if x == nil {
+func (b *bridges) strength(i int) float64 {
+	f := b.hits[i].Scores.Fused
+	if f == nil || b.high <= b.low {
 		return 0
 	}
-	return *x
+	return (*f - b.low) / (b.high - b.low)
 }
 
-func greatest(hits []assay.Hit, score func(assay.Hit) float64) float64 {
-	most := 0.0
-	for _, h := range hits {
-		most = max(most, score(h))
-	}
-	return most
-}
-
-func share(x, most float64) float64 {
-	if most == 0 {
+func (b *bridges) rarity(subject string) float64 {
+	if len(b.texts) < 2 {
 		return 0
 	}
-	return max(0, x/most)
+	n := 0
+	for _, t := range b.texts {
+		if strings.Contains(t, subject) {
+			n++
+		}
+	}
+	return 1 - math.Log(float64(max(n, 1)))/math.Log(float64(len(b.texts)))
 }
 
-func logOdds(p float64) float64 {
-	return max(-maxLogOdds, min(maxLogOdds, math.Log(p/(1-p))/logOddsScale))
-}
+// minSubject is how many bytes the folded name of a subject has at least, the
+// spaces about it included: what is shorter is named everywhere by chance.
+const minSubject = 6
 
-// minSubject is how many bytes a subject has at least: what is shorter is named
-// everywhere by chance.
-const minSubject = 4
-
-// subjectsOf are what a hit is about, folded: its title without what stands in
+// subjects are what a hit is about, folded: its title without what stands in
 // parentheses, and its last heading.
-func subjectsOf(h assay.Hit) []string {
+func subjects(h assay.Hit) []string {
 	var out []string
 	texts := []string{h.Title}
 	if hs := h.Chunk.Headings; len(hs) > 0 {
 		texts = append(texts, hs[len(hs)-1])
 	}
 	for _, text := range texts {
-		if s := fold(withoutParentheses(text)); len(s) >= minSubject+2 && !slices.Contains(out, s) {
+		if s := fold(withoutParentheses(text)); len(s) >= minSubject && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}
@@ -169,23 +138,20 @@ func withoutParentheses(text string) string {
 	return text[:open] + text[open+end+1:]
 }
 
-// names reports whether a folded text has one of the subjects in it.
-func names(text string, subjects []string) bool {
-	return slices.ContainsFunc(subjects, func(s string) bool { return strings.Contains(text, s) })
-}
-
-// fold returns the words of a text in lower case, each between single spaces, so
-// that one folded text is within another only as whole words; " " for no words.
+// fold returns the words of a text, each between single spaces, so that one folded
+// text is within another only as whole words. Their case stays: a name is written
+// as the title that it is, where "Examples" is a title and "examples" a word.
 func fold(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 2)
 	b.WriteByte(' ')
 	space := true
 	for _, r := range text {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_' {
-			b.WriteRune(unicode.ToLower(r))
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_':
+			b.WriteRune(r)
 			space = false
-		} else if !space {
+		case !space:
 			b.WriteByte(' ')
 			space = true
 		}

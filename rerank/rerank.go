@@ -48,6 +48,11 @@ func (m Model) check() error {
 	if !slices.Equal(m.Features, FeatureNames) || len(m.Vector) != len(FeatureNames) || len(m.Words) != len(FeatureNames) {
 		return fmt.Errorf("has features %v, want %v, each with two weights", m.Features, FeatureNames)
 	}
+	for _, w := range slices.Concat(m.Vector, m.Words) {
+		if w-w != 0 {
+			return fmt.Errorf("has a weight of %v", w)
+		}
+	}
 	return nil
 }
 
@@ -67,9 +72,9 @@ func New(m Model) (*Local, error) {
 }
 
 // Rank returns one score per hit of found, in their order; higher is better. Hits
-// must have been fused, and either each has Scores.Vector or none has. It returns
-// an error only when ctx has ended.
-func (l *Local) Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error) {
+// must be in the order of fusion, and either each has Scores.Vector or none has. It
+// returns an error only when ctx has ended.
+func (l *Local) Rank(ctx context.Context, _ assay.Query, found assay.Results) ([]float64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -78,7 +83,7 @@ func (l *Local) Rank(ctx context.Context, q assay.Query, found assay.Results) ([
 		weights = l.model.Vector
 	}
 	scores := make([]float64, len(found.Hits))
-	for i, f := range Features(q, found) {
+	for i, f := range Features(found) {
 		for j, x := range f {
 			scores[i] += weights[j] * x
 		}

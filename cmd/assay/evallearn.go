@@ -98,3 +98,76 @@ func writeModel(file string, model any) error {
 	}
 	return os.WriteFile(file, append(data, '\n'), 0o644)
 }
+
+func (a *app) evalTrainCommand() *cobra.Command {
+	var f evalFlags
+	var relevance, reranker string
+	cmd := &cobra.Command{
+		Use:   "train FOLDER FOLDER...",
+		Short: "Learn relevance and the reranker from labelled sets",
+		Long: `Train learns all that the program learns from labelled sets in the BEIR layout,
+two or more: relevance, as calibrate does, and the reranker. It prints what search
+reaches on each set with what was learned from the others. It is deterministic. The
+models in the binary were written by it, to retrieve/relevance.json and
+rerank/model.json.`,
+		Example: `  assay eval train ./scifact ./hotpotqa ./xquad --relevance retrieve/relevance.json --reranker rerank/model.json`,
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, folders []string) error {
+			return a.evalTrain(cmd.Context(), folders, f, relevance, reranker)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&relevance, "relevance", "", "write the relevance model to this `file`")
+	cmd.Flags().StringVar(&reranker, "reranker", "", "write the reranker to this `file`")
+	return cmd
+}
+
+func (a *app) evalTrain(ctx context.Context, folders []string, f evalFlags, relevance, reranker string) error {
+	sets, parts, done, err := a.evalSets(ctx, folders, &f)
+	if err != nil {
+		return err
+	}
+	defer done()
+	t, err := eval.Train(ctx, sets, parts)
+	if err != nil {
+		return err
+	}
+	if relevance != "" {
+		if err := writeModel(relevance, t.Calibration.Model); err != nil {
+			return err
+		}
+	}
+	if reranker != "" {
+		if err := writeModel(reranker, t.Model); err != nil {
+			return err
+		}
+	}
+	rankings := eval.Rankings(parts.Embedder != nil)
+	var reports []eval.RetrievalReport
+	for _, l := range t.LeftOut {
+		own, err := l.Parts(parts)
+		if err != nil {
+			return err
+		}
+		report, err := eval.Retrieval(ctx, l.Set, own, rankings)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, report)
+	}
+	done()
+	for i, report := range reports {
+		if f.json {
+			if err := json.NewEncoder(a.stdout).Encode(report); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(a.stdout, "learned without %s: bridge %.2f, without vectors %.2f\n",
+			report.Set, t.LeftOut[i].Rerank.Vector[1], t.LeftOut[i].Rerank.Words[1])
+		if err := writeRetrieval(a.stdout, report, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
