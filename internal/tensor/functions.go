@@ -22,7 +22,7 @@ const (
 	log2High = 0.693359375
 	log2Low  = -2.12194440e-4
 
-	// expLowest is where exp is taken to end: below it, it is 1.2e-38 or less.
+	// expLowest is where exp is taken to end: below it, it is 1.7e-38 or less.
 	expLowest = -87
 )
 

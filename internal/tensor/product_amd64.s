@@ -24,6 +24,13 @@
 	VPXORQ c, c, c; \
 	VPXORQ d, d, d
 
+// PREFETCH2 asks for two lines of weights that are wanted 8 KB later. Of 4 to 32 KB that
+// was best: a query of 8 tokens takes 0.7 of the time with int8 weights, which mostly
+// wait for memory, a batch of 1,024 tokens 0.9.
+#define PREFETCH2(at) \
+	PREFETCHT0 8192+at(DI); \
+	PREFETCHT0 8256+at(DI)
+
 // STORE2 writes the sums of two rows.
 #define STORE2(a, b, c, d) \
 	VMOVUPS a, (AX);           \
@@ -69,6 +76,10 @@ TEXT ·productFloatsAVX512(SB), NOSPLIT, $0-48
 	JLT  rest
 
 four:
+	PREFETCH2(0)
+	PREFETCH2(128)
+	PREFETCH2(256)
+	PREFETCH2(384)
 	VMOVUPS (DI), Z24
 	VMOVUPS 64(DI), Z25
 	VMOVUPS 128(DI), Z26
@@ -149,6 +160,7 @@ TEXT ·productIntsAVX512(SB), NOSPLIT, $0-48
 	JLT  rest
 
 four:
+	PREFETCH2(0)
 	VPMOVSXBW (DI), Z24
 	VPMOVSXBW 32(DI), Z25
 	VPMOVSXBW 64(DI), Z26
@@ -221,6 +233,7 @@ quarter:
 	JZ    done
 
 one:
+	PREFETCHT0 8192(DI)
 	VMOVUPS (DI), Y12
 	VMOVUPS 32(DI), Y13
 	FLOATROW((SI), Y14, Y0, Y1)
@@ -288,6 +301,7 @@ quarter:
 	JZ    done
 
 two:
+	PREFETCHT0 8192(DI)
 	VPMOVSXBW (DI), Y12
 	VPMOVSXBW 16(DI), Y13
 	INTROW((SI), Y14, Y0, Y1)
