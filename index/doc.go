@@ -1,6 +1,7 @@
 // Package index is assay's own search engine: text search by BM25 over fields and
-// search by vectors, with filters applied before scoring, derived from a store and
-// rebuilt from it when lost. The contract that every index passes is indextest.
+// search by vectors, with filters applied before scoring, and the graph of what
+// passages name; derived from a store and rebuilt from it when lost. The contract
+// that every index passes is indextest.
 //
 // [Open] gives the index of one [Source] as a [Searcher]. It holds immutable
 // segments, mapped from their files, and the number of the last change they know.
@@ -23,10 +24,11 @@
 //	settle.go        merges in the background
 //	snapshot.go      one state of the index
 //	sight.go         what an access sees of it
+//	graph.go         what the passages that a search may find name
 //	search.go        a query from start to end
 //
 //	catchup.go       changes to segments
-//	build.go         documents to a segment
+//	build.go         documents to a segment; entitybuilder.go what they name
 //	merge.go         segments to a segment; which ones
 //	fetch.go         a source's vectors to sidecars
 //	sidecars.go      sidecars to a sidecar
@@ -37,6 +39,7 @@
 //	segment.go       the sections of a segment
 //	dictionary.go    terms to postings
 //	postings.go      chunks that hold a term; block.go reads them
+//	entities.go      entities to chunks and chunks to entities
 //	bound.go         what a block of postings can score at most
 //	score.go         the best chunks by text; window.go goes through them
 //	vectors.go       the layout of a sidecar
