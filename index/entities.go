@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -46,7 +47,9 @@ func (w *mentionWriter) add(list []mention) {
 		w.starts = binary.LittleEndian.AppendUint64(w.starts, w.size)
 	}
 	w.rows++
-	slices.SortFunc(list, func(a, b mention) int { return int(int64(a.entity) - int64(b.entity)) })
+	if !slices.IsSortedFunc(list, byEntity) {
+		slices.SortFunc(list, byEntity)
+	}
 	w.row = binary.AppendUvarint(w.row[:0], uint64(len(list)))
 	before := int64(-1)
 	for _, n := range list {
@@ -60,6 +63,8 @@ func (w *mentionWriter) add(list []mention) {
 	w.size += uint64(len(w.row))
 	_, _ = w.frame.Write(w.row) // finish returns the error
 }
+
+func byEntity(a, b mention) int { return cmp.Compare(a.entity, b.entity) }
 
 // mentions reads what a mentionWriter wrote.
 type mentions struct {

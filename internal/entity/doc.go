@@ -16,4 +16,4 @@ package entity
 // Version names what this package makes of a passage. It grows with every change
 // that gives some passage other entities, so that what was indexed before is indexed
 // again.
-const Version = 1
+const Version = 2

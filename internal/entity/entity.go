@@ -26,6 +26,12 @@ type Finder struct {
 
 	nouns  bool // all nouns are capitalised
 	asking bool // the text is a question
+
+	// The title of the passage before, and what it gave: a document's passages have
+	// the same.
+	lastTitle string
+	lastNouns bool
+	ofTitle   []Entity
 }
 
 // Passage returns the entities of a passage, each once, at most 128, in the order in
@@ -33,7 +39,7 @@ type Finder struct {
 // 639-1 code; empty: not known.
 func (f *Finder) Passage(title string, headings []string, text, language string) []Entity {
 	f.begin(language)
-	f.title(title)
+	f.documentTitle(title)
 	for i, h := range headings {
 		if i == len(headings)-1 {
 			f.title(h)
@@ -84,6 +90,20 @@ func (f *Finder) add(key []byte, title bool) {
 	k := string(key)
 	f.found[k] = len(f.list)
 	f.list = append(f.list, Entity{k, title})
+}
+
+// documentTitle notes the title of the document, which comes first.
+func (f *Finder) documentTitle(text string) {
+	if text == f.lastTitle && f.nouns == f.lastNouns {
+		for i, e := range f.ofTitle {
+			f.found[e.Key] = i
+		}
+		f.list = append(f.list, f.ofTitle...)
+		return
+	}
+	f.title(text)
+	f.lastTitle, f.lastNouns = strings.Clone(text), f.nouns
+	f.ofTitle = append(f.ofTitle[:0], f.list...)
 }
 
 // title notes a title as a whole, without what it says in brackets, and what stands

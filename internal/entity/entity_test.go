@@ -58,6 +58,10 @@ func TestPassage(t *testing.T) {
 			want: []string{"gofmt", "os.open", "open", "server.readheadertimeout", "readheadertimeout", "max_size", "std::vector", "vector", "file_name", "e1042"},
 		},
 		{
+			name: "variables", text: "if t.Fatalf(c.buf, err.Error) or x.y.",
+			want: []string{"fatalf", "err.error", "error"},
+		},
+		{
 			name: "declarations", title: "server.go", headings: []string{"net/http", "func (*Server) Shutdown"}, text: "stops it",
 			want: []string{"server.go*", "server.shutdown*", "shutdown*"},
 		},
@@ -181,6 +185,10 @@ func FuzzPassage(f *testing.F) {
 				t.Errorf("key %q among %v", e.Key, got)
 			}
 			seen[e.Key] = true
+		}
+		again := reused.Passage(title, []string{"First", heading}, text, language)
+		if diff := cmp.Diff(got, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("another result the second time:\n%s", diff)
 		}
 		var fresh Finder
 		if diff := cmp.Diff(got, fresh.Passage(title, []string{"First", heading}, text, language), cmpopts.EquateEmpty()); diff != "" {

@@ -187,14 +187,25 @@ func endsAsAdjective(s string) bool {
 	return false
 }
 
-// identifier notes an identifier, and of a qualified one its last part.
+// minPart is how long the last part of a qualified identifier is that is noted.
+const minPart = 3
+
+// identifier notes an identifier, and of a qualified one its last part. What a single
+// small letter qualifies is known by its last part alone, when it is exported:
+// Fatalf of t.Fatalf, nothing of c.buf.
 func (f *Finder) identifier(text string, w word) {
 	s := text[w.start:w.end]
-	f.add(f.keyOf(text, []word{w}), false)
-	if i := strings.LastIndexAny(s, ".:"); i > 0 && len(s)-i > 3 {
-		f.inside.scan(s[i+1:], true)
-		if len(f.inside.words) == 1 {
-			f.add(f.keyOf(s[i+1:], f.inside.words), false)
-		}
+	at := strings.LastIndexAny(s, ".:") + 1
+	variable := len(s) > 1 && s[1] == '.' && classes[s[0]] == small
+	if !variable {
+		f.inside.words = append(f.inside.words[:0], w)
+		f.add(f.keyOf(text, f.inside.words), false)
+	}
+	if at == 0 || len(s)-at < minPart || variable && !isUpper(s[at]) {
+		return
+	}
+	f.inside.scan(s[at:], true)
+	if len(f.inside.words) == 1 {
+		f.add(f.keyOf(s[at:], f.inside.words), false)
 	}
 }
