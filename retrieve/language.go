@@ -3,6 +3,7 @@ package retrieve
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,51 +30,61 @@ func (s *search) speaks(code string) bool {
 	return code == "" || len(own) == 0 || slices.Contains(own, code)
 }
 
+// foreign returns the language of the question if the encoder was not made for
+// it, else "".
+func (s *search) foreign() string {
+	if code := s.language(); !s.speaks(code) {
+		return code
+	}
+	return ""
+}
+
 // tellers is how many of the best hits by words tell a question's language.
 const tellers = 10
 
-// foreign returns the language of the question if the encoder was not made for
-// it, else "". A question is told by its stop words, which trigrams of a few words
-// do not replace: 8 of scifact's 809 claims were taken for Dutch, Italian or the
-// like by those alone. One without is taken to be in the language of what its
-// words find: most of the relevance of the best hits.
-func (s *search) foreign() string {
-	own := s.languages()
-	if len(own) == 0 {
-		return ""
-	}
-	if code := detect.Detect(s.query.Text); !s.speaks(code) {
-		if stops, others, listed := analysis.StopShares(s.query.Text, code); listed && stops > 0 && stops >= others {
+// language returns the language of the question, "" where nothing tells. It is
+// told by its stop words, which the trigrams of a few words do not replace: 8 of
+// scifact's 809 claims were taken for Dutch, Italian or the like by those alone.
+// What is asked without is taken to be in the language of what its words find:
+// that of most of the relevance of the best hits.
+func (s *search) language() string {
+	text := s.query.Text
+	if code := detect.Detect(text); code != "" {
+		if stops, others, listed := analysis.StopShares(text, code); listed && stops > 0 && stops >= others {
 			return code
-		}
-	}
-	for _, code := range own {
-		if stops, others, listed := analysis.StopShares(s.query.Text, code); listed && stops > others {
-			return ""
 		}
 	}
 	best := slices.Clone(s.found)
 	slices.SortStableFunc(best, func(a, b *candidate) int { return cmp.Compare(b.of[0].words, a.of[0].words) })
-	shares := map[string]float64{}
+	shares := map[string]float64{} // of the relevance
+	for _, code := range s.languages() {
+		shares[code] = 0
+	}
 	all := 0.0
 	for _, c := range best[:min(len(best), tellers)] {
 		all += c.of[0].words
-		if !s.speaks(c.hit.Language) {
+		if c.hit.Language != "" {
 			shares[c.hit.Language] += c.of[0].words
-			shares[""] += c.of[0].words
 		}
 	}
-	if shares[""] <= all/2 {
-		return ""
-	}
-	delete(shares, "")
-	code := ""
-	for l, share := range shares {
-		if code == "" || share > shares[code] || share == shares[code] && l < code {
-			code = l
+	told, most, alone := "", 0.0, false
+	for _, code := range slices.Sorted(maps.Keys(shares)) {
+		switch stops, _, _ := analysis.StopShares(text, code); {
+		case stops > most:
+			told, most, alone = code, stops, true
+		case stops == most:
+			alone = false
 		}
 	}
-	return code
+	if alone {
+		return told
+	}
+	for code, share := range shares {
+		if share > all/2 {
+			return code
+		}
+	}
+	return ""
 }
 
 // foreignNote says that vectors do not serve.

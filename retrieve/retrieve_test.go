@@ -528,6 +528,25 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+// A walk is not for languages in which every noun could be a name.
+func TestWalkOfNouns(t *testing.T) {
+	l := newLibrary()
+	l.put("/de", "", "de", assay.ACL{}, "Die Brücke über den Fluss wurde aus Kupfer gebaut.")
+	l.put("/en", "", "en", assay.ACL{}, "The bridge over the river was built of copper.")
+	for question, walks := range map[string]bool{
+		"Woraus wurde die Brücke gebaut?": false,
+		"Kupfer Fluss":                    false,
+		"What was the bridge built of?":   true,
+		"copper river":                    true,
+	} {
+		w := &walker{}
+		retrieved(t, l.open(t, retrieve.Config{Graph: w}), assay.Query{Text: question})
+		if (len(w.seeds) > 0) != walks {
+			t.Errorf("%q: a walk from %v, want one: %v", question, w.seeds, walks)
+		}
+	}
+}
+
 // Without vectors, and while the encoder speaks another language, the walk leads
 // where it leads a search by words alone.
 func TestWalkWithoutVectors(t *testing.T) {

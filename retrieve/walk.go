@@ -29,10 +29,15 @@ const seeds = 10
 // the most mass.
 const led = 40
 
+// allNouns are the languages in which not only names are capitalised. What links
+// their passages is often a word like any other: of 300 questions of xquad-de a walk
+// took nDCG@10 from 0.933 to 0.921.
+var allNouns = map[string]bool{"de": true, "lb": true}
+
 // walk follows what the best candidates and the question name, and adds what they
 // lead to. One that fails has led nowhere, and a note says so.
 func (s *search) walk(ctx context.Context) error {
-	if s.Graph == nil || len(s.found) == 0 || s.query.Mode == assay.ModeVector {
+	if s.Graph == nil || len(s.found) == 0 || s.query.Mode == assay.ModeVector || allNouns[s.language()] {
 		return nil
 	}
 	var from []graph.Seed
