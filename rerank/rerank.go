@@ -78,10 +78,7 @@ func (l *Local) Rank(ctx context.Context, _ assay.Query, found assay.Results) ([
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	weights := l.model.Words
-	if len(found.Hits) > 0 && found.Hits[0].Scores.Vector != nil {
-		weights = l.model.Vector
-	}
+	weights := l.weights(found)
 	scores := make([]float64, len(found.Hits))
 	for i, f := range Features(found) {
 		for j, x := range f {
@@ -89,4 +86,12 @@ func (l *Local) Rank(ctx context.Context, _ assay.Query, found assay.Results) ([
 		}
 	}
 	return scores, nil
+}
+
+// weights are those for hits whose similarities are known, or are not.
+func (l *Local) weights(found assay.Results) []float64 {
+	if len(found.Hits) > 0 && found.Hits[0].Scores.Vector != nil {
+		return l.model.Vector
+	}
+	return l.model.Words
 }

@@ -30,6 +30,18 @@ type Explained struct {
 	// Features of the relevance of its words, by FeatureNames; none when the hit
 	// holds no content word of the query.
 	Features map[string]float64 `json:"features,omitempty"`
+
+	// Rerank is what the Ranker's score was made of, where it is an Accountant and saw
+	// the hit.
+	Rerank map[string]float64 `json:"rerank,omitempty"`
+}
+
+// An Accountant is a Ranker that says what its scores are made of.
+type Accountant interface {
+	Ranker
+	// Account returns, for each hit of what Rank was given, in their order, what its
+	// score was made of, by name.
+	Account(found assay.Results) []map[string]float64
 }
 
 // Ranks are a hit's places in the lists of the searches, from 1; 0: not among
@@ -47,6 +59,10 @@ type FusionTerms struct {
 	Words  float64 `json:"words"`
 	Vector float64 `json:"vector"`
 	Graph  float64 `json:"graph"`
+
+	// Place is what stands for words and vector where some candidates have no vector:
+	// the score of the place, among those that words give, that it took.
+	Place *float64 `json:"place,omitempty"`
 }
 
 // A Step is one step back on the way to a passage: both it and Chunk name Entity.
@@ -79,13 +95,13 @@ type Stage struct {
 
 // Explain is Retrieve, and says how the results came about.
 func (r *Retriever) Explain(ctx context.Context, access assay.Access, q assay.Query) (Explanation, error) {
-	s, err := r.search(ctx, access, q)
+	s, err := r.search(ctx, access, q, true)
 	if err != nil {
 		return Explanation{}, err
 	}
 	e := Explanation{Results: s.results, Hits: []Explained{}, Dropped: append([]Drop{}, s.drops...), Stages: s.stages}
 	for _, c := range s.found {
-		x := Explained{Why: Why(s.results.Terms, c.hit), Ranks: c.places, Fusion: c.terms}
+		x := Explained{Why: Why(s.results.Terms, c.hit), Ranks: c.places, Fusion: c.terms, Rerank: c.account}
 		for _, step := range c.path {
 			way := Step{Entity: step.Entity, Chunk: step.Chunk}
 			if from := s.at[step.Chunk]; from != nil {

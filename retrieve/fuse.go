@@ -41,6 +41,9 @@ func (s *search) fuse() {
 			c.fused += scores[i] / float64(len(s.wordings))
 			if n == 0 {
 				c.tie = of[i]
+				if of[i] != i {
+					c.terms.Place = &scores[i]
+				}
 			}
 		}
 	}

@@ -102,15 +102,15 @@ const (
 // vectors order the others among the places of their own. So what lacks vectors
 // is found as well as by text alone, whichever passages those are.
 func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
-	s, err := r.search(ctx, access, q)
+	s, err := r.search(ctx, access, q, false)
 	if err != nil {
 		return assay.Results{}, err
 	}
 	return s.results, nil
 }
 
-func (r *Retriever) search(ctx context.Context, access assay.Access, q assay.Query) (*search, error) {
-	s := &search{Config: r.config, access: access, query: q, at: map[string]*candidate{}, since: time.Now()}
+func (r *Retriever) search(ctx context.Context, access assay.Access, q assay.Query, explain bool) (*search, error) {
+	s := &search{Config: r.config, explain: explain, access: access, query: q, at: map[string]*candidate{}, since: time.Now()}
 	s.analyzers = r.analyzers.Get().(*analysis.Analyzers)
 	defer r.analyzers.Put(s.analyzers)
 	if err := s.run(ctx); err != nil {
@@ -132,8 +132,9 @@ type search struct {
 	results assay.Results
 	drops   []Drop
 
-	since  time.Time // end of the last stage
-	stages []Stage
+	explain bool
+	since   time.Time // end of the last stage
+	stages  []Stage
 }
 
 // A wording is one way to put the query: its own, the first, or a rewrite.
@@ -152,10 +153,11 @@ type candidate struct {
 	tie     int // breaks ties of fused scores: the lower first
 	terms   FusionTerms
 	places  Ranks
-	mass    float64        // of the walk
-	path    []graph.Step   // that led to it
-	vector  llm.Vector     // once it was asked for
-	section *assay.Passage // that stands for it
+	account map[string]float64 // of its rerank score
+	mass    float64            // of the walk
+	path    []graph.Step       // that led to it
+	vector  llm.Vector         // once it was asked for
+	section *assay.Passage     // that stands for it
 }
 
 // A rating is what a wording says of a candidate.
@@ -384,6 +386,11 @@ func (s *search) rankOf(ctx context.Context, best []*candidate, keep func(*candi
 			return nil, fmt.Errorf("a score of %v", x)
 		}
 		scores[at[i]] = x
+	}
+	if a, ok := s.Ranker.(Accountant); ok && s.explain {
+		for i, account := range a.Account(found) {
+			best[at[i]].account = account
+		}
 	}
 	return scores, nil
 }

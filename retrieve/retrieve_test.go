@@ -412,6 +412,32 @@ func (r *lengthRanker) Rank(_ context.Context, _ assay.Query, found assay.Result
 	return scores, nil
 }
 
+// Account implements retrieve.Accountant.
+func (r *lengthRanker) Account(found assay.Results) []map[string]float64 {
+	accounts := make([]map[string]float64, len(found.Hits))
+	for i, h := range found.Hits {
+		accounts[i] = map[string]float64{"length": float64(len(h.Text))}
+	}
+	return accounts
+}
+
+func TestAccount(t *testing.T) {
+	l := randomLibrary(rand.New(rand.NewPCG(2, 2)), 70)
+	x := explained(t, l.open(t, retrieve.Config{Ranker: &lengthRanker{}}), assay.Query{Text: "copper bridge by the river"})
+	if len(x.Hits) <= 50 {
+		t.Fatalf("%d hits", len(x.Hits))
+	}
+	for i, h := range x.Hits {
+		want := map[string]float64{"length": float64(len(x.Results.Hits[i].Text))}
+		if i >= 50 {
+			want = nil // that the ranker did not see
+		}
+		if diff := cmp.Diff(want, h.Rerank); diff != "" {
+			t.Errorf("hit %d: -want +got\n%s", i, diff)
+		}
+	}
+}
+
 func TestRanker(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(11, 2))
 	e := newEncoder()

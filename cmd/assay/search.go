@@ -231,7 +231,18 @@ func writeExplained(b *strings.Builder, x retrieve.Explained, unknown bool) {
 		return fmt.Sprint(n)
 	}
 	fmt.Fprintf(b, "    ranks: bm25 %s, vector %s, graph %s, fused %s\n", rank(x.Ranks.BM25), rank(x.Ranks.Vector), rank(x.Ranks.Graph), rank(x.Ranks.Fused))
-	fmt.Fprintf(b, "    fused: words %.3f, vector %.3f, graph %.3f\n", x.Fusion.Words, x.Fusion.Vector, x.Fusion.Graph)
+	fmt.Fprintf(b, "    fused: words %.3f, vector %.3f, graph %.3f", x.Fusion.Words, x.Fusion.Vector, x.Fusion.Graph)
+	if x.Fusion.Place != nil {
+		fmt.Fprintf(b, "; words and vector give it a place worth %.3f", *x.Fusion.Place)
+	}
+	b.WriteByte('\n')
+	if len(x.Rerank) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(x.Rerank)) {
+			parts = append(parts, fmt.Sprintf("%s %.3f", name, x.Rerank[name]))
+		}
+		fmt.Fprintf(b, "    rerank: %s\n", strings.Join(parts, ", "))
+	}
 	if unknown {
 		b.WriteString("    its vector is not known: its words alone give its place\n")
 	}

@@ -1,0 +1,17 @@
+package rerank
+
+import "github.com/assay-rag/assay"
+
+// Account returns, for each hit of found, what its score is made of: the share of
+// each feature, by FeatureNames.
+func (l *Local) Account(found assay.Results) []map[string]float64 {
+	weights := l.weights(found)
+	accounts := make([]map[string]float64, len(found.Hits))
+	for i, f := range Features(found) {
+		accounts[i] = map[string]float64{}
+		for j, x := range f {
+			accounts[i][FeatureNames[j]] = weights[j] * x
+		}
+	}
+	return accounts
+}
