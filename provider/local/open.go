@@ -62,6 +62,13 @@ func Open(ctx context.Context, fsys fs.FS, c Config) (*Encoder, error) {
 	return e, nil
 }
 
+// Check reports, as Open does, what keeps the model in the folder from being run
+// as an encoder, as far as config.json tells, which is had before the weights.
+func Check(fsys fs.FS) error {
+	_, err := readArchitecture(fsys, trunks...)
+	return err
+}
+
 // OpenDir is Open for a folder on disk.
 func OpenDir(ctx context.Context, dir string, c Config) (*Encoder, error) {
 	c, err := named(dir, c)

@@ -1,0 +1,164 @@
+package models
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/assay-rag/assay"
+)
+
+// The files of a model. Only the first two must be there, and one of the two
+// that hold the vocabulary.
+const (
+	configFile     = "config.json"
+	weightsFile    = "model.safetensors"
+	tokenizerFile  = "tokenizer.json"
+	vocabularyFile = "vocab.txt"
+
+	// settingsFile holds what the other files of a model do not say, for example
+	// what is put before a query; see docs/formats.md.
+	settingsFile = "assay.json"
+
+	// sumsFile lists the sums of the others, as sha256sum writes them.
+	sumsFile = "SHA256SUMS"
+)
+
+// describing are the files besides config and weights that a model may have.
+// Files of other names are left alone: a server cannot place others.
+var describing = []string{
+	tokenizerFile, vocabularyFile, "tokenizer_config.json", "special_tokens_map.json", "modules.json",
+	"1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json", settingsFile,
+}
+
+// A File is a file of a model and what it holds.
+type File struct {
+	Name   string `json:"name"` // inside the model's folder, with slashes
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // in hexadecimal, lower case
+}
+
+// sumFile reads a file through.
+func sumFile(ctx context.Context, path string) (File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return File{}, wrap(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return File{}, wrap(err)
+	}
+	if !info.Mode().IsRegular() {
+		return File{}, fmt.Errorf("%s is not a file: %w", path, assay.ErrInvalid)
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, contextReader{ctx, f})
+	if err != nil {
+		return File{}, wrap(err)
+	}
+	return File{Name: filepath.Base(path), Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
+}
+
+// sumFolder returns the files of a model that are in the folder, by name.
+func sumFolder(ctx context.Context, dir string) ([]File, error) {
+	var files []File
+	for _, name := range append([]string{configFile, weightsFile}, describing...) {
+		f, err := sumFile(ctx, filepath.Join(dir, filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		f.Name = name
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+// formatSums returns the lines of a file of sums.
+func formatSums(files []File) []byte {
+	var b bytes.Buffer
+	for _, f := range files {
+		fmt.Fprintf(&b, "%s  %s\n", f.SHA256, f.Name)
+	}
+	return b.Bytes()
+}
+
+// parseSums reads lines as sha256sum writes them. What is no such line is
+// passed over: it can only make a check stricter, never looser, to be named.
+func parseSums(data []byte) map[string]string {
+	sums := map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		sum, name, ok := strings.Cut(lines.Text(), " ")
+		name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimLeft(name, " "), "*"), "./")
+		if ok && isSum(sum) {
+			sums[name] = strings.ToLower(sum)
+		}
+	}
+	return sums
+}
+
+// isSum reports whether s is a SHA-256 sum in hexadecimal.
+func isSum(s string) bool {
+	b, err := hex.DecodeString(s)
+	return err == nil && len(b) == sha256.Size
+}
+
+// writeFile writes a file that is on the disk when it returns, with the folders
+// above it.
+func writeFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return wrap(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return wrap(err)
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return wrap(errors.Join(err, f.Close()))
+}
+
+// wrap adds the kind of error that a person can do something about to one of the
+// file system's, which names the file.
+func wrap(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: %w", err, assay.ErrReadOnly)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w", err, assay.ErrFull)
+	}
+	return err
+}
+
+// A contextReader reads until its context ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
