@@ -1,0 +1,145 @@
+#include "textflag.h"
+
+// func transposeAVX2(to, from *float32, stride, n int)
+//
+// It turns eight values of eight rows at a time: first pairs of rows are mingled, then
+// pairs of pairs, then halves.
+TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), CX
+	LEAQ (DX)(DX*2), BX
+	LEAQ (SI)(DX*4), R8
+
+eight:
+	VMOVUPS    (SI), Y0
+	VMOVUPS    (SI)(DX*1), Y1
+	VMOVUPS    (SI)(DX*2), Y2
+	VMOVUPS    (SI)(BX*1), Y3
+	VMOVUPS    (R8), Y4
+	VMOVUPS    (R8)(DX*1), Y5
+	VMOVUPS    (R8)(DX*2), Y6
+	VMOVUPS    (R8)(BX*1), Y7
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y9
+	VUNPCKLPS  Y3, Y2, Y10
+	VUNPCKHPS  Y3, Y2, Y11
+	VUNPCKLPS  Y5, Y4, Y12
+	VUNPCKHPS  Y5, Y4, Y13
+	VUNPCKLPS  Y7, Y6, Y14
+	VUNPCKHPS  Y7, Y6, Y15
+	VUNPCKLPD  Y10, Y8, Y0
+	VUNPCKHPD  Y10, Y8, Y1
+	VUNPCKLPD  Y11, Y9, Y2
+	VUNPCKHPD  Y11, Y9, Y3
+	VUNPCKLPD  Y14, Y12, Y4
+	VUNPCKHPD  Y14, Y12, Y5
+	VUNPCKLPD  Y15, Y13, Y6
+	VUNPCKHPD  Y15, Y13, Y7
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x20, Y5, Y1, Y9
+	VPERM2F128 $0x20, Y6, Y2, Y10
+	VPERM2F128 $0x20, Y7, Y3, Y11
+	VPERM2F128 $0x31, Y4, Y0, Y12
+	VPERM2F128 $0x31, Y5, Y1, Y13
+	VPERM2F128 $0x31, Y6, Y2, Y14
+	VPERM2F128 $0x31, Y7, Y3, Y15
+	VMOVUPS    Y8, (DI)
+	VMOVUPS    Y9, 128(DI)
+	VMOVUPS    Y10, 256(DI)
+	VMOVUPS    Y11, 384(DI)
+	VMOVUPS    Y12, 512(DI)
+	VMOVUPS    Y13, 640(DI)
+	VMOVUPS    Y14, 768(DI)
+	VMOVUPS    Y15, 896(DI)
+	ADDQ       $32, SI
+	ADDQ       $32, R8
+	ADDQ       $1024, DI
+	SUBQ       $8, CX
+	JNZ        eight
+	VZEROUPPER
+	RET
+
+// func copyRowsAVX2(to, from *float32, stride, rows int)
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ rows+24(FP), CX
+
+rows:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS Y2, 64(DI)
+	VMOVUPS Y3, 96(DI)
+	ADDQ    DX, SI
+	ADDQ    $128, DI
+	DECQ    CX
+	JNZ     rows
+	VZEROUPPER
+	RET
+
+// func pairAVX2(to, from *int8, stride, n int)
+//
+// It turns eight pairs of eight rows at a time, as transposeAVX2 does numbers.
+TEXT ·pairAVX2(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ stride+16(FP), DX
+	MOVQ n+24(FP), CX
+	LEAQ (DX)(DX*2), BX
+	LEAQ (SI)(DX*4), R8
+
+sixteen:
+	VMOVDQU     (SI), X0
+	VMOVDQU     (SI)(DX*1), X1
+	VMOVDQU     (SI)(DX*2), X2
+	VMOVDQU     (SI)(BX*1), X3
+	VMOVDQU     (R8), X4
+	VMOVDQU     (R8)(DX*1), X5
+	VMOVDQU     (R8)(DX*2), X6
+	VMOVDQU     (R8)(BX*1), X7
+	VPUNPCKLWD  X1, X0, X8
+	VPUNPCKHWD  X1, X0, X9
+	VPUNPCKLWD  X3, X2, X10
+	VPUNPCKHWD  X3, X2, X11
+	VPUNPCKLWD  X5, X4, X12
+	VPUNPCKHWD  X5, X4, X13
+	VPUNPCKLWD  X7, X6, X14
+	VPUNPCKHWD  X7, X6, X15
+	VPUNPCKLDQ  X10, X8, X0
+	VPUNPCKHDQ  X10, X8, X1
+	VPUNPCKLDQ  X11, X9, X2
+	VPUNPCKHDQ  X11, X9, X3
+	VPUNPCKLDQ  X14, X12, X4
+	VPUNPCKHDQ  X14, X12, X5
+	VPUNPCKLDQ  X15, X13, X6
+	VPUNPCKHDQ  X15, X13, X7
+	VPUNPCKLQDQ X4, X0, X8
+	VPUNPCKHQDQ X4, X0, X9
+	VPUNPCKLQDQ X5, X1, X10
+	VPUNPCKHQDQ X5, X1, X11
+	VPUNPCKLQDQ X6, X2, X12
+	VPUNPCKHQDQ X6, X2, X13
+	VPUNPCKLQDQ X7, X3, X14
+	VPUNPCKHQDQ X7, X3, X15
+	VMOVDQU     X8, (DI)
+	VMOVDQU     X9, 64(DI)
+	VMOVDQU     X10, 128(DI)
+	VMOVDQU     X11, 192(DI)
+	VMOVDQU     X12, 256(DI)
+	VMOVDQU     X13, 320(DI)
+	VMOVDQU     X14, 384(DI)
+	VMOVDQU     X15, 448(DI)
+	ADDQ        $16, SI
+	ADDQ        $16, R8
+	ADDQ        $512, DI
+	SUBQ        $16, CX
+	JNZ         sixteen
+	VZEROUPPER
+	RET
