@@ -74,7 +74,7 @@ func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Pa
 	if err != nil {
 		return err
 	}
-	return measure(set, eval.Parts{
+	err = measure(set, eval.Parts{
 		Embedder: f.embedder, CacheDir: f.cache,
 		Progress: func(p eval.Progress) {
 			if p.Done == p.All {
@@ -84,6 +84,10 @@ func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Pa
 			}
 		},
 	})
+	if errors.Is(err, context.Canceled) && f.embedder != nil {
+		return hinted{err, "vectors that were made are kept; run the same command to go on"}
+	}
+	return err
 }
 
 // evalProgress says how far an evaluation is, with the rate and what is left
