@@ -113,7 +113,7 @@ func localRoles() strategy.Roles {
 // Close releases the data directory. Nothing of the engine may be in use.
 func (e *Engine) Close() error {
 	e.catching.stop()
-	e.filler.storeAll(context.Background())
+	e.filler.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var err error

@@ -69,6 +69,7 @@ type filler struct {
 	mu      sync.Mutex
 	made    map[fillKey]llm.Vector // not stored yet
 	making  map[fillKey]bool
+	stored  bool    // some, which the index on disk does not have yet
 	perByte float64 // seconds, of the last batch; 0: not known
 }
 
@@ -204,13 +205,17 @@ func (f *filler) store(ctx context.Context, model string, patience time.Duration
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.stored = true
 	for _, v := range vectors {
 		delete(f.made, fillKey{model, v.Hash})
 	}
 }
 
-// storeAll stores what is left of all models.
-func (f *filler) storeAll(ctx context.Context) {
+// close stores what is left, and has the index on disk take up what was stored, if
+// this process can be the writer: the next one would read it from the store.
+func (f *filler) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastFlush)
+	defer cancel()
 	models := map[string]bool{}
 	f.mu.Lock()
 	for key := range f.made {
@@ -219,5 +224,11 @@ func (f *filler) storeAll(ctx context.Context) {
 	f.mu.Unlock()
 	for model := range models {
 		f.store(ctx, model, 0)
+	}
+	f.mu.Lock()
+	stored := f.stored
+	f.mu.Unlock()
+	if stored {
+		_ = f.engine.write(ctx, 0, func(store.Writer) error { return f.engine.flush(ctx) }) // else the next writer does
 	}
 }
