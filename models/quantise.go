@@ -32,9 +32,10 @@ const tableGroup = 128
 // not exist or be empty. Equal files give equal files, on every processor. It
 // returns what was written, SHA256SUMS, which lists the sums, left out.
 //
-// Each row of a matrix keeps its scale: a weight is the int8 times the scale of
-// its row, which is the one, of a few below the largest value, that leaves the
-// least squared error. docs/formats.md has the layout.
+// A weight is its int8 times the scale of its row, at which 127 is the row's
+// largest. In the token table, whose numbers have fewer bits, tableGroup numbers
+// share a scale, the one that leaves the least squared error. docs/formats.md has
+// the layout.
 func Quantise(ctx context.Context, src, dst string, tableBits int) ([]File, error) {
 	tableBits = cmp.Or(tableBits, DefaultTableBits)
 	if tableBits < 4 || tableBits > 8 {
@@ -120,7 +121,7 @@ func quantiseMatrix(name string, values []float32, rows, columns int) []safetens
 	data, scales := make([]byte, rows*columns), make([]float32, rows)
 	for r := range rows {
 		row := values[r*columns : (r+1)*columns]
-		scales[r] = bestScale(row, math.MaxInt8)
+		scales[r] = scaleOf(largest(row), math.MaxInt8)
 		for i, v := range row {
 			data[r*columns+i] = byte(int8(level(v, scales[r], math.MaxInt8)))
 		}
@@ -175,26 +176,38 @@ func level(v, scale float32, most int) int {
 	return max(-most, min(most, n))
 }
 
-// The scales that are tried: the largest value of a row is this many sixteenths
-// of what can be written. Large values are cut off where the rest gains more.
+// The scales that are tried: the largest number stands for so many sixty-fourths
+// of the largest value. Large values are cut off where the rest gains more.
 const (
 	leastSixtyFourths = 40
 	mostSixtyFourths  = 64
 )
 
+// largest returns the largest absolute value.
+func largest(values []float32) float64 {
+	m := 0.0
+	for _, v := range values {
+		m = max(m, math.Abs(float64(v)))
+	}
+	return m
+}
+
+// scaleOf returns the scale at which most stands for the value, which is not
+// negative; 1 where nothing is to be told apart.
+func scaleOf(value float64, most int) float32 {
+	if scale := float32(value / float64(most)); scale > 0 {
+		return scale
+	}
+	return 1
+}
+
 // bestScale returns the scale with the least squared error of the values, when
 // they are written as whole numbers from -most to most. It is positive.
 func bestScale(values []float32, most int) float32 {
-	largest := 0.0
-	for _, v := range values {
-		largest = max(largest, math.Abs(float64(v)))
-	}
-	if largest == 0 {
-		return 1
-	}
+	top := largest(values)
 	best, least := float32(0), math.Inf(1)
 	for part := mostSixtyFourths; part >= leastSixtyFourths; part-- {
-		scale := float32(largest * float64(part) / mostSixtyFourths / float64(most))
+		scale := scaleOf(top*float64(part)/mostSixtyFourths, most)
 		sum := 0.0
 		for _, v := range values {
 			d := float64(v) - float64(float64(level(v, scale, most))*float64(scale))

@@ -1,6 +1,83 @@
 package main
 
-import "github.com/assay-rag/assay/engine"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/models"
+	"github.com/assay-rag/assay/provider/embedded"
+	"github.com/assay-rag/assay/provider/local"
+)
 
 // encoders are the sentence encoders that are installed; nil: none.
 func (a *app) encoders() engine.Encoders { return a.installed }
+
+// installedEncoders are the encoder in the binary and those in the models
+// folder. Nothing is read before one is opened.
+type installedEncoders struct {
+	folder func() (*models.Folder, error)
+}
+
+func (i installedEncoders) Default() string { return embedded.Model }
+
+func (i installedEncoders) Open(ctx context.Context, name string) (llm.Embedder, error) {
+	if name == embedded.Model {
+		return embedded.Open()
+	}
+	folder, err := i.folder()
+	if err != nil {
+		return nil, err
+	}
+	m, err := folder.Find(name)
+	if errors.Is(err, assay.ErrNotFound) {
+		return nil, hinted{fmt.Errorf("encoder %s: %w", name, err), "install it with: assay models pull, or use the one in the program: assay models use default"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := folder.Verify(ctx, m); err != nil {
+		return nil, hinted{err, "install it again: assay models pull --replace"}
+	}
+	e, err := local.OpenDir(ctx, folder.Path(m.Name), local.Config{Name: m.Name, SHA256: m.WeightsSHA256()})
+	if err != nil {
+		return nil, err
+	}
+	if e.Model() != name {
+		return nil, fmt.Errorf("model %s in %s is %s: %w", name, folder.Path(m.Name), e.Model(), assay.ErrDamaged)
+	}
+	return e, nil
+}
+
+// modelsFolder is where other encoders are installed.
+func (a *app) modelsFolder() (*models.Folder, error) {
+	dir := a.getenv("ASSAY_MODELS")
+	if dir == "" {
+		cache, err := a.cacheDir()
+		if err != nil {
+			return nil, hinted{fmt.Errorf("no cache directory to keep models in: %w", err), "name a folder with ASSAY_MODELS"}
+		}
+		dir = filepath.Join(cache, "assay", "models")
+	}
+	check := func(dir string) error { return local.Check(os.DirFS(dir)) }
+	return &models.Folder{Dir: dir, Check: check, Open: openFacts}, nil
+}
+
+// openFacts opens an encoder and says what it is.
+func openFacts(ctx context.Context, dir, name, sha256 string) (models.Facts, error) {
+	e, err := local.OpenDir(ctx, dir, local.Config{Name: name, SHA256: sha256})
+	if err != nil {
+		return models.Facts{}, err
+	}
+	// One vector proves that it computes, and how many numbers it has.
+	v, err := e.Embed(ctx, llm.Passage, []string{"assay"})
+	if err != nil {
+		return models.Facts{}, err
+	}
+	return models.Facts{Model: e.Model(), Dimensions: len(v[0]), MaxTokens: e.MaxTokens(), Languages: e.Languages()}, nil
+}

@@ -68,6 +68,7 @@ func newApp() *app {
 		width:        columns(os.Stdout),
 		watchedWidth: columns(os.Stderr),
 	}
+	a.installed = installedEncoders{folder: a.modelsFolder}
 	a.escapes = a.watched && os.Getenv("TERM") != "dumb"
 	a.color = a.escapes && os.Getenv("NO_COLOR") == ""
 	return a

@@ -75,7 +75,7 @@ When the documents do not hold the answer, it says so. It works offline.
 	root.AddCommand(
 		a.askCommand(), a.ingestCommand(), a.searchCommand(), a.documentsCommand(),
 		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
-		a.doctorCommand(), a.evalCommand(), a.versionCommand(),
+		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/models"
+)
+
+func (a *app) modelsPullCommand() *cobra.Command {
+	var asJSON bool
+	var req models.PullRequest
+	cmd := &cobra.Command{
+		Use:   "pull NAME|OWNER/REPOSITORY|URL|FOLDER",
+		Short: "Install an encoder from a mirror, a URL or a folder",
+		Long: `Pull installs an encoder: config.json, model.safetensors, tokenizer.json or
+vocab.txt, and what else describes it. A NAME (assay models list --known) and an
+OWNER/REPOSITORY are looked for on Hugging Face, or on the mirror that --mirror or
+$ASSAY_MIRROR names; a URL is that of a folder with these files on any web server; a
+FOLDER is copied. A model that is carried to a computer without a network is
+installed there from its folder.
+
+A download that breaks off is taken up again; Ctrl-C keeps what has come, and the
+same command goes on with it. The files are checked against SHA256SUMS, where the
+source has one, and the weights against --sha256. The encoder is installed once it
+has been opened and has made a vector. Its sums are kept and checked whenever it is
+opened.`,
+		Example: `  assay models pull e5-small-v2
+  assay models pull bge-small-en-v1.5 --mirror https://mirror.example.com
+  assay models pull https://files.example.com/models/our-encoder --sha256 8131c6f8…
+  assay models pull /media/usb/all-MiniLM-L6-v2`,
+		Args: oneArgument("NAME, OWNER/REPOSITORY, URL or FOLDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req.What = args[0]
+			return a.modelsPull(cmd.Context(), req, asJSON)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print a JSON object")
+	flags.StringVar(&req.Name, "name", "", "the `name` to install it under")
+	flags.StringVar(&req.Mirror, "mirror", "", "the `URL` to look for names at (default $ASSAY_MIRROR, or "+models.DefaultMirror+")")
+	flags.StringVar(&req.SHA256, "sha256", "", "the `sum` that model.safetensors must have")
+	flags.BoolVar(&req.Replace, "replace", false, "replace another model of this name")
+	return cmd
+}
+
+func (a *app) modelsPull(ctx context.Context, req models.PullRequest, asJSON bool) error {
+	if req.Mirror == "" {
+		req.Mirror = a.getenv("ASSAY_MIRROR")
+	}
+	if isDefault(req.Name) || isDefault(req.What) && req.Name == "" {
+		return usagef("%s is the encoder in the program", req.What)
+	}
+	folder, err := a.modelsFolder()
+	if err != nil {
+		return err
+	}
+	shown := a.progress()
+	defer shown.clear()
+	rate := rateSince(time.Now())
+	req.Progress = func(p models.Progress) { shown.pull(p, rate) }
+	m, err := folder.Pull(ctx, req)
+	shown.clear()
+	if err != nil {
+		return hintPull(err)
+	}
+	if asJSON {
+		return writeJSON(a.stdout, m)
+	}
+	_, err = fmt.Fprintf(a.stdout, "installed %s in %s: %d dimensions, %.1f MB, SHA-256 of the weights %s\nuse it with: assay models use %s\n",
+		m.Model, folder.Path(m.Name), m.Dimensions, float64(m.Bytes())/1e6, m.WeightsSHA256(), m.Name)
+	return err
+}
+
+// hintPull adds what to do about a pull that did not end well.
+func hintPull(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return hinted{err, "what was fetched is kept; run the same command to go on"}
+	case errors.Is(err, assay.ErrReadOnly):
+		return hinted{err, "make it writable, or name another folder with ASSAY_MODELS"}
+	case errors.Is(err, assay.ErrFull):
+		return hinted{err, "make room and run the same command to go on, or name another folder with ASSAY_MODELS"}
+	case errors.Is(err, assay.ErrDamaged):
+		return hinted{err, "nothing was installed"}
+	}
+	return err
+}
+
+// pull shows how far a file has come.
+func (p *progress) pull(at models.Progress, rate func(done int64) string) {
+	switch {
+	case at.Problem != nil:
+		p.note("%v; trying again", at.Problem)
+	case at.Total > 0:
+		p.update("%s: %.1f of %.1f MB, %d%%%s", at.File, float64(at.Done)/1e6, float64(at.Total)/1e6, at.Done*100/at.Total, rate(at.Done))
+	default:
+		p.update("%s: %.1f MB%s", at.File, float64(at.Done)/1e6, rate(at.Done))
+	}
+}
+
+// rateSince returns what says how fast bytes have come, counted from the first
+// of each file that was not there yet.
+func rateSince(start time.Time) func(done int64) string {
+	first, last := int64(-1), int64(-1)
+	return func(done int64) string {
+		if first < 0 || done < last {
+			first, start = done, time.Now()
+		}
+		last = done
+		took := time.Since(start)
+		if took < time.Second {
+			return ""
+		}
+		return fmt.Sprintf(", %.1f MB a second", float64(done-first)/1e6/took.Seconds())
+	}
+}
+
+func (a *app) modelsQuantiseCommand() *cobra.Command {
+	var asJSON bool
+	var out string
+	var bits int
+	cmd := &cobra.Command{
+		Use:   "quantise FOLDER --out FOLDER",
+		Short: "Make an encoder a half to a quarter of its size",
+		Long: `Quantise writes an encoder whose weights have 16 or 32 bits into a new folder with
+weights of 8 bits, and a token table of --table-bits. The same files give the same
+files, byte for byte: the encoder in this program was made so. SHA256SUMS in the new
+folder lists them.`,
+		Example: `  assay models quantise ./bge-base-en-v1.5 --out ./bge-base-int8
+  assay models pull ./bge-base-int8`,
+		Args: oneArgument("FOLDER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return hinted{usagef("no folder to write to"), "name one with --out"}
+			}
+			return a.modelsQuantise(cmd.Context(), args[0], out, bits, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "the `folder` to write, which is new or empty")
+	cmd.Flags().IntVar(&bits, "table-bits", models.DefaultTableBits, "`bits` of a number of the token table, 4 to 8")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of the files")
+	return cmd
+}
+
+func (a *app) modelsQuantise(ctx context.Context, src, out string, bits int, asJSON bool) error {
+	files, err := models.Quantise(ctx, src, out, bits)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(a.stdout, files)
+	}
+	for _, f := range files {
+		fmt.Fprintf(a.stdout, "%s  %9d  %s\n", f.SHA256, f.Bytes, filepath.Join(out, filepath.FromSlash(f.Name)))
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/models"
+	"github.com/assay-rag/assay/provider/embedded"
+)
+
+func (a *app) modelsUseCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "use NAME",
+		Short: "Choose the encoder of this data directory",
+		Long: `Use has the passages of the data directory embedded with another encoder from now
+on. The vectors that are there are searched until the new ones have caught up, and
+are dropped then; vectors of two encoders are never compared. The name default
+stands for the encoder in the program.`,
+		Example: `  assay models use bge-small-en-v1.5
+  assay models use default --data /srv/assay`,
+		Args: oneArgument("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.modelsUse(cmd.Context(), args[0], asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// isDefault reports whether a name is that of the encoder in the binary.
+func isDefault(name string) bool {
+	return name == defaultModel || name == embedded.Model || name == strings.Split(embedded.Model, "@")[0]
+}
+
+func (a *app) modelsUse(ctx context.Context, name string, asJSON bool) error {
+	model, source := embedded.Model, "in this program"
+	if !isDefault(name) {
+		m, err := a.findModel(name)
+		if err != nil {
+			return err
+		}
+		model, source = m.Model, m.Source
+	}
+	dir, err := a.dataDir(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return a.noData(dir)
+	}
+	e, err := engine.Open(ctx, a.engineConfig(dir))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := e.UseEncoder(ctx, model, source); err != nil {
+		return err
+	}
+	status, err := e.Vectors(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(a.stdout, status)
+	}
+	_, err = fmt.Fprintln(a.stdout, whatFollows(model, status))
+	return err
+}
+
+// whatFollows says what becomes of the vectors.
+func whatFollows(model string, s engine.VectorStatus) string {
+	switch share := s.Coverage(model); {
+	case s.Chunks == 0:
+		return model + " will embed the documents as they are ingested"
+	case share >= 1:
+		return fmt.Sprintf("%s serves: all %d passages have its vectors", model, s.Chunks)
+	case s.Serving != "" && s.Serving != model:
+		return fmt.Sprintf("%s has vectors of %s of %d passages; those of %s are searched until it has caught up. assay ingest --wait makes the rest now, searches a few at a time",
+			model, percent(share), s.Chunks, s.Serving)
+	default:
+		return fmt.Sprintf("%s has vectors of %s of %d passages; the rest is searched by text until it has caught up. assay ingest --wait makes them now, searches a few at a time",
+			model, percent(share), s.Chunks)
+	}
+}
+
+// findModel returns an installed model. What is not there comes with what to do.
+func (a *app) findModel(name string) (models.Installed, error) {
+	folder, err := a.modelsFolder()
+	if err != nil {
+		return models.Installed{}, err
+	}
+	m, err := folder.Find(name)
+	if errors.Is(err, assay.ErrNotFound) {
+		return m, hinted{err, "see: assay models list; install with: assay models pull"}
+	}
+	return m, err
+}
+
+func (a *app) modelsRemoveCommand() *cobra.Command {
+	var asJSON, force bool
+	cmd := &cobra.Command{
+		Use:   "rm NAME",
+		Short: "Remove an installed encoder",
+		Long: `Rm removes an encoder from the models folder, and what is left of a pull that was
+not finished. The one that this data directory uses is kept, unless --force is
+given; other data directories are not known, and search by text alone where theirs
+is gone.`,
+		Example: `  assay models rm e5-small-v2`,
+		Args:    oneArgument("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.modelsRemove(cmd.Context(), args[0], force, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	cmd.Flags().BoolVar(&force, "force", false, "remove it even though this data directory uses it")
+	return cmd
+}
+
+func (a *app) modelsRemove(ctx context.Context, name string, force, asJSON bool) error {
+	if isDefault(name) {
+		return usagef("the encoder in the program cannot be removed")
+	}
+	folder, err := a.modelsFolder()
+	if err != nil {
+		return err
+	}
+	m, err := folder.Find(name)
+	switch {
+	case err == nil:
+		name = m.Name
+		if err := a.checkUnused(ctx, m.Model); err != nil && !force {
+			return hinted{err, "choose another with assay models use, or add --force"}
+		}
+	case !errors.Is(err, assay.ErrNotFound) && !errors.Is(err, assay.ErrDamaged):
+		return err
+	case strings.ContainsAny(name, "@/"):
+		return err
+	}
+	if err := folder.Remove(name); err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(a.stdout, map[string]string{"removed": name})
+	}
+	_, err = fmt.Fprintln(a.stdout, "removed "+folder.Path(name))
+	return err
+}
+
+// checkUnused refuses a model that the data directory, if there is one, uses.
+func (a *app) checkUnused(ctx context.Context, model string) error {
+	dir, err := a.dataDir(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	e, err := engine.Open(ctx, a.engineConfig(dir))
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	status, err := e.Vectors(ctx)
+	if err == nil && (status.Wanted == model || status.Serving == model) {
+		err = usagef("%s is in use in %s", model, dir)
+	}
+	return err
+}

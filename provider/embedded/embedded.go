@@ -1,0 +1,63 @@
+// Package embedded is the sentence encoder in the binary: gte-small, an English
+// one of 384 dimensions, with int8 weights. It needs no file, no network and no
+// setting up; provider/local runs it.
+//
+// The weights lie in the binary's file and are mapped with it: a program that
+// never embeds a text neither reads nor decodes them. LICENSE is the model's, not
+// assay's; SOURCE.md says where it comes from and how it is made again, byte for
+// byte, and SHA256SUMS lists the files.
+package embedded
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"sync"
+
+	"github.com/assay-rag/assay/provider/local"
+)
+
+// Model is the name of the encoder and of its vectors, which is known before
+// any weights are read.
+const Model = name + "@" + sumHead + "/384"
+
+// What else is known of the encoder before it is opened.
+const (
+	Dimensions = 384
+	MaxTokens  = 512
+	Language   = "en" // ISO 639-1
+)
+
+// sum is the SHA-256 of model.safetensors, in two parts: the first is in Model.
+const (
+	name    = "gte-small-int8"
+	sumHead = "50b99043"
+	sum     = sumHead + "7ddda3bc2dd312108653422645d53a2da0aa50c006fd6e8b27a4bd17"
+)
+
+//go:embed config.json assay.json vocab.txt tokenizer_config.json
+var described embed.FS
+
+//go:embed model.safetensors
+var weights []byte
+
+// open decodes the weights, once.
+var open = sync.OnceValues(func() (*local.Encoder, error) {
+	return local.Open(context.Background(), described, local.Config{Name: name, SHA256: sum, Weights: weights})
+})
+
+// Open returns the encoder. The first call makes it ready.
+func Open() (*local.Encoder, error) { return open() }
+
+// Bytes is the size of the weights and the files that describe them.
+func Bytes() int64 {
+	total := int64(len(weights))
+	for _, name := range []string{"config.json", "assay.json", "vocab.txt", "tokenizer_config.json"} {
+		info, err := fs.Stat(described, name)
+		if err != nil {
+			panic(err) // the compiler put it there
+		}
+		total += info.Size()
+	}
+	return total
+}
