@@ -3,6 +3,7 @@ package retrieve
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -91,6 +92,11 @@ func (s *search) settled(ctx context.Context, err error) error {
 			return err
 		}
 		s.forget()
+		if long := new(llm.TooLongError); errors.As(err, &long) && long.Text == 0 {
+			s.note(fmt.Sprintf("the question has %d tokens, more than the %d that %s takes", long.Tokens, long.Limit, long.Model))
+			s.note("searched by text alone")
+			return nil
+		}
 		s.note("searched by text alone: " + trimmed(err))
 		return nil
 	}

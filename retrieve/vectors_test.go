@@ -96,7 +96,7 @@ func TestHostileEncoder(t *testing.T) {
 	}
 	long := strings.Repeat("copper ", 600)
 	found := retrieved(t, l.open(t, retrieve.Config{Embedder: e}), assay.Query{Text: long})
-	if len(found.Hits) == 0 || len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "602 tokens") {
+	if len(found.Hits) == 0 || len(found.Notes) != 2 || found.Notes[0] != "the question has 602 tokens, more than the 512 that hashing/64 takes" {
 		t.Errorf("a query over the limit: %d hits, notes %q", len(found.Hits), found.Notes)
 	}
 	other := encoder{&llmtest.Hashing{Name: e.Model(), Dimensions: 32}}
@@ -192,6 +192,9 @@ func TestLanguages(t *testing.T) {
 	}{
 		{"Aus welchem Material wurde die Brücke über den Fluss gebaut?", "the question is in German, the encoder hashing/64 was made for English", nil},
 		{"Kupfer Turm Hafen", "the question is in German, the encoder hashing/64 was made for English", nil},
+		{"橋は何で作られましたか", "the question is in another script, the encoder hashing/64 was made for English", nil},
+		{"мост медь", "the question is in another script, the encoder hashing/64 was made for English", nil},
+		{"Why does my program die in the bridge?", "", []string{"/en0", "/en1"}},
 		{"What was the bridge built of?", "", []string{"/en0", "/en1"}},
 		{"copper painter", "", []string{"/en0", "/en1"}},
 	} {
@@ -215,6 +218,27 @@ func TestLanguages(t *testing.T) {
 		}
 		if len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "passages in other languages were found by text alone") {
 			t.Errorf("%q: notes %q", test.question, found.Notes)
+		}
+	}
+
+	// A short German question is told where all documents are English.
+	l = newLibrary()
+	l.put("/1", "", "en", assay.ACL{}, "To resolve a merge conflict in git, edit the file and commit it.")
+	l.put("/2", "", "en", assay.ACL{}, "The licence of git is the GPL.")
+	l.embed(e.Hashing, all)
+	r = l.open(t, retrieve.Config{Embedder: e})
+	for question, foreign := range map[string]bool{
+		"Wie löse ich einen Merge-Konflikt in git?": true,
+		"Welche Lizenz hat git?":                    true,
+		"git":                                       false,
+		"merge conflict git":                        false,
+		"How do I resolve a merge conflict?":        false,
+		"Which licence does git have?":              false,
+		"git commit 日本語":                            false,
+	} {
+		found := retrieved(t, r, assay.Query{Text: question})
+		if (len(found.Notes) > 0) != foreign {
+			t.Errorf("%q: notes %q, want some: %v", question, found.Notes, foreign)
 		}
 	}
 }

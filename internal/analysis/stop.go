@@ -116,23 +116,7 @@ var stopWords = map[string]map[string]struct{}{
 // the language has no list.
 func StopShares(text, language string) (own, best float64, listed bool) {
 	code := canonical(language)
-	counts := map[string]int{}
-	all := 0
-	plain := rules{}
-	for i := 0; i < len(text); {
-		kind, size := classAt(text, i)
-		if kind == letter {
-			size = plain.compoundEnd(text, i) - i
-			word := plain.fold(text[i : i+size])
-			all++
-			for l, stops := range stopWords {
-				if _, ok := stops[word]; ok {
-					counts[l]++
-				}
-			}
-		}
-		i += size
-	}
+	counts, all := StopCounts(text)
 	for l, n := range counts {
 		if share := float64(n) / float64(all); l == code {
 			own = share
@@ -142,4 +126,27 @@ func StopShares(text, language string) (own, best float64, listed bool) {
 	}
 	_, listed = stopWords[code]
 	return own, best, listed
+}
+
+// StopCounts returns how many of a text's words are stop words of each language
+// that has a list, by its code, those with none left out, and how many words the
+// text has.
+func StopCounts(text string) (counts map[string]int, words int) {
+	counts = map[string]int{}
+	plain := rules{}
+	for i := 0; i < len(text); {
+		kind, size := classAt(text, i)
+		if kind == letter {
+			size = plain.compoundEnd(text, i) - i
+			word := plain.fold(text[i : i+size])
+			words++
+			for l, stops := range stopWords {
+				if _, ok := stops[word]; ok {
+					counts[l]++
+				}
+			}
+		}
+		i += size
+	}
+	return counts, words
 }
