@@ -10,46 +10,28 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/provider/local"
+	"github.com/assay-rag/assay/provider/embedded"
 )
 
-// A folderEncoder is the encoder in a folder.
-type folderEncoder struct {
-	dir  string
-	name string
-}
+// embeddedEncoder is the encoder in the binary.
+type embeddedEncoder struct{}
 
-func (f folderEncoder) Default() string { return f.name }
+func (embeddedEncoder) Default() string { return embedded.Model }
 
-func (f folderEncoder) Open(ctx context.Context, _ string) (llm.Embedder, error) {
-	return local.OpenDir(ctx, f.dir, local.Config{})
-}
-
-// realEncoder is gte-small, where the test data has it.
-func realEncoder(t *testing.T) folderEncoder {
-	t.Helper()
-	data := os.Getenv("ASSAY_TESTDATA")
-	if data == "" {
-		t.Skip("ASSAY_TESTDATA names no folder with models")
-	}
-	dir := filepath.Join(data, "models", "gte-small")
-	e, err := local.OpenDir(t.Context(), dir, local.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return folderEncoder{dir, e.Model()}
-}
+func (embeddedEncoder) Open(context.Context, string) (llm.Embedder, error) { return embedded.Open() }
 
 // The whole path with a real encoder on real documents: text first, vectors filled
 // in by the first question, then all.
 func TestRealEncoder(t *testing.T) {
-	encoder := realEncoder(t)
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(docs); err != nil {
 		t.Skip("the documents are Go's own, which are not here: ", err)
 	}
 	began := time.Now()
-	e := openWith(t, t.TempDir(), encoder)
+	e := openWith(t, t.TempDir(), embeddedEncoder{})
 	report, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{docs}})
 	if err != nil {
 		t.Fatal(err)
@@ -75,4 +57,31 @@ func TestRealEncoder(t *testing.T) {
 	asked := time.Now()
 	a := ask(t, e, question)
 	t.Logf("asked in %v: %s, %d citations, notes %q", time.Since(asked), a.Status, len(a.Citations), a.Notes)
+}
+
+// What no word of the question says is found by what it means, once vectors are there.
+func TestRealEncoderFindsByMeaning(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"pets.md":   "# Household\n\nThe kitten sleeps on the sofa and purrs.\n",
+		"money.md":  "# Finance\n\nInterest rates are set by the central bank.\n",
+		"server.md": "# Operations\n\nThe machine reboots after the kernel was updated.\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := openWith(t, t.TempDir(), embeddedEncoder{})
+	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{dir}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := searchFor(t, e, "a young feline resting"); len(r.Hits) > 0 || len(r.Notes) == 0 {
+		t.Errorf("before there are vectors: %d hits, notes %q; want none, and why", len(r.Hits), r.Notes)
+	}
+	if _, err := e.Embed(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if r := searchFor(t, e, "a young feline resting"); len(r.Hits) == 0 || !strings.HasSuffix(r.Hits[0].URI, "/pets.md") || len(r.Notes) > 0 {
+		t.Errorf("%d hits, notes %q; want the kitten first", len(r.Hits), r.Notes)
+	}
 }
