@@ -86,6 +86,9 @@ func (f *Folder) Pull(ctx context.Context, req PullRequest) (Installed, error) {
 	if err := checkName(from.name); err != nil {
 		return Installed{}, err
 	}
+	if there, ok := f.has(ctx, from, req); ok {
+		return there, nil
+	}
 	staging, release, err := f.lockStaging(from.name)
 	if err != nil {
 		return Installed{}, err
@@ -99,6 +102,19 @@ func (f *Folder) Pull(ctx context.Context, req PullRequest) (Installed, error) {
 		return Installed{}, fmt.Errorf("pull %s: %w", from.name, err)
 	}
 	return f.install(ctx, m, staging, req.Replace)
+}
+
+// has returns the model when it is installed from the same URL and whole, so that
+// nothing need be fetched.
+func (f *Folder) has(ctx context.Context, from place, req PullRequest) (Installed, bool) {
+	if req.Replace || len(from.bases) == 0 {
+		return Installed{}, false
+	}
+	there, err := f.read(from.name)
+	if err != nil || there.Source != from.source || req.SHA256 != "" && req.SHA256 != there.WeightsSHA256() {
+		return Installed{}, false
+	}
+	return there, f.Verify(ctx, there) == nil
 }
 
 // A place is where a model comes from.
@@ -412,8 +428,10 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 func (f *Folder) install(ctx context.Context, m Installed, staging string, replace bool) (Installed, error) {
 	there, err := f.read(m.Name)
 	switch {
-	case err == nil && slices.Equal(there.Files, m.Files) && f.Verify(ctx, there) == nil:
-		return there, wrap(os.RemoveAll(staging))
+	case err == nil && slices.Equal(there.Files, m.Files):
+		if f.Verify(ctx, there) == nil {
+			return there, wrap(os.RemoveAll(staging))
+		} // else it is mended
 	case err == nil && !replace:
 		return Installed{}, fmt.Errorf("another model %s is installed, %s from %s: %w", m.Name, there.Model, there.Source, assay.ErrInvalid)
 	case err != nil && !errors.Is(err, assay.ErrNotFound) && !errors.Is(err, assay.ErrDamaged):
@@ -442,11 +460,18 @@ func (f *Folder) install(ctx context.Context, m Installed, staging string, repla
 	return m, wrap(os.RemoveAll(old))
 }
 
-// tidy removes what is in the staging folder besides the model's files.
+// tidy removes what is in the staging folder besides the model's files: notes on
+// parts, and folders that nothing came for.
 func tidy(staging string, files []File) error {
 	return filepath.WalkDir(staging, func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return wrap(err)
+		}
+		if d.IsDir() {
+			if there, err := os.ReadDir(file); err != nil || len(there) > 0 || file == staging {
+				return wrap(err)
+			}
+			return cmp.Or(wrap(os.Remove(file)), fs.SkipDir)
 		}
 		name, err := filepath.Rel(staging, file)
 		if err != nil {

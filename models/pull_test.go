@@ -103,6 +103,18 @@ func TestPullURL(t *testing.T) {
 			t.Errorf("%s was left in the model's folder", e.Name())
 		}
 	}
+	if again, err := f.Pull(t.Context(), PullRequest{What: s.URL + "/m", Name: "small"}); err != nil || !cmp.Equal(again, m) || len(s.ranges()) != 1 {
+		t.Errorf("pulled again: %+v, %v, with the requests %q", again, err, s.ranges())
+	}
+	if err := os.Truncate(filepath.Join(f.Path("small"), weightsFile), 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Pull(t.Context(), PullRequest{What: s.URL + "/m", Name: "small"}); err != nil {
+		t.Errorf("pulled again where it is torn: %v", err)
+	}
+	if err := f.Verify(t.Context(), m); err != nil {
+		t.Errorf("it was not mended: %v", err)
+	}
 }
 
 // TestPullMirror pulls a known name from a mirror, which lays its files out as

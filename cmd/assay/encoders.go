@@ -36,13 +36,13 @@ func (i installedEncoders) Open(ctx context.Context, name string) (llm.Embedder,
 	}
 	m, err := folder.Find(name)
 	if errors.Is(err, assay.ErrNotFound) {
-		return nil, hinted{fmt.Errorf("encoder %s: %w", name, err), "install it with: assay models pull, or use the one in the program: assay models use default"}
+		return nil, hinted{err, "install it with: assay models pull, or use the one in the program: assay models use default"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := folder.Verify(ctx, m); err != nil {
-		return nil, hinted{err, "install it again: assay models pull --replace"}
+		return nil, hinted{err, "install it again: assay models pull " + shellQuote(m.Source) + " --name " + m.Name}
 	}
 	e, err := local.OpenDir(ctx, folder.Path(m.Name), local.Config{Name: m.Name, SHA256: m.WeightsSHA256()})
 	if err != nil {

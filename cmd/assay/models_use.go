@@ -76,17 +76,18 @@ func (a *app) modelsUse(ctx context.Context, name string, asJSON bool) error {
 
 // whatFollows says what becomes of the vectors.
 func whatFollows(model string, s engine.VectorStatus) string {
+	passages := count(s.Chunks, "passage", "passages")
 	switch share := s.Coverage(model); {
 	case s.Chunks == 0:
 		return model + " will embed the documents as they are ingested"
 	case share >= 1:
-		return fmt.Sprintf("%s serves: all %d passages have its vectors", model, s.Chunks)
+		return fmt.Sprintf("%s serves: %s of %s have its vectors", model, percent(share), passages)
 	case s.Serving != "" && s.Serving != model:
-		return fmt.Sprintf("%s has vectors of %s of %d passages; those of %s are searched until it has caught up. assay ingest --wait makes the rest now, searches a few at a time",
-			model, percent(share), s.Chunks, s.Serving)
+		return fmt.Sprintf("%s has vectors of %s of %s; those of %s are searched until it has caught up. assay ingest --wait makes the rest now, searches a few at a time",
+			model, percent(share), passages, s.Serving)
 	default:
-		return fmt.Sprintf("%s has vectors of %s of %d passages; the rest is searched by text until it has caught up. assay ingest --wait makes them now, searches a few at a time",
-			model, percent(share), s.Chunks)
+		return fmt.Sprintf("%s has vectors of %s of %s; the rest is searched by text until it has caught up. assay ingest --wait makes them now, searches a few at a time",
+			model, percent(share), passages)
 	}
 }
 
