@@ -124,6 +124,37 @@ func (words) Embed(_ context.Context, _ llm.Purpose, texts []string) ([]llm.Vect
 	return vectors, nil
 }
 
+// short embeds as words does, but only texts of a few bytes.
+type short struct{ words }
+
+func (s short) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	for i, text := range texts {
+		if p == llm.Query && len(text) > 8 {
+			return nil, &llm.TooLongError{Model: s.Model(), Text: i, Tokens: len(text), Limit: 8}
+		}
+	}
+	return s.words.Embed(ctx, p, texts)
+}
+
+// By vectors alone nothing is found for a query that is too long; it is no error,
+// and noted. With words, words find.
+func TestRetrievalLongQuery(t *testing.T) {
+	set, err := eval.ReadSet(writeSet(t, tinyCorpus, tinyQueries, tinyQrels))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rankings := []eval.Ranking{{Name: "vector", Mode: assay.ModeVector}, {Name: "hybrid"}}
+	report, err := eval.Retrieval(t.Context(), set, eval.Parts{Embedder: short{}}, rankings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0, 1} {
+		if row := report.Rows[i]; row.NDCG10 != want || len(row.Notes) == 0 {
+			t.Errorf("%s: nDCG@10 %v with notes %v, want %v and a note", row.Ranking, row.NDCG10, row.Notes, want)
+		}
+	}
+}
+
 func TestReadSetErrors(t *testing.T) {
 	tests := []struct{ name, corpus, queries, qrels, want string }{
 		{"not JSON", "{", tinyQueries, tinyQrels, "corpus.jsonl:1"},

@@ -158,8 +158,9 @@ type Noted struct {
 const depth = 100
 
 // Measure searches with r for each of the set's queries, 100 deep, as query says
-// but for its text and limit, and measures what is found. Queries are searched
-// side by side, one on each processor.
+// but for its text and limit, and measures what is found. By vectors alone nothing
+// is found for a query that is over the encoder's limit. Queries are searched side
+// by side, one on each processor.
 func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, query assay.Query) (Row, error) {
 	queries := o.Set.Queries
 	row := Row{Ranking: name, PerQuery: make([]Metrics, len(queries))}
@@ -177,7 +178,9 @@ func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, qu
 			query.Text, query.Limit = q.Text, depth
 			began := time.Now()
 			found, err := r.Retrieve(gctx, assay.Local().Access(), query)
-			if err != nil {
+			if long, ok := errors.AsType[*llm.TooLongError](err); ok && query.Mode == assay.ModeVector {
+				found = assay.Results{Notes: []string{fmt.Sprintf("more tokens than the %d that %s takes: nothing is found", long.Limit, long.Model)}}
+			} else if err != nil {
 				return fmt.Errorf("%s: query %s: %w", o.Set.Name, q.ID, err)
 			}
 			took := time.Since(began)

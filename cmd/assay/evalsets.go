@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/llm"
 )
@@ -49,19 +48,19 @@ func (a *app) openEval(ctx context.Context, f *evalFlags) error {
 		f.cache = filepath.Join(cache, "assay", "eval")
 	}
 	encoders := a.encoders()
-	if encoders != nil && f.model == "" {
-		f.model = encoders.Default()
-	}
-	if f.model == "" {
+	if encoders == nil {
 		return nil
 	}
-	if encoders == nil {
-		return fmt.Errorf("encoder %s: %w", f.model, assay.ErrNotFound)
+	name := encoders.Default()
+	if f.model != "" && !isDefault(f.model) {
+		m, err := a.findModel(f.model)
+		if err != nil {
+			return err
+		}
+		name = m.Model
 	}
 	var err error
-	if f.embedder, err = encoders.Open(ctx, f.model); errors.Is(err, assay.ErrNotFound) {
-		return hinted{err, "see: assay models list"}
-	}
+	f.embedder, err = encoders.Open(ctx, name)
 	return err
 }
 
