@@ -232,6 +232,28 @@ func TestMakeCorpusSplices(t *testing.T) {
 	}
 }
 
+// TestSearchWhole makes a data directory of a small corpus and searches it, in this
+// process and in others.
+func TestSearchWhole(t *testing.T) {
+	o, err := parse([]string{"-search", "-chunks", "500", "-queries", "2", "-cache", t.TempDir(), "-dir", t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := measure(t.Context(), o, texts(t, 400))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := r.markdown(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| all |", "| embed |", "| graph |", "| as by default |", "| words alone (`--mode text`) |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report has no %q:\n%s", want, out.String())
+		}
+	}
+}
+
 func TestReaders(t *testing.T) {
 	tests := []struct {
 		name string
