@@ -34,14 +34,20 @@ func (c cleaning) Run() int {
 var binaryDir string
 
 // TestScripts runs testdata/script/*.txtar. Each starts in an empty folder with
-// the files of its archive, a cache directory of its own and no data directory.
+// the files of its archive, a cache directory of its own and no data directory;
+// $TINY is the folder of a very small encoder.
 func TestScripts(t *testing.T) {
+	tiny, err := filepath.Abs(filepath.Join("..", "..", "provider", "local", "testdata", "tiny"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("LocalAppData", filepath.Join(env.WorkDir, ".cache"))
+			env.Setenv("TINY", tiny)
 			env.Setenv("HOME", filepath.Join(env.WorkDir, ".home"))
 			return nil
 		},
