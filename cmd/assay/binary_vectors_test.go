@@ -46,7 +46,7 @@ func TestInterruptWait(t *testing.T) {
 		}
 		s.want(exitAnswered, "Note: ", "search", "the ship by night")
 	}
-	s.want(exitAnswered, "400 of 240 passages", "ingest", "--wait")
+	s.want(exitAnswered, "240 of 240 passages", "ingest", "--wait")
 }
 
 // vectors returns how many passages have one, as doctor counts them.
