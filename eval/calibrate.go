@@ -141,10 +141,10 @@ func relevanceModel(sets []Set, all [][]decision, but, encoder string) retrieve.
 		m.Sets = append(m.Sets, set.Name)
 		kept = append(kept, slices.DeleteFunc(slices.Clone(all[i]), func(d decision) bool { return d.from == but }))
 	}
-	m.Weights, m.Hits = fit(kept, decision.byWords, len(m.Features))
+	m.Weights, m.Hits = fit(kept, decision.byWords, prior, len(m.Features))
 	if encoder != "" {
 		v := retrieve.VectorWeights{Encoder: encoder, Features: slices.Concat(retrieve.FeatureNames, retrieve.VectorFeatureNames)}
-		v.Weights, v.Hits = fit(kept, decision.byVectors, len(v.Features))
+		v.Weights, v.Hits = fit(kept, decision.byVectors, vectorPrior, len(v.Features))
 		m.Vectors = append(m.Vectors, v)
 	}
 	return m

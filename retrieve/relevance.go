@@ -100,10 +100,7 @@ var FeatureNames = []string{
 // VectorFeatureNames are what a hit whose similarity is known has beside its other
 // features, in the order of VectorFeatures.
 var VectorFeatureNames = []string{
-	"similarity", // cosine
-	"covered",    // cosine times coverage
-	"wordless",   // 1 if the hit holds no content word of the query
-	"reached",    // root of the walk's mass; 0 for what it did not reach
+	"similarity", // ten times what the cosine is above 0.8, in the range of the others
 }
 
 // A rater rates hits for one query.
@@ -229,14 +226,17 @@ func (r *rater) relevance(h reading) float64 {
 	return h.relevance(r.model.Weights, h.features)
 }
 
-// relevanceOf is the same by words, by the similarity that an encoder finds, and by
-// the walk; by words alone where the model knows nothing of the encoder.
-func (r *rater) relevanceOf(h reading, encoder string, scores assay.Scores) float64 {
+// relevanceOf is the same by words and by the similarity that an encoder finds; by
+// words alone where the model knows nothing of the encoder.
+//
+// The walk does not count: its mass is the more the better a hit was found, so
+// that where what answers a question is missing the next best would pass for it.
+func (r *rater) relevanceOf(h reading, encoder string, similarity float64) float64 {
 	weights := r.model.vectorWeights(encoder)
 	if h.features == nil || weights == nil {
 		return r.relevance(h)
 	}
-	return h.relevance(weights, h.with(scores))
+	return h.relevance(weights, h.with(similarity))
 }
 
 func (h reading) relevance(weights, features []float64) float64 {
@@ -247,17 +247,9 @@ func (h reading) relevance(weights, features []float64) float64 {
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// with returns the features with those of scores, of which Vector is known.
-func (h reading) with(scores assay.Scores) []float64 {
-	const coverage = 1 // of FeatureNames
-	wordless, mass := 0.0, 0.0
-	if h.wordless {
-		wordless = 1
-	}
-	if scores.Graph != nil {
-		mass = *scores.Graph
-	}
-	return append(slices.Clone(h.features), *scores.Vector, *scores.Vector*h.features[coverage], wordless, math.Sqrt(mass))
+// with returns the features with that of a similarity.
+func (h reading) with(similarity float64) []float64 {
+	return append(slices.Clone(h.features), 10*(similarity-0.8))
 }
 
 // Features returns the features of each hit of a query's results, by FeatureNames;
@@ -281,7 +273,7 @@ func VectorFeatures(query string, found assay.Results) [][]float64 {
 	out := make([][]float64, len(found.Hits))
 	for i, h := range found.Hits {
 		if read := r.read(h); read.features != nil && h.Scores.Vector != nil {
-			out[i] = read.with(h.Scores)
+			out[i] = read.with(*h.Scores.Vector)
 		}
 	}
 	return out

@@ -314,7 +314,7 @@ func (s *search) judge() {
 		own := c.of[0]
 		c.hit.Scores.Relevance = own.words
 		if own.similarity != nil {
-			c.hit.Scores.Relevance = s.wordings[0].rate.relevanceOf(own.read, s.Embedder.Model(), c.hit.Scores)
+			c.hit.Scores.Relevance = s.wordings[0].rate.relevanceOf(own.read, s.Embedder.Model(), *own.similarity)
 		}
 	}
 	s.ended("rate")

@@ -1,0 +1,95 @@
+package eval_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/provider/embedded"
+	"github.com/assay-rag/assay/rerank"
+	"github.com/assay-rag/assay/retrieve"
+)
+
+// TestTrainedModels learns again what the binary has and compares. It encodes
+// seven sets, which takes minutes.
+func TestTrainedModels(t *testing.T) {
+	if os.Getenv("ASSAY_LONG") == "" {
+		t.Skip("ASSAY_LONG is not set: this encodes seven sets")
+	}
+	var relevance retrieve.RelevanceModel
+	data, err := os.ReadFile(filepath.Join("..", "retrieve", "relevance.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &relevance)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := sharedSets(t, relevance.Sets...)
+	encoder, err := embedded.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	learned, err := eval.Train(t.Context(), sets, eval.Parts{Embedder: encoder, CacheDir: filepath.Join(os.TempDir(), "assay-eval-research")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(relevance, learned.Calibration.Model, cmpopts.EquateApprox(0, 0.01)); diff != "" {
+		t.Errorf("retrieve/relevance.json is not what `assay eval train` gives (-stored +learned):\n%s", diff)
+	}
+	if diff := cmp.Diff(rerank.Default(), learned.Model); diff != "" {
+		t.Errorf("rerank/model.json is not what `assay eval train` gives (-stored +learned):\n%s", diff)
+	}
+}
+
+// What is learned for a set is not learned from it: neither its passages nor its
+// queries. And it is learned alike each time.
+func TestTrainLeavesOut(t *testing.T) {
+	sets := []eval.Set{smallSet("one-a", "harbour", "lantern"), smallSet("two-b", "copper", "violin"), smallSet("three-c", "meadow", "bakery")}
+	parts := eval.Parts{Embedder: &llmtest.Hashing{}}
+	all, err := eval.Train(t.Context(), sets, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := eval.Train(t.Context(), sets, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(all, again); diff != "" {
+		t.Errorf("trained again (-first +second):\n%s", diff)
+	}
+	for i, l := range all.LeftOut {
+		if slices.Contains(l.Relevance.Sets, l.Set.Name) || slices.Contains(l.Rerank.Sets, l.Set.Name) || len(l.Rerank.Sets) != 2 {
+			t.Errorf("without %s: learned from %v and %v", l.Set.Name, l.Relevance.Sets, l.Rerank.Sets)
+		}
+		own, err := l.Parts(parts)
+		if err != nil || own.Relevance == nil || own.Ranker == nil {
+			t.Errorf("parts without %s: %+v, %v", l.Set.Name, own, err)
+		}
+		changed := slices.Clone(sets)
+		changed[i] = smallSet(l.Set.Name, "granite", "thunder", "orchard")
+		other, err := eval.Train(t.Context(), changed, parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(l.Relevance, other.LeftOut[i].Relevance); diff != "" {
+			t.Errorf("relevance without %s changes with it (-before +after):\n%s", l.Set.Name, diff)
+		}
+	}
+}
+
+// smallSet has a passage and a query for each subject.
+func smallSet(name string, subjects ...string) eval.Set {
+	set := eval.Set{Name: name}
+	for _, s := range subjects {
+		set.Passages = append(set.Passages, eval.Passage{ID: s, Title: "About the " + s, Text: "Everybody who has seen a " + s + " knows its colour."})
+		set.Queries = append(set.Queries, eval.Query{ID: s, Text: "what colour has a " + s, Relevant: map[string]int{s: 1}})
+	}
+	return set
+}
