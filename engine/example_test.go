@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/provider/embedded"
 )
 
 // Open a data directory, bring a folder in, and ask.
@@ -15,7 +16,7 @@ func Example() {
 	ctx, dir := context.Background(), tempDir()
 	defer os.RemoveAll(dir)
 
-	e, err := engine.Open(ctx, engine.Config{Dir: dir})
+	e, err := engine.Open(ctx, engine.Config{Dir: dir, Encoders: embedded.Encoders{}})
 	check(err)
 	defer e.Close()
 	_, err = e.Ingest(ctx, engine.IngestRequest{Paths: []string{"testdata/handbook"}})

@@ -21,14 +21,13 @@ func (a *app) encoders() engine.Encoders { return a.installed }
 // installedEncoders are the encoder in the binary and those in the models
 // folder. Nothing is read before one is opened.
 type installedEncoders struct {
+	embedded.Encoders
 	folder func() (*models.Folder, error)
 }
 
-func (i installedEncoders) Default() string { return embedded.Model }
-
 func (i installedEncoders) Open(ctx context.Context, name string) (llm.Embedder, error) {
 	if name == embedded.Model {
-		return embedded.Open()
+		return i.Encoders.Open(ctx, name)
 	}
 	folder, err := i.folder()
 	if err != nil {

@@ -11,9 +11,12 @@ package embedded
 import (
 	"context"
 	"embed"
+	"fmt"
 	"io/fs"
 	"sync"
 
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/local"
 )
 
@@ -48,6 +51,21 @@ var open = sync.OnceValues(func() (*local.Encoder, error) {
 
 // Open returns the encoder. The first call makes it ready.
 func Open() (*local.Encoder, error) { return open() }
+
+// Encoders offers this encoder alone, in the form in which an engine is given its
+// encoders.
+type Encoders struct{}
+
+// Default names it.
+func (Encoders) Default() string { return Model }
+
+// Open opens it; any other name is assay.ErrNotFound.
+func (Encoders) Open(_ context.Context, name string) (llm.Embedder, error) {
+	if name != Model {
+		return nil, fmt.Errorf("encoder %s: %w", name, assay.ErrNotFound)
+	}
+	return Open()
+}
 
 // Bytes is the size of the weights and the files that describe them.
 func Bytes() int64 {

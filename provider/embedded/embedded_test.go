@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/models"
@@ -108,4 +110,16 @@ func dot(a, b []float32) float64 {
 		sum += float64(a[i]) * float64(b[i])
 	}
 	return sum
+}
+
+// An engine is given no encoder under another name.
+func TestEncoders(t *testing.T) {
+	var from Encoders
+	e, err := from.Open(t.Context(), from.Default())
+	if err != nil || e.Model() != Model {
+		t.Errorf("opened %v, %v", e, err)
+	}
+	if _, err := from.Open(t.Context(), "bge-small"); !errors.Is(err, assay.ErrNotFound) {
+		t.Errorf("error %v for another name, want ErrNotFound", err)
+	}
 }
