@@ -82,7 +82,8 @@ func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, 
 }
 
 // merge adds the hits that are new and keeps the best relevance of those that
-// are not. It returns how many were new.
+// are not. Hits of one relevance keep the order in which searches ranked them. It
+// returns how many were new.
 func (f *finding) merge(hits []assay.Hit) (fresh int) {
 	at := make(map[string]int, len(f.hits))
 	for i, h := range f.hits {
@@ -99,7 +100,7 @@ func (f *finding) merge(hits []assay.Hit) (fresh int) {
 		}
 	}
 	slices.SortStableFunc(f.hits, func(a, b assay.Hit) int {
-		return cmp.Or(cmp.Compare(b.Scores.Relevance, a.Scores.Relevance), cmp.Compare(a.Chunk.ID, b.Chunk.ID))
+		return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance)
 	})
 	return fresh
 }
