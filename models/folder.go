@@ -232,7 +232,7 @@ func checkName(name string) error {
 	base, _, _ := strings.Cut(strings.ToLower(name), ".")
 	device := slices.Contains(devices, base) ||
 		len(base) == 4 && (strings.HasPrefix(base, "com") || strings.HasPrefix(base, "lpt")) && base[3] >= '0' && base[3] <= '9'
-	if name == "" || len(name) > maxName || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || device ||
+	if name == "" || len(name) > maxName || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".") || device ||
 		strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
 		return fmt.Errorf("%q is no name for a model: letters, digits, and - _ . inside it: %w", name, assay.ErrInvalid)
 	}

@@ -227,7 +227,7 @@ func TestCheckName(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{"", ".", "..", ".pulling", "a/b", `a\b`, "a b", "a.", "nul", "CON", "aux.txt", "com1", "LPT9.x", "ä", "a\x00", "a:b", strings.Repeat("a", 101)} {
+	for _, name := range []string{"", ".", "..", "-", "--force", ".pulling", "a/b", `a\b`, "a b", "a.", "nul", "CON", "aux.txt", "com1", "LPT9.x", "ä", "a\x00", "a:b", strings.Repeat("a", 101)} {
 		if err := checkName(name); !errors.Is(err, assay.ErrInvalid) {
 			t.Errorf("checkName(%q) = %v, want ErrInvalid", name, err)
 		}

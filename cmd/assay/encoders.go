@@ -78,5 +78,5 @@ func openFacts(ctx context.Context, dir, name, sha256 string) (models.Facts, err
 	if err != nil {
 		return models.Facts{}, err
 	}
-	return models.Facts{Model: e.Model(), Dimensions: len(v[0]), MaxTokens: e.MaxTokens(), Languages: e.Languages()}, nil
+	return models.Facts{Model: e.Model(), Dimensions: len(v[0]), MaxTokens: e.MaxTokens(), Languages: append([]string{}, e.Languages()...)}, nil
 }

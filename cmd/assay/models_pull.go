@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (a *app) modelsPull(ctx context.Context, req models.PullRequest, asJSON boo
 		req.Mirror = a.getenv("ASSAY_MIRROR")
 	}
 	if isDefault(req.Name) || isDefault(req.What) && req.Name == "" {
-		return usagef("%s is the encoder in the program", req.What)
+		return usagef("%s is the name of the encoder in the program; choose another with --name", cmp.Or(req.Name, req.What))
 	}
 	folder, err := a.modelsFolder()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/tensor"
 )
 
@@ -39,6 +40,9 @@ type layer struct {
 func readBERT(ctx context.Context, w *weights, a architecture) (*bert, error) {
 	if !w.has("embeddings.word_embeddings.weight") {
 		w.prefix = "bert."
+	}
+	if extra := fmt.Sprintf("encoder.layer.%d.attention.self.query.weight", a.Layers); w.has(extra) {
+		return nil, fmt.Errorf("%s: tensor %s is there, and %s has %d layers: %w", weightsFile, w.prefix+extra, configFile, a.Layers, assay.ErrDamaged)
 	}
 	m := &bert{architecture: a, layers: make([]layer, a.Layers), slots: make(chan struct{}, runtime.GOMAXPROCS(0)+1)}
 	g, ctx := errgroup.WithContext(ctx)

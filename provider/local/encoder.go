@@ -45,6 +45,9 @@ func newEncoder(ctx context.Context, f *folder) (*Encoder, error) {
 	if e.bert, err = readBERT(ctx, &f.weights, a); err != nil {
 		return nil, err
 	}
+	if err := e.tokenizer.covers(a.Vocabulary); err != nil {
+		return nil, err
+	}
 	e.name = fmt.Sprintf("%s@%s/%d%s", f.Name, f.SHA256[:8], a.Hidden, e.suffix())
 	return e, nil
 }

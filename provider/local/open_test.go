@@ -68,6 +68,8 @@ func TestOpenRefuses(t *testing.T) {
 		"relative positions":   {config("position_embedding_type", "relative_key"), assay.ErrInvalid, "relative_key"},
 		"no layers":            {config("num_hidden_layers", 0), assay.ErrDamaged, "num_hidden_layers is 0"},
 		"too many layers":      {config("num_hidden_layers", 3), assay.ErrDamaged, "model.safetensors: tensor encoder.layer.2"},
+		"too few layers":       {config("num_hidden_layers", 1), assay.ErrDamaged, "model.safetensors: tensor encoder.layer.1"},
+		"a cut vocabulary":     {file(vocabularyFile, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"), assay.ErrDamaged, "vocabulary has 6 tokens"},
 		"odd heads":            {config("num_attention_heads", 5), assay.ErrDamaged, "5 heads"},
 		"another width":        {config("hidden_size", 64), assay.ErrDamaged, "model.safetensors: tensor "},
 		"a smaller vocabulary": {config("vocab_size", 100), assay.ErrDamaged, "vocab.txt: "},

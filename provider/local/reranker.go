@@ -46,6 +46,9 @@ func newReranker(ctx context.Context, f *folder) (*Reranker, error) {
 	if r.bert, err = readBERT(ctx, &f.weights, a); err != nil {
 		return nil, err
 	}
+	if err := r.tokenizer.covers(a.Vocabulary); err != nil {
+		return nil, err
+	}
 	if r.pooler, err = f.weights.dense(a.Hidden, a.Hidden, "pooler.dense"); err != nil {
 		return nil, err
 	}

@@ -268,6 +268,15 @@ func newTokenizer(vocabulary map[string]int32, prefix string, size int) (*tokeni
 	return t, nil
 }
 
+// covers refuses a vocabulary that was cut short. Tables are padded to round
+// numbers of rows, never by as much as a sixteenth.
+func (t *tokenizer) covers(rows int) error {
+	if n := len(t.first); n < rows-rows/16 {
+		return fmt.Errorf("%w: the tokenizer's vocabulary has %d tokens, the model %d", assay.ErrDamaged, n, rows)
+	}
+	return nil
+}
+
 // name looks up the tokens that the tokenizer itself writes.
 func (t *tokenizer) name(vocabulary map[string]int32, unknown, cls, sep string) error {
 	for _, n := range []struct {
