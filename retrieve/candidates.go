@@ -18,7 +18,7 @@ func (s *search) deep(text string) assay.Query {
 	q := s.query
 	q.Text = text
 	if q.Limit > 0 { // else the index refuses it
-		q.Limit = max(q.Limit, depth)
+		q.Limit = max(q.Limit, s.depth)
 	}
 	return q
 }
@@ -28,10 +28,12 @@ func (s *search) deep(text string) assay.Query {
 func (s *search) byWords(ctx context.Context, n int) error {
 	w := s.wordings[n]
 	joined := compounds(w.text)
-	found, err := s.Index.Search(ctx, s.access, s.deep(withCompounds(w.text, joined)))
+	q := s.deep(withCompounds(w.text, joined))
+	found, err := s.Index.Search(ctx, s.access, q)
 	if err != nil {
 		return err
 	}
+	s.more = s.more || len(found.Hits) == q.Limit
 	terms, held := splitTerms(w.text, found.Terms, joined)
 	w.rate = newRater(s.analyzers, w.text, terms, held, found.Chunks)
 	if s.Relevance != nil {
@@ -128,10 +130,12 @@ func (s *search) near(n int) index.Vector {
 
 // nearest finds the candidates with the most similar vectors.
 func (s *search) nearest(ctx context.Context, n int) error {
-	found, err := s.Index.Nearest(ctx, s.access, s.deep(s.wordings[n].text), s.near(n))
+	q := s.deep(s.wordings[n].text)
+	found, err := s.Index.Nearest(ctx, s.access, q, s.near(n))
 	if err != nil {
 		return err
 	}
+	s.more = s.more || len(found.Hits) == q.Limit
 	if n == 0 {
 		s.results.Index = found.Index
 	}

@@ -91,6 +91,10 @@ const (
 	depth  = 60 // candidates of each search by words and by vector
 	ranked = 50 // of the fused that a Ranker orders
 	filled = 40 // of those found by words that get a vector at once
+
+	// Where passages that say the same leave fewer hits than were asked for, a search
+	// goes deeper times as deep, up to deepest candidates of each search.
+	deeper, deepest = 4, 1000
 )
 
 // Retrieve implements assay.Retriever. Hits are ordered by the Ranker's score,
@@ -110,13 +114,28 @@ func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Q
 }
 
 func (r *Retriever) search(ctx context.Context, access assay.Access, q assay.Query, explain bool) (*search, error) {
-	s := &search{Config: r.config, explain: explain, access: access, query: q, at: map[string]*candidate{}, since: time.Now()}
-	s.analyzers = r.analyzers.Get().(*analysis.Analyzers)
-	defer r.analyzers.Put(s.analyzers)
-	if err := s.run(ctx); err != nil {
-		return nil, fmt.Errorf("search %q: %w", q.Text, err)
+	analyzers := r.analyzers.Get().(*analysis.Analyzers)
+	defer r.analyzers.Put(analyzers)
+	var stages []Stage
+	for deep := depth; ; deep *= deeper {
+		s := &search{
+			Config: r.config, explain: explain, analyzers: analyzers, access: access, query: q, depth: deep,
+			at: map[string]*candidate{}, since: time.Now(), stages: stages,
+		}
+		if err := s.run(ctx); err != nil {
+			return nil, fmt.Errorf("search %q: %w", q.Text, err)
+		}
+		if !s.crowded() || deep*deeper > deepest {
+			return s, nil
+		}
+		stages = s.stages
 	}
-	return s, nil
+}
+
+// crowded reports whether hits are wanting that are there, behind passages that say
+// the same as one another.
+func (s *search) crowded() bool {
+	return len(s.drops) > 0 && s.more && len(s.results.Hits) < s.query.Limit
 }
 
 // A search is one Retrieve under way.
@@ -126,6 +145,8 @@ type search struct {
 	access    assay.Access
 	query     assay.Query
 	wordings  []*wording
+	depth     int  // candidates of each search, if more hits are not asked for
+	more      bool // there may be more than the searches brought
 
 	found   []*candidate // by any of the searches, in the order they came; later best first
 	at      map[string]*candidate

@@ -56,6 +56,27 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// TestCrowded puts what answers behind more copies of one passage than a search
+// has candidates.
+func TestCrowded(t *testing.T) {
+	l := newLibrary()
+	for i := range 150 {
+		l.put(fmt.Sprintf("/copy/%03d", i), "Bridges", "en", assay.ACL{}, "The copper bridge carries the road from the harbour.")
+	}
+	for i := range 3 {
+		l.put(fmt.Sprintf("/other/%d", i), "Bridges", "en", assay.ACL{}, fmt.Sprintf("In the year 190%d somebody who was asked by the council to look after the copper wrote a long letter about what was seen.", i))
+	}
+	e := newEncoder()
+	l.embed(e.Hashing, all)
+	for _, c := range []retrieve.Config{{}, {Embedder: e}} {
+		x := explained(t, l.open(t, c), assay.Query{Text: "copper bridge"})
+		want := "149 passages that say the same as better hits are left out"
+		if len(x.Results.Hits) != 4 || !slices.Contains(x.Results.Notes, want) {
+			t.Errorf("%d hits %q, notes %q, want 4 and %q", len(x.Results.Hits), uris(x.Results), x.Results.Notes, want)
+		}
+	}
+}
+
 func TestSections(t *testing.T) {
 	first, second, third, fourth := "The copper bridge is old.", "The bridge is of copper and carries a road.", "A painter and a poet met a soldier in the valley.", "The novel is about bread."
 	open := func(leaves ...leaf) *retrieve.Retriever {
@@ -167,5 +188,26 @@ func TestWhy(t *testing.T) {
 	}
 	if len(x.Stages) == 0 || x.Hits[0].Features["bias"] != 1 || x.Hits[0].Ranks != (retrieve.Ranks{BM25: 1, Fused: 1}) || x.Hits[0].Fusion.Words != 1 {
 		t.Errorf("stages %+v, explained %+v", x.Stages, x.Hits[0])
+	}
+}
+
+// Who asks for thousands of hits gets them without comparing each with each: what is
+// word for word the same is told all the same, and unlike hits are put beside one
+// another among the best.
+func TestManyHits(t *testing.T) {
+	const documents = 2500
+	l := newLibrary()
+	for i := range documents {
+		l.put(fmt.Sprintf("/%04d", i), "", "en", assay.ACL{}, fmt.Sprintf("common word%d other%d third%d", i, i, i%7))
+	}
+	for i := documents - 3; i < documents; i++ {
+		l.put(fmt.Sprintf("/copy%d", i), "", "en", assay.ACL{}, fmt.Sprintf("common word%d other%d third%d", i, i, i%7))
+	}
+	r := l.open(t, retrieve.Config{})
+	for _, d := range []float64{0, 0.5} {
+		found := retrieved(t, r, assay.Query{Text: "common", Limit: 2 * documents, Diversity: d})
+		if len(found.Hits) != documents || !slices.Contains(found.Notes, "3 passages that say the same as better hits are left out") {
+			t.Errorf("diversity %v: %d hits, notes %q; want %d and three left out", d, len(found.Hits), found.Notes, documents)
+		}
 	}
 }
