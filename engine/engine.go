@@ -143,9 +143,27 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 			e.index = nil
 			return nil, fmt.Errorf("open the index: %w", err)
 		}
+		if err := e.rebuild(ctx); err != nil {
+			return nil, err
+		}
 	}
 	e.retriever, e.chosen = e.pipeline(chosen), chosen
 	return e.retriever, nil
+}
+
+// rebuild writes an index of which nothing is left, or that another version wrote,
+// anew, so that it is made once and not by each process that searches. While
+// another process writes, or where nothing may be written, each does with what it
+// has in memory. The error is that ctx has ended.
+func (e *Engine) rebuild(ctx context.Context) error {
+	if e.index.Version().Sequence > 0 {
+		return nil
+	}
+	err := e.write(ctx, 0, func(store.Writer) error { return e.index.Flush(ctx) })
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return nil
 }
 
 // pipeline puts together what searches by the vectors of the model that was chosen.
