@@ -133,6 +133,9 @@ func (c *catching) followOnce(ctx context.Context, last passed) (passed, error) 
 	if err != nil {
 		return last, err
 	}
+	if report.Model != chosen.wanted { // changed while the pass waited: After was not of this one
+		return last, errYield
+	}
 	now := passed{model: report.Model, sequence: sequence, complete: sequence}
 	if len(report.Failed) > 0 { // they are tried again with the next change
 		now.complete = opts.After

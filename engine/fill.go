@@ -166,6 +166,9 @@ func (f *filler) batch(ps []assay.Passage, todo []int, left time.Duration) (batc
 		switch {
 		case len(batch) < fillFewest: // enough for two processors
 			if f.perByte*float64(more) > left.Seconds() {
+				if len(batch) == 0 { // one slow batch is not to be the last: it is tried again
+					f.perByte /= 2
+				}
 				return batch, bytes
 			}
 		case f.perByte == 0 || f.perByte*float64(more) > step:

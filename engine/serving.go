@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -107,7 +106,8 @@ func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) 
 			continue // its vectors are of no use without it
 		}
 		next.serving, next.embedder = m.model, e
-		next.notes = []string{fmt.Sprintf("searched with the vectors of %s: those of %s are being made, for %s of the passages so far", m.model, next.wanted, m.wanted)}
+		// How far they are is nobody's to know who may not see all passages.
+		next.notes = []string{fmt.Sprintf("searched with the vectors of %s: those of %s are being made", m.model, next.wanted)}
 		return next, ctx.Err()
 	}
 	if next.embedder, next.problem = c.shelf.open(ctx, next.wanted); next.problem == nil {
@@ -125,7 +125,6 @@ func textAlone(err error) string { return fmt.Sprintf("searched by text alone: %
 type leader struct {
 	model    string
 	embedded int
-	wanted   string // the share that the wanted one has come to
 }
 
 // ahead lists the models that have more vectors than the wanted one, the best first.
@@ -145,19 +144,11 @@ func (c *chooser) ahead(ctx context.Context, wanted string, models []string) ([]
 			return nil, err
 		}
 		if n.Embedded > have.Embedded {
-			ahead = append(ahead, leader{m, n.Embedded, percent(have)})
+			ahead = append(ahead, leader{m, n.Embedded})
 		}
 	}
 	slices.SortStableFunc(ahead, func(a, b leader) int { return cmp.Compare(b.embedded, a.embedded) })
 	return ahead, nil
-}
-
-// percent writes a coverage; 100% is all.
-func percent(c store.Coverage) string {
-	if c.Chunks == 0 {
-		return "100%"
-	}
-	return fmt.Sprintf("%.0f%%", math.Floor(100*float64(c.Embedded)/float64(c.Chunks)))
 }
 
 // A searcher is a retriever that adds to its results what has to be known of all

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/assay-rag/assay"
+)
+
+// What the model before had is not taken for the new one's, when another is wanted
+// while a pass waits for the process that makes vectors.
+func TestModelChangesWhileAPassWaits(t *testing.T) {
+	e := openWith(t, t.TempDir(), someEncoders("old/64", "new/64"))
+	ingestPaths(t, e, writeNotes(t, 0, 10))
+	last, err := e.catching.followOnce(t.Context(), passed{sequence: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ingestPaths(t, e, writeNotes(t, 10, 2))
+
+	other := flock.New(filepath.Join(e.tenant.Dir(), embeddingLock))
+	if err := other.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error, 1)
+	go func() {
+		var err error
+		last, err = e.catching.followOnce(t.Context(), last)
+		waited <- err
+	}()
+	time.Sleep(100 * time.Millisecond) // it waits; if not yet, it is asked for the new model at once
+	if err := e.UseEncoder(t.Context(), "new/64", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	<-waited
+	if _, err := e.catching.followOnce(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	wantCoverage(t, e, "new/64", 12, 12)
+}
+
+// A batch that took long does not keep a filler from ever making vectors again.
+func TestFillAfterASlowBatch(t *testing.T) {
+	encoders := someEncoders("first/64")
+	e := openWith(t, t.TempDir(), encoders)
+	f := newFiller(e)
+	f.measured(1, time.Minute)
+	fill := f.by(encoders.byName["first/64"], nil)
+	p := assay.Passage{Text: "The lantern burns brightly in the harbour at night."}
+	for range 50 {
+		made, err := fill(t.Context(), "first/64", []assay.Passage{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made[0] != nil {
+			return
+		}
+	}
+	t.Error("nothing was made in fifty searches")
+}
