@@ -1,9 +1,9 @@
 package retrieve
 
-import (
-	"context"
-	"slices"
-)
+import "context"
+
+// diversified is the most hits that are compared each with each for their likeness.
+const diversified = 1000
 
 // diversify orders the best candidates anew by maximal marginal relevance: each
 // next one is the best of (1-d) times the score of its place, from 1 for the first
@@ -11,11 +11,13 @@ import (
 // d is Query.Diversity. Likeness is the cosine of two vectors, normalised to [0, 1]
 // over all pairs, where one is not known the share of words that both texts have.
 //
+// Of more than diversified hits those behind keep their order.
+//
 // Source: Carbonell and Goldstein, "The use of MMR, diversity-based reranking for
 // reordering documents and producing summaries", SIGIR 1998.
 func (s *search) diversify(ctx context.Context) error {
 	d := s.query.Diversity
-	best := s.found[:min(len(s.found), max(ranked, s.reach()))]
+	best := s.found[:min(len(s.found), max(ranked, s.reach()), diversified)]
 	if d == 0 || len(best) < 2 {
 		return nil
 	}
@@ -25,10 +27,11 @@ func (s *search) diversify(ctx context.Context) error {
 	}
 	most := make([]float64, len(best)) // likeness to those taken
 	var order []int
+	taken := make([]bool, len(best))
 	for range best {
 		next, top := -1, 0.0
 		for i := range best {
-			if slices.Contains(order, i) {
+			if taken[i] {
 				continue
 			}
 			score := 1 - float64(i)/float64(len(best))
@@ -36,7 +39,7 @@ func (s *search) diversify(ctx context.Context) error {
 				next, top = i, x
 			}
 		}
-		order = append(order, next)
+		order, taken[next] = append(order, next), true
 		for i := range best {
 			most[i] = max(most[i], like[i][next])
 		}
@@ -58,6 +61,9 @@ func (s *search) likeness(ctx context.Context, list []*candidate) ([][]float64, 
 	like := make([][]float64, len(list))
 	cosines := newScale()
 	for i, c := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		said[i], like[i] = sayingOf(c.hit), make([]float64, len(list))
 		for j := range i {
 			if x, ok := cosine(c.vector, list[j].vector); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strings"
 
@@ -74,10 +75,26 @@ func (s *saying) same(o *saying) bool {
 	return s.exact == o.exact || s.alike(o) && s.facts() == o.facts()
 }
 
-// alike reports whether two texts have nearly all of their words in common.
+// alike reports whether two texts have nearly all of their words in common. Of most
+// it tells after a few words.
 func (s *saying) alike(o *saying) bool {
-	short, long := min(len(s.words), len(o.words)), max(len(s.words), len(o.words))
-	return float64(short) >= sameWords*float64(long) && s.shared(o) >= sameWords
+	all := len(s.words) + len(o.words)
+	spare := all - int(math.Ceil(2*sameWords/(1+sameWords)*float64(all)-1e-9)) // words that only one may have
+	for i, j := 0, 0; i < len(s.words) && j < len(o.words); {
+		switch a, b := s.words[i], o.words[j]; {
+		case a == b:
+			i, j = i+1, j+1
+			continue
+		case a < b:
+			i++
+		default:
+			j++
+		}
+		if spare--; spare < 0 {
+			return false
+		}
+	}
+	return s.shared(o) >= sameWords
 }
 
 // shared returns the share of the distinct words of two texts that both have.
@@ -112,20 +129,29 @@ func (s *saying) facts() string {
 	return s.particles
 }
 
+// compared is how many of the best hits a candidate may nearly repeat: what is
+// asked for thousands of hits must not be compared each with each. One that is word
+// for word the same is told of all.
+const compared = 1000
+
 // dropDuplicates takes out candidates that say what a better one does, as far down
 // as hits can come from. A note says how many.
 func (s *search) dropDuplicates(ctx context.Context) error {
 	var kept []*candidate
 	var said []*saying
+	exact := map[uint64]int{} // where in kept its like is
 	dropped, rest := 0, len(s.found)
 	for i, c := range s.found {
 		if len(kept) >= s.reach() {
 			rest = i
 			break
 		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		own := sayingOf(c.hit)
 		of := -1
-		for j := 0; j < len(said) && of < 0; j++ {
+		for j := 0; j < min(len(said), compared) && of < 0; j++ {
 			same, err := s.same(ctx, c, own, kept[j], said[j])
 			if err != nil {
 				return err
@@ -134,11 +160,15 @@ func (s *search) dropDuplicates(ctx context.Context) error {
 				of = j
 			}
 		}
+		if j, known := exact[own.exact]; known && of < 0 {
+			of = j
+		}
 		if of >= 0 {
 			dropped++
 			s.drops = append(s.drops, Drop{Chunk: c.hit.Chunk.ID, URI: c.hit.URI, Line: c.hit.Line, Of: kept[of].hit.Chunk.ID})
 			continue
 		}
+		exact[own.exact] = len(kept)
 		kept, said = append(kept, c), append(said, own)
 	}
 	s.found = append(kept, s.found[rest:]...)
