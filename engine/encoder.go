@@ -144,6 +144,14 @@ func (s *shelf) open(ctx context.Context, name string) (llm.Embedder, error) {
 	return e, nil
 }
 
+// failure returns why an encoder could not be opened the last time; nil: it could,
+// or nobody has tried.
+func (s *shelf) failure(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed[name].err
+}
+
 // close closes all that were opened.
 func (s *shelf) close() error {
 	s.mu.Lock()

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,4 +66,25 @@ func TestFillAfterASlowBatch(t *testing.T) {
 		}
 	}
 	t.Error("nothing was made in fifty searches")
+}
+
+// Results do not say that vectors come which cannot be made.
+func TestNewModelThatCannotBeOpened(t *testing.T) {
+	encoders := someEncoders("old/64", "new/64")
+	e := openWith(t, t.TempDir(), encoders)
+	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{writeNotes(t, 0, 5)}, Wait: true}); err != nil {
+		t.Fatal(err)
+	}
+	encoders.broken["new/64"] = fmt.Errorf("weights.bin is torn: %w", assay.ErrDamaged)
+	if err := writeEncoder(e.tenant.Dir(), encoderChoice{Model: "new/64"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Embed(t.Context(), nil); !errors.Is(err, assay.ErrDamaged) {
+		t.Fatalf("Embed: %v", err)
+	}
+	e.chooser.forget()
+	r := searchFor(t, e, "lantern3")
+	if notes := strings.Join(r.Notes, "; "); r.Index.Model != "old/64" || !strings.Contains(notes, "new/64 cannot be made") || !strings.Contains(notes, "weights.bin") {
+		t.Errorf("index %+v, notes %q", r.Index, r.Notes)
+	}
 }

@@ -107,7 +107,11 @@ func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) 
 		}
 		next.serving, next.embedder = m.model, e
 		// How far they are is nobody's to know who may not see all passages.
-		next.notes = []string{fmt.Sprintf("searched with the vectors of %s: those of %s are being made", m.model, next.wanted)}
+		why := "are not all made yet"
+		if err := c.shelf.failure(next.wanted); err != nil {
+			why = fmt.Sprintf("cannot be made: %v", err)
+		}
+		next.notes = []string{fmt.Sprintf("searched with the vectors of %s: those of %s %s", m.model, next.wanted, why)}
 		return next, ctx.Err()
 	}
 	if next.embedder, next.problem = c.shelf.open(ctx, next.wanted); next.problem == nil {

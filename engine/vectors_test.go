@@ -283,7 +283,7 @@ func TestModelChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := searchFor(t, e, "lantern3")
-	if r.Index.Model != "old/64" || r.Index.Coverage != 1 || !strings.Contains(strings.Join(r.Notes, "; "), "new/64 are being made") || strings.Contains(strings.Join(r.Notes, "; "), "%") {
+	if r.Index.Model != "old/64" || r.Index.Coverage != 1 || !strings.Contains(strings.Join(r.Notes, "; "), "new/64 are not all made yet") || strings.Contains(strings.Join(r.Notes, "; "), "%") {
 		t.Errorf("before: index %+v, notes %q", r.Index, r.Notes)
 	}
 
@@ -300,7 +300,7 @@ func TestModelChange(t *testing.T) {
 	}
 	e.chooser.forget()
 	r = searchFor(t, e, "lantern3")
-	if r.Index.Model != "old/64" || !strings.Contains(strings.Join(r.Notes, "; "), "new/64 are being made") {
+	if r.Index.Model != "old/64" || !strings.Contains(strings.Join(r.Notes, "; "), "new/64 are not all made yet") {
 		t.Errorf("half way: index %+v, notes %q", r.Index, r.Notes)
 	}
 	status, err := e.Vectors(t.Context())
