@@ -1,7 +1,6 @@
 package models
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -102,9 +101,8 @@ func formatSums(files []File) []byte {
 // passed over: it can only make a check stricter, never looser, to be named.
 func parseSums(data []byte) map[string]string {
 	sums := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		sum, name, ok := strings.Cut(lines.Text(), " ")
+	for line := range strings.Lines(string(data)) {
+		sum, name, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 		name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimLeft(name, " "), "*"), "./")
 		if ok && isSum(sum) {
 			sums[name] = strings.ToLower(sum)

@@ -286,3 +286,13 @@ func TestKnown(t *testing.T) {
 		}
 	}
 }
+
+// A line of any length, as some write comments, hides none that follows.
+func TestParseSums(t *testing.T) {
+	sum := strings.Repeat("Ab", 32)
+	data := "# " + strings.Repeat("x", 100_000) + "\r\n" + sum + " *./model.safetensors\r\nno sum\n" + sum + "  config.json"
+	want := map[string]string{"model.safetensors": strings.ToLower(sum), "config.json": strings.ToLower(sum)}
+	if diff := cmp.Diff(want, parseSums([]byte(data))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
