@@ -46,7 +46,7 @@ var weights []byte
 
 // open decodes the weights, once.
 var open = sync.OnceValues(func() (*local.Encoder, error) {
-	return local.Open(context.Background(), described, local.Config{Name: name, SHA256: sum, Weights: weights})
+	return local.Open(context.Background(), described, local.Config{Name: name, Model: Model, SHA256: sum, Weights: weights})
 })
 
 // Open returns the encoder. The first call makes it ready.

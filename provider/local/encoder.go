@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -48,14 +49,12 @@ func newEncoder(ctx context.Context, f *folder) (*Encoder, error) {
 	if err := e.tokenizer.covers(a.Vocabulary); err != nil {
 		return nil, err
 	}
-	e.name = fmt.Sprintf("%s@%s/%d%s", f.Name, f.SHA256[:8], a.Hidden, e.suffix())
+	e.name = cmp.Or(f.Model, fmt.Sprintf("%s@%s/%d", f.Name, f.identity(), a.Hidden))
 	return e, nil
 }
 
-// Model returns the name of the model: that of its folder, the first eight
-// digits of the checksum of its weights, and the dimensions of its vectors:
-// gte-small@8131c6f8/384. What else changes vectors is behind that: -cls, when
-// they are those of the first token, and the checksum of the prompts.
+// Model returns the name of the model: that of its folder, eight digits that stand
+// for all of its files, and the dimensions of its vectors: gte-small@8131c6f8/384.
 func (e *Encoder) Model() string { return e.name }
 
 // Languages lists the languages that the folder's assay.json names.
@@ -85,8 +84,11 @@ func (e *Encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]l
 	err = e.bert.run(ctx, sequences, e.cls, func(i int, rows []float32) error {
 		v := make([]float32, e.bert.Hidden)
 		sum(v, rows) // one row, if the model's vectors are those of [CLS]
+		if err := normalize(v); err != nil {
+			return err
+		}
 		vectors = append(vectors, v)
-		return normalize(v)
+		return nil
 	})
 	if err != nil {
 		return vectors, fmt.Errorf("embed with %s: %w", e.name, err)

@@ -26,6 +26,6 @@ func ExampleOpenDir() {
 	_, err = encoder.Embed(ctx, llm.Query, []string{strings.Repeat("river ", 100)})
 	fmt.Println(err)
 	// Output:
-	// tiny@1126e8ab/32 32 4 64
-	// text 0 has 102 tokens, tiny@1126e8ab/32 takes 64
+	// tiny@de30aa09/32 32 4 64
+	// text 0 has 102 tokens, tiny@de30aa09/32 takes 64
 }

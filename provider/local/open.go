@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -34,9 +35,12 @@ type Config struct {
 	Name string
 
 	// SHA256 is the checksum of model.safetensors in hexadecimal, where the caller
-	// knows it; empty: it is computed. Its first eight digits are part of the
-	// model's name.
+	// knows it; empty: it is computed.
 	SHA256 string
+
+	// Model is the whole name of the model, where the caller knows that the files
+	// are those which it stands for; empty: it is made of Name and of what is read.
+	Model string
 
 	// Weights are the bytes of model.safetensors, where the caller has them in
 	// memory. They are read in place and must not change. Nil: the folder holds
@@ -119,13 +123,26 @@ type folder struct {
 	Config
 	weights weights
 	file    io.Closer // of the weights; nil: they are in memory
+	read    hash.Hash // of all that was read but the weights
+}
+
+// identity is the beginning of a checksum of the weights and of every other file
+// that was read: what any of them makes of a text may differ with it.
+func (f *folder) identity() string {
+	f.note(weightsFile, []byte(f.SHA256))
+	return hex.EncodeToString(f.read.Sum(nil)[:4])
+}
+
+// note adds a file to what was read.
+func (f *folder) note(name string, data []byte) {
+	fmt.Fprintf(f.read, "%s %x\n", name, sha256.Sum256(data))
 }
 
 func openFolder(fsys fs.FS, c Config) (*folder, error) {
 	if c.Name == "" {
 		return nil, fmt.Errorf("a model without a name: %w", assay.ErrInvalid)
 	}
-	f := &folder{FS: fsys, Config: c}
+	f := &folder{FS: fsys, Config: c, read: sha256.New()}
 	if err := f.openWeights(); err != nil {
 		f.close()
 		return nil, fmt.Errorf("model %s: %s: %w", c.Name, weightsFile, err)
@@ -192,6 +209,9 @@ func readSmall(fsys fs.FS, name string) ([]byte, error) {
 	}
 	if len(data) > maxSmallFile {
 		return nil, fmt.Errorf("%s: more than %d bytes: %w", name, maxSmallFile, assay.ErrInvalid)
+	}
+	if f, ok := fsys.(*folder); ok {
+		f.note(name, data)
 	}
 	return data, nil
 }

@@ -10,6 +10,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -123,44 +125,72 @@ func TestOpenRerankerRefuses(t *testing.T) {
 	}
 }
 
-// TestNames holds the name of a model to what makes its vectors.
+// TestNames holds the name of a model to what makes its vectors: the same files
+// have one name wherever they lie, and each that differs makes another.
 func TestNames(t *testing.T) {
 	data := tiny(t, "tiny")[weightsFile].Data
 	sum := sha256.Sum256(data)
-	whole := hex.EncodeToString(sum[:])
-	for name, test := range map[string]struct {
-		config Config
-		files  map[string]string
-		want   string
-	}{
-		"computed":  {Config{Name: "tiny"}, nil, "tiny@" + whole[:8] + "/32"},
-		"known":     {Config{Name: "small", SHA256: strings.Repeat("ab", 32)}, nil, "small@abababab/32"},
-		"in memory": {Config{Name: "tiny", Weights: data}, nil, "tiny@" + whole[:8] + "/32"},
-		"cls":       {Config{Name: "bge"}, map[string]string{"1_Pooling/config.json": `{"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false}`}, "bge@" + whole[:8] + "/32-cls"},
-		"note":      {Config{Name: "e5"}, map[string]string{noteFile: `{"query":"query: ","passage":"passage: "}`}, "e5@" + whole[:8] + "/32-pf152"},
-	} {
+	name := func(c Config, change func(fstest.MapFS)) string {
+		t.Helper()
 		files := tiny(t, "tiny")
-		if test.config.Weights != nil {
+		if c.Weights != nil {
 			delete(files, weightsFile)
 		}
-		for file, text := range test.files {
-			files[file] = &fstest.MapFile{Data: []byte(text)}
+		if change != nil {
+			change(files)
 		}
-		e, err := Open(t.Context(), files, test.config)
+		e, err := Open(t.Context(), files, c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Model() != test.want {
-			t.Errorf("%s: the model's name is %s, want %s", name, e.Model(), test.want)
-		}
+		return e.Model()
+	}
+	plain := name(Config{Name: "tiny"}, nil)
+	if !regexp.MustCompile(`^tiny@[0-9a-f]{8}/32$`).MatchString(plain) {
+		t.Errorf("the model's name is %s", plain)
 	}
 	e, err := OpenDir(t.Context(), filepath.Join("testdata", "tiny"), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "tiny@" + whole[:8] + "/32"; e.Model() != want {
-		t.Errorf("the folder's model is %s, want %s", e.Model(), want)
+	for how, got := range map[string]string{
+		"with a known sum": name(Config{Name: "tiny", SHA256: hex.EncodeToString(sum[:])}, nil),
+		"in memory":        name(Config{Name: "tiny", Weights: data}, nil),
+		"in a folder":      e.Model(),
+	} {
+		if got != plain {
+			t.Errorf("%s the model's name is %s, want %s", how, got, plain)
+		}
 	}
+	if got := name(Config{Name: "tiny", Model: "known/32"}, nil); got != "known/32" {
+		t.Errorf("the name that was given became %s", got)
+	}
+	add := func(file, text string) func(fstest.MapFS) {
+		return func(files fstest.MapFS) { files[file] = &fstest.MapFile{Data: []byte(text)} }
+	}
+	names := map[string]string{plain: "as it is"}
+	for what, change := range map[string]func(fstest.MapFS){
+		"other weights": func(files fstest.MapFS) { other(t, files) },
+		"epsilon":       func(files fstest.MapFS) { reconfigure(t, files, map[string]any{"layer_norm_eps": 1e-5}) },
+		"heads":         func(files fstest.MapFS) { reconfigure(t, files, map[string]any{"num_attention_heads": 8}) },
+		"pooling":       add("1_Pooling/config.json", `{"pooling_mode_cls_token":true,"pooling_mode_mean_tokens":false}`),
+		"prompts":       add(noteFile, `{"query":"query: ","passage":"passage: "}`),
+		"limit":         add("sentence_bert_config.json", `{"max_seq_length":32}`),
+	} {
+		got := name(Config{Name: "tiny"}, change)
+		if of, taken := names[got]; taken {
+			t.Errorf("%s: the model's name is %s, which it is also %s", what, got, of)
+		}
+		names[got] = what
+	}
+}
+
+// other changes a weight.
+func other(t *testing.T, files fstest.MapFS) {
+	t.Helper()
+	data := slices.Clone(files[weightsFile].Data)
+	data[len(data)-4] ^= 1
+	files[weightsFile] = &fstest.MapFile{Data: data}
 }
 
 // TestSettings holds what other files say to what the encoder does.

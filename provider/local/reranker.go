@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -39,7 +40,7 @@ func newReranker(ctx context.Context, f *folder) (*Reranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reranker{name: fmt.Sprintf("%s@%s", f.Name, f.SHA256[:8]), maxTokens: s.maxTokens}
+	r := &Reranker{maxTokens: s.maxTokens}
 	if r.tokenizer, err = readTokenizer(f, a.Vocabulary); err != nil {
 		return nil, err
 	}
@@ -56,11 +57,12 @@ func newReranker(ctx context.Context, f *folder) (*Reranker, error) {
 	if r.classifier, err = f.weights.dense(1, a.Hidden, "classifier"); err != nil {
 		return nil, err
 	}
+	r.name = cmp.Or(f.Model, f.Name+"@"+f.identity())
 	return r, nil
 }
 
-// Model returns the name of the model: that of its folder and the first eight
-// digits of the checksum of its weights.
+// Model returns the name of the model: that of its folder and eight digits that
+// stand for all of its files.
 func (r *Reranker) Model() string { return r.name }
 
 // minWindow is the least number of a text's tokens that are read at once beside

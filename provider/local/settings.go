@@ -1,8 +1,6 @@
 package local
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path"
@@ -235,18 +233,4 @@ func (s *settings) readNote(fsys fs.FS, positions int) error {
 		return fmt.Errorf("at most %d tokens are too few: %w", s.maxTokens, assay.ErrInvalid)
 	}
 	return nil
-}
-
-// suffix is what the settings add to the name of the model, for they make other
-// vectors: nothing for the mean without prompts.
-func (s *settings) suffix() string {
-	var suffix string
-	if s.cls {
-		suffix = "-cls"
-	}
-	if s.query != "" || s.passage != "" {
-		sum := sha256.Sum256([]byte(s.query + "\x00" + s.passage))
-		suffix += "-p" + hex.EncodeToString(sum[:2])
-	}
-	return suffix
 }
