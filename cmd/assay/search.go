@@ -173,7 +173,7 @@ func writeHits(w io.Writer, found retrieve.Explanation, explain bool, width int)
 	switch {
 	case len(r.Hits) == 0:
 		b.WriteString("Nothing found.\n")
-	case r.Index.Model != "" || len(r.Hits) > r.Total:
+	case r.Index.Model != "" || len(r.Hits) > r.Total && r.Total < assay.MaxTotal:
 		fmt.Fprintf(&b, "%s; %s with a word of the query, of %d in the index\n", count(len(r.Hits), "hit", "hits"), total(r), r.Chunks)
 	default:
 		fmt.Fprintf(&b, "%d of %s with a word of the query, of %d in the index\n", len(r.Hits), total(r), r.Chunks)
