@@ -176,6 +176,9 @@ func (f *fetcher) once(ctx context.Context, w wanted) (origin, error) {
 	}
 	next := originOf(resp, w.url, linked)
 	at, err := next.continues(resp, o, have)
+	if later := new(retryError); errors.As(err, &later) {
+		return o, errors.Join(w.forget(), err)
+	}
 	if err != nil {
 		return o, err
 	}
@@ -206,15 +209,22 @@ func (w wanted) refuse(resp *http.Response) error {
 	switch {
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		// The file is shorter than what was fetched: it is another one.
-		if err := errors.Join(os.Remove(partPath(w.path)), os.Remove(originPath(w.path))); err != nil {
-			return wrap(err)
-		}
-		return &retryError{err: err}
+		return errors.Join(w.forget(), &retryError{err: err})
 	case resp.StatusCode == http.StatusRequestTimeout, resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode >= 500:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // a date is not worth the reading
 		return &retryError{err: err, after: time.Duration(max(seconds, 0)) * time.Second}
 	}
 	return err
+}
+
+// forget removes the part that is there, so that the next try begins anew.
+func (w wanted) forget() error {
+	for _, path := range []string{originPath(w.path), partPath(w.path)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return wrap(err)
+		}
+	}
+	return nil
 }
 
 // originOf reads what a response says of the file.
@@ -242,7 +252,8 @@ func (o *origin) continues(resp *http.Response, before origin, have int64) (int6
 	}
 	start, total, ok := parseContentRange(resp.Header.Get("Content-Range"))
 	if !ok || start != have || before.Bytes >= 0 && total >= 0 && total != before.Bytes || o.Validator != before.Validator {
-		return 0, fmt.Errorf("%s: asked for what follows byte %d, the server sent %q of another file", o.URL, have, resp.Header.Get("Content-Range"))
+		return 0, &retryError{err: fmt.Errorf("%s: asked for what follows byte %d, the server sent %q of another file",
+			o.URL, have, resp.Header.Get("Content-Range"))}
 	}
 	if o.Bytes = total; total < 0 {
 		o.Bytes = before.Bytes

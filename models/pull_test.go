@@ -220,6 +220,19 @@ func TestPullGoesOn(t *testing.T) {
 			}
 			return false
 		}, []string{"", from(60_000)}},
+		"another version now, and no care for If-Range": {func(w http.ResponseWriter, r *http.Request, nth int) bool {
+			if nth == 1 {
+				cut(w, bytes.Repeat([]byte("old"), len(data)), 60_000)
+			}
+			if nth == 2 {
+				w.Header().Set("Content-Range", fmt.Sprintf("bytes 60000-%d/%d", len(data)-1, len(data)))
+				w.Header().Set("ETag", `"new"`)
+				w.WriteHeader(http.StatusPartialContent)
+				w.Write(data[60_000:])
+				return true
+			}
+			return false
+		}, []string{"", from(60_000), ""}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -53,8 +53,8 @@ type Ranks struct {
 	Fused  int `json:"fused"`
 }
 
-// FusionTerms are what a weighted fusion adds up, each in [0, its weight]; that of
-// words is 1 for what has no vector.
+// FusionTerms are what a fusion adds up, means over the wordings. In a weighted one
+// each is in [0, its weight]; that of words is up to 1 for what has no vector.
 type FusionTerms struct {
 	Words  float64 `json:"words"`
 	Vector float64 `json:"vector"`

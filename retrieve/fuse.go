@@ -29,13 +29,14 @@ const rrfK = 60
 func (s *search) fuse() {
 	slices.SortFunc(s.found, func(a, b *candidate) int { return cmp.Compare(a.hit.Chunk.ID, b.hit.Chunk.ID) })
 	for _, c := range s.found {
-		c.fused = 0
+		c.fused, c.terms = 0, FusionTerms{}
+	}
+	scoresOf := s.weighted
+	if s.query.Fusion == assay.FusionRRF {
+		scoresOf = s.reciprocal
 	}
 	for n := range s.wordings {
-		base, full := s.weighted(n)
-		if s.query.Fusion == assay.FusionRRF {
-			base, full = s.reciprocal(n)
-		}
+		base, full := scoresOf(n)
 		scores, of := trade(base, full, s.found)
 		for i, c := range s.found {
 			c.fused += scores[i] / float64(len(s.wordings))
@@ -126,9 +127,7 @@ func (s *search) weighted(n int) (base, full []float64) {
 			terms = FusionTerms{Words: (1 - vectorWeight) * all.of(r.words), Vector: vectorWeight * similar.of(*r.similarity)}
 			full[i] = terms.Words + terms.Vector
 		}
-		if n == 0 {
-			c.terms = terms
-		}
+		s.account(c, terms)
 	}
 	return base, full
 }
@@ -172,6 +171,13 @@ func (s *search) reciprocal(n int) (base, full []float64) {
 		if r := c.of[n]; r.nearest > 0 {
 			full[i] += 1 / float64(rrfK+r.nearest)
 		}
+		s.account(c, FusionTerms{Words: base[i], Vector: full[i] - base[i]})
 	}
 	return base, full
+}
+
+// account adds what a wording gives a candidate to what its fused score is made of.
+func (s *search) account(c *candidate, terms FusionTerms) {
+	c.terms.Words += terms.Words / float64(len(s.wordings))
+	c.terms.Vector += terms.Vector / float64(len(s.wordings))
 }

@@ -230,3 +230,25 @@ func TestWalkWithoutVectors(t *testing.T) {
 		}
 	}
 }
+
+// TestFusionTerms adds up what the fused score is said to be made of.
+func TestFusionTerms(t *testing.T) {
+	l := randomLibrary(rand.New(rand.NewPCG(7, 7)), 30)
+	e := newEncoder()
+	l.embed(e.Hashing, all)
+	r := l.open(t, retrieve.Config{Embedder: e})
+	for _, fusion := range []assay.Fusion{assay.FusionWeighted, assay.FusionRRF} {
+		for _, mode := range []assay.Mode{assay.ModeText, assay.ModeVector, assay.ModeHybrid} {
+			x := explained(t, r, assay.Query{Text: "copper bridge", Rewrites: []string{"old river"}, Fusion: fusion, Mode: mode})
+			for i, h := range x.Hits {
+				got, want := h.Fusion.Words+h.Fusion.Vector+h.Fusion.Graph, *x.Results.Hits[i].Scores.Fused
+				if math.Abs(got-want) > 1e-9 {
+					t.Errorf("fusion %q, mode %q: %+v is %v together, the fused score is %v", fusion, mode, h.Fusion, got, want)
+				}
+			}
+			if len(x.Hits) == 0 {
+				t.Errorf("fusion %q, mode %q: no hits", fusion, mode)
+			}
+		}
+	}
+}
