@@ -92,6 +92,9 @@ type field struct {
 
 // compare compares what two answers say, byte for byte.
 func compare(stored, replayed assay.Answer) error {
+	if stored.Index == (assay.IndexVersion{}) {
+		replayed.Index = stored.Index // of a version that did not keep it
+	}
 	return compareFields([]field{
 		{"status", stored.Status, replayed.Status},
 		{"stop", stored.Stop, replayed.Stop},
@@ -104,6 +107,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"searched", stored.Searched, replayed.Searched},
 		{"closest", stored.Closest, replayed.Closest},
 		{"notes", stored.Notes, replayed.Notes},
+		{"index", stored.Index, replayed.Index},
 		{"iterations", stored.Iterations, replayed.Iterations},
 		{"justification", stored.Justification, replayed.Justification},
 		{"usage", stored.Usage, replayed.Usage},
