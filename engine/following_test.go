@@ -71,7 +71,8 @@ func TestFillAfterASlowBatch(t *testing.T) {
 // Results do not say that vectors come which cannot be made.
 func TestNewModelThatCannotBeOpened(t *testing.T) {
 	encoders := someEncoders("old/64", "new/64")
-	e := openWith(t, t.TempDir(), encoders)
+	now := time.Now()
+	e := openConfig(t, Config{Dir: t.TempDir(), Encoders: encoders, NoBackground: true, Now: func() time.Time { return now }})
 	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{writeNotes(t, 0, 5)}, Wait: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +80,11 @@ func TestNewModelThatCannotBeOpened(t *testing.T) {
 	if err := writeEncoder(e.tenant.Dir(), encoderChoice{Model: "new/64"}); err != nil {
 		t.Fatal(err)
 	}
+	searchFor(t, e, "lantern3")
 	if _, err := e.Embed(t.Context(), nil); !errors.Is(err, assay.ErrDamaged) {
 		t.Fatalf("Embed: %v", err)
 	}
-	e.chooser.forget()
+	now = now.Add(time.Hour)
 	r := searchFor(t, e, "lantern3")
 	if notes := strings.Join(r.Notes, "; "); r.Index.Model != "old/64" || !strings.Contains(notes, "new/64 cannot be made") || !strings.Contains(notes, "weights.bin") {
 		t.Errorf("index %+v, notes %q", r.Index, r.Notes)

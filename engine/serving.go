@@ -65,7 +65,7 @@ func (c *chooser) choose(ctx context.Context) (*choice, error) {
 		stored = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 	}
 	seen := stored + "\n" + strings.Join(models, "\n")
-	steady := c.last != nil && len(models) < 2 && c.last.problem == nil
+	steady := c.last != nil && len(models) < 2 && c.last.problem == nil && c.last.serving == c.last.wanted
 	if c.last != nil && c.seen == seen && (steady || c.now().Before(c.next)) {
 		return c.last, nil
 	}
