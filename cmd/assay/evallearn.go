@@ -24,7 +24,7 @@ when fitted on the others: by words alone, and by words and the encoder's
 similarities. It is deterministic. The model in the binary was written by it to
 retrieve/relevance.json.`,
 		Example: `  assay eval calibrate ./scifact ./hotpotqa ./xquad --out retrieve/relevance.json`,
-		Args:    cobra.MinimumNArgs(2),
+		Args:    needSets,
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			return a.evalCalibrate(cmd.Context(), folders, f, out)
 		},
@@ -111,7 +111,7 @@ reaches on each set with what was learned from the others. It is deterministic. 
 models in the binary were written by it, to retrieve/relevance.json and
 rerank/model.json.`,
 		Example: `  assay eval train ./scifact ./hotpotqa ./xquad --relevance retrieve/relevance.json --reranker rerank/model.json`,
-		Args:    cobra.MinimumNArgs(2),
+		Args:    needSets,
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			return a.evalTrain(cmd.Context(), folders, f, relevance, reranker)
 		},

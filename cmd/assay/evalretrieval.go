@@ -80,6 +80,9 @@ func (a *app) evalRetrieval(ctx context.Context, folders []string, f retrievalFl
 	if err != nil {
 		return err
 	}
+	if f.mode == "text" {
+		f.embedder = nil // no vector is made that is not searched
+	}
 	for i, folder := range folders {
 		err := a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) error {
 			report, err := eval.Retrieval(ctx, set, parts, rankings)

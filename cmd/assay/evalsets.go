@@ -37,6 +37,14 @@ func needFolders(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// needSets accepts two folders or more.
+func needSets(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 {
+		return hinted{usagef("got %s, want the FOLDERs of two labelled sets or more", count(len(args), "argument", "arguments")), "see: " + cmd.CommandPath() + " --help"}
+	}
+	return nil
+}
+
 // openEval opens the encoder in the binary, or the one that is asked for, and finds
 // where vectors are kept.
 func (a *app) openEval(ctx context.Context, f *evalFlags) error {
