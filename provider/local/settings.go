@@ -61,7 +61,7 @@ func (a *architecture) check(wanted []string) error {
 	if a.PositionType != "absolute" {
 		return fmt.Errorf("positions of type %q are not supported, only \"absolute\": %w", a.PositionType, assay.ErrInvalid)
 	}
-	const most, mostLayers = 1 << 20, 1 << 10 // more than any model has; products of two stay in range
+	const most, mostWide, mostLayers = 1 << 20, 1 << 16, 1 << 10 // more than any model has; products of two stay in range, layers in what kernels take
 	for name, n := range map[string]int{
 		"hidden_size": a.Hidden, "num_hidden_layers": a.Layers, "num_attention_heads": a.Heads, "intermediate_size": a.Intermediate,
 		"max_position_embeddings": a.Positions, "type_vocab_size": a.Types, "vocab_size": a.Vocabulary,
@@ -69,6 +69,9 @@ func (a *architecture) check(wanted []string) error {
 		if n < 1 || n > most {
 			return fmt.Errorf("%s is %d: %w", name, n, assay.ErrDamaged)
 		}
+	}
+	if a.Hidden > mostWide || a.Intermediate > mostWide {
+		return fmt.Errorf("hidden_size is %d, intermediate_size %d, at most %d: %w", a.Hidden, a.Intermediate, mostWide, assay.ErrDamaged)
 	}
 	if a.Layers > mostLayers || a.Hidden%a.Heads != 0 || a.Positions < minTokens {
 		return fmt.Errorf("hidden size %d, %d layers, %d heads, %d positions: %w", a.Hidden, a.Layers, a.Heads, a.Positions, assay.ErrDamaged)

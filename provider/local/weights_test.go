@@ -3,12 +3,17 @@ package local
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/safetensors"
 	"github.com/assay-rag/assay/llm"
 )
@@ -185,5 +190,46 @@ func TestInt8(t *testing.T) {
 		if c := cosine(all[0][i], all[1][i]); c < 0.999995 {
 			t.Errorf("text %d: cosine %.7f", i, c)
 		}
+	}
+}
+
+// TestWideWeights opens what is wider than the kernels take: it is refused, and ends
+// no program.
+func TestWideWeights(t *testing.T) {
+	const wide = 1<<16 + 4
+	files := tiny(t, "tiny")
+	files[configFile].Data = regexp.MustCompile(`"intermediate_size": *\d+`).ReplaceAll(files[configFile].Data, fmt.Appendf(nil, `"intermediate_size": %d`, wide))
+	data := rewrite(t, files[weightsFile].Data, func(name string, rows, cols int, w []float32) []safetensors.Data {
+		switch {
+		case strings.HasSuffix(name, "intermediate.dense.weight"):
+			rows, w = wide, make([]float32, wide*cols)
+		case strings.HasSuffix(name, "output.dense.weight") && !strings.Contains(name, "attention"):
+			cols, w = wide, make([]float32, rows*wide)
+		}
+		return rewriteI8(name, rows, cols, w)
+	})
+	f, err := safetensors.OpenBytes(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []safetensors.Data // with biases as wide
+	for _, name := range f.Names() {
+		tensor, _ := f.Tensor(name)
+		if strings.HasSuffix(name, "intermediate.dense.bias") {
+			all = append(all, safetensors.Float32Data(name, make([]float32, wide), wide))
+			continue
+		}
+		raw, err := f.Bytes(tensor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, safetensors.Data{Name: name, Type: tensor.Type, Shape: tensor.Shape, Bytes: raw})
+	}
+	var b bytes.Buffer
+	if err := safetensors.Write(&b, nil, all); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), files, Config{Name: "wide", Weights: b.Bytes()}); !errors.Is(err, assay.ErrDamaged) || !strings.Contains(err.Error(), configFile) {
+		t.Errorf("Open: %v, want %s named", err, configFile)
 	}
 }
