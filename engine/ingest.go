@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/assay-rag/assay/ingest"
 	"github.com/assay-rag/assay/source"
@@ -35,6 +36,11 @@ type IngestRequest struct {
 	// Wait goes on, once the documents are stored, until their vectors are, too.
 	Wait bool
 
+	// WaitFew makes vectors before Ingest returns if at most so many passages lack
+	// one, in at most fewTime, and as far as that can be done: a small store is
+	// complete at once.
+	WaitFew int
+
 	// Embedding, when set, is called while Wait makes vectors.
 	Embedding func(ingest.EmbedProgress)
 }
@@ -64,8 +70,23 @@ func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (ingest.Report, 
 		return report, errors.Join(err, embedErr)
 	}
 	vectors, statusErr := e.vectorReport(ctx)
+	if statusErr == nil && vectors != nil && vectors.Problem == "" && 0 < vectors.Missing() && vectors.Missing() <= req.WaitFew {
+		e.embedFew(ctx)
+		vectors, statusErr = e.vectorReport(ctx)
+	}
 	report.Vectors = vectors
 	return report, errors.Join(err, statusErr)
+}
+
+// fewTime is how long an ingest waits for a few vectors.
+const fewTime = 2 * time.Second
+
+// embedFew makes the vectors of a few passages. What it cannot make is made later,
+// like those of many: the report says that they are missing.
+func (e *Engine) embedFew(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, fewTime)
+	defer cancel()
+	_, _ = e.Embed(ctx, nil)
 }
 
 // ingestText is Ingest without the vectors.

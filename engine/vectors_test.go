@@ -652,3 +652,19 @@ func (c *countingTries) Embed(ctx context.Context, p llm.Purpose, texts []string
 	c.n.Add(1)
 	return c.Embedder.Embed(ctx, p, texts)
 }
+
+// A small store is complete when its ingest ends; one with more passages is not
+// waited for.
+func TestWaitFew(t *testing.T) {
+	e := openWith(t, t.TempDir(), someEncoders("old/64"))
+	dir := writeNotes(t, 0, 5)
+	report, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{dir}, WaitFew: 5})
+	if err != nil || report.Vectors == nil || report.Vectors.Missing() != 0 {
+		t.Errorf("%+v, %v", report.Vectors, err)
+	}
+	more := writeNotes(t, 5, 6)
+	report, err = e.Ingest(t.Context(), IngestRequest{Paths: []string{more}, WaitFew: 5})
+	if err != nil || report.Vectors == nil || report.Vectors.Missing() != 6 {
+		t.Errorf("%+v, %v", report.Vectors, err)
+	}
+}

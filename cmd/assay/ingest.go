@@ -35,8 +35,8 @@ What is skipped is listed with its reason; the rest is ingested all the same.
 .gitignore and .assayignore are honoured. A sidecar, NAME.EXT.metadata.json beside
 NAME.EXT, gives a document metadata and an ACL. PATH may be - for standard input.
 
-Documents are searched as soon as they are stored. Their vectors take longer; a
-search makes those that it needs first. --wait makes all of them before ingest
+Documents are searched as soon as they are stored. Their vectors take longer: few
+are made at once, and of many a search makes those that it needs. --wait makes all of them before ingest
 ends; without a PATH it makes those of what was ingested before, with --docs of the
 documents that ask keeps.
 
@@ -93,6 +93,7 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	defer shown.clear()
 	f.request.Stdin = a.stdin
 	f.request.MaxFileBytes = f.maxMB << 20
+	f.request.WaitFew = fewVectors
 	f.request.Progress, f.request.Embedding = shown.ingest, shown.embed
 	report, err := e.Ingest(ctx, f.request)
 	shown.clear()
@@ -238,6 +239,10 @@ func (p *progress) embed(at ingest.EmbedProgress) {
 	}
 }
 
+// fewVectors is how many vectors are made before an ingest ends, asked to wait or
+// not: it takes less than a second.
+const fewVectors = 64
+
 // lockWait is how long ask --docs waits for another process that reads the same
 // documents, and lockRetry how often it looks.
 const (
@@ -248,7 +253,7 @@ const (
 // ingestDocs brings the store of --docs up to date. While another process does
 // the same it waits, up to lockWait.
 func (a *app) ingestDocs(ctx context.Context, e *engine.Engine, shown *progress) (ingest.Report, error) {
-	req := engine.IngestRequest{Paths: a.docs, Stdin: a.stdin, Progress: shown.ingest}
+	req := engine.IngestRequest{Paths: a.docs, Stdin: a.stdin, Progress: shown.ingest, WaitFew: fewVectors}
 	for waited := time.Duration(0); ; waited += lockRetry {
 		report, err := e.Ingest(ctx, req)
 		if !errors.Is(err, assay.ErrLocked) || waited >= lockWait {

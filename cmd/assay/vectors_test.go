@@ -100,11 +100,20 @@ func TestIngestWait(t *testing.T) {
 	x.want(2, `no path`, "ingest")
 }
 
+// A small store has all its vectors when its ingest ends.
+func TestIngestFew(t *testing.T) {
+	x := newTerminal(t, fewVectors)
+	if out := x.want(0, `64 added`, "ingest", "NOTES"); strings.Contains(out, "vectors") {
+		t.Errorf("all have vectors, and it says:\n%s", out)
+	}
+	x.want(0, `^ok    vectors +hashing/32: 64 of 64 chunks$`, "doctor")
+}
+
 // --docs has a store of its own, which can be waited for.
 func TestIngestWaitDocs(t *testing.T) {
-	x := newTerminal(t, 60)
+	x := newTerminal(t, 90)
 	x.want(0, `^Note: `, "ask", "--docs", "NOTES", "Where does lantern7 burn?")
-	x.want(0, `60 of 60 passages with vectors`, "ingest", "--wait", "--docs", "NOTES")
+	x.want(0, `90 of 90 passages with vectors`, "ingest", "--wait", "--docs", "NOTES")
 	if out := x.want(0, `lantern7`, "ask", "--docs", "NOTES", "Where does lantern7 burn?"); strings.Contains(out, "Note:") {
 		t.Errorf("all have vectors, and the answer says:\n%s", out)
 	}
