@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,10 +154,10 @@ func (e *Engine) UseEncoder(ctx context.Context, name, source string) error {
 		}
 	}
 	if e.tenant.ReadOnly() {
-		return fmt.Errorf("use encoder %s: %w", name, assay.ErrReadOnly)
+		return fmt.Errorf("use encoder %s: %w", cmp.Or(name, shelf.standard()), assay.ErrReadOnly)
 	}
 	if err := writeEncoder(e.tenant.Dir(), encoderChoice{Model: name, Source: source}); err != nil {
-		return fmt.Errorf("use encoder %s: %w", name, err)
+		return fmt.Errorf("use encoder %s: %w", cmp.Or(name, shelf.standard()), err)
 	}
 	e.chooser.forget()
 	e.catching.wake()

@@ -50,22 +50,22 @@ type File struct {
 
 // sumFile reads a file through.
 func sumFile(ctx context.Context, path string) (File, error) {
-	f, err := os.Open(path)
+	info, err := os.Stat(path) // before it is opened: a pipe would wait for its writer
 	if err != nil {
-		return File{}, wrap(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return File{}, wrap(err)
+		return File{}, err
 	}
 	if !info.Mode().IsRegular() {
 		return File{}, fmt.Errorf("%s is not a file: %w", path, assay.ErrInvalid)
 	}
+	f, err := os.Open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
 	h := sha256.New()
 	n, err := io.Copy(h, contextReader{ctx, f})
 	if err != nil {
-		return File{}, wrap(err)
+		return File{}, err
 	}
 	return File{Name: filepath.Base(path), Bytes: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
 }

@@ -296,3 +296,21 @@ func TestParseSums(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestVerifyNoFile: what stands in a file's place is named, and not waited for.
+func TestVerifyNoFile(t *testing.T) {
+	f := newFolder(t)
+	src := filepath.Join(t.TempDir(), "small")
+	writeModel(t, src, modelFiles(t))
+	m, err := f.Pull(t.Context(), PullRequest{What: src})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(f.Path("small"), configFile)
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Verify(t.Context(), m); !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v, want an error of kind %v that names %s", err, assay.ErrInvalid, path)
+	}
+}

@@ -385,14 +385,14 @@ func copyFile(ctx context.Context, from, to string, limit int64, progress func(d
 		return fmt.Errorf("%s is not there: %w", from, assay.ErrNotFound)
 	}
 	if err != nil {
-		return wrap(err)
+		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
 		return fmt.Errorf("%s is no file, or has more than %d bytes: %w", from, limit, assay.ErrInvalid)
 	}
 	in, err := os.Open(from)
 	if err != nil {
-		return wrap(err)
+		return err
 	}
 	defer in.Close()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
