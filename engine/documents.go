@@ -51,7 +51,11 @@ func (e *Engine) retrieverFor(ctx context.Context, principal assay.Principal, q 
 	if err := e.checkCollections(ctx, principal.Access(), q.Collections); err != nil {
 		return nil, err
 	}
-	return e.search(ctx)
+	r, err := e.search(ctx)
+	if s, ok := r.(*searcher); ok { // also where one search goes deeper several times
+		r = s.within(&allowance{left: fillAlone})
+	}
+	return r, err
 }
 
 // Documents yields the documents that principal may see, of the named

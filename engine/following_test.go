@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
 )
 
 // What the model before had is not taken for the new one's, when another is wanted
@@ -89,4 +92,42 @@ func TestNewModelThatCannotBeOpened(t *testing.T) {
 	if notes := strings.Join(r.Notes, "; "); r.Index.Model != "old/64" || !strings.Contains(notes, "new/64 cannot be made") || !strings.Contains(notes, "weights.bin") {
 		t.Errorf("index %+v, notes %q", r.Index, r.Notes)
 	}
+}
+
+// A search that has to go deeper, because copies crowd its hits out, waits no longer
+// for vectors than another.
+func TestFillOfACrowdedSearch(t *testing.T) {
+	encoders := someEncoders("first/64")
+	waits := &waitsOnPassages{Embedder: encoders.byName["first/64"]}
+	encoders.byName["first/64"] = waits
+	e := openWith(t, t.TempDir(), encoders)
+	dir := t.TempDir()
+	for i := range 300 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%03d.md", i)), []byte("The lantern burns brightly in the harbour at night, and the keeper of it sleeps until the ships come home.\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ingestPaths(t, e, dir)
+	searchFor(t, e, "lantern in the harbour")
+	if waits.allowed == 0 || waits.allowed > fillAlone {
+		t.Errorf("a search could wait for %v in %d batches", waits.allowed, waits.batches)
+	}
+}
+
+// waitsOnPassages makes no vectors of passages, and notes how long it might.
+type waitsOnPassages struct {
+	llm.Embedder
+	allowed time.Duration
+	batches int
+}
+
+func (w *waitsOnPassages) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	if p == llm.Query {
+		return w.Embedder.Embed(ctx, p, texts)
+	}
+	until, _ := ctx.Deadline()
+	w.allowed += time.Until(until)
+	w.batches++
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
