@@ -99,7 +99,7 @@ func Calibrate(ctx context.Context, sets []Set, parts Parts) (Calibration, error
 	}
 	encoder := ""
 	if parts.Embedder != nil {
-		encoder = family(parts.Embedder.Model())
+		encoder = retrieve.EncoderFamily(parts.Embedder.Model())
 	}
 	var cal Calibration
 	for i, set := range sets {
@@ -114,15 +114,6 @@ func Calibrate(ctx context.Context, sets []Set, parts Parts) (Calibration, error
 	}
 	cal.Model = relevanceModel(sets, all, "", encoder)
 	return cal, nil
-}
-
-// family is the name of an encoder that it has in whatever form its weights are:
-// what stands before the first of "@/", without its last word if that says how they
-// are kept.
-func family(model string) string {
-	name, _, _ := strings.Cut(model, "@")
-	name, _, _ = strings.Cut(name, "/")
-	return strings.TrimSuffix(name, "-int8")
 }
 
 // relevanceModel fits a model on all sets but one; "": on all.

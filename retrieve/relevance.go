@@ -49,7 +49,7 @@ type RelevanceModel struct {
 // similarity means differs from encoder to encoder: with one that no weights were
 // fitted for, relevance goes by words alone.
 type VectorWeights struct {
-	Encoder  string    `json:"encoder"`  // with which names of its vectors begin, as a whole word
+	Encoder  string    `json:"encoder"`  // EncoderFamily of its vectors' names
 	Features []string  `json:"features"` // FeatureNames and then VectorFeatureNames
 	Weights  []float64 `json:"weights"`  // one for each
 	Hits     int       `json:"hits"`     // that they were fitted on
@@ -71,12 +71,19 @@ func (m *RelevanceModel) check() error {
 // vectorWeights are those for an encoder's vectors; nil when there are none.
 func (m *RelevanceModel) vectorWeights(encoder string) []float64 {
 	for _, v := range m.Vectors {
-		rest, ok := strings.CutPrefix(encoder, v.Encoder)
-		if ok && (rest == "" || strings.ContainsAny(rest[:1], "-@/")) {
+		if v.Encoder == EncoderFamily(encoder) {
 			return v.Weights
 		}
 	}
 	return nil
+}
+
+// EncoderFamily is what the names of an encoder's vectors have in common in
+// whatever form its weights are kept: "gte-small" of "gte-small-int8@50b99043/384".
+func EncoderFamily(model string) string {
+	name, _, _ := strings.Cut(model, "@")
+	name, _, _ = strings.Cut(name, "/")
+	return strings.TrimSuffix(name, "-int8")
 }
 
 // FeatureNames are the features of a hit, in the order of Features.

@@ -221,3 +221,40 @@ func TestPhrase(t *testing.T) {
 		}
 	}
 }
+
+// With a similarity relevance goes by that as well, where weights were fitted for
+// the encoder in any form.
+func TestRelevanceOfSimilarity(t *testing.T) {
+	const query = "server timeout"
+	r := newRater(new(analysis.Analyzers), query, found(query).Terms, nil, 100)
+	read, other := r.read(hitIn("Fruit", "The server timeout is long.")), r.read(hitIn("Fruit", "Bananas are yellow."))
+	const own = "gte-small-int8@50b99043/384"
+	last := 0.0
+	for _, similarity := range []float64{-1, 0.7, 0.8, 0.85, 0.9, 1} {
+		p := r.relevanceOf(read, own, similarity)
+		if p <= last || p >= 1 {
+			t.Errorf("relevance %v at similarity %v, %v at less", p, similarity, last)
+		}
+		last = p
+		if wordless := r.relevanceOf(other, own, similarity); wordless >= p || wordless <= 0 {
+			t.Errorf("relevance %v without a word at similarity %v, %v with all", wordless, similarity, p)
+		}
+	}
+	if p := r.relevanceOf(other, own, 0.95); p < 0.5 {
+		t.Errorf("relevance %v of what is all but the question, without a word of it", p)
+	}
+	for _, encoder := range []string{"gte-small", "gte-small@0a1b2c3d/384", "gte-small-int8@0a1b2c3d/384"} {
+		if r.relevanceOf(read, encoder, 0.9) != r.relevanceOf(read, own, 0.9) {
+			t.Errorf("%s is not rated as %s", encoder, own)
+		}
+	}
+	for _, encoder := range []string{"gte-small-zh@0a1b2c3d/384", "all-MiniLM-L6-v2@0a1b2c3d/384", ""} {
+		if r.relevanceOf(read, encoder, 0.9) != r.relevance(read) || r.relevanceOf(other, encoder, 0.9) != 0 {
+			t.Errorf("%q is not rated by words alone", encoder)
+		}
+	}
+	none := newRater(new(analysis.Analyzers), "", nil, nil, 100)
+	if p := none.relevanceOf(none.read(hitIn("Fruit", "Bananas.")), own, 0.99); p != 0 {
+		t.Errorf("relevance %v for no query, want 0", p)
+	}
+}
