@@ -22,8 +22,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Doctor checks the data directory: that it is there and may be written, that its
 databases are assay's and of a version this program knows, who writes to it, that
 the index is up to date, that the encoder can be used and how many passages have
-vectors, that no journal is damaged, and that there is room on the disk. It changes nothing. It exits with 0 when all is well, and otherwise with the
-code of the first thing that is not.`,
+vectors, that no journal is damaged, and that there is room on the disk. It changes
+nothing. It exits with 0 when all is well, and otherwise with the code of the first
+thing that is not.`,
 		Example: `  assay doctor
   assay doctor --data /srv/assay --json`,
 		Args: noArguments,

@@ -25,7 +25,7 @@ type ingestFlags struct {
 func (a *app) ingestCommand() *cobra.Command {
 	var f ingestFlags
 	cmd := &cobra.Command{
-		Use:   "ingest PATH...",
+		Use:   "ingest [PATH...]",
 		Short: "Bring documents in, or up to date",
 		Long: `Ingest reads files and folders into the data directory: Markdown, HTML, plain text,
 reStructuredText, source code, CSV, JSON and JSONL, picked by content. Files that
