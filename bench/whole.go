@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/assay-rag/assay"
@@ -57,7 +56,7 @@ func (b *bench) searchWhole(ctx context.Context) error {
 		return fmt.Errorf("build assay: %w\n%s", err, out)
 	}
 	p := b.report.part("assay search, whole processes", "search", fmt.Sprintf("From start to end, one question each, %d questions; the kinds take turns. "+
-		"Wall time, processor time of all threads, and the largest resident memory, mapped files that were read included. All files are in the page cache.", len(b.questions)))
+		"Wall time, and processor time of all threads. All files are in the page cache.", len(b.questions)))
 	runs := make([]processCosts, len(processKinds))
 	for i := range len(b.questions) + 1 { // the first warms up
 		for k, kind := range processKinds {
@@ -79,7 +78,6 @@ func (b *bench) searchWhole(ctx context.Context) error {
 		p.addDuration(kind.name, "p95", milliseconds, percentile(wall, 0.95))
 		p.addDuration(kind.name, "CPU, p50", milliseconds, percentile(cpu, 0.5))
 		p.addDuration(kind.name, "CPU, p95", milliseconds, percentile(cpu, 0.95))
-		p.add(kind.name, "memory", megabytes, float64(runs[k].memory())/1e6)
 	}
 	return nil
 }
@@ -105,10 +103,7 @@ func (k processKind) args(dir, question string) []string {
 }
 
 // A processCost is what one process took.
-type processCost struct {
-	wall, cpu time.Duration
-	memory    int64 // bytes resident at most
-}
+type processCost struct{ wall, cpu time.Duration }
 
 type processCosts []processCost
 
@@ -117,14 +112,6 @@ func (c processCosts) durations() (wall, cpu []time.Duration) {
 		wall, cpu = append(wall, one.wall), append(cpu, one.cpu)
 	}
 	return wall, cpu
-}
-
-func (c processCosts) memory() int64 {
-	most := int64(0)
-	for _, one := range c {
-		most = max(most, one.memory)
-	}
-	return most
 }
 
 // runProcess runs a process to its end. That nothing was found, exit code 3, is
@@ -141,9 +128,6 @@ func runProcess(ctx context.Context, binary string, args ...string) (processCost
 		return took, fmt.Errorf("assay %s: %w\n%s", strings.Join(args, " "), err, errs.String())
 	}
 	took.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		took.memory = u.Maxrss * maxrssUnit
-	}
 	return took, nil
 }
 
@@ -233,7 +217,7 @@ func (b *bench) catchUp(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	ix, err := index.Open(ctx, filepath.Join(w.dir, "index"), w)
+	ix, err := index.Open(ctx, filepath.Join(w.tenant.Dir(), "index"), w.tenant.Content()) // not the writer, which has no identity
 	if err != nil {
 		return err
 	}
@@ -244,7 +228,7 @@ func (b *bench) catchUp(ctx context.Context, dir string) (err error) {
 // A tenantWriter writes the one tenant of a data directory.
 type tenantWriter struct {
 	store.Writer
-	dir string // of the tenant
+	tenant *sqlite.Tenant
 }
 
 func openWriter(ctx context.Context, dir string) (w tenantWriter, done func() error, err error) {
@@ -260,5 +244,5 @@ func openWriter(ctx context.Context, dir string) (w tenantWriter, done func() er
 	if err != nil {
 		return w, nil, errors.Join(err, tenant.Close())
 	}
-	return tenantWriter{writer, tenant.Dir()}, func() error { return errors.Join(writer.Close(), tenant.Close()) }, nil
+	return tenantWriter{writer, tenant}, func() error { return errors.Join(writer.Close(), tenant.Close()) }, nil
 }

@@ -1,5 +1,0 @@
-//go:build !darwin
-
-package main
-
-const maxrssUnit = 1024 // kilobytes
