@@ -28,6 +28,16 @@ const (
 	maxUnknown  = 0.4
 )
 
+// A hit that is known to say something similar may say it in other words: once its
+// relevance reaches sure, less has to be held. Names and numbers have to be spoken
+// of all the same, and a word that no document has may be what the question is
+// about. On the golden questions of eval/testdata, with vectors, two more of 120 are
+// answered rather than in part, and as many are right and refused as before.
+const (
+	sure         = 0.6
+	sureCoverage = 0.3
+)
+
 // Grade implements role.Grader. It returns an error only when ctx has ended.
 func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error) {
 	if err := ctx.Err(); err != nil {
@@ -44,6 +54,10 @@ func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error)
 		for stem := range stems(h.Language, around(h)...) {
 			held[stem] = true
 		}
+	}
+	minCoverage := minCoverage
+	if slices.ContainsFunc(in.Hits, func(h assay.Hit) bool { return h.Scores.Vector != nil && h.Scores.Relevance >= sure }) {
+		minCoverage = sureCoverage
 	}
 	unknown, lacking := unknownNames(q), missingNames(q, held)
 	if g.Missing = missing(q, held); len(g.Relevant) == 0 {

@@ -18,6 +18,13 @@ func hit(id, text string, relevance float64) assay.Hit {
 	}
 }
 
+// similar is a hit whose similarity to the question is known.
+func similar(h assay.Hit) assay.Hit {
+	cosine := 0.9
+	h.Scores.Vector = &cosine
+	return h
+}
+
 // terms are those of a search: each word and in how many chunks it is.
 func terms(words ...string) []assay.Term {
 	var out []assay.Term
@@ -68,6 +75,30 @@ func TestGrade(t *testing.T) {
 			role.GradeInput{Question: "which port does the server in Berlin open", Terms: terms("port", "server", "Berlin?", "open"),
 				Hits: []assay.Hit{hit("a", "The server will open port 80.", 0.9)}},
 			assay.Insufficient, nil, []string{"Berlin"},
+		},
+		{
+			"a fourth of it",
+			role.GradeInput{Question: "which gate does the machine unlock for visitors", Terms: terms("gate", "machine", "unlock", "visitors"),
+				Hits: []assay.Hit{hit("a", "It is by this gate.", 0.9)}},
+			assay.Partly, []string{"a"}, []string{"machine", "unlock", "visitors"},
+		},
+		{
+			"a fourth of it, similar",
+			role.GradeInput{Question: "which gate does the machine unlock for visitors", Terms: terms("gate", "machine", "unlock", "visitors"),
+				Hits: []assay.Hit{similar(hit("a", "It is by this gate.", 0.9))}},
+			assay.Partly, []string{"a"}, []string{"machine", "unlock", "visitors"},
+		},
+		{
+			"a third of it, similar",
+			role.GradeInput{Question: "which gate does the machine unlock", Terms: terms("gate", "machine", "unlock"),
+				Hits: []assay.Hit{similar(hit("a", "It is by this gate.", 0.9))}},
+			assay.Sufficient, []string{"a"}, []string{"machine", "unlock"},
+		},
+		{
+			"a third of it, similar, but not that relevant",
+			role.GradeInput{Question: "which gate does the machine unlock", Terms: terms("gate", "machine", "unlock"),
+				Hits: []assay.Hit{similar(hit("a", "It is by this gate.", 0.55))}},
+			assay.Partly, []string{"a"}, []string{"machine", "unlock"},
 		},
 		{
 			"words that no document has",
