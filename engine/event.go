@@ -216,7 +216,7 @@ func searchSummary(q assay.Query, r assay.Results) string {
 		best := slices.MaxFunc(r.Hits, func(a, b assay.Hit) int {
 			return cmp.Compare(a.Scores.Relevance, b.Scores.Relevance)
 		})
-		s += fmt.Sprintf(" of %s, best relevance %.2f", total(r.Total), best.Scores.Relevance)
+		s += fmt.Sprintf(", best relevance %.2f; %s with a word of it", best.Scores.Relevance, total(r.Total))
 	}
 	return s
 }

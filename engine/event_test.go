@@ -11,9 +11,9 @@ import (
 // before there was such a limit may hold a larger one, which is.
 func TestSearchSummaryTotal(t *testing.T) {
 	for total, want := range map[int]string{
-		999:                "1 hit of 999, best",
-		assay.MaxTotal:     "1 hit of 1000 or more, best",
-		assay.MaxTotal + 1: "1 hit of 1001, best",
+		999:                "1 hit, best relevance 0.00; 999 with a word of it",
+		assay.MaxTotal:     "; 1000 or more with a word of it",
+		assay.MaxTotal + 1: "; 1001 with a word of it",
 	} {
 		got := searchSummary(assay.Query{}, assay.Results{Hits: make([]assay.Hit, 1), Total: total})
 		if !strings.Contains(got, want) {
