@@ -102,7 +102,7 @@ const MaxTotal = 1000
 
 // An IndexVersion names one state of an index.
 type IndexVersion struct {
-	Sequence int64   `json:"sequence"`           // of the store, up to which it holds all changes
+	Sequence int64   `json:"sequence"` // of the store, up to which it holds all changes
 	Model    string  `json:"model"`    // of its vectors; empty: searched by text alone
 	Coverage float64 `json:"coverage"` // share of its chunks that have a vector
 }
