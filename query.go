@@ -13,6 +13,7 @@ type Query struct {
 	Mode      Mode     `json:"mode,omitempty"`
 	Fusion    Fusion   `json:"fusion,omitempty"`
 	Rewrites  []string `json:"rewrites,omitempty"`  // other wordings of Text, searched beside it
+	Feedback  bool     `json:"feedback,omitempty"`  // search as well for what is like the passages nearest to Text
 	Diversity float64  `json:"diversity,omitempty"` // in [0, 1]: how much a hit loses for being like a better one (MMR); 0: nothing
 }
 

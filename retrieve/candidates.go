@@ -69,7 +69,12 @@ func (s *search) byVectors(ctx context.Context) error {
 	}
 	err := s.embed(ctx)
 	for n := 0; n < len(s.wordings) && err == nil; n++ {
-		err = s.nearest(ctx, n)
+		if s.wordings[n].moved {
+			err = s.feedBack(ctx, s.wordings[n])
+		}
+		if err == nil {
+			err = s.nearest(ctx, n)
+		}
 	}
 	if err == nil {
 		err = s.read(ctx)
@@ -120,6 +125,42 @@ func (s *search) embed(ctx context.Context) error {
 		w.vector = vectors[i]
 	}
 	s.ended("embed")
+	return nil
+}
+
+// Pseudo-relevance feedback: the passages nearest to the query stand for relevant
+// ones, and the vector of a second wording is the query's, moved towards them.
+//
+// Source: Rocchio, "Relevance feedback in information retrieval", in The SMART
+// Retrieval System, 1971.
+const (
+	feedbackPassages = 3
+	feedbackWeight   = 0.3 // of their mean, that of the query being 1
+)
+
+// feedBack moves the vector of a wording that repeats the query towards the
+// passages nearest to it.
+func (s *search) feedBack(ctx context.Context, w *wording) error {
+	var ids []string
+	for _, c := range s.found {
+		if at := c.of[0].nearest; 0 < at && at <= feedbackPassages {
+			ids = append(ids, c.hit.Chunk.ID)
+		}
+	}
+	vectors, err := s.Index.Vectors(ctx, s.access, s.Embedder.Model(), ids)
+	if err != nil {
+		return err
+	}
+	w.vector = slices.Clone(w.vector)
+	for _, v := range vectors {
+		if len(v) != len(w.vector) {
+			continue // it has none any more
+		}
+		for i, x := range v {
+			w.vector[i] += feedbackWeight / float32(len(vectors)) * x
+		}
+	}
+	s.ended("feedback")
 	return nil
 }
 

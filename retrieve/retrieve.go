@@ -162,6 +162,7 @@ type search struct {
 type wording struct {
 	text   string
 	vector llm.Vector // nil: searched by words alone
+	moved  bool       // its vector is to be moved towards the passages nearest to the query
 	rate   *rater
 }
 
@@ -197,6 +198,9 @@ func (s *search) run(ctx context.Context) error {
 	}
 	for _, text := range append([]string{s.query.Text}, s.query.Rewrites...) {
 		s.wordings = append(s.wordings, &wording{text: text})
+	}
+	if s.query.Feedback {
+		s.wordings = append(s.wordings, &wording{text: s.query.Text, moved: true})
 	}
 	for i := range s.wordings {
 		if err := s.byWords(ctx, i); err != nil {

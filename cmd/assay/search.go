@@ -50,7 +50,7 @@ Passages that say the same as a better one are left out, and counted.`,
   assay search "how do I stop it gracefully" --mode vector
 
   # other wordings searched beside it, and hits that are unlike one another
-  assay search "car insurance" --rewrite "motor vehicle cover" --diversity 0.3
+  assay search "car insurance" --rewrite "motor vehicle cover" --feedback --diversity 0.3
 
   # each list's ranks, what was added up, what each stage took
   assay search "shutdown timeout" --explain`,
@@ -69,6 +69,7 @@ Passages that say the same as a better one are left out, and counted.`,
 	flags.StringVar(&f.mode, "mode", "hybrid", "what finds passages: text, vector, or hybrid for both")
 	flags.StringVar(&f.fusion, "fusion", "weighted", "how the lists become one: weighted scores, or rrf for reciprocal ranks")
 	flags.Float64Var(&f.query.Diversity, "diversity", 0, "how much a hit loses for being like a better one, from 0 to 1")
+	flags.BoolVar(&f.query.Feedback, "feedback", false, "search as well for what is like the passages nearest to the query")
 	flags.StringArrayVar(&f.query.Rewrites, "rewrite", nil, "search this other `wording` of the query beside it; may be repeated")
 	return cmd
 }
