@@ -123,7 +123,7 @@ func (r *Retriever) search(ctx context.Context, access assay.Access, q assay.Que
 			at: map[string]*candidate{}, since: time.Now(), stages: stages,
 		}
 		if err := s.run(ctx); err != nil {
-			return nil, fmt.Errorf("search %q: %w", q.Text, err)
+			return nil, fmt.Errorf("search %q: %w", cut(q.Text, 80), err)
 		}
 		if !s.crowded() || deep*deeper > deepest {
 			return s, nil
@@ -427,10 +427,14 @@ func unknown(c *candidate) bool { return !known(c) }
 
 // trimmed is an error's message for a note: on one line, not long.
 func trimmed(err error) string {
-	const most = 200
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + " …"
+	return cut(strings.Join(strings.Fields(err.Error()), " "), 200)
+}
+
+// cut returns the first bytes of a text, at most so many, and a mark where there
+// are more.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:most], "") + " …"
 }
