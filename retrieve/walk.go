@@ -22,7 +22,8 @@ type Walker interface {
 // itself is worse at each weight: 0.885 at its best.
 const graphWeight = 0.7
 
-// seeds is how many of the best candidates a walk may start from.
+// seeds is how many of the best candidates a walk is offered to start from; how many
+// of them it takes is its own affair.
 const seeds = 10
 
 // led is how many of the passages that a walk leads to are candidates: those with
