@@ -46,6 +46,10 @@ var (
 	// ErrDiverged: a replayed or resumed run did not take the recorded path.
 	ErrDiverged = errors.New("run diverged from its journal")
 
+	// ErrUnavailable: a service that was asked (a model's provider, a search) could
+	// not be reached, refused or broke off.
+	ErrUnavailable = errors.New("service unavailable")
+
 	// ErrSuspended: the run waits for a human decision. It is not a failure.
 	ErrSuspended = errors.New("run is suspended")
 )

@@ -35,11 +35,11 @@ var allowed = map[string][]string{
 	"graph":     {"index"},
 	"rerank":    {"llm"},
 	"retrieve":  {"index", "llm", "graph"},
-	"role":      {"ground"},
-	"strategy":  {"role", "ground", "retrieve", "run"},
+	"role":      {"ground", "llm"},
+	"strategy":  {"role", "ground", "llm", "retrieve", "run"},
 	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "rerank", "role", "ground", "run", "strategy"},
 	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
-	"provider":  {"llm"}, // provider/embedded also provider/local
+	"provider":  {"llm", "ground"}, // provider/embedded also provider/local
 	"models":    {},
 	"cmd/assay": {"llm", "models", "provider", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
 }

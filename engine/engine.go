@@ -16,6 +16,7 @@ import (
 	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
@@ -106,7 +107,7 @@ func localRoles() strategy.Roles {
 		Planner:   local.Planner{},
 		Grader:    local.Grader{},
 		Generator: local.Generator{},
-		Verifier:  ground.Local{},
+		Verifier:  role.ByClaim(ground.Local{}),
 	}
 }
 

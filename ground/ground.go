@@ -18,6 +18,15 @@ type Verifier interface {
 	Verify(ctx context.Context, claim string, cited []Passage) (Judgement, error)
 }
 
+// A Service is a Verifier that is reached over a network: what it does costs calls,
+// and may fail with an error that is assay.ErrUnavailable.
+type Service interface {
+	Verifier
+
+	// Model names it: "bedrock/guardrail/abc123:1".
+	Model() string
+}
+
 // A Passage is text that a claim cites: the words of the citation, and the
 // passage around them from which a reader understands them.
 type Passage struct {
@@ -31,4 +40,10 @@ type Judgement struct {
 	Verdict assay.Verdict `json:"verdict"`
 	Score   float64       `json:"score"`  // confidence in Supported, in [0, 1]
 	Reason  string        `json:"reason"` // in a few words: "number 30 is not in the source"
+
+	// Failed is set where there is no judgement because the verifier failed.
+	Failed bool `json:"failed,omitempty"`
+
+	// Usage is what a Service has spent on it. It is recorded with the step.
+	Usage assay.Usage `json:"-"`
 }

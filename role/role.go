@@ -1,10 +1,18 @@
 // Package role says which jobs a strategy hands out, as small interfaces. The
-// package local does them without a language model.
+// package local does them without a language model, the package prompted with one.
 //
 // A role takes values and returns values. It knows neither the run nor the
-// store: a strategy calls it inside a step, and what it is given is all that it
-// can see. Roles are safe for concurrent use, and deterministic where they need
-// no model: equal input gives equal output.
+// store: what it is given is all that it can see, and the only thing it can do is
+// to call a model through the [Caller] of its strategy, which makes a step of each
+// call. Roles are safe for concurrent use, and deterministic but for what models
+// reply: equal input and equal replies give equal output and equal calls.
+//
+// # When a job could not be done
+//
+// A role returns an error only where the run cannot go on with it: its context or
+// the budget has ended. What else goes wrong is in its output, as a Failure and
+// the cautious output beside it, or as notes: a provider that is down, for which
+// the local role stood in; replies that could not be used.
 package role
 
 import (
@@ -12,11 +20,52 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
 )
+
+// The names of the roles, as configuration, prompts and answers have them.
+const (
+	PlannerRole    = "planner"
+	RewriterRole   = "rewriter"
+	RouterRole     = "router"
+	GraderRole     = "grader"
+	QuerierRole    = "querier" // the next-best sub-query
+	AnalystRole    = "analyst"
+	ReflectorRole  = "reflector"
+	JudgeRole      = "judge"
+	CriticRole     = "critic"
+	GeneratorRole  = "generator"
+	VerifierRole   = "verifier"
+	ExtractorRole  = "extractor"
+	SummariserRole = "summariser"
+	ComparerRole   = "comparer"
+)
+
+// A Caller makes a role's calls, each as a step of the run. It is good for one job,
+// and for one call at a time.
+type Caller interface {
+	// Call asks call.Model. The error is assay.ErrUnavailable when the provider
+	// failed; any other ends the role's job and is to be returned as it is.
+	Call(ctx context.Context, call Call) (llm.Response, error)
+
+	// Check has a claim judged by a verifier that is a service. Errors are as those
+	// of Call.
+	Check(ctx context.Context, v ground.Service, claim Claim) (ground.Judgement, error)
+}
+
+// A Call is one question to a model. What is recorded of it is its JSON and the
+// model's name.
+type Call struct {
+	Role    string      `json:"role"`   // one of the names above
+	Prompt  string      `json:"prompt"` // the template and its hash: "grader@5f0c7a1e"
+	Model   llm.Model   `json:"-"`
+	Request llm.Request `json:"request"` // Attempts is the caller's to set
+}
 
 // A Planner cuts a question into what has to be looked up.
 type Planner interface {
-	Plan(ctx context.Context, question string) (Plan, error)
+	Plan(ctx context.Context, c Caller, question string) (Plan, error)
 }
 
 // A Plan is a question's sub-questions, at least one, in an order in which they
@@ -26,9 +75,18 @@ type Plan struct {
 	Shape        PlanShape     `json:"shape"`
 	SubQuestions []SubQuestion `json:"sub_questions"`
 
-	// Failure is set where the planner failed and the question stands as it is.
-	// A planner leaves it empty.
+	Outcome
+}
+
+// An Outcome says what a reader has to know of how an output came about. That of a
+// job that went well is zero.
+type Outcome struct {
+	// Failure says why the job could not be done: the output is the cautious one.
 	Failure string `json:"failure,omitempty"`
+
+	// Notes say what went wrong and was made up for, each in a sentence: "grader:
+	// openai/gpt-4.1-mini: rate limited (HTTP 429); the local grader stood in".
+	Notes []string `json:"notes,omitempty"`
 }
 
 // A PlanShape is how a plan's sub-questions make up its question.
@@ -54,7 +112,7 @@ type SubQuestion struct {
 
 // A Grader judges what searches for one question brought.
 type Grader interface {
-	Grade(ctx context.Context, in GradeInput) (Grade, error)
+	Grade(ctx context.Context, c Caller, in GradeInput) (Grade, error)
 }
 
 // GradeInput is a question and what was found for it so far.
@@ -73,11 +131,13 @@ type Grade struct {
 	Missing  []string           `json:"missing"`            // what the hits do not say, in words
 	Query    string             `json:"reformulated_query"` // to search next; empty: nothing better is known
 	Reason   string             `json:"reason"`             // in a sentence
+
+	Outcome
 }
 
 // A Generator writes an answer from evidence and from nothing else.
 type Generator interface {
-	Generate(ctx context.Context, in GenerateInput) (Draft, error)
+	Generate(ctx context.Context, c Caller, in GenerateInput) (Draft, error)
 }
 
 // GenerateInput is a question and the evidence accepted for it.
@@ -127,10 +187,32 @@ type Part struct {
 type Draft struct {
 	Statements []Statement `json:"statements"`
 
-	// Failure is set where the generator failed and has written nothing. A
-	// generator leaves it empty.
-	Failure string `json:"failure,omitempty"`
+	// Shape is how the statements make up an answer; empty: prose, with lists where
+	// statements are items.
+	Shape AnswerShape `json:"shape,omitempty"`
+
+	// Columns are the heads of a table. Its rows are statements with Cells.
+	Columns []string `json:"columns,omitempty"`
+
+	// Conflicts are pairs of statements, by index, that cannot both hold: two sides
+	// that different sources take.
+	Conflicts [][2]int `json:"conflicts,omitempty"`
+
+	// Open says, in words, what of the question the evidence does not answer.
+	Open []string `json:"open,omitempty"`
+
+	Outcome
 }
+
+// An AnswerShape is a form that an answer takes.
+type AnswerShape string
+
+// The shapes.
+const (
+	Prose AnswerShape = "prose"
+	List  AnswerShape = "list"
+	Table AnswerShape = "table"
+)
 
 // A Statement is one or more sentences and the evidence they rest on. A number
 // that was not given is an error of the generator and is dropped; a statement
@@ -139,4 +221,21 @@ type Statement struct {
 	Text     string `json:"text"`
 	Evidence []int  `json:"evidence"`
 	Item     bool   `json:"item"` // of a list: shown on a line of its own
+
+	// Cells are those of a table's row, one for each column; Text then says in a
+	// sentence what the row says, for the verifier.
+	Cells []string `json:"cells,omitempty"`
+}
+
+// A Verifier judges the claims of a draft against the words that they cite, and
+// nothing else. It returns a judgement for each, in their order; what it cannot
+// judge is not supported.
+type Verifier interface {
+	Verify(ctx context.Context, c Caller, claims []Claim) ([]ground.Judgement, error)
+}
+
+// A Claim is what a verifier is given of one.
+type Claim struct {
+	Text  string           `json:"claim"`
+	Cited []ground.Passage `json:"cited"`
 }

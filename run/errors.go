@@ -11,7 +11,7 @@ import (
 var kinds = []error{
 	assay.ErrInvalid, assay.ErrNotFound, assay.ErrBudget, assay.ErrDeadline, assay.ErrLocked, assay.ErrLeased,
 	assay.ErrReadOnly, assay.ErrFull, assay.ErrNewer, assay.ErrForeign, assay.ErrDamaged, assay.ErrDiverged,
-	assay.ErrSuspended,
+	assay.ErrUnavailable, assay.ErrSuspended,
 }
 
 // A StepError is the error of a step as the journal keeps it.
@@ -35,7 +35,7 @@ func recordError(err error) *assay.RecordedError {
 			break
 		}
 	}
-	if budget, ok := err.(*BudgetError); ok {
+	if budget, ok := errors.AsType[*BudgetError](err); ok {
 		rec.Message = budget.message()
 	}
 	return rec

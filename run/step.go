@@ -113,7 +113,7 @@ func (s Scope) lookup(ctx context.Context, rec *assay.Record) (bool, error) {
 	if s.branch.suspended {
 		return false, fmt.Errorf("step %s is not taken: %w", rec.Path, assay.ErrSuspended)
 	}
-	if ctx.Err() != nil {
+	if gone(ctx) {
 		return false, r.stop(cancelled(ctx, rec.Path))
 	}
 	known, ok := r.recorded[rec.Path]
@@ -178,15 +178,18 @@ func (s Scope) settle(ctx context.Context, rec *assay.Record, reserve assay.Usag
 	rec.Usage = nonNegative(usage)
 	ended := r.now()
 	rec.Elapsed, rec.Active = max(0, ended.Sub(rec.Started)), r.activeAt(ended)
+	if halt, ok := errors.AsType[haltError](err); ok {
+		return halt.error
+	}
 	switch {
 	case err == nil:
 		rec.Output = output
 	case errors.Is(err, assay.ErrSuspended):
 		s.branch.suspended = true
 		return fmt.Errorf("step %s: %w", rec.Path, err)
-	case ctx.Err() != nil:
+	case gone(ctx):
 		return r.stop(cancelled(ctx, rec.Path))
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled) && ctx.Err() == nil:
 		return r.stop(fmt.Errorf("step %s: %w", rec.Path, err))
 	default:
 		rec.Error = recordError(err)
@@ -215,11 +218,15 @@ func (s Scope) attempt(ctx context.Context, rec assay.Record, reserve assay.Usag
 	limited, cancel := context.WithTimeoutCause(ctx, left, errWall)
 	defer cancel()
 	output, usage, err := fn(limited)
-	if err != nil && ctx.Err() == nil && context.Cause(limited) == errWall {
+	if err != nil && context.Cause(limited) == errWall && !errors.Is(err, assay.ErrDeadline) {
 		err = deadlineError(deadline, err)
 	}
 	return output, usage, err
 }
+
+// gone reports whether the caller has gone: ctx has ended, and not because a group
+// around the step ran out of wall time, which refuses the step like any other.
+func gone(ctx context.Context) bool { return ctx.Err() != nil && context.Cause(ctx) != errWall }
 
 // errWall is the cause of a context that the run's wall time has ended.
 var errWall = fmt.Errorf("%w: the step was stopped", assay.ErrDeadline)

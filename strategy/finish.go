@@ -174,9 +174,9 @@ func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence 
 		}
 	}
 	claims = append(claims, opposing(claims, evidence, passages, surface.Labels(e.Question))...)
-	in := make([]verifyInput, len(claims))
+	in := make([]role.Claim, len(claims))
 	for i, c := range claims {
-		in[i] = verifyInput{Claim: c.Text, Cited: []ground.Passage{}}
+		in[i] = role.Claim{Text: c.Text, Cited: []ground.Passage{}}
 		for _, cit := range c.cited {
 			in[i].Cited = append(in[i].Cited, passageOf(cit, passages[cit.Number-1]))
 		}
@@ -246,16 +246,15 @@ func passageOf(c assay.Citation, p passage) ground.Passage {
 // says so.
 func (e Env) generate(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
 	step := run.Step{Name: "generate", Kind: assay.StepGenerate}
-	return run.Do(ctx, s, step, in, func(ctx context.Context, in role.GenerateInput) (role.Draft, assay.Usage, error) {
-		d, err := e.Roles.Generator.Generate(ctx, in)
-		if ends(ctx, err) {
-			return role.Draft{}, assay.Usage{}, err
+	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
+		d, err := e.Roles.Generator.Generate(ctx, e.caller(s), in)
+		if role.Ends(ctx, err) {
+			return role.Draft{}, err
 		}
-		d.Failure = "" // is not the generator's to say
 		if err != nil {
-			d = role.Draft{Statements: []role.Statement{}, Failure: err.Error()}
+			d = role.Draft{Statements: []role.Statement{}, Outcome: role.Outcome{Failure: err.Error()}}
 		}
-		return d, assay.Usage{}, nil
+		return d, nil
 	})
 }
 
@@ -336,29 +335,25 @@ func (e Env) document(ctx context.Context, id, version string) (assay.Document, 
 	return d, err
 }
 
-// verifyInput is one claim as the verifier gets it.
-type verifyInput struct {
-	Claim string           `json:"claim"`
-	Cited []ground.Passage `json:"cited"`
-}
-
 // verify has each claim judged. It fails closed: a verifier that fails has not
 // supported the claim.
-func (e Env) verify(ctx context.Context, s run.Scope, in []verifyInput) ([]ground.Judgement, error) {
+func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
 	step := run.Step{Name: "verify", Kind: assay.StepVerify}
-	out, err := run.Do(ctx, s, step, in, func(ctx context.Context, in []verifyInput) ([]ground.Judgement, assay.Usage, error) {
-		out := make([]ground.Judgement, len(in))
-		for i, v := range in {
-			j, err := e.Roles.Verifier.Verify(ctx, v.Claim, v.Cited)
-			if ends(ctx, err) {
-				return nil, assay.Usage{}, err
-			}
-			if err != nil {
-				j = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error()}
-			}
-			out[i] = j
+	out, err := run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
+		out, err := e.Roles.Verifier.Verify(ctx, e.caller(s), in)
+		if role.Ends(ctx, err) {
+			return nil, err
 		}
-		return out, assay.Usage{}, nil
+		if err == nil && len(out) != len(in) {
+			err = fmt.Errorf("%d verdicts for %d claims", len(out), len(in))
+		}
+		if err != nil {
+			out = make([]ground.Judgement, len(in))
+			for i := range out {
+				out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}
+			}
+		}
+		return out, nil
 	})
 	if err == nil && len(out) != len(in) {
 		err = fmt.Errorf("%d verdicts for %d claims: %w", len(out), len(in), assay.ErrDamaged)

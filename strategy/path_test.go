@@ -143,12 +143,12 @@ func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 		}
 		return verbatim(in)
 	})
-	roles.Verifier = verifier(func(claim string, _ []ground.Passage) (ground.Judgement, error) {
+	roles.Verifier = role.ByClaim(verifier(func(claim string, _ []ground.Passage) (ground.Judgement, error) {
 		if strings.HasPrefix(claim, "alpha") {
 			return ground.Judgement{Verdict: assay.Supported, Score: 1}, nil
 		}
 		return ground.Judgement{Verdict: assay.Unsupported}, nil
-	})
+	}))
 	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}, Budget: assay.Budget{Wall: time.Minute}, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestBudgetRefused(t *testing.T) {
 			r.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return role.Draft{}, refused })
 		}},
 		{"verifier", func(r *strategy.Roles) {
-			r.Verifier = verifier(func(string, []ground.Passage) (ground.Judgement, error) { return ground.Judgement{}, refused })
+			r.Verifier = role.ByClaim(verifier(func(string, []ground.Passage) (ground.Judgement, error) { return ground.Judgement{}, refused }))
 		}},
 	}
 	for _, tt := range tests {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -54,6 +54,10 @@ type Env struct {
 	Content     Content
 	Roles       Roles
 	Limits      Limits
+
+	// Stream, when set, is given what models write while they write it, with the
+	// path of the step. Nothing of it is verified. Calls of parallel branches mix.
+	Stream func(path string, d llm.Delta)
 }
 
 // Content reads the documents that hits point into; a store's content is one.
@@ -71,7 +75,7 @@ type Roles struct {
 	Planner   role.Planner
 	Grader    role.Grader
 	Generator role.Generator
-	Verifier  ground.Verifier
+	Verifier  role.Verifier
 }
 
 // Limits bound a strategy. Zero fields mean the defaults.
@@ -116,23 +120,21 @@ func (l Limits) withDefaults() Limits {
 // plan says so.
 func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, error) {
 	step := run.Step{Name: "plan", Kind: assay.StepPlan}
-	return run.Do(ctx, s, step, e.Question, func(ctx context.Context, question string) (role.Plan, assay.Usage, error) {
-		p, err := e.Roles.Planner.Plan(ctx, question)
-		if ends(ctx, err) {
-			return role.Plan{}, assay.Usage{}, err
+	return run.Group(ctx, s, step, e.Question, func(ctx context.Context, s run.Scope, question string) (role.Plan, error) {
+		p, err := e.Roles.Planner.Plan(ctx, e.caller(s), question)
+		if role.Ends(ctx, err) {
+			return role.Plan{}, err
 		}
-		failure := ""
 		switch {
 		case err != nil:
-			failure = err.Error()
-		case len(p.SubQuestions) == 0:
-			failure = "it planned nothing"
+			p.Failure = err.Error()
+		case len(p.SubQuestions) == 0 && p.Failure == "":
+			p.Failure = "it planned nothing"
 		}
-		if failure != "" {
-			p = role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}}
+		if p.Failure != "" {
+			p.Shape, p.SubQuestions = role.Single, []role.SubQuestion{{Text: question}}
 		}
-		p.Failure = failure
-		return p, assay.Usage{}, nil
+		return p, nil
 	})
 }
 
@@ -176,27 +178,21 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 		Floor:    e.Limits.Floor,
 	}
 	step := run.Step{Name: "grade", Kind: assay.StepGrade}
-	return run.Do(ctx, s, step, in, func(ctx context.Context, in role.GradeInput) (role.Grade, assay.Usage, error) {
-		g, err := e.Roles.Grader.Grade(ctx, in)
-		if ends(ctx, err) {
-			return role.Grade{}, assay.Usage{}, err
+	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GradeInput) (role.Grade, error) {
+		g, err := e.Roles.Grader.Grade(ctx, e.caller(s), in)
+		if role.Ends(ctx, err) {
+			return role.Grade{}, err
 		}
 		if err != nil {
-			g = role.Grade{Verdict: assay.Insufficient, Missing: []string{in.Question}, Reason: "the grader failed: " + err.Error()}
+			reason := "the grader failed: " + err.Error()
+			g = role.Grade{Verdict: assay.Insufficient, Missing: []string{in.Question}, Reason: reason, Outcome: role.Outcome{Failure: err.Error()}}
 		}
-		return g, assay.Usage{}, nil
+		return g, nil
 	})
 }
 
-// ends reports whether err ends a role's step rather than standing for an
-// output that cannot be used: the run was cancelled, suspended or ran out.
-func ends(ctx context.Context, err error) bool {
-	if err == nil {
-		return false
-	}
-	return ctx.Err() != nil || errors.Is(err, assay.ErrBudget) || errors.Is(err, assay.ErrDeadline) ||
-		errors.Is(err, assay.ErrSuspended) || errors.Is(err, assay.ErrDiverged) || errors.Is(err, assay.ErrLeased)
-}
+// caller returns the caller for one role's job, which is the group whose scope is s.
+func (e Env) caller(s run.Scope) role.Caller { return &caller{scope: s, stream: e.Stream} }
 
 // stopOf returns why the run has to stop searching, when err says that it ran
 // out of something, else "".

@@ -106,17 +106,19 @@ type (
 	verifier  func(string, []ground.Passage) (ground.Judgement, error)
 )
 
-func (f grader) Grade(_ context.Context, in role.GradeInput) (role.Grade, error) { return f(in) }
-func (f generator) Generate(_ context.Context, in role.GenerateInput) (role.Draft, error) {
+func (f grader) Grade(_ context.Context, _ role.Caller, in role.GradeInput) (role.Grade, error) {
 	return f(in)
 }
-func (f planner) Plan(_ context.Context, q string) (role.Plan, error) { return f(q) }
+func (f generator) Generate(_ context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
+	return f(in)
+}
+func (f planner) Plan(_ context.Context, _ role.Caller, q string) (role.Plan, error) { return f(q) }
 func (f verifier) Verify(_ context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
 	return f(claim, cited)
 }
 
 func localRoles() strategy.Roles {
-	return strategy.Roles{Planner: local.Planner{}, Grader: local.Grader{}, Generator: local.Generator{}, Verifier: ground.Local{}}
+	return strategy.Roles{Planner: local.Planner{}, Grader: local.Grader{}, Generator: local.Generator{}, Verifier: role.ByClaim(ground.Local{})}
 }
 
 func env(l *library, question string, roles strategy.Roles) strategy.Env {
@@ -266,12 +268,12 @@ func TestHostileRoles(t *testing.T) {
 			r.Generator = say("It first closes all open listeners. Then it opens the windows of Paris.", 1)
 		}, assay.Answered},
 		{"verifier fails", func(r *strategy.Roles) {
-			r.Verifier = verifier(func(string, []ground.Passage) (ground.Judgement, error) {
+			r.Verifier = role.ByClaim(verifier(func(string, []ground.Passage) (ground.Judgement, error) {
 				return ground.Judgement{Verdict: assay.Supported, Score: 1}, broken
-			})
+			}))
 		}, assay.NotFound},
 		{"verifier cannot decide", func(r *strategy.Roles) {
-			r.Verifier = verifier(func(string, []ground.Passage) (ground.Judgement, error) { return ground.Judgement{}, nil })
+			r.Verifier = role.ByClaim(verifier(func(string, []ground.Passage) (ground.Judgement, error) { return ground.Judgement{}, nil }))
 		}, assay.NotFound},
 	}
 	for _, tt := range tests {

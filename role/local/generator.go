@@ -28,7 +28,7 @@ const (
 
 // Generate implements role.Generator. It returns an error only when ctx has
 // ended.
-func (Generator) Generate(ctx context.Context, in role.GenerateInput) (role.Draft, error) {
+func (Generator) Generate(ctx context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
 	if err := ctx.Err(); err != nil {
 		return role.Draft{}, err
 	}

@@ -25,7 +25,7 @@ func TestGenerate(t *testing.T) {
 		}},
 		Evidence: evidence,
 	}
-	d, err := local.Generator{}.Generate(context.Background(), in)
+	d, err := local.Generator{}.Generate(context.Background(), nil, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestGenerate(t *testing.T) {
 	}
 	in.Parts[0].Terms = terms("zebra?")
 	in.Parts[0].Question = "Where do zebras live?"
-	if d, err := (local.Generator{}).Generate(context.Background(), in); err != nil || len(d.Statements) != 0 {
+	if d, err := (local.Generator{}).Generate(context.Background(), nil, in); err != nil || len(d.Statements) != 0 {
 		t.Errorf("Generate without a shared word = %+v, %v; want no statement", d, err)
 	}
 }
@@ -55,7 +55,7 @@ func FuzzGenerate(f *testing.F) {
 			Parts:    []role.Part{{Question: question, Evidence: []int{1}}},
 			Evidence: []assay.Evidence{{Number: 1, Hit: h}},
 		}
-		d, err := local.Generator{}.Generate(context.Background(), in)
+		d, err := local.Generator{}.Generate(context.Background(), nil, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestGenerateFromTables(t *testing.T) {
 			Parts:    []role.Part{{Question: "What is John's phone number?", Evidence: []int{1}, Terms: terms("John", "phone", "number")}},
 			Evidence: []assay.Evidence{{Number: 1, Hit: h}},
 		}
-		d, err := local.Generator{}.Generate(context.Background(), in)
+		d, err := local.Generator{}.Generate(context.Background(), nil, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestGenerateAnnounced(t *testing.T) {
 		Parts:    []role.Part{{Question: "What do I need to install the agent?", Evidence: []int{1}, Terms: terms("install", "agent")}},
 		Evidence: []assay.Evidence{{Number: 1, Hit: hit("a", text, 0.9)}},
 	}
-	d, err := local.Generator{}.Generate(context.Background(), in)
+	d, err := local.Generator{}.Generate(context.Background(), nil, in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ const (
 )
 
 // Grade implements role.Grader. It returns an error only when ctx has ended.
-func (Grader) Grade(ctx context.Context, in role.GradeInput) (role.Grade, error) {
+func (Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (role.Grade, error) {
 	if err := ctx.Err(); err != nil {
 		return role.Grade{}, err
 	}

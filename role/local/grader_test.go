@@ -151,7 +151,7 @@ func TestGrade(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.in.Floor = 0.5
-			g, err := local.Grader{}.Grade(context.Background(), tt.in)
+			g, err := local.Grader{}.Grade(context.Background(), nil, tt.in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func TestReformulationsEnd(t *testing.T) {
 		Floor:    0.5,
 	}
 	for range 10 {
-		g, err := local.Grader{}.Grade(context.Background(), in)
+		g, err := local.Grader{}.Grade(context.Background(), nil, in)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func TestGerman(t *testing.T) {
 	}
 	for _, languages := range [][]string{{"de"}, {"de", "en"}} {
 		terms := termsIn(question, languages...)
-		g, err := Grader{}.Grade(context.Background(), role.GradeInput{Question: question, Hits: []assay.Hit{hit}, Terms: terms, Floor: 0.5})
+		g, err := Grader{}.Grade(context.Background(), nil, role.GradeInput{Question: question, Hits: []assay.Hit{hit}, Terms: terms, Floor: 0.5})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 type Planner struct{}
 
 // Plan implements role.Planner. It returns an error only when ctx has ended.
-func (Planner) Plan(ctx context.Context, question string) (role.Plan, error) {
+func (Planner) Plan(ctx context.Context, _ role.Caller, question string) (role.Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return role.Plan{}, err
 	}

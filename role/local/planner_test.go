@@ -58,7 +58,7 @@ func TestPlan(t *testing.T) {
 		{"", role.Single, []string{""}},
 	}
 	for _, tt := range tests {
-		plan, err := local.Planner{}.Plan(context.Background(), tt.question)
+		plan, err := local.Planner{}.Plan(context.Background(), nil, tt.question)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func FuzzPlan(f *testing.F) {
 	f.Add("What is A and what is B of the C that D?")
 	f.Add("a vs b? c: x or y\xff")
 	f.Fuzz(func(t *testing.T, question string) {
-		plan, err := local.Planner{}.Plan(context.Background(), question)
+		plan, err := local.Planner{}.Plan(context.Background(), nil, question)
 		if err != nil || len(plan.SubQuestions) == 0 {
 			t.Fatalf("Plan(%q) = %v, %v; want one sub-question or more", question, plan, err)
 		}

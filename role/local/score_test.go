@@ -115,14 +115,14 @@ func TestHostileSize(t *testing.T) {
 		strings.Repeat("and ", 2048): "and",
 	} {
 		in := role.GradeInput{Question: question, Terms: read(words, nil).terms, Hits: []assay.Hit{h}, Floor: 0.5}
-		if _, err := (Grader{}).Grade(t.Context(), in); err != nil {
+		if _, err := (Grader{}).Grade(t.Context(), nil, in); err != nil {
 			t.Error(err)
 		}
-		if _, err := (Planner{}).Plan(t.Context(), question); err != nil {
+		if _, err := (Planner{}).Plan(t.Context(), nil, question); err != nil {
 			t.Error(err)
 		}
 		part := role.Part{Question: question, Terms: in.Terms, Evidence: []int{1}}
-		if _, err := (Generator{}).Generate(t.Context(), role.GenerateInput{Question: question, Parts: []role.Part{part}, Evidence: []assay.Evidence{{Number: 1, Hit: h}}}); err != nil {
+		if _, err := (Generator{}).Generate(t.Context(), nil, role.GenerateInput{Question: question, Parts: []role.Part{part}, Evidence: []assay.Evidence{{Number: 1, Hit: h}}}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,0 +1,34 @@
+package role
+
+import (
+	"context"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+)
+
+// ByClaim returns a role that judges claims one by one with v. Each judgement of a
+// [ground.Service] is a step of its own. A judgement that fails is Unsupported and
+// says why.
+func ByClaim(v ground.Verifier) Verifier { return byClaim{v} }
+
+type byClaim struct{ verifier ground.Verifier }
+
+func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground.Judgement, error) {
+	judge := func(claim Claim) (ground.Judgement, error) { return b.verifier.Verify(ctx, claim.Text, claim.Cited) }
+	if s, ok := b.verifier.(ground.Service); ok {
+		judge = func(claim Claim) (ground.Judgement, error) { return c.Check(ctx, s, claim) }
+	}
+	out := make([]ground.Judgement, len(claims))
+	for i, claim := range claims {
+		j, err := judge(claim)
+		switch {
+		case Ends(ctx, err):
+			return nil, err
+		case err != nil:
+			j = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}
+		}
+		out[i] = j
+	}
+	return out, nil
+}

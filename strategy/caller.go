@@ -1,0 +1,87 @@
+package strategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// maxAttempts is how often a call is made until it succeeds, where the budget has
+// room for that.
+const maxAttempts = 4
+
+// A caller makes the calls of one role's job: steps of the group that the job is.
+type caller struct {
+	scope  run.Scope
+	stream func(path string, d llm.Delta) // nil: nobody wants to see it
+	calls  int
+}
+
+// next returns where the job's next call takes place.
+func (c *caller) next() run.Scope {
+	s := c.scope.Sub("call", c.calls)
+	c.calls++
+	return s
+}
+
+// Call implements role.Caller. The step reserves what one attempt may cost at most;
+// as many more are made as fit into the budget besides.
+func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error) {
+	s := c.next()
+	most, err := upperBound(call)
+	if err != nil {
+		return llm.Response{}, err
+	}
+	call.Request.Attempts = min(maxAttempts, max(1, s.Affords(most)))
+	step := run.Step{Name: "model", Kind: assay.StepModel, Model: call.Model.Model(), Reserve: most}
+	return run.Do(ctx, s, step, call, func(ctx context.Context, call role.Call) (llm.Response, assay.Usage, error) {
+		var stream func(llm.Delta)
+		if c.stream != nil {
+			stream = func(d llm.Delta) { c.stream(s.Path(), d) }
+		}
+		r, err := call.Model.Generate(ctx, call.Request, stream)
+		return r, spent(r.Usage, err), err
+	})
+}
+
+// spent returns what a call has cost: when it failed, what its error says.
+func spent(u assay.Usage, err error) assay.Usage {
+	if err == nil {
+		return u
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		return failed.Usage
+	}
+	return assay.Usage{Calls: 1}
+}
+
+// Check implements role.Caller.
+func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) (ground.Judgement, error) {
+	s := c.next()
+	step := run.Step{Name: "check", Kind: assay.StepModel, Model: v.Model(), Reserve: assay.Usage{Calls: 1}}
+	return run.Do(ctx, s, step, claim, func(ctx context.Context, claim role.Claim) (ground.Judgement, assay.Usage, error) {
+		j, err := v.Verify(ctx, claim.Text, claim.Cited)
+		usage := j.Usage
+		usage.Calls = max(usage.Calls, 1)
+		return j, usage, err
+	})
+}
+
+// upperBound returns the most that one attempt of a call may cost. The tokens of a
+// request are an estimate, and a cautious one.
+func upperBound(call role.Call) (assay.Usage, error) {
+	u := assay.Usage{Calls: 1, InputTokens: call.Request.InputTokens(), OutputTokens: call.Request.MaxTokens}
+	if call.Request.MaxTokens < 1 {
+		return u, fmt.Errorf("a call of the %s sets no limit to its reply: %w", call.Role, assay.ErrInvalid)
+	}
+	if facts := llm.FactsOf(call.Model); facts.Priced {
+		u.CostMicros = facts.Cost(u)
+	}
+	return u, nil
+}
