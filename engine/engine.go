@@ -41,6 +41,9 @@ type Config struct {
 	// Encoders make vectors of passages and questions; nil: text alone.
 	Encoders Encoders
 
+	// Models are the language models that do roles; the zero Models: none.
+	Models Models
+
 	// NoBackground leaves vectors to Embed, to IngestRequest.Wait and to the searches
 	// that need them. Without it they catch up by themselves, in the background, as
 	// long as the engine is open: who only asks once and ends has nothing of that.
@@ -79,6 +82,9 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	}
 	if config.NewID == nil {
 		config.NewID = func() string { return strings.ToLower(rand.Text()[:16]) }
+	}
+	if err := config.Models.check(); err != nil {
+		return nil, err
 	}
 	ranker, err := rerank.New(rerank.Default())
 	if err != nil {

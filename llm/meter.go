@@ -1,0 +1,85 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/assay-rag/assay"
+)
+
+// A Meter counts what embedders and rerankers spend inside a search: their
+// interfaces have no place for it, since most of them are in this process and spend
+// nothing. Whoever makes a search a step puts one into its context; who calls a
+// provider reports to it. It is the one thing besides cancellation that a context
+// carries, because between the two stand the retriever and every wrapper of a model,
+// to none of which it matters. It is safe for concurrent use.
+type Meter struct {
+	limit assay.Usage
+
+	mu    sync.Mutex
+	spent assay.Usage
+}
+
+// NewMeter returns a meter by which up to limit may be spent; fields that are zero
+// set no limit.
+func NewMeter(limit assay.Usage) *Meter { return &Meter{limit: limit} }
+
+// Spent returns what was reported so far.
+func (m *Meter) Spent() assay.Usage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.spent
+}
+
+// full says which limit has no room for another u.
+func (m *Meter) full(u assay.Usage) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	after := m.spent.Add(u)
+	for _, d := range []struct {
+		what        string
+		after, most int64
+	}{
+		{"calls", int64(after.Calls), int64(m.limit.Calls)},
+		{"tokens", int64(after.InputTokens + after.OutputTokens), int64(m.limit.InputTokens + m.limit.OutputTokens)},
+		{"money", after.CostMicros, m.limit.CostMicros},
+	} {
+		if d.most > 0 && d.after > d.most {
+			return fmt.Errorf("another call of the search does not fit into its share of %s: %w", d.what, assay.ErrBudget)
+		}
+	}
+	return nil
+}
+
+type meterKey struct{}
+
+// WithMeter returns a context below which calls are reported to m.
+func WithMeter(ctx context.Context, m *Meter) context.Context {
+	return context.WithValue(ctx, meterKey{}, m)
+}
+
+// Room reports, as assay.ErrBudget, that another call which spends up to u does not
+// fit into what may be spent below ctx. It is asked before each request of an
+// embedder or reranker to a provider, repetitions included. Without a meter there is
+// always room.
+func Room(ctx context.Context, u assay.Usage) error {
+	if m, ok := ctx.Value(meterKey{}).(*Meter); ok {
+		return m.full(u)
+	}
+	return nil
+}
+
+// Report tells the meter of ctx, if there is one, what a request of an embedder or
+// reranker to a provider has spent, also one that failed.
+func Report(ctx context.Context, u assay.Usage) {
+	m, ok := ctx.Value(meterKey{}).(*Meter)
+	if !ok {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.spent = m.spent.Add(assay.Usage{
+		Calls: max(u.Calls, 0), InputTokens: max(u.InputTokens, 0), OutputTokens: max(u.OutputTokens, 0), CostMicros: max(u.CostMicros, 0),
+	})
+}

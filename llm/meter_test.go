@@ -1,0 +1,52 @@
+package llm_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+)
+
+func TestMeter(t *testing.T) {
+	ctx := context.Background()
+	if err := llm.Room(ctx, assay.Usage{Calls: 1 << 30}); err != nil {
+		t.Errorf("without a meter: %v", err)
+	}
+	llm.Report(ctx, assay.Usage{Calls: 1}) // nobody hears it
+
+	m := llm.NewMeter(assay.Usage{Calls: 3, InputTokens: 100})
+	ctx = llm.WithMeter(ctx, m)
+	llm.Report(ctx, assay.Usage{Calls: 1, InputTokens: 60, CostMicros: 5})
+	llm.Report(ctx, assay.Usage{Calls: -7, InputTokens: -7}) // gives nothing back
+	if got, want := m.Spent(), (assay.Usage{Calls: 1, InputTokens: 60, CostMicros: 5}); got != want {
+		t.Errorf("Spent() = %+v, want %+v", got, want)
+	}
+	for _, tt := range []struct {
+		more assay.Usage
+		fits bool
+	}{
+		{assay.Usage{Calls: 2, InputTokens: 40, CostMicros: 1 << 40}, true}, // money has no limit
+		{assay.Usage{Calls: 3}, false},
+		{assay.Usage{Calls: 1, InputTokens: 30, OutputTokens: 11}, false},
+	} {
+		if err := llm.Room(ctx, tt.more); (err == nil) != tt.fits || err != nil && !errors.Is(err, assay.ErrBudget) {
+			t.Errorf("Room(%+v) = %v, want it to fit: %v", tt.more, err, tt.fits)
+		}
+	}
+}
+
+func TestMeterOfManyCalls(t *testing.T) {
+	m := llm.NewMeter(assay.Usage{})
+	ctx := llm.WithMeter(context.Background(), m)
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() { llm.Report(ctx, assay.Usage{Calls: 1, InputTokens: 2}) })
+	}
+	wg.Wait()
+	if got := m.Spent(); got.Calls != 50 || got.InputTokens != 100 {
+		t.Errorf("Spent() = %+v", got)
+	}
+}
