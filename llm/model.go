@@ -89,6 +89,11 @@ type ToolCall struct {
 	ID        string `json:"id"` // unique in the reply; made up where a provider has none
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // as the model sent it, meant to be a JSON object
+
+	// Opaque is what the provider wants to have back with the call, in a form of its
+	// own: the signature of the thinking that led to it, say. Whoever makes a Message
+	// of a Response keeps it. Another provider ignores it.
+	Opaque string `json:"opaque,omitempty"`
 }
 
 // A ToolResult is what came of a call.
