@@ -1,0 +1,127 @@
+package secret
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxRedacted is how many bytes of foreign text an error quotes.
+const maxRedacted = 500
+
+// gram is how many letters in a row a word may share with a secret: a server may
+// quote a key in part. Fewer are shared by chance.
+const gram = 8
+
+// keyLike matches what looks like a credential, whoever's it is: the value after a
+// header's or field's name that says so, and the forms of the common vendors' keys
+// (stars, since some servers quote keys with stars in the middle).
+var keyLike = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:x-)?(?:goog-)?api[-_ ]?key|access[-_ ]?token|x-amz-security-token|secret(?:[-_ ]?access)?[-_ ]?key|client[-_ ]?secret|password)(["']?\s*[:=]\s*["']?)((?:bearer|basic|token)\s+)?[^\s"',;&}]+`),
+	regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)()[A-Za-z0-9+/=_.~*-]{6,}`),
+	regexp.MustCompile(`(?i)([?&](?:key|token|sig|signature|x-amz-[a-z]+))(=)()[^\s"'&]+`),
+	regexp.MustCompile(`()()()\b(?:sk|pk|rk|gsk|jina|hf|xai|pplx|ghp|glpat|co|r8)[-_][A-Za-z0-9_*.-]{8,}`),
+	regexp.MustCompile(`()()()\b(?:AIza|ya29\.)[A-Za-z0-9_*.-]{8,}`),
+	regexp.MustCompile(`()()()\b(?:AKIA|ASIA)[A-Z0-9]{12,}`),
+	regexp.MustCompile(`()()()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+`),
+}
+
+// Redact returns text fit for an error or a log: without the secrets, in whole or in
+// recognisable part, without anything else that looks like a credential, on one
+// line, of printable characters, and shortened to 500 bytes.
+func Redact(text string, secrets ...Secret) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	for _, s := range secrets {
+		text = without(text, s.Reveal())
+	}
+	for _, re := range keyLike {
+		text = re.ReplaceAllString(text, "${1}${2}"+mask)
+	}
+	return shorten(oneLine(text))
+}
+
+// without takes one secret out of text: as it is and as it is written in URLs and
+// in Basic authorization, then every word that holds a part of it.
+func without(text, secret string) string {
+	if secret == "" {
+		return text
+	}
+	for _, form := range []string{
+		secret, url.QueryEscape(secret), url.PathEscape(secret),
+		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
+	} {
+		text = strings.ReplaceAll(text, form, mask)
+	}
+	if len(secret) < gram {
+		return text
+	}
+	grams := map[string]bool{}
+	lower := strings.ToLower(secret)
+	for i := 0; i+gram <= len(lower); i++ {
+		grams[lower[i:i+gram]] = true
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		n := wordLen(text)
+		if n == 0 {
+			_, n = utf8.DecodeRuneInString(text)
+			b.WriteString(text[:n])
+		} else if holds(text[:n], grams) {
+			b.WriteString(mask)
+		} else {
+			b.WriteString(text[:n])
+		}
+		text = text[n:]
+	}
+	return b.String()
+}
+
+// wordLen returns how many bytes of text, from its start on, a credential could be
+// written in.
+func wordLen(text string) int {
+	i := strings.IndexFunc(text, func(r rune) bool {
+		return !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("-_.~+/=*%", r))
+	})
+	if i < 0 {
+		return len(text)
+	}
+	return i
+}
+
+func holds(word string, grams map[string]bool) bool {
+	word = strings.ToLower(word)
+	for i := 0; i+gram <= len(word); i++ {
+		if grams[word[i:i+gram]] {
+			return true
+		}
+	}
+	return false
+}
+
+// oneLine makes white space single spaces and drops what does not print.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func shorten(text string) string {
+	if len(text) <= maxRedacted {
+		return text
+	}
+	end := maxRedacted - len("…")
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

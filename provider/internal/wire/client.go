@@ -1,0 +1,254 @@
+// Package wire is how providers speak HTTP: requests and replies in JSON, replies as
+// streams of server-sent events, and failures as *llm.Error of the right kind.
+//
+// It trusts no server. A reply is read up to a limit, a server that falls silent is
+// left, a redirect is refused since a credential must not follow it, and text of a
+// server gets into an error only redacted. It makes one attempt per call: trying
+// again is package resilient's.
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A Secret is a credential that does not show itself.
+type Secret = secret.Secret
+
+// NewSecret returns text as a Secret.
+func NewSecret(text string) Secret { return secret.New(text) }
+
+// Redact returns text without credentials, on one line and shortened, as
+// secret.Redact does.
+func Redact(text string, secrets ...Secret) string { return secret.Redact(text, secrets...) }
+
+// The defaults of a Client.
+const (
+	DefaultIdle     = time.Minute
+	DefaultFirst    = 10 * time.Minute
+	DefaultMaxBytes = 8 << 20
+)
+
+// maxErrorBytes is how much is read of a reply that is an error.
+const maxErrorBytes = 64 << 10
+
+// A Client makes calls to one service. It is a value: a provider copies it for each
+// model and sets Name. All but Name may be left out.
+type Client struct {
+	Name    string                // whom errors speak of, as llm.Error.Model
+	HTTP    *http.Client          // nil: one with net/http's defaults
+	Header  func(r *http.Request) // sets what the service wants of headers, credentials too
+	Secrets []Secret              // what no error may hold
+
+	Idle     time.Duration // how long a reply that has begun may be silent; 0: DefaultIdle
+	First    time.Duration // how long until a reply begins; 0: DefaultFirst
+	MaxBytes int64         // of a reply; 0: DefaultMaxBytes
+
+	// Explain reads the body of a reply whose status is not 2xx. What it leaves out
+	// is filled in from status and headers. nil: nothing is known of the body.
+	Explain func(status int, header http.Header, body []byte) Fault
+}
+
+// A Fault is what a service says about a failure.
+type Fault struct {
+	Kind       llm.ErrorKind // empty: as the status says
+	Message    string        // empty: Message of the body
+	RetryAfter time.Duration // 0: as the headers say
+}
+
+// errSilent ends a call whose server has sent nothing for too long.
+var errSilent = errors.New("no reply for too long")
+
+// JSON calls url with in as JSON, or without a body when in is nil, and decodes the
+// reply into out; a nil out is not decoded. An error is an *llm.Error with one call
+// as its usage, or the context's wrapped when that has ended.
+func (c *Client) JSON(ctx context.Context, method, url string, in, out any) error {
+	return c.call(ctx, method, url, in, "application/json", func(r *reply) error {
+		body, err := io.ReadAll(r)
+		if err != nil {
+			return c.broken(r.ctx, err)
+		}
+		if out == nil {
+			return nil
+		}
+		return c.Decode(body, out)
+	})
+}
+
+// Decode decodes a whole JSON text of a reply into out. One that stops in the middle
+// is an *llm.Error of the kind BrokeOff, one that is no JSON, or other JSON, of the
+// kind BadReply.
+func (c *Client) Decode(body []byte, out any) error {
+	err := json.Unmarshal(body, out)
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok && endsEarly(body) {
+		return c.Fail(llm.BrokeOff, "the reply ends in the middle of its JSON")
+	}
+	return c.Fail(llm.BadReply, "the reply is not the JSON expected (%v): %s", err, body)
+}
+
+// endsEarly reports whether body is the beginning of a JSON text.
+func endsEarly(body []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(body))
+	for {
+		if _, err := d.Token(); err != nil {
+			return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+	}
+}
+
+// Fail returns an error of the given kind about this call, of which one call was
+// made. Its message holds no credential.
+func (c *Client) Fail(kind llm.ErrorKind, format string, args ...any) *llm.Error {
+	return &llm.Error{Model: c.Name, Kind: kind, Message: Redact(fmt.Sprintf(format, args...), c.Secrets...), Usage: assay.Usage{Calls: 1}}
+}
+
+// call makes the request and has read read the reply, if it is none of a failure.
+// Nothing of the call is left when it returns.
+func (c *Client) call(ctx context.Context, method, url string, in any, accept string, read func(*reply) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	req, err := c.request(ctx, method, url, in)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", accept)
+	if c.Header != nil {
+		c.Header(req)
+	}
+	timer := time.AfterFunc(cmp.Or(c.First, DefaultFirst), func() { cancel(errSilent) })
+	defer timer.Stop()
+	res, err := c.client().Do(req)
+	if err != nil {
+		return c.unreachable(ctx, err)
+	}
+	defer res.Body.Close()
+	idle := cmp.Or(c.Idle, DefaultIdle)
+	timer.Reset(idle)
+	r := &reply{ctx: ctx, body: res.Body, header: res.Header, timer: timer, idle: idle, left: cmp.Or(c.MaxBytes, DefaultMaxBytes)}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return c.refused(r, res)
+	}
+	return read(r)
+}
+
+func (c *Client) request(ctx context.Context, method, url string, in any) (*http.Request, error) {
+	var body io.Reader
+	if in != nil {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(in); err != nil {
+			return nil, c.Fail(llm.BadRequest, "encode the request: %v", err)
+		}
+		body = &b
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return nil, c.Fail(llm.BadRequest, "the address of the service cannot be used: %v", err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("User-Agent", "assay")
+	return req, nil
+}
+
+// client returns the HTTP client to use, which follows no redirect.
+func (c *Client) client() *http.Client {
+	var h http.Client
+	if c.HTTP != nil {
+		h = *c.HTTP
+	}
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &h
+}
+
+// unreachable returns the error of a request that got no reply.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ended := c.ended(ctx); ended != nil {
+		return ended
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // without the URL, which may hold a credential
+	}
+	kind := llm.Unreachable
+	dial, _ := errors.AsType[*net.OpError](err)
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && (dial == nil || dial.Op != "dial") {
+		kind = llm.TimedOut
+	}
+	return c.Fail(kind, "%v", err)
+}
+
+// broken returns the error of a reply that could not be read to its end.
+func (c *Client) broken(ctx context.Context, err error) error {
+	if ended := c.ended(ctx); ended != nil {
+		return ended
+	}
+	if large, ok := errors.AsType[*tooLargeError](err); ok {
+		return c.Fail(llm.TooLarge, "%v", large)
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return c.Fail(llm.TimedOut, "%v", err)
+	}
+	return c.Fail(llm.BrokeOff, "%v", err)
+}
+
+// ended returns the error of a call whose context has: the caller's, or that of a
+// server that fell silent. It is nil when the context lives.
+func (c *Client) ended(ctx context.Context) error {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return nil
+	case errors.Is(cause, errSilent):
+		return c.Fail(llm.TimedOut, "%v", cause)
+	default:
+		return fmt.Errorf("ask %s: %w", c.Name, ctx.Err())
+	}
+}
+
+// A reply is the body of a reply, read up to a limit by somebody who waits only so
+// long for each piece.
+type reply struct {
+	ctx    context.Context
+	body   io.Reader
+	header http.Header
+	timer  *time.Timer
+	idle   time.Duration
+	left   int64 // bytes that may still be read
+}
+
+// A tooLargeError says that a reply is over its limit.
+type tooLargeError struct{}
+
+func (*tooLargeError) Error() string { return "the reply is larger than a reply may be" }
+
+// Read implements io.Reader.
+func (r *reply) Read(p []byte) (int, error) {
+	if int64(len(p)) > r.left+1 {
+		p = p[:r.left+1]
+	}
+	n, err := r.body.Read(p)
+	if n > 0 {
+		r.timer.Reset(r.idle)
+	}
+	if r.left -= int64(n); r.left < 0 {
+		return 0, new(tooLargeError)
+	}
+	return n, err
+}
