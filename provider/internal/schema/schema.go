@@ -1,0 +1,210 @@
+// Package schema fits JSON schemas to what a provider takes of them, and puts them in
+// words for one that takes none.
+//
+// Members keep their order: models write the members of an object in the order in
+// which its schema names them.
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay/llm"
+)
+
+// A Dialect is what of JSON schema a provider takes.
+type Dialect struct {
+	// Keep reports whether the provider takes a keyword with this value. A keyword
+	// that it does not take is told to the model instead, in the description.
+	Keep func(keyword string, value json.RawMessage) bool
+
+	// Rename maps keywords to others that the provider takes in their place.
+	Rename map[string]string
+
+	// Closed says that objects which name their members have to say that there are no
+	// others.
+	Closed bool
+}
+
+// maxDepth is how deep a schema may nest: deeper ones are no provider's, and could
+// only be meant to exhaust somebody's stack.
+const maxDepth = 64
+
+// Fit returns what d takes of a schema.
+func Fit(schema json.RawMessage, d Dialect) (json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(schema))
+	dec.UseNumber()
+	v, err := decode(dec, maxDepth)
+	if err == nil && dec.More() {
+		err = errors.New("there is more behind it")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("JSON schema: %w", err)
+	}
+	return encode(d.fit(v)), nil
+}
+
+// InWords asks for a reply that follows a schema.
+func InWords(s llm.Schema) string {
+	return "Reply with JSON alone, with no other text before or after it. It has to follow this JSON schema:\n" + string(s.Schema)
+}
+
+// An object is a JSON object whose members keep their order.
+type object []member
+
+type member struct {
+	key   string
+	value any // object, []any, or what encoding/json makes of the others
+}
+
+func decode(dec *json.Decoder, depth int) (any, error) {
+	if depth == 0 {
+		return nil, errors.New("it is nested too deep")
+	}
+	token, err := dec.Token()
+	if err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	switch token {
+	case json.Delim('{'):
+		o := object{}
+		for dec.More() {
+			key, err := dec.Token()
+			if err != nil {
+				return nil, err
+			}
+			value, err := decode(dec, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			o = append(o, member{fmt.Sprint(key), value})
+		}
+		_, err := dec.Token()
+		return o, err
+	case json.Delim('['):
+		list := []any{}
+		for dec.More() {
+			value, err := decode(dec, depth-1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		_, err := dec.Token()
+		return list, err
+	}
+	return token, nil
+}
+
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	write(&b, v)
+	return b.Bytes()
+}
+
+func write(b *bytes.Buffer, v any) {
+	switch v := v.(type) {
+	case object:
+		b.WriteByte('{')
+		for i, m := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			write(b, m.key)
+			b.WriteByte(':')
+			write(b, m.value)
+		}
+		b.WriteByte('}')
+	case []any:
+		b.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			write(b, item)
+		}
+		b.WriteByte(']')
+	default: // a token of a decoder: it can be encoded
+		raw, _ := json.Marshal(v)
+		b.Write(raw)
+	}
+}
+
+// fit returns what d takes of one schema, which may be true or false.
+func (d Dialect) fit(v any) any {
+	o, ok := v.(object)
+	if !ok {
+		return v
+	}
+	var kept object
+	var told []string
+	description := -1
+	closed := d.Closed && slices.ContainsFunc(o, func(m member) bool { return m.key == "properties" })
+	for _, m := range o {
+		if to, ok := d.Rename[m.key]; ok {
+			m.key = to
+			if to == "enum" {
+				m.value = []any{m.value}
+			}
+		}
+		if !d.Keep(m.key, encode(m.value)) {
+			if !strings.HasPrefix(m.key, "$") {
+				told = append(told, m.key+": "+string(encode(m.value)))
+			}
+			continue
+		}
+		m.value = d.fitIn(m.key, m.value)
+		if closed && m.key == "additionalProperties" {
+			continue // it is said below
+		}
+		if m.key == "description" {
+			description = len(kept)
+		}
+		kept = append(kept, m)
+	}
+	if closed {
+		kept = append(kept, member{"additionalProperties", false})
+	}
+	if len(told) == 0 {
+		return kept
+	}
+	note := "(" + strings.Join(told, "; ") + ")"
+	if description < 0 {
+		return append(kept, member{"description", note})
+	}
+	kept[description].value = strings.TrimSpace(fmt.Sprint(kept[description].value) + " " + note)
+	return kept
+}
+
+// fitIn fits the schemas that are the value of a keyword.
+func (d Dialect) fitIn(keyword string, value any) any {
+	switch keyword {
+	case "properties", "$defs", "definitions":
+		if o, ok := value.(object); ok {
+			fitted := make(object, len(o))
+			for i, m := range o {
+				fitted[i] = member{m.key, d.fit(m.value)}
+			}
+			return fitted
+		}
+	case "items", "additionalProperties":
+		return d.fit(value)
+	case "anyOf", "oneOf", "allOf", "prefixItems":
+		if list, ok := value.([]any); ok {
+			fitted := make([]any, len(list))
+			for i, item := range list {
+				fitted[i] = d.fit(item)
+			}
+			return fitted
+		}
+	}
+	return value
+}
