@@ -55,8 +55,8 @@ func Group[In, Out any](ctx context.Context, s Scope, step Step, in In, fn func(
 		if halted := s.run.halted(); halted != nil {
 			return nil, assay.Usage{}, haltError{halted}
 		}
-		if err == nil && s.branch.suspended {
-			err = fmt.Errorf("step %s: %w", path, assay.ErrSuspended)
+		if s.branch.suspended { // whatever fn made of it
+			return nil, assay.Usage{}, fmt.Errorf("inside it: %w", assay.ErrSuspended)
 		}
 		if err != nil {
 			return nil, assay.Usage{}, err
