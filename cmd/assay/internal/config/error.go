@@ -1,0 +1,92 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// An Error says what is wrong with the configuration, where, and what to do. It is
+// assay.ErrInvalid and never shows a credential.
+type Error struct {
+	Where  string // a file, or a variable of the environment
+	Line   int    // of the file, from 1; 0: not of one line
+	Detail string
+	Hint   string // what to do; empty: that is clear
+}
+
+func (e *Error) Error() string {
+	where := e.Where
+	if e.Line > 0 {
+		where = fmt.Sprintf("%s:%d", where, e.Line)
+	}
+	return fmt.Sprintf("%s: %s", where, e.Detail)
+}
+
+// Unwrap returns assay.ErrInvalid.
+func (e *Error) Unwrap() error { return assay.ErrInvalid }
+
+// likeKey is what a value looks like that may be a credential in the wrong place.
+var likeKey = regexp.MustCompile(`^(sk-|AKIA|ASIA|AIza|jina_|ABSK)|^[^/\s]{32,}$`)
+
+// shown quotes a value of the configuration, unless it may be a credential.
+func shown(value string) string {
+	if likeKey.MatchString(value) {
+		return "a value that is not shown, since it may be a key,"
+	}
+	return fmt.Sprintf("%q", value)
+}
+
+// Similar returns those of names that are like name, the likest first, at most
+// three: one that begins with it, holds it, or is a slip of the pen away.
+func Similar(name string, names []string) []string {
+	type near struct {
+		name     string
+		distance int
+	}
+	var found []near
+	low := strings.ToLower(name)
+	for _, n := range names {
+		other := strings.ToLower(n)
+		d := distance(low, other)
+		switch {
+		case strings.HasPrefix(other, low) || strings.HasPrefix(low, other):
+			d = min(d, 1)
+		case strings.Contains(other, low) || strings.Contains(low, other):
+			d = min(d, 2)
+		}
+		if d <= max(2, len(low)/3) {
+			found = append(found, near{n, d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return a.distance - b.distance })
+	var out []string
+	for _, n := range found[:min(3, len(found))] {
+		out = append(out, n.name)
+	}
+	return out
+}
+
+// distance is how many bytes have to be put in, taken out or changed to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

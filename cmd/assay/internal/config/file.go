@@ -1,0 +1,278 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxFileBytes is the size of the largest configuration file.
+const maxFileBytes = 1 << 20
+
+// A file is the YAML file as it is written. docs/models.md describes each key.
+type file struct {
+	Large     string                  `yaml:"large"`
+	Small     string                  `yaml:"small"`
+	Roles     map[string]string       `yaml:"roles"`
+	Verifier  string                  `yaml:"verifier"`
+	Embedding string                  `yaml:"embedding"`
+	Rerank    string                  `yaml:"rerank"`
+	Domain    string                  `yaml:"domain"`
+	Providers map[string]fileProvider `yaml:"providers"`
+	Models    map[string]fileModel    `yaml:"models"`
+
+	path string
+	root ast.Node // nil: the file is empty
+}
+
+type fileProvider struct {
+	Type       string            `yaml:"type"`
+	BaseURL    string            `yaml:"base_url"`
+	Key        string            `yaml:"key"`
+	KeyEnv     string            `yaml:"key_env"`
+	KeyFile    string            `yaml:"key_file"`
+	Headers    map[string]string `yaml:"headers"`
+	HeadersEnv map[string]string `yaml:"headers_env"`
+	API        string            `yaml:"api"`
+	Stream     *bool             `yaml:"stream"`
+	Effort     string            `yaml:"effort"`
+	Timeout    string            `yaml:"timeout"`
+	Idle       string            `yaml:"idle_timeout"`
+	Limits     fileLimits        `yaml:"limits"`
+	Azure      *fileAzure        `yaml:"azure"`
+	AWS        *fileAWS          `yaml:"aws"`
+}
+
+type fileLimits struct {
+	Concurrency       int `yaml:"concurrency"`
+	RequestsPerMinute int `yaml:"requests_per_minute"`
+	TokensPerMinute   int `yaml:"tokens_per_minute"`
+}
+
+type fileAzure struct {
+	APIVersion string `yaml:"api_version"`
+}
+
+type fileAWS struct {
+	Region         string         `yaml:"region"`
+	Profile        string         `yaml:"profile"`
+	Guardrail      *fileGuardrail `yaml:"guardrail"`
+	KnowledgeBases []string       `yaml:"knowledge_bases"`
+	Agents         []fileAgent    `yaml:"agents"`
+}
+
+type fileGuardrail struct {
+	ID      string `yaml:"id"`
+	Version string `yaml:"version"`
+}
+
+type fileAgent struct {
+	ID    string `yaml:"id"`
+	Alias string `yaml:"alias"`
+}
+
+type fileModel struct {
+	Window      int      `yaml:"window"`
+	MaxOutput   int      `yaml:"max_output"`
+	InputPrice  *float64 `yaml:"input_price"`
+	OutputPrice *float64 `yaml:"output_price"`
+	Dimensions  int      `yaml:"dimensions"`
+	MaxTokens   int      `yaml:"max_tokens"`
+}
+
+// readFile reads a configuration file. An empty one is a file without settings.
+func readFile(path string) (*file, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &Error{Where: path, Detail: "cannot be read: " + reason(err)}
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, &Error{Where: path, Detail: "cannot be read: " + reason(err)}
+	}
+	if len(data) > maxFileBytes {
+		return nil, &Error{Where: path, Detail: "is larger than 1 MiB: this is no configuration file"}
+	}
+	return parse(path, data)
+}
+
+// reason is what the system says, without the path that the error names already.
+func reason(err error) string {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// parse reads a file's text. Every error names the line.
+func parse(path string, data []byte) (*file, error) {
+	f := &file{path: path}
+	tree, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return nil, f.syntax(err)
+	}
+	var documents []ast.Node
+	for _, d := range tree.Docs {
+		if d.Body != nil {
+			documents = append(documents, d.Body)
+		}
+	}
+	if len(documents) == 0 {
+		return f, nil
+	}
+	f.root = documents[0]
+	if len(documents) > 1 {
+		return nil, f.errorAt(documents[1].GetToken().Position.Line, "a second YAML document begins here", "keep one")
+	}
+	// Null leaves a map or a struct as it is: a key without a value is as none.
+	err = yaml.NewDecoder(bytes.NewReader(data), yaml.DisallowUnknownField()).Decode(f)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, f.syntax(err)
+	}
+	return f, nil
+}
+
+// syntax says what the YAML package found. Its own text would quote the lines
+// around, and with them keys.
+func (f *file) syntax(err error) error {
+	found, ok := errors.AsType[yaml.Error](err)
+	if !ok {
+		return &Error{Where: f.path, Detail: "is no YAML that can be read"}
+	}
+	line := 0
+	if t := found.GetToken(); t != nil && t.Position != nil {
+		line = t.Position.Line
+	}
+	if unknown, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
+		name := strings.TrimSuffix(strings.TrimPrefix(unknown.GetMessage(), `unknown field "`), `"`)
+		hint := "docs/models.md lists all keys"
+		if near := Similar(name, keys(reflect.TypeFor[file]())); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, ", ") + "? " + hint
+		}
+		return f.errorAt(line, "unknown key "+shown(name), hint)
+	}
+	if mismatch, ok := errors.AsType[*yaml.TypeError](err); ok {
+		return f.errorAt(line, fmt.Sprintf("here stands %s, want %s", typeWords(mismatch.SrcType), typeWords(mismatch.DstType)), "")
+	}
+	if _, ok := errors.AsType[*yaml.OverflowError](err); ok {
+		return f.errorAt(line, "the number is too large", "")
+	}
+	if strings.Contains(found.GetMessage(), "already defined") {
+		return f.errorAt(line, "the same key stands here a second time", "keep one of them")
+	}
+	if _, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
+		return f.errorAt(line, "a value stands where keys are expected, or the other way round", "")
+	}
+	return f.errorAt(line, "not YAML: "+oneLine(found.GetMessage()), "check the indentation and the quotes")
+}
+
+// oneLine keeps what a message says in words: what it quotes may be anything.
+func oneLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	for _, quote := range []string{`"`, "'", "`"} {
+		s, _, _ = strings.Cut(s, quote)
+	}
+	return strings.TrimSpace(s)
+}
+
+// keys lists the keys that a type and those within it have.
+func keys(t reflect.Type) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	var all []string
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("yaml"); tag != "" {
+			all = append(append(all, tag), keys(t.Field(i).Type)...)
+		}
+	}
+	return all
+}
+
+// typeWords names a type for people.
+func typeWords(t reflect.Type) string {
+	if t == nil {
+		return "nothing"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeWords(t.Elem())
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "keys with values"
+}
+
+// errorAt is an Error at a line of the file.
+func (f *file) errorAt(line int, detail, hint string) error {
+	return &Error{Where: f.path, Line: line, Detail: detail, Hint: hint}
+}
+
+// wrong is an Error about the value at a path of keys.
+func (f *file) wrong(path []string, hint, format string, args ...any) error {
+	return f.errorAt(f.line(path...), strings.Join(path, ".")+": "+fmt.Sprintf(format, args...), hint)
+}
+
+// line returns the line of the key at a path; of the nearest key above it that is
+// there, where it is not.
+func (f *file) line(path ...string) int {
+	node, line := f.root, 0
+	for _, key := range path {
+		value := child(node, key)
+		if value == nil {
+			break
+		}
+		node, line = value.Value, value.Key.GetToken().Position.Line
+	}
+	return line
+}
+
+// child returns what a mapping has under a key; nil: nothing.
+func child(node ast.Node, key string) *ast.MappingValueNode {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			if v.Key.GetToken().Value == key {
+				return v
+			}
+		}
+	case *ast.MappingValueNode:
+		if n.Key.GetToken().Value == key {
+			return n
+		}
+	}
+	return nil
+}
+
+// duration reads a duration of at least a tenth of a second; empty: zero.
+func (f *file) duration(text string, path ...string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 100*time.Millisecond {
+		return 0, f.wrong(path, "", "want a duration of 100ms or more, such as 60s or 2m")
+	}
+	return d, nil
+}

@@ -1,0 +1,359 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
+)
+
+// ollama is the provider that OLLAMA_HOST sets up. It speaks OpenAI's format.
+const ollama = "ollama"
+
+// environment sets up the providers that variables name. All that are known are
+// there afterwards, so that they can be named; given are those that can be used.
+func (c *Config) environment() {
+	for _, t := range types {
+		k := kinds[t]
+		p := &Provider{Name: t, Type: t, Stream: true}
+		if k.keyEnv != "" {
+			p.Key = newKey(strings.TrimSpace(c.getenv(k.keyEnv)), k.keyEnv)
+		}
+		if !p.Key.Empty() {
+			p.given, p.From = true, k.keyEnv+" is set"
+		}
+		if k.baseEnv != "" {
+			if base := strings.TrimSpace(c.getenv(k.baseEnv)); base != "" {
+				p.BaseURL, p.given, p.From = base, true, k.baseEnv+" is set"
+			}
+		}
+		if t == Gemini && p.Key.Empty() { // what Google's own tools look for as well
+			if p.Key = newKey(strings.TrimSpace(c.getenv("GOOGLE_API_KEY")), "GOOGLE_API_KEY"); !p.Key.Empty() {
+				p.From = "GOOGLE_API_KEY is set"
+			}
+		}
+		c.Providers[t] = p
+	}
+	p := &Provider{Name: ollama, Type: OpenAI, Stream: true, BaseURL: ollamaURL(c.getenv("OLLAMA_HOST"))}
+	if c.getenv("OLLAMA_HOST") != "" {
+		p.given, p.From = true, "OLLAMA_HOST is set"
+	}
+	c.Providers[ollama] = p
+	// Whatever AWS's own tools read is never to be seen either.
+	for _, name := range []string{"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK", "AWS_CONTAINER_AUTHORIZATION_TOKEN"} {
+		c.Secrets.add(secret.New(c.getenv(name)))
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+		if u, err := url.Parse(c.getenv(name)); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			c.Secrets.add(secret.New(password), secret.New(u.User.Username()))
+		}
+	}
+}
+
+// ollamaURL returns the endpoint that OLLAMA_HOST stands for: a host, a port, both or
+// a URL. An address to listen on at all interfaces is reached at the loopback one.
+func ollamaURL(value string) string {
+	const port = "11434"
+	value = strings.TrimSpace(value)
+	scheme, rest, ok := strings.Cut(value, "://")
+	if !ok {
+		scheme, rest = "http", value
+	}
+	rest, path, _ := strings.Cut(strings.TrimRight(rest, "/"), "/")
+	host, p, err := net.SplitHostPort(rest)
+	if err != nil {
+		host, p = strings.Trim(rest, "[]"), port
+		if ok && scheme == "https" {
+			p = "443"
+		}
+	}
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		host = "127.0.0.1"
+	}
+	if p == "" {
+		p = port
+	}
+	base := scheme + "://" + net.JoinHostPort(host, p)
+	if path != "" {
+		base += "/" + strings.TrimSuffix(strings.TrimSuffix(path, "v1"), "/")
+	}
+	return strings.TrimRight(base, "/") + "/v1"
+}
+
+// providerName is what a provider may be called: it stands before the slash in the
+// names of its models.
+var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,40}$`)
+
+// providers adds what the file says, and checks all of them.
+func (c *Config) providers() error {
+	for _, name := range slices.Sorted(maps.Keys(c.file.Providers)) {
+		if err := c.provider(name, c.file.Providers[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p := c.Providers[name]
+		if err := c.checkURL(p); err != nil {
+			return err
+		}
+		p.listed = p.Type == OpenAI && p.Azure == nil && p.BaseURL != "" && p.BaseURL != kinds[OpenAI].url
+		c.Secrets.add(p.Key.Secret)
+		for _, h := range p.Headers {
+			c.Secrets.add(h.Secret)
+		}
+	}
+	return nil
+}
+
+// provider reads one provider of the file.
+func (c *Config) provider(name string, in fileProvider) error {
+	at := func(key string) []string { return []string{"providers", name, key} }
+	if !providerName.MatchString(name) || name == Local {
+		return c.file.wrong([]string{"providers", name}, "use small letters, digits, - and _", "no name for a provider")
+	}
+	p := c.Providers[name]
+	if p == nil {
+		p = &Provider{Name: name, Stream: true}
+		c.Providers[name] = p
+	}
+	p.given, p.From = true, fmt.Sprintf("%s:%d", c.Path, c.file.line("providers", name))
+	if in.Type != "" {
+		p.Type = in.Type
+	}
+	if p.Type == "" {
+		return c.file.wrong([]string{"providers", name}, "add type: "+strings.Join(types, ", or "), "it has no type")
+	}
+	if !slices.Contains(types, p.Type) {
+		return c.file.wrong(at("type"), "the types are "+strings.Join(types, ", "), "there is no type %s", shown(p.Type))
+	}
+	if in.BaseURL != "" {
+		// A key that is set for the vendor's own endpoint goes nowhere else unless the
+		// file says so.
+		p.BaseURL, p.Key = in.BaseURL, Key{}
+	}
+	if err := c.readKey(p, in); err != nil {
+		return err
+	}
+	if err := c.readHeaders(p, in); err != nil {
+		return err
+	}
+	p.API, p.Effort = in.API, in.Effort
+	if p.API != "" && (p.Type != OpenAI || p.API != "chat" && p.API != "responses") {
+		return c.file.wrong(at("api"), "api: chat or api: responses, of a provider of type openai", "%s is none", shown(p.API))
+	}
+	if in.Stream != nil {
+		p.Stream = *in.Stream
+	}
+	var err error
+	if p.Timeout, err = c.file.duration(in.Timeout, at("timeout")...); err != nil {
+		return err
+	}
+	if p.Idle, err = c.file.duration(in.Idle, at("idle_timeout")...); err != nil {
+		return err
+	}
+	p.Limits = Limits(in.Limits)
+	for key, n := range map[string]int{"concurrency": p.Limits.Concurrency, "requests_per_minute": p.Limits.RequestsPerMinute, "tokens_per_minute": p.Limits.TokensPerMinute} {
+		if n < 0 {
+			return c.file.wrong(append(at("limits"), key), "", "a limit cannot be negative; 0 is none")
+		}
+	}
+	return c.clouds(p, in)
+}
+
+// clouds reads what belongs to one vendor's cloud.
+func (c *Config) clouds(p *Provider, in fileProvider) error {
+	path := []string{"providers", p.Name}
+	if in.Azure != nil {
+		if p.Type != OpenAI || in.BaseURL == "" {
+			return c.file.wrong(append(path, "azure"), "type: openai and base_url: https://RESOURCE.openai.azure.com", "an Azure resource is a provider of type openai with its own base_url")
+		}
+		p.Azure = &Azure{APIVersion: in.Azure.APIVersion}
+	}
+	if in.AWS == nil {
+		return nil
+	}
+	if p.Type != Bedrock {
+		return c.file.wrong(append(path, "aws"), "", "only a provider of type bedrock is AWS's")
+	}
+	p.AWS = AWS{Region: in.AWS.Region, Profile: in.AWS.Profile, KnowledgeBases: in.AWS.KnowledgeBases}
+	if g := in.AWS.Guardrail; g != nil {
+		if g.ID == "" || g.Version == "" {
+			return c.file.wrong(append(path, "aws", "guardrail"), "as in guardrail: {id: gr-1abc, version: DRAFT}", "needs an id and a version")
+		}
+		p.AWS.GuardrailID, p.AWS.GuardrailVersion = g.ID, g.Version
+	}
+	for _, a := range in.AWS.Agents {
+		if a.ID == "" || a.Alias == "" {
+			return c.file.wrong(append(path, "aws", "agents"), "as in agents: [{id: AGENT1, alias: ALIAS1}]", "each needs an id and an alias")
+		}
+		p.AWS.Agents = append(p.AWS.Agents, Agent(a))
+	}
+	return nil
+}
+
+// readKey reads a provider's key from where the file says. A variable that is not set
+// is found out when the provider is used.
+func (c *Config) readKey(p *Provider, in fileProvider) error {
+	path := []string{"providers", p.Name}
+	given := 0
+	for _, v := range []string{in.Key, in.KeyEnv, in.KeyFile} {
+		if v != "" {
+			given++
+		}
+	}
+	if given > 1 {
+		return c.file.wrong(path, "keep one of key_env, key_file and key", "several say where its key is")
+	}
+	switch {
+	case in.KeyEnv != "":
+		if likeKey.MatchString(in.KeyEnv) || strings.ContainsAny(in.KeyEnv, " =") {
+			return c.file.wrong(append(path, "key_env"), "write the name, as in key_env: OPENAI_API_KEY", "wants the name of a variable, not a key")
+		}
+		p.Key = newKey(strings.TrimSpace(c.getenv(in.KeyEnv)), in.KeyEnv)
+	case in.KeyFile != "":
+		name := c.beside(in.KeyFile)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return c.file.wrong(append(path, "key_file"), "", "%s cannot be read: %s", shown(name), reason(err))
+		}
+		if p.Key = newKey(strings.TrimSpace(string(data)), "key_file "+name); p.Key.Empty() || strings.ContainsAny(p.Key.Reveal(), "\r\n") {
+			c.Secrets.add(p.Key.Secret)
+			return c.file.wrong(append(path, "key_file"), "put the key there, and nothing else", "%s does not hold one line", shown(name))
+		}
+	case in.Key != "":
+		p.Key = newKey(in.Key, fmt.Sprintf("key in %s:%d", c.Path, c.file.line(append(path, "key")...)))
+		if info, err := os.Stat(c.Path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s holds a key and others may read it; run: chmod 600 %s", c.Path, c.Path))
+		}
+	}
+	return nil
+}
+
+// beside returns a path that stands in the file: a relative one is beside it.
+func (c *Config) beside(name string) string {
+	if filepath.IsAbs(name) || c.Path == "" {
+		return name
+	}
+	return filepath.Join(filepath.Dir(c.Path), name)
+}
+
+// readHeaders reads what is sent along with every request. All of it is treated as
+// secret.
+func (c *Config) readHeaders(p *Provider, in fileProvider) error {
+	p.Headers = map[string]Key{}
+	for name, value := range in.Headers {
+		p.Headers[name] = newKey(value, fmt.Sprintf("headers.%s in %s", name, c.Path))
+	}
+	for name, variable := range in.HeadersEnv {
+		value := strings.TrimSpace(c.getenv(variable))
+		if value == "" {
+			return c.file.wrong([]string{"providers", p.Name, "headers_env", name}, "set it, or leave the header out", "the variable %s is not set", shown(variable))
+		}
+		p.Headers[name] = newKey(value, variable)
+	}
+	for name, value := range p.Headers {
+		if !headerName.MatchString(name) || strings.ContainsAny(value.Reveal(), "\r\n\x00") {
+			return c.file.wrong([]string{"providers", p.Name, "headers"}, "", "one of them is no HTTP header")
+		}
+	}
+	return nil
+}
+
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// checkURL checks a provider's endpoint. A user and password in it would be seen in
+// every error.
+func (c *Config) checkURL(p *Provider) error {
+	if p.BaseURL == "" {
+		return nil
+	}
+	wrong := func(detail, hint string) error {
+		if f, ok := c.file.Providers[p.Name]; ok && f.BaseURL != "" {
+			return c.file.wrong([]string{"providers", p.Name, "base_url"}, hint, "%s", detail)
+		}
+		where := kinds[p.Type].baseEnv
+		if p.Name == ollama {
+			where = "OLLAMA_HOST"
+		}
+		return &Error{Where: where, Detail: detail, Hint: hint}
+	}
+	u, err := url.Parse(p.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return wrong("it is no http or https URL", "as in https://api.openai.com/v1")
+	case u.User != nil:
+		password, _ := u.User.Password()
+		c.Secrets.add(secret.New(password), secret.New(u.User.Username()))
+		return wrong("it holds a user or a password", "send them with headers_env: {Authorization: VARIABLE}")
+	case u.RawQuery != "" || u.Fragment != "":
+		return wrong("it holds a query or a fragment", "keep the part before the ? or #")
+	}
+	p.BaseURL = strings.TrimRight(p.BaseURL, "/")
+	if u.Scheme == "http" && !p.Key.Empty() && !isLoopback(u.Hostname()) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s is asked over plain HTTP at %s: everybody on the way can read its key, the questions and the documents", p.Name, u.Host))
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// models reads what is known of models.
+func (c *Config) models() error {
+	for _, name := range slices.Sorted(maps.Keys(c.file.Models)) {
+		in, path := c.file.Models[name], []string{"models", name}
+		provider, model, ok := strings.Cut(name, "/")
+		if !ok || model == "" || c.Providers[provider] == nil {
+			return c.file.wrong(path, "as in openai/gpt-6-luna", "no PROVIDER/MODEL")
+		}
+		f := modelFacts{Facts: facts[model], Dimensions: in.Dimensions, MaxTokens: in.MaxTokens}
+		if in.Window < 0 || in.MaxOutput < 0 || in.Dimensions < 0 || in.MaxTokens < 0 {
+			return c.file.wrong(path, "", "a size cannot be negative")
+		}
+		if in.Window > 0 {
+			f.Window = in.Window
+		}
+		if in.MaxOutput > 0 {
+			f.MaxOutput = in.MaxOutput
+		}
+		if (in.InputPrice == nil) != (in.OutputPrice == nil) {
+			return c.file.wrong(path, "give both; 0 where nothing is paid", "one of input_price and output_price is missing")
+		}
+		if in.InputPrice != nil {
+			f.Priced = true
+			for _, x := range []struct {
+				price float64
+				into  *int64
+			}{{*in.InputPrice, &f.Input}, {*in.OutputPrice, &f.Output}} {
+				if !(x.price >= 0 && x.price <= 1e6) {
+					return c.file.wrong(path, "as in input_price: 0.25", "a price is in the currency for a million tokens, from 0 to 1000000")
+				}
+				*x.into = int64(math.Ceil(x.price * 1e6))
+			}
+		}
+		c.facts[name] = f
+	}
+	return nil
+}
+
+// Facts returns what is known of a model of a provider.
+func (c *Config) Facts(provider, model string) llm.Facts { return c.factsOf(provider, model).Facts }
+
+func (c *Config) factsOf(provider, model string) modelFacts {
+	if f, ok := c.facts[provider+"/"+model]; ok {
+		return f
+	}
+	return modelFacts{Facts: facts[model]}
+}

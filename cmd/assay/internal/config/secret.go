@@ -1,0 +1,61 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay/internal/secret"
+)
+
+// A Key is a credential and where it was read.
+type Key struct {
+	secret.Secret
+	From string // "OPENAI_API_KEY", "key_file /run/secrets/openai"; empty: there is no credential
+}
+
+func newKey(text, from string) Key {
+	if text == "" {
+		return Key{}
+	}
+	return Key{secret.New(text), from}
+}
+
+// hiddenText stands where a credential stood.
+const hiddenText = "[secret]"
+
+// minSecretBytes is the length from which on a credential is looked for in texts.
+// Shorter ones ("none", "ollama") are what people write where none is needed, and
+// are words.
+const minSecretBytes = 10
+
+// Secrets are credentials that no text may hold.
+type Secrets struct{ all []secret.Secret } // the longest first
+
+// add adds credentials that are long enough to be told from words.
+func (s *Secrets) add(keys ...secret.Secret) {
+	for _, k := range keys {
+		text := k.Reveal()
+		known := slices.ContainsFunc(s.all, func(other secret.Secret) bool { return other.Reveal() == text })
+		if len(text) >= minSecretBytes && !known {
+			s.all = append(s.all, k)
+		}
+	}
+	slices.SortStableFunc(s.all, func(a, b secret.Secret) int { return cmp.Compare(len(b.Reveal()), len(a.Reveal())) })
+}
+
+// longest is the length of the longest one, in bytes.
+func (s Secrets) longest() int {
+	if len(s.all) == 0 {
+		return 0
+	}
+	return len(s.all[0].Reveal())
+}
+
+// Scrub returns text without the credentials; all else of it stays as it is.
+func (s Secrets) Scrub(text string) string {
+	for _, k := range s.all {
+		text = strings.ReplaceAll(text, k.Reveal(), hiddenText)
+	}
+	return text
+}
