@@ -115,5 +115,18 @@ func (b Body) Bytes() []byte {
 }
 
 // TestModel holds a provider to the contract of llm.Model, whatever its server
-// sends.
-func TestModel(t *testing.T, w Wire) {}
+// sends: replies asked for whole and as streams, from a real server on loopback.
+// It must not run beside other tests, for it counts goroutines.
+func TestModel(t *testing.T, w Wire) {
+	for _, name := range []string{"whole", "stream"} {
+		t.Run(name, func(t *testing.T) {
+			s := suite{Wire: w, stream: name == "stream"}
+			t.Run("requests", s.testRequests)
+			t.Run("replies", s.testReplies)
+			t.Run("failures", s.testFailures)
+			t.Run("secrets", s.testSecrets)
+			t.Run("ends", s.testEnds)
+			t.Run("hostile", s.testHostile)
+		})
+	}
+}

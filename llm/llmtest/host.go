@@ -1,0 +1,147 @@
+package llmtest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// patience is how long a suite waits for what has to happen at once, before it
+// calls it hanging.
+const patience = 20 * time.Second
+
+// A host is a server on loopback whose replies a test decides.
+type host struct {
+	url    string
+	client *http.Client
+	close  func() // and check
+
+	mu       sync.Mutex
+	requests []*http.Request
+	bodies   [][]byte
+}
+
+// An answerer answers a request, the body of which it has read.
+type answerer func(w http.ResponseWriter, r *http.Request, body []byte)
+
+// serve starts a host that lives until the test ends, or close is called. Then it
+// checks that no goroutine is left: not of the server, for every connection has been
+// let go of; not of the client.
+func serve(t testing.TB, answer answerer) *host {
+	before := goleak.IgnoreCurrent()
+	h := new(host)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has gone
+		}
+		h.mu.Lock()
+		h.requests, h.bodies = append(h.requests, r), append(h.bodies, body)
+		h.mu.Unlock()
+		answer(w, r, body)
+	}))
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	h.url, h.client = server.URL, &http.Client{Transport: transport}
+	h.close = sync.OnceFunc(func() {
+		if !soon(server.Close) {
+			t.Error("a call has returned, its connection is still in use")
+			return
+		}
+		transport.CloseIdleConnections()
+		if err := goleak.Find(before); err != nil {
+			t.Errorf("goroutines that a call has left: %v", err)
+		}
+	})
+	t.Cleanup(h.close)
+	return h
+}
+
+// soon reports whether f returns within patience.
+func soon(f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(patience):
+		return false
+	}
+}
+
+// seen returns the requests so far, and what they carried.
+func (h *host) seen() ([]*http.Request, [][]byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.requests), slices.Clone(h.bodies)
+}
+
+// always answers with the body that make returns.
+func always(make func(r *http.Request, body []byte) Body) answerer {
+	return func(w http.ResponseWriter, r *http.Request, body []byte) {
+		b := make(r, body)
+		b.begin(w)
+		for _, part := range b.Parts {
+			if !send(w, part) {
+				return
+			}
+		}
+	}
+}
+
+// begin sends the head of a body.
+func (b Body) begin(w http.ResponseWriter) {
+	for k, v := range b.Header {
+		w.Header()[http.CanonicalHeaderKey(k)] = v
+	}
+	if b.Type != "" {
+		w.Header().Set("Content-Type", b.Type)
+	}
+	if b.Status != 0 {
+		w.WriteHeader(b.Status)
+	}
+}
+
+// send writes a part and sends it on its way. It reports whether the client is
+// still there.
+func send(w http.ResponseWriter, part []byte) bool {
+	if len(part) == 0 {
+		return true
+	}
+	if _, err := w.Write(part); err != nil {
+		return false
+	}
+	return http.NewResponseController(w).Flush() == nil
+}
+
+// with returns b with other parts.
+func (b Body) with(parts ...[]byte) Body {
+	b.Parts = parts
+	return b
+}
+
+// replaced returns b with new in place of old in each part.
+func (b Body) replaced(old, new string) Body {
+	parts := make([][]byte, len(b.Parts))
+	for i, part := range b.Parts {
+		parts[i] = bytes.ReplaceAll(part, []byte(old), []byte(new))
+	}
+	return b.with(parts...)
+}
+
+// bounded returns a context that outlasts everything but what hangs.
+func bounded(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}

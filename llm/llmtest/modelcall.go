@@ -1,0 +1,176 @@
+package llmtest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay/llm"
+)
+
+// maxMessage is how long the words of an error may be, in bytes.
+const maxMessage = 1000
+
+// A suite is a Wire whose replies are asked for in one of the two ways.
+type suite struct {
+	Wire
+	stream bool
+}
+
+func (s suite) lacks(f Feature) bool { return slices.Contains(s.Lacks, f) }
+
+// An outcome is what a call came to.
+type outcome struct {
+	response llm.Response
+	err      error
+	told     []string // to the stream, piece by piece
+}
+
+// kind returns the kind of the error, or nothing.
+func (o outcome) kind() llm.ErrorKind {
+	if e, ok := errors.AsType[*llm.Error](o.err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+func (o outcome) String() string {
+	if o.err != nil {
+		return fmt.Sprintf("error %q", o.err)
+	}
+	return fmt.Sprintf("%d bytes of text (%.60q), %d calls, finish %q, %+v", len(o.response.Text), o.response.Text, len(o.response.Calls), o.response.Finish, o.response.Usage)
+}
+
+// open opens the model at a host.
+func (s suite) open(t testing.TB, h *host, setup Setup) llm.Model {
+	setup.BaseURL, setup.HTTP, setup.Stream = h.url, h.client, s.stream
+	return s.Open(t, setup)
+}
+
+// ask asks a model and checks what holds of every outcome.
+func ask(ctx context.Context, t testing.TB, m llm.Model, req llm.Request) outcome {
+	t.Helper()
+	var o outcome
+	o.response, o.err = m.Generate(ctx, req, func(d llm.Delta) { o.told = append(o.told, d.Text) })
+	checkOutcome(ctx, t, m, o)
+	return o
+}
+
+// exchange asks a model that is opened for one question.
+func (s suite) exchange(t testing.TB, answer answerer, req llm.Request) outcome {
+	t.Helper()
+	h := serve(t, answer)
+	defer h.close()
+	return ask(bounded(t), t, s.open(t, h, Setup{}), req)
+}
+
+// reply answers with a script, in the way the request asks for.
+func (s suite) reply(script Script) answerer {
+	return always(func(r *http.Request, body []byte) Body { return s.Reply(script, s.Streams(r, body)) })
+}
+
+// question is the smallest request.
+func question() llm.Request {
+	return llm.Request{Messages: []llm.Message{{Speaker: llm.User, Text: "What is said of leave?"}}, MaxTokens: 64, Attempts: 1}
+}
+
+// checkOutcome checks what holds of every call, whatever a server has sent.
+func checkOutcome(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
+	t.Helper()
+	if o.err != nil {
+		checkError(ctx, t, m, o)
+		return
+	}
+	r := o.response
+	if !utf8.ValidString(r.Text) {
+		t.Errorf("the text is not UTF-8: %.80q", r.Text)
+	}
+	if told := strings.Join(o.told, ""); told != r.Text {
+		t.Errorf("the stream was told %.80q (%d bytes), the response has %.80q (%d bytes)", told, len(told), r.Text, len(r.Text))
+	}
+	ids := map[string]bool{}
+	for i, c := range r.Calls {
+		if c.ID == "" || ids[c.ID] {
+			t.Errorf("call %d has the id %q, of %v", i, c.ID, r.Calls)
+		}
+		if ids[c.ID] = true; !utf8.ValidString(c.ID + c.Name + c.Arguments) {
+			t.Errorf("call %d is not UTF-8: %q", i, c)
+		}
+	}
+	switch r.Finish {
+	case llm.FinishStop, llm.FinishLength, llm.FinishTools, llm.FinishRefused, llm.FinishOther:
+	default:
+		t.Errorf("finish is %q", r.Finish)
+	}
+	if u := r.Usage; u.Calls != 1 || u.InputTokens < 0 || u.OutputTokens < 0 || u.CostMicros < 0 || u.Searches != 0 || r.Cached < 0 || r.Cached > u.InputTokens {
+		t.Errorf("usage %+v with %d cached", u, r.Cached)
+	}
+	if len(r.Attempts) > 0 {
+		t.Errorf("a provider makes one attempt, it tells of %v", r.Attempts)
+	}
+}
+
+// checkError checks what holds of every error.
+func checkError(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
+	t.Helper()
+	checkSecret(t, o.err)
+	if r := o.response; r.Text != "" || r.Calls != nil || r.Finish != "" {
+		t.Errorf("there is an error, %v, and a response, %+v", o.err, r)
+	}
+	failed, isError := errors.AsType[*llm.Error](o.err)
+	switch {
+	case ctx.Err() != nil:
+		if !errors.Is(o.err, ctx.Err()) {
+			t.Errorf("the context has ended (%v), the error is %v", ctx.Err(), o.err)
+		}
+		return
+	case !isError:
+		t.Errorf("the error is a %T, want an *llm.Error: %v", o.err, o.err)
+		return
+	case failed.Model != m.Model():
+		t.Errorf("the error is of the model %q, want %q", failed.Model, m.Model())
+	case len(failed.Message) > maxMessage || strings.ContainsAny(failed.Message, "\r\n\x00") || !utf8.ValidString(failed.Message):
+		t.Errorf("the message has %d bytes, or more than a line, or no UTF-8: %.200q", len(failed.Message), failed.Message)
+	case failed.RetryAfter < 0:
+		t.Errorf("wait %v", failed.RetryAfter)
+	case failed.Usage.Calls != 1 || failed.Usage.InputTokens < 0 || failed.Usage.OutputTokens < 0:
+		t.Errorf("usage %+v, want that of one call", failed.Usage)
+	case len(failed.Attempts) > 0:
+		t.Errorf("a provider makes one attempt, it tells of %v", failed.Attempts)
+	}
+	if !slices.Contains(kinds, failed.Kind) {
+		t.Errorf("kind %q", failed.Kind)
+	}
+}
+
+// kinds are those of llm.Error.
+var kinds = []llm.ErrorKind{
+	llm.RateLimited, llm.Overloaded, llm.ServerError, llm.Unreachable, llm.TimedOut, llm.BrokeOff, llm.Open, llm.BadKey, llm.NoModel,
+	llm.BadRequest, llm.TooLong, llm.NoQuota, llm.Filtered, llm.TooLarge, llm.BadReply,
+}
+
+// checkSecret checks that an error does not give the credential away, in whatever
+// way it is written out.
+func checkSecret(t testing.TB, err error) {
+	t.Helper()
+	texts := []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)}
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		data, _ := json.Marshal(e) // an error that is no JSON gives nothing away
+		texts = append(texts, string(data), fmt.Sprintf("%#v", e))
+	}
+	for _, secret := range []string{Canary, url.QueryEscape(Canary), base64.StdEncoding.EncodeToString([]byte(Canary))} {
+		for _, text := range texts {
+			if strings.Contains(text, secret) {
+				t.Errorf("an error gives the credential away: %.300q", text)
+			}
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package llmtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay/llm"
+)
+
+// testHostile checks that whatever bytes a server sends, the outcome is a reply that
+// keeps the contract or an error that does. Most of that is checked by ask.
+func (s suite) testHostile(t *testing.T) {
+	t.Run("cut", s.testCut)
+	t.Run("garbage", s.testGarbage)
+	t.Run("mutated", s.testMutated)
+	t.Run("bytes", s.testBytes)
+}
+
+// testCut cuts replies off at every byte: the connection breaks, or the body ends as
+// if that were all.
+func (s suite) testCut(t *testing.T) {
+	step := 1
+	if testing.Short() {
+		step = 11
+	}
+	for name, script := range map[string]Script{"text": story(), "calls": errands()} {
+		body := s.Reply(script, s.stream)
+		all, want := body.Bytes(), s.want(script)
+		for how, breaks := range map[string]bool{"connection": true, "body": false} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				var at int
+				h := serve(t, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+					body.begin(w)
+					send(w, all[:at])
+					if breaks {
+						panic(http.ErrAbortHandler)
+					}
+				})
+				m, ctx := s.open(t, h, Setup{}), bounded(t)
+				for at = 0; at < len(all); at += step {
+					if o := ask(ctx, t, m, conversation()); !s.mayBeCut(o, want, at, breaks) {
+						t.Fatalf("cut after %d of %d bytes (…%q): %v", at, len(all), all[max(0, at-40):at], o)
+					}
+				}
+			})
+		}
+	}
+}
+
+// mayBeCut reports whether an outcome is right for a reply that was cut: an error, or
+// all of the reply, for what was cut off says nothing more.
+func (s suite) mayBeCut(o outcome, want llm.Response, at int, broke bool) bool {
+	if !strings.HasPrefix(want.Text, strings.Join(o.told, "")) {
+		return false
+	}
+	if o.err == nil {
+		got := o.response
+		if got.Estimated {
+			want.Usage, want.Cached, want.Estimated = got.Usage, got.Cached, true
+		}
+		return s.differs(want, got) == ""
+	}
+	switch o.kind() {
+	case llm.BrokeOff:
+		return true
+	case llm.Unreachable:
+		return at == 0 && broke
+	case llm.BadReply:
+		return !broke && (!s.stream || at == 0)
+	}
+	return false
+}
+
+// testGarbage checks bodies that are no reply.
+func (s suite) testGarbage(t *testing.T) {
+	deep := strings.Repeat(`{"a":[`, 200_000)
+	bodies := []string{
+		"", " ", "\n\n\n", "null", "[]", "{}", "0", `"text"`, "true", "not JSON", "<html>\n<body>hello</body></html>", "\x00\xff\xfe\x00\x00\x00\x10", deep, "{" + strings.Repeat(" ", 1<<16),
+		`{"choices":[]}`, `{"choices":null}`, `{"choices":[null]}`, `{"choices":[{}]}`, `{"content":[null]}`, `{"candidates":[{"content":{"parts":[null]}}]}`, `{"output":null}`, `{"output":[null,{}]}`,
+	}
+	events := []string{
+		"data", "data:", "data: \n\n", "data: null\n\n", "data: {}\n\n", "data: [DONE]\n\n", "data: []\n\ndata: [DONE]\n\n", "data: {\n\n", "event: ping\n\n", ": nothing\n\n", "data: " + deep + "\n\n",
+		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", "data: {\"choices\":[{}]}\n\ndata: [DONE]\n\n", "data: {\"error\":\"no\"}\n\n", "data: {\"error\":{\"message\":\"no\",\"code\":{}}}\n\n",
+	}
+	for _, text := range append(bodies, events...) {
+		for _, kind := range []string{"application/json", "text/event-stream", s.Reply(story(), s.stream).Type} {
+			body := Body{Type: kind, Parts: [][]byte{[]byte(text)}}
+			o := s.exchange(t, always(func(*http.Request, []byte) Body { return body }), question())
+			if o.kind() == "" {
+				t.Errorf("%s of %.60q: %v, want an *llm.Error", kind, text, o)
+			}
+		}
+	}
+}
+
+// testMutated gives each value of a reply's JSON another type, and leaves it out.
+func (s suite) testMutated(t *testing.T) {
+	for name, script := range map[string]Script{"text": story(), "calls": errands()} {
+		body := s.Reply(script, s.stream)
+		if s.stream && !strings.HasPrefix(body.Type, "text/event-stream") {
+			t.Skip("the events are not of text")
+		}
+		t.Run(name, func(t *testing.T) {
+			var sent Body
+			h := serve(t, func(w http.ResponseWriter, r *http.Request, b []byte) {
+				always(func(*http.Request, []byte) Body { return sent })(w, r, b)
+			})
+			m, ctx := s.open(t, h, Setup{}), bounded(t)
+			for i, part := range body.Parts {
+				for _, mutant := range mutants(part) {
+					sent = body.with(slices.Clone(body.Parts)...)
+					sent.Parts[i] = mutant
+					o := ask(ctx, t, m, conversation())
+					if t.Failed() {
+						t.Fatalf("after part %d was %q: %v", i, mutant, o)
+					}
+				}
+			}
+		})
+	}
+}
+
+// mutants returns a part with each value of its JSON document replaced by others.
+func mutants(part []byte) [][]byte {
+	start, end := bytes.IndexByte(part, '{'), bytes.LastIndexByte(part, '}')
+	if start < 0 || end < start {
+		return nil
+	}
+	var doc any
+	if json.Unmarshal(part[start:end+1], &doc) != nil {
+		return nil
+	}
+	var out [][]byte
+	emit := func() {
+		data, err := json.Marshal(doc)
+		if err == nil {
+			out = append(out, slices.Concat(part[:start], data, part[end+1:]))
+		}
+	}
+	mutate(doc, emit)
+	return out
+}
+
+// strange are values in place of others.
+var strange = []any{nil, true, -7, 1e18, json.RawMessage("1e999"), "", "strange", "\x00\u202e", []any{}, []any{nil}, map[string]any{}}
+
+// mutate calls emit with each of the values within doc replaced or left out.
+func mutate(doc any, emit func()) {
+	switch v := doc.(type) {
+	case map[string]any:
+		for key, old := range v {
+			for _, value := range strange {
+				v[key] = value
+				emit()
+			}
+			delete(v, key)
+			emit()
+			v[key] = old
+			mutate(old, emit)
+		}
+	case []any:
+		for i, old := range v {
+			for _, value := range strange {
+				v[i] = value
+				emit()
+			}
+			v[i] = old
+			mutate(old, emit)
+		}
+	}
+}
+
+// testBytes puts bytes that are no UTF-8, and such as no text should have, where a
+// reply has text.
+func (s suite) testBytes(t *testing.T) {
+	script := story()
+	script.Pieces = []string{"before ", "MARK", " after"}
+	calls := errands()
+	calls.Calls[0].Arguments, calls.Calls[0].Name, calls.Calls[0].ID = `{"query":"MARK"}`, "MARK", "MARK"
+	for _, insert := range []string{"\xff\xfe", "\xc3", "\xed\xa0\x80", "\x00", "\x1b[2J", `\ud800`, `\udc00\ud800`, `\u0000`, "\ufeff", "\u202e", `\x`, "\xf0\x9f\x98"} {
+		for _, script := range []Script{script, calls} {
+			t.Run(fmt.Sprintf("%q in %s", insert, script.Finish), func(t *testing.T) {
+				s.exchange(t, always(func(r *http.Request, body []byte) Body {
+					return s.Reply(script, s.Streams(r, body)).replaced("MARK", insert)
+				}), conversation())
+			})
+		}
+	}
+}

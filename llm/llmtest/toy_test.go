@@ -1,0 +1,336 @@
+package llmtest_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
+)
+
+// A toy is a provider of a format of its own, made to try the suite on. Each of its
+// flaws is one that the suite has to find.
+type toy struct {
+	setup llmtest.Setup
+	flaw  string
+}
+
+type toyRequest struct {
+	Stream  bool        `json:"stream"`
+	Request llm.Request `json:"request"`
+}
+
+type toyReply struct {
+	Piece  string         `json:"piece,omitempty"`
+	Calls  []llm.ToolCall `json:"calls,omitempty"`
+	Finish llm.Finish     `json:"finish,omitempty"`
+	In     int            `json:"in,omitempty"`
+	Out    int            `json:"out,omitempty"`
+	Cached int            `json:"cached,omitempty"`
+	Served string         `json:"served,omitempty"`
+	Error  *toyError      `json:"error,omitempty"`
+}
+
+type toyError struct {
+	Kind    llm.ErrorKind `json:"kind"`
+	Message string        `json:"message"`
+}
+
+func (toy) Model() string { return "toy/model" }
+
+func (m toy) fail(kind llm.ErrorKind, status int, message string) *llm.Error {
+	if m.flaw != "tells secrets" {
+		message = strings.ReplaceAll(message, llmtest.Canary, "[secret]")
+	}
+	message = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", " "), "?")), " ")
+	if len(message) > 300 {
+		message = strings.ToValidUTF8(message[:300], "")
+	}
+	return &llm.Error{Model: m.Model(), Kind: kind, Status: status, Message: message, Usage: assay.Usage{Calls: 1}}
+}
+
+var errSilent = errors.New("silent")
+
+func (m toy) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return llm.Response{}, err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if m.flaw == "does not cancel" {
+		inner = context.WithoutCancel(ctx)
+	}
+	idle := time.AfterFunc(max(m.setup.Idle, time.Hour*time.Duration(1-min(1, int(m.setup.Idle)))), func() { cancel(errSilent) })
+	defer idle.Stop()
+	r, err := m.generate(inner, idle, req, stream)
+	switch {
+	case err == nil:
+		return r, nil
+	case ctx.Err() != nil:
+		return llm.Response{}, fmt.Errorf("ask the toy: %w", ctx.Err())
+	case context.Cause(inner) == errSilent && m.flaw != "times out as another kind":
+		return llm.Response{}, m.fail(llm.TimedOut, 0, "nothing came")
+	}
+	return llm.Response{}, err
+}
+
+func (m toy) generate(ctx context.Context, idle *time.Timer, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	if m.flaw == "drops the system text" {
+		req.System = ""
+	}
+	data, err := json.Marshal(toyRequest{Stream: m.setup.Stream, Request: req})
+	if err != nil {
+		return llm.Response{}, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.setup.BaseURL+"/chat", bytes.NewReader(data))
+	if err != nil {
+		return llm.Response{}, err
+	}
+	r.Header.Set("Authorization", "Bearer "+llmtest.Canary)
+	if m.flaw == "key in the address" {
+		r.URL.RawQuery = "key=" + llmtest.Canary
+	}
+	client := *m.setup.HTTP
+	if m.flaw != "follows redirects" {
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return llm.Response{}, m.fail(llm.Unreachable, 0, err.Error())
+	}
+	if m.flaw != "leaves the connection" {
+		defer resp.Body.Close()
+	}
+	limit := m.setup.MaxBytes
+	if limit == 0 {
+		limit = 8 << 20
+	}
+	if m.flaw == "reads everything" {
+		limit = 1 << 40
+	}
+	body := &toyBody{r: resp.Body, left: limit, idle: idle, wait: m.setup.Idle}
+	if resp.StatusCode != 200 {
+		return llm.Response{}, m.refused(resp, body)
+	}
+	return m.read(body, req, stream)
+}
+
+// A toyBody is a bounded body that winds the clock with each read.
+type toyBody struct {
+	r    io.Reader
+	left int64
+	idle *time.Timer
+	wait time.Duration
+}
+
+var errLarge = errors.New("too large")
+
+func (b *toyBody) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.wait > 0 {
+		b.idle.Reset(b.wait)
+	}
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errLarge
+	}
+	return n, err
+}
+
+func (m toy) refused(resp *http.Response, body io.Reader) error {
+	data, _ := io.ReadAll(io.LimitReader(body, 1<<16))
+	var reply struct{ Error toyError }
+	kind := map[int]llm.ErrorKind{400: llm.BadRequest, 422: llm.BadRequest, 401: llm.BadKey, 403: llm.BadKey, 408: llm.TimedOut, 429: llm.RateLimited, 503: llm.Overloaded, 529: llm.Overloaded}[resp.StatusCode]
+	if kind == "" {
+		kind = llm.BadRequest
+		if resp.StatusCode >= 500 {
+			kind = llm.ServerError
+		}
+	}
+	message := string(data)
+	if json.Unmarshal(data, &reply) == nil && reply.Error.Kind != "" {
+		kind, message = reply.Error.Kind, reply.Error.Message
+	}
+	e := m.fail(kind, resp.StatusCode, message)
+	wait := resp.Header.Get("Retry-After")
+	if s, err := strconv.ParseInt(wait, 10, 32); err == nil && s > 0 {
+		e.RetryAfter = time.Duration(s) * time.Second
+	} else if at, err := http.ParseTime(wait); err == nil {
+		e.RetryAfter = max(0, time.Until(at))
+	}
+	if m.flaw == "no wait" {
+		e.RetryAfter = 0
+	}
+	return e
+}
+
+// read reads a reply, or the events of one.
+func (m toy) read(body io.Reader, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	out := llm.Response{Usage: assay.Usage{Calls: 1}}
+	var late []llm.Delta
+	take := func(data []byte) error {
+		var r toyReply
+		if err := json.Unmarshal(data, &r); err != nil {
+			return m.fail(llm.BadReply, 0, err.Error()+": "+string(data))
+		}
+		if r.Error != nil {
+			return m.fail(cmp.Or(r.Error.Kind, llm.BadReply), 0, r.Error.Message)
+		}
+		r.Piece = strings.ToValidUTF8(r.Piece, "\ufffd")
+		out.Text += r.Piece
+		out.Calls = append(out.Calls, r.Calls...)
+		if r.Piece != "" {
+			late = append(late, llm.Delta{Text: r.Piece})
+			if stream != nil && m.flaw != "keeps the stream" {
+				stream(late[len(late)-1])
+			}
+		}
+		if r.Finish != "" {
+			out.Finish, out.Served, out.Cached, out.Usage.InputTokens, out.Usage.OutputTokens = r.Finish, r.Served, r.Cached, r.In, r.Out
+		}
+		return nil
+	}
+	err := m.each(body, take)
+	if m.flaw == "keeps the stream" && stream != nil {
+		for _, d := range late {
+			stream(d)
+		}
+	}
+	switch failed, ok := errors.AsType[*llm.Error](err); {
+	case errors.Is(err, errLarge):
+		return llm.Response{}, m.fail(llm.TooLarge, 0, "")
+	case m.flaw == "takes a part for all" && err != nil:
+	case ok:
+		return llm.Response{}, failed
+	case err != nil || out.Finish == "":
+		return llm.Response{}, m.fail(llm.BrokeOff, 0, "the reply has no end")
+	}
+	return m.held(out, req)
+}
+
+// held holds a response to the contract.
+func (m toy) held(out llm.Response, req llm.Request) (llm.Response, error) {
+	ids := map[string]bool{}
+	for _, c := range out.Calls {
+		if ids[c.ID] || c.ID == "" {
+			return llm.Response{}, m.fail(llm.BadReply, 0, "ids twice")
+		}
+		ids[c.ID] = true
+	}
+	switch out.Finish {
+	case llm.FinishStop, llm.FinishLength, llm.FinishTools, llm.FinishRefused:
+	default:
+		out.Finish = llm.FinishOther
+	}
+	if u := &out.Usage; u.InputTokens <= 0 || u.OutputTokens <= 0 || out.Cached < 0 || out.Cached > u.InputTokens {
+		if m.flaw == "no estimate" {
+			return out, nil
+		}
+		u.InputTokens, u.OutputTokens, out.Cached, out.Estimated = req.InputTokens(), llm.EstimateTokens(out.Text)+5, 0, true
+	}
+	return out, nil
+}
+
+// each calls take with each document of a body.
+func (m toy) each(body io.Reader, take func([]byte) error) error {
+	if !m.setup.Stream {
+		data, err := io.ReadAll(body)
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(data)) == 0 {
+			return io.ErrUnexpectedEOF
+		}
+		return take(data)
+	}
+	lines := bufio.NewReader(body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		data, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:"))
+		if !ok {
+			if m.flaw == "trips over comments" && len(line) > 1 {
+				return m.fail(llm.BadReply, 0, "what is this")
+			}
+			continue
+		}
+		if string(bytes.TrimSpace(data)) == "[DONE]" {
+			return nil
+		}
+		if err := take(data); err != nil {
+			return err
+		}
+	}
+}
+
+// toyWire is the server side of it.
+func toyWire(flaw string) llmtest.Wire {
+	status := map[llm.ErrorKind]int{llm.RateLimited: 429, llm.ServerError: 500, llm.BadKey: 401, llm.BadRequest: 400, llm.NoModel: 404}
+	event := func(r toyReply) []byte {
+		return append(append([]byte("data: "), toyJSON(r)...), "\n\n"...)
+	}
+	return llmtest.Wire{
+		Open: func(_ testing.TB, s llmtest.Setup) llm.Model { return toy{s, flaw} },
+		Streams: func(_ *http.Request, body []byte) bool {
+			var r toyRequest
+			return json.Unmarshal(body, &r) == nil && r.Stream
+		},
+		Request: func(t testing.TB, _ *http.Request, body []byte) llm.Request {
+			var r toyRequest
+			if err := json.Unmarshal(body, &r); err != nil {
+				t.Error(err)
+			}
+			return r.Request
+		},
+		Reply: func(s llmtest.Script, stream bool) llmtest.Body {
+			end := toyReply{Calls: s.Calls, Finish: s.Finish, In: s.Usage.InputTokens, Out: s.Usage.OutputTokens, Cached: s.Cached, Served: s.Served}
+			if !stream {
+				end.Piece = strings.Join(s.Pieces, "")
+				return llmtest.Body{Type: "application/json", Parts: [][]byte{toyJSON(end)}}
+			}
+			b := llmtest.Body{Type: "text/event-stream"}
+			for _, p := range s.Pieces {
+				b.Parts = append(b.Parts, event(toyReply{Piece: p}))
+			}
+			b.Parts = append(b.Parts, event(end), []byte("data: [DONE]\n\n"))
+			return b
+		},
+		Fail: func(f llmtest.Failure) (llmtest.Body, bool) {
+			if status[f.Kind] == 0 {
+				return llmtest.Body{}, false
+			}
+			b := llmtest.Body{Status: status[f.Kind], Type: "application/json", Parts: [][]byte{toyJSON(toyReply{Error: &toyError{f.Kind, f.Message}})}}
+			if f.RetryAfter > 0 {
+				b.Header = http.Header{"Retry-After": {strconv.Itoa(int(f.RetryAfter / time.Second))}}
+			}
+			return b, true
+		},
+		FailLate: func(s llmtest.Script, f llmtest.Failure) (llmtest.Body, bool) {
+			return llmtest.Body{Type: "text/event-stream", Parts: [][]byte{event(toyReply{Piece: s.Pieces[0]}), event(toyReply{Error: &toyError{f.Kind, f.Message}})}}, true
+		},
+		Noise: [][]byte{[]byte("event: ping\n\n")},
+	}
+}
+
+// toyJSON is the format's JSON: of bytes that are no UTF-8, too.
+func toyJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil || !utf8.Valid(data) {
+		panic(fmt.Sprint(v, err))
+	}
+	return data
+}
