@@ -12,7 +12,11 @@ import (
 )
 
 // Done is what an event function returns when the reply has had its end.
-var Done = errors.New("the reply has had its end")
+const Done = end("the reply has had its end")
+
+type end string
+
+func (e end) Error() string { return string(e) }
 
 // Whole is the name of the event that a reply is that is no stream. No event of a
 // stream has it, since it holds the end of a line.

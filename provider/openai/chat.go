@@ -1,0 +1,379 @@
+package openai
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// A chatRequest is the body of a request for a chat completion.
+//
+// Source: OpenAI, API reference, "Create chat completion", and its OpenAPI file.
+type chatRequest struct {
+	Model          string          `json:"model"`
+	Messages       []chatMessage   `json:"messages"`
+	Tools          []chatTool      `json:"tools,omitempty"`
+	Choice         llm.ToolChoice  `json:"tool_choice,omitempty"`
+	ResponseFormat *responseFormat `json:"response_format,omitempty"`
+
+	// MaxTokens is what every server knows, MaxCompletion what OpenAI's newer models
+	// want instead.
+	MaxTokens     int `json:"max_tokens,omitempty"`
+	MaxCompletion int `json:"max_completion_tokens,omitempty"`
+
+	Temperature   *float64       `json:"temperature,omitempty"`
+	Effort        string         `json:"reasoning_effort,omitempty"`
+	Stream        bool           `json:"stream,omitempty"`
+	StreamOptions *streamOptions `json:"stream_options,omitempty"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type responseFormat struct {
+	Type   string     `json:"type"` // "json_schema"
+	Schema jsonSchema `json:"json_schema"`
+}
+
+type jsonSchema struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+	Strict bool            `json:"strict"`
+}
+
+type chatMessage struct {
+	Role    string         `json:"role"`
+	Content *string        `json:"content"` // null beside tool calls
+	Calls   []chatToolCall `json:"tool_calls,omitempty"`
+	CallID  string         `json:"tool_call_id,omitempty"`
+}
+
+type chatToolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"` // "function"
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type chatTool struct {
+	Type     string          `json:"type"` // "function"
+	Function toolDeclaration `json:"function"`
+}
+
+type toolDeclaration struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// chatRequest returns the request that asks for req.
+func (m *model) chatRequest(req llm.Request) chatRequest {
+	body := chatRequest{Model: m.name, Messages: m.chatMessages(req)}
+	for _, t := range req.Tools {
+		body.Tools = append(body.Tools, chatTool{"function", toolDeclaration(t)})
+	}
+	if len(req.Tools) > 0 {
+		body.Choice = req.Choice
+	}
+	if req.Schema != nil {
+		schema, strict := strictSchema(req.Schema.Schema)
+		body.ResponseFormat = &responseFormat{"json_schema", jsonSchema{req.Schema.Name, schema, strict}}
+	}
+	if (m.p.own || m.p.azure) && m.takes("max_completion_tokens") || !m.takes("max_tokens") {
+		body.MaxCompletion = req.MaxTokens
+	} else {
+		body.MaxTokens = req.MaxTokens
+	}
+	if m.reasons() {
+		if m.takes("reasoning_effort") {
+			body.Effort = cmp.Or(m.p.c.Effort, "low")
+		}
+	} else if m.takes("temperature") {
+		body.Temperature = &req.Temperature
+	}
+	if m.p.c.Stream {
+		body.Stream = true
+		if m.takes("stream_options") {
+			body.StreamOptions = &streamOptions{IncludeUsage: true}
+		}
+	}
+	return body
+}
+
+func (m *model) chatMessages(req llm.Request) []chatMessage {
+	var messages []chatMessage
+	if req.System != "" {
+		role := "system"
+		if m.p.own && m.reasons() {
+			role = "developer" // as OpenAI's reasoning models call it
+		}
+		messages = append(messages, chatMessage{Role: role, Content: &req.System})
+	}
+	for _, said := range req.Messages {
+		for _, r := range said.Results {
+			text := outcome(r)
+			messages = append(messages, chatMessage{Role: "tool", Content: &text, CallID: r.Call})
+		}
+		message := chatMessage{Role: string(said.Speaker)}
+		if said.Text != "" || len(said.Calls)+len(said.Results) == 0 {
+			message.Content = &said.Text
+		}
+		for _, c := range said.Calls {
+			message.Calls = append(message.Calls, chatToolCall{c.ID, "function", chatFunction{c.Name, arguments(c.Arguments)}})
+		}
+		if message.Content != nil || message.Calls != nil {
+			messages = append(messages, message)
+		}
+	}
+	return messages
+}
+
+// A chatReply is a reply, or a piece of one: a chat completion or its chunk.
+type chatReply struct {
+	Model   string       `json:"model"`
+	Choices []chatChoice `json:"choices"`
+	Usage   *chatUsage   `json:"usage"`
+	Error   *apiError    `json:"error"`
+
+	// vLLM's older errors stand in the object itself.
+	Object  string `json:"object"`
+	Message string `json:"message"`
+}
+
+type chatChoice struct {
+	Index   int       `json:"index"`
+	Delta   chatDelta `json:"delta"`
+	Message chatDelta `json:"message"`
+	Finish  string    `json:"finish_reason"`
+	Error   *apiError `json:"error"` // OpenRouter's
+}
+
+type chatDelta struct {
+	Content content     `json:"content"`
+	Refusal string      `json:"refusal"`
+	Calls   []callDelta `json:"tool_calls"`
+}
+
+type callDelta struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string   `json:"name"`
+		Arguments argument `json:"arguments"`
+	} `json:"function"`
+}
+
+type chatUsage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Details    struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// Content is text, or as some servers have it, a list of its parts.
+type content string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *content) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '[' {
+		return json.Unmarshal(data, (*string)(c))
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	err := json.Unmarshal(data, &parts)
+	for _, p := range parts {
+		*c += content(p.Text)
+	}
+	return err
+}
+
+// An argument is JSON in a string, or as some servers have it, the JSON itself.
+type argument string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *argument) UnmarshalJSON(data []byte) error {
+	if len(data) == 0 || data[0] != '{' {
+		return json.Unmarshal(data, (*string)(a))
+	}
+	*a = argument(data)
+	return nil
+}
+
+// chat makes a call in the format of chat completions.
+func (m *model) chat(ctx context.Context, req llm.Request, stream func(llm.Delta)) (reply, error) {
+	c := chatCall{m: m, stream: stream}
+	body := m.chatRequest(req)
+	url := m.p.url("chat/completions", m.name)
+	var err error
+	if body.Stream {
+		err = m.client.Stream(ctx, url, body, c.event)
+	} else {
+		var whole json.RawMessage
+		if err = m.client.JSON(ctx, http.MethodPost, url, body, &whole); err == nil {
+			err = c.event(wire.Whole, whole)
+		}
+	}
+	if e, ok := errors.AsType[*llm.Error](err); ok && c.reply.ended && (e.Kind == llm.BrokeOff || e.Kind == llm.TimedOut) {
+		err = nil // only what comes after the reply's end is missing
+	}
+	if err == nil && !c.reply.ended {
+		err = m.client.Fail(llm.BrokeOff, "the stream ended before the reply did")
+	}
+	return c.reply, m.learn(err)
+}
+
+// A chatCall puts a reply together.
+type chatCall struct {
+	m      *model
+	stream func(llm.Delta)
+	reply  reply
+	at     map[int]int // by a call's index in the stream: its place in reply.calls
+}
+
+// event takes one event of a stream, or a whole reply.
+func (c *chatCall) event(name string, data []byte) error {
+	if name != wire.Whole && bytes.HasPrefix(data, []byte("[DONE]")) {
+		c.reply.ended = true
+		c.reply.finish = cmp.Or(c.reply.finish, llm.FinishStop)
+		return wire.Done
+	}
+	var r chatReply
+	if err := c.m.client.Decode(data, &r); err != nil {
+		return err
+	}
+	if e := r.failure(name, data); e != nil {
+		return e.fail(&c.m.client)
+	}
+	c.reply.served = cmp.Or(r.Model, c.reply.served)
+	if u := r.Usage; u != nil {
+		c.reply.count(tokens{u.Prompt, u.Completion, u.Details.Cached})
+	}
+	if name == wire.Whole {
+		return c.whole(r)
+	}
+	for _, choice := range r.Choices {
+		if choice.Index == 0 {
+			c.take(choice.Delta)
+			if err := c.end(choice.Finish); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// failure returns the error that a reply, or a piece of one, is.
+func (r *chatReply) failure(name string, data []byte) *apiError {
+	if r.Error != nil {
+		return r.Error
+	}
+	if name == "error" || r.Object == "error" {
+		var e apiError
+		if json.Unmarshal(data, &e) != nil || e.Message == "" {
+			e.Message = string(data)
+		}
+		return &e
+	}
+	for _, choice := range r.Choices {
+		if choice.Error != nil {
+			return choice.Error
+		}
+	}
+	return nil
+}
+
+// whole takes a reply that is no stream: it has its end in itself.
+func (c *chatCall) whole(r chatReply) error {
+	if len(r.Choices) == 0 {
+		return c.m.client.Fail(llm.BadReply, "the reply holds no choice")
+	}
+	choice := r.Choices[0]
+	c.take(choice.Message)
+	c.take(choice.Delta) // of a server that sends a chunk alone
+	c.reply.ended = true
+	c.reply.finish = llm.FinishStop
+	return c.end(choice.Finish)
+}
+
+// take takes what a piece of a reply says.
+func (c *chatCall) take(d chatDelta) {
+	c.reply.say(string(d.Content), c.stream)
+	c.reply.say(d.Refusal, c.stream)
+	c.reply.refused = c.reply.refused || d.Refusal != ""
+	for _, call := range d.Calls {
+		c.call(call)
+	}
+}
+
+// call takes a piece of a tool call: the beginning of one, or more of its arguments.
+// Servers that send calls in one piece may leave the index out, or have it 0 in all
+// of them.
+func (c *chatCall) call(d callDelta) {
+	if c.at == nil {
+		c.at = map[int]int{}
+	}
+	index := 0
+	place, known := 0, false
+	if d.Index != nil {
+		index = *d.Index
+		place, known = c.at[index]
+	} else if place = len(c.reply.calls) - 1; place >= 0 {
+		known = true
+	}
+	if known && begins(d, c.reply.calls[place]) {
+		known = false
+	}
+	if !known {
+		place = len(c.reply.calls)
+		c.reply.calls = append(c.reply.calls, llm.ToolCall{ID: d.ID})
+		c.at[index] = place
+	}
+	call := &c.reply.calls[place]
+	call.ID = cmp.Or(call.ID, d.ID)
+	call.Name = cmp.Or(call.Name, d.Function.Name)
+	call.Arguments += string(d.Function.Arguments)
+}
+
+// begins reports whether a piece begins another call than that which stands where
+// it belongs by its index.
+func begins(d callDelta, call llm.ToolCall) bool {
+	if d.ID != "" && call.ID != "" {
+		return d.ID != call.ID
+	}
+	return d.ID == "" && d.Function.Name != "" && d.Function.Arguments != "" && call.Name != "" && json.Valid([]byte(call.Arguments))
+}
+
+// end takes the reason for which a reply has ended; an empty one is none.
+func (c *chatCall) end(reason string) error {
+	switch reason {
+	case "":
+		return nil
+	case "stop":
+		c.reply.finish = llm.FinishStop
+	case "length":
+		c.reply.finish = llm.FinishLength
+	case "tool_calls", "function_call":
+		c.reply.finish = llm.FinishTools
+	case "content_filter":
+		return c.m.client.Fail(llm.Filtered, "the provider's content filter has ended the reply")
+	case "error": // OpenRouter's, where it says no more
+		return c.m.client.Fail(llm.ServerError, "the model's server met an error during the reply")
+	default:
+		c.reply.finish = llm.FinishOther
+	}
+	c.reply.ended = true
+	return nil
+}

@@ -1,0 +1,243 @@
+// Package openai reaches models by OpenAI's two formats, chat completions and
+// responses, and vectors by its embeddings: those of OpenAI itself and of every
+// server that speaks them, among them Ollama, llama.cpp's llama-server, vLLM, LM
+// Studio, OpenRouter and Azure OpenAI.
+//
+// The servers differ in what they leave out and add. What is read here is what they
+// have in common, and their known differences are understood: tool calls without
+// ids or in one piece, no usage, errors inside a reply that began well, JSON where a
+// stream was asked for. A reply that does not come to its end is an error.
+package openai
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// DefaultBaseURL is where OpenAI's own service is.
+const DefaultBaseURL = "https://api.openai.com/v1"
+
+// An API is one of the two formats that models are reached by.
+type API string
+
+// The formats.
+const (
+	Chat      API = "chat"      // /chat/completions, which every compatible server has
+	Responses API = "responses" // /responses
+)
+
+// A Config says how a server is reached. The zero Config is OpenAI's own, without a
+// key.
+type Config struct {
+	Name    string      // the provider's, with which its models' names begin; "": "openai"
+	BaseURL string      // up to where the paths of the format begin, mostly "…/v1"; "": DefaultBaseURL
+	Key     wire.Secret // none: no Authorization is sent, as local servers want it
+
+	// API is the format; "": Responses with OpenAI itself, Chat elsewhere.
+	API API
+
+	// Stream has replies sent as they are made. Without it they come whole, and a
+	// listener of Generate gets one piece.
+	Stream bool
+
+	// APIVersion is that of Azure OpenAI's paths of deployments, for example
+	// "2024-10-21". Without it Azure is reached by its v1 paths, which need none.
+	APIVersion string
+
+	// Effort is how much a model that reasons is to do so ("minimal", "low",
+	// "medium", "high", as the model has them); "": "low", since its reasoning counts
+	// as output and most replies asked for are short.
+	Effort string
+
+	Header map[string]wire.Secret // further headers that a gateway wants
+
+	HTTP     *http.Client  // nil: net/http's defaults
+	Idle     time.Duration // as of wire.Client
+	MaxBytes int64         // as of wire.Client
+}
+
+// A Provider is one server. It is safe for concurrent use.
+type Provider struct {
+	c      Config
+	base   *url.URL
+	own    bool // OpenAI itself
+	azure  bool
+	client wire.Client
+
+	mu      sync.Mutex
+	without map[string]map[string]bool // by model: parameters that it has refused
+}
+
+// New returns the provider that c describes. A wrong configuration is
+// assay.ErrInvalid. The server is not asked.
+func New(c Config) (*Provider, error) {
+	c.Name = cmp.Or(c.Name, "openai")
+	base, err := url.Parse(strings.TrimRight(cmp.Or(c.BaseURL, DefaultBaseURL), "/"))
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.User != nil {
+		return nil, fmt.Errorf("the base URL of %s is not of the form http(s)://host/path: %w", c.Name, assay.ErrInvalid)
+	}
+	host := strings.ToLower(base.Hostname())
+	p := &Provider{
+		c: c, base: base, without: map[string]map[string]bool{},
+		own:   host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com"),
+		azure: c.APIVersion != "" || isAzure(host),
+	}
+	if p.azure {
+		p.base = azureBase(base, c.APIVersion)
+	}
+	switch c.API {
+	case "":
+		p.c.API = Chat
+		if p.own {
+			p.c.API = Responses
+		}
+	case Chat, Responses:
+	default:
+		return nil, fmt.Errorf("%s has no API %q, only %q and %q: %w", c.Name, c.API, Chat, Responses, assay.ErrInvalid)
+	}
+	p.client = wire.Client{
+		Name: c.Name, HTTP: c.HTTP, Header: p.header, Secrets: []wire.Secret{c.Key},
+		Idle: c.Idle, MaxBytes: c.MaxBytes, Explain: explain,
+	}
+	for _, value := range c.Header {
+		p.client.Secrets = append(p.client.Secrets, value)
+	}
+	return p, nil
+}
+
+// isAzure reports whether a host is one of Azure OpenAI's.
+//
+// Source: Microsoft Learn, "Azure OpenAI in Microsoft Foundry Models REST API
+// reference" and "API version lifecycle".
+func isAzure(host string) bool {
+	for _, domain := range []string{".openai.azure.com", ".openai.azure.us", ".cognitiveservices.azure.com", ".services.ai.azure.com"} {
+		if strings.HasSuffix(host, domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// azureBase completes the address of an Azure resource: its paths are below
+// /openai/v1, or, with an API version, below /openai.
+func azureBase(base *url.URL, version string) *url.URL {
+	u := *base
+	if version != "" {
+		u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/openai/v1"), "/openai") + "/openai"
+	} else if u.Path == "" || u.Path == "/openai" {
+		u.Path = "/openai/v1"
+	}
+	return &u
+}
+
+// header sets the credentials of a request.
+func (p *Provider) header(r *http.Request) {
+	for name, value := range p.c.Header {
+		r.Header.Set(name, value.Reveal())
+	}
+	key := p.c.Key.Reveal()
+	switch {
+	case key == "":
+	case p.azure && !strings.HasPrefix(key, "eyJ"): // which a token of Entra ID begins with
+		r.Header.Set("api-key", key)
+	default:
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// url returns the address of a path of the format. Azure's, with an API version,
+// names the model (its deployment) in the path.
+func (p *Provider) url(path, model string) string {
+	u := *p.base
+	if p.c.APIVersion != "" {
+		if model != "" {
+			path = "deployments/" + url.PathEscape(model) + "/" + path
+		}
+		u.RawQuery = url.Values{"api-version": {p.c.APIVersion}}.Encode()
+	}
+	return u.JoinPath(path).String()
+}
+
+// Models returns the names of the models that the server offers, in its order.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+		Error *apiError `json:"error"`
+	}
+	if err := p.client.JSON(ctx, http.MethodGet, p.url("models", ""), nil, &list); err != nil {
+		return nil, fmt.Errorf("list the models of %s: %w", p.c.Name, err)
+	}
+	if list.Error != nil {
+		return nil, fmt.Errorf("list the models of %s: %w", p.c.Name, list.Error.fail(&p.client))
+	}
+	names := make([]string, 0, len(list.Data))
+	for _, m := range list.Data {
+		names = append(names, m.ID)
+	}
+	return names, nil
+}
+
+// Model returns the model that the server knows by name. The server is not asked
+// whether it does.
+func (p *Provider) Model(name string) llm.Model {
+	m := &model{p: p, name: name, client: p.client}
+	m.client.Name = m.Model()
+	return m
+}
+
+// A model is one model of a provider.
+type model struct {
+	p      *Provider
+	name   string
+	client wire.Client
+}
+
+// Model implements llm.Model.
+func (m *model) Model() string { return m.p.c.Name + "/" + m.name }
+
+// Generate implements llm.Model.
+func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	if stream == nil {
+		stream = func(llm.Delta) {}
+	}
+	var r reply
+	var err error
+	if m.p.c.API == Responses {
+		r, err = m.responses(ctx, req, stream)
+	} else {
+		r, err = m.chat(ctx, req, stream)
+	}
+	if err != nil {
+		return llm.Response{}, m.spent(err, req, r)
+	}
+	return r.response(req), nil
+}
+
+// reasons reports whether the model is one of OpenAI's that reason before they
+// reply. They take no temperature.
+//
+// Source: OpenAI, "Reasoning models" and the API reference on temperature.
+func (m *model) reasons() bool {
+	name := m.name[strings.LastIndex(m.name, "/")+1:] // OpenRouter's names begin with the vendor's
+	if strings.Contains(name, "chat") {               // gpt-5-chat-latest does not
+		return false
+	}
+	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "codex-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,121 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A reply is what has arrived of a model's reply.
+type reply struct {
+	text    strings.Builder
+	calls   []llm.ToolCall
+	finish  llm.Finish
+	ended   bool // the reply has had its end
+	refused bool
+	served  string
+	usage   *tokens // nil: the server has not said
+}
+
+// Tokens are the counts of a reply, in either format.
+type tokens struct {
+	input, output, cached int
+}
+
+// say takes a piece of text and hands it on.
+func (r *reply) say(text string, stream func(llm.Delta)) {
+	if text != "" {
+		r.text.WriteString(text)
+		stream(llm.Delta{Text: text})
+	}
+}
+
+// count takes the server's counts; those that cannot be are none.
+func (r *reply) count(t tokens) {
+	if t.input >= 0 && t.output >= 0 && t.input+t.output > 0 {
+		t.cached = min(max(0, t.cached), t.input)
+		r.usage = &t
+	}
+}
+
+// spend returns what the call has used, by the server's counts or by an estimate of
+// them.
+func (r *reply) spend(req llm.Request) (u assay.Usage, estimated bool) {
+	if r.usage != nil {
+		return assay.Usage{Calls: 1, InputTokens: r.usage.input, OutputTokens: r.usage.output}, false
+	}
+	out := llm.EstimateTokens(r.text.String())
+	for _, c := range r.calls {
+		out += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.Arguments)
+	}
+	return assay.Usage{Calls: 1, InputTokens: req.InputTokens(), OutputTokens: out}, true
+}
+
+// response returns the reply, whole.
+func (r *reply) response(req llm.Request) llm.Response {
+	res := llm.Response{Text: r.text.String(), Calls: r.calls, Finish: r.finish, Served: r.served}
+	res.Usage, res.Estimated = r.spend(req)
+	if r.usage != nil {
+		res.Cached = r.usage.cached
+	}
+	name(res.Calls)
+	switch {
+	case r.refused:
+		res.Finish = llm.FinishRefused
+	case len(res.Calls) > 0 && res.Finish == llm.FinishStop: // some servers end calls so
+		res.Finish = llm.FinishTools
+	case len(res.Calls) == 0 && res.Finish == llm.FinishTools:
+		res.Finish = llm.FinishOther
+	}
+	return res
+}
+
+// name gives calls without an id, or with that of an earlier one, an id of their
+// own.
+func name(calls []llm.ToolCall) {
+	seen := map[string]bool{}
+	for i := range calls {
+		id := calls[i].ID
+		for n := i + 1; id == "" || seen[id]; n++ {
+			id = fmt.Sprintf("call_%d", n)
+		}
+		calls[i].ID = id
+		seen[id] = true
+	}
+}
+
+// spent adds to the error of a call what it has used all the same: of a reply that
+// had begun, or was refused for what it said, the server counts the tokens.
+func (m *model) spent(err error, req llm.Request, r reply) error {
+	e, ok := errors.AsType[*llm.Error](err)
+	if ok && (r.usage != nil || r.text.Len() > 0 || len(r.calls) > 0) {
+		e.Usage, _ = r.spend(req)
+	}
+	return err
+}
+
+// arguments returns the arguments of a call as they can be sent back. Servers parse
+// them, so what is no JSON object is put into one.
+func arguments(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "{}"
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
+		return text
+	}
+	wrapped, _ := json.Marshal(map[string]string{"arguments": text}) // a map of strings cannot fail
+	return string(wrapped)
+}
+
+// outcome returns the text of a result. The formats have no mark for a failed one.
+func outcome(r llm.ToolResult) string {
+	if r.Error {
+		return "error: " + r.Text
+	}
+	return r.Text
+}

@@ -1,0 +1,189 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// maxSchemaDepth is how deep OpenAI takes a strict schema.
+const maxSchemaDepth = 10
+
+// decoration are keywords that a strict schema must not have and that a reply is
+// held to, or not, afterwards all the same: whoever asks for a schema checks.
+var decoration = []string{
+	"$schema", "$id", "$comment", "title", "default", "examples", "deprecated", "readOnly", "writeOnly",
+	"minLength", "maxLength", "uniqueItems", "minProperties", "maxProperties", "contentEncoding", "contentMediaType",
+}
+
+// strictKeywords are those that a strict schema may have.
+//
+// Source: OpenAI, "Structured model outputs", section "Supported schemas".
+var strictKeywords = []string{
+	"type", "description", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "$ref", "$defs", "definitions",
+	"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems",
+}
+
+// strictSchema returns the schema as OpenAI takes it with strict, by which it
+// guarantees that a reply follows it, and true; or the schema as it is, and false.
+//
+// A strict schema has only certain keywords, and its objects have all of their
+// properties and no others. Keywords that only narrow values are left out, and
+// objects that say nothing of other properties are closed: what follows the strict
+// schema differs from what follows the one given in nothing but such values. An
+// object with properties that may be missing has no strict form that leaves the
+// model this choice.
+func strictSchema(schema json.RawMessage) (json.RawMessage, bool) {
+	strict, ok := strictly(schema, 0)
+	if !ok {
+		return schema, false
+	}
+	var root struct {
+		Type  string          `json:"type"`
+		AnyOf json.RawMessage `json:"anyOf"`
+	}
+	if json.Unmarshal(strict, &root) != nil || root.Type != "object" || root.AnyOf != nil {
+		return schema, false
+	}
+	return strict, true
+}
+
+// strictly returns one schema of a schema in its strict form, if it has one.
+func strictly(schema json.RawMessage, depth int) (json.RawMessage, bool) {
+	fields, ok := members(schema)
+	if !ok || depth > maxSchemaDepth {
+		return nil, false
+	}
+	var properties, required []string
+	isObject, closed := false, false
+	kept := fields[:0]
+	for _, f := range fields {
+		if slices.Contains(decoration, f.name) {
+			continue
+		}
+		if !slices.Contains(strictKeywords, f.name) {
+			return nil, false
+		}
+		switch f.name {
+		case "type":
+			isObject = isObject || bytes.Contains(f.value, []byte(`"object"`))
+		case "properties":
+			isObject = true
+			f.value, properties, ok = strictMembers(f.value, depth+1)
+		case "$defs", "definitions":
+			f.value, _, ok = strictMembers(f.value, depth)
+		case "items":
+			f.value, ok = strictly(f.value, depth+1)
+		case "anyOf":
+			f.value, ok = strictList(f.value, depth)
+		case "required":
+			ok = json.Unmarshal(f.value, &required) == nil
+		case "additionalProperties":
+			closed = true
+			ok = isFalse(f.value)
+		}
+		if !ok {
+			return nil, false
+		}
+		kept = append(kept, f)
+	}
+	if isObject {
+		if !closed {
+			kept = append(kept, member{"additionalProperties", json.RawMessage("false")})
+		}
+		for _, p := range properties {
+			if !slices.Contains(required, p) {
+				return nil, false
+			}
+		}
+		if properties == nil { // any object
+			return nil, false
+		}
+	}
+	return object(kept), true
+}
+
+// isFalse reports whether a schema allows nothing: as false, or as {"not": {}}.
+func isFalse(schema json.RawMessage) bool {
+	var b bytes.Buffer
+	return json.Compact(&b, schema) == nil && (b.String() == "false" || b.String() == `{"not":{}}`)
+}
+
+// strictMembers makes the schemas in the members of an object strict, and returns
+// their names.
+func strictMembers(data json.RawMessage, depth int) (json.RawMessage, []string, bool) {
+	fields, ok := members(data)
+	if !ok {
+		return nil, nil, false
+	}
+	names := []string{}
+	for i, f := range fields {
+		if fields[i].value, ok = strictly(f.value, depth); !ok {
+			return nil, nil, false
+		}
+		names = append(names, f.name)
+	}
+	return object(fields), names, true
+}
+
+// strictList makes the schemas of a list strict.
+func strictList(data json.RawMessage, depth int) (json.RawMessage, bool) {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil {
+		return nil, false
+	}
+	for i := range list {
+		var ok bool
+		if list[i], ok = strictly(list[i], depth); !ok {
+			return nil, false
+		}
+	}
+	encoded, err := json.Marshal(list)
+	return encoded, err == nil
+}
+
+// A member is a name and a value of a JSON object.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members returns the members of a JSON object in their order, in which a model
+// fills them in.
+func members(data json.RawMessage) ([]member, bool) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	var list []member
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		m := member{name: name.(string)} // the names of an object are texts
+		if d.Decode(&m.value) != nil {
+			return nil, false
+		}
+		list = append(list, m)
+	}
+	_, err := d.Token()
+	return list, err == nil
+}
+
+// object returns members as a JSON object.
+func object(list []member) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, _ := json.Marshal(m.name) // a text cannot fail
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
