@@ -35,8 +35,10 @@ type outcome struct {
 }
 
 // kind returns the kind of the error, or nothing.
-func (o outcome) kind() llm.ErrorKind {
-	if e, ok := errors.AsType[*llm.Error](o.err); ok {
+func (o outcome) kind() llm.ErrorKind { return kindOf(o.err) }
+
+func kindOf(err error) llm.ErrorKind {
+	if e, ok := errors.AsType[*llm.Error](err); ok {
 		return e.Kind
 	}
 	return ""
@@ -121,22 +123,29 @@ func checkOutcome(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
 // checkError checks what holds of every error.
 func checkError(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
 	t.Helper()
-	checkSecret(t, o.err)
 	if r := o.response; r.Text != "" || r.Calls != nil || r.Finish != "" {
 		t.Errorf("there is an error, %v, and a response, %+v", o.err, r)
 	}
-	failed, isError := errors.AsType[*llm.Error](o.err)
+	checkKept(ctx, t, m.Model(), o.err)
+}
+
+// checkKept checks what holds of every error of a call to a model, an embedder or a
+// reranker.
+func checkKept(ctx context.Context, t testing.TB, model string, err error) {
+	t.Helper()
+	checkSecret(t, err)
+	failed, isError := errors.AsType[*llm.Error](err)
 	switch {
 	case ctx.Err() != nil:
-		if !errors.Is(o.err, ctx.Err()) {
-			t.Errorf("the context has ended (%v), the error is %v", ctx.Err(), o.err)
+		if !errors.Is(err, ctx.Err()) {
+			t.Errorf("the context has ended (%v), the error is %v", ctx.Err(), err)
 		}
 		return
 	case !isError:
-		t.Errorf("the error is a %T, want an *llm.Error: %v", o.err, o.err)
+		t.Errorf("the error is a %T, want an *llm.Error: %v", err, err)
 		return
-	case failed.Model != m.Model():
-		t.Errorf("the error is of the model %q, want %q", failed.Model, m.Model())
+	case failed.Model != model:
+		t.Errorf("the error is of the model %q, want %q", failed.Model, model)
 	case len(failed.Message) > maxMessage || strings.ContainsAny(failed.Message, "\r\n\x00") || !utf8.ValidString(failed.Message):
 		t.Errorf("the message has %d bytes, or more than a line, or no UTF-8: %.200q", len(failed.Message), failed.Message)
 	case failed.RetryAfter < 0:

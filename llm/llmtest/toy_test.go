@@ -64,40 +64,27 @@ func (m toy) fail(kind llm.ErrorKind, status int, message string) *llm.Error {
 
 var errSilent = errors.New("silent")
 
-func (m toy) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
-	if err := ctx.Err(); err != nil {
-		return llm.Response{}, err
-	}
-	inner, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if m.flaw == "does not cancel" {
-		inner = context.WithoutCancel(ctx)
-	}
-	idle := time.AfterFunc(max(m.setup.Idle, time.Hour*time.Duration(1-min(1, int(m.setup.Idle)))), func() { cancel(errSilent) })
-	defer idle.Stop()
-	r, err := m.generate(inner, idle, req, stream)
-	switch {
-	case err == nil:
-		return r, nil
-	case ctx.Err() != nil:
-		return llm.Response{}, fmt.Errorf("ask the toy: %w", ctx.Err())
-	case context.Cause(inner) == errSilent && m.flaw != "times out as another kind":
-		return llm.Response{}, m.fail(llm.TimedOut, 0, "nothing came")
-	}
-	return llm.Response{}, err
+// clock returns a timer that fires when nothing has come for too long.
+func (m toy) clock(f func()) *time.Timer {
+	return time.AfterFunc(cmp.Or(m.setup.Idle, time.Hour), f)
 }
 
-func (m toy) generate(ctx context.Context, idle *time.Timer, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+func (m toy) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
 	if m.flaw == "drops the system text" {
 		req.System = ""
 	}
-	data, err := json.Marshal(toyRequest{Stream: m.setup.Stream, Request: req})
-	if err != nil {
+	reader := &toyReader{toy: m, stream: stream, out: llm.Response{Usage: assay.Usage{Calls: 1}}}
+	if err := m.post(ctx, toyRequest{Stream: m.setup.Stream, Request: req}, reader); err != nil {
 		return llm.Response{}, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.setup.BaseURL+"/chat", bytes.NewReader(data))
+	return m.held(reader.out, req)
+}
+
+// exchange sends a document and has the reply's read into out.
+func (m toy) exchange(ctx context.Context, idle *time.Timer, in, out any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.setup.BaseURL+"/toy", bytes.NewReader(toyJSON(in)))
 	if err != nil {
-		return llm.Response{}, err
+		return err
 	}
 	r.Header.Set("Authorization", "Bearer "+llmtest.Canary)
 	if m.flaw == "key in the address" {
@@ -109,23 +96,21 @@ func (m toy) generate(ctx context.Context, idle *time.Timer, req llm.Request, st
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return llm.Response{}, m.fail(llm.Unreachable, 0, err.Error())
+		return m.fail(llm.Unreachable, 0, err.Error())
 	}
-	if m.flaw != "leaves the connection" {
-		defer resp.Body.Close()
-	}
-	limit := m.setup.MaxBytes
-	if limit == 0 {
-		limit = 8 << 20
-	}
+	defer resp.Body.Close()
+	limit := cmp.Or(m.setup.MaxBytes, 8<<20)
 	if m.flaw == "reads everything" {
 		limit = 1 << 40
 	}
 	body := &toyBody{r: resp.Body, left: limit, idle: idle, wait: m.setup.Idle}
-	if resp.StatusCode != 200 {
-		return llm.Response{}, m.refused(resp, body)
+	if resp.StatusCode != http.StatusOK {
+		return m.refused(resp, body)
 	}
-	return m.read(body, req, stream)
+	if reader, ok := out.(*toyReader); ok {
+		return reader.read(body)
+	}
+	return m.take(body, out)
 }
 
 // A toyBody is a bounded body that winds the clock with each read.
@@ -176,48 +161,53 @@ func (m toy) refused(resp *http.Response, body io.Reader) error {
 	return e
 }
 
-// read reads a reply, or the events of one.
-func (m toy) read(body io.Reader, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
-	out := llm.Response{Usage: assay.Usage{Calls: 1}}
-	var late []llm.Delta
-	take := func(data []byte) error {
-		var r toyReply
-		if err := json.Unmarshal(data, &r); err != nil {
-			return m.fail(llm.BadReply, 0, err.Error()+": "+string(data))
-		}
-		if r.Error != nil {
-			return m.fail(cmp.Or(r.Error.Kind, llm.BadReply), 0, r.Error.Message)
-		}
-		r.Piece = strings.ToValidUTF8(r.Piece, "\ufffd")
-		out.Text += r.Piece
-		out.Calls = append(out.Calls, r.Calls...)
-		if r.Piece != "" {
-			late = append(late, llm.Delta{Text: r.Piece})
-			if stream != nil && m.flaw != "keeps the stream" {
-				stream(late[len(late)-1])
-			}
-		}
-		if r.Finish != "" {
-			out.Finish, out.Served, out.Cached, out.Usage.InputTokens, out.Usage.OutputTokens = r.Finish, r.Served, r.Cached, r.In, r.Out
-		}
-		return nil
-	}
-	err := m.each(body, take)
-	if m.flaw == "keeps the stream" && stream != nil {
-		for _, d := range late {
-			stream(d)
-		}
+// A toyReader reads a reply, or the events of one.
+type toyReader struct {
+	toy
+	stream func(llm.Delta)
+	out    llm.Response
+	late   []llm.Delta
+}
+
+func (r *toyReader) read(body io.Reader) error {
+	err := r.each(body, r.add)
+	for _, d := range r.late {
+		r.stream(d)
 	}
 	switch failed, ok := errors.AsType[*llm.Error](err); {
 	case errors.Is(err, errLarge):
-		return llm.Response{}, m.fail(llm.TooLarge, 0, "")
-	case m.flaw == "takes a part for all" && err != nil:
+		return r.fail(llm.TooLarge, 0, "")
+	case r.flaw == "takes a part for all" && err != nil:
 	case ok:
-		return llm.Response{}, failed
-	case err != nil || out.Finish == "":
-		return llm.Response{}, m.fail(llm.BrokeOff, 0, "the reply has no end")
+		return failed
+	case err != nil || r.out.Finish == "":
+		return r.fail(llm.BrokeOff, 0, "the reply has no end")
 	}
-	return m.held(out, req)
+	return nil
+}
+
+func (r *toyReader) add(data []byte) error {
+	var reply toyReply
+	if err := json.Unmarshal(data, &reply); err != nil {
+		return r.fail(llm.BadReply, 0, err.Error()+": "+string(data))
+	}
+	if e := reply.Error; e != nil {
+		return r.fail(cmp.Or(e.Kind, llm.BadReply), 0, e.Message)
+	}
+	out, d := &r.out, llm.Delta{Text: strings.ToValidUTF8(reply.Piece, "\ufffd")}
+	out.Text += d.Text
+	out.Calls = append(out.Calls, reply.Calls...)
+	switch {
+	case d.Text == "" || r.stream == nil:
+	case r.flaw == "keeps the stream":
+		r.late = append(r.late, d)
+	default:
+		r.stream(d)
+	}
+	if reply.Finish != "" {
+		out.Finish, out.Served, out.Cached, out.Usage.InputTokens, out.Usage.OutputTokens = reply.Finish, reply.Served, reply.Cached, reply.In, reply.Out
+	}
+	return nil
 }
 
 // held holds a response to the contract.
