@@ -53,11 +53,11 @@ func KindOf(status int) llm.ErrorKind {
 		return llm.NoModel
 	case http.StatusRequestEntityTooLarge:
 		return llm.TooLong
-	case http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusTooManyRequests:
 		return llm.RateLimited
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout, 522, 524: // the last two are Cloudflare's
 		return llm.TimedOut
-	case http.StatusConflict, http.StatusServiceUnavailable, 529: // the last is Anthropic's
+	case http.StatusServiceUnavailable, 529: // the last is Anthropic's
 		return llm.Overloaded
 	}
 	if status >= 500 {
