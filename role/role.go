@@ -40,6 +40,10 @@ const (
 	ExtractorRole  = "extractor"
 	SummariserRole = "summariser"
 	ComparerRole   = "comparer"
+
+	ScorerRole          = "scorer" // of hits
+	RetrievalGraderRole = "retrieval_grader"
+	SupportGraderRole   = "support_grader"
 )
 
 // A Caller makes a role's calls, each as a step of the run. It is good for one job,
@@ -221,6 +225,10 @@ type Statement struct {
 	Text     string `json:"text"`
 	Evidence []int  `json:"evidence"`
 	Item     bool   `json:"item"` // of a list: shown on a line of its own
+
+	// Section is the heading that it stands under, one of the sections that the
+	// domain wants an answer to have; empty: under none.
+	Section string `json:"section,omitempty"`
 
 	// Cells are those of a table's row, one for each column; Text then says in a
 	// sentence what the row says, for the verifier.

@@ -21,6 +21,10 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 	}
 	out := make([]ground.Judgement, len(claims))
 	for i, claim := range claims {
+		if len(claim.Cited) == 0 {
+			out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}
+			continue
+		}
 		j, err := judge(claim)
 		switch {
 		case Ends(ctx, err):

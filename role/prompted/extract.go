@@ -1,0 +1,265 @@
+package prompted
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/kaptinlin/jsonrepair"
+)
+
+// The bounds of a reply that is read.
+const (
+	maxReply   = 256 << 10 // bytes
+	maxObjects = 32        // that are tried
+	maxNesting = 64        // brackets inside each other; our own schemas have 4
+)
+
+// errNoObject says that a reply has nothing to read.
+var errNoObject = errors.New("there is no JSON object in it")
+
+// extract finds the one JSON object in a reply that has the form of out: the
+// reply itself, or what is left of it without a fence, the prose around it and a
+// model's thoughts. What is nearly JSON is repaired. Two that differ are an error:
+// nobody can tell which is meant, and one may be copied from a document.
+func extract(text string, out output) (json.RawMessage, error) {
+	if len(text) > maxReply {
+		return nil, fmt.Errorf("it has %d bytes, at most %d are read", len(text), maxReply)
+	}
+	text = thoughts.ReplaceAllString(text, "")
+	var found json.RawMessage
+	problem := errNoObject
+	for _, piece := range objects(text) {
+		raw, err := read(piece, out)
+		switch {
+		case err != nil:
+			if found == nil {
+				problem = err
+			}
+		case found != nil && !bytes.Equal(found, raw):
+			return nil, errors.New("it has two different JSON objects, and exactly one is wanted")
+		default:
+			found = raw
+		}
+	}
+	if found == nil {
+		return nil, problem
+	}
+	return found, nil
+}
+
+// thoughts matches what reasoning models put before their reply.
+var thoughts = regexp.MustCompile(`(?s)^\s*<(think|thinking|reasoning)>.*?</(think|thinking|reasoning)>`)
+
+// objects returns the pieces of a reply that stand between matching braces,
+// outermost ones; the last may lack its end.
+func objects(text string) []string {
+	var pieces []string
+	for len(pieces) < maxObjects {
+		start := strings.IndexByte(text, '{')
+		if start < 0 {
+			break
+		}
+		end := objectEnd(text[start:])
+		pieces = append(pieces, text[start:start+end])
+		text = text[start+end:]
+	}
+	return pieces
+}
+
+// objectEnd returns where the object that text begins with ends, taking care of
+// strings; the length of text, if it does not.
+func objectEnd(text string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
+}
+
+// read returns the JSON of a piece, in one spelling, if it has the form of out or
+// can be brought into it.
+func read(piece string, out output) (json.RawMessage, error) {
+	if nesting(piece) > maxNesting {
+		return nil, fmt.Errorf("its brackets are nested deeper than %d", maxNesting)
+	}
+	if !json.Valid([]byte(piece)) {
+		repaired, err := repair(piece)
+		if err != nil {
+			return nil, fmt.Errorf("it is no valid JSON: %w", err)
+		}
+		piece = repaired
+	}
+	if err := checkKeys(piece); err != nil {
+		return nil, err
+	}
+	var value any
+	if err := json.Unmarshal([]byte(piece), &value); err != nil {
+		return nil, fmt.Errorf("it is no valid JSON: %w", err)
+	}
+	value = coerce(value, out.tree)
+	if err := out.held.Validate(value); err != nil {
+		return nil, fmt.Errorf("it does not follow the schema: %s", strings.ReplaceAll(err.Error(), "validating ", ""))
+	}
+	return json.Marshal(value)
+}
+
+// nesting returns how deep the brackets of a text are nested at most, wherever
+// they stand. Parsers go down once for each.
+func nesting(text string) int {
+	depth, most := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			depth++
+			most = max(most, depth)
+		case '}', ']':
+			depth = max(0, depth-1)
+		}
+	}
+	return most
+}
+
+// repair makes JSON of what is nearly JSON: quotes of the wrong kind, trailing
+// commas, a missing bracket. The library is not ours and the text is anybody's: a
+// panic of it is an error.
+func repair(text string) (repaired string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it cannot be repaired: %v", p)
+		}
+	}()
+	repaired, err = jsonrepair.Repair(text)
+	if err == nil && len(repaired) > 2*maxReply {
+		err = errors.New("it grows when it is repaired")
+	}
+	return repaired, err
+}
+
+// checkKeys refuses an object that has a field twice: decoders would take the
+// last one and hide the first.
+func checkKeys(text string) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	type level struct {
+		keys map[string]bool // nil: a list
+		key  bool            // the next token is one
+	}
+	var levels []level
+	for {
+		t, err := d.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("it is no valid JSON: %w", err)
+		}
+		if n := len(levels); n > 0 && levels[n-1].key {
+			if name, ok := t.(string); ok {
+				if levels[n-1].keys[name] {
+					return fmt.Errorf("it has the field %q twice", name)
+				}
+				levels[n-1].keys[name], levels[n-1].key = true, false
+				continue
+			}
+		}
+		switch t {
+		case json.Delim('{'):
+			levels = append(levels, level{keys: map[string]bool{}, key: true})
+			continue
+		case json.Delim('['):
+			levels = append(levels, level{})
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			levels = levels[:len(levels)-1]
+		}
+		if n := len(levels); n > 0 && levels[n-1].keys != nil {
+			levels[n-1].key = true // a value has ended
+		}
+	}
+}
+
+// coerce brings a value nearer to a schema where its meaning is plain: fields
+// that the schema does not have are dropped, null is nothing, one thing is a list
+// of one, "2" is 2, and "Sufficient" is "sufficient".
+func coerce(value any, s *jsonschema.Schema) any {
+	if s == nil {
+		return value
+	}
+	switch s.Type {
+	case "object":
+		fields, ok := value.(map[string]any)
+		if !ok {
+			return value
+		}
+		kept := map[string]any{}
+		for name, field := range s.Properties {
+			if v, ok := fields[name]; ok {
+				kept[name] = coerce(v, field)
+			}
+		}
+		return kept
+	case "array":
+		list, ok := value.([]any)
+		if !ok {
+			if value == nil || value == "" {
+				return []any{}
+			}
+			list = []any{value}
+		}
+		for i := range list {
+			list[i] = coerce(list[i], s.Items)
+		}
+		return list
+	case "string":
+		return coerceString(value, s.Enum)
+	case "integer", "number":
+		if text, ok := value.(string); ok {
+			if n, err := strconv.ParseFloat(strings.Trim(text, "[]#() "), 64); err == nil {
+				return n
+			}
+		}
+	case "boolean":
+		if text, ok := value.(string); ok {
+			if b, err := strconv.ParseBool(strings.ToLower(strings.TrimSpace(text))); err == nil {
+				return b
+			}
+		}
+	}
+	return value
+}
+
+func coerceString(value any, enum []any) any {
+	switch v := value.(type) {
+	case nil:
+		if len(enum) == 0 {
+			return ""
+		}
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case string:
+		for _, e := range enum {
+			if name, ok := e.(string); ok && strings.EqualFold(strings.TrimSpace(v), name) {
+				return name
+			}
+		}
+	}
+	return value
+}

@@ -1,0 +1,50 @@
+package prompted
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/assay-rag/assay/internal/visible"
+)
+
+// placeholder stands for the marker of a message until that is known. Text that
+// has been made visible does not hold it.
+const placeholder = "\x00"
+
+// fenced marks text as data with a name, in a message that mark is yet to see.
+func fenced(name, text string) string {
+	tag := strings.TrimSpace(name) + ` id="` + placeholder + `"`
+	short, _, _ := strings.Cut(name, " ")
+	return "<" + tag + ">\n" + harmless(text) + "\n</" + short + ` id="` + placeholder + `">`
+}
+
+// mark gives a message its marker: one that nothing else in the message holds, so
+// that no data can end its fence. It is made of a hash of the message: equal
+// messages have equal markers, and whoever writes a document cannot know it.
+func mark(message string) string {
+	for n := 0; ; n++ {
+		sum := sha256.Sum256([]byte(strconv.Itoa(n) + placeholder + message))
+		marker := hex.EncodeToString(sum[:6])
+		if !strings.Contains(message, marker) {
+			return strings.ReplaceAll(message, placeholder, marker)
+		}
+	}
+}
+
+// harmless returns text as it may stand in a prompt: without invisible
+// characters, and without the signs by which servers tell the turns of a
+// conversation apart. (A server of open models may read them wherever they stand.)
+func harmless(text string) string { return turnSigns.Replace(visible.Text(text)) }
+
+// line is harmless on one line.
+func line(text string) string { return strings.Join(strings.Fields(harmless(text)), " ") }
+
+// turnSigns puts a blank into the signs of the common chat templates.
+var turnSigns = strings.NewReplacer(
+	"<|", "< |", "|>", "| >", "<｜", "< ｜", "｜>", "｜ >",
+	"[INST]", "[ INST]", "[/INST]", "[ /INST]", "<<SYS>>", "< <SYS>>", "<</SYS>>", "< </SYS>>",
+	"<s>", "< s>", "</s>", "< /s>", "<start_of_turn>", "< start_of_turn>", "<end_of_turn>", "< end_of_turn>",
+	"<bos>", "< bos>", "<eos>", "< eos>",
+)

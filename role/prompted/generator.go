@@ -1,0 +1,271 @@
+package prompted
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/role"
+)
+
+// Generator writes an answer in its own words, each statement resting on evidence
+// by its number. Its cautious output is a draft that says nothing.
+type Generator struct {
+	Config
+	Local role.Generator // for when the provider fails; nil: the cautious output
+}
+
+// draftReply is what the model is asked for.
+type draftReply struct {
+	Shape      role.AnswerShape `json:"shape,omitempty"`
+	Columns    []string         `json:"columns,omitempty"`
+	Statements []statementReply `json:"statements"`
+	Conflicts  []conflictReply  `json:"conflicts,omitempty"`
+	Open       []string         `json:"open,omitempty"`
+}
+
+type statementReply struct {
+	Text    string   `json:"text"`
+	Sources []int    `json:"sources"`
+	Item    bool     `json:"item,omitempty"`
+	Cells   []string `json:"cells,omitempty"`
+	Section string   `json:"section,omitempty"`
+}
+
+type conflictReply struct {
+	One   int `json:"one"` // statements, from 1
+	Other int `json:"other"`
+}
+
+// The bounds of a draft.
+const (
+	maxStatements = 40
+	maxStatement  = 1200 // bytes
+	maxColumns    = 8
+)
+
+var draftOutput = outputOf[draftReply]("answer")
+
+// Generate implements role.Generator.
+func (g Generator) Generate(ctx context.Context, c role.Caller, in role.GenerateInput) (role.Draft, error) {
+	var given []int
+	asked := tongue(in.Question)
+	best, order := contextOf(in)
+	j := job[draftReply]{
+		Config: g.Config, role: role.GeneratorRole, out: draftOutput(), maxTokens: 1500,
+		write: reading(best, func(shown []passage) any {
+			given = numbersOf(shown)
+			shown = slices.Clone(shown)
+			slices.SortStableFunc(shown, func(a, b passage) int { return cmp.Compare(order[a.number], order[b.number]) })
+			return map[string]any{"Question": in.Question, "Parts": partsOf(in), "Passages": shown, "Language": asked}
+		}),
+		check: func(r *draftReply) []string { return checkDraft(r, given, asked) },
+		salvage: func(r *draftReply) ([]string, bool) {
+			return mendDraft(r, given, asked), true
+		},
+	}
+	reply, outcome, err := ask(ctx, c, j)
+	if failed(ctx, err) {
+		if g.Local != nil {
+			local := func() (role.Draft, error) { return g.Local.Generate(ctx, c, in) }
+			return standIn(ctx, j.role, err, local, func(d *role.Draft) *role.Outcome { return &d.Outcome })
+		}
+		outcome, err = without(j.role, err), nil
+	}
+	if err != nil {
+		return role.Draft{}, err
+	}
+	if outcome.Failure != "" {
+		return role.Draft{Statements: []role.Statement{}, Outcome: outcome}, nil
+	}
+	return g.draftOf(reply, outcome), nil
+}
+
+// contextOf returns what of the evidence there is to read: best first, as its
+// parts have it, and where in the prompt each stands, as the context has it.
+func contextOf(in role.GenerateInput) (best []passage, order map[int]int) {
+	order = map[int]int{}
+	for i, x := range excerptsOf(in.Evidence, in.Context) {
+		ev := in.Evidence[slices.IndexFunc(in.Evidence, func(ev assay.Evidence) bool { return ev.Number == x.Evidence })]
+		best = append(best, passageOf(ev.Number, ev.Hit, x.Text(ev)))
+		order[ev.Number] = i
+	}
+	rank := map[int]int{}
+	for _, p := range in.Parts {
+		for i, n := range p.Evidence {
+			if r, ok := rank[n]; !ok || i < r {
+				rank[n] = i
+			}
+		}
+	}
+	slices.SortStableFunc(best, func(a, b passage) int {
+		return cmp.Or(cmp.Compare(rank[a.number], rank[b.number]), cmp.Compare(a.number, b.number))
+	})
+	return best, order
+}
+
+// excerptsOf returns the context, of evidence that there is; without one the
+// whole of the evidence.
+func excerptsOf(evidence []assay.Evidence, context []role.Excerpt) []role.Excerpt {
+	if len(context) == 0 {
+		for _, ev := range evidence {
+			c := ev.Hit.Chunk
+			context = append(context, role.Excerpt{Evidence: ev.Number, Spans: []role.Span{{Start: c.Start, End: c.Start + len(ev.Hit.Text)}}})
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(context), func(x role.Excerpt) bool {
+		return !slices.ContainsFunc(evidence, func(ev assay.Evidence) bool { return ev.Number == x.Evidence })
+	})
+}
+
+// partsOf lists the sub-questions of a question that has several, one a line.
+func partsOf(in role.GenerateInput) string {
+	if len(in.Parts) < 2 {
+		return ""
+	}
+	lines := make([]string, len(in.Parts))
+	for i, p := range in.Parts {
+		lines[i] = line(p.Question)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// checkDraft says what of a draft is wrong.
+func checkDraft(r *draftReply, given []int, asked string) []string {
+	var problems []string
+	if n := len(r.Statements); n > maxStatements {
+		problems = append(problems, fmt.Sprintf("there are %d statements, at most %d are allowed", n, maxStatements))
+	}
+	for i, s := range r.Statements {
+		at := fmt.Sprintf("statement %d", i+1)
+		for _, p := range unknown("passage", s.Sources, given) {
+			problems = append(problems, at+": "+p)
+		}
+		switch {
+		case strings.TrimSpace(s.Text) == "":
+			problems = append(problems, at+" has no text")
+		case len(s.Sources) == 0:
+			problems = append(problems, at+" has no sources")
+		case len(s.Text) > maxStatement:
+			problems = append(problems, fmt.Sprintf("%s has %d bytes, at most %d are allowed", at, len(s.Text), maxStatement))
+		}
+		if n := len(s.Cells); n > 0 && n != len(r.Columns) {
+			problems = append(problems, fmt.Sprintf("%s has %d cells, and the table has %d columns", at, n, len(r.Columns)))
+		}
+	}
+	if r.Shape == role.Table && (len(r.Columns) < 2 || len(r.Columns) > maxColumns) {
+		problems = append(problems, fmt.Sprintf("the table has %d columns, 2 to %d are allowed", len(r.Columns), maxColumns))
+	}
+	for _, c := range r.Conflicts {
+		if !isPair(c, len(r.Statements)) {
+			problems = append(problems, fmt.Sprintf("the conflict of statements %d and %d: there are %d statements, and it takes two", c.One, c.Other, len(r.Statements)))
+		}
+	}
+	if said := tongue(saidBy(r)); asked != "" && said != "" && said != asked {
+		problems = append(problems, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
+	}
+	return problems
+}
+
+func isPair(c conflictReply, statements int) bool {
+	return c.One >= 1 && c.Other >= 1 && c.One <= statements && c.Other <= statements && c.One != c.Other
+}
+
+// saidBy is all that a draft says.
+func saidBy(r *draftReply) string {
+	texts := make([]string, len(r.Statements))
+	for i, s := range r.Statements {
+		texts[i] = s.Text
+	}
+	return strings.Join(texts, " ")
+}
+
+// mendDraft leaves out what checkDraft refuses, and notes it.
+func mendDraft(r *draftReply, given []int, asked string) []string {
+	var notes []string
+	at := map[int]int{} // number as the model has it → as it is now
+	var kept []statementReply
+	for i, s := range r.Statements {
+		s.Sources = known(s.Sources, given)
+		if strings.TrimSpace(s.Text) == "" || len(s.Sources) == 0 || len(s.Text) > maxStatement || len(kept) == maxStatements {
+			notes = append(notes, fmt.Sprintf("a statement is left out, for it has no source that was given, no text or too much: %q", shorten(line(s.Text), 80)))
+			continue
+		}
+		kept = append(kept, s)
+		at[i+1] = len(kept)
+	}
+	r.Statements = kept
+	var conflicts []conflictReply
+	for _, c := range r.Conflicts {
+		if c = (conflictReply{at[c.One], at[c.Other]}); isPair(c, len(kept)) {
+			conflicts = append(conflicts, c)
+		}
+	}
+	r.Conflicts = conflicts
+	ragged := slices.ContainsFunc(kept, func(s statementReply) bool { return len(s.Cells) > 0 && len(s.Cells) != len(r.Columns) })
+	if r.Shape == role.Table && (len(r.Columns) < 2 || len(r.Columns) > maxColumns) || ragged {
+		r.Shape, r.Columns = role.List, nil
+		for i := range r.Statements {
+			r.Statements[i].Cells, r.Statements[i].Item = nil, true
+		}
+		notes = append(notes, "the model's table does not hold together, and is shown as a list")
+	}
+	if said := tongue(saidBy(r)); asked != "" && said != "" && said != asked {
+		notes = append(notes, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
+	}
+	return notes
+}
+
+// citationMarks matches the brackets by which a model cites in its text; the
+// numbers that count are those of the sources.
+var citationMarks = regexp.MustCompile(`\s*\[(?:(?:passage|source|sources|passages) )?\d+(?:\s*[,;–-]\s*\d+)*\]`)
+
+// draftOf turns a reply that is right into the draft.
+func (g Generator) draftOf(r draftReply, outcome role.Outcome) role.Draft {
+	d := role.Draft{Statements: []role.Statement{}, Shape: r.Shape, Open: phrases(r.Open), Outcome: outcome}
+	if len(d.Open) == 0 {
+		d.Open = nil
+	}
+	for _, s := range r.Statements {
+		st := role.Statement{Text: statementText(s.Text), Evidence: slices.Compact(slices.Sorted(slices.Values(s.Sources))), Item: s.Item}
+		if g.Domain.hasSection(s.Section) {
+			st.Section = s.Section
+		}
+		if r.Shape == role.Table {
+			st.Cells = lines(s.Cells)
+		}
+		d.Statements = append(d.Statements, st)
+	}
+	if r.Shape == role.Table {
+		d.Columns = lines(r.Columns)
+	}
+	for _, c := range r.Conflicts {
+		d.Conflicts = append(d.Conflicts, [2]int{c.One - 1, c.Other - 1})
+	}
+	return d
+}
+
+// statementText is a statement's text without citation marks, on one line unless
+// it is code.
+func statementText(text string) string {
+	text = citationMarks.ReplaceAllString(text, "")
+	if surface.Code(text) {
+		return strings.TrimSpace(visible.Text(text))
+	}
+	return visible.Line(text)
+}
+
+// lines are texts on one line each.
+func lines(texts []string) []string {
+	var out []string
+	for _, t := range texts {
+		out = append(out, visible.Line(citationMarks.ReplaceAllString(t, "")))
+	}
+	return out
+}

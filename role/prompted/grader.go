@@ -1,0 +1,102 @@
+package prompted
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+)
+
+// Grader judges evidence by reading it. Of hits under the floor it is shown none.
+// Its cautious output is Insufficient.
+type Grader struct {
+	Config
+	Local role.Grader // for when the provider fails; nil: the cautious output
+}
+
+// gradeReply is what the model is asked for.
+type gradeReply struct {
+	Reason   string             `json:"reason,omitempty"`
+	Relevant []int              `json:"relevant_chunks"`
+	Missing  []string           `json:"missing,omitempty"`
+	Verdict  assay.GradeVerdict `json:"verdict"`
+	Query    string             `json:"reformulated_query,omitempty"`
+}
+
+var gradeOutput = outputOf[gradeReply]("grade")
+
+// Grade implements role.Grader.
+func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (role.Grade, error) {
+	hits := slices.DeleteFunc(slices.Clone(in.Hits), func(h assay.Hit) bool { return h.Scores.Relevance < in.Floor })
+	var given []int
+	j := job[gradeReply]{
+		Config: g.Config, role: role.GraderRole, out: gradeOutput(), maxTokens: 600,
+		write: reading(numbered(hits), func(shown []passage) any {
+			given = numbersOf(shown)
+			return map[string]any{"Question": in.Question, "Tried": strings.Join(in.Tried, "\n"), "Passages": shown}
+		}),
+		check: func(r *gradeReply) []string {
+			problems := unknown("passage", r.Relevant, given)
+			if r.Verdict != assay.Insufficient && len(r.Relevant) == 0 {
+				problems = append(problems, `the verdict is "`+string(r.Verdict)+`", but no passage is listed as relevant`)
+			}
+			return problems
+		},
+		salvage: func(r *gradeReply) ([]string, bool) {
+			r.Relevant = known(r.Relevant, given)
+			r.Verdict = assay.Insufficient
+			if len(r.Relevant) > 0 {
+				r.Verdict = assay.Partly
+			}
+			return []string{"the model named passages that it was not given; they are left out, and its verdict does not count"}, true
+		},
+	}
+	reply, outcome, err := ask(ctx, c, j)
+	if failed(ctx, err) {
+		if g.Local != nil {
+			return standIn(ctx, j.role, err, func() (role.Grade, error) { return g.Local.Grade(ctx, c, in) }, gradeOutcome)
+		}
+		outcome, err = without(j.role, err), nil
+	}
+	if err != nil {
+		return role.Grade{}, err
+	}
+	if outcome.Failure != "" {
+		return role.Grade{
+			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{in.Question},
+			Reason: "the grader failed: " + outcome.Failure, Outcome: outcome,
+		}, nil
+	}
+	return gradeOf(reply, outcome, hits, in), nil
+}
+
+func gradeOutcome(g *role.Grade) *role.Outcome { return &g.Outcome }
+
+// gradeOf turns a reply into the grade. A verdict of sufficient with something
+// missing is taken at its more cautious word.
+func gradeOf(r gradeReply, outcome role.Outcome, hits []assay.Hit, in role.GradeInput) role.Grade {
+	g := role.Grade{
+		Verdict: r.Verdict, Relevant: []string{}, Missing: phrases(r.Missing), Reason: shorten(line(r.Reason), 500), Outcome: outcome,
+	}
+	for _, n := range r.Relevant {
+		if id := hits[n-1].Chunk.ID; !slices.Contains(g.Relevant, id) {
+			g.Relevant = append(g.Relevant, id)
+		}
+	}
+	if g.Verdict == assay.Sufficient && len(g.Missing) > 0 {
+		g.Verdict = assay.Partly
+	}
+	if g.Verdict != assay.Sufficient {
+		g.Query = query(r.Query)
+		if len(g.Missing) == 0 {
+			g.Missing = []string{in.Question}
+		}
+	}
+	repeats := func(tried string) bool { return strings.EqualFold(line(tried), g.Query) }
+	if slices.ContainsFunc(in.Tried, repeats) {
+		g.Query = ""
+	}
+	return g
+}

@@ -1,0 +1,157 @@
+package prompted
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/sentence"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A passage is what a model reads of a hit, under a small number.
+type passage struct {
+	number int
+	head   string // the title of its document and the headings it stands under
+	text   string
+}
+
+func passageOf(number int, h assay.Hit, text string) passage {
+	return passage{number: number, head: strings.Join(append([]string{h.Title}, h.Chunk.Headings...), " › "), text: text}
+}
+
+// numbered are hits as passages from 1 on, in their order.
+func numbered(hits []assay.Hit) []passage {
+	out := make([]passage, len(hits))
+	for i, h := range hits {
+		out[i] = passageOf(i+1, h, h.Text)
+	}
+	return out
+}
+
+// String returns the passage as it stands in a prompt.
+func (p passage) String() string {
+	return fenced(fmt.Sprintf("passage number=\"%d\"", p.number), shorten(line(p.head), 200)+"\n"+p.text)
+}
+
+// minCut is the least of a passage, in tokens, that is worth reading of it.
+const minCut = 60
+
+// fit takes the passages, best first, that fit into room tokens together. Of the
+// first that does not a part is taken, if it is a part worth reading; the others
+// are left out, and the notes say so.
+func fit(passages []passage, room int) (kept []passage, notes []string) {
+	cut := ""
+	for _, p := range passages {
+		need := llm.EstimateTokens(p.String())
+		if need > room {
+			if short, ok := p.upTo(room); ok {
+				kept = append(kept, short)
+				cut = fmt.Sprintf(", and for a part of passage %d", p.number)
+			}
+			break
+		}
+		room -= need
+		kept = append(kept, p)
+	}
+	full := len(kept)
+	if cut != "" {
+		full--
+	}
+	if full < len(passages) {
+		notes = append(notes, fmt.Sprintf("the model's window had room for %d of %d passages%s", full, len(passages), cut))
+	}
+	return kept, notes
+}
+
+// upTo returns the passage with the sentences of its text that fit into room
+// tokens; ok is false when they are hardly any.
+func (p passage) upTo(room int) (short passage, ok bool) {
+	if room < minCut {
+		return passage{}, false
+	}
+	spans := sentence.Spans(p.text)
+	short = p
+	for i := len(spans) - 1; i >= 0; i-- {
+		short.text = p.text[:spans[i].End] + " …"
+		if llm.EstimateTokens(short.String()) <= room {
+			return short, llm.EstimateTokens(short.text) >= minCut/2
+		}
+	}
+	return passage{}, false
+}
+
+// reading returns how a job that shows passages, best first, writes its prompt.
+// fill makes the template's data of those that are shown; it is called with none
+// first.
+func reading(passages []passage, fill func(shown []passage) any) func(prompt, int) (string, []string, bool) {
+	return func(p prompt, room int) (string, []string, bool) {
+		room -= llm.EstimateTokens(p.render(fill(nil)))
+		kept, notes := fit(passages, room)
+		if room < 0 || len(kept) == 0 && len(passages) > 0 {
+			return "", nil, false
+		}
+		return p.render(fill(kept)), notes, true
+	}
+}
+
+// plainly returns how a job writes its prompt that shows all or nothing.
+func plainly(in any) func(prompt, int) (string, []string, bool) {
+	return func(p prompt, room int) (string, []string, bool) {
+		user := p.render(in)
+		return user, nil, llm.EstimateTokens(user) <= room
+	}
+}
+
+// numbersOf returns the numbers of the passages that are shown.
+func numbersOf(passages []passage) []int {
+	out := make([]int, len(passages))
+	for i, p := range passages {
+		out[i] = p.number
+	}
+	return out
+}
+
+// unknown returns a complaint for each number that was not given.
+func unknown(what string, numbers, given []int) []string {
+	var problems []string
+	for _, n := range numbers {
+		if !slices.Contains(given, n) {
+			problems = append(problems, fmt.Sprintf("%s %d does not exist; there are %s", what, n, listed(given)))
+		}
+	}
+	return problems
+}
+
+// listed writes numbers for people: "1, 2 and 5"; "none".
+func listed(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = fmt.Sprint(n)
+	}
+	return joined(words)
+}
+
+// joined writes words for people: "a, b and c"; "none".
+func joined(words []string) string {
+	switch n := len(words); n {
+	case 0:
+		return "none"
+	case 1:
+		return words[0]
+	default:
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+}
+
+// known returns the numbers that were given, each once, in their order.
+func known(numbers, given []int) []int {
+	out := []int{}
+	for _, n := range numbers {
+		if slices.Contains(given, n) && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}

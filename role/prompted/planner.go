@@ -1,0 +1,282 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// maxParts is how many sub-questions a plan may have.
+const maxParts = 6
+
+// Planner cuts a question into sub-questions that may need one another. Its
+// cautious output is the question as it stands.
+type Planner struct {
+	Config
+	Local role.Planner // for when the provider fails; nil: the cautious output
+
+	// Keys are the metadata keys that a sub-question may be narrowed by; none: no
+	// plan has a filter.
+	Keys []Key
+}
+
+// A Key is a metadata key that a planner may use.
+type Key struct {
+	Name  string
+	Kinds []assay.ValueKind // that its values have
+
+	// Values are those of a key that has few; a filter's value is then one of them.
+	// Of other keys it is one that the question names.
+	Values []string
+}
+
+// planReply is what the model is asked for.
+type planReply struct {
+	Shape role.PlanShape `json:"shape,omitempty"`
+	Parts []partReply    `json:"sub_questions"`
+}
+
+type partReply struct {
+	Text       string           `json:"text"`
+	Needs      []int            `json:"needs,omitempty"` // from 1
+	Conditions []conditionReply `json:"conditions,omitempty"`
+}
+
+type conditionReply struct {
+	Key      string   `json:"key"`
+	Operator operator `json:"operator"`
+	Value    string   `json:"value"`
+}
+
+// An operator is a comparison that a plan may make: those of a filter that
+// compare with one value.
+type operator string
+
+var operators = []assay.FilterOp{
+	assay.OpEquals, assay.OpNotEquals, assay.OpGreaterThan, assay.OpGreaterThanOrEquals, assay.OpLessThan, assay.OpLessThanOrEquals,
+	assay.OpStartsWith, assay.OpStringContains, assay.OpListContains,
+}
+
+var planOutput = outputOf[planReply]("plan")
+
+// Plan implements role.Planner.
+func (p Planner) Plan(ctx context.Context, c role.Caller, question string) (role.Plan, error) {
+	j := job[planReply]{
+		Config: p.Config, role: role.PlannerRole, out: planOutput(), maxTokens: 600,
+		write: p.write(question),
+		check: func(r *planReply) []string { return p.check(question, r) },
+		salvage: func(r *planReply) ([]string, bool) {
+			return p.mend(question, r), len(r.Parts) > 0
+		},
+	}
+	reply, outcome, err := ask(ctx, c, j)
+	if failed(ctx, err) {
+		if p.Local != nil {
+			local := func() (role.Plan, error) { return p.Local.Plan(ctx, c, question) }
+			return standIn(ctx, j.role, err, local, func(p *role.Plan) *role.Outcome { return &p.Outcome })
+		}
+		outcome, err = without(j.role, err), nil
+	}
+	if err != nil {
+		return role.Plan{}, err
+	}
+	if outcome.Failure != "" {
+		return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}, Outcome: outcome}, nil
+	}
+	return p.planOf(question, reply, outcome), nil
+}
+
+// write shows the question, and of the keys those that fit.
+func (p Planner) write(question string) func(prompt, int) (string, []string, bool) {
+	return func(t prompt, room int) (string, []string, bool) {
+		lines := p.keyLines()
+		for n := len(lines); ; n-- {
+			user := t.render(map[string]any{"Question": question, "Keys": strings.Join(lines[:n], "\n")})
+			if llm.EstimateTokens(user) <= room {
+				var notes []string
+				if n < len(lines) {
+					notes = []string{fmt.Sprintf("the model's window had room for %d of %d metadata keys", n, len(lines))}
+				}
+				return user, notes, true
+			}
+			if n == 0 {
+				return "", nil, false
+			}
+		}
+	}
+}
+
+// keyLines describes the keys, one a line.
+func (p Planner) keyLines() []string {
+	const shown = 12
+	var lines []string
+	for _, k := range p.Keys {
+		kinds := make([]string, len(k.Kinds))
+		for i, kind := range k.Kinds {
+			kinds[i] = string(kind)
+		}
+		l := line(k.Name) + " (" + strings.Join(kinds, " or ") + ")"
+		if n := len(k.Values); n > 0 {
+			l += ": " + line(strings.Join(k.Values[:min(n, shown)], ", "))
+			if n > shown {
+				l += ", …"
+			}
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// check says what of a plan is wrong.
+func (p Planner) check(question string, r *planReply) []string {
+	var problems []string
+	if len(r.Parts) == 0 {
+		problems = append(problems, "there are no sub-questions")
+	}
+	if len(r.Parts) > maxParts {
+		problems = append(problems, fmt.Sprintf("there are %d sub-questions, at most %d are allowed", len(r.Parts), maxParts))
+	}
+	for i, part := range r.Parts {
+		at := fmt.Sprintf("sub-question %d", i+1)
+		if query(part.Text) == "" {
+			problems = append(problems, at+" has no text")
+		}
+		for _, n := range part.Needs {
+			if n < 1 || n > i {
+				problems = append(problems, fmt.Sprintf("%s needs %d, which is no earlier sub-question", at, n))
+			}
+		}
+		for _, cond := range part.Conditions {
+			if _, err := p.filter(question, cond); err != nil {
+				problems = append(problems, at+": "+err.Error())
+			}
+		}
+		if first := slices.IndexFunc(r.Parts, func(o partReply) bool { return strings.EqualFold(line(o.Text), line(part.Text)) }); first < i {
+			problems = append(problems, fmt.Sprintf("%s is the same as sub-question %d", at, first+1))
+		}
+	}
+	return problems
+}
+
+// mend leaves out what check refuses, and notes it.
+func (p Planner) mend(question string, r *planReply) []string {
+	var notes []string
+	at := map[int]int{} // number as the model has it → as it is now
+	var kept []partReply
+	for i, part := range r.Parts {
+		same := slices.ContainsFunc(kept, func(o partReply) bool { return strings.EqualFold(line(o.Text), line(part.Text)) })
+		if query(part.Text) == "" || same || len(kept) == maxParts {
+			notes = append(notes, fmt.Sprintf("sub-question %q is left out: it is empty, said before or one too many", shorten(line(part.Text), 80)))
+			continue
+		}
+		var needs []int
+		for _, n := range part.Needs {
+			if now, ok := at[n]; ok {
+				needs = append(needs, now)
+			} else {
+				notes = append(notes, fmt.Sprintf("sub-question %q does not need %d, which is no earlier one", shorten(line(part.Text), 80), n))
+			}
+		}
+		part.Needs = needs
+		part.Conditions = slices.DeleteFunc(slices.Clone(part.Conditions), func(cond conditionReply) bool {
+			_, err := p.filter(question, cond)
+			if err != nil {
+				notes = append(notes, "a filter is left out: "+err.Error())
+			}
+			return err != nil
+		})
+		kept = append(kept, part)
+		at[i+1] = len(kept)
+	}
+	r.Parts = kept
+	return notes
+}
+
+// planOf turns a reply that is right into the plan.
+func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role.Plan {
+	plan := role.Plan{Shape: r.Shape, Outcome: outcome}
+	chained := false
+	for _, part := range r.Parts {
+		sub := role.SubQuestion{Text: shorten(line(part.Text), maxPhrase)}
+		for _, n := range part.Needs {
+			if !slices.Contains(sub.Needs, n-1) {
+				sub.Needs = append(sub.Needs, n-1)
+			}
+		}
+		chained = chained || len(sub.Needs) > 0
+		for _, cond := range part.Conditions {
+			if f, err := p.filter(question, cond); err == nil { // check or mend saw to it
+				sub.Filter = assay.And(sub.Filter, f)
+			}
+		}
+		plan.SubQuestions = append(plan.SubQuestions, sub)
+	}
+	switch {
+	case len(plan.SubQuestions) == 1:
+		plan.Shape = role.Single
+		plan.SubQuestions[0].Text = question // which nobody can put better than who asked
+	case chained:
+		plan.Shape = role.Chain
+	case plan.Shape == role.Single || plan.Shape == "" || plan.Shape == role.Chain:
+		plan.Shape = role.Conjunction
+	}
+	return plan
+}
+
+// filter returns a condition as a filter: of a known key, with a value of its
+// kind that the question names or that the key is known to have.
+func (p Planner) filter(question string, c conditionReply) (assay.Filter, error) {
+	i := slices.IndexFunc(p.Keys, func(k Key) bool { return k.Name == c.Key })
+	if i < 0 {
+		return assay.Filter{}, fmt.Errorf("the key %q does not exist", shorten(line(c.Key), 64))
+	}
+	key := p.Keys[i]
+	if !slices.Contains(key.Values, c.Value) && (len(key.Values) > 0 || !names(question, c.Value)) {
+		return assay.Filter{}, fmt.Errorf("the question does not say that %s is %q", key.Name, shorten(line(c.Value), 64))
+	}
+	kinds := func(string) []assay.ValueKind { return key.Kinds }
+	var refused error
+	for _, v := range valuesOf(c.Value) {
+		f := assay.Filter{Op: assay.FilterOp(c.Operator), Key: key.Name, Value: v}
+		err := f.Check(kinds)
+		if err == nil {
+			return f, nil
+		}
+		refused = err
+	}
+	return assay.Filter{}, refused
+}
+
+// valuesOf returns what a value, written as text, may be, the likeliest first.
+func valuesOf(text string) []assay.Value {
+	var out []assay.Value
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		out = append(out, assay.NumberValue(n))
+	}
+	if b, err := strconv.ParseBool(text); err == nil {
+		out = append(out, assay.BooleanValue(b))
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil {
+			out = append(out, assay.TimeValue(t))
+		}
+	}
+	return append(out, assay.StringValue(text))
+}
+
+// names reports whether a question names a value: it has its words, or, of a
+// number or a date, the first of its numbers.
+func names(question, value string) bool {
+	if numbers := surface.Numbers(strings.ReplaceAll(value, "-", " ")); len(numbers) > 0 && !strings.ContainsFunc(value, isLetter) {
+		return slices.Contains(surface.Numbers(strings.ReplaceAll(question, "-", " ")), numbers[0])
+	}
+	return strings.TrimSpace(value) != "" && strings.Contains(strings.ToLower(question), strings.ToLower(value))
+}

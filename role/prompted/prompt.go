@@ -1,0 +1,88 @@
+package prompted
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/assay-rag/assay/role"
+)
+
+// The templates: one file for each role, which defines "system" and "user", and
+// one that all share. The first line of each has its version.
+//
+//go:embed prompts/*.tmpl
+var templates embed.FS
+
+// shared is the file that every template includes.
+const shared = "prompts/shared.tmpl"
+
+// functions are how templates write what is not theirs: no other way leads text
+// into a prompt.
+var functions = template.FuncMap{
+	"data": fenced,
+	"line": line,
+}
+
+// A prompt is a role's template, filled for a configuration.
+type prompt struct {
+	id     string // the role and a hash of all that is constant: "grader@5f0c7a1e"
+	system string
+	user   *template.Template
+}
+
+// promptOf returns the prompt of a role. A template that cannot be read is a
+// programmer's mistake, and panics.
+func (c Config) promptOf(name string) prompt {
+	var sources []byte
+	t := template.New(name).Funcs(functions)
+	for _, file := range []string{shared, "prompts/" + name + ".tmpl"} {
+		raw, err := templates.ReadFile(file)
+		if err != nil {
+			panic(fmt.Sprintf("prompt of the %s: %v", name, err))
+		}
+		sources = append(sources, raw...)
+		template.Must(t.Parse(string(raw)))
+	}
+	var system strings.Builder
+	if err := t.ExecuteTemplate(&system, "system", c.Domain.part(name)); err != nil {
+		panic(fmt.Sprintf("prompt of the %s: %v", name, err))
+	}
+	p := prompt{system: strings.TrimSpace(system.String()), user: t.Lookup("user")}
+	sum := sha256.New()
+	sum.Write(sources)
+	sum.Write([]byte(p.system)) // with the domain's part
+	p.id = name + "@" + hex.EncodeToString(sum.Sum(nil)[:4])
+	return p
+}
+
+// render fills the user part.
+func (p prompt) render(in any) string {
+	var text strings.Builder
+	if err := p.user.Execute(&text, in); err != nil {
+		panic(fmt.Sprintf("prompt %s: %v", p.id, err))
+	}
+	return mark(strings.TrimSpace(text.String()))
+}
+
+// Prompt returns the id of a role's prompt: its name and a hash of the template
+// and of what the domain adds to it. It is "" for a name that is no role of this
+// package.
+func (c Config) Prompt(name string) string {
+	if !slices.Contains(Roles(), name) {
+		return ""
+	}
+	return c.promptOf(name).id
+}
+
+// Roles returns the names of the roles that this package has, in alphabetical
+// order.
+func Roles() []string {
+	return []string{
+		role.GeneratorRole, role.GraderRole, role.PlannerRole, role.VerifierRole,
+	}
+}

@@ -1,0 +1,77 @@
+// Package prompted does the roles with a language model: each has a prompt
+// template (in prompts, embedded) and a typed output, and nothing of a reply is
+// believed before it has been checked.
+//
+// # What a model is told
+//
+// The system part of a prompt is the same in every call of a role, so that
+// providers can cache it; the domain file's part belongs to it. The user part
+// holds the question and the passages, each between marks that no text can
+// contain, and without invisible characters; it says that they are data. Passages
+// have small numbers, which are the engine's; a model never sees an ID.
+//
+// What does not fit into the model's window is left out, the worst passages first,
+// and the output's notes say so.
+//
+// # What a model replies
+//
+// One JSON object (typed.go): taken out of what surrounds it, repaired, held to
+// its schema and to what it may mean: a number that was not given, a value that
+// does not exist and a name that no source has are caught here. A reply that
+// cannot be used is asked for again with what was wrong, three prompts in all.
+// Then the role's cautious output stands, and says why.
+//
+// A provider that fails is another matter: where there is a local role it stands
+// in, and a note says so.
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Config is what every prompted role has.
+type Config struct {
+	Model llm.Model
+
+	// Domain adds a team's words and rules to the prompts; nil: there are none.
+	Domain *Domain
+}
+
+// A stander does the job of a role whose provider failed: the local role, where
+// there is one.
+func standIn[Out any](ctx context.Context, name string, failed error, local func() (Out, error), outcome func(*Out) *role.Outcome) (Out, error) {
+	out, err := local()
+	if role.Ends(ctx, err) {
+		return out, err
+	}
+	note := fmt.Sprintf("%s: %s; the local %s stood in", name, providerText(failed), name)
+	o := outcome(&out)
+	if err != nil {
+		o.Failure = fmt.Sprintf("%s; the local %s, which stood in, failed: %v", providerText(failed), name, err)
+	}
+	o.Notes = append([]string{note}, o.Notes...)
+	return out, nil
+}
+
+// providerText is the text of a call's error as it was when the call was made,
+// also when it comes from the journal.
+func providerText(err error) string {
+	text := err.Error()
+	if rest, ok := strings.CutPrefix(text, "step "); ok {
+		if _, said, ok := strings.Cut(rest, ": "); ok {
+			text = said
+		}
+	}
+	return line(text)
+}
+
+// refused reports whether a provider did not take a request, or found it too long.
+// An error that comes from the journal has its text alone.
+func refused(err error, kind llm.ErrorKind) bool {
+	return err != nil && strings.Contains(providerText(err), ": "+string(kind))
+}

@@ -1,0 +1,87 @@
+package prompted
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// An output is the form of what a role asks a model for.
+type output struct {
+	// sent is what models are given: every field required, no other allowed, no
+	// bound on lengths. That is what all providers' strict modes take.
+	sent *llm.Schema
+
+	// tree and held are what replies are held to: fields that a role can do
+	// without ("omitempty") may be missing.
+	tree *jsonschema.Schema
+	held *jsonschema.Resolved
+}
+
+// outputOf returns the form of T's JSON, made when it is first asked for. A T
+// that has none is a programmer's mistake, and panics.
+func outputOf[T any](name string) func() output {
+	return sync.OnceValue(func() output {
+		tree, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: enums()})
+		if err != nil {
+			panic(fmt.Sprintf("schema of %s: %v", name, err))
+		}
+		plain(tree, false)
+		held, err := tree.Resolve(nil)
+		if err != nil {
+			panic(fmt.Sprintf("schema of %s: %v", name, err))
+		}
+		strict := tree.CloneSchemas()
+		plain(strict, true)
+		raw, err := json.Marshal(strict)
+		if err != nil {
+			panic(fmt.Sprintf("schema of %s: %v", name, err))
+		}
+		return output{sent: &llm.Schema{Name: name, Schema: raw}, tree: tree, held: held}
+	})
+}
+
+// plain takes null out of a schema's lists and, for models, requires every field.
+func plain(s *jsonschema.Schema, strict bool) {
+	if s == nil {
+		return
+	}
+	if i := slices.Index(s.Types, "null"); i >= 0 && len(s.Types) == 2 {
+		s.Type, s.Types = s.Types[1-i], nil
+	}
+	if strict && s.Type == "object" {
+		s.Required = slices.Clone(s.PropertyOrder)
+	}
+	plain(s.Items, strict)
+	for _, p := range s.Properties {
+		plain(p, strict)
+	}
+}
+
+// enums are the schemas of the types that have few values.
+func enums() map[reflect.Type]*jsonschema.Schema {
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[assay.GradeVerdict](): enum(assay.Sufficient, assay.Partly, assay.Insufficient),
+		reflect.TypeFor[assay.Verdict]():      enum(assay.Supported, assay.Contradicted, assay.Unsupported),
+		reflect.TypeFor[role.PlanShape]():     enum(role.Single, role.Conjunction, role.Comparison, role.Chain),
+		reflect.TypeFor[role.AnswerShape]():   enum(role.Prose, role.List, role.Table),
+		reflect.TypeFor[operator]():           enum(operators...),
+	}
+}
+
+// enum is the schema of a string that is one of values.
+func enum[T ~string](values ...T) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, v := range values {
+		s.Enum = append(s.Enum, string(v))
+	}
+	return s
+}

@@ -1,0 +1,199 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Verifier judges claims against what they cite, several at a time. It fails
+// closed: a claim that the model does not judge, or judges twice, is Unsupported,
+// and so are all when the provider fails. It has no domain: how claims are checked
+// is nobody's to change.
+//
+// A number or a name of a claim that stands nowhere in what it cites makes it
+// Unsupported, whatever the model says.
+type Verifier struct {
+	Config // Domain is not used
+}
+
+// maxBatch is how many claims one call judges.
+const maxBatch = 8
+
+// verdictsReply is what the model is asked for.
+type verdictsReply struct {
+	Verdicts []verdictReply `json:"verdicts"`
+}
+
+type verdictReply struct {
+	Claim   int           `json:"claim"` // from 1, in the call
+	Reason  string        `json:"reason,omitempty"`
+	Verdict assay.Verdict `json:"verdict"`
+	Score   float64       `json:"score"`
+}
+
+var verdictsOutput = outputOf[verdictsReply]("verdicts")
+
+// Verify implements role.Verifier.
+func (v Verifier) Verify(ctx context.Context, c role.Caller, claims []role.Claim) ([]ground.Judgement, error) {
+	out := make([]ground.Judgement, len(claims))
+	var open []int // claims that somebody has to read
+	for i, claim := range claims {
+		if len(claim.Cited) == 0 {
+			out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}
+			continue
+		}
+		open = append(open, i)
+	}
+	for len(open) > 0 {
+		n, err := v.batch(ctx, c, claims, open, out)
+		if err != nil {
+			return nil, err
+		}
+		open = open[n:]
+	}
+	return out, nil
+}
+
+// batch has as many of the open claims judged as fit into one prompt, and returns
+// how many those are, at least one. When the provider fails that settles all.
+func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim, open []int, out []ground.Judgement) (int, error) {
+	v.Domain = nil
+	which, shown := open[:min(maxBatch, len(open))], 0
+	j := job[verdictsReply]{
+		Config: v.Config, role: role.VerifierRole, out: verdictsOutput(), maxTokens: 120*len(which) + 80,
+		write: func(p prompt, room int) (string, []string, bool) {
+			for shown = len(which); shown > 0; shown-- {
+				user := p.render(map[string]any{"Claims": claimsOf(claims, which[:shown])})
+				if llm.EstimateTokens(user) <= room {
+					return user, nil, true
+				}
+			}
+			return "", nil, false
+		},
+		check:   func(r *verdictsReply) []string { return checkVerdicts(r, shown) },
+		salvage: func(*verdictsReply) ([]string, bool) { return nil, true },
+	}
+	reply, outcome, err := ask(ctx, c, j)
+	if failed(ctx, err) {
+		outcome, err = without(j.role, err), nil
+		which, shown = open, len(open)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if shown == 0 { // a claim that is too long for the model: the others may not be
+		shown = 1
+	}
+	if outcome.Failure != "" {
+		for _, i := range which[:shown] {
+			out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + outcome.Failure, Failed: true}
+		}
+		return shown, nil
+	}
+	for at, i := range which[:shown] {
+		out[i] = guarded(judgementOf(reply, at+1), claims[i])
+	}
+	return shown, nil
+}
+
+// A labelled text is data with the name that it has in a prompt.
+type labelled struct {
+	Name, Text string
+}
+
+// A claimData is a claim as the template shows it.
+type claimData struct {
+	labelled
+	Sources []labelled
+}
+
+func claimsOf(claims []role.Claim, which []int) []claimData {
+	var out []claimData
+	for at, i := range which {
+		d := claimData{labelled: labelled{fmt.Sprintf("claim number=\"%d\"", at+1), claims[i].Text}}
+		for _, p := range claims[i].Cited {
+			name := fmt.Sprintf("source of_claim=\"%d\"", at+1)
+			d.Sources = append(d.Sources, labelled{name, strings.Join(p.Heading, " › ") + "\n" + p.Quote})
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// checkVerdicts says what of the verdicts is wrong.
+func checkVerdicts(r *verdictsReply, claims int) []string {
+	var problems []string
+	judged := map[int]int{}
+	for _, v := range r.Verdicts {
+		judged[v.Claim]++
+		if v.Claim < 1 || v.Claim > claims {
+			problems = append(problems, fmt.Sprintf("there is no claim %d; there are %d", v.Claim, claims))
+		}
+		if v.Score < 0 || v.Score > 1 {
+			problems = append(problems, fmt.Sprintf("the score of claim %d is %v, not between 0 and 1", v.Claim, v.Score))
+		}
+	}
+	for n := 1; n <= claims; n++ {
+		if judged[n] != 1 {
+			problems = append(problems, fmt.Sprintf("claim %d has %d verdicts, and exactly one is wanted", n, judged[n]))
+		}
+	}
+	return problems
+}
+
+// judgementOf returns what the model says of a claim. What is not exactly one
+// verdict that can be read is Unsupported.
+func judgementOf(r verdictsReply, number int) ground.Judgement {
+	none := ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier gave no verdict on it", Failed: true}
+	found, seen := none, 0
+	for _, v := range r.Verdicts {
+		if v.Claim != number {
+			continue
+		}
+		seen++
+		if v.Score < 0 || v.Score > 1 {
+			return none
+		}
+		found = ground.Judgement{Verdict: v.Verdict, Score: v.Score, Reason: shorten(visible.Line(v.Reason), 300)}
+	}
+	if seen != 1 {
+		return none
+	}
+	switch {
+	case found.Verdict != assay.Supported:
+		found.Score = min(found.Score, 0.5)
+	case found.Score < 0.5:
+		found.Verdict, found.Reason = assay.Unsupported, "the verifier is not sure: "+found.Reason
+	}
+	return found
+}
+
+// guarded takes back a verdict of supported where the surface of the words says
+// otherwise: a model can be talked into a verdict, a number cannot.
+func guarded(j ground.Judgement, claim role.Claim) ground.Judgement {
+	if j.Verdict != assay.Supported {
+		return j
+	}
+	var said strings.Builder
+	for _, p := range claim.Cited {
+		said.WriteString(p.Quote + "\n" + strings.Join(p.Heading, "\n") + "\n")
+	}
+	held := map[string]bool{}
+	for _, n := range surface.Numbers(said.String()) {
+		held[n] = true
+	}
+	for _, n := range surface.Numbers(claim.Text) {
+		if !held[n] {
+			return ground.Judgement{Verdict: assay.Unsupported, Reason: "the number " + n + " is not in what it cites"}
+		}
+	}
+	return j
+}

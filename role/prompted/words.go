@@ -1,0 +1,51 @@
+package prompted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+)
+
+// The bounds of what is taken over from a reply.
+const (
+	maxPhrases = 12
+	maxPhrase  = 300 // bytes
+	maxQuery   = 300 // bytes
+)
+
+// phrases are a model's words for a list: each on a line, those that say nothing
+// and those said before left out. Of very many the last says how many more there
+// are.
+func phrases(words []string) []string {
+	out := []string{}
+	for _, w := range words {
+		if w = shorten(line(w), maxPhrase); w != "" && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	if n := len(out) - maxPhrases; n > 0 {
+		out = append(out[:maxPhrases], fmt.Sprintf("and %d more", n))
+	}
+	return out
+}
+
+// query is a model's words for a search: one line without the quotes around it.
+func query(text string) string {
+	return shorten(strings.Trim(line(text), "\"'`“” "), maxQuery)
+}
+
+// failed reports whether a provider failed, rather than the run having ended.
+func failed(ctx context.Context, err error) bool {
+	return errors.Is(err, assay.ErrUnavailable) && !role.Ends(ctx, err)
+}
+
+// without is the outcome of a role whose provider failed and that has no stand-in.
+func without(name string, err error) role.Outcome {
+	text := providerText(err)
+	return role.Outcome{Failure: text, Notes: []string{name + ": " + text + "; there is no local " + name}}
+}
