@@ -21,8 +21,9 @@ type Meter struct {
 	spent assay.Usage
 }
 
-// NewMeter returns a meter by which up to limit may be spent; fields that are zero
-// set no limit.
+// NewMeter returns a meter by which up to limit may be spent. Of its fields, one that
+// is zero sets no limit, and one that is negative allows nothing. Tokens are one
+// limit, input and output together.
 func NewMeter(limit assay.Usage) *Meter { return &Meter{limit: limit} }
 
 // Spent returns what was reported so far.
@@ -45,8 +46,8 @@ func (m *Meter) full(u assay.Usage) error {
 		{"tokens", int64(after.InputTokens + after.OutputTokens), int64(m.limit.InputTokens + m.limit.OutputTokens)},
 		{"money", after.CostMicros, m.limit.CostMicros},
 	} {
-		if d.most > 0 && d.after > d.most {
-			return fmt.Errorf("another call of the search does not fit into its share of %s: %w", d.what, assay.ErrBudget)
+		if d.most != 0 && d.after > max(d.most, 0) {
+			return fmt.Errorf("another call does not fit into what is left of the %s: %w", d.what, assay.ErrBudget)
 		}
 	}
 	return nil

@@ -38,6 +38,16 @@ func TestMeter(t *testing.T) {
 	}
 }
 
+func TestMeterThatAllowsNothing(t *testing.T) {
+	ctx := llm.WithMeter(context.Background(), llm.NewMeter(assay.Usage{Calls: -1}))
+	if err := llm.Room(ctx, assay.Usage{Calls: 1}); !errors.Is(err, assay.ErrBudget) {
+		t.Errorf("Room = %v, want ErrBudget", err)
+	}
+	if err := llm.Room(ctx, assay.Usage{InputTokens: 9}); err != nil {
+		t.Errorf("Room = %v: tokens have no limit", err)
+	}
+}
+
 func TestMeterOfManyCalls(t *testing.T) {
 	m := llm.NewMeter(assay.Usage{})
 	ctx := llm.WithMeter(context.Background(), m)

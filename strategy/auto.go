@@ -14,30 +14,34 @@ import (
 // Corrective does; for a question in one part, without repeating the search.
 func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	env.Limits = env.Limits.withDefaults()
-	plan, err := env.plan(ctx, s)
+	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return notFound("auto", env.Question, []finding{{question: env.Question, stop: stop}}), nil
+		return notFound("auto", env.Question, []finding{{question: env.Question, stop: stop, notes: said}}), nil
 	}
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	if plan.Shape == role.Conjunction {
-		return env.correct(ctx, s.Sub("corrective", 0), plan, nil, notes{})
+		return env.correct(ctx, s.Sub("corrective", 0), plan, nil, said)
 	}
 
 	f, err := env.lookOnce(ctx, s, env.Question)
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	said.join(f.notes)
+	f.notes = said
 	enough := f.grade.Verdict == assay.Sufficient
 	if plan.Shape == role.Comparison { // one passage has to speak of all that is compared
 		enough = enough && f.holdTogether(plan, env.Limits)
 	}
 	if enough {
-		answer, ungrounded, err := env.finish(ctx, s.Sub("finish", 0), "static", []finding{f})
+		found := []finding{f}
+		answer, ungrounded, err := env.finish(ctx, s.Sub("finish", 0), "static", found)
 		if err != nil || len(ungrounded) == 0 {
 			return answer, err
 		}
+		f = found[0]
 	}
 	if plan.Shape == role.Single {
 		return env.correct(ctx, s.Sub("corrective", 0), plan, &f, notes{})

@@ -3,7 +3,6 @@ package strategy
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,34 +14,10 @@ import (
 )
 
 // compose writes the answer from the claims that the verifier supported.
-func (e Env) compose(strategy string, found []finding, parts []role.Part, checked, supported []checkedClaim) assay.Answer {
+func (e Env) compose(strategy string, found []finding, parts []role.Part, draft role.Draft, checked, supported []checkedClaim) assay.Answer {
 	a := base(strategy, e.Question, found)
 	a.Status = assay.Answered
-	var text strings.Builder
-	for i, c := range supported {
-		if i > 0 {
-			text.WriteString(separator(supported[i-1].Claim, c.Claim))
-		}
-		claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}}
-		text.WriteString(withoutMarks(c.Text))
-		claim.End = text.Len()
-		for _, cit := range c.cited {
-			cit.Claim = i
-			a.Citations = append(a.Citations, cit)
-			if !slices.Contains(claim.Citations, cit.Number) {
-				claim.Citations = append(claim.Citations, cit.Number)
-			}
-		}
-		slices.Sort(claim.Citations)
-		for j, n := range claim.Citations {
-			if j == 0 {
-				text.WriteByte(' ')
-			}
-			text.WriteString("[" + strconv.Itoa(n) + "]")
-		}
-		a.Claims = append(a.Claims, claim)
-	}
-	a.Text = text.String()
+	write(&a, draft, supported)
 	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
 		return cmp.Or(cmp.Compare(x.Claim, y.Claim), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Start, y.Start))
 	})
@@ -65,11 +40,19 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, checke
 			a.Missing = append(a.Missing, found[i].grade.Missing...)
 		}
 	}
+	a.Missing = append(a.Missing, without(draft.Open, a.Missing)...)
+	failed := failures(checked)
 	a.Justification = fmt.Sprintf("%s supported by the cited words", count(len(supported), "statement is", "statements are"))
 	if n := len(checked) - len(supported); n > 0 {
 		a.Justification += fmt.Sprintf("; %s not and left out", count(n, "was", "were"))
 	}
+	if failed > 0 {
+		a.Justification += fmt.Sprintf(" (at %d of them the verifier failed)", failed)
+	}
 	switch {
+	case open == 0 && (failed > 0 || draft.Failure != "" || len(draft.Open) > 0):
+		a.Status = assay.Incomplete
+		a.Justification += "; the question may not be fully answered."
 	case open > 0:
 		a.Status = assay.Incomplete
 		if len(parts) == 1 {
@@ -83,22 +66,36 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, checke
 	if x, y, ok := conflict(supported, surface.Labels(e.Question)); ok {
 		a.Status = assay.Conflicting
 		a.Justification = fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", x+1, y+1)
+	} else if x, y, ok := declared(draft, supported); ok {
+		a.Status = assay.Conflicting
+		a.Justification = fmt.Sprintf("The documents disagree, by the generator's word: statements %d and %d, each supported by what it cites, cannot both hold.", x+1, y+1)
 	}
 	return a
 }
 
-// mark matches what reads like a citation number of the answer: digits in brackets
-// that no word is joined to, as an index (args[1]) or a type ([4]byte) has one.
-var mark = regexp.MustCompile(`\B\[(\d+(?:(?:, ?|[-–])\d+)*)\]\B`)
-
-// withoutMarks writes a source's own note marks in parentheses, so that nothing in
-// a document passes for a citation that the engine has minted. Code, which has
-// lines or signs that prose has not, stays as it is.
-func withoutMarks(claim string) string {
-	if strings.ContainsAny(claim, "\n={};`") {
-		return claim
+// declared returns the first two claims, by index, that are cut from statements which
+// the draft says cannot both hold. One that rests on nothing but what the other rests
+// on takes no side.
+func declared(draft role.Draft, claims []checkedClaim) (i, j int, found bool) {
+	of := func(statement int) func(checkedClaim) bool {
+		return func(c checkedClaim) bool { return c.statement == statement && statement >= 0 }
 	}
-	return mark.ReplaceAllString(claim, "($1)")
+	for _, pair := range draft.Conflicts {
+		i, j = slices.IndexFunc(claims, of(pair[0])), slices.IndexFunc(claims, of(pair[1]))
+		if i >= 0 && j >= 0 && i != j && claims[i].citesMore(claims[j]) && claims[j].citesMore(claims[i]) {
+			return min(i, j), max(i, j), true
+		}
+	}
+	return 0, 0, false
+}
+
+// citesMore reports whether c cites words that other does not.
+func (c checkedClaim) citesMore(other checkedClaim) bool {
+	return slices.ContainsFunc(c.cited, func(a assay.Citation) bool {
+		return !slices.ContainsFunc(other.cited, func(b assay.Citation) bool {
+			return a.Document == b.Document && a.Start < b.End && b.Start < a.End
+		})
+	})
 }
 
 // conflict returns the first two claims, by index, that rest on different
@@ -113,21 +110,6 @@ func conflict(claims []checkedClaim, about []string) (i, j int, found bool) {
 		}
 	}
 	return 0, 0, false
-}
-
-// separator is what stands between two claims: list items, code and table rows
-// keep their own lines.
-func separator(before, after ground.Claim) string {
-	if after.Item {
-		return "\n- "
-	}
-	if before.Item {
-		return "\n\n"
-	}
-	if strings.Contains(before.Text, "\n") || strings.Contains(after.Text, "\n") {
-		return "\n\n"
-	}
-	return " "
 }
 
 func count(n int, one, many string) string {
@@ -199,12 +181,18 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 			Relevance: h.Scores.Relevance, Quote: opening(h.Text),
 		})
 	}
+	ungraded := slices.IndexFunc(found, func(f finding) bool { return f.grade.Failure != "" })
 	switch {
 	case slices.ContainsFunc(found, func(f finding) bool { return f.cutShort() }):
 		// Not having searched to the end is not the same as not having found.
 		a.Status = assay.Incomplete
 		a.Text = "Not answered: the run ended before the documents were searched to the end."
 		a.Justification = fmt.Sprintf("The run was cut short (%s).", a.Stop)
+	case ungraded >= 0 && len(hits) > 0:
+		// Nor is not having been able to judge what was found.
+		a.Status = assay.Incomplete
+		a.Text = "Not answered: what was found could not be graded."
+		a.Justification = "The grader failed: " + remark(found[ungraded].grade.Failure)
 	case len(hits) == 0:
 		a.Justification = "No passage holds any of the question's words."
 	default:

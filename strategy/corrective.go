@@ -18,14 +18,14 @@ import (
 // graded loop; the ladder and the re-drive are assay's.
 func Corrective(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	env.Limits = env.Limits.withDefaults()
-	plan, err := env.plan(ctx, s)
+	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return notFound("corrective", env.Question, []finding{{question: env.Question, stop: stop}}), nil
+		return notFound("corrective", env.Question, []finding{{question: env.Question, stop: stop, notes: said}}), nil
 	}
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	return env.correct(ctx, s, plan, nil, notes{})
+	return env.correct(ctx, s, plan, nil, said)
 }
 
 // sideBySide is how many sub-questions are looked up at a time.
@@ -33,8 +33,8 @@ const sideBySide = 4
 
 // correct carries a plan out. A first finding, where there is one, is what was
 // already looked up for the first sub-question. Sub-questions beyond the limit
-// are not looked up, and are missing in the answer. Said are the notes of a search
-// that was made before and is no finding.
+// are not looked up, and are missing in the answer. Said are the notes of what came
+// before and is no finding.
 func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (assay.Answer, error) {
 	found := make([]finding, len(plan.SubQuestions))
 	for i, sub := range plan.SubQuestions {

@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -45,6 +47,9 @@ func (f *finding) tried() []string {
 	return queries
 }
 
+// sufficient reports whether what was found suffices to answer.
+func (f finding) sufficient() bool { return f.grade.Verdict == assay.Sufficient }
+
 // cutShort reports whether the run had to stop searching for want of time, calls,
 // tokens or money.
 func (f *finding) cutShort() bool {
@@ -70,6 +75,12 @@ func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, 
 		f.terms = found.Terms
 	}
 	f.grade, err = env.grade(ctx, s, *f)
+	f.notes.outcome(role.GraderRole, f.grade.Outcome)
+	f.grade.Missing = asked(f.question).lines(f.grade.Missing)
+	if f.grade.Query = visible.Line(f.grade.Query); len(f.grade.Query) > maxQuery {
+		f.notes.say(fmt.Sprintf("grader: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(f.grade.Query)))
+		f.grade.Query = ""
+	}
 	searched := assay.Searched{Query: query, Filter: assay.And(env.Filter, filter), Hits: len(found.Hits), Grade: f.grade.Verdict}
 	for _, h := range found.Hits {
 		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)

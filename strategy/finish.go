@@ -25,12 +25,16 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if len(evidence) == 0 {
 		return notFound(strategy, e.Question, found), nil, nil
 	}
+	said := &found[0].notes // what is said of one finding is said of the answer
 	draft, err := e.generate(ctx, s, role.GenerateInput{
 		Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts),
 	})
+	said.outcome(role.GeneratorRole, draft.Outcome)
+	draft.Open = asked(e.Question).lines(draft.Open)
 	var checked []checkedClaim
+	readable := false
 	if err == nil {
-		checked, err = e.check(ctx, s, draft, evidence)
+		checked, readable, err = e.check(ctx, s, draft, evidence, said)
 	}
 	if stop := stopOf(err); stop != "" {
 		for i := range found {
@@ -51,26 +55,52 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		}
 	}
 	if len(supported) == 0 {
-		return unwritten(notFound(strategy, e.Question, found), draft, len(checked)), ungrounded, nil
+		return unwritten(notFound(strategy, e.Question, found), draft, checked, readable && slices.ContainsFunc(found, finding.sufficient)), ungrounded, nil
 	}
-	return e.compose(strategy, found, parts, checked, supported), ungrounded, nil
+	return e.compose(strategy, found, parts, draft, checked, supported), ungrounded, nil
 }
 
 // unwritten turns the answer that nothing was found into the one that passages
-// were, but that no statement drafted from them stood.
-func unwritten(a assay.Answer, draft role.Draft, checked int) assay.Answer {
+// were, but that no statement drafted from them stood. Not having been able to write
+// or to verify what suffices is not the same as not having found.
+func unwritten(a assay.Answer, draft role.Draft, checked []checkedClaim, suffices bool) assay.Answer {
+	a.Missing = append(a.Missing, without(draft.Open, a.Missing)...)
+	failed := failures(checked)
 	switch {
 	case draft.Failure != "":
-		// Not having been able to write is not the same as not having found.
 		a.Status = assay.Incomplete
 		a.Text = "Passages were found, but no answer could be written from them."
-		a.Justification = "The generator failed: " + draft.Failure
-	case checked == 0 && a.Status == assay.NotFound:
+		a.Justification = "The generator failed: " + remark(draft.Failure)
+	case failed > 0:
+		a.Status = assay.Incomplete
+		a.Text = "Passages were found, but what was written from them could not be verified."
+		a.Justification = fmt.Sprintf("The verifier could not judge %d of the %d statements drafted, and none is supported by what it cites.", failed, len(checked))
+	case len(checked) == 0 && a.Status == assay.NotFound:
 		a.Justification = "Passages were found, but none says what an answer could be made of."
-	case checked > 0:
-		a.Justification = fmt.Sprintf("Passages were found, but none of the %d statements drafted from them is supported by what it cites.", checked)
+	case len(checked) > 0:
+		a.Justification = fmt.Sprintf("Passages were found, but none of the %d statements drafted from them is supported by what it cites.", len(checked))
+		if a.Status == assay.NotFound && suffices {
+			a.Status = assay.Incomplete
+			a.Text = "Passages were found, but nothing that was written from them could be verified."
+		}
 	}
 	return a
+}
+
+// without returns the lines that others does not have.
+func without(lines, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(others, l) })
+}
+
+// failures counts the claims that the verifier failed at.
+func failures(checked []checkedClaim) int {
+	n := 0
+	for _, c := range checked {
+		if c.Failed {
+			n++
+		}
+	}
+	return n
 }
 
 // mint numbers what the findings accepted, and says which finding rests on which
@@ -145,7 +175,9 @@ func (e Env) assemble(evidence []assay.Evidence, parts []role.Part) []role.Excer
 type checkedClaim struct {
 	ground.Claim
 	ground.Judgement
-	cited []assay.Citation // without Claim, which is set when the answer is composed
+	cited     []assay.Citation // without Claim, which is set when the answer is composed
+	statement int              // of the draft, that it is cut from; -1: none
+	cells     []string         // of a table's row; nil: it is none
 }
 
 // restsOn reports whether c cites evidence of the part.
@@ -160,19 +192,14 @@ func (c checkedClaim) cites(document string) bool {
 
 // check cuts a draft into claims and has each verified against the exact bytes
 // that it cites. The evidence that says otherwise is heard too: its sentences
-// follow as claims of their own.
-func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence []assay.Evidence) ([]checkedClaim, error) {
+// follow as claims of their own. Readable says that there are bytes to cite.
+func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence []assay.Evidence, said *notes) (checked []checkedClaim, readable bool, err error) {
 	passages, err := e.read(ctx, s, evidence)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var claims []checkedClaim
-	for _, st := range draft.Statements {
-		for i, c := range ground.Cut(st.Text, st.Evidence) {
-			c.Item = st.Item && i == 0
-			claims = append(claims, cite(c, evidence, passages))
-		}
-	}
+	readable = slices.ContainsFunc(passages, func(p passage) bool { return p.Text != "" })
+	claims := claimsOf(draft, evidence, passages, said)
 	claims = append(claims, opposing(claims, evidence, passages, surface.Labels(e.Question))...)
 	in := make([]role.Claim, len(claims))
 	for i, c := range claims {
@@ -183,29 +210,19 @@ func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence 
 	}
 	judgements, err := e.verify(ctx, s, in)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for i := range claims {
 		claims[i].Judgement = judgements[i]
 		if len(claims[i].cited) == 0 { // whatever the verifier says of it
 			claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing that can be read"}
 		}
-	}
-	return claims, nil
-}
-
-// cite finds the words of the evidence that a claim rests on.
-func cite(c ground.Claim, evidence []assay.Evidence, passages []passage) checkedClaim {
-	claim := checkedClaim{Claim: c}
-	for _, n := range c.Evidence {
-		if n < 1 || n > len(evidence) || passages[n-1].Text == "" {
-			continue // a number that was never minted, or bytes that are not what was searched
-		}
-		if start, end := ground.Locate(c.Text, passages[n-1].Text); start != end {
-			claim.cited = append(claim.cited, citation(evidence[n-1], passages[n-1], start, end))
+		if claims[i].Failed {
+			claims[i].Verdict = assay.Unsupported
+			said.outcome(role.VerifierRole, role.Outcome{Failure: claims[i].Reason})
 		}
 	}
-	return claim
+	return claims, readable, nil
 }
 
 // opposing returns the sentences of the evidence that cannot hold together with
@@ -229,7 +246,7 @@ func opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passa
 			}
 			said[text] = true
 			others = append(others, checkedClaim{
-				Claim: ground.Claim{Text: text, Evidence: []int{ev.Number}},
+				Claim: ground.Claim{Text: text, Evidence: []int{ev.Number}}, statement: -1,
 				cited: []assay.Citation{citation(ev, p, start, end)},
 			})
 		}

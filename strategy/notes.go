@@ -2,12 +2,15 @@ package strategy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/role"
 )
 
-// Notes are what a reader has to know of searches, each once, and what was searched.
+// Notes are what a reader has to know of searches and of how the roles did their
+// jobs, each once, and what was searched.
 // Of how many passages had vectors only the least is kept: that grows from one search
 // to the next.
 type notes struct {
@@ -29,6 +32,16 @@ func (n *notes) add(r assay.Results) {
 		covered = ""
 	}
 	n.cover(r.Index, covered)
+}
+
+// outcome takes up how a role's job went.
+func (n *notes) outcome(name string, o role.Outcome) {
+	for _, text := range o.Notes {
+		n.say(remark(text))
+	}
+	if o.Failure != "" {
+		n.say(remark(name + ": " + strings.TrimPrefix(o.Failure, name+": ")))
+	}
 }
 
 // join takes up other notes.

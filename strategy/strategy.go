@@ -9,10 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -117,10 +119,10 @@ func (l Limits) withDefaults() Limits {
 }
 
 // plan asks the planner. A planner that fails leaves the question whole, and the
-// plan says so.
-func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, error) {
+// plan says so, as do the notes.
+func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
 	step := run.Step{Name: "plan", Kind: assay.StepPlan}
-	return run.Group(ctx, s, step, e.Question, func(ctx context.Context, s run.Scope, question string) (role.Plan, error) {
+	p, err := run.Group(ctx, s, step, e.Question, func(ctx context.Context, s run.Scope, question string) (role.Plan, error) {
 		p, err := e.Roles.Planner.Plan(ctx, e.caller(s), question)
 		if role.Ends(ctx, err) {
 			return role.Plan{}, err
@@ -128,15 +130,41 @@ func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, error) {
 		switch {
 		case err != nil:
 			p.Failure = err.Error()
-		case len(p.SubQuestions) == 0 && p.Failure == "":
-			p.Failure = "it planned nothing"
+		case p.Failure == "":
+			p.Failure = unplanned(p)
 		}
 		if p.Failure != "" {
 			p.Shape, p.SubQuestions = role.Single, []role.SubQuestion{{Text: question}}
 		}
 		return p, nil
 	})
+	var said notes
+	said.outcome(role.PlannerRole, p.Outcome)
+	for i := range p.SubQuestions {
+		p.SubQuestions[i].Text = visible.Line(p.SubQuestions[i].Text)
+	}
+	return p, said, err
 }
+
+// unplanned says why a plan is none; empty: it is one.
+func unplanned(p role.Plan) string {
+	if len(p.SubQuestions) == 0 {
+		return "it planned nothing"
+	}
+	for i, sub := range p.SubQuestions {
+		if visible.Line(sub.Text) == "" {
+			return fmt.Sprintf("its sub-question %d asks nothing", i+1)
+		}
+		if len(sub.Text) > maxQuery {
+			return fmt.Sprintf("its sub-question %d has %d bytes, more than a question may have", i+1, len(sub.Text))
+		}
+	}
+	return ""
+}
+
+// maxQuery is the length of the longest query, in bytes, that a role can have
+// searched.
+const maxQuery = 8 << 10
 
 // searchInput is what a search step records: the query and whose eyes it is
 // searched with.
@@ -161,10 +189,32 @@ func (e Env) search(ctx context.Context, s run.Scope, text string, filter assay.
 		Access: e.Access,
 	}
 	step := run.Step{Name: "search", Kind: assay.StepSearch}
+	left := leftFor(s)
 	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
-		found, err := e.Retriever.Retrieve(ctx, e.Access, in.Query)
-		return found, assay.Usage{Searches: 1}, err
+		meter := llm.NewMeter(left)
+		found, err := e.Retriever.Retrieve(llm.WithMeter(ctx, meter), e.Access, in.Query)
+		usage := meter.Spent()
+		usage.Searches = 1
+		return found, usage, err
 	})
+}
+
+// leftFor returns what a search in s may spend on encoders and rerankers that are
+// services: what is left. It can do without them.
+func leftFor(s run.Scope) assay.Usage {
+	of := func(one assay.Usage) int {
+		switch n := s.Affords(one); n {
+		case 0:
+			return -1 // nothing
+		case math.MaxInt:
+			return 0 // no limit
+		default:
+			return n
+		}
+	}
+	return assay.Usage{
+		Calls: of(assay.Usage{Calls: 1}), InputTokens: of(assay.Usage{InputTokens: 1}), CostMicros: int64(of(assay.Usage{CostMicros: 1})),
+	}
 }
 
 // grade asks the grader. A grader that fails has not found the evidence

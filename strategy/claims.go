@@ -1,0 +1,112 @@
+package strategy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/role"
+)
+
+// claimsOf cuts a draft into claims, each with the words of the evidence that it rests
+// on. What they say is what will be shown, so it is cleaned first.
+func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, said *notes) []checkedClaim {
+	columns := columnsOf(draft)
+	uri := func(n int) string { return evidence[n-1].Hit.URI }
+	var claims []checkedClaim
+	for i, st := range draft.Statements {
+		if slices.ContainsFunc(st.Evidence, func(n int) bool { return n < 1 || n > len(evidence) }) {
+			said.say("generator: a citation number that was never given was left out")
+		}
+		from := sourcesOf(st.Evidence, uri, passages)
+		var cut []ground.Claim
+		var cells []string
+		var dropped bool
+		switch {
+		case st.Cells != nil && len(st.Cells) != len(columns):
+			said.say("generator: a table's row that does not fit its columns was left out")
+		case st.Cells != nil:
+			if cells, dropped = cellsOf(st.Cells, from); strings.Join(cells, "") != "" {
+				cut = []ground.Claim{{Text: rowText(columns, cells), Evidence: st.Evidence}}
+			}
+		default:
+			var text string
+			text, dropped = from.statement(st.Text)
+			cut = ground.Cut(text, st.Evidence)
+		}
+		if dropped {
+			said.say("generator: a link, an image or markup that is not of the cited sources was left out")
+		}
+		for j, c := range cut {
+			c.Item = st.Item && j == 0
+			claim := cite(c, evidence, passages)
+			claim.statement, claim.cells = i, cells
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// columnsOf returns the heads of a draft's table as they are shown.
+func columnsOf(draft role.Draft) []string {
+	columns := make([]string, len(draft.Columns))
+	for i, c := range draft.Columns {
+		columns[i], _ = sources{}.cell(c)
+	}
+	return columns
+}
+
+func cellsOf(cells []string, from sources) (out []string, dropped bool) {
+	out = make([]string, len(cells))
+	for i, c := range cells {
+		gone := false
+		out[i], gone = from.cell(c)
+		dropped = dropped || gone
+	}
+	return out, dropped
+}
+
+// cell returns the text of a table's cell as it may be shown: on one line, and
+// without what would end the cell.
+func (s sources) cell(text string) (shown string, dropped bool) {
+	text, dropped = s.statement(text)
+	text = strings.Join(strings.Fields(text), " ")
+	return strings.ReplaceAll(text, "|", "/"), dropped
+}
+
+// rowText says what a row says: what each column of it holds. The verifier judges
+// these words, which are those that are shown, and not what the generator says that
+// the row says.
+func rowText(columns, cells []string) string {
+	var pairs []string
+	for i, cell := range cells {
+		switch {
+		case cell == "":
+		case columns[i] == "":
+			pairs = append(pairs, cell)
+		default:
+			pairs = append(pairs, columns[i]+": "+cell)
+		}
+	}
+	return strings.Join(pairs, "; ")
+}
+
+// cite finds the words of the evidence that a claim rests on. Of evidence that shares
+// no word with it, as when it is in another language, it cites the whole passage.
+func cite(c ground.Claim, evidence []assay.Evidence, passages []passage) checkedClaim {
+	claim := checkedClaim{Claim: c}
+	var cited []int
+	for _, n := range c.Evidence {
+		if n < 1 || n > len(evidence) || passages[n-1].Text == "" || slices.Contains(cited, n) {
+			continue // a number that was never minted, or bytes that are not what was searched
+		}
+		cited = append(cited, n)
+		start, end := ground.Locate(c.Text, passages[n-1].Text)
+		if start == end {
+			start, end = 0, len(passages[n-1].Text)
+		}
+		claim.cited = append(claim.cited, citation(evidence[n-1], passages[n-1], start, end))
+	}
+	return claim
+}

@@ -1,0 +1,111 @@
+package strategy
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/role"
+)
+
+// write writes the text of an answer: the claims, each followed by its citation
+// numbers, in the order of the draft.
+func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
+	columns := columnsOf(draft)
+	var text strings.Builder
+	for i, c := range claims {
+		var before *checkedClaim
+		if i > 0 {
+			before = &claims[i-1]
+		}
+		text.WriteString(lead(before, c, columns, draft.Shape))
+		claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}}
+		if c.cells != nil {
+			text.WriteString("| " + strings.Join(c.cells, " | ") + " |")
+		} else {
+			text.WriteString(withoutMarks(c.Text))
+		}
+		claim.End = text.Len()
+		for _, cit := range c.cited {
+			cit.Claim = i
+			a.Citations = append(a.Citations, cit)
+			if !slices.Contains(claim.Citations, cit.Number) {
+				claim.Citations = append(claim.Citations, cit.Number)
+			}
+		}
+		slices.Sort(claim.Citations)
+		for j, n := range claim.Citations {
+			if j == 0 {
+				text.WriteByte(' ')
+			}
+			text.WriteString("[" + strconv.Itoa(n) + "]")
+		}
+		if c.cells != nil {
+			text.WriteString(" |")
+		}
+		a.Claims = append(a.Claims, claim)
+	}
+	a.Text = text.String()
+	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
+		return cmp.Or(cmp.Compare(x.Claim, y.Claim), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Start, y.Start))
+	})
+}
+
+// lead is what stands before a claim: what sets it apart from the one before, and
+// before a table's first row the table's head. A table has one column more than the
+// draft's, for the citation numbers.
+func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.AnswerShape) string {
+	switch {
+	case c.cells != nil && before != nil && before.cells != nil:
+		return "\n"
+	case c.cells != nil:
+		head := "| " + strings.Join(columns, " | ") + " | Sources |\n" + strings.Repeat("| --- ", len(columns)+1) + "|\n"
+		if before != nil {
+			return "\n\n" + head
+		}
+		return head
+	case before != nil && before.cells != nil:
+		if c.Item {
+			return "\n\n- "
+		}
+		return "\n\n"
+	case before == nil && c.Item && shape == role.List:
+		return "- "
+	case before == nil:
+		return ""
+	}
+	return separator(before.Claim, c.Claim)
+}
+
+// separator is what stands between two claims: list items, code and table rows
+// keep their own lines.
+func separator(before, after ground.Claim) string {
+	if after.Item {
+		return "\n- "
+	}
+	if before.Item {
+		return "\n\n"
+	}
+	if strings.Contains(before.Text, "\n") || strings.Contains(after.Text, "\n") {
+		return "\n\n"
+	}
+	return " "
+}
+
+// mark matches what reads like a citation number of the answer: digits in brackets
+// that no word is joined to, as an index (args[1]) or a type ([4]byte) has one.
+var mark = regexp.MustCompile(`\B\[(\d+(?:(?:, ?|[-–])\d+)*)\]\B`)
+
+// withoutMarks writes a source's own note marks in parentheses, so that nothing in
+// a document passes for a citation that the engine has minted. Code, which has
+// lines or signs that prose has not, stays as it is.
+func withoutMarks(claim string) string {
+	if strings.ContainsAny(claim, "\n={};`") {
+		return claim
+	}
+	return mark.ReplaceAllString(claim, "($1)")
+}
