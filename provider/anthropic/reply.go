@@ -1,0 +1,345 @@
+package anthropic
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// A message is a reply, or what a stream says about it when it begins.
+type message struct {
+	Type        string            `json:"type"`
+	Model       string            `json:"model"`
+	Content     []json.RawMessage `json:"content"`
+	StopReason  string            `json:"stop_reason"`
+	StopDetails stopDetails       `json:"stop_details"`
+	Usage       usage             `json:"usage"`
+	Error       *fault            `json:"error"`
+}
+
+type stopDetails struct {
+	Explanation string `json:"explanation"`
+}
+
+// A usage is what the API counts. Tokens of the input are counted once each: read
+// from the cache, written to it, or neither.
+type usage struct {
+	Input   *int `json:"input_tokens"`
+	Created *int `json:"cache_creation_input_tokens"`
+	Read    *int `json:"cache_read_input_tokens"`
+	Output  *int `json:"output_tokens"`
+}
+
+// update takes over what a later count says; its numbers are totals.
+func (u *usage) update(later usage) {
+	u.Input = cmp.Or(later.Input, u.Input)
+	u.Created = cmp.Or(later.Created, u.Created)
+	u.Read = cmp.Or(later.Read, u.Read)
+	u.Output = cmp.Or(later.Output, u.Output)
+}
+
+// An event is one of a stream.
+type event struct {
+	Type    string          `json:"type"`
+	Message message         `json:"message"` // of message_start
+	Index   int             `json:"index"`   // of content_block_*
+	Block   json.RawMessage `json:"content_block"`
+	Delta   delta           `json:"delta"`
+	Usage   usage           `json:"usage"` // of message_delta
+	Error   *fault          `json:"error"`
+}
+
+// A delta is what an event adds to a block of content, or to the message.
+type delta struct {
+	Type        string      `json:"type"`
+	Text        string      `json:"text"`
+	PartialJSON string      `json:"partial_json"`
+	Thinking    string      `json:"thinking"`
+	Signature   string      `json:"signature"`
+	StopReason  string      `json:"stop_reason"`
+	StopDetails stopDetails `json:"stop_details"`
+}
+
+// A content is a block of a reply.
+type content struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+
+	raw       json.RawMessage // as it came
+	arguments strings.Builder // of a tool_use in a stream
+}
+
+// A reader makes a response of a reply, whole or in events.
+type reader struct {
+	client *wire.Client
+	stream func(llm.Delta)
+
+	blocks      []*content
+	at          map[int]*content // of a stream, by index
+	text        strings.Builder
+	usage       usage
+	served      string
+	stop        string
+	explanation string
+	begun       bool
+	ended       bool
+}
+
+// event reads an event of a stream. Those of other kinds than it knows are passed
+// over, as the API's versioning policy asks.
+func (r *reader) event(name string, data []byte) error {
+	switch name {
+	case wire.Whole:
+		var m message
+		if err := r.client.Decode(data, &m); err != nil {
+			return err
+		}
+		if err := r.whole(m); err != nil {
+			return err
+		}
+		return wire.Done
+	case "", "message_start", "content_block_start", "content_block_delta", "message_delta", "message_stop", "error":
+	default: // ping, content_block_stop, and what comes after this was written
+		return nil
+	}
+	var e event
+	if err := r.client.Decode(data, &e); err != nil {
+		return err
+	}
+	kind := cmp.Or(name, e.Type)
+	if kind == "message_start" {
+		r.begin(e.Message)
+		return nil
+	}
+	if kind == "error" {
+		return r.fail(e.Error)
+	}
+	if !r.begun {
+		return r.client.Fail(llm.BadReply, "the stream does not begin with its beginning but with %s", kind)
+	}
+	switch kind {
+	case "content_block_start":
+		return r.open(e.Index, e.Block)
+	case "content_block_delta":
+		return r.add(e.Index, e.Delta)
+	case "message_delta":
+		r.stop, r.explanation = cmp.Or(e.Delta.StopReason, r.stop), cmp.Or(e.Delta.StopDetails.Explanation, r.explanation)
+		r.usage.update(e.Usage)
+	case "message_stop":
+		r.ended = true
+		return wire.Done
+	}
+	return nil
+}
+
+func (r *reader) begin(m message) {
+	r.begun, r.served = true, m.Model
+	r.usage.update(m.Usage)
+}
+
+// open begins a block of content.
+func (r *reader) open(index int, raw json.RawMessage) error {
+	c, err := r.block(raw)
+	if err != nil {
+		return err
+	}
+	if r.at == nil {
+		r.at = map[int]*content{}
+	}
+	if r.at[index] != nil {
+		return r.client.Fail(llm.BadReply, "block %d of the reply begins twice", index)
+	}
+	r.at[index] = c
+	if c.Type == "text" {
+		r.say(c.Text)
+	}
+	return nil
+}
+
+// block decodes a block and appends it to those of the reply.
+func (r *reader) block(raw json.RawMessage) (*content, error) {
+	c := new(content)
+	if err := r.client.Decode(raw, c); err != nil {
+		return nil, err
+	}
+	c.raw = append(json.RawMessage(nil), raw...)
+	r.blocks = append(r.blocks, c)
+	return c, nil
+}
+
+// add adds to a block that has begun.
+func (r *reader) add(index int, d delta) error {
+	c := r.at[index]
+	if c == nil {
+		return r.client.Fail(llm.BadReply, "block %d of the reply goes on without a beginning", index)
+	}
+	c.arguments.WriteString(d.PartialJSON)
+	if d.Thinking != "" || d.Signature != "" {
+		c.Thinking, c.Signature = c.Thinking+d.Thinking, c.Signature+d.Signature
+		c.raw = nil
+	}
+	if d.Text != "" && c.Type == "text" {
+		r.say(d.Text)
+	}
+	return nil
+}
+
+// say takes a piece of the reply's text.
+func (r *reader) say(text string) {
+	if text == "" {
+		return
+	}
+	r.text.WriteString(text)
+	if r.stream != nil {
+		r.stream(llm.Delta{Text: text})
+	}
+}
+
+// whole reads a reply that is no stream.
+func (r *reader) whole(m message) error {
+	if m.Type == "error" || m.Error != nil {
+		return r.fail(m.Error)
+	}
+	if m.Type != "message" || m.Content == nil {
+		return r.client.Fail(llm.BadReply, "the reply is JSON, but no message")
+	}
+	r.begin(m)
+	r.stop, r.explanation = m.StopReason, m.StopDetails.Explanation
+	text := ""
+	for _, raw := range m.Content {
+		c, err := r.block(raw)
+		if err != nil {
+			return err
+		}
+		if c.Type == "text" {
+			text += c.Text
+		}
+	}
+	r.say(text)
+	r.ended = true
+	return nil
+}
+
+// fail returns what the service says has gone wrong in the middle of a reply.
+func (r *reader) fail(f *fault) error {
+	if f == nil {
+		return r.client.Fail(llm.ServerError, "an error without a word")
+	}
+	return r.client.Fail(cmp.Or(f.kind(), llm.ServerError), "%s", cmp.Or(f.Message, f.Type))
+}
+
+// response returns what was read of a reply that has ended.
+func (r *reader) response(req llm.Request) llm.Response {
+	res := llm.Response{Text: r.text.String(), Calls: r.calls(), Served: r.served, Finish: finish(r.stop)}
+	if res.Finish == llm.FinishRefused && res.Text == "" {
+		res.Text = r.explanation
+	}
+	res.Usage, res.Estimated = r.spends(req)
+	res.Cached = min(value(r.usage.Read), res.Usage.InputTokens)
+	return res
+}
+
+// calls returns the calls of the reply, each with the thinking that led to it.
+func (r *reader) calls() []llm.ToolCall {
+	var calls []llm.ToolCall
+	var before opaque
+	for _, c := range r.blocks {
+		switch c.Type {
+		case "thinking", "redacted_thinking":
+			before.Thinking = append(before.Thinking, c.thinking())
+		case "tool_use":
+			call := llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.input()}
+			if len(before.Thinking) > 0 {
+				raw, _ := json.Marshal(before)
+				call.Opaque = string(raw)
+			}
+			calls, before = append(calls, call), opaque{}
+		}
+	}
+	return wire.Distinct(calls)
+}
+
+// input returns the arguments of a call: a stream sends them in pieces, after a
+// block whose input is empty.
+func (c *content) input() string {
+	if c.arguments.Len() > 0 {
+		return c.arguments.String()
+	}
+	return cmp.Or(strings.ToValidUTF8(string(c.Input), "\uFFFD"), "{}")
+}
+
+// thinking returns a thinking block as the API wants it back.
+func (c *content) thinking() json.RawMessage {
+	if c.raw != nil {
+		return c.raw
+	}
+	raw, _ := json.Marshal(map[string]string{"type": c.Type, "thinking": c.Thinking, "signature": c.Signature})
+	return raw
+}
+
+// finish returns why a reply ended.
+//
+// Source: "Handling stop reasons" at platform.claude.com/docs.
+func finish(stop string) llm.Finish {
+	switch stop {
+	case "end_turn", "stop_sequence":
+		return llm.FinishStop
+	case "max_tokens", "model_context_window_exceeded":
+		return llm.FinishLength
+	case "tool_use":
+		return llm.FinishTools
+	case "refusal":
+		return llm.FinishRefused
+	}
+	return llm.FinishOther // pause_turn, which belongs to tools of the server
+}
+
+// spends returns what the reply has cost so far, and whether that is an estimate.
+func (r *reader) spends(req llm.Request) (u assay.Usage, estimated bool) {
+	u = assay.Usage{
+		Calls:        1,
+		InputTokens:  value(r.usage.Input) + value(r.usage.Created) + value(r.usage.Read),
+		OutputTokens: value(r.usage.Output),
+	}
+	if r.usage.Input == nil {
+		u.InputTokens, estimated = req.InputTokens(), true
+	}
+	if r.usage.Output == nil || !r.ended { // what a stream says at its beginning is not the end of it
+		u.OutputTokens, estimated = max(u.OutputTokens, r.produced()), estimated || r.usage.Output == nil
+	}
+	return u, estimated
+}
+
+// produced returns an estimate of the tokens that have arrived.
+func (r *reader) produced() int {
+	n := llm.EstimateTokens(r.text.String())
+	for _, c := range r.blocks {
+		n += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.arguments.String()) + llm.EstimateTokens(string(c.Input)) + llm.EstimateTokens(c.Thinking)
+	}
+	return n
+}
+
+// spent adds to an error what the reply had cost when it broke off.
+func (r *reader) spent(req llm.Request, err error) error {
+	if e, ok := errors.AsType[*llm.Error](err); ok && r.begun {
+		e.Usage, _ = r.spends(req)
+	}
+	return err
+}
+
+func value(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return max(0, *n)
+}
