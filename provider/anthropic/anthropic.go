@@ -150,7 +150,7 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	if err != nil {
 		return llm.Response{}, err
 	}
-	r := reader{client: &m.client, stream: stream}
+	r := reader{client: &m.client, scrub: m.client.Scrubber(), stream: stream}
 	if m.stream {
 		err = m.client.Stream(ctx, m.url, body, r.event)
 		if err == nil && !r.ended {

@@ -274,6 +274,16 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// A reply that holds the credential does not bring it anywhere.
+func TestCredentialInReply(t *testing.T) {
+	_, p := start(t, anthropic.Config{Headers: map[string]string{"X-Gateway": "gateway-key-0123456789"}}, strings.NewReplacer(
+		"Let me look.", "gateway-key-0123456789", `"Paris"`, `"gateway-key-0123456789"`, "Paris, then.", "gateway-key-0123456789").Replace(thinkingWhole))
+	got, err := p.Model("claude-haiku-5-5").Generate(t.Context(), llm.Request{}, nil)
+	if raw, _ := json.Marshal(got); err != nil || strings.Contains(string(raw), "gateway-key") || strings.Count(string(raw), "[secret]") != 3 {
+		t.Errorf("%v: %s", err, raw)
+	}
+}
+
 // A stream that breaks off has cost what had arrived.
 func TestBrokenStreamCosts(t *testing.T) {
 	cut := strings.Index(thinkingStream, "event: message_delta")

@@ -82,6 +82,7 @@ type content struct {
 // A reader makes a response of a reply, whole or in events.
 type reader struct {
 	client *wire.Client
+	scrub  *wire.Scrubber
 	stream func(llm.Delta)
 
 	blocks      []*content
@@ -136,7 +137,7 @@ func (r *reader) event(name string, data []byte) error {
 		r.stop, r.explanation = cmp.Or(e.Delta.StopReason, r.stop), cmp.Or(e.Delta.StopDetails.Explanation, r.explanation)
 		r.usage.update(e.Usage)
 	case "message_stop":
-		r.ended = true
+		r.end()
 		return wire.Done
 	}
 	return nil
@@ -194,8 +195,19 @@ func (r *reader) add(index int, d delta) error {
 	return nil
 }
 
+// end ends a reply that is complete.
+func (r *reader) end() {
+	r.ended = true
+	r.tell(r.scrub.Rest())
+	if finish(r.stop) == llm.FinishRefused && r.text.Len() == 0 {
+		r.tell(r.client.Scrub(r.explanation))
+	}
+}
+
 // say takes a piece of the reply's text.
-func (r *reader) say(text string) {
+func (r *reader) say(text string) { r.tell(r.scrub.Next(text)) }
+
+func (r *reader) tell(text string) {
 	if text == "" {
 		return
 	}
@@ -226,7 +238,7 @@ func (r *reader) whole(m message) error {
 		}
 	}
 	r.say(text)
-	r.ended = true
+	r.end()
 	return nil
 }
 
@@ -240,10 +252,7 @@ func (r *reader) fail(f *fault) error {
 
 // response returns what was read of a reply that has ended.
 func (r *reader) response(req llm.Request) llm.Response {
-	res := llm.Response{Text: r.text.String(), Calls: r.calls(), Served: r.served, Finish: finish(r.stop)}
-	if res.Finish == llm.FinishRefused && res.Text == "" {
-		res.Text = r.explanation
-	}
+	res := llm.Response{Text: r.text.String(), Calls: r.calls(), Served: r.client.Scrub(r.served), Finish: finish(r.stop)}
 	res.Usage, res.Estimated = r.spends(req)
 	res.Cached = min(value(r.usage.Read), res.Usage.InputTokens)
 	return res
@@ -266,7 +275,7 @@ func (r *reader) calls() []llm.ToolCall {
 			calls, before = append(calls, call), opaque{}
 		}
 	}
-	return wire.Distinct(calls)
+	return r.client.Calls(calls)
 }
 
 // input returns the arguments of a call: a stream sends them in pieces, after a

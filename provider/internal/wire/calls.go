@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/assay-rag/assay/llm"
 )
@@ -19,4 +20,15 @@ func Distinct(calls []llm.ToolCall) []llm.ToolCall {
 		calls[i].ID, taken[id] = id, true
 	}
 	return calls
+}
+
+// Calls returns the calls of a reply as a Response has them: with distinct IDs,
+// without the client's credentials, and as UTF-8.
+func (c *Client) Calls(calls []llm.ToolCall) []llm.ToolCall {
+	for i := range calls {
+		for _, text := range []*string{&calls[i].ID, &calls[i].Name, &calls[i].Arguments, &calls[i].Opaque} {
+			*text = strings.ToValidUTF8(c.Scrub(*text), "\uFFFD")
+		}
+	}
+	return Distinct(calls)
 }

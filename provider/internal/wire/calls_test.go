@@ -29,3 +29,12 @@ func TestDistinct(t *testing.T) {
 		}
 	}
 }
+
+func TestCalls(t *testing.T) {
+	c := Client{Secrets: []Secret{NewSecret("a-secret-of-length")}}
+	got := c.Calls([]llm.ToolCall{{ID: "a-secret-of-length", Name: "n\xff", Arguments: `{"q":"a-secret-of-length"}`, Opaque: "a-secret-of-length"}, {}})
+	want := []llm.ToolCall{{ID: "[secret]", Name: "n\uFFFD", Arguments: `{"q":"[secret]"}`, Opaque: "[secret]"}, {ID: "call_2"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("Calls = %q, want %q", got, want)
+	}
+}
