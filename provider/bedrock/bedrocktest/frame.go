@@ -1,0 +1,53 @@
+package bedrocktest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+)
+
+// Event returns a frame of an event stream that is an event of a kind, with a payload
+// in JSON.
+func Event(kind string, payload any) []byte {
+	return frame(payload, map[string]string{":message-type": "event", ":event-type": kind, ":content-type": "application/json"})
+}
+
+// Exception returns a frame that is an error which the API documents for its stream:
+// "throttlingException".
+func Exception(kind, message string) []byte {
+	return frame(map[string]string{"message": message}, map[string]string{":message-type": "exception", ":exception-type": kind, ":content-type": "application/json"})
+}
+
+// Failure returns a frame that is an error which the API does not document.
+func Failure(code, message string) []byte {
+	return frame(nil, map[string]string{":message-type": "error", ":error-code": code, ":error-message": message})
+}
+
+// frame encodes a message with its lengths and checksums.
+func frame(payload any, headers map[string]string) []byte {
+	var m eventstream.Message
+	for _, name := range []string{":message-type", ":event-type", ":exception-type", ":error-code", ":error-message", ":content-type"} {
+		if v, ok := headers[name]; ok {
+			m.Headers.Set(name, eventstream.StringValue(v))
+		}
+	}
+	if payload != nil {
+		m.Payload = JSON(payload)
+	}
+	var b bytes.Buffer
+	if err := eventstream.NewEncoder().Encode(&b, m); err != nil {
+		panic(fmt.Sprintf("bedrocktest: a frame cannot be encoded: %v", err))
+	}
+	return b.Bytes()
+}
+
+// JSON returns v as JSON.
+func JSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("bedrocktest: a payload cannot be encoded: %v", err))
+	}
+	return data
+}

@@ -1,0 +1,377 @@
+package bedrock
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// errSilent ends a call whose server has sent nothing for too long.
+var errSilent = errors.New("no reply for too long")
+
+// drain is how long the end of a stream is waited for after the reply's end, so that
+// its connection can be used again.
+const drain = 50 * time.Millisecond
+
+// An exchange is one call as it goes over the wire. It is the HTTP client that the
+// SDK makes the call with, and knows afterwards what went wrong.
+type exchange struct {
+	name    string // whom errors speak of
+	session *session
+	client  *http.Client
+	errors  wire.Client // makes errors; it makes no call
+	parent  context.Context
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	idle    time.Duration
+	timer   *time.Timer
+
+	mu      sync.Mutex
+	status  int         // of the reply; 0: there was none
+	header  http.Header // of the reply
+	refusal []byte      // the beginning of a reply whose status is not 2xx
+	left    int64       // bytes of the reply that may still be read
+	sent    error       // why there is no reply
+	broken  error       // why the reply could not be read to its end
+}
+
+// maxErrorBytes is how much is read of a reply that is an error.
+const maxErrorBytes = 64 << 10
+
+// exchange begins a call that name makes. Its end has to be called.
+func (p *Provider) exchange(ctx context.Context, name string) (*exchange, error) {
+	s, err := p.session(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, &llm.Error{Model: name, Kind: llm.BadRequest, Message: wire.Redact(err.Error(), p.given()...)}
+	}
+	secrets, err := s.secrets(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{
+		name: name, session: s, client: s.http, parent: ctx, idle: cmp.Or(p.config.Idle, wire.DefaultIdle),
+		errors: wire.Client{Name: name, Secrets: secrets}, left: cmp.Or(p.config.MaxBytes, wire.DefaultMaxBytes),
+	}
+	x.ctx, x.cancel = context.WithCancelCause(ctx)
+	x.timer = time.AfterFunc(cmp.Or(p.config.First, wire.DefaultFirst), func() { x.cancel(errSilent) })
+	return x, nil
+}
+
+// end lets go of everything that the call holds.
+func (x *exchange) end() {
+	x.timer.Stop()
+	x.cancel(nil)
+}
+
+// Do implements the SDK's HTTP client.
+func (x *exchange) Do(r *http.Request) (*http.Response, error) {
+	r, err := ownBody(r)
+	if err != nil {
+		return nil, err
+	}
+	res, err := x.client.Do(r)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err != nil {
+		x.sent = err
+		return nil, err
+	}
+	x.timer.Reset(x.idle)
+	x.status, x.header = res.StatusCode, res.Header
+	if res.StatusCode/100 != 2 {
+		// What can be read of it will do: it is for people.
+		x.refusal, _ = io.ReadAll(io.LimitReader(res.Body, maxErrorBytes))
+		_ = res.Body.Close()
+		res.Body = io.NopCloser(bytes.NewReader(x.refusal))
+		return res, nil
+	}
+	b := &body{x: x, ReadCloser: res.Body}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/vnd.amazon.eventstream") {
+		b.frames = new(frames)
+	}
+	res.Body = b
+	return res, nil
+}
+
+// ownBody returns r with a body that nobody else closes. The SDK closes its own once
+// the reply has begun; where net/http has not yet noticed that all of it is sent, it
+// breaks the connection off, in the middle of the reply (measured: one in 400 streams
+// of a server on loopback).
+func ownBody(r *http.Request) (*http.Request, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return r, nil
+	}
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	own := *r
+	own.Body, own.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	return &own, nil
+}
+
+// ended says that the reply has had its end: what still comes is waited for shortly,
+// and may break.
+func (x *exchange) ended() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.idle = drain
+	x.timer.Reset(drain)
+}
+
+// A body is the body of a reply, read up to a limit by somebody who waits only so
+// long for each piece.
+type body struct {
+	io.ReadCloser
+	x      *exchange
+	frames *frames // nil: it is no event stream
+}
+
+var errTooLarge = errors.New("the reply is larger than a reply may be")
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	x := b.x
+	x.mu.Lock()
+	left := x.left
+	x.mu.Unlock()
+	if int64(len(p)) > left+1 {
+		p = p[:left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if n > 0 {
+		x.timer.Reset(x.idle)
+	}
+	if x.left -= int64(n); x.left < 0 {
+		n, err = 0, errTooLarge
+	}
+	if b.frames != nil {
+		b.frames.pass(p[:n])
+		if err == io.EOF && b.frames.inside() {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	if err != nil && err != io.EOF && x.broken == nil {
+		x.broken = err
+	}
+	return n, err
+}
+
+// Frames follows the framing of an event stream. The SDK takes the end of a stream
+// inside of a frame's payload for an end like any other.
+//
+// Source: AWS, "Event stream encoding": a frame begins with its length, four bytes,
+// most significant first, that counts all of the frame.
+type frames struct {
+	length [4]byte
+	have   int   // bytes of length
+	left   int64 // of the frame, behind its length
+}
+
+func (f *frames) pass(p []byte) {
+	for len(p) > 0 {
+		if f.left == 0 {
+			n := copy(f.length[f.have:], p)
+			f.have += n
+			p = p[n:]
+			if f.have < len(f.length) {
+				return
+			}
+			f.left = max(0, int64(binary.BigEndian.Uint32(f.length[:]))-int64(len(f.length)))
+			f.have = 0
+			continue
+		}
+		n := min(f.left, int64(len(p)))
+		f.left -= n
+		p = p[n:]
+	}
+}
+
+// inside reports whether a frame has begun and not ended.
+func (f *frames) inside() bool { return f.left > 0 || f.have > 0 }
+
+// fail returns the error of a call that ended in err: the context's, wrapped, when
+// that has ended, else an *llm.Error. explain may say more of an error that the
+// service has answered with; nil: it does not.
+func (x *exchange) fail(err error, explain func(code, message string) (llm.ErrorKind, string)) error {
+	if x.parent.Err() != nil {
+		return fmt.Errorf("ask %s: %w", x.name, x.parent.Err())
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	api, said := errors.AsType[smithy.APIError](err)
+	switch {
+	case errors.Is(context.Cause(x.ctx), errSilent):
+		return x.failed(llm.TimedOut, errSilent.Error())
+	case x.status == 0 && x.sent != nil:
+		return x.unsent(x.sent)
+	case x.status == 0:
+		return x.failed(llm.BadRequest, "the request could not be made: "+innermost(err).Error())
+	case x.status/100 == 3:
+		return x.failed(llm.BadRequest, fmt.Sprintf("it redirects to %s, which is refused: its address has to be configured as it is", x.header.Get("Location")))
+	case x.status/100 != 2:
+		return x.refused(x.code(), wire.Message(x.refusal), explain)
+	case errors.Is(x.broken, errTooLarge):
+		return x.failed(llm.TooLarge, x.broken.Error())
+	case x.broken != nil:
+		return x.unread(x.broken)
+	case said:
+		return x.refused(api.ErrorCode(), api.ErrorMessage(), explain)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return x.failed(llm.BrokeOff, "the reply ends in the middle")
+	}
+	return x.failed(llm.BadReply, innermost(err).Error())
+}
+
+// code returns the name of the error that a reply with another status than 2xx is.
+//
+// Source: Smithy, "AWS restJson1 protocol", operation error serialization.
+func (x *exchange) code() string {
+	code := x.header.Get("X-Amzn-Errortype")
+	if code == "" {
+		var body struct {
+			Type any `json:"__type"`
+			Code any `json:"code"`
+		}
+		if json.Unmarshal(x.refusal, &body) == nil {
+			code, _ = body.Code.(string)
+			if t, ok := body.Type.(string); ok {
+				code = t
+			}
+		}
+	}
+	code, _, _ = strings.Cut(code, ":")
+	return code[strings.LastIndexByte(code, '#')+1:]
+}
+
+// failed returns an error about this call, with what is known of the reply.
+func (x *exchange) failed(kind llm.ErrorKind, message string) *llm.Error {
+	e := x.errors.Fail(kind, "%s", message)
+	if x.status/100 != 2 {
+		e.Status = x.status
+	}
+	return e
+}
+
+// unsent returns the error of a request that got no reply.
+func (x *exchange) unsent(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // without the URL
+	}
+	dial, _ := errors.AsType[*net.OpError](err)
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && (dial == nil || dial.Op != "dial") {
+		return x.failed(llm.TimedOut, err.Error())
+	}
+	return x.failed(llm.Unreachable, err.Error())
+}
+
+// unread returns the error of a reply that could not be read to its end.
+func (x *exchange) unread(err error) error {
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return x.failed(llm.TimedOut, err.Error())
+	}
+	return x.failed(llm.BrokeOff, err.Error())
+}
+
+// refused returns the error that the service has answered with, be it instead of a
+// reply or as a part of a stream.
+func (x *exchange) refused(code, message string, explain func(code, message string) (llm.ErrorKind, string)) error {
+	if code != "" { // in streams it begins with a small letter
+		code = strings.ToUpper(code[:1]) + code[1:]
+	}
+	kind, known := kinds[code]
+	if !known {
+		kind = llm.ServerError
+		if x.status/100 != 2 {
+			kind = wire.KindOf(x.status)
+		}
+	}
+	if kind == llm.BadRequest && tooLong(message) {
+		kind = llm.TooLong
+	}
+	if explain != nil && known {
+		if k, m := explain(code, message); k != "" {
+			kind, message = k, m
+		}
+	}
+	switch {
+	case message == "" || message == code:
+		message = cmp.Or(code, http.StatusText(x.status))
+	case known:
+		message = code + ": " + message
+	}
+	e := x.failed(kind, message)
+	e.RetryAfter = wire.RetryAfter(x.header, time.Now())
+	return e
+}
+
+// kinds are the kinds of the errors of Bedrock and of AWS's front door.
+//
+// Sources: AWS, Amazon Bedrock API Reference, the errors of Converse, ConverseStream,
+// InvokeModel, ApplyGuardrail, Retrieve, RetrieveAndGenerate, InvokeAgent and Rerank;
+// "Troubleshooting Amazon Bedrock API Error Codes"; "Common Errors".
+var kinds = map[string]llm.ErrorKind{
+	"ThrottlingException":           llm.RateLimited,
+	"TooManyRequestsException":      llm.RateLimited,
+	"ServiceQuotaExceededException": llm.NoQuota,
+	"ModelTimeoutException":         llm.TimedOut,
+	"ModelNotReadyException":        llm.Overloaded,
+	"ServiceUnavailableException":   llm.Overloaded,
+	"ServiceUnavailable":            llm.Overloaded,
+	"InternalServerException":       llm.ServerError,
+	"InternalFailure":               llm.ServerError,
+	"ModelErrorException":           llm.ServerError,
+	"ModelStreamErrorException":     llm.ServerError,
+	"BadGatewayException":           llm.ServerError,
+	"DependencyFailedException":     llm.ServerError,
+	"ConflictException":             llm.Overloaded,
+	"ResourceNotFoundException":     llm.NoModel,
+	"ValidationException":           llm.BadRequest,
+	"ValidationError":               llm.BadRequest,
+	"AccessDeniedException":         llm.BadKey,
+	"UnrecognizedClientException":   llm.BadKey,
+	"InvalidClientTokenId":          llm.BadKey,
+	"InvalidSignatureException":     llm.BadKey,
+	"IncompleteSignature":           llm.BadKey,
+	"MissingAuthenticationToken":    llm.BadKey,
+	"ExpiredTokenException":         llm.BadKey,
+	"ExpiredToken":                  llm.BadKey,
+	"RequestExpired":                llm.BadKey,
+	"NotAuthorized":                 llm.BadKey,
+	"OptInRequired":                 llm.BadKey,
+}
+
+// tooLong reports whether a refusal is about the length of the request.
+//
+// Sources: the words of Bedrock's ValidationException and of the models behind it, as
+// their users report them.
+func tooLong(message string) bool {
+	m := strings.ToLower(message)
+	for _, words := range []string{"input is too long", "prompt is too long", "too many input tokens", "too many tokens", "exceeds the maximum length", "context window", "context length", "exceed context limit", "maximum context"} {
+		if strings.Contains(m, words) {
+			return true
+		}
+	}
+	return false
+}
