@@ -71,7 +71,8 @@ type Answer struct {
 	Missing       []string     `json:"missing"`         // what the documents did not hold, in words
 	Searched      []Searched   `json:"searched"`        // every search, in order
 	Closest       []Closest    `json:"closest"`         // what came nearest, when nothing was found
-	Notes         []string     `json:"notes,omitempty"` // of its searches, each once: see Results.Notes
+	Notes         []string     `json:"notes,omitempty"` // what to know of how it came about, each once: of its searches, see Results.Notes, and of roles that could not do their job
+	Roles         []RoleUse    `json:"roles,omitempty"` // who did what
 	Index         IndexVersion `json:"index"`           // that was searched; of several searches the one with the least Coverage
 	Iterations    int          `json:"iterations"`
 	Justification string       `json:"justification"` // why the status is what it is, in a sentence
@@ -125,6 +126,18 @@ type Closest struct {
 	Relevance float64  `json:"relevance"`
 	Quote     string   `json:"quote"`
 }
+
+// A RoleUse says who did a role's jobs in a run. A role that more than one did, as
+// when a provider failed, has one for each.
+type RoleUse struct {
+	Role   string `json:"role"`             // "planner", "grader", "generator", "verifier"
+	Model  string `json:"model"`            // LocalModel, or as the model is called: "openai/gpt-4.1"
+	Prompt string `json:"prompt,omitempty"` // the template and its hash: "grader@5f0c7a1e"
+	Usage  Usage  `json:"usage"`
+}
+
+// LocalModel is what does a role's job without a language model.
+const LocalModel = "local"
 
 // Usage is what something has spent.
 type Usage struct {

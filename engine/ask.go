@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/strategy"
@@ -50,7 +50,9 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	stored, err := json.Marshal(req)
+	models := e.config.Models.unless(req.Local)
+	began := stored{Request: req, Models: models.named(), ContextTokens: models.contextTokens()}
+	request, err := json.Marshal(began)
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
 	}
@@ -58,7 +60,7 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 		ID:        e.config.NewID(),
 		Principal: principal,
 		Question:  req.Question,
-		Request:   stored,
+		Request:   request,
 		State:     assay.RunActive,
 		Created:   e.config.Now().UTC(),
 	}
@@ -66,14 +68,17 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	answer, err := e.drive(ctx, r, req, lease, nil, emit)
+	answer, err := e.drive(ctx, r, began, lease, nil, emit)
 	return answer, errors.Join(err, lease.Close())
 }
 
 // Resume goes on with a run that was interrupted: finished steps are not done
-// again, the rest goes on with the documents of today. While a live process
-// drives the run it is assay.ErrLeased; a run that has ended is assay.ErrInvalid.
-// What the principal may see must be what it was when the run began.
+// again, the rest goes on with the documents and the models of today: a role that
+// another model does now than when the run began is named in the answer's notes. While
+// a live process drives the run it is assay.ErrLeased; a run that has ended is
+// assay.ErrInvalid, as is one that was interrupted in the middle of a job whose model
+// or prompt is not the one of today: who began it has to end it. What the principal may
+// see must be what it was when the run began.
 func (e *Engine) Resume(ctx context.Context, principal assay.Principal, id string) iter.Seq2[Event, error] {
 	return stream(ctx, func(ctx context.Context, emit func(Event)) (assay.Answer, error) {
 		r, err := e.run(ctx, principal, id)
@@ -105,14 +110,17 @@ func (e *Engine) resume(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	if err := checkInterrupted(records, e.config.Models.unless(req.Local)); err != nil {
+		return assay.Answer{}, fmt.Errorf("run %s: %w", id, err)
+	}
 	return e.drive(ctx, r, req, lease, records, emit)
 }
 
 // requestOf reads back the request of a run.
-func requestOf(r assay.Run) (Request, error) {
-	var req Request
+func requestOf(r assay.Run) (stored, error) {
+	var req stored
 	if err := json.Unmarshal(r.Request, &req); err != nil {
-		return Request{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", r.ID, assay.ErrDamaged, err)
+		return stored{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", r.ID, assay.ErrDamaged, err)
 	}
 	return req, nil
 }
@@ -120,9 +128,19 @@ func requestOf(r assay.Run) (Request, error) {
 // check completes a request and makes sure that it can be searched for, before
 // anything is stored.
 func (e *Engine) check(ctx context.Context, principal assay.Principal, req Request) (Request, error) {
-	req, err := req.complete()
+	models := e.config.Models.unless(req.Local)
+	wall := defaultWall
+	if !models.none() {
+		wall = modelWall
+	}
+	req, err := req.complete(wall)
 	if err != nil {
 		return req, err
+	}
+	if req.Budget.CostMicros > 0 {
+		if err := e.checkPriced(ctx, models); err != nil {
+			return req, err
+		}
 	}
 	if err := e.checkCollections(ctx, principal.Access(), req.Collections); err != nil {
 		return req, err
@@ -140,7 +158,7 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 }
 
 // drive takes a run from where its journal ends to its answer, and stores that.
-func (e *Engine) drive(ctx context.Context, r assay.Run, req Request, lease store.Lease, records []assay.Record, emit func(Event)) (assay.Answer, error) {
+func (e *Engine) drive(ctx context.Context, r assay.Run, req stored, lease store.Lease, records []assay.Record, emit func(Event)) (assay.Answer, error) {
 	if emit != nil {
 		emit(Event{Kind: RunStarted, Run: r.ID})
 	}
@@ -161,7 +179,7 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req Request, lease stor
 
 // execute runs the strategy of a request. Halted says that it did not come to an
 // end of its own, so that it can be resumed.
-func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
+func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
 	defer e.catching.answering()()
 	retriever, err := e.search(ctx)
 	if err == nil {
@@ -171,9 +189,9 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease st
 		return assay.Answer{}, true, err
 	}
 	if s, ok := retriever.(*searcher); ok {
-		retriever = s.within(newAllowance(req.Budget.Wall))
+		retriever = s.forRun(req)
 	}
-	var clock activity
+	clock := watching{}
 	if emit != nil {
 		clock.observe = func(ev run.Event) { emit(eventOf(r.ID, ev)) }
 	}
@@ -183,8 +201,8 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease st
 	if err != nil {
 		return assay.Answer{}, false, err
 	}
-	answer, err = e.answer(ctx, r, req, session, retriever)
-	answer.ElapsedMS = clock.active.Milliseconds()
+	answer, err = e.answer(ctx, r, req, session, retriever, drafts(r.ID, emit))
+	clock.complete(&answer, req)
 	if stopped := session.Finish(); stopped != nil {
 		return assay.Answer{}, !errors.Is(stopped, assay.ErrDiverged), stopped
 	}
@@ -192,11 +210,13 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req Request, lease st
 }
 
 // answer calls the strategy and completes its answer with what the run knows.
-func (e *Engine) answer(ctx context.Context, r assay.Run, req Request, session *run.Run, retriever assay.Retriever) (assay.Answer, error) {
+// Written is told what a model writes, see strategy.Env; nil: nobody wants to know.
+func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *run.Run, retriever assay.Retriever, written func(string, llm.Delta)) (assay.Answer, error) {
 	ask, err := strategy.Lookup(req.Strategy)
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	models := e.config.Models.unless(req.Local)
 	scope := session.Scope()
 	answer, err := ask(ctx, scope, strategy.Env{
 		Question:    req.Question,
@@ -205,8 +225,10 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req Request, session *
 		Access:      r.Principal.Access(),
 		Retriever:   retriever,
 		Content:     e.content,
-		Roles:       e.roles,
-		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall},
+		Roles:       models.roles(),
+		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall, ContextTokens: req.ContextTokens},
+		Sections:    models.sections(),
+		Stream:      written,
 	})
 	if err != nil {
 		return assay.Answer{}, err
@@ -214,20 +236,6 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req Request, session *
 	answer.Run = r.ID
 	answer.Usage = scope.Spent()
 	return withLists(answer), nil
-}
-
-// An activity learns from a run's steps how long it has been active. What comes
-// after the last step does not count, so that a replay comes to the same time.
-type activity struct {
-	active  time.Duration
-	observe func(run.Event)
-}
-
-func (a *activity) see(ev run.Event) {
-	a.active = max(a.active, ev.Active)
-	if a.observe != nil {
-		a.observe(ev)
-	}
 }
 
 // withLists returns the answer with an empty list for each that is nil, so that

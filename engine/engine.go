@@ -12,15 +12,11 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/graph"
-	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
-	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
-	"github.com/assay-rag/assay/strategy"
 )
 
 // tenantName is the one tenant of a data directory, as long as nothing
@@ -58,7 +54,6 @@ type Engine struct {
 	tenant  *sqlite.Tenant
 	content store.Content
 	runs    store.Runs
-	roles   strategy.Roles
 	ranker  retrieve.Ranker
 
 	chooser  *chooser
@@ -98,23 +93,13 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data directory %s: %w", config.Dir, err)
 	}
-	e := &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), roles: localRoles(), ranker: ranker}
+	e := &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), ranker: ranker}
 	e.chooser = &chooser{dir: tenant.Dir(), content: e.content, shelf: newShelf(config.Encoders, config.Now), now: config.Now}
 	e.filler, e.catching = newFiller(e), newCatching(e)
 	if config.Encoders != nil && !config.NoBackground && !tenant.ReadOnly() {
 		e.catching.start()
 	}
 	return e, nil
-}
-
-// localRoles are the roles that need no language model.
-func localRoles() strategy.Roles {
-	return strategy.Roles{
-		Planner:   local.Planner{},
-		Grader:    local.Grader{},
-		Generator: local.Generator{},
-		Verifier:  role.ByClaim(ground.Local{}),
-	}
 }
 
 // Close releases the data directory. Nothing of the engine may be in use.
@@ -176,10 +161,16 @@ func (e *Engine) rebuild(ctx context.Context) error {
 // pipeline puts together what searches by the vectors of the model that was chosen.
 func (e *Engine) pipeline(chosen *choice) *searcher {
 	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{}), Ranker: e.ranker}
-	s := &searcher{notes: chosen.notes}
+	s := &searcher{notes: chosen.notes, local: e.ranker}
+	if m := e.config.Models.Reranker; m != nil {
+		s.ranker = &rerank.Texts{Model: m, Best: readBest, Limit: readLimit}
+	}
 	if encoder := chosen.embedder; encoder != nil {
+		if isService(encoder) {
+			encoder, s.remote = &hasty{Embedder: encoder}, true
+		}
 		c.Embedder = encoder
-		s.filler = func(a *allowance) retrieve.Filler { return e.filler.by(encoder, a) }
+		s.filler = func(a *allowance) retrieve.Filler { return e.filler.by(chosen.embedder, a) }
 		c.Fill = s.filler(nil)
 	}
 	s.retriever = retrieve.New(c)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -26,6 +27,7 @@ const (
 	RunStarted  EventKind = "run"
 	StepStarted EventKind = "step_started"
 	StepEnded   EventKind = "step"
+	Draft       EventKind = "draft" // a model is writing the answer: nothing of it is verified
 	RunEnded    EventKind = "answer"
 )
 
@@ -37,6 +39,12 @@ type Event struct {
 	// Step is set when a step started, without what it brought, and when it
 	// ended.
 	Step *Step `json:"step,omitempty"`
+
+	// Draft is a piece of what the generator writes, as it comes, and Path the step that
+	// writes it. It is unverified, in the form that the model was asked for, and may be
+	// given up again; it is for showing that something happens.
+	Draft string `json:"draft,omitempty"`
+	Path  string `json:"path,omitempty"`
 
 	// What an ended step brought, by its kind.
 	Plan     *role.Plan         `json:"plan,omitempty"`
@@ -104,6 +112,19 @@ func eventOf(id string, ev run.Event) Event {
 	}
 }
 
+// drafts returns what tells emit of what the generator writes; nil when nobody wants
+// to know.
+func drafts(id string, emit func(Event)) func(string, llm.Delta) {
+	if emit == nil {
+		return nil
+	}
+	return func(path string, d llm.Delta) {
+		if job := jobOf(path + "/"); d.Text != "" && (job == "generate" || strings.HasSuffix(job, "/generate")) {
+			emit(Event{Kind: Draft, Run: id, Path: path, Draft: d.Text})
+		}
+	}
+}
+
 // A payload is what a record's input and output say, by the record's kind. What
 // cannot be read stays nil: a summary is for people, and a journal from another
 // version of a strategy may hold other words.
@@ -114,6 +135,8 @@ type payload struct {
 	grade    *role.Grade
 	draft    *role.Draft
 	verdicts []ground.Judgement
+	call     *modelCall    // with the reply, or the error
+	reply    *llm.Response // of a call
 }
 
 func read(rec assay.Record) payload {
@@ -136,6 +159,9 @@ func read(rec assay.Record) payload {
 		if v := decode[[]ground.Judgement](rec.Output); v != nil {
 			p.verdicts = *v
 		}
+	case assay.StepModel:
+		p.call = decode[modelCall](rec.Input)
+		p.reply = decode[llm.Response](rec.Output)
 	}
 	return p
 }
@@ -166,8 +192,16 @@ func intention(p payload, rec assay.Record) string {
 		return "reading the cited words"
 	case assay.StepVerify:
 		return "verifying each claim"
+	case assay.StepModel:
+		return fmt.Sprintf("asking %s for %s", rec.Model, jobs[callOf(rec.Input).Role])
 	}
 	return string(rec.Kind)
+}
+
+// jobs say what the roles are asked for. A call without a role is of a verifier that
+// is a service.
+var jobs = map[string]string{
+	role.PlannerRole: "the plan", role.GraderRole: "a grade", role.GeneratorRole: "the answer", role.VerifierRole: "verdicts", "": "a verdict",
 }
 
 // summary says what a step did.
@@ -188,12 +222,36 @@ func summary(p payload, rec assay.Record) string {
 		return counted(len(p.draft.Statements), "statement") + " drafted, not verified yet"
 	case p.verdicts != nil:
 		return verdictSummary(p.verdicts)
+	case rec.Kind == assay.StepModel && p.reply != nil:
+		return callSummary(rec, *p.reply)
 	case rec.Kind == assay.StepRead:
 		if spans := decode[[]json.RawMessage](rec.Output); spans != nil {
 			return counted(len(*spans), "passage") + " read from the stored documents"
 		}
 	}
 	return string(rec.Kind)
+}
+
+// callSummary says what a call brought and cost.
+func callSummary(rec assay.Record, r llm.Response) string {
+	s := rec.Model
+	if prompt := callOf(rec.Input).Prompt; prompt != "" {
+		s += " (" + prompt + ")"
+	}
+	s += fmt.Sprintf(": %d tokens in, %d out", rec.Usage.InputTokens, rec.Usage.OutputTokens)
+	if r.Cached > 0 {
+		s += fmt.Sprintf(", %d of them cached", r.Cached)
+	}
+	if r.Estimated {
+		s += " (estimated)"
+	}
+	if r.Finish != "" && r.Finish != llm.FinishStop {
+		s += fmt.Sprintf("; ended by %q", r.Finish)
+	}
+	for _, a := range r.Attempts {
+		s += fmt.Sprintf("; an attempt failed: %s: %s", a.Kind, a.Message)
+	}
+	return s
 }
 
 func planSummary(p role.Plan) string {

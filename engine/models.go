@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,9 @@ import (
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/local"
+	"github.com/assay-rag/assay/role/prompted"
+	"github.com/assay-rag/assay/strategy"
 )
 
 // Models are the language models at hand. The zero Models are none: every role is
@@ -23,6 +27,9 @@ type Models struct {
 	// ground.Service, for example, that must not be the generator's model either.
 	Verifier ground.Verifier
 
+	// Domain adds a team's words and rules to the prompts; nil: there are none.
+	Domain *prompted.Domain
+
 	// Reranker orders the best hits of a search; nil: the learned one in the program,
 	// which also stands in where this one fails.
 	Reranker llm.Reranker
@@ -32,7 +39,11 @@ type Models struct {
 var roleNames = []string{
 	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
 	role.JudgeRole, role.CriticRole, role.GeneratorRole, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
+	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole,
 }
+
+// usedRoles are those that today's strategies hand out.
+var usedRoles = []string{role.PlannerRole, role.GraderRole, role.GeneratorRole, role.VerifierRole}
 
 // check says what is wrong with m, as assay.ErrInvalid.
 func (m Models) check() error {
@@ -57,4 +68,149 @@ func (m Models) check() error {
 		return fmt.Errorf("%s cannot verify what it has written itself: the verifier has to be another model, a service, or local: %w", verifier, assay.ErrInvalid)
 	}
 	return nil
+}
+
+// none reports whether nothing is asked of a model.
+func (m Models) none() bool { return len(m.Roles) == 0 && m.Verifier == nil && m.Reranker == nil }
+
+// unless is m, or none where a question is to be answered without them.
+func (m Models) unless(local bool) Models {
+	if local {
+		return Models{}
+	}
+	return m
+}
+
+// named returns which model does which of the used roles; those that are not in it
+// are done locally.
+func (m Models) named() map[string]string {
+	names := map[string]string{}
+	for _, name := range usedRoles {
+		if model := m.Roles[name]; model != nil {
+			names[name] = model.Model()
+		}
+	}
+	if s, ok := m.Verifier.(ground.Service); ok {
+		names[role.VerifierRole] = s.Model()
+	}
+	return names
+}
+
+// roles are those that do the jobs: by a model where there is one, else locally.
+func (m Models) roles() strategy.Roles {
+	roles := strategy.Roles{
+		Planner:   local.Planner{},
+		Grader:    local.Grader{},
+		Generator: local.Generator{},
+		Verifier:  role.ByClaim(ground.Local{}),
+		Models:    m.named(),
+	}
+	if m.Verifier != nil {
+		roles.Verifier = role.ByClaim(m.Verifier)
+	}
+	by := func(name string) (prompted.Config, bool) {
+		model := m.Roles[name]
+		return prompted.Config{Model: model, Domain: m.Domain}, model != nil
+	}
+	if c, ok := by(role.PlannerRole); ok {
+		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}}
+	}
+	if c, ok := by(role.GraderRole); ok {
+		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{}}
+	}
+	if c, ok := by(role.GeneratorRole); ok {
+		roles.Generator = prompted.Generator{Config: c, Local: local.Generator{}}
+	}
+	if c, ok := by(role.VerifierRole); ok {
+		roles.Verifier = prompted.Verifier{Config: c}
+	}
+	return roles
+}
+
+// prompt returns which prompt a role is asked with today; empty: with none.
+func (m Models) prompt(name string) string {
+	model := m.Roles[name]
+	if model == nil {
+		return ""
+	}
+	return prompted.Config{Model: model, Domain: m.Domain}.Prompt(name)
+}
+
+// sections are the headings that an answer may have.
+func (m Models) sections() []string {
+	if m.Domain == nil || m.Roles[role.GeneratorRole] == nil {
+		return nil
+	}
+	return m.Domain.Sections()
+}
+
+// How much of the evidence a generator is given to read follows its window: of what
+// is left beside prompt and reply two thirds, since counts of tokens differ, and as
+// much as all the evidence of a run at most.
+const (
+	promptAndReply = 3000
+	mostContext    = 12000
+	leastContext   = 300
+)
+
+// contextTokens returns that number of tokens; 0: the strategy's own.
+func (m Models) contextTokens() int {
+	model := m.Roles[role.GeneratorRole]
+	if model == nil {
+		return 0
+	}
+	window := llm.FactsOf(model).Window
+	if window <= 0 {
+		return 0
+	}
+	return min(max((window-promptAndReply)*2/3, leastContext), mostContext)
+}
+
+// checkPriced refuses a limit to what a run may cost where something is asked whose
+// price is not known: nobody could keep to it.
+func (m Models) checkPriced(encoder llm.Embedder) error {
+	unpriced := func(what string, v any) error {
+		if d, ok := v.(llm.Described); ok && d.Facts().Priced {
+			return nil
+		}
+		return fmt.Errorf("the price of %s is not known, so the cost of a run cannot be limited: configure its price, or limit calls or tokens: %w", what, assay.ErrInvalid)
+	}
+	for _, name := range usedRoles {
+		if model := m.Roles[name]; model != nil {
+			if err := unpriced(model.Model(), model); err != nil {
+				return err
+			}
+		}
+	}
+	if s, ok := m.Verifier.(ground.Service); ok {
+		if err := unpriced(s.Model(), s); err != nil {
+			return err
+		}
+	}
+	// What is no service is in this program, and free.
+	if isService(m.Reranker) {
+		if err := unpriced(m.Reranker.Model(), m.Reranker); err != nil {
+			return err
+		}
+	}
+	if isService(encoder) {
+		return unpriced(encoder.Model(), encoder)
+	}
+	return nil
+}
+
+// checkPriced is that of the models and of the encoder that serves now.
+func (e *Engine) checkPriced(ctx context.Context, m Models) error {
+	chosen, err := e.chooser.choose(ctx)
+	if err != nil {
+		return err
+	}
+	return m.checkPriced(chosen.embedder)
+}
+
+// isService reports whether an encoder or reranker is reached over a network: those
+// are described, see llm.Described.
+func isService(v any) bool {
+	_, ok := v.(llm.Described)
+	return ok
 }

@@ -43,13 +43,13 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	var clock activity
+	clock := watching{}
 	session, err := run.Replay(run.Config{Run: id, Records: records, Budget: req.Budget, Observe: clock.see})
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	answer, err := e.answer(ctx, r, req, session, nil)
-	answer.ElapsedMS = clock.active.Milliseconds()
+	answer, err := e.answer(ctx, r, req, session, nil, nil)
+	clock.complete(&answer, req)
 	if diverged := session.Finish(); diverged != nil {
 		err = diverged
 	}
@@ -95,6 +95,9 @@ func compare(stored, replayed assay.Answer) error {
 	if stored.Index == (assay.IndexVersion{}) {
 		replayed.Index = stored.Index // of a version that did not keep it
 	}
+	if stored.Roles == nil {
+		replayed.Roles = nil // nor this
+	}
 	return compareFields([]field{
 		{"status", stored.Status, replayed.Status},
 		{"stop", stored.Stop, replayed.Stop},
@@ -107,6 +110,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"searched", stored.Searched, replayed.Searched},
 		{"closest", stored.Closest, replayed.Closest},
 		{"notes", stored.Notes, replayed.Notes},
+		{"roles", stored.Roles, replayed.Roles},
 		{"index", stored.Index, replayed.Index},
 		{"iterations", stored.Iterations, replayed.Iterations},
 		{"justification", stored.Justification, replayed.Justification},

@@ -16,8 +16,11 @@ import (
 // say ingests it.
 const MaxQuestionBytes = 8 << 10
 
-// defaultWall is how long a run may be active, end to end.
-const defaultWall = 12 * time.Second
+// How long a run may be active, end to end: one that asks no models, and one that does.
+const (
+	defaultWall = 12 * time.Second
+	modelWall   = 120 * time.Second
+)
 
 // A Request is one question. Zero fields mean what their comments say.
 type Request struct {
@@ -27,13 +30,28 @@ type Request struct {
 	Filter      assay.Filter `json:"filter"`      // keeps documents by their metadata; zero: all
 
 	// Budget bounds the run. Zero: 4 iterations per sub-question, 12 s of wall
-	// time, and no limit on calls, tokens and cost. When something runs out the
-	// answer is what was verified until then; its Stop says so.
+	// time (120 s where models are asked), and no limit on calls, tokens and cost.
+	// When something runs out the answer is what was verified until then; its Stop
+	// says so. A limit on cost needs the prices of all models that are asked.
 	Budget assay.Budget `json:"budget"`
+
+	// Local has every role done locally, and hits ranked so, whatever models there
+	// are. An encoder that is a service is asked for vectors all the same: those of the
+	// documents are its own.
+	Local bool `json:"local,omitempty"`
 }
 
-// complete checks r and fills in what is left to the defaults.
-func (r Request) complete() (Request, error) {
+// A stored is what a run keeps to be gone on with and replayed: its request, and what
+// of the engine's configuration decides which way it takes.
+type stored struct {
+	Request
+	Models        map[string]string `json:"models,omitempty"`         // by role, when the run began; those not in it are local
+	ContextTokens int               `json:"context_tokens,omitempty"` // see strategy.Limits; 0: the strategy's own
+}
+
+// complete checks r and fills in what is left to the defaults; wall is that of the
+// wall time.
+func (r Request) complete(wall time.Duration) (Request, error) {
 	r.Question = strings.TrimSpace(r.Question)
 	switch {
 	case r.Question == "":
@@ -67,7 +85,7 @@ func (r Request) complete() (Request, error) {
 			return r, fmt.Errorf("the budget of %s is negative: %w", limit.name, assay.ErrInvalid)
 		}
 	}
-	b.Wall = cmp.Or(b.Wall, defaultWall)
+	b.Wall = cmp.Or(b.Wall, wall)
 	if r.Collections == nil {
 		r.Collections = []string{}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/store"
 )
@@ -161,32 +162,64 @@ type searcher struct {
 	retriever *retrieve.Retriever
 	notes     []string
 	filler    func(*allowance) retrieve.Filler // nil: it fills no vectors in
+	remote    bool                             // its encoder is a service
+	ranker    *rerank.Texts                    // a reranker that reads; nil: none
+	local     retrieve.Ranker                  // stands in for it
+}
+
+// forRun returns a searcher for one run. It waits for vectors no longer than the run
+// has time for; where each call of an encoder counts, not at all.
+func (s *searcher) forRun(req stored) *searcher {
+	b := req.Budget
+	run := *s.within(newAllowance(b.Wall))
+	if counted := b.Calls > 0 || b.Tokens > 0 || b.CostMicros > 0; s.remote && counted {
+		run.retriever = s.retriever.WithFill(nil)
+	}
+	if req.Local {
+		run.ranker = nil
+	}
+	return &run
 }
 
 // within returns a searcher that waits for vectors no longer than is allowed.
 func (s *searcher) within(a *allowance) *searcher {
-	if s.filler == nil {
-		return s
+	other := *s
+	if s.filler != nil {
+		other.retriever = s.retriever.WithFill(s.filler(a))
 	}
-	return &searcher{retriever: s.retriever.WithFill(s.filler(a)), notes: s.notes, filler: s.filler}
+	return &other
+}
+
+// forOne returns the retriever for one search, and what ranks its hits.
+func (s *searcher) forOne() (*retrieve.Retriever, *reader) {
+	if s.ranker == nil {
+		return s.retriever, nil
+	}
+	r := &reader{texts: *s.ranker, local: s.local}
+	return s.retriever.WithRanker(r), r
 }
 
 // Retrieve implements assay.Retriever.
 func (s *searcher) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
-	r, err := s.retriever.Retrieve(ctx, access, q)
-	s.note(&r, q)
+	retriever, ranker := s.forOne()
+	r, err := retriever.Retrieve(ctx, access, q)
+	s.note(&r, q, ranker)
 	return r, err
 }
 
 // Explain is Retrieve, and says how the results came about.
 func (s *searcher) Explain(ctx context.Context, access assay.Access, q assay.Query) (retrieve.Explanation, error) {
-	e, err := s.retriever.Explain(ctx, access, q)
-	s.note(&e.Results, q)
+	retriever, ranker := s.forOne()
+	e, err := retriever.Explain(ctx, access, q)
+	s.note(&e.Results, q, ranker)
 	return e, err
 }
 
-func (s *searcher) note(r *assay.Results, q assay.Query) {
+func (s *searcher) note(r *assay.Results, q assay.Query, ranker *reader) {
 	if q.Mode != assay.ModeText { // that needs no encoder
 		r.Notes = append(slices.Clone(s.notes), r.Notes...)
+	}
+	if ranker != nil && ranker.failed != "" {
+		r.Notes = append(slices.Clone(r.Notes), ranker.failed)
 	}
 }

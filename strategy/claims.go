@@ -41,7 +41,7 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 		for j, c := range cut {
 			c.Item = st.Item && j == 0
 			claim := cite(c, evidence, passages)
-			claim.statement, claim.cells = i, cells
+			claim.statement, claim.cells, claim.section = i, cells, sources{}.line(st.Section)
 			claims = append(claims, claim)
 		}
 	}

@@ -177,6 +177,7 @@ type checkedClaim struct {
 	ground.Judgement
 	cited     []assay.Citation // without Claim, which is set when the answer is composed
 	statement int              // of the draft, that it is cut from; -1: none
+	section   string           // heading that it stands under; empty: none
 	cells     []string         // of a table's row; nil: it is none
 }
 
@@ -262,7 +263,7 @@ func passageOf(c assay.Citation, p passage) ground.Passage {
 // generate asks the generator. One that fails has written nothing, and the draft
 // says so.
 func (e Env) generate(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
-	step := run.Step{Name: "generate", Kind: assay.StepGenerate}
+	step := run.Step{Name: "generate", Kind: assay.StepGenerate, Model: e.Roles.Models[role.GeneratorRole]}
 	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
 		d, err := e.Roles.Generator.Generate(ctx, e.caller(s), in)
 		if role.Ends(ctx, err) {
@@ -270,6 +271,11 @@ func (e Env) generate(ctx context.Context, s run.Scope, in role.GenerateInput) (
 		}
 		if err != nil {
 			d = role.Draft{Statements: []role.Statement{}, Outcome: role.Outcome{Failure: err.Error()}}
+		}
+		for i, st := range d.Statements {
+			if !slices.Contains(e.Sections, st.Section) {
+				d.Statements[i].Section = ""
+			}
 		}
 		return d, nil
 	})
@@ -355,7 +361,7 @@ func (e Env) document(ctx context.Context, id, version string) (assay.Document, 
 // verify has each claim judged. It fails closed: a verifier that fails has not
 // supported the claim.
 func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
-	step := run.Step{Name: "verify", Kind: assay.StepVerify}
+	step := run.Step{Name: "verify", Kind: assay.StepVerify, Model: e.Roles.Models[role.VerifierRole]}
 	out, err := run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
 		out, err := e.Roles.Verifier.Verify(ctx, e.caller(s), in)
 		if role.Ends(ctx, err) {

@@ -55,28 +55,29 @@ func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 	})
 }
 
-// lead is what stands before a claim: what sets it apart from the one before, and
-// before a table's first row the table's head. A table has one column more than the
-// draft's, for the citation numbers.
+// lead is what stands before a claim: what sets it apart from the one before, the
+// heading where its section begins, and before a table's first row the table's head. A
+// table has one column more than the draft's, for the citation numbers.
 func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.AnswerShape) string {
+	first := before == nil
+	begins := !first && before.section != c.section || first && c.section != ""
+	gap := ""
+	if !first {
+		gap = "\n\n"
+	}
 	switch {
-	case c.cells != nil && before != nil && before.cells != nil:
+	case begins && c.section != "":
+		return gap + "## " + c.section + "\n\n" + lead(nil, checkedClaim{Claim: c.Claim, cells: c.cells}, columns, shape)
+	case c.cells != nil && !first && !begins && before.cells != nil:
 		return "\n"
 	case c.cells != nil:
-		head := "| " + strings.Join(columns, " | ") + " | Sources |\n" + strings.Repeat("| --- ", len(columns)+1) + "|\n"
-		if before != nil {
-			return "\n\n" + head
-		}
-		return head
-	case before != nil && before.cells != nil:
-		if c.Item {
-			return "\n\n- "
-		}
-		return "\n\n"
-	case before == nil && c.Item && shape == role.List:
-		return "- "
-	case before == nil:
+		return gap + "| " + strings.Join(columns, " | ") + " | Sources |\n" + strings.Repeat("| --- ", len(columns)+1) + "|\n"
+	case c.Item && (first && shape == role.List || begins || !first && before.cells != nil):
+		return gap + "- "
+	case first:
 		return ""
+	case begins || before.cells != nil:
+		return gap
 	}
 	return separator(before.Claim, c.Claim)
 }

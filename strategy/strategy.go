@@ -57,6 +57,10 @@ type Env struct {
 	Roles       Roles
 	Limits      Limits
 
+	// Sections are the headings that an answer may have; a statement under another one
+	// stands under none.
+	Sections []string
+
 	// Stream, when set, is given what models write while they write it, with the
 	// path of the step. Nothing of it is verified. Calls of parallel branches mix.
 	Stream func(path string, d llm.Delta)
@@ -72,12 +76,16 @@ type Content interface {
 	Version(ctx context.Context, id, version string) (assay.Document, error)
 }
 
-// Roles are who does the jobs. All are required.
+// Roles are who does the jobs. The four are required.
 type Roles struct {
 	Planner   role.Planner
 	Grader    role.Grader
 	Generator role.Generator
 	Verifier  role.Verifier
+
+	// Models says which model does a role, by the role's name; one that is not here is
+	// done locally. It is for the record: it decides nothing.
+	Models map[string]string
 }
 
 // Limits bound a strategy. Zero fields mean the defaults.
@@ -121,7 +129,7 @@ func (l Limits) withDefaults() Limits {
 // plan asks the planner. A planner that fails leaves the question whole, and the
 // plan says so, as do the notes.
 func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
-	step := run.Step{Name: "plan", Kind: assay.StepPlan}
+	step := run.Step{Name: "plan", Kind: assay.StepPlan, Model: e.Roles.Models[role.PlannerRole]}
 	p, err := run.Group(ctx, s, step, e.Question, func(ctx context.Context, s run.Scope, question string) (role.Plan, error) {
 		p, err := e.Roles.Planner.Plan(ctx, e.caller(s), question)
 		if role.Ends(ctx, err) {
@@ -227,7 +235,7 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 		Tried:    f.tried(),
 		Floor:    e.Limits.Floor,
 	}
-	step := run.Step{Name: "grade", Kind: assay.StepGrade}
+	step := run.Step{Name: "grade", Kind: assay.StepGrade, Model: e.Roles.Models[role.GraderRole]}
 	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GradeInput) (role.Grade, error) {
 		g, err := e.Roles.Grader.Grade(ctx, e.caller(s), in)
 		if role.Ends(ctx, err) {

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// A watching learns from a run's steps what its answer says of the run itself: how
+// long it was active, and who did which role's jobs. It learns the same from the steps
+// of a replay.
+type watching struct {
+	active  time.Duration
+	calls   map[string][]run.Event // ended model calls by the path of their job
+	uses    map[use]assay.Usage
+	served  map[string][]string // the models that roles had, by role; "": none
+	observe func(run.Event)     // is told of each step too; may be nil
+}
+
+// A use is who did a role's jobs, and with which prompt.
+type use struct{ role, model, prompt string }
+
+func (w *watching) see(ev run.Event) {
+	// What comes after the last step does not count, so that a replay comes to the same time.
+	w.active = max(w.active, ev.Active)
+	if ev.Phase == run.StepEnd {
+		w.ended(ev)
+	}
+	if w.observe != nil {
+		w.observe(ev)
+	}
+}
+
+// jobOf returns the path of the job that a model's call at path belongs to; empty: of
+// none.
+func jobOf(path string) string {
+	i := strings.LastIndex(path, "/call[")
+	return path[:max(i, 0)]
+}
+
+// roleOf names the role whose job a step of this kind is.
+func roleOf(kind assay.StepKind) string {
+	switch kind {
+	case assay.StepPlan:
+		return role.PlannerRole
+	case assay.StepGrade:
+		return role.GraderRole
+	case assay.StepGenerate:
+		return role.GeneratorRole
+	case assay.StepVerify:
+		return role.VerifierRole
+	}
+	return ""
+}
+
+// ended takes up a step that has ended: the calls of a job do so before the job.
+func (w *watching) ended(ev run.Event) {
+	if job := jobOf(ev.Path); ev.Kind == assay.StepModel && job != "" {
+		if w.calls == nil {
+			w.calls = map[string][]run.Event{}
+		}
+		w.calls[job] = append(w.calls[job], ev)
+		return
+	}
+	name := roleOf(ev.Kind)
+	if name == "" {
+		return
+	}
+	if w.uses == nil {
+		w.uses, w.served = map[use]assay.Usage{}, map[string][]string{}
+	}
+	if !slices.Contains(w.served[name], ev.Model) {
+		w.served[name] = append(w.served[name], ev.Model)
+	}
+	calls := w.calls[ev.Path]
+	for _, call := range calls {
+		u := use{role: name, model: call.Model, prompt: callOf(call.Input).Prompt}
+		w.uses[u] = w.uses[u].Add(call.Usage)
+	}
+	if ev.Model == "" || ev.Err == nil && stoodIn(ev, calls) {
+		u := use{role: name, model: assay.LocalModel}
+		w.uses[u] = w.uses[u].Add(assay.Usage{})
+	}
+}
+
+// stoodIn reports whether the local role did a job in the end: the provider failed,
+// and the job did not.
+func stoodIn(job run.Event, calls []run.Event) bool {
+	if len(calls) == 0 || calls[len(calls)-1].Err == nil || job.Kind == assay.StepVerify {
+		return false
+	}
+	outcome := decode[role.Outcome](job.Output)
+	return outcome != nil && outcome.Failure == ""
+}
+
+// A modelCall is what is recorded of a call: see role.Call.
+type modelCall struct {
+	Role   string `json:"role"`
+	Prompt string `json:"prompt"`
+}
+
+func callOf(input json.RawMessage) modelCall {
+	if c := decode[modelCall](input); c != nil {
+		return *c
+	}
+	return modelCall{}
+}
+
+// complete puts what was learned into the answer of a run that began as req says.
+func (w *watching) complete(a *assay.Answer, req stored) {
+	a.ElapsedMS = w.active.Milliseconds()
+	order := func(u use) int { return slices.Index(usedRoles, u.role) }
+	for _, u := range slices.SortedFunc(maps.Keys(w.uses), func(a, b use) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.model, b.model), cmp.Compare(a.prompt, b.prompt))
+	}) {
+		a.Roles = append(a.Roles, assay.RoleUse{Role: u.role, Model: u.model, Prompt: u.prompt, Usage: w.uses[u]})
+	}
+	for _, name := range usedRoles {
+		var others []string
+		for _, model := range w.served[name] {
+			if model != req.Models[name] {
+				others = append(others, cmp.Or(model, assay.LocalModel))
+			}
+		}
+		if slices.Sort(others); len(others) > 0 {
+			began := cmp.Or(req.Models[name], assay.LocalModel)
+			a.Notes = append(a.Notes, fmt.Sprintf("%s: %s when the run began, %s when it went on", name, began, strings.Join(others, ", ")))
+		}
+	}
+}
+
+// checkInterrupted refuses to go on with a run, as assay.ErrInvalid, that was
+// interrupted in the middle of a job which models do otherwise today: what they would be
+// asked is not what the journal holds.
+func checkInterrupted(records []assay.Record, models Models) error {
+	finished := map[string]bool{}
+	for _, rec := range records {
+		finished[rec.Path] = true
+	}
+	now := models.named()
+	for _, rec := range records {
+		job := jobOf(rec.Path)
+		if rec.Kind != assay.StepModel || job == "" || finished[job] {
+			continue
+		}
+		call := callOf(rec.Input)
+		name := cmp.Or(call.Role, role.VerifierRole) // a verifier that is a service has no prompt
+		if today := cmp.Or(now[name], assay.LocalModel); today != rec.Model {
+			return fmt.Errorf("it was interrupted while %s was the %s, which is %s now; go on with it as it was, or ask again: %w", rec.Model, name, today, assay.ErrInvalid)
+		}
+		if today := models.prompt(name); today != call.Prompt {
+			return fmt.Errorf("it was interrupted while the %s was asked with the prompt %s, which is %s now; ask again: %w", name, call.Prompt, today, assay.ErrInvalid)
+		}
+	}
+	return nil
+}
