@@ -33,6 +33,8 @@ func TestLocate(t *testing.T) {
 		{"Shutdown gracefully shuts down the server.", "Shutdown gracefully shuts\ndown the server."},
 		{"It works by first closing all open listeners.", "It works by first\n\tclosing all open listeners."},
 		{"Then it waits — für immer.", "Then it waits — für immer."},
+		{"first closing all open", "It works by first\n\tclosing all open listeners."},
+		{"the server. It works", "Shutdown gracefully shuts\ndown the server.  It works by first\n\tclosing all open listeners."},
 		{"listeners that are open get closed", "It works by first\n\tclosing all open listeners."},
 		{"bananas", ""},
 		{"", ""},
@@ -77,6 +79,17 @@ func TestLocal(t *testing.T) {
 				t.Errorf("score %v with verdict %s", j.Score, j.Verdict)
 			}
 		})
+	}
+}
+
+// What a source says is wrong does not become right by being cut out of its sentence.
+func TestPartOfASentence(t *testing.T) {
+	const text = "Pets are welcome. It is not true that dogs may enter the laboratory. Cats sleep."
+	const claim = "dogs may enter the laboratory"
+	start, end := ground.Locate(claim, text)
+	j, err := ground.Local{}.Verify(t.Context(), claim, []ground.Passage{{Quote: text[start:end], Context: text}})
+	if err != nil || j.Verdict == assay.Supported {
+		t.Errorf("%q is %s by %q, %v", claim, j.Verdict, text[start:end], err)
 	}
 }
 
@@ -166,8 +179,8 @@ func FuzzLocate(f *testing.F) {
 			t.Fatalf("Locate(%q, %q) = %d, %d", claim, text, start, end)
 		}
 		fold := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-		if want := fold(claim); want != "" && strings.Contains(fold(text), want) && fold(text[start:end]) != want {
-			t.Errorf("Locate(%q, %q) = %q, want the claim itself", claim, text, text[start:end])
+		if want := fold(claim); want != "" && strings.Contains(fold(text), want) && !strings.Contains(fold(text[start:end]), want) {
+			t.Errorf("Locate(%q, %q) = %q, want the claim in it", claim, text, text[start:end])
 		}
 	})
 }

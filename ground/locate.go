@@ -8,15 +8,33 @@ import (
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
-// Locate finds the words of text that say claim: the claim itself where text
-// holds it (however its blanks are broken into lines), else the one to three
+// Locate finds the words of text that say claim: the sentences that hold it where
+// text does (however its blanks are broken into lines), else the one to three
 // sentences in a row that share the most of its words. It returns their span;
 // start == end when no sentence shares a word with it.
+//
+// A part of a sentence is never all that is found: "it is wrong that water boils"
+// holds "water boils" and does not say it. Whole lines, as code and table rows are,
+// may be.
 func Locate(claim, text string) (start, end int) {
 	if start, end, ok := contains(text, claim); ok {
-		return start, end
+		if wholeLines(text, start, end) {
+			return start, end
+		}
+		return widened(text, start, end)
 	}
 	return nearest(claim, text)
+}
+
+// widened returns the span of the sentences that [start, end) is a part of.
+func widened(text string, start, end int) (from, to int) {
+	from, to = start, end
+	for _, sp := range sentence.Spans(text) {
+		if sp.Start < end && start < sp.End {
+			from, to = min(from, sp.Start), max(to, sp.End)
+		}
+	}
+	return from, to
 }
 
 // contains finds part in text, taking every run of blanks as one space.
