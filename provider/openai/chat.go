@@ -97,7 +97,7 @@ func (m *model) chatRequest(req llm.Request) chatRequest {
 	}
 	if m.reasons() {
 		if m.takes("reasoning_effort") {
-			body.Effort = cmp.Or(m.p.c.Effort, "low")
+			body.Effort = m.effort()
 		}
 	} else if m.takes("temperature") {
 		body.Temperature = &req.Temperature
@@ -152,11 +152,11 @@ type chatReply struct {
 }
 
 type chatChoice struct {
-	Index   int       `json:"index"`
-	Delta   chatDelta `json:"delta"`
-	Message chatDelta `json:"message"`
-	Finish  string    `json:"finish_reason"`
-	Error   *apiError `json:"error"` // OpenRouter's
+	Index   int        `json:"index"`
+	Delta   chatDelta  `json:"delta"`   // of a chunk
+	Message *chatDelta `json:"message"` // of a whole reply
+	Finish  string     `json:"finish_reason"`
+	Error   *apiError  `json:"error"` // OpenRouter's
 }
 
 type chatDelta struct {
@@ -213,8 +213,8 @@ func (a *argument) UnmarshalJSON(data []byte) error {
 }
 
 // chat makes a call in the format of chat completions.
-func (m *model) chat(ctx context.Context, req llm.Request, stream func(llm.Delta)) (reply, error) {
-	c := chatCall{m: m, stream: stream}
+func (m *model) chat(ctx context.Context, req llm.Request, r *reply) error {
+	c := chatCall{m: m, reply: r, at: map[int]int{}}
 	body := m.chatRequest(req)
 	url := m.p.url("chat/completions", m.name)
 	var err error
@@ -226,32 +226,36 @@ func (m *model) chat(ctx context.Context, req llm.Request, stream func(llm.Delta
 			err = c.event(wire.Whole, whole)
 		}
 	}
-	if e, ok := errors.AsType[*llm.Error](err); ok && c.reply.ended && (e.Kind == llm.BrokeOff || e.Kind == llm.TimedOut) {
-		err = nil // only what comes after the reply's end is missing
+	if e, ok := errors.AsType[*llm.Error](err); ok && r.ended && (e.Kind == llm.BrokeOff || e.Kind == llm.TimedOut) {
+		return nil // only what comes after the reply's end is missing
 	}
-	if err == nil && !c.reply.ended {
-		err = m.client.Fail(llm.BrokeOff, "the stream ended before the reply did")
+	if err == nil && !r.ended {
+		return m.client.Fail(llm.BrokeOff, "the stream ended before the reply did")
 	}
-	return c.reply, m.learn(err)
+	return err
 }
 
 // A chatCall puts a reply together.
 type chatCall struct {
-	m      *model
-	stream func(llm.Delta)
-	reply  reply
-	at     map[int]int // by a call's index in the stream: its place in reply.calls
+	m     *model
+	reply *reply
+	at    map[int]int // by a call's index in the stream: its place in reply.calls
 }
 
 // event takes one event of a stream, or a whole reply.
 func (c *chatCall) event(name string, data []byte) error {
 	if name != wire.Whole && bytes.HasPrefix(data, []byte("[DONE]")) {
-		c.reply.ended = true
+		// Some servers say no more about the end of what they have said.
+		c.reply.ended = c.reply.ended || c.reply.text.Len()+len(c.reply.calls) > 0
 		c.reply.finish = cmp.Or(c.reply.finish, llm.FinishStop)
 		return wire.Done
 	}
 	var r chatReply
-	if err := c.m.client.Decode(data, &r); err != nil {
+	decode := c.m.client.DecodeEvent
+	if name == wire.Whole {
+		decode = c.m.client.Decode
+	}
+	if err := decode(data, &r); err != nil {
 		return err
 	}
 	if e := r.failure(name, data); e != nil {
@@ -266,7 +270,10 @@ func (c *chatCall) event(name string, data []byte) error {
 	}
 	for _, choice := range r.Choices {
 		if choice.Index == 0 {
-			c.take(choice.Delta)
+			c.say(choice.Delta)
+			for _, call := range choice.Delta.Calls {
+				c.call(call)
+			}
 			if err := c.end(choice.Finish); err != nil {
 				return err
 			}
@@ -297,34 +304,30 @@ func (r *chatReply) failure(name string, data []byte) *apiError {
 
 // whole takes a reply that is no stream: it has its end in itself.
 func (c *chatCall) whole(r chatReply) error {
-	if len(r.Choices) == 0 {
-		return c.m.client.Fail(llm.BadReply, "the reply holds no choice")
+	if len(r.Choices) == 0 || r.Choices[0].Message == nil {
+		return c.m.client.Fail(llm.BadReply, "the reply holds no message")
 	}
-	choice := r.Choices[0]
-	c.take(choice.Message)
-	c.take(choice.Delta) // of a server that sends a chunk alone
+	message := r.Choices[0].Message
+	c.say(*message)
+	for _, call := range message.Calls {
+		c.reply.calls = append(c.reply.calls, llm.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: string(call.Function.Arguments)})
+	}
 	c.reply.ended = true
 	c.reply.finish = llm.FinishStop
-	return c.end(choice.Finish)
+	return c.end(r.Choices[0].Finish)
 }
 
-// take takes what a piece of a reply says.
-func (c *chatCall) take(d chatDelta) {
-	c.reply.say(string(d.Content), c.stream)
-	c.reply.say(d.Refusal, c.stream)
+// say takes the text of a reply, or of a piece of one.
+func (c *chatCall) say(d chatDelta) {
+	c.reply.say(string(d.Content))
+	c.reply.say(d.Refusal)
 	c.reply.refused = c.reply.refused || d.Refusal != ""
-	for _, call := range d.Calls {
-		c.call(call)
-	}
 }
 
 // call takes a piece of a tool call: the beginning of one, or more of its arguments.
 // Servers that send calls in one piece may leave the index out, or have it 0 in all
 // of them.
 func (c *chatCall) call(d callDelta) {
-	if c.at == nil {
-		c.at = map[int]int{}
-	}
 	index := 0
 	place, known := 0, false
 	if d.Index != nil {

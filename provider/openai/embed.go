@@ -77,6 +77,7 @@ func (p *Provider) Embedder(ctx context.Context, name string, c EmbedConfig) (ll
 		}
 		e.c.Dimensions = len(vectors[0])
 	}
+	e.client.Name = e.Model()
 	return e, nil
 }
 
@@ -98,6 +99,9 @@ func (e *embedder) Model() string {
 	}
 	return s
 }
+
+// Facts implements llm.Described: nothing but that the model is not in this process.
+func (e *embedder) Facts() llm.Facts { return llm.Facts{} }
 
 // MaxTokens implements llm.TokenCounter.
 func (e *embedder) MaxTokens() int { return e.c.MaxTokens }
@@ -163,7 +167,8 @@ func (e *embedder) embed(ctx context.Context, p llm.Purpose, texts []string, fro
 		return vectors, err
 	}
 	if len(texts) == 1 {
-		return nil, &llm.TooLongError{Model: e.Model(), Text: from, Tokens: max(e.Tokens(texts[0]), e.c.MaxTokens+1), Limit: e.c.MaxTokens}
+		long := &llm.TooLongError{Model: e.Model(), Text: from, Tokens: max(e.Tokens(texts[0]), e.c.MaxTokens+1), Limit: e.c.MaxTokens}
+		return nil, fmt.Errorf("%w, says the server: %w", long, err)
 	}
 	half := len(texts) / 2
 	first, err := e.embed(ctx, p, texts[:half], from)

@@ -36,12 +36,15 @@ const (
 	Responses API = "responses" // /responses
 )
 
+// A Secret is a credential that does not show itself.
+type Secret = wire.Secret
+
 // A Config says how a server is reached. The zero Config is OpenAI's own, without a
 // key.
 type Config struct {
-	Name    string      // the provider's, with which its models' names begin; "": "openai"
-	BaseURL string      // up to where the paths of the format begin, mostly "…/v1"; "": DefaultBaseURL
-	Key     wire.Secret // none: no Authorization is sent, as local servers want it
+	Name    string // the provider's, with which its models' names begin; "": "openai"
+	BaseURL string // up to where the paths of the format begin, mostly "…/v1"; "": DefaultBaseURL
+	Key     Secret // none: no Authorization is sent, as local servers want it
 
 	// API is the format; "": Responses with OpenAI itself, Chat elsewhere.
 	API API
@@ -54,15 +57,16 @@ type Config struct {
 	// "2024-10-21". Without it Azure is reached by its v1 paths, which need none.
 	APIVersion string
 
-	// Effort is how much a model that reasons is to do so ("minimal", "low",
-	// "medium", "high", as the model has them); "": "low", since its reasoning counts
-	// as output and most replies asked for are short.
+	// Effort is how much a model that reasons is to do so ("none", "minimal", "low",
+	// "medium", "high", as the model has them); "": as little as it can, since its
+	// reasoning counts as output and most replies asked for are short.
 	Effort string
 
-	Header map[string]wire.Secret // further headers that a gateway wants
+	Header map[string]Secret // further headers that a gateway wants
 
 	HTTP     *http.Client  // nil: net/http's defaults
 	Idle     time.Duration // as of wire.Client
+	First    time.Duration // as of wire.Client
 	MaxBytes int64         // as of wire.Client
 }
 
@@ -106,8 +110,8 @@ func New(c Config) (*Provider, error) {
 		return nil, fmt.Errorf("%s has no API %q, only %q and %q: %w", c.Name, c.API, Chat, Responses, assay.ErrInvalid)
 	}
 	p.client = wire.Client{
-		Name: c.Name, HTTP: c.HTTP, Header: p.header, Secrets: []wire.Secret{c.Key},
-		Idle: c.Idle, MaxBytes: c.MaxBytes, Explain: explain,
+		Name: c.Name, HTTP: c.HTTP, Header: p.header, Secrets: []Secret{c.Key},
+		Idle: c.Idle, First: c.First, MaxBytes: c.MaxBytes, Explain: explain,
 	}
 	for _, value := range c.Header {
 		p.client.Secrets = append(p.client.Secrets, value)
@@ -168,27 +172,6 @@ func (p *Provider) url(path, model string) string {
 	return u.JoinPath(path).String()
 }
 
-// Models returns the names of the models that the server offers, in its order.
-func (p *Provider) Models(ctx context.Context) ([]string, error) {
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-		Error *apiError `json:"error"`
-	}
-	if err := p.client.JSON(ctx, http.MethodGet, p.url("models", ""), nil, &list); err != nil {
-		return nil, fmt.Errorf("list the models of %s: %w", p.c.Name, err)
-	}
-	if list.Error != nil {
-		return nil, fmt.Errorf("list the models of %s: %w", p.c.Name, list.Error.fail(&p.client))
-	}
-	names := make([]string, 0, len(list.Data))
-	for _, m := range list.Data {
-		names = append(names, m.ID)
-	}
-	return names, nil
-}
-
 // Model returns the model that the server knows by name. The server is not asked
 // whether it does.
 func (p *Provider) Model(name string) llm.Model {
@@ -212,17 +195,15 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	if stream == nil {
 		stream = func(llm.Delta) {}
 	}
-	var r reply
-	var err error
+	r := &reply{stream: stream, scrub: m.client.Scrubber()}
+	call := m.chat
 	if m.p.c.API == Responses {
-		r, err = m.responses(ctx, req, stream)
-	} else {
-		r, err = m.chat(ctx, req, stream)
+		call = m.responses
 	}
-	if err != nil {
-		return llm.Response{}, m.spent(err, req, r)
+	if err := call(ctx, req, r); err != nil {
+		return llm.Response{}, spent(m.learn(err), req, r)
 	}
-	return r.response(req), nil
+	return m.response(req, r), nil
 }
 
 // reasons reports whether the model is one of OpenAI's that reason before they
@@ -230,14 +211,36 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 //
 // Source: OpenAI, "Reasoning models" and the API reference on temperature.
 func (m *model) reasons() bool {
-	name := m.name[strings.LastIndex(m.name, "/")+1:] // OpenRouter's names begin with the vendor's
-	if strings.Contains(name, "chat") {               // gpt-5-chat-latest does not
+	name := m.bare()
+	if strings.Contains(name, "chat") { // gpt-5-chat-latest does not
 		return false
 	}
-	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "codex-"} {
+	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6", "codex-"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
 	return false
+}
+
+// bare returns the model's name without its vendor, which OpenRouter's begin with.
+func (m *model) bare() string { return m.name[strings.LastIndex(m.name, "/")+1:] }
+
+// effort returns how much the model is to reason; empty: as it does by itself.
+//
+// Source: OpenAI, API reference on reasoning.effort: "none" since gpt-5.1, "minimal"
+// with gpt-5 before it, and the pro models take nothing but their own.
+func (m *model) effort() string {
+	name := m.bare()
+	switch {
+	case m.p.c.Effort != "":
+		return m.p.c.Effort
+	case strings.Contains(name, "-pro"):
+		return ""
+	case strings.HasPrefix(name, "gpt-5.") || strings.HasPrefix(name, "gpt-6"):
+		return "none"
+	case strings.HasPrefix(name, "gpt-5"):
+		return "minimal"
+	}
+	return "low"
 }

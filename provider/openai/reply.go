@@ -3,15 +3,18 @@ package openai
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
 // A reply is what has arrived of a model's reply.
 type reply struct {
+	stream func(llm.Delta) // is told the text
+	scrub  *wire.Scrubber
+
 	text    strings.Builder
 	calls   []llm.ToolCall
 	finish  llm.Finish
@@ -26,11 +29,13 @@ type tokens struct {
 	input, output, cached int
 }
 
-// say takes a piece of text and hands it on.
-func (r *reply) say(text string, stream func(llm.Delta)) {
+// say takes a piece of text and hands on what is ready of it.
+func (r *reply) say(text string) { r.write(r.scrub.Next(text)) }
+
+func (r *reply) write(text string) {
 	if text != "" {
 		r.text.WriteString(text)
-		stream(llm.Delta{Text: text})
+		r.stream(llm.Delta{Text: text})
 	}
 }
 
@@ -56,13 +61,16 @@ func (r *reply) spend(req llm.Request) (u assay.Usage, estimated bool) {
 }
 
 // response returns the reply, whole.
-func (r *reply) response(req llm.Request) llm.Response {
-	res := llm.Response{Text: r.text.String(), Calls: r.calls, Finish: r.finish, Served: r.served}
+func (m *model) response(req llm.Request, r *reply) llm.Response {
+	r.write(r.scrub.Rest())
+	res := llm.Response{Text: r.text.String(), Calls: wire.Distinct(r.calls), Finish: r.finish, Served: r.served}
 	res.Usage, res.Estimated = r.spend(req)
 	if r.usage != nil {
 		res.Cached = r.usage.cached
 	}
-	name(res.Calls)
+	for i := range res.Calls {
+		res.Calls[i].Arguments = m.client.Scrub(res.Calls[i].Arguments)
+	}
 	switch {
 	case r.refused:
 		res.Finish = llm.FinishRefused
@@ -74,23 +82,9 @@ func (r *reply) response(req llm.Request) llm.Response {
 	return res
 }
 
-// name gives calls without an id, or with that of an earlier one, an id of their
-// own.
-func name(calls []llm.ToolCall) {
-	seen := map[string]bool{}
-	for i := range calls {
-		id := calls[i].ID
-		for n := i + 1; id == "" || seen[id]; n++ {
-			id = fmt.Sprintf("call_%d", n)
-		}
-		calls[i].ID = id
-		seen[id] = true
-	}
-}
-
 // spent adds to the error of a call what it has used all the same: of a reply that
 // had begun, or was refused for what it said, the server counts the tokens.
-func (m *model) spent(err error, req llm.Request, r reply) error {
+func spent(err error, req llm.Request, r *reply) error {
 	e, ok := errors.AsType[*llm.Error](err)
 	if ok && (r.usage != nil || r.text.Len() > 0 || len(r.calls) > 0) {
 		e.Usage, _ = r.spend(req)

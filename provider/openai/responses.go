@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -101,8 +100,8 @@ func (m *model) responseRequest(req llm.Request) (responseRequest, error) {
 		body.Text = &responseText{responseSchema{"json_schema", jsonSchema{req.Schema.Name, schema, strict}}}
 	}
 	if m.reasons() {
-		if m.takes("reasoning_effort") {
-			body.Reasoning = &reasoning{cmp.Or(m.p.c.Effort, "low")}
+		if effort := m.effort(); effort != "" && m.takes("reasoning_effort") {
+			body.Reasoning = &reasoning{effort}
 		}
 		if len(req.Tools) > 0 {
 			body.Include = []string{"reasoning.encrypted_content"}
@@ -207,11 +206,11 @@ type responseEvent struct {
 }
 
 // responses makes a call in the format of responses.
-func (m *model) responses(ctx context.Context, req llm.Request, stream func(llm.Delta)) (reply, error) {
-	c := responseCall{m: m, stream: stream}
+func (m *model) responses(ctx context.Context, req llm.Request, r *reply) error {
+	c := responseCall{m: m, reply: r}
 	body, err := m.responseRequest(req)
 	if err != nil {
-		return c.reply, err
+		return err
 	}
 	url := m.p.url("responses", "")
 	if body.Stream {
@@ -222,18 +221,17 @@ func (m *model) responses(ctx context.Context, req llm.Request, stream func(llm.
 			err = c.event(wire.Whole, whole)
 		}
 	}
-	if err == nil && !c.reply.ended {
-		err = m.client.Fail(llm.BrokeOff, "the stream ended before the reply did")
+	if err == nil && !r.ended {
+		return m.client.Fail(llm.BrokeOff, "the stream ended before the reply did")
 	}
-	return c.reply, m.learn(err)
+	return err
 }
 
 // A responseCall puts a reply together.
 type responseCall struct {
-	m      *model
-	stream func(llm.Delta)
-	reply  reply
-	done   []outputItem // those that are whole, until the response says all
+	m     *model
+	reply *reply
+	done  []outputItem // those that are whole, until the response says all
 }
 
 // event takes one event of a stream, or a whole reply.
@@ -252,7 +250,7 @@ func (c *responseCall) event(name string, data []byte) error {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	if err := c.m.client.Decode(data, &kind); err != nil {
+	if err := c.m.client.DecodeEvent(data, &kind); err != nil {
 		return err
 	}
 	switch kind.Type {
@@ -264,7 +262,7 @@ func (c *responseCall) event(name string, data []byte) error {
 		}
 	}
 	var e responseEvent
-	if err := c.m.client.Decode(data, &e); err != nil {
+	if err := c.m.client.DecodeEvent(data, &e); err != nil {
 		return err
 	}
 	return c.take(e, data)
@@ -274,10 +272,10 @@ func (c *responseCall) event(name string, data []byte) error {
 func (c *responseCall) take(e responseEvent, data []byte) error {
 	switch e.Type {
 	case "response.output_text.delta":
-		c.reply.say(e.Delta, c.stream)
+		c.reply.say(e.Delta)
 	case "response.refusal.delta":
 		c.reply.refused = true
-		c.reply.say(e.Delta, c.stream)
+		c.reply.say(e.Delta)
 	case "response.output_item.done":
 		if e.Item != nil {
 			c.done = append(c.done, *e.Item)
@@ -349,8 +347,8 @@ func (c *responseCall) output(output []outputItem) {
 			for _, part := range item.Content {
 				c.reply.refused = c.reply.refused || part.Type == "refusal"
 				if !streamed {
-					c.reply.say(part.Text, c.stream)
-					c.reply.say(part.Refusal, c.stream)
+					c.reply.say(part.Text)
+					c.reply.say(part.Refusal)
 				}
 			}
 		case "function_call":

@@ -93,11 +93,21 @@ func (c *Client) JSON(ctx context.Context, method, url string, in, out any) erro
 // kind BadReply.
 func (c *Client) Decode(body []byte, out any) error {
 	err := json.Unmarshal(body, out)
-	if err == nil {
-		return nil
-	}
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok && endsEarly(body) {
 		return c.Fail(llm.BrokeOff, "the reply ends in the middle of its JSON")
+	}
+	return c.notJSON(err, body)
+}
+
+// DecodeEvent decodes the data of an event into out. The event has had its end, so
+// that what stops in the middle is of the kind BadReply too.
+func (c *Client) DecodeEvent(data []byte, out any) error {
+	return c.notJSON(json.Unmarshal(data, out), data)
+}
+
+func (c *Client) notJSON(err error, body []byte) error {
+	if err == nil {
+		return nil
 	}
 	return c.Fail(llm.BadReply, "the reply is not the JSON expected (%v): %s", err, body)
 }
