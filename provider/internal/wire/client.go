@@ -176,6 +176,10 @@ func (c *Client) request(ctx context.Context, method, url string, in any) (*http
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("User-Agent", "assay")
+	// Not sent, being empty: net/http takes it for the word that the request may be
+	// repeated when a connection that was used before turns out to be closed. Servers
+	// do that: llama.cpp's ends every connection on which it has streamed.
+	req.Header["Idempotency-Key"] = nil
 	return req, nil
 }
 
