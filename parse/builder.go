@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -56,7 +57,7 @@ func (b *builder) start(kind BlockKind, separator string) {
 // put appends s, whose first byte is on the given source line; each "\n" in s is
 // one source line. The blank lines that a block would start with are left out.
 func (b *builder) put(s string, line int) {
-	s = clean(s)
+	s = visible.Text(s)
 	if len(b.text) == b.cur.Start {
 		blank := len(s) - len(strings.TrimLeft(s, " \t\n"))
 		cut := strings.LastIndexByte(s[:blank], '\n') + 1
@@ -236,7 +237,7 @@ func (b *builder) document(format string) Document {
 	b.end()
 	return Document{
 		Type:     format,
-		Title:    shorten(strings.Join(strings.Fields(clean(b.title)), " ")),
+		Title:    shorten(strings.Join(strings.Fields(visible.Text(b.title)), " ")),
 		Text:     string(b.text),
 		Blocks:   b.blocks,
 		Anchors:  b.anchors,

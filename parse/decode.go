@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/assay-rag/assay/internal/visible"
 	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/unicode/norm"
 )
 
 // decode returns in's bytes as the text of a source.
@@ -218,64 +218,5 @@ func tidy(text string) string {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 		text = strings.ReplaceAll(text, "\r", "\n")
 	}
-	return clean(text)
-}
-
-// clean returns s in NFC without control and invisible characters; every other
-// kind of space but tabs and line ends is a plain one.
-func clean(s string) string {
-	if isClean(s) {
-		return s
-	}
-	var out strings.Builder
-	out.Grow(len(s))
-	from := 0 // s[from:i] is kept as it is
-	for i := 0; i < len(s); {
-		if c := s[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' {
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\f' || r == '\v' || r == '\u0085' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Zs, r):
-			out.WriteString(s[from:i])
-			out.WriteByte(' ')
-			from = i + n
-		case invisible(r):
-			out.WriteString(s[from:i])
-			from = i + n
-		}
-		i += n
-	}
-	out.WriteString(s[from:])
-	return norm.NFC.String(out.String())
-}
-
-// isClean reports, cheaply, that clean would return s as it is; it may miss
-// some.
-func isClean(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
-			return false
-		}
-	}
-	return true
-}
-
-// invisible reports whether r shows nothing of its own: control and formatting
-// characters (bidirectional controls, zero-width characters, soft hyphens,
-// tags), variation selectors and fillers. They are how text hides from people
-// what it shows to machines.
-func invisible(r rune) bool {
-	switch {
-	case r < 0x7f:
-		return r < ' '
-	case unicode.Is(unicode.Cc, r), unicode.Is(unicode.Cf, r):
-		return true
-	case unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Noncharacter_Code_Point, r):
-		return true
-	case unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-		return true
-	}
-	return r == '\ufffc'
+	return visible.Text(text)
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
 	"golang.org/x/net/html"
 )
 
@@ -234,7 +235,7 @@ func (w *htmlWriter) text(raw string, line int) {
 		if strings.IndexByte(s, '&') >= 0 {
 			s = strings.ReplaceAll(html.UnescapeString(s), "\n", " ")
 		}
-		w.words(clean(s), line)
+		w.words(visible.Text(s), line)
 		if !more {
 			return
 		}

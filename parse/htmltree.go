@@ -3,6 +3,7 @@ package parse
 import (
 	"strings"
 
+	"github.com/assay-rag/assay/internal/visible"
 	"golang.org/x/net/html"
 )
 
@@ -264,7 +265,7 @@ func (n *htmlNode) walk(visit func(*htmlNode) bool) {
 func (n *htmlNode) line1() string {
 	var out strings.Builder
 	n.collect(&out)
-	return strings.Join(strings.Fields(clean(out.String())), " ")
+	return strings.Join(strings.Fields(visible.Text(out.String())), " ")
 }
 
 func (n *htmlNode) collect(out *strings.Builder) {

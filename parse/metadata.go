@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
 	"github.com/goccy/go-yaml"
 )
 
@@ -166,7 +167,7 @@ func setFields(b *builder, prefix string, fields map[string]any, depth int) {
 			continue
 		}
 		if v, ok := metaValue(fields[k]); ok {
-			setField(b, clean(prefix+k), v)
+			setField(b, visible.Text(prefix+k), v)
 		}
 	}
 }
@@ -217,7 +218,7 @@ func metaValue(v any) (assay.Value, bool) {
 		if t, ok := parseTime(x); ok {
 			return assay.TimeValue(t), true
 		}
-		return assay.StringValue(clean(x)), true
+		return assay.StringValue(visible.Text(x)), true
 	case bool:
 		return assay.BooleanValue(x), true
 	case int64:
@@ -237,7 +238,7 @@ func metaValue(v any) (assay.Value, bool) {
 			if !ok {
 				return assay.Value{}, false
 			}
-			list = append(list, clean(s))
+			list = append(list, visible.Text(s))
 		}
 		return assay.ListValue(list...), len(list) > 0
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/unicode/norm"
 )
@@ -36,11 +37,9 @@ func checkDocument(t testing.TB, doc Document, source string) {
 	if !norm.NFC.IsNormalString(doc.Text) {
 		t.Fatal("text is not NFC")
 	}
-	if !isASCII(doc.Text) || !isClean(doc.Text) {
-		for i, r := range doc.Text {
-			if r != '\n' && r != '\t' && invisible(r) {
-				t.Fatalf("text holds %U at %d", r, i)
-			}
+	for i, r := range doc.Text {
+		if !visible.Rune(r) {
+			t.Fatalf("text holds %U at %d", r, i)
 		}
 	}
 	end := 0
