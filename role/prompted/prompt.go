@@ -83,6 +83,8 @@ func (c Config) Prompt(name string) string {
 // order.
 func Roles() []string {
 	return []string{
-		role.GeneratorRole, role.GraderRole, role.PlannerRole, role.VerifierRole,
+		role.AnalystRole, role.ComparerRole, role.CriticRole, role.ExtractorRole, role.GeneratorRole, role.GraderRole, role.JudgeRole,
+		role.PlannerRole, role.QuerierRole, role.ReflectorRole, role.RetrievalGraderRole, role.RewriterRole, role.RouterRole,
+		role.ScorerRole, role.SummariserRole, role.SupportGraderRole, role.VerifierRole,
 	}
 }

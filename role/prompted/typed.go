@@ -43,7 +43,7 @@ type job[T any] struct {
 	write func(p prompt, room int) (user string, notes []string, ok bool)
 
 	// check says, in words for the model, what of an output that follows the
-	// schema is wrong all the same.
+	// schema is wrong all the same; nil: nothing can be.
 	check func(*T) []string
 
 	// salvage makes usable what check still refuses after the last prompt, by
@@ -82,6 +82,16 @@ func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, 
 		}
 		a.again(reply, problems)
 	}
+}
+
+// attempt is ask for a role that nobody stands in for: when the provider fails,
+// the outcome says so.
+func attempt[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, error) {
+	v, outcome, err := ask(ctx, c, j)
+	if failed(ctx, err) {
+		return v, without(j.role, err), nil
+	}
+	return v, outcome, err
 }
 
 // asking is a job on the way.
@@ -166,6 +176,9 @@ func (a *asking[T]) read(reply llm.Response) (v T, problems []string, readable b
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, []string{"it does not follow the schema: " + err.Error()}, false
+	}
+	if a.check == nil {
+		return v, nil, true
 	}
 	return v, a.check(&v), true
 }

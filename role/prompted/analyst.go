@@ -1,0 +1,112 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/assay-rag/assay/role"
+)
+
+// Analyst sorts by category what evidence says. What it says of something that it
+// names rests on a source that has the name verbatim: that is checked here, and
+// statements that do not are left out and listed.
+type Analyst struct{ Config }
+
+// analysisReply is what the model is asked for.
+type analysisReply struct {
+	Categories []categoryReply `json:"categories"`
+	Answered   []string        `json:"answered,omitempty"`
+	Open       []string        `json:"open,omitempty"`
+}
+
+type categoryReply struct {
+	Name       string       `json:"name"`
+	Statements []claimReply `json:"statements"`
+}
+
+// A claimReply is a statement as most roles ask for it.
+type claimReply struct {
+	Text    string `json:"text"`
+	Sources []int  `json:"sources"`
+}
+
+var analysisOutput = outputOf[analysisReply]("analysis")
+
+// Analyse implements role.Analyst.
+func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (role.Analysis, error) {
+	var given []int
+	reply, outcome, err := attempt(ctx, c, job[analysisReply]{
+		Config: a.Config, role: role.AnalystRole, out: analysisOutput(), maxTokens: 1500,
+		write: readingAll(in, &given),
+		check: func(r *analysisReply) []string {
+			var problems []string
+			for _, cat := range r.Categories {
+				problems = append(problems, checkClaims(fmt.Sprintf("category %q", shorten(line(cat.Name), 40)), cat.Statements, given)...)
+			}
+			return problems
+		},
+		salvage: func(*analysisReply) ([]string, bool) { return nil, true }, // statements without sources are dropped below
+	})
+	if err != nil {
+		return role.Analysis{}, err
+	}
+	if outcome.Failure != "" {
+		return role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{in.Question}, Outcome: outcome}, nil
+	}
+	out := role.Analysis{Categories: []role.Category{}, Answered: phrases(reply.Answered), Open: phrases(reply.Open)}
+	held := newHoldings(in, given, textsOf(reply))
+	for _, cat := range reply.Categories {
+		kept, dropped := held.vet(cat.Statements)
+		out.Dropped = append(out.Dropped, dropped...)
+		if len(kept) > 0 {
+			out.Categories = append(out.Categories, role.Category{Name: shorten(line(cat.Name), maxPhrase), Statements: kept})
+		}
+	}
+	if len(out.Categories) == 0 {
+		out.Answered, out.Open = []string{}, []string{in.Question}
+	}
+	out.Outcome = leftOut(outcome, role.AnalystRole, out.Dropped)
+	return out, nil
+}
+
+func textsOf(r analysisReply) []claimReply {
+	var all []claimReply
+	for _, cat := range r.Categories {
+		all = append(all, cat.Statements...)
+	}
+	return all
+}
+
+// readingAll shows evidence for a question, and keeps in given which.
+func readingAll(in role.Reading, given *[]int) func(prompt, int) (string, []string, bool) {
+	best, _ := contextOf(role.GenerateInput{Evidence: in.Evidence, Context: in.Context})
+	return reading(best, func(shown []passage) any {
+		*given = numbersOf(shown)
+		return map[string]any{"Question": in.Question, "Passages": shown, "Language": tongue(in.Question)}
+	})
+}
+
+// checkClaims says what of statements is wrong.
+func checkClaims(where string, claims []claimReply, given []int) []string {
+	var problems []string
+	for i, s := range claims {
+		at := fmt.Sprintf("%s, statement %d", where, i+1)
+		for _, p := range unknown("passage", s.Sources, given) {
+			problems = append(problems, at+": "+p)
+		}
+		if len(s.Sources) == 0 {
+			problems = append(problems, at+" has no sources")
+		}
+	}
+	return problems
+}
+
+// leftOut notes in an outcome that statements were dropped.
+func leftOut(o role.Outcome, name string, dropped []role.Dropped) role.Outcome {
+	if n := len(dropped); n == 1 {
+		o.Notes = append(o.Notes, fmt.Sprintf("%s: a statement is left out: %s", name, dropped[0].Reason))
+	} else if n > 1 {
+		o.Notes = append(o.Notes, fmt.Sprintf("%s: %d statements are left out, the first because %s", name, n, dropped[0].Reason))
+	}
+	return o
+}

@@ -1,0 +1,146 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Querier chooses the next query. That it repeats none is checked here, by its
+// words and by those that the domain says mean the same.
+type Querier struct{ Config }
+
+// queryReply is what the model is asked for.
+type queryReply struct {
+	Reason string `json:"reason,omitempty"`
+	Gap    string `json:"gap,omitempty"`
+	Query  string `json:"query"`
+}
+
+var queryOutput = outputOf[queryReply]("next_query")
+
+// shownBrought is how much, in bytes, is shown of what a query brought.
+const shownBrought = 300
+
+// Next implements role.Querier.
+func (q Querier) Next(ctx context.Context, c role.Caller, in role.QueryInput) (role.NextQuery, error) {
+	reply, outcome, err := attempt(ctx, c, job[queryReply]{
+		Config: q.Config, role: role.QuerierRole, out: queryOutput(), maxTokens: 200,
+		write: writeQuery(in),
+		check: func(r *queryReply) []string {
+			if strings.Contains(strings.TrimSpace(r.Query), "\n") {
+				return []string{"the query has several lines, and one is wanted"}
+			}
+			for _, asked := range in.History {
+				if q.Domain.rephrases(r.Query, asked.Query) {
+					return []string{fmt.Sprintf("the query %q repeats or rephrases %q, which was searched", shorten(query(r.Query), 120), shorten(line(asked.Query), 120))}
+				}
+			}
+			return nil
+		},
+		salvage: func(r *queryReply) ([]string, bool) {
+			r.Query, r.Gap = "", ""
+			return []string{"the model knows no query that was not asked already"}, true
+		},
+	})
+	if err != nil {
+		return role.NextQuery{}, err
+	}
+	if outcome.Failure != "" {
+		return role.NextQuery{Reason: "the querier failed: " + outcome.Failure, Outcome: outcome}, nil
+	}
+	return role.NextQuery{
+		Query: query(reply.Query), Gap: shorten(visible.Line(reply.Gap), maxPhrase), Reason: shorten(visible.Line(reply.Reason), maxPhrase), Outcome: outcome,
+	}, nil
+}
+
+// writeQuery shows the question, what is missing and what was searched: all
+// queries, and what they brought as far as it fits, the latest first.
+func writeQuery(in role.QueryInput) func(prompt, int) (string, []string, bool) {
+	return func(p prompt, room int) (string, []string, bool) {
+		for short := 0; ; short++ {
+			history := make([]string, len(in.History))
+			for i, a := range in.History {
+				history[i] = "Query: " + line(a.Query)
+				if i >= short {
+					history[i] += "\nBrought: " + shorten(line(a.Brought), shownBrought)
+				}
+			}
+			user := p.render(map[string]any{"Question": in.Question, "History": history, "Gaps": strings.Join(in.Gaps, "\n")})
+			if llm.EstimateTokens(user) <= room {
+				var notes []string
+				if short > 0 {
+					notes = []string{fmt.Sprintf("the model's window had room for what %d of %d searches brought", len(history)-short, len(history))}
+				}
+				return user, notes, true
+			}
+			if short == len(history) {
+				return "", nil, false
+			}
+		}
+	}
+}
+
+// rephrases reports whether a query asks what an earlier one did: it adds no word
+// of content to it, or nearly all of their words are the same and what differs is
+// no name and no number. The empty query asks nothing.
+func (d *Domain) rephrases(query, earlier string) bool {
+	const minShared = 0.8
+	if strings.TrimSpace(query) == "" {
+		return false
+	}
+	a, b := d.content(query), d.content(earlier)
+	shared := 0
+	for stem := range a {
+		if b[stem] {
+			shared++
+		}
+	}
+	if shared == len(a) {
+		return true
+	}
+	if float64(shared) < minShared*float64(len(a)+len(b)-shared) {
+		return false
+	}
+	for _, name := range append(surface.Names(query), surface.Numbers(query)...) {
+		for stem := range d.content(name) {
+			if !b[stem] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// content returns the stems of a text's words of content, with one word for those
+// that the domain says mean the same.
+func (d *Domain) content(text string) map[string]bool {
+	text = line(text)
+	if d != nil {
+		for _, t := range d.terms {
+			for _, s := range t.synonyms {
+				if start, end, ok := wordAt(text, s); ok {
+					text = text[:start] + t.word + text[end:]
+				}
+			}
+		}
+	}
+	stems := map[string]bool{}
+	for _, t := range analysis.Tokens(text, "") {
+		word := strings.ToLower(text[t.Start:t.End])
+		if !t.Part && !surface.Function(word) && !slices.Contains(askingWords, word) {
+			stems[t.Term] = true
+		}
+	}
+	return stems
+}
+
+// askingWords only say that something is asked or searched.
+var askingWords = []string{"find", "search", "information", "info", "details", "about", "regarding", "concerning"}

@@ -1,0 +1,82 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Reflector says whether what is known suffices. That COMPLETED reaches the
+// threshold is checked here.
+type Reflector struct{ Config }
+
+// reflectionReply is what the model is asked for.
+type reflectionReply struct {
+	Justification string                `json:"justification,omitempty"`
+	Coverage      float64               `json:"coverage"`
+	Status        role.ReflectionStatus `json:"status"`
+}
+
+var reflectionOutput = outputOf[reflectionReply]("reflection")
+
+// Reflect implements role.Reflector.
+func (r Reflector) Reflect(ctx context.Context, c role.Caller, in role.ReflectInput) (role.Reflection, error) {
+	threshold := in.Threshold
+	if threshold <= 0 || threshold > 1 {
+		threshold = role.DefaultThreshold
+	}
+	reply, outcome, err := attempt(ctx, c, job[reflectionReply]{
+		Config: r.Config, role: role.ReflectorRole, out: reflectionOutput(), maxTokens: 300,
+		write: writeReflection(in, threshold),
+		check: func(r *reflectionReply) []string {
+			if r.Coverage < 0 || r.Coverage > 1 {
+				return []string{fmt.Sprintf("the coverage is %v, not between 0 and 1", r.Coverage)}
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return role.Reflection{}, err
+	}
+	if outcome.Failure != "" {
+		return role.Reflection{Status: role.IncompleteStatus, Justification: "the reflector failed: " + outcome.Failure, Threshold: threshold, Outcome: outcome}, nil
+	}
+	out := role.Reflection{
+		Status: reply.Status, Justification: shorten(visible.Line(reply.Justification), 500), Coverage: reply.Coverage, Threshold: threshold, Outcome: outcome,
+	}
+	switch {
+	case out.Status == role.CompletedStatus && len(in.Known) == 0:
+		out.Status, out.Coverage = role.IncompleteStatus, 0
+		out.Justification = "nothing is known yet"
+	case out.Status == role.CompletedStatus && out.Coverage < threshold:
+		out.Status = role.IncompleteStatus
+		out.Justification = fmt.Sprintf("%.0f%% of the question is answered, %.0f%% are wanted: %s", 100*out.Coverage, 100*threshold, out.Justification)
+	}
+	return out, nil
+}
+
+// writeReflection shows what is known, the first of it where not all fits.
+func writeReflection(in role.ReflectInput, threshold float64) func(prompt, int) (string, []string, bool) {
+	return func(p prompt, room int) (string, []string, bool) {
+		for n := len(in.Known); ; n-- {
+			user := p.render(map[string]any{
+				"Question": in.Question, "Known": strings.Join(in.Known[:n], "\n"), "Open": strings.Join(in.Open, "\n"),
+				"Rounds": in.Rounds, "Threshold": threshold,
+			})
+			if llm.EstimateTokens(user) <= room {
+				var notes []string
+				if n < len(in.Known) {
+					notes = []string{fmt.Sprintf("the model's window had room for %d of %d known statements", n, len(in.Known))}
+				}
+				return user, notes, true
+			}
+			if n == 0 {
+				return "", nil, false
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Rewriter puts a question into other words. With role.Expand the domain's own
+// words for it come first, and they come also when the model fails.
+type Rewriter struct{ Config }
+
+// rewritingReply is what the model is asked for.
+type rewritingReply struct {
+	Queries []string `json:"queries"`
+}
+
+var rewritingOutput = outputOf[rewritingReply]("rewriting")
+
+const (
+	defaultQueries = 3
+	maxQueries     = 8
+	maxPassage     = 1000 // bytes, of HyDE
+	shownAnswer    = 600  // bytes of an answer in the conversation
+)
+
+// Rewrite implements role.Rewriter.
+func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInput) (role.Rewriting, error) {
+	most := 1
+	if in.Technique == role.Expand {
+		if most = defaultQueries; in.Most > 0 {
+			most = min(in.Most, maxQueries)
+		}
+	}
+	j := job[rewritingReply]{
+		Config: r.Config, role: role.RewriterRole, out: rewritingOutput(), maxTokens: 400,
+		write: writeRewriting(in, most),
+		check: func(reply *rewritingReply) []string { return checkRewriting(reply, in, most) },
+		salvage: func(reply *rewritingReply) ([]string, bool) {
+			if in.Technique == role.Resolve {
+				reply.Queries = nil
+				return []string{"the model put something into the question that the conversation does not have; it is searched as it stands"}, true
+			}
+			n := len(reply.Queries)
+			reply.Queries = reply.Queries[:min(n, most)]
+			return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, true
+		},
+	}
+	reply, outcome, err := attempt(ctx, c, j)
+	if err != nil {
+		return role.Rewriting{}, err
+	}
+	out := role.Rewriting{Queries: []string{}, Outcome: outcome}
+	add := func(q string) {
+		same := func(o string) bool { return strings.EqualFold(q, o) }
+		if q != "" && !same(line(in.Question)) && !slices.ContainsFunc(out.Queries, same) {
+			out.Queries = append(out.Queries, q)
+		}
+	}
+	if in.Technique == role.Expand {
+		for _, v := range r.Domain.variants(in.Question, most) {
+			add(query(v))
+		}
+	}
+	for _, q := range reply.Queries {
+		if in.Technique == role.HyDE {
+			add(shorten(line(q), maxPassage))
+		} else {
+			add(query(q))
+		}
+	}
+	return out, nil
+}
+
+// writeRewriting shows the conversation from its last turn back, as far as it fits.
+func writeRewriting(in role.RewriteInput, most int) func(prompt, int) (string, []string, bool) {
+	turns := make([]string, len(in.History))
+	for i, t := range in.History {
+		turns[i] = "Question: " + line(t.Question) + "\nAnswer: " + shorten(line(t.Answer), shownAnswer)
+	}
+	return func(p prompt, room int) (string, []string, bool) {
+		for left := 0; ; left++ {
+			user := p.render(map[string]any{"History": turns[left:], "Question": in.Question, "Technique": in.Technique, "Most": most})
+			if llm.EstimateTokens(user) <= room {
+				var notes []string
+				if left > 0 {
+					notes = []string{fmt.Sprintf("the model's window had room for the last %d of %d turns of the conversation", len(turns)-left, len(turns))}
+				}
+				return user, notes, true
+			}
+			if left == len(turns) {
+				return "", nil, false
+			}
+		}
+	}
+}
+
+// checkRewriting says what of a rewriting is wrong. One that stands for the
+// question may name only what the conversation does.
+func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string {
+	var problems []string
+	if n := len(r.Queries); n > most {
+		problems = append(problems, fmt.Sprintf("there are %d texts, at most %d are wanted", n, most))
+	}
+	if in.Technique != role.Resolve {
+		if len(r.Queries) == 0 {
+			problems = append(problems, "there are no texts")
+		}
+		return problems
+	}
+	var said strings.Builder
+	said.WriteString(in.Question)
+	for _, t := range in.History {
+		said.WriteString("\n" + t.Question + "\n" + t.Answer)
+	}
+	held := strings.ToLower(said.String())
+	for _, q := range r.Queries {
+		for _, name := range append(surface.Names(q), digits(q)...) {
+			if !strings.Contains(held, strings.ToLower(name)) {
+				problems = append(problems, fmt.Sprintf("%q is not in the conversation", shorten(name, 60)))
+			}
+		}
+	}
+	return problems
+}
+
+// digits returns the numbers of a text that are written in digits, as they stand.
+func digits(text string) []string {
+	var out []string
+	for _, w := range surface.Words(text) {
+		if w[0] >= '0' && w[0] <= '9' {
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+)
+
+// Scorer scores hits by reading them. One that it is not shown, or whose score
+// cannot be read, has the cautious score.
+type Scorer struct{ Config }
+
+// scoresReply is what the model is asked for: whole numbers, which models tell
+// apart better than fractions.
+type scoresReply struct {
+	Scores []scoreReply `json:"scores"`
+}
+
+type scoreReply struct {
+	Passage int     `json:"passage"`
+	Score   float64 `json:"score"` // 0 to maxScore
+}
+
+const maxScore = 10
+
+var scoresOutput = outputOf[scoresReply]("scores")
+
+// Score implements role.Scorer.
+func (s Scorer) Score(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.HitScores, error) {
+	out := role.HitScores{Scores: slices.Repeat([]float64{role.CautiousScore}, len(hits))}
+	if len(hits) == 0 {
+		return out, nil
+	}
+	var given []int
+	reply, outcome, err := attempt(ctx, c, job[scoresReply]{
+		Config: s.Config, role: role.ScorerRole, out: scoresOutput(), maxTokens: 24*len(hits) + 80,
+		write: readingFor(question, hits, &given),
+		check: func(r *scoresReply) []string {
+			numbers := make([]int, len(r.Scores))
+			var problems []string
+			for i, x := range r.Scores {
+				numbers[i] = x.Passage
+				if x.Score < 0 || x.Score > maxScore {
+					problems = append(problems, fmt.Sprintf("the score of passage %d is %v, not between 0 and %d", x.Passage, x.Score, maxScore))
+				}
+			}
+			return append(problems, eachOnce("passage", numbers, given)...)
+		},
+		salvage: func(r *scoresReply) ([]string, bool) {
+			r.Scores = slices.DeleteFunc(r.Scores, func(x scoreReply) bool { return x.Score < 0 || x.Score > maxScore })
+			r.Scores = onceOnly(r.Scores, func(x scoreReply) int { return x.Passage }, given)
+			return []string{fmt.Sprintf("the model scored %d of %d passages; the others have the score %v", len(r.Scores), len(given), role.CautiousScore)}, true
+		},
+	})
+	if err != nil {
+		return role.HitScores{}, err
+	}
+	out.Outcome = outcome
+	for _, x := range reply.Scores {
+		out.Scores[x.Passage-1] = x.Score / maxScore
+	}
+	return out, nil
+}
+
+// RetrievalGrader grades hits by reading them. One that it is not shown, or whose
+// grade cannot be read, is partly relevant.
+type RetrievalGrader struct{ Config }
+
+type relevancesReply struct {
+	Grades []relevanceReply `json:"grades"`
+}
+
+type relevanceReply struct {
+	Passage int            `json:"passage"`
+	Grade   role.Relevance `json:"grade"`
+}
+
+var relevancesOutput = outputOf[relevancesReply]("retrieval_grades")
+
+// GradeRetrieval implements role.RetrievalGrader.
+func (g RetrievalGrader) GradeRetrieval(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.RetrievalGrades, error) {
+	out := role.RetrievalGrades{Grades: slices.Repeat([]role.Relevance{role.PartlyRelevant}, len(hits))}
+	if len(hits) == 0 {
+		return out, nil
+	}
+	var given []int
+	number := func(x relevanceReply) int { return x.Passage }
+	reply, outcome, err := attempt(ctx, c, job[relevancesReply]{
+		Config: g.Config, role: role.RetrievalGraderRole, out: relevancesOutput(), maxTokens: 28*len(hits) + 80,
+		write: readingFor(question, hits, &given),
+		check: func(r *relevancesReply) []string { return eachOnce("passage", mapped(r.Grades, number), given) },
+		salvage: func(r *relevancesReply) ([]string, bool) {
+			r.Grades = onceOnly(r.Grades, number, given)
+			return []string{fmt.Sprintf("the model graded %d of %d passages; the others are partly relevant", len(r.Grades), len(given))}, true
+		},
+	})
+	if err != nil {
+		return role.RetrievalGrades{}, err
+	}
+	out.Outcome = outcome
+	for _, x := range reply.Grades {
+		out.Grades[x.Passage-1] = x.Grade
+	}
+	return out, nil
+}
+
+// readingFor shows hits for a question, and keeps in given which.
+func readingFor(question string, hits []assay.Hit, given *[]int) func(prompt, int) (string, []string, bool) {
+	return reading(numbered(hits), func(shown []passage) any {
+		*given = numbersOf(shown)
+		return map[string]any{"Question": question, "Passages": shown}
+	})
+}
+
+// eachOnce complains of numbers that were not given, and of those given that are
+// not there exactly once.
+func eachOnce(what string, numbers, given []int) []string {
+	problems := unknown(what, numbers, given)
+	for _, n := range given {
+		times := 0
+		for _, m := range numbers {
+			if m == n {
+				times++
+			}
+		}
+		if times != 1 {
+			problems = append(problems, fmt.Sprintf("%s %d is there %d times, and exactly once is wanted", what, n, times))
+		}
+	}
+	return problems
+}
+
+// onceOnly keeps the entries whose number was given and is there exactly once.
+func onceOnly[T any](list []T, number func(T) int, given []int) []T {
+	numbers := mapped(list, number)
+	var out []T
+	for i, x := range list {
+		again := slices.Contains(numbers[:i], numbers[i]) || slices.Contains(numbers[i+1:], numbers[i])
+		if !again && slices.Contains(given, numbers[i]) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+func mapped[T, U any](list []T, f func(T) U) []U {
+	out := make([]U, len(list))
+	for i, x := range list {
+		out[i] = f(x)
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assay-rag/assay/role"
+)
+
+// Extractor lists what evidence names and says.
+type Extractor struct{ Config }
+
+// extractionReply is what the model is asked for.
+type extractionReply struct {
+	Entities []entityReply `json:"entities"`
+	Facts    []claimReply  `json:"facts,omitempty"`
+}
+
+type entityReply struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind,omitempty"`
+	Sources []int  `json:"sources"`
+}
+
+var extractionOutput = outputOf[extractionReply]("extraction")
+
+// Extract implements role.Extractor.
+func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) (role.Extraction, error) {
+	out := role.Extraction{Entities: []role.Entity{}, Facts: []role.Statement{}}
+	if len(in.Evidence) == 0 {
+		return out, nil
+	}
+	var given []int
+	reply, outcome, err := attempt(ctx, c, job[extractionReply]{
+		Config: e.Config, role: role.ExtractorRole, out: extractionOutput(), maxTokens: 1200,
+		write: readingAll(in, &given),
+		check: func(r *extractionReply) []string {
+			problems := checkClaims("facts", r.Facts, given)
+			for _, x := range r.Entities {
+				problems = append(problems, unknown("passage", x.Sources, given)...)
+			}
+			return problems
+		},
+		salvage: func(*extractionReply) ([]string, bool) { return nil, true }, // what has no source is dropped below
+	})
+	if err != nil {
+		return role.Extraction{}, err
+	}
+	held := newHoldings(in, given, reply.Facts)
+	for _, x := range reply.Entities {
+		name := shorten(line(x.Name), maxPhrase)
+		named := slices.DeleteFunc(slices.Sorted(slices.Values(known(x.Sources, given))), func(n int) bool { return !held.says(n, name) })
+		if name == "" || len(named) == 0 {
+			out.Dropped = append(out.Dropped, role.Dropped{Text: name, Reason: fmt.Sprintf("none of its sources names %q", name)})
+			continue
+		}
+		out.Entities = append(out.Entities, role.Entity{Name: name, Kind: shorten(line(x.Kind), 60), Evidence: named})
+	}
+	facts, dropped := held.vet(reply.Facts)
+	out.Facts = append(out.Facts, facts...)
+	out.Dropped = append(out.Dropped, dropped...)
+	out.Outcome = leftOut(outcome, role.ExtractorRole, out.Dropped)
+	return out, nil
+}
+
+// Summariser says in short what evidence says.
+type Summariser struct{ Config }
+
+type summaryReply struct {
+	Statements []claimReply `json:"statements"`
+}
+
+var summaryOutput = outputOf[summaryReply]("summary")
+
+// Summarise implements role.Summariser.
+func (s Summariser) Summarise(ctx context.Context, c role.Caller, in role.Reading) (role.Summary, error) {
+	out := role.Summary{Statements: []role.Statement{}}
+	if len(in.Evidence) == 0 {
+		return out, nil
+	}
+	var given []int
+	reply, outcome, err := attempt(ctx, c, job[summaryReply]{
+		Config: s.Config, role: role.SummariserRole, out: summaryOutput(), maxTokens: 800,
+		write:   readingAll(in, &given),
+		check:   func(r *summaryReply) []string { return checkClaims("statements", r.Statements, given) },
+		salvage: func(*summaryReply) ([]string, bool) { return nil, true },
+	})
+	if err != nil {
+		return role.Summary{}, err
+	}
+	kept, dropped := newHoldings(in, given, reply.Statements).vet(reply.Statements)
+	out.Statements, out.Dropped = append(out.Statements, kept...), dropped
+	out.Outcome = leftOut(outcome, role.SummariserRole, dropped)
+	return out, nil
+}
+
+// Comparer holds pieces of evidence against one another.
+type Comparer struct{ Config }
+
+type contrastReply struct {
+	Points []pointReply `json:"points"`
+}
+
+type pointReply struct {
+	Aspect   string        `json:"aspect"`
+	Sides    []claimReply  `json:"sides"`
+	Relation role.Relation `json:"relation"`
+}
+
+var contrastOutput = outputOf[contrastReply]("comparison")
+
+// Compare implements role.Comparer.
+func (m Comparer) Compare(ctx context.Context, c role.Caller, in role.Reading) (role.Contrast, error) {
+	out := role.Contrast{Points: []role.Point{}}
+	if len(in.Evidence) == 0 {
+		return out, nil
+	}
+	var given []int
+	reply, outcome, err := attempt(ctx, c, job[contrastReply]{
+		Config: m.Config, role: role.ComparerRole, out: contrastOutput(), maxTokens: 1200,
+		write: readingAll(in, &given),
+		check: func(r *contrastReply) []string {
+			var problems []string
+			for i, p := range r.Points {
+				at := fmt.Sprintf("point %d", i+1)
+				problems = append(problems, checkClaims(at, p.Sides, given)...)
+				if len(p.Sides) < 2 {
+					problems = append(problems, fmt.Sprintf("%s has %d sides, at least two are wanted", at, len(p.Sides)))
+				}
+			}
+			return problems
+		},
+		salvage: func(*contrastReply) ([]string, bool) { return nil, true }, // points with less than two sides are dropped below
+	})
+	if err != nil {
+		return role.Contrast{}, err
+	}
+	var all []claimReply
+	for _, p := range reply.Points {
+		all = append(all, p.Sides...)
+	}
+	held := newHoldings(in, given, all)
+	for _, p := range reply.Points {
+		sides, dropped := held.vet(p.Sides)
+		out.Dropped = append(out.Dropped, dropped...)
+		if len(sides) < 2 {
+			out.Dropped = append(out.Dropped, role.Dropped{Text: shorten(line(p.Aspect), maxPhrase), Reason: "a comparison has at least two sides with sources"})
+			continue
+		}
+		out.Points = append(out.Points, role.Point{Aspect: shorten(line(p.Aspect), maxPhrase), Sides: sides, Relation: p.Relation})
+	}
+	out.Outcome = leftOut(outcome, role.ComparerRole, out.Dropped)
+	return out, nil
+}
