@@ -114,7 +114,7 @@ func (r *reader) event(name string, data []byte) error {
 		return nil
 	}
 	var e event
-	if err := r.client.Decode(data, &e); err != nil {
+	if err := r.client.DecodeEvent(data, &e); err != nil {
 		return err
 	}
 	kind := cmp.Or(name, e.Type)
@@ -170,7 +170,7 @@ func (r *reader) open(index int, raw json.RawMessage) error {
 // block decodes a block and appends it to those of the reply.
 func (r *reader) block(raw json.RawMessage) (*content, error) {
 	c := new(content)
-	if err := r.client.Decode(raw, c); err != nil {
+	if err := r.client.DecodeEvent(raw, c); err != nil {
 		return nil, err
 	}
 	c.raw = append(json.RawMessage(nil), raw...)

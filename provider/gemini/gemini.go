@@ -1,0 +1,179 @@
+// Package gemini reaches Google's Gemini API: its models as [llm.Model], and those
+// that make vectors as [llm.Embedder].
+//
+// It speaks plain HTTP instead of using Google's SDK, for the reasons that package
+// anthropic gives. The key goes in a header, never in an address, which proxies log.
+//
+// Sources, in all of the package: the API reference and the guides on text
+// generation, function calling, structured outputs, thinking, thought signatures,
+// embeddings and troubleshooting at ai.google.dev/gemini-api/docs, and
+// google.golang.org/genai 1.77.0, which is generated from Google's description of
+// the API.
+package gemini
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// DefaultURL is where Google serves the API.
+const DefaultURL = "https://generativelanguage.googleapis.com"
+
+// apiVersion is the version of the API that the package speaks.
+const apiVersion = "/v1beta"
+
+// A Config says how to reach the API. Everything may be left out but the Key.
+type Config struct {
+	Name    string        // of the provider, before the model's name; empty: "gemini"
+	BaseURL string        // with or without /v1beta at its end; empty: DefaultURL
+	Key     secret.Secret // sent as x-goog-api-key
+
+	// Headers go with each request. Their values are taken for credentials.
+	Headers map[string]string
+
+	// Stream asks for replies as streams, whether or not a caller wants to see them
+	// arrive: a long reply then fails by silence, not by its length.
+	Stream bool
+
+	// Effort is how much a model thinks before it replies, in Google's words: "minimal",
+	// "low", "medium" or "high". Empty or "none": as little as the model allows, since
+	// thinking counts as output.
+	Effort string
+
+	HTTP     *http.Client  // nil: one with net/http's defaults
+	First    time.Duration // how long until a reply begins; 0: ten minutes
+	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
+	MaxBytes int64         // of a reply; 0: 8 MiB
+}
+
+// A Provider makes models of the API. It is safe for concurrent use.
+type Provider struct {
+	client wire.Client
+	name   string
+	url    string // up to and with /v1beta
+	stream bool
+	effort string
+}
+
+// New returns a provider. An address that is none is assay.ErrInvalid.
+func New(c Config) (*Provider, error) {
+	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(c.BaseURL, DefaultURL), "/"), apiVersion)
+	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("the address of the Gemini API is not one of HTTP: %w", assay.ErrInvalid)
+	}
+	p := &Provider{name: cmp.Or(c.Name, "gemini"), url: base + apiVersion, stream: c.Stream, effort: c.Effort}
+	secrets := []secret.Secret{c.Key}
+	for _, value := range c.Headers {
+		secrets = append(secrets, secret.New(value))
+	}
+	p.client = wire.Client{
+		Name: p.name, HTTP: c.HTTP, Secrets: secrets, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes, Explain: explain,
+		Header: func(r *http.Request) {
+			if !c.Key.Empty() {
+				r.Header.Set("x-goog-api-key", c.Key.Reveal())
+			}
+			for name, value := range c.Headers {
+				r.Header.Set(name, value)
+			}
+		},
+	}
+	return p, nil
+}
+
+// of returns a client that speaks of a model, and the model's address.
+func (p *Provider) of(name string) (wire.Client, string) {
+	c := p.client
+	c.Name = p.name + "/" + name
+	return c, p.url + "/models/" + url.PathEscape(name)
+}
+
+// Model returns the model of that name: "gemini-3.8-flash".
+func (p *Provider) Model(name string) llm.Model {
+	name = strings.TrimPrefix(name, "models/")
+	m := &model{stream: p.stream, can: abilities(name, p.effort)}
+	m.client, m.url = p.of(name)
+	return m
+}
+
+// maxPages bounds how many pages of models are read.
+const maxPages = 20
+
+// Models returns the names of the models that generate text, in the API's order.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	var names []string
+	token := ""
+	for range maxPages {
+		var page struct {
+			Models []struct {
+				Name    string   `json:"name"`
+				Methods []string `json:"supportedGenerationMethods"`
+			} `json:"models"`
+			Next string `json:"nextPageToken"`
+		}
+		if err := p.client.JSON(ctx, http.MethodGet, p.url+"/models?pageSize=1000"+token, nil, &page); err != nil {
+			return nil, err
+		}
+		for _, m := range page.Models {
+			if slices.Contains(m.Methods, "generateContent") {
+				names = append(names, strings.TrimPrefix(m.Name, "models/"))
+			}
+		}
+		if page.Next == "" {
+			break
+		}
+		token = "&pageToken=" + url.QueryEscape(page.Next)
+	}
+	return names, nil
+}
+
+// A model is one model of the API.
+type model struct {
+	client wire.Client
+	url    string
+	stream bool
+	can    ability
+}
+
+// Model implements llm.Model.
+func (m *model) Model() string { return m.client.Name }
+
+// Generate implements llm.Model.
+func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	body, err := m.encode(req)
+	if err != nil {
+		e := m.client.Fail(llm.BadRequest, "%v", err)
+		e.Usage = assay.Usage{} // nobody was asked
+		return llm.Response{}, e
+	}
+	r := reader{client: &m.client, scrub: m.client.Scrubber(), stream: stream}
+	if m.stream {
+		err = m.client.Stream(ctx, m.url+":streamGenerateContent?alt=sse", body, r.event)
+		if err == nil && !r.ended {
+			err = m.client.Fail(llm.BrokeOff, "the stream ended before the reply did")
+		}
+	} else {
+		var whole reply
+		if err = m.client.JSON(ctx, http.MethodPost, m.url+":generateContent", body, &whole); err == nil {
+			err = r.whole(whole)
+		}
+	}
+	if err != nil {
+		if failed, ok := errors.AsType[*llm.Error](err); ok && r.usage != nil {
+			failed.Usage, _ = r.spends(req)
+		}
+		return llm.Response{}, err
+	}
+	return r.response(req), nil
+}

@@ -1,0 +1,196 @@
+package gemini
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/schema"
+)
+
+// A request is the body of generateContent.
+type request struct {
+	System     *content   `json:"systemInstruction,omitempty"`
+	Contents   []content  `json:"contents"`
+	Tools      []tools    `json:"tools,omitempty"`
+	ToolConfig *config    `json:"toolConfig,omitempty"`
+	Generation generation `json:"generationConfig"`
+}
+
+type content struct {
+	Role  string `json:"role,omitempty"`
+	Parts []part `json:"parts"`
+}
+
+// A part is a piece of content, of a request and of a reply.
+type part struct {
+	Text      string            `json:"text,omitempty"`
+	Thought   bool              `json:"thought,omitempty"`
+	Signature string            `json:"thoughtSignature,omitempty"`
+	Call      *functionCall     `json:"functionCall,omitempty"`
+	Response  *functionResponse `json:"functionResponse,omitempty"`
+}
+
+type functionCall struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+type functionResponse struct {
+	ID       string            `json:"id,omitempty"`
+	Name     string            `json:"name"`
+	Response map[string]string `json:"response"`
+}
+
+type tools struct {
+	Functions []function `json:"functionDeclarations"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parametersJsonSchema,omitempty"`
+}
+
+type config struct {
+	Calling struct {
+		Mode string `json:"mode"`
+	} `json:"functionCallingConfig"`
+}
+
+type generation struct {
+	MaxTokens   int             `json:"maxOutputTokens"`
+	Temperature *float64        `json:"temperature,omitempty"`
+	MIMEType    string          `json:"responseMimeType,omitempty"`
+	Schema      json.RawMessage `json:"responseJsonSchema,omitempty"`
+	Thinking    *thinking       `json:"thinkingConfig,omitempty"`
+}
+
+// unsigned stands for the signature of a call that another model has made, or a
+// person: without any, Gemini 3 refuses the conversation.
+//
+// Source: "Thought signatures", the question on history of other models.
+const unsigned = "skip_thought_signature_validator"
+
+// modes are the tool choices in the API's words.
+var modes = map[llm.ToolChoice]string{llm.ToolsAuto: "AUTO", llm.ToolsRequired: "ANY", llm.ToolsNone: "NONE"}
+
+// encode returns the request as the API takes it.
+func (m *model) encode(req llm.Request) (*request, error) {
+	out := &request{Generation: generation{MaxTokens: req.MaxTokens, Thinking: m.can.thinking}}
+	if m.can.temperature {
+		out.Generation.Temperature = &req.Temperature
+	}
+	system := []part{}
+	if req.System != "" {
+		system = append(system, part{Text: req.System})
+	}
+	if s := req.Schema; s != nil && (m.can.together || len(req.Tools) == 0) {
+		fitted, err := schema.Fit(s.Schema, dialect)
+		if err != nil {
+			return nil, err
+		}
+		out.Generation.MIMEType, out.Generation.Schema = "application/json", fitted
+	} else if s != nil {
+		system = append(system, part{Text: schema.InWords(*s)})
+	}
+	if len(system) > 0 {
+		out.System = &content{Parts: system}
+	}
+	for _, msg := range req.Messages {
+		if c := m.encodeMessage(msg); len(c.Parts) > 0 { // the API refuses empty ones
+			out.Contents = append(out.Contents, c)
+		}
+	}
+	return out, m.offer(out, req)
+}
+
+// offer adds the tools of a request.
+func (m *model) offer(out *request, req llm.Request) error {
+	if len(req.Tools) == 0 {
+		return nil
+	}
+	var functions []function
+	for _, t := range req.Tools {
+		f := function{Name: t.Name, Description: t.Description}
+		if len(t.Parameters) > 0 {
+			fitted, err := schema.Fit(t.Parameters, dialect)
+			if err != nil {
+				return fmt.Errorf("tool %s: %w", t.Name, err)
+			}
+			f.Parameters = fitted
+		}
+		functions = append(functions, f)
+	}
+	out.Tools, out.ToolConfig = []tools{{functions}}, new(config)
+	out.ToolConfig.Calling.Mode = modes[req.Choice]
+	return nil
+}
+
+// dialect is what the API takes of JSON schema.
+//
+// Source: GenerationConfig.responseJsonSchema in the API reference.
+var dialect = schema.Dialect{
+	Rename: map[string]string{"const": "enum"},
+	Keep: func(keyword string, _ json.RawMessage) bool {
+		switch keyword {
+		case "$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems",
+			"minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required", "propertyOrdering":
+			return true
+		}
+		return false
+	},
+}
+
+// encodeMessage returns a message as the API takes it.
+func (m *model) encodeMessage(msg llm.Message) content {
+	c := content{Role: "user"}
+	if msg.Speaker == llm.Assistant {
+		c.Role = "model"
+	}
+	for _, r := range msg.Results {
+		key := "output"
+		if r.Error {
+			key = "error"
+		}
+		c.Parts = append(c.Parts, part{Response: &functionResponse{ID: r.Call, Name: r.Name, Response: map[string]string{key: r.Text}}})
+	}
+	if msg.Text != "" {
+		c.Parts = append(c.Parts, part{Text: msg.Text})
+	}
+	for i, call := range msg.Calls {
+		p := part{Call: &functionCall{ID: call.ID, Name: call.Name, Args: arguments(call.Arguments)}, Signature: signature(call.Opaque)}
+		if i == 0 && p.Signature == "" && m.can.signatures {
+			p.Signature = unsigned // of parallel calls only the first has one
+		}
+		c.Parts = append(c.Parts, p)
+	}
+	return c
+}
+
+// arguments returns arguments as the object that the API takes: those that are no
+// object stand in one, as they are.
+func arguments(text string) json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &object) == nil && object != nil {
+		return json.RawMessage(text)
+	}
+	wrapped, _ := json.Marshal(map[string]string{"arguments": text})
+	return wrapped
+}
+
+// opaque is the form in which a signature is kept with its call.
+type opaque struct {
+	Signature string `json:"gemini_signature"`
+}
+
+// signature returns the signature that belongs to a call; empty: there is none, or
+// it is another provider's.
+func signature(text string) string {
+	var o opaque
+	if json.Unmarshal([]byte(text), &o) != nil {
+		return ""
+	}
+	return o.Signature
+}

@@ -1,0 +1,279 @@
+// Package batch has what embedders and rerankers over HTTP share: texts go out in
+// requests of a bounded size, each request is metered, and the rows of a reply are
+// put in the order of the texts or refused.
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// maxBytes is how much text a request holds at most, unless a single text is longer.
+// Services bound the tokens of a request; the least known bound, Gemini's, is 20,000.
+const maxBytes = 48 << 10
+
+// A Limit is what is known of how long a text may be.
+type Limit struct {
+	Tokens int // of one text, or of a query and a text together; 0: only the service knows
+
+	// Cuts says that the service cuts a text that is longer instead of refusing it. It
+	// is never asked to then: texts are measured before, by a cautious estimate.
+	Cuts bool
+}
+
+// An Embedder is an llm.Embedder over a service.
+type Embedder struct {
+	Client *wire.Client // whose Name is that of the embedding space
+	Most   int          // texts of a request, at least 1
+	Limit  Limit
+
+	// Prefix is put before a text, for services that know what it is for by that; nil:
+	// nothing.
+	Prefix func(p llm.Purpose) string
+
+	// Fetch makes one request. It returns the rows of the reply as they are, and the
+	// tokens that the service counted; 0: it does not say.
+	Fetch func(ctx context.Context, p llm.Purpose, texts []string) (rows []Row, tokens int, err error)
+}
+
+// A Row is what a reply says of one text.
+type Row struct {
+	Index  *int // of the text in the request; nil: the reply does not say
+	Values Values
+}
+
+// Model implements llm.Embedder.
+func (e *Embedder) Model() string { return e.Client.Name }
+
+// Facts implements llm.Described: nothing but that the model is not in this process.
+func (e *Embedder) Facts() llm.Facts { return llm.Facts{} }
+
+// Counting returns e as an embedder that counts tokens, by an estimate, where its
+// limit is known and its service would cut what is longer.
+func (e *Embedder) Counting() llm.Embedder {
+	if e.Limit.Cuts && e.Limit.Tokens > 0 {
+		return counting{e}
+	}
+	return e
+}
+
+// A counting is an Embedder that implements llm.TokenCounter.
+type counting struct{ *Embedder }
+
+func (c counting) Tokens(text string) int { return c.tokens(text) }
+
+func (c counting) MaxTokens() int { return c.Limit.Tokens }
+
+// frame is how many tokens models put around a text.
+const frame = 4
+
+// tokens returns an estimate of the tokens of a text.
+func (e *Embedder) tokens(text string) int {
+	n := llm.EstimateTokens(text) + frame
+	if e.Prefix != nil {
+		n += max(llm.EstimateTokens(e.Prefix(llm.Query)), llm.EstimateTokens(e.Prefix(llm.Passage)))
+	}
+	return n
+}
+
+// Embed implements llm.Embedder.
+func (e *Embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	var vectors []llm.Vector
+	for len(vectors) < len(texts) {
+		n, err := e.next(texts, len(vectors))
+		if n > 0 {
+			made, err := e.some(ctx, p, texts[len(vectors):len(vectors)+n], len(vectors))
+			if err == nil && len(vectors) > 0 && len(made[0]) != len(vectors[0]) {
+				return vectors, e.Client.Fail(llm.BadReply, "vectors of %d dimensions after some of %d", len(made[0]), len(vectors[0]))
+			}
+			vectors = append(vectors, made...)
+			if err != nil {
+				return vectors, err
+			}
+		}
+		if err != nil {
+			return vectors, err
+		}
+	}
+	return vectors, nil
+}
+
+// next returns how many texts, from a given one on, go into the next request. The
+// error is about the text after these.
+func (e *Embedder) next(texts []string, from int) (int, error) {
+	size := 0
+	for i, text := range texts[from:] {
+		if tokens := e.tokens(text); e.Limit.Cuts && e.Limit.Tokens > 0 && tokens > e.Limit.Tokens {
+			return i, &llm.TooLongError{Model: e.Model(), Text: from + i, Tokens: tokens, Limit: e.Limit.Tokens}
+		}
+		if size += len(text); i > 0 && (i == e.Most || size > maxBytes) {
+			return i, nil
+		}
+	}
+	return len(texts) - from, nil
+}
+
+// some embeds texts by one request. Where the service finds one of them too long, or
+// all of them together, it halves them until it is known which; from is the place of
+// the first one in the call.
+func (e *Embedder) some(ctx context.Context, p llm.Purpose, texts []string, from int) ([]llm.Vector, error) {
+	made, err := e.request(ctx, p, texts)
+	if failed, ok := errors.AsType[*llm.Error](err); !ok || failed.Kind != llm.TooLong {
+		return made, err
+	}
+	if len(texts) == 1 {
+		return nil, &llm.TooLongError{Model: e.Model(), Text: from, Tokens: max(e.tokens(texts[0]), e.Limit.Tokens+1), Limit: e.Limit.Tokens}
+	}
+	half := len(texts) / 2
+	first, err := e.some(ctx, p, texts[:half], from)
+	if err != nil {
+		return first, err
+	}
+	second, err := e.some(ctx, p, texts[half:], from+half)
+	return append(first, second...), err
+}
+
+func (e *Embedder) request(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	input, estimate := make([]string, len(texts)), 0
+	for i, text := range texts {
+		if e.Prefix != nil {
+			input[i] = e.Prefix(p)
+		}
+		if input[i] += text; input[i] == "" {
+			input[i] = " " // services refuse an empty text
+		}
+		estimate += e.tokens(text)
+	}
+	var rows []Row
+	err := metered(ctx, estimate, func() (tokens int, err error) {
+		rows, tokens, err = e.Fetch(ctx, p, input)
+		return tokens, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := Vectors(len(texts), rows)
+	if err != nil {
+		return nil, e.Client.Fail(llm.BadReply, "%v", err)
+	}
+	return vectors, nil
+}
+
+// metered makes one request, if there is room for it, and reports what it has spent.
+func metered(ctx context.Context, estimate int, request func() (tokens int, err error)) error {
+	if err := llm.Room(ctx, assay.Usage{Calls: 1, InputTokens: estimate}); err != nil {
+		return err
+	}
+	tokens, err := request()
+	used := assay.Usage{Calls: 1, InputTokens: tokens}
+	failed, ok := errors.AsType[*llm.Error](err)
+	switch {
+	case ok && failed.Kind == llm.Unreachable:
+		return err // nobody has done anything
+	case err == nil && tokens <= 0:
+		used.InputTokens = estimate
+	}
+	llm.Report(ctx, used)
+	return err
+}
+
+// A Reranker is an llm.Reranker over a service.
+type Reranker struct {
+	Client *wire.Client
+	Limit  Limit
+
+	// Fetch makes one request. It returns the scores of the reply as they are, and the
+	// tokens that the service counted; 0: it does not say.
+	Fetch func(ctx context.Context, query string, texts []string) (scores []Score, tokens int, err error)
+}
+
+// Model implements llm.Reranker.
+func (r *Reranker) Model() string { return r.Client.Name }
+
+// Facts implements llm.Described: nothing but that the model is not in this process.
+func (r *Reranker) Facts() llm.Facts { return llm.Facts{} }
+
+// Rerank implements llm.Reranker. All texts go into one request, since scores can be
+// compared within one only.
+func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	beside, estimate, longest := llm.EstimateTokens(query)+frame, 0, 0
+	input := make([]string, len(texts))
+	for i, text := range texts {
+		n := beside + llm.EstimateTokens(text)
+		if r.Limit.Cuts && r.Limit.Tokens > 0 && n > r.Limit.Tokens {
+			return nil, &llm.TooLongError{Model: r.Model(), Text: i, Tokens: n, Limit: r.Limit.Tokens}
+		}
+		if len(text) > len(texts[longest]) {
+			longest = i
+		}
+		if input[i] = text; strings.TrimSpace(text) == "" {
+			input[i] = " "
+		}
+		estimate += n
+	}
+	var scores []Score
+	err := metered(ctx, estimate, func() (tokens int, err error) {
+		scores, tokens, err = r.Fetch(ctx, query, input)
+		return tokens, err
+	})
+	if failed, ok := errors.AsType[*llm.Error](err); ok && failed.Kind == llm.TooLong {
+		// The service does not say which one; the longest is too long in any case.
+		n := beside + llm.EstimateTokens(texts[longest])
+		return nil, &llm.TooLongError{Model: r.Model(), Text: longest, Tokens: max(n, r.Limit.Tokens+1), Limit: r.Limit.Tokens}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := Scores(len(texts), scores)
+	if err != nil {
+		return nil, r.Client.Fail(llm.BadReply, "%v", err)
+	}
+	return out, nil
+}
+
+// A Score is what a reply says of one text.
+type Score struct {
+	Index *int     `json:"index"`
+	Value *float64 `json:"relevance_score"`
+}
+
+// Scores returns one score per text, in the order of n texts.
+func Scores(n int, scores []Score) ([]float64, error) {
+	if len(scores) != n {
+		return nil, fmt.Errorf("%d scores for %d texts", len(scores), n)
+	}
+	out, seen := make([]float64, n), make([]bool, n)
+	for _, s := range scores {
+		if s.Value == nil || *s.Value-*s.Value != 0 {
+			return nil, errors.New("a score that is no number")
+		}
+		if err := place(s.Index, seen); err != nil {
+			return nil, err
+		}
+		out[*s.Index] = *s.Value
+	}
+	return out, nil
+}
+
+// place checks that an index is one of a text that none was of before.
+func place(index *int, seen []bool) error {
+	switch {
+	case index == nil:
+		return errors.New("a result that does not say what it is of")
+	case *index < 0 || *index >= len(seen):
+		return fmt.Errorf("a result of text %d of %d", *index, len(seen))
+	case seen[*index]:
+		return fmt.Errorf("two results of text %d", *index)
+	}
+	seen[*index] = true
+	return nil
+}

@@ -1,0 +1,65 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/assay-rag/assay/llm"
+)
+
+// Values are the numbers of a vector as JSON has them, all of them there.
+type Values []float64
+
+// UnmarshalJSON implements json.Unmarshaler: null, which stands for 0 elsewhere, is
+// refused.
+func (v *Values) UnmarshalJSON(data []byte) error {
+	if bytes.Contains(data, []byte("null")) {
+		return errors.New("a vector with null in it")
+	}
+	return json.Unmarshal(data, (*[]float64)(v))
+}
+
+// Vectors returns one vector per text, in the order of n texts, at unit length. Rows
+// without an index have to stand in that order, all of them.
+func Vectors(n int, rows []Row) ([]llm.Vector, error) {
+	if len(rows) != n {
+		return nil, fmt.Errorf("%d vectors for %d texts", len(rows), n)
+	}
+	out, seen := make([]llm.Vector, n), make([]bool, n)
+	for i, row := range rows {
+		if row.Index == nil {
+			row.Index = &i
+		}
+		if err := place(row.Index, seen); err != nil {
+			return nil, err
+		}
+		if len(row.Values) == 0 || len(row.Values) != len(rows[0].Values) {
+			return nil, fmt.Errorf("a vector of %d dimensions, the first has %d", len(row.Values), len(rows[0].Values))
+		}
+		v, err := unit(row.Values)
+		if err != nil {
+			return nil, err
+		}
+		out[*row.Index] = v
+	}
+	return out, nil
+}
+
+// unit returns a vector at unit length.
+func unit(values Values) (llm.Vector, error) {
+	square := 0.0
+	for _, x := range values {
+		square += x * x
+	}
+	if norm := math.Sqrt(square); norm > 0 && !math.IsInf(norm, 0) && !math.IsNaN(norm) {
+		v := make(llm.Vector, len(values))
+		for d, x := range values {
+			v[d] = float32(x / norm)
+		}
+		return v, nil
+	}
+	return nil, errors.New("a vector without a direction")
+}
