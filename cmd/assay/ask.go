@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +21,7 @@ import (
 // askFlags are the flags of ask.
 type askFlags struct {
 	json, trace bool
+	local       bool
 	filter      string
 	request     engine.Request
 }
@@ -37,6 +40,12 @@ With --docs the documents are read first, into a store of their own in the user'
 cache directory; the next question about them starts at once. Without it the
 store in --data is asked, which assay ingest fills.
 
+With a language model (assay doctor says whether one is configured, docs/models.md how)
+it plans, grades and writes; every claim is verified all the same. Set OPENAI_API_KEY,
+ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or write a configuration file. The
+question and the passages found for it are sent to that provider; --local sends
+nothing. Where a provider fails, assay's own roles stand in, and the answer says so.
+
 The answer is printed on standard output. On a terminal, standard error shows
 what is being done; in a pipe it is silent. Without a QUESTION, or with -, the
 question is read from standard input.
@@ -48,21 +57,24 @@ question is read from standard input.
 
   assay ask "Who approves travel?" --filter 'team = "legal" and year >= 2022'
   assay ask --json "Who approves travel?" | jq -r .status
+  ASSAY_MODEL=ollama/llama3.2 assay ask "Who approves travel?"
+  assay ask --local "Who approves travel?"
   assay ask --trace --strategy corrective "Who approves travel?"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.ask(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
-	flags.BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result")
+	flags.BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result, and what models\nwrite before it is verified")
+	flags.BoolVar(&f.local, "local", false, "ask no language model for this question, whatever is configured")
 	flags.StringVar(&f.request.Strategy, "strategy", "", "the `strategy`, how to go about it: "+strings.Join(strategy.Names(), ", ")+" (default auto)")
 	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this `collection`; may be repeated")
 	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")
 	b := &f.request.Budget
 	flags.IntVar(&b.Iterations, "iterations", 0, "at most `n` searches for each part of the question (default 4)")
-	flags.DurationVar(&b.Wall, "timeout", 0, "how long to work on it, all in all (default 12s)")
-	flags.IntVar(&b.Calls, "max-calls", 0, "make at most `n` model calls (default no limit)")
-	flags.IntVar(&b.Tokens, "max-tokens", 0, "use at most `n` model tokens, in and out (default no limit)")
-	flags.Int64Var(&b.CostMicros, "max-cost", 0, "let models cost at most `n` millionths of the currency (default no limit)")
+	flags.DurationVar(&b.Wall, "timeout", 0, "how long to work on it, all in all (default 12s, with language models 2m)")
+	flags.IntVar(&b.Calls, "max-calls", 0, "make at most `n` calls to models, those that fail included (default no limit)")
+	flags.IntVar(&b.Tokens, "max-tokens", 0, "use at most `n` tokens of models, in and out (default no limit)")
+	flags.Int64Var(&b.CostMicros, "max-cost", 0, "let models cost at most `n` millionths of the currency (default no limit);\nneeds their prices, which the configuration has")
 	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategy.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -70,6 +82,7 @@ question is read from standard input.
 // ask answers one question and prints the answer.
 func (a *app) ask(ctx context.Context, f askFlags, args []string) error {
 	req := f.request
+	req.Local = f.local
 	var err error
 	if req.Question, err = a.question(ctx, args); err != nil {
 		return err
@@ -79,16 +92,22 @@ func (a *app) ask(ctx context.Context, f askFlags, args []string) error {
 	}
 	shown := a.progress()
 	defer shown.clear()
-	e, err := a.openToAsk(ctx, shown, f.trace)
+	n := answering
+	if f.local {
+		n = searching
+	}
+	e, err := a.openToAsk(ctx, shown, n, f.trace)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
+	a.warn(shown)
 	return a.answer(e.Ask(ctx, assay.Local(), req), shown, f)
 }
 
 // answer follows a run to its end and prints the answer.
 func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f askFlags) error {
+	draft := &draft{trace: f.trace}
 	for ev, err := range events {
 		switch {
 		case err != nil:
@@ -100,8 +119,12 @@ func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f a
 				fmt.Fprintf(a.stderr, "%s\n\n", runLine(*ev.Answer))
 			}
 			return a.printAnswer(*ev.Answer, f.json)
+		case ev.Kind == engine.Draft:
+			draft.add(ev)
+			shown.update("writing, nothing of it verified yet: %s …", count(draft.size(), "character", "characters"))
 		case f.trace && ev.Kind == engine.StepEnded:
 			fmt.Fprintln(a.stderr, traceLine(*ev.Step))
+			draft.print(a.stderr, ev.Step.Path)
 		case f.trace:
 		case ev.Kind == engine.RunStarted:
 			shown.update("bringing the index up to date …")
@@ -112,6 +135,34 @@ func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f a
 		}
 	}
 	return errors.New("the run ended without an answer")
+}
+
+// A draft is what a model writes, as it comes. Only a trace has its words.
+type draft struct {
+	trace bool
+	path  string
+	text  strings.Builder
+}
+
+func (d *draft) add(ev engine.Event) {
+	if ev.Path != d.path { // another call, of one that failed or of another part
+		d.text.Reset()
+		d.path = ev.Path
+	}
+	d.text.WriteString(ev.Draft)
+}
+
+// size is how many characters have come.
+func (d *draft) size() int { return utf8.RuneCountInString(d.text.String()) }
+
+// print prints the draft of the call that has ended, marked as what it is.
+func (d *draft) print(w io.Writer, path string) {
+	if d.trace && strings.HasPrefix(path, d.path+"/") && d.text.Len() > 0 {
+		for line := range strings.Lines(d.text.String()) {
+			fmt.Fprintf(w, "           unverified draft | %s\n", strings.TrimRight(line, "\n"))
+		}
+		d.text.Reset()
+	}
 }
 
 // worthNoting are the kinds of step whose results a person sees go by.
@@ -126,6 +177,9 @@ func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
 		err = writeJSON(a.stdout, answer)
 	} else {
 		err = writeAnswer(a.stdout, answer, a.width)
+	}
+	if by := byLine(answer); err == nil && by != "" && !asJSON {
+		err = a.stdout.faint("\n"+wrap(by, "", a.width), a.faintOut)
 	}
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)

@@ -99,7 +99,7 @@ func (s *sandbox) unprivileged() {
 func (s *sandbox) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(s.t.Context(), s.binary, args...)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_CACHE_HOME="+filepath.Join(s.dir, ".cache"), "ASSAY_DATA=")
+	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_CACHE_HOME="+filepath.Join(s.dir, ".cache"), "XDG_CONFIG_HOME="+filepath.Join(s.dir, ".config"), "ASSAY_DATA=")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.user}
 	return cmd
 }

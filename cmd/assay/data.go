@@ -35,13 +35,6 @@ func (a *app) dataDir(ctx context.Context) (string, error) {
 	return a.docsDir(ctx)
 }
 
-// engineConfig is how every command opens a data directory. Vectors are made by
-// ingest --wait and by the searches that need them: a command is over too soon for
-// anything in the background.
-func (a *app) engineConfig(dir string) engine.Config {
-	return engine.Config{Dir: dir, Encoders: a.encoders(), NoBackground: true}
-}
-
 // docsDir returns the store that is kept for the documents of --docs: in the
 // user's cache directory, named by a hash of their absolute paths and, for
 // people, by the first one's last part. What standard input holds is named by
@@ -121,7 +114,7 @@ func (a *app) readStdin(ctx context.Context, limit int64) ([]byte, error) {
 }
 
 // openExisting opens the data directory of the command, which must be there.
-func (a *app) openExisting(ctx context.Context) (*engine.Engine, error) {
+func (a *app) openExisting(ctx context.Context, n needs) (*engine.Engine, error) {
 	dir, err := a.dataDir(ctx)
 	if err != nil {
 		return nil, err
@@ -129,7 +122,16 @@ func (a *app) openExisting(ctx context.Context) (*engine.Engine, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, a.noData(dir)
 	}
-	return engine.Open(ctx, a.engineConfig(dir))
+	return a.openEngine(ctx, dir, n)
+}
+
+// openEngine opens a data directory.
+func (a *app) openEngine(ctx context.Context, dir string, n needs) (*engine.Engine, error) {
+	c, err := a.engineConfig(ctx, dir, n)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Open(ctx, c)
 }
 
 // noData says that there is nothing to work on yet, and how to begin.
@@ -152,11 +154,11 @@ func (a *app) noData(dir string) error {
 // openToAsk opens the data directory of the command for a question or a search:
 // with --docs after the documents there were brought up to date, else as it is,
 // when it holds documents.
-func (a *app) openToAsk(ctx context.Context, shown *progress, trace bool) (*engine.Engine, error) {
+func (a *app) openToAsk(ctx context.Context, shown *progress, n needs, trace bool) (*engine.Engine, error) {
 	if len(a.docs) > 0 {
-		return a.openDocs(ctx, shown, trace)
+		return a.openDocs(ctx, shown, n, trace)
 	}
-	e, err := a.openExisting(ctx)
+	e, err := a.openExisting(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +172,7 @@ func (a *app) openToAsk(ctx context.Context, shown *progress, trace bool) (*engi
 
 // openDocs opens the store of --docs and brings it up to date. Documents of
 // which not one can be read are an error.
-func (a *app) openDocs(ctx context.Context, shown *progress, trace bool) (*engine.Engine, error) {
+func (a *app) openDocs(ctx context.Context, shown *progress, n needs, trace bool) (*engine.Engine, error) {
 	for _, d := range a.docs { // before a store is made for a slip of the pen
 		if _, err := os.Stat(d); d != "-" && errors.Is(err, fs.ErrNotExist) {
 			return nil, hinted{usagef("--docs %s: no such file or folder", d), "a question of several words goes in quotes"}
@@ -183,7 +185,7 @@ func (a *app) openDocs(ctx context.Context, shown *progress, trace bool) (*engin
 	if trace {
 		fmt.Fprintf(a.stderr, "documents are kept in %s\n", dir)
 	}
-	e, err := engine.Open(ctx, a.engineConfig(dir))
+	e, err := a.openEngine(ctx, dir, n)
 	if err != nil {
 		return nil, err
 	}

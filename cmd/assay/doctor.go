@@ -4,33 +4,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	var asJSON bool
+	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look the data directory over",
+		Short: "Look the data directory over, and try the models",
 		Long: `Doctor checks the data directory: that it is there and may be written, that its
 databases are assay's and of a version this program knows, who writes to it, that
 the index is up to date, that the encoder can be used and how many passages have
-vectors, that no journal is damaged, and that there is room on the disk. It changes
-nothing. It exits with 0 when all is well, and otherwise with the code of the first
-thing that is not.`,
+vectors, that no journal is damaged, and that there is room on the disk.
+
+It says which language model does which role and who said so, tries each with a
+very small call, as well as the models for vectors and reranking, says in words what
+is wrong, and what to do. Keys are named by where they are from and never shown.
+
+It changes nothing. It exits with 0 when all is well, and otherwise with the code of
+the first thing that is not.`,
 		Example: `  assay doctor
-  assay doctor --data /srv/assay --json`,
+  assay doctor --offline           # who does what, without asking anybody
+  assay doctor --data /srv/assay --json
+  ASSAY_MODEL=bedrock assay doctor --iam-policy`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), f) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "print a JSON list")
+	flags.BoolVar(&f.offline, "offline", false, "say which models do what, and do not try them")
+	flags.BoolVar(&f.policy, "iam-policy", false, "print the least that AWS has to allow for what is configured of Bedrock, as an\nIAM policy, and do nothing else")
 	return cmd
 }
 
@@ -47,25 +60,32 @@ func (a *app) hintDoctor(err error) error {
 	return hinted{err, hint}
 }
 
-func (a *app) doctor(ctx context.Context, asJSON bool) error {
-	dir, err := a.dataDir(ctx)
+// doctorFlags are the flags of doctor.
+type doctorFlags struct{ json, offline, policy bool }
+
+func (a *app) doctor(ctx context.Context, f doctorFlags) error {
+	if f.policy {
+		return a.printPolicy(ctx)
+	}
+	shown := a.progress()
+	defer shown.clear()
+	checks, err := a.checkData(ctx)
 	if err != nil {
 		return err
 	}
-	checks := append(engine.Doctor(ctx, a.engineConfig(dir)), a.checkCache())
+	checks = append(checks, ofEngine(a.checkCache()))
+	if !f.offline {
+		shown.update("trying the models …")
+	}
+	checks = append(checks, a.checkModels(ctx, f.offline)...)
+	shown.clear()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if asJSON {
+	if f.json {
 		err = writeJSON(a.stdout, checks)
 	} else {
-		for _, c := range checks {
-			mark := "ok  "
-			if !c.OK {
-				mark = "FAIL"
-			}
-			fmt.Fprintf(a.stdout, "%s  %-18s  %s\n", mark, c.Name, c.Detail)
-		}
+		err = writeChecks(a.stdout, checks, a.width)
 	}
 	if err != nil {
 		return err
@@ -76,6 +96,81 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		}
 	}
 	return nil
+}
+
+// printPolicy prints the IAM policy for what is configured of Bedrock.
+func (a *app) printPolicy(ctx context.Context) error {
+	set, err := a.settings()
+	if err != nil {
+		return err
+	}
+	policy, err := set.Policy(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, string(policy))
+	return err
+}
+
+// checkData looks the data directory over. That there is none yet is no fault, unless
+// one was named.
+func (a *app) checkData(ctx context.Context) ([]config.Check, error) {
+	dir, err := a.dataDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir == defaultData {
+		return []config.Check{{Name: "data directory", OK: true, Detail: "none yet in " + dir + ": assay ingest makes one, and --docs does without"}}, nil
+	}
+	c, err := a.engineConfig(ctx, dir, searching)
+	if err != nil { // said by checkModels; what is stored is looked at all the same
+		if c, err = a.engineConfig(ctx, dir, looking); err != nil {
+			return nil, err
+		}
+	}
+	var checks []config.Check
+	for _, check := range engine.Doctor(ctx, c) {
+		checks = append(checks, ofEngine(check))
+	}
+	return checks, nil
+}
+
+func ofEngine(c engine.Check) config.Check {
+	return config.Check{Name: c.Name, OK: c.OK, Detail: c.Detail, Err: c.Err}
+}
+
+// checkModels says which models do what, and tries them.
+func (a *app) checkModels(ctx context.Context, offline bool) []config.Check {
+	set, err := a.settings()
+	if err != nil {
+		return []config.Check{{Name: "configuration", Detail: err.Error(), Hint: strings.TrimPrefix(configHint(err), "; "), Err: err}}
+	}
+	return set.Check(ctx, offline)
+}
+
+// writeChecks prints checks for people, each on a line of its own and what to do below
+// it.
+func writeChecks(w io.Writer, checks []config.Check, width int) error {
+	var b strings.Builder
+	for _, c := range checks {
+		mark := "ok  "
+		if !c.OK {
+			mark = "FAIL"
+		}
+		detail := c.Detail
+		if c.Model != "" && c.Model != config.Local {
+			detail = c.Model + ": " + detail
+		}
+		if len(c.Roles) > 0 && c.Name == "model" {
+			detail += "; does: " + strings.Join(c.Roles, ", ")
+		}
+		fmt.Fprintf(&b, "%s  %-18s  %s\n", mark, c.Name, detail)
+		if c.Hint != "" {
+			b.WriteString(wrap("→ "+c.Hint, "      ", width))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // checkCache checks that ask --docs can keep its stores: in the cache directory,

@@ -42,7 +42,7 @@ type listedDocument struct {
 }
 
 func (a *app) documents(ctx context.Context, collections []string, asJSON bool) error {
-	e, err := a.openExisting(ctx)
+	e, err := a.openExisting(ctx, looking)
 	if err != nil {
 		return err
 	}

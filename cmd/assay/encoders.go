@@ -8,15 +8,11 @@ import (
 	"path/filepath"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/models"
 	"github.com/assay-rag/assay/provider/embedded"
 	"github.com/assay-rag/assay/provider/local"
 )
-
-// encoders are the sentence encoders that are installed; nil: none.
-func (a *app) encoders() engine.Encoders { return a.installed }
 
 // installedEncoders are the encoder in the binary and those in the models
 // folder. Nothing is read before one is opened.

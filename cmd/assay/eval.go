@@ -60,14 +60,14 @@ func (a *app) evalAnswers(ctx context.Context, docs []string, file string, asJSO
 		return err
 	}
 	defer os.RemoveAll(dir)
-	e, err := engine.Open(ctx, a.engineConfig(dir))
+	e, err := a.openEngine(ctx, dir, searching)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	shown := a.progress()
 	defer shown.clear()
-	request := engine.IngestRequest{Paths: docs, Wait: a.encoders() != nil, Progress: shown.ingest, Embedding: shown.embed}
+	request := engine.IngestRequest{Paths: docs, Wait: a.installed != nil, Progress: shown.ingest, Embedding: shown.embed}
 	if _, err := e.Ingest(ctx, request); err != nil {
 		return err
 	}

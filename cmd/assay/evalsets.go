@@ -55,19 +55,16 @@ func (a *app) openEval(ctx context.Context, f *evalFlags) error {
 		}
 		f.cache = filepath.Join(cache, "assay", "eval")
 	}
-	encoders := a.encoders()
-	if encoders == nil {
-		return nil
+	encoders, err := a.encoders()
+	if err != nil || encoders == nil {
+		return err
 	}
 	name := encoders.Default()
-	if f.model != "" && !isDefault(f.model) {
-		m, err := a.findModel(f.model)
-		if err != nil {
+	if f.model != "" {
+		if name, _, err = a.findEncoder(f.model); err != nil {
 			return err
 		}
-		name = m.Model
 	}
-	var err error
 	f.embedder, err = encoders.Open(ctx, name)
 	return err
 }

@@ -128,6 +128,9 @@ func hintOf(err error) string {
 	if h, ok := errors.AsType[hinted](err); ok {
 		return "; " + h.hint
 	}
+	if hint := configHint(err); hint != "" {
+		return hint
+	}
 	for _, f := range failures {
 		if errors.Is(err, f.kind) && f.hint != "" {
 			return "; " + f.hint

@@ -84,7 +84,7 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	if err != nil {
 		return err
 	}
-	e, err := engine.Open(ctx, a.engineConfig(dir))
+	e, err := a.openEngine(ctx, dir, searching)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 func (a *app) embed(ctx context.Context, f ingestFlags) error {
 	shown := a.progress()
 	defer shown.clear()
-	e, err := a.openToAsk(ctx, shown, false)
+	e, err := a.openToAsk(ctx, shown, searching, false)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 )
 
@@ -40,37 +41,45 @@ type app struct {
 	getenv         func(string) string
 	cacheDir       func() (string, error)
 
-	piped   bool // standard input is not a terminal
-	watched bool // standard error is a terminal: a person sees what is done
-	escapes bool // that terminal understands escape sequences
-	color   bool // and may be sent faint text
+	piped    bool // standard input is not a terminal
+	watched  bool // standard error is a terminal: a person sees what is done
+	escapes  bool // that terminal understands escape sequences
+	color    bool // and may be sent faint text
+	faintOut bool // standard output is a terminal that may, too
 
 	width, watchedWidth int // columns of standard output and standard error
 
 	installed engine.Encoders // nil: none, text alone
 
-	data string   // --data
-	docs []string // --docs
+	configDir func() (string, error) // the user's folder of configuration
+	set       *config.Set            // what is configured; nil: nobody has asked
+
+	data   string   // --data
+	docs   []string // --docs
+	config string   // --config
 }
 
 // newApp returns the app of this process.
 func newApp() *app {
 	a := &app{
-		stdin:    os.Stdin,
-		stdout:   &output{w: os.Stdout},
-		stderr:   &output{w: os.Stderr},
-		terminal: os.Stderr,
-		getenv:   os.Getenv,
-		cacheDir: os.UserCacheDir,
-		piped:    !term.IsTerminal(int(os.Stdin.Fd())),
-		watched:  term.IsTerminal(int(os.Stderr.Fd())),
+		stdin:     os.Stdin,
+		stdout:    &output{w: os.Stdout},
+		stderr:    &output{w: os.Stderr},
+		terminal:  os.Stderr,
+		getenv:    os.Getenv,
+		cacheDir:  os.UserCacheDir,
+		configDir: os.UserConfigDir,
+		piped:     !term.IsTerminal(int(os.Stdin.Fd())),
+		watched:   term.IsTerminal(int(os.Stderr.Fd())),
 
 		width:        columns(os.Stdout),
 		watchedWidth: columns(os.Stderr),
 	}
 	a.installed = installedEncoders{folder: a.modelsFolder}
 	a.escapes = a.watched && os.Getenv("TERM") != "dumb"
-	a.color = a.escapes && os.Getenv("NO_COLOR") == ""
+	colors := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	a.color = a.escapes && colors
+	a.faintOut = colors && term.IsTerminal(int(os.Stdout.Fd()))
 	return a
 }
 

@@ -23,11 +23,25 @@ func TestMain(m *testing.M) {
 type cleaning struct{ *testing.M }
 
 func (c cleaning) Run() int {
+	forgetSettings()
 	code := c.M.Run()
 	if err := os.RemoveAll(binaryDir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return code
+}
+
+// forgetSettings takes what the developer has configured out of the environment: no
+// test may ask his models.
+func forgetSettings() {
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		for _, prefix := range []string{"ASSAY_MODEL", "ASSAY_CONFIG", "ASSAY_DATA", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OLLAMA_", "COHERE_", "JINA_", "AWS_", "AZURE_"} {
+			if strings.HasPrefix(name, prefix) || strings.HasSuffix(strings.ToLower(name), "_proxy") {
+				os.Unsetenv(name)
+			}
+		}
+	}
 }
 
 // binaryDir is where the built binary is; empty: it was not built.
@@ -47,6 +61,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, ".cache"))
 			env.Setenv("LocalAppData", filepath.Join(env.WorkDir, ".cache"))
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
+			env.Setenv("AppData", filepath.Join(env.WorkDir, ".config"))
 			env.Setenv("TINY", tiny)
 			env.Setenv("HOME", filepath.Join(env.WorkDir, ".home"))
 			return nil
@@ -54,7 +70,10 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"fill":  fill,
-			"runid": runID,
+			"model": startModel,
+
+			"envsubst": substitute,
+			"runid":    runID,
 		},
 	})
 }

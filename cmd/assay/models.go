@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/models"
 	"github.com/assay-rag/assay/provider/embedded"
 )
@@ -127,7 +126,7 @@ func (a *app) withCoverage(ctx context.Context, list []listedModel) ([]listedMod
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return list, "", nil
 	}
-	e, err := engine.Open(ctx, a.engineConfig(dir))
+	e, err := a.openEngine(ctx, dir, searching)
 	if err != nil {
 		return nil, "", err
 	}

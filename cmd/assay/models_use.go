@@ -40,13 +40,9 @@ func isDefault(name string) bool {
 }
 
 func (a *app) modelsUse(ctx context.Context, name string, asJSON bool) error {
-	model, source := embedded.Model, "in this program"
-	if !isDefault(name) {
-		m, err := a.findModel(name)
-		if err != nil {
-			return err
-		}
-		model, source = m.Model, m.Source
+	model, source, err := a.findEncoder(name)
+	if err != nil {
+		return err
 	}
 	dir, err := a.dataDir(ctx)
 	if err != nil {
@@ -55,7 +51,7 @@ func (a *app) modelsUse(ctx context.Context, name string, asJSON bool) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return a.noData(dir)
 	}
-	e, err := engine.Open(ctx, a.engineConfig(dir))
+	e, err := a.openEngine(ctx, dir, searching)
 	if err != nil {
 		return err
 	}
@@ -89,6 +85,26 @@ func whatFollows(model string, s engine.VectorStatus) string {
 		return fmt.Sprintf("%s has vectors of %s of %s; the rest is searched by text until it has caught up. assay ingest --wait makes them now, searches a few at a time",
 			model, percent(share), passages)
 	}
+}
+
+// findEncoder returns the full name of the encoder that a person means, and where it
+// is from: the one in the program, an installed one, or a provider's.
+func (a *app) findEncoder(name string) (model, source string, err error) {
+	if isDefault(name) {
+		return embedded.Model, "in this program", nil
+	}
+	if strings.Contains(name, "/") {
+		set, err := a.settings()
+		if err != nil {
+			return "", "", err
+		}
+		if c := set.Config(); c.HasProvider(name) {
+			provider, _, _ := strings.Cut(name, "/")
+			return c.EncoderName(name), "the provider " + provider, nil
+		}
+	}
+	m, err := a.findModel(name)
+	return m.Model, m.Source, err
 }
 
 // findModel returns an installed model. What is not there comes with what to do.
@@ -163,7 +179,7 @@ func (a *app) checkUnused(ctx context.Context, model string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	e, err := engine.Open(ctx, a.engineConfig(dir))
+	e, err := a.openEngine(ctx, dir, searching)
 	if err != nil {
 		return err
 	}

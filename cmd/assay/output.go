@@ -16,8 +16,9 @@ import (
 // The first error is kept, so that an output that was cut short is found out
 // whoever wrote to it.
 type output struct {
-	w   io.Writer
-	err error
+	w     io.Writer
+	scrub func(string) string // takes credentials out; nil: there are none
+	err   error
 }
 
 // Write writes p, which holds whole characters. Bytes that are not UTF-8 become
@@ -26,10 +27,30 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
-	if _, o.err = io.WriteString(o.w, plain(string(p))); o.err != nil {
+	text := string(p)
+	if o.scrub != nil {
+		text = o.scrub(text)
+	}
+	if _, o.err = io.WriteString(o.w, plain(text)); o.err != nil {
 		return 0, o.err
 	}
 	return len(p), nil
+}
+
+// faint writes text, faintly if asked to: on a terminal that understands it.
+func (o *output) faint(text string, faintly bool) error {
+	if !faintly {
+		_, err := o.Write([]byte(text))
+		return err
+	}
+	if o.err == nil {
+		_, o.err = io.WriteString(o.w, "\x1b[2m")
+	}
+	_, _ = o.Write([]byte(text))
+	if o.err == nil {
+		_, o.err = io.WriteString(o.w, "\x1b[0m")
+	}
+	return o.err
 }
 
 // plain replaces what could steer a terminal, all but line breaks and tabs.

@@ -10,6 +10,7 @@ import (
 // watches, in a pipe, it prints nothing.
 type progress struct {
 	w       io.Writer
+	scrub   func(string) string // takes credentials out; nil: there are none
 	watched bool
 	escapes bool
 	color   bool
@@ -67,7 +68,11 @@ func (p *progress) clear() {
 
 // line is what is said, as it fits on a line.
 func (p *progress) line(format string, args ...any) string {
-	return oneLine(plainLine(fmt.Sprintf(format, args...)), p.width-1)
+	text := fmt.Sprintf(format, args...)
+	if p.scrub != nil {
+		text = p.scrub(text)
+	}
+	return oneLine(plainLine(text), p.width-1)
 }
 
 func (p *progress) faint(s string) string {

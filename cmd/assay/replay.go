@@ -47,7 +47,7 @@ RUN is a run's ID, the beginning of one, or "last".`,
 }
 
 func (a *app) replay(ctx context.Context, name string, asJSON bool) error {
-	e, id, err := a.openRun(ctx, name)
+	e, id, err := a.openRun(ctx, name, looking)
 	if err != nil {
 		return err
 	}
@@ -63,6 +63,11 @@ func (a *app) replay(ctx context.Context, name string, asJSON bool) error {
 	if err := writeAnswer(a.stdout, answer, a.width); err != nil {
 		return err
 	}
+	if by := byLine(answer); by != "" {
+		if err := a.stdout.faint("\n"+wrap(by, "", a.width), a.faintOut); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(a.stdout, "\nReplayed run %s: the same answer.\n", id)
 	return err
 }
@@ -70,7 +75,7 @@ func (a *app) replay(ctx context.Context, name string, asJSON bool) error {
 // replayAll replays every run with an answer, prints those that fail, and goes
 // on to the end. The exit code is that of the first.
 func (a *app) replayAll(ctx context.Context) error {
-	e, err := a.openExisting(ctx)
+	e, err := a.openExisting(ctx, looking)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ RUN is a run's ID, the beginning of one, or "last".
 }
 
 func (a *app) resume(ctx context.Context, name string, f askFlags) error {
-	e, id, err := a.openRun(ctx, name)
+	e, id, err := a.openRun(ctx, name, answering)
 	if err != nil {
 		return err
 	}

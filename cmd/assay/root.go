@@ -72,6 +72,7 @@ When the documents do not hold the answer, it says so. It works offline.
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.data, "data", "", "the data `directory` (default $ASSAY_DATA, or ./.assay)")
 	flags.StringArrayVar(&a.docs, "docs", nil, "use the store that ask keeps for these documents: a file or folder `path`,\nor - for standard input; may be repeated")
+	flags.StringVar(&a.config, "config", "", "the `file` that says which language models to ask (default $ASSAY_CONFIG,\nor assay/config.yaml in the user's folder of configuration)")
 	root.AddCommand(
 		a.askCommand(), a.ingestCommand(), a.searchCommand(), a.documentsCommand(),
 		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),

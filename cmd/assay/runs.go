@@ -36,7 +36,7 @@ func (a *app) runsCommand() *cobra.Command {
 }
 
 func (a *app) runs(ctx context.Context, limit int, asJSON bool) error {
-	e, err := a.openExisting(ctx)
+	e, err := a.openExisting(ctx, looking)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func outcome(state assay.RunState, status assay.Status, live bool) string {
 
 // openRun opens the data directory of the command and finds the run in it that
 // name stands for.
-func (a *app) openRun(ctx context.Context, name string) (*engine.Engine, string, error) {
-	e, err := a.openExisting(ctx)
+func (a *app) openRun(ctx context.Context, name string, n needs) (*engine.Engine, string, error) {
+	e, err := a.openExisting(ctx, n)
 	if err != nil {
 		return nil, "", err
 	}
@@ -115,7 +115,7 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]cobra
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	e, err := a.openExisting(cmd.Context())
+	e, err := a.openExisting(cmd.Context(), looking)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -87,7 +87,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	}
 	shown := a.progress()
 	defer shown.clear()
-	e, err := a.openToAsk(ctx, shown, false)
+	e, err := a.openToAsk(ctx, shown, searching, false)
 	if err != nil {
 		return err
 	}

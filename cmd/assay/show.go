@@ -44,7 +44,7 @@ type shownRun struct {
 }
 
 func (a *app) show(ctx context.Context, name string, asJSON, inputs bool) error {
-	e, id, err := a.openRun(ctx, name)
+	e, id, err := a.openRun(ctx, name, looking)
 	if err != nil {
 		return err
 	}
@@ -82,6 +82,9 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 		var answer strings.Builder
 		if err := writeAnswer(&answer, *r.Answer, width-2); err != nil {
 			return err
+		}
+		if by := byLine(*r.Answer); by != "" {
+			answer.WriteString("\n" + wrap(by, "", width-2))
 		}
 		for line := range strings.Lines(answer.String()) {
 			b.WriteString(strings.TrimRight("  "+line, " \n") + "\n")

@@ -62,6 +62,7 @@ func (x *terminal) run(line ...string) (code int, stdout, stderr string) {
 	a.stdout, a.stderr, a.terminal = &output{w: &out}, &output{w: &complaint}, &complaint
 	a.installed = x.encoder
 	a.watched, a.escapes, a.color, a.piped = false, false, false, true
+	a.configDir = func() (string, error) { return filepath.Join(x.dir, "config"), nil }
 	a.cacheDir = func() (string, error) { return filepath.Join(x.dir, "cache"), nil }
 	a.getenv = func(name string) string {
 		if name == "ASSAY_DATA" {

@@ -122,6 +122,9 @@ type modelFacts struct {
 	llm.Facts
 	Dimensions int // of an embedding model; 0: its own
 	MaxTokens  int // that an embedding model or reranker takes of a text; 0: not known
+
+	// What is put before texts, of embedding models that were trained with such.
+	QueryPrefix, PassagePrefix string
 }
 
 // smallRoles are done by the small model, largeRoles by the large one. The verifier
@@ -131,6 +134,7 @@ var (
 	smallRoles = []string{
 		role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.ReflectorRole,
 		role.JudgeRole, role.CriticRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
+		role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole,
 	}
 )
 
@@ -211,6 +215,9 @@ func (c *Config) choose() error {
 		if !choice.IsLocal() && choice.Model == "" {
 			return c.file.wrong([]string{key}, "as in "+key+": "+choice.Provider+"/MODEL", "names a provider and no model")
 		}
+	}
+	if c.file.Domain != "" {
+		c.Domain = c.beside(c.file.Domain)
 	}
 	return c.chooseVerifier()
 }

@@ -287,7 +287,7 @@ func TestDocumentedExample(t *testing.T) {
 	if diff := cmp.Diff(Limits{4, 500, 200000}, openai.Limits); diff != "" {
 		t.Errorf("limits (-want +got):\n%s", diff)
 	}
-	if openai.Timeout != time.Minute || openai.API != "responses" || !openai.Stream {
+	if openai.Timeout != time.Minute || openai.API != "chat" || !openai.Stream {
 		t.Errorf("openai: %+v", openai)
 	}
 	f := c.Facts("openai", "gpt-6-luna")

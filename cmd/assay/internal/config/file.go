@@ -87,6 +87,9 @@ type fileModel struct {
 	OutputPrice *float64 `yaml:"output_price"`
 	Dimensions  int      `yaml:"dimensions"`
 	MaxTokens   int      `yaml:"max_tokens"`
+
+	QueryPrefix   string `yaml:"query_prefix"`
+	PassagePrefix string `yaml:"passage_prefix"`
 }
 
 // readFile reads a configuration file. An empty one is a file without settings.

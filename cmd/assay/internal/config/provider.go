@@ -106,6 +106,9 @@ func (c *Config) providers() error {
 		if err := c.checkURL(p); err != nil {
 			return err
 		}
+		if p.Azure == nil && p.Type == OpenAI && isAzure(p.BaseURL) {
+			p.Azure = new(Azure)
+		}
 		p.listed = p.Type == OpenAI && p.Azure == nil && p.BaseURL != "" && p.BaseURL != kinds[OpenAI].url
 		c.Secrets.add(p.Key.Secret)
 		for _, h := range p.Headers {
@@ -305,6 +308,12 @@ func (c *Config) checkURL(p *Provider) error {
 	return nil
 }
 
+// isAzure reports whether an endpoint is an Azure resource.
+func isAzure(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && (strings.HasSuffix(u.Hostname(), ".azure.com") || strings.HasSuffix(u.Hostname(), ".azure.us"))
+}
+
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -318,7 +327,7 @@ func (c *Config) models() error {
 		if !ok || model == "" || c.Providers[provider] == nil {
 			return c.file.wrong(path, "as in openai/gpt-6-luna", "no PROVIDER/MODEL")
 		}
-		f := modelFacts{Facts: facts[model], Dimensions: in.Dimensions, MaxTokens: in.MaxTokens}
+		f := modelFacts{Facts: facts[model], Dimensions: in.Dimensions, MaxTokens: in.MaxTokens, QueryPrefix: in.QueryPrefix, PassagePrefix: in.PassagePrefix}
 		if in.Window < 0 || in.MaxOutput < 0 || in.Dimensions < 0 || in.MaxTokens < 0 {
 			return c.file.wrong(path, "", "a size cannot be negative")
 		}

@@ -44,12 +44,19 @@ func (s *Secrets) add(keys ...secret.Secret) {
 	slices.SortStableFunc(s.all, func(a, b secret.Secret) int { return cmp.Compare(len(b.Reveal()), len(a.Reveal())) })
 }
 
-// longest is the length of the longest one, in bytes.
-func (s Secrets) longest() int {
-	if len(s.all) == 0 {
-		return 0
+// beginning returns how many bytes at the end of text may be the beginning of a
+// credential.
+func (s Secrets) beginning(text string) int {
+	longest := 0
+	for _, k := range s.all {
+		key := k.Reveal()
+		for n := min(len(key)-1, len(text)); n > longest; n-- {
+			if strings.HasSuffix(text, key[:n]) {
+				longest = n
+			}
+		}
 	}
-	return len(s.all[0].Reveal())
+	return longest
 }
 
 // Scrub returns text without the credentials; all else of it stays as it is.

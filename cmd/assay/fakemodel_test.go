@@ -1,0 +1,230 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/provider/anthropic/anthropictest"
+	"github.com/assay-rag/assay/provider/openai/openaitest"
+)
+
+// A fakeModel is a server that speaks a vendor's format and plays a model that has
+// read the handbook: it plans, grades and writes as its prompt asks it to.
+type fakeModel struct {
+	*httptest.Server
+	format
+
+	mu    sync.Mutex
+	fail  llm.ErrorKind // of every call; empty: none fails
+	echo  bool          // says in every reply and error what it was sent, headers too
+	hold  bool          // never replies
+	calls int           // that it got, those for vectors included
+	asked []string      // by which names, in order
+}
+
+// A format is one on the wire, with what a server of it has.
+type format struct {
+	wire   llmtest.Wire
+	models []string // that it says it has
+}
+
+// formats are those that a fake speaks.
+func formats() map[string]format {
+	return map[string]format{
+		"openai":    {wire: openaitest.Chat(), models: []string{"text-embedding-3-small", "gpt-6.1-sol", "gpt-6-luna"}},
+		"ollama":    {wire: openaitest.Ollama(), models: []string{"nomic-embed-text:latest", "llama3.2:latest"}},
+		"anthropic": {wire: anthropictest.Current(), models: []string{"claude-sonnet-5-5", "claude-haiku-5-5"}},
+	}
+}
+
+// newFakeModel starts a server. Its user closes it.
+func newFakeModel(name string) (*fakeModel, error) {
+	kinds := formats()
+	kind, ok := kinds[name]
+	if !ok {
+		return nil, fmt.Errorf("no format %q, want one of %q", name, slices.Sorted(maps.Keys(kinds)))
+	}
+	f := &fakeModel{format: kind}
+	f.Server = httptest.NewServer(f)
+	return f, nil
+}
+
+func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	fail, echo, hold := f.fail, f.echo, f.hold
+	f.mu.Unlock()
+	if r.Method == http.MethodGet {
+		f.list(w)
+		return
+	}
+	heard := ""
+	if echo {
+		heard = fmt.Sprintf(" You sent %v %s", r.Header, r.URL)
+	}
+	var in struct{ Model string }
+	_ = json.Unmarshal(body, &in)
+	f.mu.Lock()
+	f.calls++
+	f.asked = append(f.asked, in.Model)
+	f.mu.Unlock()
+	switch {
+	case hold:
+		<-r.Context().Done()
+		return
+	case fail != "":
+		b, ok := f.wire.Fail(llmtest.Failure{Kind: fail, Message: "It does not go." + heard, RetryAfter: f.patience(fail)})
+		if !ok {
+			panic("the format has no error " + fail)
+		}
+		send(w, b)
+	case strings.HasSuffix(r.URL.Path, "/embeddings"):
+		embeddings(w, body)
+	default:
+		stream := f.wire.Streams(r, body)
+		text := play(texts(body), heard)
+		half := len(text) / 2
+		for half > 0 && text[half]&0xC0 == 0x80 {
+			half--
+		}
+		pieces := []string{text}
+		if half > 0 {
+			pieces = []string{text[:half], text[half:]}
+		}
+		s := llmtest.Script{Pieces: pieces, Finish: llm.FinishStop, Served: in.Model, Schema: strings.HasPrefix(text, "{")}
+		s.Usage.InputTokens, s.Usage.OutputTokens = 1000, 50
+		send(w, f.wire.Reply(s, stream))
+	}
+}
+
+// patience is how long the server asks to wait: longer than any test does.
+func (f *fakeModel) patience(kind llm.ErrorKind) (d time.Duration) {
+	if kind == llm.RateLimited {
+		d = 600 * time.Second
+	}
+	return d
+}
+
+func send(w http.ResponseWriter, b llmtest.Body) {
+	for name, values := range b.Header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", b.Type)
+	w.WriteHeader(max(b.Status, 200))
+	_, _ = w.Write(b.Bytes())
+}
+
+// list says which models there are, as OpenAI's and Anthropic's formats do alike.
+func (f *fakeModel) list(w http.ResponseWriter) {
+	type model struct {
+		ID string `json:"id"`
+	}
+	data := []model{}
+	for _, name := range f.models {
+		data = append(data, model{name})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "has_more": false})
+}
+
+// embeddings makes vectors by words.
+func embeddings(w http.ResponseWriter, body []byte) {
+	var in struct {
+		Input []string `json:"input"`
+		Model string   `json:"model"`
+	}
+	_ = json.Unmarshal(body, &in)
+	type vector struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	}
+	data := []vector{}
+	for i, text := range in.Input {
+		data = append(data, vector{i, new(llmtest.Hashing).Vector(text)})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "model": in.Model, "usage": map[string]int{"prompt_tokens": 5, "total_tokens": 5}})
+}
+
+// texts returns all texts of a JSON document, in no order that matters.
+func texts(body []byte) string {
+	var v any
+	_ = json.Unmarshal(body, &v)
+	var b strings.Builder
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			b.WriteString(v + "\n")
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				walk(v[name])
+			}
+		}
+	}
+	walk(v)
+	return b.String()
+}
+
+var (
+	askedQuestion = regexp.MustCompile(`(?s)<question id="[^"]*">\n(.*?)\n</question`)
+	givenPassages = regexp.MustCompile(`(?s)<passage number="(\d+)" id="[^"]*">\n(.*?)\n</passage`)
+)
+
+// known is what the fake has learnt from the handbook.
+const known = "Travel to a customer is approved by the head of the department."
+
+// play does what a prompt asks for. Heard is added to what it writes.
+func play(prompt, heard string) string {
+	question := ""
+	if m := askedQuestion.FindStringSubmatch(prompt); m != nil {
+		question = m[1]
+	}
+	numbers := []json.Number{}
+	for _, m := range givenPassages.FindAllStringSubmatch(prompt, -1) {
+		if strings.Contains(strings.Join(strings.Fields(m[2]), " "), "approved by the head of the department") {
+			numbers = append(numbers, json.Number(m[1]))
+		}
+	}
+	var reply any
+	switch {
+	case strings.Contains(prompt, "You plan how to look a question up"):
+		sub := map[string]any{"text": question, "needs": []int{}, "conditions": []any{}}
+		reply = map[string]any{"shape": "single", "sub_questions": []any{sub}}
+	case strings.Contains(prompt, "You judge whether passages found by a search"):
+		verdict, missing := "sufficient", []string{}
+		if len(numbers) == 0 {
+			verdict, missing = "insufficient", []string{"who approves it"}
+		}
+		reply = map[string]any{"reason": "As far as I can tell." + heard, "relevant_chunks": numbers, "missing": missing, "verdict": verdict, "reformulated_query": ""}
+	case strings.Contains(prompt, "You answer a question from numbered passages"):
+		statements := []any{}
+		if len(numbers) > 0 {
+			statements = append(statements, statement(known, numbers[:1]), statement("The moon approves it as well."+heard, numbers[:1]))
+		}
+		reply = map[string]any{"shape": "prose", "columns": []string{}, "statements": statements, "conflicts": []any{}, "open": []string{}}
+	default:
+		return "ok" + heard
+	}
+	data, _ := json.Marshal(reply)
+	return string(data)
+}
+
+func statement(text string, sources []json.Number) map[string]any {
+	return map[string]any{"text": text, "sources": sources, "item": false, "cells": []string{}, "section": ""}
+}

@@ -1,0 +1,342 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// A Check is one thing that was looked at.
+type Check struct {
+	Name   string   `json:"name"`
+	OK     bool     `json:"ok"`
+	Detail string   `json:"detail"`          // what was found, in words
+	Hint   string   `json:"hint,omitempty"`  // what to do where it is not OK
+	Model  string   `json:"model,omitempty"` // who was tried; "local"
+	Roles  []string `json:"roles,omitempty"` // what it does
+	Err    error    `json:"-"`
+}
+
+// tryTimeout is how long a model may take to answer when it is tried. One on this
+// machine may have to be loaded first.
+const tryTimeout = 30 * time.Second
+
+// Check says who does what, and tries each unless offline is set: with a very small
+// call, once.
+func (s *Set) Check(ctx context.Context, offline bool) []Check {
+	x := &examination{s: s, ctx: ctx, offline: offline}
+	x.configuration()
+	x.models()
+	x.verifier()
+	x.embedding()
+	x.reranker()
+	return x.checks
+}
+
+type examination struct {
+	s       *Set
+	ctx     context.Context
+	offline bool
+	checks  []Check
+}
+
+func (x *examination) add(c Check) {
+	c.Detail, c.Hint = x.s.c.Secrets.Scrub(c.Detail), x.s.c.Secrets.Scrub(c.Hint)
+	x.checks = append(x.checks, c)
+}
+
+// configuration says what was read, and what of it is worth a warning.
+func (x *examination) configuration() {
+	detail := "no file, variables of the environment alone"
+	if x.s.c.Path != "" {
+		detail = x.s.c.Path
+	}
+	x.add(Check{Name: "configuration", OK: true, Detail: detail})
+	for _, w := range x.s.c.Warnings {
+		x.add(Check{Name: "configuration", OK: true, Detail: "warning: " + w})
+	}
+}
+
+// models tries each language model once, whatever its roles.
+func (x *examination) models() {
+	byModel := map[string][]string{}
+	choices := map[string]Choice{}
+	for name, choice := range x.s.c.Roles {
+		byModel[choice.Name()] = append(byModel[choice.Name()], name)
+		choices[choice.Name()] = choice
+	}
+	for _, name := range slices.Sorted(maps.Keys(byModel)) {
+		roles := byModel[name]
+		slices.SortFunc(roles, func(a, b string) int { return slices.Index(roleOrder, a) - slices.Index(roleOrder, b) })
+		c := Check{Name: "model", Model: name, Roles: roles}
+		if choice := choices[name]; choice.IsLocal() {
+			c.OK, c.Detail = true, "no model is asked ("+choice.Why+")"
+		} else {
+			x.model(&c, choice)
+		}
+		x.add(c)
+	}
+}
+
+// roleOrder is the order in which roles are listed: that of a question's way.
+var roleOrder = []string{
+	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
+	role.JudgeRole, role.CriticRole, role.GeneratorRole, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
+	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole,
+}
+
+// model tries a language model.
+func (x *examination) model(c *Check, choice Choice) {
+	if x.offline {
+		_, err := x.s.endpoint(choice.Provider)
+		x.outcome(c, choice, err, "not tried")
+		return
+	}
+	m, err := x.s.Model(x.ctx, choice)
+	if err != nil {
+		x.outcome(c, choice, err, "")
+		return
+	}
+	c.Model = m.Model()
+	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	defer cancel()
+	began := time.Now()
+	r, err := m.Generate(ctx, llm.Request{
+		System:   "This is a test of the connection.",
+		Messages: []llm.Message{{Speaker: llm.User, Text: "Reply with the word: ok"}}, MaxTokens: 64, Attempts: 1,
+	}, nil)
+	detail := fmt.Sprintf("answers, in %.1f s", time.Since(began).Seconds())
+	if r.Served != "" && r.Served != strings.TrimPrefix(m.Model(), choice.Provider+"/") {
+		detail += ", as " + r.Served
+	}
+	if f := llm.FactsOf(m); f.Window > 0 {
+		detail += fmt.Sprintf("; %d tokens fit", f.Window)
+	} else {
+		detail += fmt.Sprintf("; its window is not known and taken for 8192 tokens: models.%s {window: N} says otherwise", m.Model())
+	}
+	x.s.mu.Lock()
+	others := x.s.found[choice.Provider].others
+	x.s.mu.Unlock()
+	if choice.Model == "" && others > 0 {
+		detail += fmt.Sprintf("; the first of %d that its server has: ASSAY_MODEL=%s/NAME chooses another", others+1, choice.Provider)
+	}
+	x.outcome(c, choice, x.timedOut(ctx, err), detail)
+}
+
+// timedOut says of a trial's own time limit what it is.
+func (x *examination) timedOut(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && x.ctx.Err() == nil {
+		return &llm.Error{Kind: llm.TimedOut, Message: fmt.Sprintf("no reply within %s", tryTimeout)}
+	}
+	return err
+}
+
+// outcome completes a check with what came of a trial.
+func (x *examination) outcome(c *Check, choice Choice, err error, fine string) {
+	p := x.s.c.Providers[choice.Provider]
+	if err == nil {
+		c.OK = true
+		c.Detail = fmt.Sprintf("%s (%s; %s)", fine, choice.Why, p.keyWords())
+		return
+	}
+	c.Err = err
+	c.Detail, c.Hint = x.advice(p, choice, err)
+	c.Detail += fmt.Sprintf(" (%s; %s)", choice.Why, p.keyWords())
+}
+
+// keyWords says where a provider's key is from, and never what it is.
+func (p *Provider) keyWords() string {
+	switch {
+	case p.Type == Bedrock:
+		return "credentials as AWS's own tools find them"
+	case p.Key.Empty():
+		return "without a key"
+	}
+	return "key from " + p.Key.From
+}
+
+// advice says in words what is wrong, and what to do.
+func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hint string) {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Error(), e.Hint
+	}
+	failed, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return err.Error(), ""
+	}
+	said := ""
+	if failed.Message != "" {
+		said = ": " + failed.Message
+	}
+	at := p.address()
+	switch failed.Kind {
+	case llm.BadKey:
+		if p.Key.Empty() && p.Type != Bedrock {
+			return at + " wants a key, and none is configured" + said, "name it with key_env or key_file under providers." + p.Name
+		}
+		if p.Type == Bedrock {
+			return "AWS refuses these credentials, or they may not do this" + said, "assay doctor --iam-policy prints what they have to allow"
+		}
+		return at + " refuses the key from " + p.Key.From + said, "look whether it is complete, of this provider, and still valid"
+	case llm.NoModel:
+		return fmt.Sprintf("%s has no model %s%s", at, shown(choice.Model), said), x.offer(p, choice)
+	case llm.Unreachable:
+		return "cannot connect to " + at + said, p.startHint()
+	case llm.NoQuota:
+		return "the account has no quota or money left" + said, "look at the provider's billing page"
+	case llm.RateLimited:
+		return "too many calls or tokens at this moment" + said, "wait a little; or bound them with limits under providers." + p.Name
+	case llm.TimedOut:
+		return "no reply in time" + said, "a model on this machine may still be loading: try again; or set timeout under providers." + p.Name
+	case llm.Overloaded, llm.ServerError, llm.BrokeOff, llm.Open:
+		return "the provider is in trouble (" + string(failed.Kind) + ")" + said, "try again later; until then the local roles stand in"
+	case llm.BadReply, llm.TooLarge:
+		return at + " does not answer in the format of " + p.Type + said, "look whether base_url ends where the format's paths begin, mostly in /v1"
+	}
+	return string(failed.Kind) + said, ""
+}
+
+// address is where a provider is, for people.
+func (p *Provider) address() string {
+	base := p.BaseURL
+	if base == "" {
+		base = kinds[p.Type].url
+	}
+	if u, err := url.Parse(base); err == nil && u.Host != "" {
+		return u.Host
+	}
+	if p.AWS.Region != "" {
+		return "Bedrock in " + p.AWS.Region
+	}
+	return p.Name
+}
+
+// startHint says how to get an endpoint to answer.
+func (p *Provider) startHint() string {
+	u, err := url.Parse(p.BaseURL)
+	switch {
+	case err != nil || p.BaseURL == "" || !isLoopback(u.Hostname()):
+		return "look at the network, at HTTPS_PROXY, and at base_url under providers." + p.Name
+	case p.Name == ollama || u.Port() == "11434":
+		return "is Ollama running? start it with: ollama serve"
+	}
+	return "is the server running?"
+}
+
+// offer lists models that the server has instead of one that it has not.
+func (x *examination) offer(p *Provider, choice Choice) string {
+	e, err := x.s.endpoint(p.Name)
+	if err != nil || e.list == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, listTimeout)
+	defer cancel()
+	all, err := e.list(ctx)
+	if err != nil || len(all) == 0 {
+		if p.Name == ollama {
+			return "fetch one with: ollama pull NAME"
+		}
+		return ""
+	}
+	var offered []string
+	for _, m := range all {
+		offered = append(offered, m.name)
+	}
+	if near := Similar(choice.Model, offered); len(near) > 0 {
+		return "it has " + strings.Join(near, ", ")
+	}
+	return "it has " + list(all)
+}
+
+// verifier tries who verifies, where that is not local.
+func (x *examination) verifier() {
+	v := x.s.c.Verifier
+	c := Check{Name: "verifier", Model: v.Name(), Roles: []string{role.VerifierRole}}
+	switch {
+	case v.IsLocal():
+		c.OK, c.Detail = true, "local: no model is asked ("+v.Why+")"
+	case v.Model == Guardrail:
+		x.guardrail(&c, v)
+	default:
+		x.model(&c, v)
+	}
+	x.add(c)
+}
+
+func (x *examination) guardrail(c *Check, v Choice) {
+	service, err := x.s.Guardrail(v.Provider)
+	if err != nil || x.offline {
+		x.outcome(c, v, err, "not tried")
+		return
+	}
+	c.Model = service.Model()
+	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	defer cancel()
+	passage := ground.Passage{Quote: "The office is in Bern.", Context: "The office is in Bern."}
+	_, err = service.Verify(ctx, "The office is in Bern.", []ground.Passage{passage})
+	x.outcome(c, v, x.timedOut(ctx, err), "judges claims")
+}
+
+// embedding tries the encoder that the configuration asks for.
+func (x *examination) embedding() {
+	choice := x.s.c.Embedding
+	c := Check{Name: "embedding", Model: choice.Name()}
+	if choice.IsLocal() {
+		c.OK, c.Detail = true, "local, unless a data directory has chosen another (assay models use)"
+		x.add(c)
+		return
+	}
+	if x.offline {
+		_, err := x.s.endpoint(choice.Provider)
+		x.outcome(&c, choice, err, "not tried")
+		x.add(c)
+		return
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	defer cancel()
+	e, err := x.s.Encoder(ctx, x.s.c.DefaultEncoder())
+	fine := ""
+	if err == nil {
+		var v llm.Vector
+		if v, err = llm.EmbedQuery(ctx, e, "test"); err == nil {
+			fine = fmt.Sprintf("makes vectors of %d dimensions", len(v))
+		}
+	}
+	x.outcome(&c, choice, x.timedOut(ctx, err), fine)
+	x.add(c)
+}
+
+// reranker tries the reranker that the configuration asks for.
+func (x *examination) reranker() {
+	choice := x.s.c.Rerank
+	c := Check{Name: "reranker", Model: choice.Name()}
+	if choice.IsLocal() {
+		c.OK, c.Detail = true, "local"
+		x.add(c)
+		return
+	}
+	r, err := x.s.Reranker()
+	if err != nil || x.offline {
+		x.outcome(&c, choice, err, "not tried")
+		x.add(c)
+		return
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	defer cancel()
+	scores, err := r.Rerank(ctx, "test", []string{"a test", "something else"})
+	if err == nil && len(scores) != 2 {
+		err = fmt.Errorf("%s gave %d scores for 2 texts: %w", r.Model(), len(scores), assay.ErrUnavailable)
+	}
+	x.outcome(&c, choice, x.timedOut(ctx, err), "orders passages")
+	x.add(c)
+}

@@ -1,0 +1,115 @@
+package config
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+)
+
+// The encoder of a provider has a name that says all that its vectors depend on and
+// that this program knows, without anybody being asked:
+//
+//	PROVIDER/MODEL[/DIMENSIONS][@PREFIXES]
+//
+// The dimensions are there where the configuration shortens vectors, PREFIXES, a
+// hash, where it puts words before texts.
+var encoderForm = regexp.MustCompile(`^([^/]+)/(.+?)(?:/(\d+))?(?:@([0-9a-f]{8}))?$`)
+
+// EncoderName returns the name of the encoder that the configuration makes of
+// PROVIDER/MODEL.
+func (c *Config) EncoderName(model string) string {
+	provider, name, _ := strings.Cut(model, "/")
+	f := c.factsOf(provider, name)
+	if f.Dimensions > 0 {
+		model += fmt.Sprintf("/%d", f.Dimensions)
+	}
+	return model + f.prefixes()
+}
+
+// prefixes is the part of an encoder's name that stands for what is put before texts.
+func (f modelFacts) prefixes() string {
+	if f.QueryPrefix+f.PassagePrefix == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(f.QueryPrefix + "\x00" + f.PassagePrefix))
+	return fmt.Sprintf("@%x", sum[:4])
+}
+
+// DefaultEncoder returns the name of the encoder that the configuration asks for;
+// empty: the local one.
+func (c *Config) DefaultEncoder() string {
+	if c.Embedding.IsLocal() {
+		return ""
+	}
+	return c.EncoderName(c.Embedding.Name())
+}
+
+// HasProvider reports whether name is that of a provider's model or encoder.
+func (c *Config) HasProvider(name string) bool {
+	provider, model, ok := strings.Cut(name, "/")
+	return ok && model != "" && c.Providers[provider] != nil
+}
+
+// Encoder opens an encoder by the name that EncoderName gave it. The provider may be
+// asked for a vector.
+func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
+	m := encoderForm.FindStringSubmatch(name)
+	if m == nil {
+		return nil, fmt.Errorf("%s is no encoder of a provider: %w", shown(name), assay.ErrNotFound)
+	}
+	provider, model := m[1], m[2]
+	f := s.c.factsOf(provider, model)
+	f.Dimensions, _ = strconv.Atoi(m[3]) // none: the model's own
+	if m[4] != strings.TrimPrefix(f.prefixes(), "@") {
+		return nil, &Error{
+			Where: s.c.where(), Line: s.c.file.line("models", provider+"/"+model),
+			Detail: fmt.Sprintf("the vectors of %s were made with other words before the texts than models.%s/%s says", name, provider, model),
+			Hint:   "put query_prefix and passage_prefix back, or begin anew with: assay models use " + s.c.EncoderName(provider+"/"+model),
+		}
+	}
+	e, err := s.endpoint(provider)
+	if err != nil {
+		return nil, err
+	}
+	if e.embed == nil {
+		return nil, &Error{Where: s.c.where(), Line: s.c.Embedding.Line, Detail: provider + " has no embedding models", Hint: "providers of the types openai, gemini, cohere, jina and bedrock have"}
+	}
+	made, err := e.embed(ctx, model, f)
+	if err != nil {
+		return nil, s.c.Secrets.scrubError(err)
+	}
+	enc := encoder{inner: made, name: name, secrets: &s.c.Secrets}
+	if counter, ok := made.(llm.TokenCounter); ok {
+		return countingEncoder{enc, counter}, nil
+	}
+	return enc, nil
+}
+
+// An encoder is an embedder under its name in the data directory.
+type encoder struct {
+	inner   llm.Embedder
+	name    string
+	secrets *Secrets
+}
+
+func (e encoder) Model() string { return e.name }
+
+// Facts implements llm.Described: the embedder is a provider's.
+func (e encoder) Facts() llm.Facts { return factsOf(e.inner) }
+
+func (e encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	v, err := e.inner.Embed(ctx, p, texts)
+	return v, e.secrets.scrubError(err)
+}
+
+// A countingEncoder also counts tokens.
+type countingEncoder struct {
+	encoder
+	llm.TokenCounter
+}

@@ -1,0 +1,155 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/anthropic"
+	"github.com/assay-rag/assay/provider/openai"
+)
+
+// An endpoint is a provider that was opened. What its type does not have is nil.
+type endpoint struct {
+	chat   func(model string) llm.Model
+	embed  func(ctx context.Context, model string, f modelFacts) (llm.Embedder, error)
+	rerank func(model string, f modelFacts) llm.Reranker
+	verify func() (ground.Service, error)
+	list   func(ctx context.Context) ([]listed, error)
+}
+
+// listed is a model that a server says it has.
+type listed struct {
+	name   string
+	window int // 0: it does not say
+}
+
+// open opens a provider. Nobody is asked yet.
+func (p *Provider) open() (*endpoint, error) {
+	switch p.Type {
+	case OpenAI:
+		return p.openOpenAI()
+	case Anthropic:
+		return p.openAnthropic()
+	}
+	return nil, fmt.Errorf("no adapter for %s", p.Type)
+}
+
+func (p *Provider) headers() map[string]secret.Secret {
+	headers := map[string]secret.Secret{}
+	for name, value := range p.Headers {
+		headers[name] = value.Secret
+	}
+	return headers
+}
+
+// plainHeaders are the headers for adapters that hide all their values themselves.
+func (p *Provider) plainHeaders() map[string]string {
+	headers := map[string]string{}
+	for name, value := range p.Headers {
+		headers[name] = value.Reveal()
+	}
+	return headers
+}
+
+func (p *Provider) openOpenAI() (*endpoint, error) {
+	c := openai.Config{
+		Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, API: openai.API(p.API), Stream: p.Stream,
+		Effort: p.Effort, Header: p.headers(), Idle: p.Idle,
+	}
+	if p.Azure != nil {
+		c.APIVersion = p.Azure.APIVersion
+	}
+	o, err := openai.New(c)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{
+		chat: o.Model,
+		embed: func(ctx context.Context, model string, f modelFacts) (llm.Embedder, error) {
+			return o.Embedder(ctx, model, openai.EmbedConfig{
+				Dimensions: f.Dimensions, Shorten: f.Dimensions > 0, MaxTokens: f.MaxTokens,
+				QueryPrefix: f.QueryPrefix, PassagePrefix: f.PassagePrefix,
+			})
+		},
+		list: names(o.Models),
+	}, nil
+}
+
+func (p *Provider) openAnthropic() (*endpoint, error) {
+	a, err := anthropic.New(anthropic.Config{
+		Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Stream: p.Stream, Effort: p.Effort, Idle: p.Idle,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{chat: a.Model, list: names(a.Models)}, nil
+}
+
+// names makes a listing of names one of models.
+func names(list func(context.Context) ([]string, error)) func(context.Context) ([]listed, error) {
+	return func(ctx context.Context) ([]listed, error) {
+		all, err := list(ctx)
+		var out []listed
+		for _, name := range all {
+			out = append(out, listed{name: name})
+		}
+		return out, err
+	}
+}
+
+// checkKey says that a provider which needs a key has none, and where to put it.
+func (c *Config) checkKey(p *Provider) error {
+	k := kinds[p.Type]
+	if !p.Key.Empty() || k.keyEnv == "" || p.BaseURL != "" && p.BaseURL != k.url && p.Azure == nil || p.sendsKey() {
+		return nil
+	}
+	if variable := c.file.Providers[p.Name].KeyEnv; variable != "" {
+		return c.file.wrong([]string{"providers", p.Name, "key_env"}, "set it; or do without models: assay ask --local", "the variable %s is not set", variable)
+	}
+	hint := fmt.Sprintf("set %s, or key_env or key_file under providers.%s; or do without models: assay ask --local", k.keyEnv, p.Name)
+	if c.file.Providers[p.Name].BaseURL != "" {
+		hint = fmt.Sprintf("name one with key_env or key_file under providers.%s", p.Name)
+	}
+	where := "the environment"
+	if c.Path != "" {
+		where = c.Path
+	}
+	return &Error{Where: where, Detail: p.Name + " has no key", Hint: hint}
+}
+
+// sendsKey reports whether a provider's own headers authorise it.
+func (p *Provider) sendsKey() bool {
+	for name := range p.Headers {
+		switch strings.ToLower(name) {
+		case "authorization", "x-api-key", "api-key", "x-goog-api-key":
+			return true
+		}
+	}
+	return false
+}
+
+// listTimeout is how long a server may take to say which models it has.
+const listTimeout = 5 * time.Second
+
+// notForChat is what the names of models hold that write no answers.
+var notForChat = []string{"embed", "rerank", "bge-", "gte-", "e5-", "minilm", "colbert", "whisper", "tts", "clip", "dall-e", "moderation", "guard"}
+
+// writers are the models of a list that may write answers, in its order.
+func writers(all []listed) []listed {
+	var out []listed
+next:
+	for _, m := range all {
+		for _, part := range notForChat {
+			if strings.Contains(strings.ToLower(m.name), part) {
+				continue next
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}

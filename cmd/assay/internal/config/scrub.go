@@ -1,0 +1,152 @@
+package config
+
+import (
+	"context"
+	"errors"
+
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+)
+
+// What comes back from a provider is looked through for every credential that this
+// process has read, before anybody else sees it: a server may echo what it was sent,
+// in a reply as well as in an error, and the key of one provider must not get into
+// the journal by way of another. Adapters take their own keys out themselves; this is
+// the net below them.
+
+// scrubModel returns m, from whose replies and errors no credential comes.
+func scrubModel(m llm.Model, secrets *Secrets) llm.Model { return scrubbedModel{m, secrets} }
+
+type scrubbedModel struct {
+	inner   llm.Model
+	secrets *Secrets
+}
+
+func (m scrubbedModel) Model() string { return m.inner.Model() }
+
+// Facts implements llm.Described.
+func (m scrubbedModel) Facts() llm.Facts { return llm.FactsOf(m.inner) }
+
+func (m scrubbedModel) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	pieces := &pieces{secrets: m.secrets, to: stream}
+	var each func(llm.Delta)
+	if stream != nil {
+		each = pieces.add
+	}
+	r, err := m.inner.Generate(ctx, req, each)
+	if err != nil {
+		return llm.Response{}, m.secrets.scrubError(err)
+	}
+	pieces.end()
+	r.Text = m.secrets.Scrub(r.Text)
+	r.Served = m.secrets.Scrub(r.Served)
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		c.ID, c.Name, c.Arguments = m.secrets.Scrub(c.ID), m.secrets.Scrub(c.Name), m.secrets.Scrub(c.Arguments)
+		c.Opaque = m.secrets.Scrub(c.Opaque)
+	}
+	m.secrets.scrubAttempts(r.Attempts)
+	return r, nil
+}
+
+// pieces hands on a streamed text, and holds back what may be the beginning of a
+// credential until it is known to be none.
+type pieces struct {
+	secrets *Secrets
+	to      func(llm.Delta)
+	held    string
+}
+
+func (p *pieces) add(d llm.Delta) {
+	text := p.secrets.Scrub(p.held + d.Text)
+	keep := p.secrets.beginning(text)
+	p.held = text[len(text)-keep:]
+	p.send(text[:len(text)-keep])
+}
+
+func (p *pieces) end() { p.send(p.held) }
+
+func (p *pieces) send(text string) {
+	if text != "" && p.to != nil {
+		p.to(llm.Delta{Text: text})
+	}
+}
+
+// scrubError takes credentials out of an error, and keeps what callers ask it. The
+// error of a context stays as it is.
+func (s *Secrets) scrubError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if failed, ok := errors.AsType[*llm.Error](err); ok && s.Scrub(failed.Error()) != failed.Error() {
+		clean := *failed
+		clean.Message = s.Scrub(failed.Message)
+		clean.Attempts = append([]llm.Attempt(nil), failed.Attempts...)
+		s.scrubAttempts(clean.Attempts)
+		return &clean
+	}
+	if clean := s.Scrub(err.Error()); clean != err.Error() {
+		return scrubbedError{clean, err}
+	}
+	return err
+}
+
+// A scrubbedError has the kind of an error and its text without credentials.
+type scrubbedError struct {
+	text string
+	err  error
+}
+
+func (e scrubbedError) Error() string { return e.text }
+func (e scrubbedError) Unwrap() error { return e.err }
+
+func (s *Secrets) scrubAttempts(attempts []llm.Attempt) {
+	for i := range attempts {
+		attempts[i].Message = s.Scrub(attempts[i].Message)
+	}
+}
+
+// scrubReranker is scrubModel for a reranker.
+func scrubReranker(r llm.Reranker, secrets *Secrets) llm.Reranker {
+	return scrubbedReranker{r, secrets}
+}
+
+type scrubbedReranker struct {
+	llm.Reranker
+	secrets *Secrets
+}
+
+// Facts implements llm.Described: the reranker is a provider's.
+func (r scrubbedReranker) Facts() llm.Facts { return factsOf(r.Reranker) }
+
+func (r scrubbedReranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	scores, err := r.Reranker.Rerank(ctx, query, texts)
+	return scores, r.secrets.scrubError(err)
+}
+
+// factsOf returns what something says of itself.
+func factsOf(v any) llm.Facts {
+	if d, ok := v.(llm.Described); ok {
+		return d.Facts()
+	}
+	return llm.Facts{}
+}
+
+// scrubVerifier is scrubModel for a verifier that is a service.
+func scrubVerifier(v ground.Service, secrets *Secrets) ground.Service {
+	return scrubbedVerifier{v, secrets}
+}
+
+type scrubbedVerifier struct {
+	ground.Service
+	secrets *Secrets
+}
+
+// Facts implements llm.Described.
+func (v scrubbedVerifier) Facts() llm.Facts { return factsOf(v.Service) }
+
+func (v scrubbedVerifier) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
+	j, err := v.Service.Verify(ctx, claim, cited)
+	j.Reason = v.secrets.Scrub(j.Reason)
+	return j, v.secrets.scrubError(err)
+}

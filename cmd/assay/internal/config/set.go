@@ -1,0 +1,273 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/prompted"
+)
+
+// A Set is what a configuration opens: models, encoders, rerankers, each guarded. A
+// provider is opened once, when something of it is asked for. It is safe for
+// concurrent use.
+type Set struct {
+	c *Config
+
+	mu     sync.Mutex
+	opened map[string]*endpoint
+	found  map[string]discovery // by provider: the model that its server has
+}
+
+// A discovery is what a server said when it was asked for its models.
+type discovery struct {
+	model  listed
+	others int // that could have been taken
+	err    error
+}
+
+// Open returns what the configuration says, ready to be opened. Nobody is asked.
+func (c *Config) Open() *Set {
+	return &Set{c: c, opened: map[string]*endpoint{}, found: map[string]discovery{}}
+}
+
+// Config returns the configuration.
+func (s *Set) Config() *Config { return s.c }
+
+// endpoint opens a provider, or returns the one that was opened.
+func (s *Set) endpoint(name string) (*endpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.opened[name]; e != nil {
+		return e, nil
+	}
+	p := s.c.Providers[name]
+	if p == nil {
+		return nil, &Error{Where: s.c.where(), Detail: "there is no provider " + shown(name), Hint: "the providers are " + strings.Join(slices.Sorted(maps.Keys(s.c.Providers)), ", ")}
+	}
+	if err := s.c.checkKey(p); err != nil {
+		return nil, err
+	}
+	e, err := p.open()
+	if err != nil {
+		return nil, &Error{Where: s.c.where(), Line: s.c.file.line("providers", name), Detail: s.c.Secrets.Scrub(strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))}
+	}
+	s.opened[name] = e
+	return e, nil
+}
+
+// where names what was read, for errors that are of no line.
+func (c *Config) where() string {
+	if c.Path != "" {
+		return c.Path
+	}
+	return "the environment"
+}
+
+// Models opens what the engine asks. A server that is to say which model it has is
+// asked here; one that cannot be reached is found out again by every call, so that
+// the answer says who stood in.
+func (s *Set) Models(ctx context.Context) (engine.Models, error) {
+	m := engine.Models{Roles: map[string]llm.Model{}}
+	for _, name := range slices.Sorted(maps.Keys(s.c.Roles)) {
+		choice := s.c.Roles[name]
+		if choice.IsLocal() {
+			continue
+		}
+		model, err := s.Model(ctx, choice)
+		if err != nil {
+			return engine.Models{}, err
+		}
+		m.Roles[name] = model
+	}
+	if err := s.verifier(ctx, &m); err != nil {
+		return engine.Models{}, err
+	}
+	var err error
+	if m.Domain, err = s.c.domain(); err != nil {
+		return engine.Models{}, err
+	}
+	if m.Reranker, err = s.Reranker(); err != nil {
+		return engine.Models{}, err
+	}
+	return m, ctx.Err()
+}
+
+// verifier opens who verifies, where that is not local.
+func (s *Set) verifier(ctx context.Context, m *engine.Models) error {
+	v := s.c.Verifier
+	switch {
+	case v.IsLocal():
+		return nil
+	case v.Model == Guardrail:
+		service, err := s.Guardrail(v.Provider)
+		m.Verifier = service
+		return err
+	}
+	model, err := s.Model(ctx, v)
+	if err != nil {
+		return err
+	}
+	if g := m.Roles[role.GeneratorRole]; g != nil && g.Model() == model.Model() {
+		return s.c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers, and cannot verify what it has written itself", model.Model())
+	}
+	m.Roles[role.VerifierRole] = model
+	return nil
+}
+
+// Model opens the model of a choice that is not local. One whose server does not say
+// which models it has is a model that fails, with the reason.
+func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
+	e, err := s.endpoint(choice.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if e.chat == nil {
+		return nil, &Error{Where: s.c.where(), Line: choice.Line, Detail: choice.Provider + " serves no language models", Hint: "name another provider"}
+	}
+	name, f := choice.Model, s.c.Facts(choice.Provider, choice.Model)
+	if name == "" {
+		d := s.discover(ctx, choice.Provider, e)
+		if d.err != nil {
+			return scrubModel(silent{choice.Provider, d.err}, &s.c.Secrets), ctx.Err()
+		}
+		name, f = d.model.name, s.c.Facts(choice.Provider, d.model.name)
+		if f.Window == 0 {
+			f.Window = d.model.window
+		}
+	}
+	return scrubModel(described{e.chat(name), f}, &s.c.Secrets), nil
+}
+
+// described is a model with what is known of it.
+type described struct {
+	inner llm.Model
+	facts llm.Facts
+}
+
+func (d described) Model() string { return d.inner.Model() }
+
+func (d described) Facts() llm.Facts { return d.facts }
+
+func (d described) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	return d.inner.Generate(ctx, req, stream)
+}
+
+// discover asks a provider's server which model serves, once.
+func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery {
+	s.mu.Lock()
+	d, known := s.found[name]
+	s.mu.Unlock()
+	if known {
+		return d
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	all, err := e.list(ctx)
+	able := writers(all)
+	switch {
+	case err != nil && ctx.Err() != nil && !isFailure(err):
+		d.err = &llm.Error{Model: name, Kind: llm.TimedOut, Message: fmt.Sprintf("it did not say which models it has within %s", listTimeout)}
+	case err != nil:
+		d.err = err
+	case len(all) == 0:
+		d.err = &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no models"}
+	case len(able) == 0:
+		d.err = &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no model that writes, as far as their names tell: " + list(all)}
+	default:
+		d = discovery{model: able[0], others: len(able) - 1}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found[name] = d
+	return d
+}
+
+func isFailure(err error) bool {
+	_, ok := errors.AsType[*llm.Error](err)
+	return ok
+}
+
+// list names models, the first few of them.
+func list(all []listed) string {
+	const most = 5
+	var names []string
+	for _, m := range all[:min(most, len(all))] {
+		names = append(names, m.name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(all) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// silent is a model of a server that did not say which models it has.
+type silent struct {
+	provider string
+	err      error
+}
+
+// Model names the provider alone: its model is not known.
+func (m silent) Model() string { return m.provider }
+
+// Generate fails as the server did.
+func (m silent) Generate(context.Context, llm.Request, func(llm.Delta)) (llm.Response, error) {
+	if failed, ok := errors.AsType[*llm.Error](m.err); ok {
+		again := *failed
+		again.Model, again.Usage, again.Attempts = m.provider, assay.Usage{}, nil
+		return llm.Response{}, &again
+	}
+	return llm.Response{}, &llm.Error{Model: m.provider, Kind: llm.Unreachable, Message: m.err.Error()}
+}
+
+// Guardrail opens a provider's guardrail as a verifier.
+func (s *Set) Guardrail(provider string) (ground.Service, error) {
+	e, err := s.endpoint(provider)
+	if err != nil {
+		return nil, err
+	}
+	v, err := e.verify()
+	if err != nil {
+		return nil, &Error{Where: s.c.where(), Detail: s.c.Secrets.Scrub(err.Error())}
+	}
+	return scrubVerifier(v, &s.c.Secrets), nil
+}
+
+// Reranker opens the reranker; nil: the local one.
+func (s *Set) Reranker() (llm.Reranker, error) {
+	choice := s.c.Rerank
+	if choice.IsLocal() {
+		return nil, nil
+	}
+	e, err := s.endpoint(choice.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if e.rerank == nil {
+		return nil, &Error{Where: s.c.where(), Line: choice.Line, Detail: "rerank: " + choice.Provider + " has no rerankers", Hint: "a provider of type cohere, jina or bedrock has"}
+	}
+	return scrubReranker(e.rerank(choice.Model, s.c.factsOf(choice.Provider, choice.Model)), &s.c.Secrets), nil
+}
+
+// domain reads the domain file; nil: there is none.
+func (c *Config) domain() (*prompted.Domain, error) {
+	if c.Domain == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.Domain)
+	if err != nil {
+		return nil, c.file.wrong([]string{"domain"}, "", "%s cannot be read: %s", shown(c.Domain), reason(err))
+	}
+	return prompted.ParseDomain(c.Domain, text)
+}

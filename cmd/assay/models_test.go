@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/assay-rag/assay/llm"
+)
+
+// startModel starts a server of a format for a script: model NAME FORMAT [fail=KIND]
+// [echo] [hold]. $NAME is its URL from then on, up to where the format's paths begin.
+func startModel(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: model NAME FORMAT [fail=KIND] [echo] [hold]")
+	}
+	f, err := newFakeModel(args[1])
+	ts.Check(err)
+	ts.Defer(func() { f.CloseClientConnections(); f.Close() })
+	for _, how := range args[2:] {
+		kind, failing := strings.CutPrefix(how, "fail=")
+		switch {
+		case failing:
+			f.fail = llm.ErrorKind(kind)
+		case how == "echo":
+			f.echo = true
+		case how == "hold":
+			f.hold = true
+		default:
+			ts.Fatalf("model: unknown setting %q", how)
+		}
+	}
+	url := f.URL
+	if args[1] != "anthropic" {
+		url += "/v1"
+	}
+	ts.Setenv(args[0], url)
+}
+
+// substitute puts the values of variables into a file: envsubst FILE.
+func substitute(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: envsubst FILE")
+	}
+	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
