@@ -1,5 +1,9 @@
-// Package llmtest has embedders for tests: one that works without a model, some
-// that break the contract, and the contract itself.
+// Package llmtest has what tests need in place of models: an embedder and a language
+// model that work without one ([Hashing], [Scripted]), embedders and models that break
+// their contracts or just break ([Hostile], [HostileModel]), and the contracts
+// themselves, for those who implement the interfaces of package llm ([TestEmbedder],
+// [TestReranker]) and for providers that speak a format over HTTP ([TestModel],
+// [TestEmbedWire], [TestRerankWire]).
 package llmtest
 
 import (

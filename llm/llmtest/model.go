@@ -84,7 +84,9 @@ type Script struct {
 	Served string
 
 	// Schema says that the request had one: the pieces make up JSON that follows it.
-	Schema bool
+	// SchemaName is its name; empty: that of the suite's own.
+	Schema     bool
+	SchemaName string
 }
 
 // A Failure is an error that a server is to report.

@@ -1,0 +1,234 @@
+package resilient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go"
+	"github.com/failsafe-go/failsafe-go/hedgepolicy"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
+)
+
+// Spent is what a call has cost besides its result.
+type Spent struct {
+	Usage    assay.Usage   // of all attempts, that which succeeded among them
+	Attempts []llm.Attempt // those that failed before
+}
+
+// A call is made until it succeeds.
+type call[T any] struct {
+	guard   *Guard
+	name    string // for errors
+	most    int    // attempts, at least 1
+	tokens  int    // of one attempt, about
+	timeout time.Duration
+	hedge   time.Duration // 0: one attempt at a time
+
+	try func(context.Context) (T, error) // makes an attempt
+	use func(v T, err error) assay.Usage // says what an attempt has used that came to this
+
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	over     bool // no attempt begins any more
+	live     int  // attempts under way
+	spent    Spent
+	wait     time.Duration // before the next attempt
+	deadline time.Time     // zero: none
+}
+
+// errTimeout is the cause of an attempt's context that has ended by itself.
+var errTimeout = errors.New("the attempt took too long")
+
+// do makes the call. When it returns, no attempt is under way.
+func (c *call[T]) do(ctx context.Context) (T, Spent, error) {
+	c.deadline, _ = ctx.Deadline()
+	retry := retrypolicy.NewBuilder[T]().
+		WithMaxAttempts(max(1, c.most)).
+		ReturnLastFailure().
+		AbortIf(func(_ T, err error) bool { return err != nil && !c.again(err) }).
+		WithDelayFunc(func(failsafe.ExecutionAttempt[T]) time.Duration { return c.wait }).
+		Build()
+	policies := []failsafe.Policy[T]{retry}
+	if c.hedge > 0 {
+		policies = append(policies, hedgepolicy.NewBuilderWithDelay[T](c.hedge).CancelIf(c.decides).Build())
+	}
+	v, err := failsafe.With(policies...).WithContext(ctx).GetWithExecution(func(e failsafe.Execution[T]) (T, error) {
+		return c.attempt(e.Context())
+	})
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	c.running.Wait()
+	if err != nil {
+		var none T
+		return none, c.spent, c.outcome(ctx, err)
+	}
+	return v, c.spent, nil
+}
+
+// decides reports whether a result of hedged attempts is that of the call: it
+// succeeded, or nothing else is under way that may.
+func (c *call[T]) decides(_ T, err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	failed, ok := errors.AsType[*llm.Error](err)
+	return err == nil || !ok || !failed.Kind.Temporary() || c.live == 0
+}
+
+// again reports whether there is to be another attempt after one that failed, and
+// sets how long to wait for it.
+func (c *call[T]) again(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	failed, ok := errors.AsType[*llm.Error](err)
+	if !ok || !failed.Kind.Temporary() || failed.RetryAfter > c.guard.config.MaxWait {
+		return false
+	}
+	if _, refused := errors.AsType[*refusal](err); refused {
+		return false
+	}
+	c.wait = c.guard.backoff(len(c.spent.Attempts), failed.RetryAfter)
+	return c.deadline.IsZero() || time.Until(c.deadline) > c.wait
+}
+
+// outcome returns the error of a call whose last error is err.
+func (c *call[T]) outcome(ctx context.Context, err error) error {
+	failed, ok := errors.AsType[*llm.Error](err)
+	before := c.spent.Attempts
+	if _, refused := errors.AsType[*refusal](err); ok && !refused && len(before) > 0 {
+		before = before[:len(before)-1] // the last is the error itself
+	}
+	switch {
+	case ctx.Err() != nil && c.spent.Usage == assay.Usage{}:
+		return fmt.Errorf("%s: %w", c.name, ctx.Err())
+	case ctx.Err() != nil:
+		return &endedError{ctx.Err(), &llm.Error{Model: c.name, Kind: llm.TimedOut, Message: "given up by the caller", Usage: c.spent.Usage, Attempts: c.spent.Attempts}}
+	case !ok:
+		return err
+	}
+	out := *failed
+	out.Model, out.Usage, out.Attempts = c.name, c.spent.Usage, slices.Clone(before)
+	return &out
+}
+
+// An endedError is the end of a context during a call, with what the call had spent.
+type endedError struct {
+	ended error
+	spent *llm.Error
+}
+
+func (e *endedError) Error() string { return fmt.Sprintf("%s: %v", e.spent.Model, e.ended) }
+
+func (e *endedError) Unwrap() []error { return []error{e.ended, e.spent} }
+
+// attempt makes one attempt.
+func (c *call[T]) attempt(ctx context.Context) (T, error) {
+	var none T
+	c.mu.Lock()
+	if c.over { // a hedge that was about to begin
+		c.mu.Unlock()
+		return none, context.Canceled
+	}
+	c.running.Add(1)
+	c.live++
+	c.mu.Unlock()
+	defer c.ended()
+	if err := c.guard.enter(ctx, c.tokens); err != nil {
+		return none, err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
+	defer cancel()
+	v, err := c.safely(limited)
+	given := err != nil && ctx.Err() != nil
+	if err != nil && !given {
+		err = c.failure(limited, err)
+	}
+	c.guard.leave(err, given)
+	c.record(c.use(v, err), err, given)
+	if err != nil {
+		return none, err
+	}
+	return v, nil
+}
+
+func (c *call[T]) ended() {
+	c.mu.Lock()
+	c.live--
+	c.mu.Unlock()
+	c.running.Done()
+}
+
+// safely calls try. A panic is an error of what was called.
+func (c *call[T]) safely(ctx context.Context) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &llm.Error{Kind: llm.BadReply, Message: fmt.Sprintf("panic: %v", p)}
+		}
+	}()
+	return c.try(ctx)
+}
+
+// failure returns the error of an attempt as it keeps the contract. What is not an
+// *llm.Error is left as it is.
+func (c *call[T]) failure(ctx context.Context, err error) error {
+	if context.Cause(ctx) == errTimeout {
+		var used assay.Usage
+		if failed, _ := errors.AsType[*llm.Error](err); failed != nil {
+			used = failed.Usage
+		}
+		return &llm.Error{Model: c.name, Kind: llm.TimedOut, Message: fmt.Sprintf("no whole reply within %v", c.timeout), Usage: used}
+	}
+	failed, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return err
+	}
+	return c.held(failed)
+}
+
+// held returns an error that keeps the contract.
+func (c *call[T]) held(failed *llm.Error) *llm.Error {
+	if failed == nil {
+		return &llm.Error{Model: c.name, Kind: llm.BadReply, Message: "an error that says nothing"}
+	}
+	out := *failed
+	out.Model, out.Message, out.RetryAfter, out.Attempts = c.name, secret.Redact(failed.Message), max(0, failed.RetryAfter), nil
+	if !known(out.Kind) {
+		out.Kind = llm.BadReply
+	}
+	return &out
+}
+
+func known(k llm.ErrorKind) bool {
+	switch k {
+	case llm.BadKey, llm.NoModel, llm.BadRequest, llm.TooLong, llm.NoQuota, llm.Filtered, llm.TooLarge, llm.BadReply:
+		return true
+	}
+	return k.Temporary()
+}
+
+// record adds an attempt to what the call has spent.
+func (c *call[T]) record(u assay.Usage, err error, given bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spent.Usage = c.spent.Usage.Add(u)
+	if failed, ok := errors.AsType[*llm.Error](err); ok && !given {
+		c.spent.Attempts = append(c.spent.Attempts, llm.Attempt{Kind: failed.Kind, Message: message(failed)})
+	}
+}
+
+// message returns what an error says, without the model's name.
+func message(e *llm.Error) string {
+	short := *e
+	short.Attempts = nil
+	text := short.Error()
+	return text[len(e.Model)+len(": "):]
+}
