@@ -74,7 +74,7 @@ type object = map[string]any
 func Reply(s llmtest.Script, stream, tools bool) llmtest.Body {
 	stop := stops[s.Finish]
 	if s.Schema && tools {
-		s.Calls = []llm.ToolCall{{ID: "tooluse_schema", Name: "verdict", Arguments: strings.Join(s.Pieces, "")}}
+		s.Calls = []llm.ToolCall{{ID: "tooluse_schema", Name: cmp.Or(s.SchemaName, "verdict"), Arguments: strings.Join(s.Pieces, "")}}
 		stop = "tool_use"
 	}
 	fresh := s.Usage.InputTokens - s.Cached
