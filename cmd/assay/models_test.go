@@ -32,7 +32,7 @@ func startModel(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	url := f.URL
-	if args[1] != "anthropic" {
+	if args[1] == "openai" || args[1] == "ollama" {
 		url += "/v1"
 	}
 	ts.Setenv(args[0], url)

@@ -84,6 +84,7 @@ func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
 	if err != nil {
 		return nil, s.c.Secrets.scrubError(err)
 	}
+	made = e.guard.Embedder(made)
 	enc := encoder{inner: made, name: name, secrets: &s.c.Secrets}
 	if counter, ok := made.(llm.TokenCounter); ok {
 		return countingEncoder{enc, counter}, nil

@@ -3,18 +3,23 @@ package config
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/resilient"
 	"github.com/assay-rag/assay/provider/anthropic"
+	"github.com/assay-rag/assay/provider/gemini"
 	"github.com/assay-rag/assay/provider/openai"
 )
 
 // An endpoint is a provider that was opened. What its type does not have is nil.
 type endpoint struct {
+	guard *resilient.Guard // of all calls to it
+
 	chat   func(model string) llm.Model
 	embed  func(ctx context.Context, model string, f modelFacts) (llm.Embedder, error)
 	rerank func(model string, f modelFacts) llm.Reranker
@@ -24,19 +29,33 @@ type endpoint struct {
 
 // listed is a model that a server says it has.
 type listed struct {
-	name   string
-	window int // 0: it does not say
+	name  string
+	facts llm.Facts // what it says of it
 }
 
 // open opens a provider. Nobody is asked yet.
 func (p *Provider) open() (*endpoint, error) {
-	switch p.Type {
-	case OpenAI:
-		return p.openOpenAI()
-	case Anthropic:
-		return p.openAnthropic()
+	opens := map[string]func() (*endpoint, error){
+		OpenAI: p.openOpenAI, Anthropic: p.openAnthropic, Gemini: p.openGemini,
 	}
-	return nil, fmt.Errorf("no adapter for %s", p.Type)
+	e, err := opens[p.Type]()
+	if err != nil {
+		return nil, err
+	}
+	e.guard = resilient.New(resilient.Config{
+		Timeout: p.Timeout, ReadTimeout: p.Timeout, HedgeAfter: p.hedgeAfter(),
+		Concurrency: p.Limits.Concurrency, Requests: p.Limits.RequestsPerMinute, Tokens: p.Limits.TokensPerMinute,
+	})
+	return e, nil
+}
+
+// hedgeAfter is how long a read of vectors or scores may take until it is made a
+// second time beside the first. A server on this machine only gets slower by that.
+func (p *Provider) hedgeAfter() time.Duration {
+	if u, err := url.Parse(p.BaseURL); err == nil && isLoopback(u.Hostname()) {
+		return 0
+	}
+	return 5 * time.Second
 }
 
 func (p *Provider) headers() map[string]secret.Secret {
@@ -76,7 +95,14 @@ func (p *Provider) openOpenAI() (*endpoint, error) {
 				QueryPrefix: f.QueryPrefix, PassagePrefix: f.PassagePrefix,
 			})
 		},
-		list: names(o.Models),
+		list: func(ctx context.Context) ([]listed, error) {
+			all, err := o.List(ctx)
+			var out []listed
+			for _, m := range all {
+				out = append(out, listed{m.Name, llm.Facts{Window: m.Window, MaxOutput: m.MaxOutput}})
+			}
+			return out, err
+		},
 	}, nil
 }
 
@@ -88,6 +114,22 @@ func (p *Provider) openAnthropic() (*endpoint, error) {
 		return nil, err
 	}
 	return &endpoint{chat: a.Model, list: names(a.Models)}, nil
+}
+
+func (p *Provider) openGemini() (*endpoint, error) {
+	g, err := gemini.New(gemini.Config{
+		Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Stream: p.Stream, Effort: p.Effort, Idle: p.Idle,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{
+		chat: g.Model,
+		embed: func(_ context.Context, model string, f modelFacts) (llm.Embedder, error) {
+			return g.Embedder(model, gemini.EmbedConfig{Dimensions: f.Dimensions, MaxTokens: f.MaxTokens})
+		},
+		list: names(g.Models),
+	}, nil
 }
 
 // names makes a listing of names one of models.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,26 +143,19 @@ func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
 			return scrubModel(silent{choice.Provider, d.err}, &s.c.Secrets), ctx.Err()
 		}
 		name, f = d.model.name, s.c.Facts(choice.Provider, d.model.name)
-		if f.Window == 0 {
-			f.Window = d.model.window
-		}
+		f.Window, f.MaxOutput = cmp.Or(f.Window, d.model.facts.Window), cmp.Or(f.MaxOutput, d.model.facts.MaxOutput)
 	}
-	return scrubModel(described{e.chat(name), f}, &s.c.Secrets), nil
+	if f.Window == 0 && choice.Provider == ollama {
+		f.Window = ollamaWindow
+	}
+	return scrubModel(e.guard.Model(e.chat(name), f), &s.c.Secrets), nil
 }
 
-// described is a model with what is known of it.
-type described struct {
-	inner llm.Model
-	facts llm.Facts
-}
-
-func (d described) Model() string { return d.inner.Model() }
-
-func (d described) Facts() llm.Facts { return d.facts }
-
-func (d described) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
-	return d.inner.Generate(ctx, req, stream)
-}
+// ollamaWindow is what Ollama gives a model unless it was told otherwise; it cuts
+// what is longer, and does not say so.
+//
+// Source: Ollama, FAQ, "How can I specify the context window size?"
+const ollamaWindow = 4096
 
 // discover asks a provider's server which model serves, once.
 func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery {
@@ -257,7 +251,8 @@ func (s *Set) Reranker() (llm.Reranker, error) {
 	if e.rerank == nil {
 		return nil, &Error{Where: s.c.where(), Line: choice.Line, Detail: "rerank: " + choice.Provider + " has no rerankers", Hint: "a provider of type cohere, jina or bedrock has"}
 	}
-	return scrubReranker(e.rerank(choice.Model, s.c.factsOf(choice.Provider, choice.Model)), &s.c.Secrets), nil
+	r := e.rerank(choice.Model, s.c.factsOf(choice.Provider, choice.Model))
+	return scrubReranker(e.guard.Reranker(r), &s.c.Secrets), nil
 }
 
 // domain reads the domain file; nil: there is none.
