@@ -105,11 +105,9 @@ func (e *apiError) kind(status int) llm.ErrorKind {
 		}
 	}
 	message := strings.ToLower(e.Message)
-	if status < 500 || strings.Contains(e.Type, "BadRequest") {
-		for _, words := range tooLong {
-			if strings.Contains(message, words) {
-				return llm.TooLong
-			}
+	for _, words := range tooLong {
+		if strings.Contains(message, words) {
+			return llm.TooLong
 		}
 	}
 	if status == http.StatusNotFound && !strings.Contains(message, "model") && !strings.Contains(message, "deployment") {

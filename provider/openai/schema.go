@@ -80,7 +80,7 @@ func strictly(schema json.RawMessage, depth int) (json.RawMessage, bool) {
 			ok = json.Unmarshal(f.value, &required) == nil
 		case "additionalProperties":
 			closed = true
-			ok = isFalse(f.value)
+			ok, f.value = isFalse(f.value), json.RawMessage("false")
 		}
 		if !ok {
 			return nil, false

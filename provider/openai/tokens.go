@@ -9,7 +9,8 @@ const specialTokens = 2
 // commonly make of a text: byte-pair ones such as OpenAI's, WordPiece and
 // SentencePiece. Prose comes out at about half more than it has.
 //
-// A word has a token for three letters, one of small and capital letters or digits
+// A word has a token for three letters, a long one (in English, a rare one) one
+// more, one of small and capital letters or digits
 // mixed (an identifier, a key) one for each letter, and each digit, sign and symbol
 // is one. A letter beyond ASCII is one, from U+0800 on two, and outside of Han, kana
 // and hangul three, the bytes that it has.
@@ -57,5 +58,9 @@ func (l *letters) tokens() int {
 	if l.inner > 1 {
 		return l.all
 	}
-	return (l.all + 2) / 3
+	n := (l.all + 2) / 3
+	if l.all > 8 {
+		n++
+	}
+	return n
 }

@@ -86,8 +86,16 @@ func isJSON(h http.Header, b *bufio.Reader) bool {
 	case "text/event-stream":
 		return false
 	}
-	first, _ := b.Peek(1)
-	return bytes.ContainsAny(first, "{[")
+	for n := 1; n <= b.Size(); n++ {
+		begin, err := b.Peek(n)
+		if err != nil {
+			return false
+		}
+		if last := begin[n-1]; !bytes.ContainsRune([]byte(" \t\r\n"), rune(last)) {
+			return last == '{' || last == '['
+		}
+	}
+	return false
 }
 
 // A decoder reads server-sent events.
