@@ -16,13 +16,11 @@ package anthropic
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/internal/wire"
@@ -70,28 +68,21 @@ type Provider struct {
 
 // New returns a provider. An address that is none is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
-	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(c.BaseURL, DefaultURL), "/"), "/v1")
-	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the address of the Anthropic API is not one of HTTP: %w", assay.ErrInvalid)
+	name := cmp.Or(c.Name, "anthropic")
+	client, base, err := wire.Endpoint{
+		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
+		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
+	}.Client("x-api-key", "")
+	if err != nil {
+		return nil, err
 	}
-	p := &Provider{name: cmp.Or(c.Name, "anthropic"), url: base + "/v1", stream: c.Stream, effort: c.Effort}
-	secrets := []secret.Secret{c.Key}
-	for _, value := range c.Headers {
-		secrets = append(secrets, secret.New(value))
+	credentials := client.Header
+	client.Header = func(r *http.Request) {
+		r.Header.Set("anthropic-version", apiVersion)
+		credentials(r)
 	}
-	p.client = wire.Client{
-		Name: p.name, HTTP: c.HTTP, Secrets: secrets, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes, Explain: explain,
-		Header: func(r *http.Request) {
-			r.Header.Set("anthropic-version", apiVersion)
-			if !c.Key.Empty() {
-				r.Header.Set("x-api-key", c.Key.Reveal())
-			}
-			for name, value := range c.Headers {
-				r.Header.Set(name, value)
-			}
-		},
-	}
-	return p, nil
+	client.Explain = explain
+	return &Provider{client: client, name: name, url: strings.TrimSuffix(base, "/v1") + "/v1", stream: c.Stream, effort: c.Effort}, nil
 }
 
 // Model returns the model of that name, which Anthropic calls an ID:

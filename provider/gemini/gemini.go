@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -69,27 +68,16 @@ type Provider struct {
 
 // New returns a provider. An address that is none is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {
-	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(c.BaseURL, DefaultURL), "/"), apiVersion)
-	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the address of the Gemini API is not one of HTTP: %w", assay.ErrInvalid)
+	name := cmp.Or(c.Name, "gemini")
+	client, base, err := wire.Endpoint{
+		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
+		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
+	}.Client("x-goog-api-key", "")
+	if err != nil {
+		return nil, err
 	}
-	p := &Provider{name: cmp.Or(c.Name, "gemini"), url: base + apiVersion, stream: c.Stream, effort: c.Effort}
-	secrets := []secret.Secret{c.Key}
-	for _, value := range c.Headers {
-		secrets = append(secrets, secret.New(value))
-	}
-	p.client = wire.Client{
-		Name: p.name, HTTP: c.HTTP, Secrets: secrets, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes, Explain: explain,
-		Header: func(r *http.Request) {
-			if !c.Key.Empty() {
-				r.Header.Set("x-goog-api-key", c.Key.Reveal())
-			}
-			for name, value := range c.Headers {
-				r.Header.Set(name, value)
-			}
-		},
-	}
-	return p, nil
+	client.Explain = explain
+	return &Provider{client: client, name: name, url: strings.TrimSuffix(base, apiVersion) + apiVersion, stream: c.Stream, effort: c.Effort}, nil
 }
 
 // of returns a client that speaks of a model, and the model's address.

@@ -277,3 +277,21 @@ func place(index *int, seen []bool) error {
 	seen[*index] = true
 	return nil
 }
+
+// SaysTooLong reports whether the words of a service that has refused a request are
+// that a text is too long: those of Cohere, Jina, llama.cpp, TEI and vLLM are, in lower
+// case.
+func SaysTooLong(message string) bool {
+	if strings.Contains(message, "too large to process") || strings.Contains(message, "too long") {
+		return true
+	}
+	if !strings.Contains(message, "token") && !strings.Contains(message, "context") {
+		return false
+	}
+	for _, words := range []string{"too many", "exceed", "maximum", "must have less", "larger than", "size limit"} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}

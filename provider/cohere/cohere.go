@@ -1,0 +1,203 @@
+// Package cohere reaches rerankers and embedding models by the API of Cohere, version
+// 2: Cohere's own, and others behind servers that speak it (vLLM, LiteLLM, OpenVINO).
+//
+// Sources: "Rerank" and "Embed" in the API reference, version 2, and "Best Practices
+// for using Rerank" at docs.cohere.com; cohere-ai/cohere-go 2.15.3, which is generated
+// from Cohere's OpenAPI description.
+package cohere
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/batch"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// DefaultURL is where Cohere serves the API.
+const DefaultURL = "https://api.cohere.com/v2"
+
+// A Config says which service to reach, and how. Everything may be left out but the
+// Key, which a service of one's own may do without.
+type Config struct {
+	Name    string        // of the provider, before the model's name; empty: "cohere"
+	BaseURL string        // /v2 is added where it ends in no version; empty: DefaultURL
+	Key     secret.Secret // sent as a bearer token
+
+	// Headers go with each request. Their values are taken for credentials.
+	Headers map[string]string
+
+	HTTP     *http.Client  // nil: one with net/http's defaults
+	First    time.Duration // how long until a reply begins; 0: ten minutes
+	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
+	MaxBytes int64         // of a reply; 0: 8 MiB
+}
+
+// A Provider makes rerankers and embedders of one service. It is safe for concurrent
+// use.
+type Provider struct {
+	client wire.Client
+	name   string
+	url    string // up to and with the version
+}
+
+var versioned = regexp.MustCompile(`/v\d+$`)
+
+// New returns a provider. An address that is none is assay.ErrInvalid.
+func New(c Config) (*Provider, error) {
+	name := cmp.Or(c.Name, "cohere")
+	client, base, err := wire.Endpoint{
+		Name: name, BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
+		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
+	}.Client("Authorization", "Bearer ")
+	if err != nil {
+		return nil, err
+	}
+	if !versioned.MatchString(base) {
+		base += "/v2"
+	}
+	client.Explain = explain
+	return &Provider{client: client, name: name, url: base}, nil
+}
+
+// named returns a client that speaks of a model.
+func (p *Provider) named(model string) wire.Client {
+	c := p.client
+	c.Name = p.name + "/" + model
+	return c
+}
+
+// A RerankConfig says how texts are to be judged.
+type RerankConfig struct {
+	MaxTokens int // of a query and a text together; 0: known of Cohere's, else 4,096
+}
+
+// Reranker returns the reranker of that name: "rerank-v4.0-fast". Its scores are in
+// [0, 1], of Cohere's own models; of others, whatever the server makes of them.
+//
+// The API cuts texts over a limit without a word. So they are measured by a cautious
+// estimate before they are sent, and one that is too long is a *TooLongError.
+func (p *Provider) Reranker(model string, c RerankConfig) llm.Reranker {
+	client := p.named(model)
+	limit := cmp.Or(max(0, c.MaxTokens), window(model))
+	fetch := func(ctx context.Context, query string, texts []string) ([]batch.Score, int, error) {
+		in := rerankRequest{Model: model, Query: query, Documents: texts, MaxTokensPerDoc: limit}
+		var out struct {
+			Results []batch.Score `json:"results"`
+			Meta    meta          `json:"meta"`
+		}
+		err := client.JSON(ctx, http.MethodPost, p.url+"/rerank", in, &out)
+		return out.Results, out.Meta.tokens(), err
+	}
+	return &batch.Reranker{Client: &client, Limit: batch.Limit{Tokens: limit, Cuts: true}, Fetch: fetch}
+}
+
+// window returns how many tokens of a query and a text a model reads.
+//
+// Source: "Best Practices for using Rerank", document chunking.
+func window(model string) int {
+	if strings.Contains(model, "rerank-v4") {
+		return 32764
+	}
+	return 4096
+}
+
+type rerankRequest struct {
+	Model           string   `json:"model"`
+	Query           string   `json:"query"`
+	Documents       []string `json:"documents"`
+	MaxTokensPerDoc int      `json:"max_tokens_per_doc"`
+}
+
+// A meta says what a call was billed.
+type meta struct {
+	Billed struct {
+		InputTokens float64 `json:"input_tokens"`
+	} `json:"billed_units"`
+}
+
+func (m meta) tokens() int { return int(min(max(0, m.Billed.InputTokens), 1e9)) }
+
+// maxBatch is how many texts the API takes in a request.
+const maxBatch = 96
+
+// An EmbedConfig says how vectors are to be made.
+type EmbedConfig struct {
+	Dimensions int // of the vectors; 0: as many as the model makes by itself
+}
+
+// Embedder returns the model of that name that makes vectors: "embed-v4.0". A text
+// over the model's limit is refused by the service and so a *TooLongError. A number
+// of dimensions below 0 is assay.ErrInvalid.
+func (p *Provider) Embedder(model string, c EmbedConfig) (llm.Embedder, error) {
+	if c.Dimensions < 0 {
+		return nil, fmt.Errorf("vectors of %d dimensions: %w", c.Dimensions, assay.ErrInvalid)
+	}
+	client := p.named(model)
+	if c.Dimensions > 0 {
+		client.Name = fmt.Sprintf("%s/%d", client.Name, c.Dimensions)
+	}
+	fetch := func(ctx context.Context, purpose llm.Purpose, texts []string) ([]batch.Row, int, error) {
+		in := embedRequest{Model: model, Texts: texts, InputType: types[purpose], Types: []string{"float"}, Truncate: "NONE", Dimensions: c.Dimensions}
+		var out struct {
+			Embeddings struct {
+				Float []batch.Values `json:"float"`
+			} `json:"embeddings"`
+			Meta meta `json:"meta"`
+		}
+		if err := client.JSON(ctx, http.MethodPost, p.url+"/embed", in, &out); err != nil {
+			return nil, 0, err
+		}
+		rows := make([]batch.Row, len(out.Embeddings.Float))
+		for i, values := range out.Embeddings.Float {
+			rows[i].Values = values
+		}
+		return rows, out.Meta.tokens(), nil
+	}
+	return &batch.Embedder{Client: &client, Most: maxBatch, Fetch: fetch}, nil
+}
+
+type embedRequest struct {
+	Model      string   `json:"model"`
+	Texts      []string `json:"texts"`
+	InputType  string   `json:"input_type"`
+	Types      []string `json:"embedding_types"`
+	Truncate   string   `json:"truncate"` // NONE: a text that is too long is an error
+	Dimensions int      `json:"output_dimension,omitempty"`
+}
+
+var types = map[llm.Purpose]string{llm.Passage: "search_document", llm.Query: "search_query"}
+
+// explain reads the body of a failure.
+//
+// Source: "Errors" at docs.cohere.com; 498 and 499 are Cohere's own.
+func explain(status int, _ http.Header, body []byte) wire.Fault {
+	var reply struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(body, &reply) != nil {
+		reply.Message = ""
+	}
+	f := wire.Fault{Message: reply.Message}
+	message := strings.ToLower(wire.Message(body))
+	switch {
+	case status == 498:
+		f.Kind = llm.Filtered
+	case status == 400 || status == 422:
+		if batch.SaysTooLong(message) {
+			f.Kind = llm.TooLong
+		}
+	case status == 429 && strings.Contains(message, "month"):
+		f.Kind = llm.NoQuota // a trial key has a number of calls a month
+	}
+	return f
+}

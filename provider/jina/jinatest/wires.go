@@ -1,0 +1,209 @@
+// Package jinatest is the server side of the APIs that package jina speaks, for tests.
+//
+// Written from the OpenAPI description at api.jina.ai/openapi.json, from llama.cpp's
+// tools/server/README.md, from "Text Embeddings Inference API" at
+// huggingface.github.io/text-embeddings-inference, and from "Rerankers" at
+// docs.voyageai.com.
+package jinatest
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/provider/jina"
+)
+
+func open(t testing.TB, s llmtest.Setup) *jina.Provider {
+	p, err := jina.New(jina.Config{
+		BaseURL: s.BaseURL, HTTP: s.HTTP, First: s.Idle, Idle: s.Idle, MaxBytes: s.MaxBytes,
+		Key: secret.New(llmtest.Canary), Headers: map[string]string{"X-Gateway-Key": llmtest.Canary},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func read(t testing.TB, r *http.Request, path string, body []byte, in any) {
+	if err := json.Unmarshal(body, in); err != nil {
+		t.Fatalf("the request is not of the format: %v", err)
+	}
+	if r.Method != http.MethodPost || r.URL.Path != path || r.Header.Get("Authorization") != "Bearer "+llmtest.Canary || r.Header.Get("X-Gateway-Key") != llmtest.Canary {
+		t.Errorf("%s %s with the headers %v", r.Method, r.URL.Path, r.Header)
+	}
+}
+
+// Rerank is a reranker of Jina's. llama.cpp, vLLM and Infinity speak like it.
+func Rerank() llmtest.RerankWire { return like("jina-reranker-v3", jina.Jina, "results") }
+
+// Voyage is one of Voyage AI's.
+func Voyage() llmtest.RerankWire { return like("rerank-2.5", jina.Voyage, "data") }
+
+func like(model string, format jina.Format, field string) llmtest.RerankWire {
+	return llmtest.RerankWire{
+		Open: func(t testing.TB, s llmtest.Setup) llm.Reranker {
+			return open(t, s).Reranker(model, jina.RerankConfig{Format: format})
+		},
+		Texts: func(t testing.TB, r *http.Request, body []byte) (string, []string) {
+			var in struct {
+				Model           string   `json:"model"`
+				Query           string   `json:"query"`
+				Documents       []string `json:"documents"`
+				TopN            *int     `json:"top_n"`
+				ReturnDocuments *bool    `json:"return_documents"`
+				Truncation      *bool    `json:"truncation"`
+			}
+			read(t, r, "/v1/rerank", body, &in)
+			if in.Model != model || in.TopN != nil || in.ReturnDocuments == nil || *in.ReturnDocuments {
+				t.Errorf("the request has %+v", in)
+			}
+			if cuts := in.Truncation == nil || *in.Truncation; cuts == (format == jina.Voyage) {
+				t.Errorf("the request lets texts be cut: %v", cuts)
+			}
+			return in.Query, in.Documents
+		},
+		Reply: func(scores []llmtest.Score) llmtest.Body {
+			results := []any{}
+			for _, s := range scores {
+				results = append(results, map[string]any{"index": s.Index, "relevance_score": json.RawMessage(s.Value)})
+			}
+			return document(0, map[string]any{"model": model, "object": "list", "usage": map[string]any{"total_tokens": 38}, field: results})
+		},
+		Fail:  fail,
+		Lacks: []llmtest.Feature{llmtest.RetryAfter},
+	}
+}
+
+// TEI is a reranker behind Text Embeddings Inference.
+func TEI() llmtest.RerankWire {
+	return llmtest.RerankWire{
+		Open: func(t testing.TB, s llmtest.Setup) llm.Reranker {
+			return open(t, s).Reranker("bge-reranker-base", jina.RerankConfig{Format: jina.TEI})
+		},
+		Texts: func(t testing.TB, r *http.Request, body []byte) (string, []string) {
+			var in struct {
+				Query     string   `json:"query"`
+				Texts     []string `json:"texts"`
+				Truncate  *bool    `json:"truncate"`
+				RawScores bool     `json:"raw_scores"`
+			}
+			read(t, r, "/rerank", body, &in)
+			if in.Truncate == nil || *in.Truncate || in.RawScores {
+				t.Errorf("the request has %+v", in)
+			}
+			return in.Query, in.Texts
+		},
+		Reply: func(scores []llmtest.Score) llmtest.Body {
+			results := []any{}
+			for _, s := range scores {
+				results = append(results, map[string]any{"index": s.Index, "score": json.RawMessage(s.Value)})
+			}
+			return document(0, results)
+		},
+		Fail: func(f llmtest.Failure) (llmtest.Body, bool) {
+			status, kind := 0, ""
+			switch f.Kind {
+			case llm.BadRequest:
+				status, kind = 422, "tokenizer"
+			case llm.BadKey:
+				return llmtest.Body{Status: 401, Type: "text/plain", Parts: [][]byte{[]byte(f.Message)}}, true
+			case llm.Overloaded:
+				status, kind = 429, "overloaded"
+			case llm.ServerError:
+				status, kind = 424, "backend"
+			default:
+				return llmtest.Body{}, false
+			}
+			return document(status, map[string]any{"error": f.Message, "error_type": kind}), true
+		},
+		Lacks: []llmtest.Feature{llmtest.RetryAfter},
+	}
+}
+
+// Embed is a model that makes vectors.
+func Embed() llmtest.EmbedWire {
+	return llmtest.EmbedWire{
+		Open: func(t testing.TB, s llmtest.Setup) llm.Embedder {
+			e, err := open(t, s).Embedder("jina-embeddings-v3", jina.EmbedConfig{Dimensions: 512})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		},
+		Batch:   32,
+		Indexed: true,
+		Texts: func(t testing.TB, r *http.Request, body []byte) []string {
+			var in struct {
+				Model      string   `json:"model"`
+				Input      []string `json:"input"`
+				Task       string   `json:"task"`
+				Normalized bool     `json:"normalized"`
+				Type       string   `json:"embedding_type"`
+				Truncate   *bool    `json:"truncate"`
+				Dimensions int      `json:"dimensions"`
+			}
+			read(t, r, "/v1/embeddings", body, &in)
+			if in.Model != "jina-embeddings-v3" || in.Truncate == nil || *in.Truncate || in.Dimensions != 512 || !in.Normalized || in.Type != "float" || in.Task != "retrieval.query" && in.Task != "retrieval.passage" {
+				t.Errorf("the request has %+v", in)
+			}
+			return in.Input
+		},
+		Reply: func(vectors []llmtest.Indexed) llmtest.Body {
+			data := []any{}
+			for _, v := range vectors {
+				values := encode(v.Vector)
+				if v.Values != "" {
+					values = []byte(v.Values)
+				}
+				data = append(data, map[string]any{"object": "embedding", "index": v.Index, "embedding": json.RawMessage(values)})
+			}
+			return document(0, map[string]any{"model": "jina-embeddings-v3", "object": "list", "usage": map[string]any{"total_tokens": 6, "prompt_tokens": 6}, "data": data})
+		},
+		Fail:  fail,
+		Lacks: []llmtest.Feature{llmtest.RetryAfter},
+	}
+}
+
+// errors are the statuses of errors, by kind, with the codes of those whose status
+// does not say it.
+var errors = map[llm.ErrorKind]struct {
+	status int
+	code   string
+}{
+	llm.BadRequest:  {422, ""},
+	llm.BadKey:      {401, "AUTH_INVALID_API_KEY"},
+	llm.NoQuota:     {403, "AUTHZ_INSUFFICIENT_BALANCE"},
+	llm.NoModel:     {400, "INPUT_MODEL_NOT_FOUND"},
+	llm.RateLimited: {429, ""},
+	llm.ServerError: {500, ""},
+	llm.Overloaded:  {503, ""},
+	llm.TimedOut:    {504, ""},
+}
+
+func fail(f llmtest.Failure) (llmtest.Body, bool) {
+	e, ok := errors[f.Kind]
+	if !ok {
+		return llmtest.Body{}, false
+	}
+	detail := f.Message
+	if e.code != "" {
+		detail = "[" + e.code + "] " + f.Message
+	}
+	return document(e.status, map[string]any{"detail": detail}), true
+}
+
+func document(status int, v any) llmtest.Body {
+	return llmtest.Body{Status: status, Type: "application/json", Parts: [][]byte{encode(v)}}
+}
+
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // a programmer's mistake: scripts can be encoded
+	}
+	return data
+}
