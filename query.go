@@ -62,6 +62,10 @@ type Scores struct {
 	Fused  *float64 `json:"fused,omitempty"`  // comparable only within one result
 	Rerank *float64 `json:"rerank,omitempty"` // the reranker's own scale
 
+	// Managed is what a managed search, such as a knowledge base, says of the hit, on a
+	// scale of its own; comparable only within one result.
+	Managed *float64 `json:"managed,omitempty"`
+
 	// Relevance is the calibrated probability in [0, 1] that the hit helps to
 	// answer the query, independent of the other hits. Floors and grades use it
 	// and nothing else.

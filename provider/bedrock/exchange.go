@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -125,7 +124,13 @@ func ownBody(r *http.Request) (*http.Request, error) {
 		return nil, err
 	}
 	own := *r
-	own.Body, own.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+	own.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	own.Body, _ = own.GetBody()
+	own.ContentLength = int64(len(data))
+	// Without a value it is not sent, but net/http may then send the request again where
+	// a connection that was kept turns out to be dead before the reply.
+	own.Header = r.Header.Clone()
+	own.Header["Idempotency-Key"] = nil
 	return &own, nil
 }
 
@@ -231,7 +236,7 @@ func (x *exchange) fail(err error, explain func(code, message string) (llm.Error
 	case x.status/100 == 3:
 		return x.failed(llm.BadRequest, fmt.Sprintf("it redirects to %s, which is refused: its address has to be configured as it is", x.header.Get("Location")))
 	case x.status/100 != 2:
-		return x.refused(x.code(), wire.Message(x.refusal), explain)
+		return x.refused(errorCode(x.header, x.refusal), wire.Message(x.refusal), explain)
 	case errors.Is(x.broken, errTooLarge):
 		return x.failed(llm.TooLarge, x.broken.Error())
 	case x.broken != nil:
@@ -242,27 +247,6 @@ func (x *exchange) fail(err error, explain func(code, message string) (llm.Error
 		return x.failed(llm.BrokeOff, "the reply ends in the middle")
 	}
 	return x.failed(llm.BadReply, innermost(err).Error())
-}
-
-// code returns the name of the error that a reply with another status than 2xx is.
-//
-// Source: Smithy, "AWS restJson1 protocol", operation error serialization.
-func (x *exchange) code() string {
-	code := x.header.Get("X-Amzn-Errortype")
-	if code == "" {
-		var body struct {
-			Type any `json:"__type"`
-			Code any `json:"code"`
-		}
-		if json.Unmarshal(x.refusal, &body) == nil {
-			code, _ = body.Code.(string)
-			if t, ok := body.Type.(string); ok {
-				code = t
-			}
-		}
-	}
-	code, _, _ = strings.Cut(code, ":")
-	return code[strings.LastIndexByte(code, '#')+1:]
 }
 
 // failed returns an error about this call, with what is known of the reply.

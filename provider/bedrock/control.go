@@ -1,0 +1,192 @@
+package bedrock
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// Of Bedrock's control plane three requests are made, by hand: the SDK's package for it
+// is twice the size of the one for models.
+
+// Models lists what the region offers for conversations: the IDs of foundation models
+// that can be called as they are, and of inference profiles. Failures are *llm.Error.
+func (p *Provider) Models(ctx context.Context) ([]string, error) {
+	var models struct {
+		Summaries []struct {
+			ID         string   `json:"modelId"`
+			Inferences []string `json:"inferenceTypesSupported"`
+			Lifecycle  struct {
+				Status string `json:"status"`
+			} `json:"modelLifecycle"`
+		} `json:"modelSummaries"`
+	}
+	if err := p.control(ctx, "/foundation-models?byOutputModality=TEXT", &models); err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, m := range models.Summaries {
+		if slices.Contains(m.Inferences, "ON_DEMAND") && m.ID != "" {
+			ids = append(ids, m.ID)
+		}
+	}
+	profiles, err := p.profiles(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids = append(ids, profiles...)
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// maxProfilePages is how many pages of inference profiles are asked for: each has up to
+// a thousand, and a region has hundreds.
+const maxProfilePages = 5
+
+// profiles lists the IDs of the inference profiles that are active.
+func (p *Provider) profiles(ctx context.Context) ([]string, error) {
+	var ids []string
+	path := "/inference-profiles?maxResults=1000"
+	for range maxProfilePages {
+		var page struct {
+			Summaries []profile `json:"inferenceProfileSummaries"`
+			Next      string    `json:"nextToken"`
+		}
+		if err := p.control(ctx, path, &page); err != nil {
+			return nil, err
+		}
+		for _, s := range page.Summaries {
+			if s.ID != "" && s.Status == "ACTIVE" {
+				ids = append(ids, s.ID)
+			}
+		}
+		if page.Next == "" {
+			break
+		}
+		path = "/inference-profiles?maxResults=1000&nextToken=" + url.QueryEscape(page.Next)
+	}
+	return ids, nil
+}
+
+// A profile is what Bedrock says of an inference profile.
+//
+// Source: AWS, Amazon Bedrock API Reference, GetInferenceProfile.
+type profile struct {
+	ARN    string `json:"inferenceProfileArn"`
+	ID     string `json:"inferenceProfileId"`
+	Status string `json:"status"`
+	Models []struct {
+		ARN string `json:"modelArn"`
+	} `json:"models"`
+}
+
+// profile asks what an inference profile routes to.
+func (p *Provider) profile(ctx context.Context, idOrARN string) (profile, error) {
+	var out profile
+	err := p.control(ctx, "/inference-profiles/"+url.PathEscape(idOrARN), &out)
+	return out, err
+}
+
+// emptyHash is what a request without a body is signed with.
+var emptyHash = func() string { h := sha256.Sum256(nil); return hex.EncodeToString(h[:]) }()
+
+// control asks the control plane.
+func (p *Provider) control(ctx context.Context, path string, out any) error {
+	name := p.config.Name
+	s, err := p.session(ctx)
+	if err != nil {
+		return &llm.Error{Model: name, Kind: llm.BadRequest, Message: wire.Redact(err.Error(), p.given()...)}
+	}
+	secrets, err := s.secrets(ctx, name)
+	if err != nil {
+		return err
+	}
+	sign, err := s.signature(ctx)
+	if err != nil {
+		return noCredentials(ctx, name, err)
+	}
+	base := cmp.Or(p.config.ControlURL, "https://bedrock."+s.region+"."+domain(s.region))
+	c := wire.Client{
+		Name: name, HTTP: s.http, Secrets: secrets, Idle: p.config.Idle, First: p.config.First, MaxBytes: p.config.MaxBytes,
+		Header: sign,
+		Explain: func(_ int, h http.Header, body []byte) wire.Fault {
+			code := errorCode(h, body)
+			f := wire.Fault{Kind: kinds[code], Message: wire.Message(body)}
+			if code != "" {
+				f.Message = code + ": " + f.Message
+			}
+			if k, m := explainResource(strings.TrimPrefix(path, "/"), s.region, code, f.Message); k != "" {
+				f.Kind, f.Message = k, m
+			}
+			return f
+		},
+	}
+	return c.JSON(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+path, nil, out)
+}
+
+// signature returns what signs a request without a body.
+func (s *session) signature(ctx context.Context) (func(*http.Request), error) {
+	if s.bearer != nil {
+		token, err := s.bearer.RetrieveBearerToken(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token.Value) }, nil
+	}
+	c, err := s.aws.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *http.Request) { sign(ctx, r, c, s.region) }, nil
+}
+
+func sign(ctx context.Context, r *http.Request, c aws.Credentials, region string) {
+	// It fails for lack of a random source or of a URL alone, and then Bedrock refuses
+	// the request, which has no signature.
+	_ = v4.NewSigner().SignHTTP(ctx, c, r, emptyHash, "bedrock", region, time.Now())
+}
+
+// domain is what the names of a region's endpoints end in.
+func domain(region string) string {
+	switch partitionOf(region) {
+	case "aws-cn":
+		return "amazonaws.com.cn"
+	case "aws-eusc":
+		return "amazonaws.eu"
+	}
+	return "amazonaws.com"
+}
+
+// errorCode returns the name of the error that a reply with another status than 2xx is.
+//
+// Source: Smithy, "AWS restJson1 protocol", operation error serialization.
+func errorCode(h http.Header, body []byte) string {
+	code := h.Get("X-Amzn-Errortype")
+	if code == "" {
+		var fields struct {
+			Type any `json:"__type"`
+			Code any `json:"code"`
+		}
+		if json.Unmarshal(body, &fields) == nil {
+			code, _ = fields.Code.(string)
+			if t, ok := fields.Type.(string); ok {
+				code = t
+			}
+		}
+	}
+	code, _, _ = strings.Cut(code, ":")
+	return code[strings.LastIndexByte(code, '#')+1:]
+}

@@ -1,0 +1,173 @@
+package bedrock
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/document"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
+
+	"github.com/assay-rag/assay"
+)
+
+// A filter of Bedrock's is one of assay's without "not", and with at least two parts
+// in andAll and orAll. What Bedrock has no operator for is ErrInvalid, never left out:
+// it would find more than was asked for.
+//
+// Of documents without the key, equals, in, startsWith and so on hold in neither,
+// notEquals does in both; for notIn Bedrock does not say. Bedrock's "in" is about
+// strings, "listContains" about lists; startsWith and stringContains are taken by
+// OpenSearch Serverless alone, and a knowledge base on something else answers with
+// an error.
+//
+// Source: AWS, Amazon Bedrock API Reference, RetrievalFilter and FilterAttribute.
+
+// A filterer makes filters of a knowledge base.
+type filterer struct {
+	epochs []string // keys whose numbers are seconds since 1970: times are compared with them so
+	notes  []string // what a filter means otherwise than its author may think
+}
+
+// compile returns f in Bedrock's form; nil for the zero Filter.
+func (c *filterer) compile(f assay.Filter) (types.RetrievalFilter, error) {
+	if err := f.Check(nil); err != nil || f.IsZero() {
+		return nil, err
+	}
+	positive, err := c.positive(f, false)
+	if err != nil {
+		return nil, err
+	}
+	return c.build(positive)
+}
+
+// complements are the operators that hold where others do not.
+var complements = map[assay.FilterOp]assay.FilterOp{
+	assay.OpEquals: assay.OpNotEquals, assay.OpNotEquals: assay.OpEquals,
+	assay.OpIn: assay.OpNotIn, assay.OpNotIn: assay.OpIn,
+	assay.OpGreaterThan: assay.OpLessThanOrEquals, assay.OpLessThanOrEquals: assay.OpGreaterThan,
+	assay.OpLessThan: assay.OpGreaterThanOrEquals, assay.OpGreaterThanOrEquals: assay.OpLessThan,
+	assay.OpAndAll: assay.OpOrAll, assay.OpOrAll: assay.OpAndAll,
+}
+
+// positive returns f, or what f does not keep, without "not" (De Morgan), with nested
+// groups of a kind as one and groups of one part as that part.
+func (c *filterer) positive(f assay.Filter, negate bool) (assay.Filter, error) {
+	if f.Op == assay.OpNot {
+		return c.positive(f.Filters[0], !negate)
+	}
+	op := f.Op
+	if negate {
+		var ok bool
+		if op, ok = complements[f.Op]; !ok {
+			return f, fmt.Errorf("filter not %s on key %q: Bedrock knowledge bases have neither \"not\" nor an operator for the opposite of %s: %w", f.Op, f.Key, f.Op, assay.ErrInvalid)
+		}
+	}
+	if op != assay.OpAndAll && op != assay.OpOrAll {
+		if negate && ordered(op) {
+			c.note(fmt.Sprintf("not (%s) is searched as %s: documents without the key %q are left out", f, assay.Filter{Op: op, Key: f.Key, Value: f.Value}, f.Key))
+		}
+		f.Op = op
+		return f, nil
+	}
+	group := assay.Filter{Op: op}
+	for _, part := range f.Filters {
+		p, err := c.positive(part, negate)
+		if err != nil {
+			return f, err
+		}
+		if p.Op == op {
+			group.Filters = append(group.Filters, p.Filters...)
+		} else {
+			group.Filters = append(group.Filters, p)
+		}
+	}
+	if len(group.Filters) == 1 {
+		return group.Filters[0], nil
+	}
+	return group, nil
+}
+
+func (c *filterer) note(text string) {
+	if !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
+	}
+}
+
+// ordered reports whether an operator compares by order.
+func ordered(op assay.FilterOp) bool {
+	switch op {
+	case assay.OpGreaterThan, assay.OpGreaterThanOrEquals, assay.OpLessThan, assay.OpLessThanOrEquals:
+		return true
+	}
+	return false
+}
+
+// build returns a filter that positive has made as the SDK has it.
+func (c *filterer) build(f assay.Filter) (types.RetrievalFilter, error) {
+	if f.Op == assay.OpAndAll || f.Op == assay.OpOrAll {
+		parts := make([]types.RetrievalFilter, len(f.Filters))
+		for i, part := range f.Filters {
+			p, err := c.build(part)
+			if err != nil {
+				return nil, err
+			}
+			parts[i] = p
+		}
+		if f.Op == assay.OpAndAll {
+			return &types.RetrievalFilterMemberAndAll{Value: parts}, nil
+		}
+		return &types.RetrievalFilterMemberOrAll{Value: parts}, nil
+	}
+	value, err := c.value(f)
+	if err != nil {
+		return nil, err
+	}
+	a := types.FilterAttribute{Key: &f.Key, Value: document.NewLazyDocument(value)}
+	switch f.Op {
+	case assay.OpEquals:
+		return &types.RetrievalFilterMemberEquals{Value: a}, nil
+	case assay.OpNotEquals:
+		return &types.RetrievalFilterMemberNotEquals{Value: a}, nil
+	case assay.OpGreaterThan:
+		return &types.RetrievalFilterMemberGreaterThan{Value: a}, nil
+	case assay.OpGreaterThanOrEquals:
+		return &types.RetrievalFilterMemberGreaterThanOrEquals{Value: a}, nil
+	case assay.OpLessThan:
+		return &types.RetrievalFilterMemberLessThan{Value: a}, nil
+	case assay.OpLessThanOrEquals:
+		return &types.RetrievalFilterMemberLessThanOrEquals{Value: a}, nil
+	case assay.OpIn:
+		return &types.RetrievalFilterMemberIn{Value: a}, nil
+	case assay.OpNotIn:
+		return &types.RetrievalFilterMemberNotIn{Value: a}, nil
+	case assay.OpStartsWith:
+		return &types.RetrievalFilterMemberStartsWith{Value: a}, nil
+	case assay.OpStringContains:
+		return &types.RetrievalFilterMemberStringContains{Value: a}, nil
+	case assay.OpListContains:
+		return &types.RetrievalFilterMemberListContains{Value: a}, nil
+	}
+	return nil, fmt.Errorf("filter operator %q: Bedrock knowledge bases do not have it: %w", f.Op, assay.ErrInvalid)
+}
+
+// value returns the value of a comparison as Bedrock takes it.
+func (c *filterer) value(f assay.Filter) (any, error) {
+	v := f.Value
+	switch {
+	case v.Kind == assay.KindString:
+		return v.String, nil
+	case v.Kind == assay.KindNumber:
+		return v.Number, nil
+	case v.Kind == assay.KindBoolean:
+		return v.Boolean, nil
+	case v.Kind == assay.KindTime && slices.Contains(c.epochs, f.Key):
+		return v.Time.Unix(), nil
+	case v.Kind == assay.KindTime:
+		return nil, fmt.Errorf("filter %s on key %q compares a time, which Bedrock knowledge bases do not have: name the key as one of epoch_keys if its numbers are seconds since 1970: %w", f.Op, f.Key, assay.ErrInvalid)
+	case v.Kind == assay.KindList && (f.Op == assay.OpIn || f.Op == assay.OpNotIn) && len(v.List) > 0:
+		return v.List, nil
+	case v.Kind == assay.KindList && (f.Op == assay.OpIn || f.Op == assay.OpNotIn):
+		return nil, fmt.Errorf("filter %s on key %q has an empty list, which Bedrock knowledge bases refuse: %w", f.Op, f.Key, assay.ErrInvalid)
+	}
+	return nil, fmt.Errorf("filter %s on key %q compares a %s, which Bedrock knowledge bases do not: %w", f.Op, f.Key, v.Kind, assay.ErrInvalid)
+}

@@ -1,0 +1,265 @@
+package bedrock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	agenttypes "github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A Guardrail names a guardrail. The zero Guardrail is none.
+type Guardrail struct {
+	ID      string // or ARN
+	Version string // "1"; empty: "DRAFT"
+}
+
+func (g Guardrail) check() error {
+	if g == (Guardrail{}) {
+		return nil
+	}
+	_, err := idOf(g.ID, "guardrail")
+	return err
+}
+
+// retrieval returns g for a knowledge base; nil for none.
+func (g Guardrail) retrieval() *agenttypes.GuardrailConfiguration {
+	if g.ID == "" {
+		return nil
+	}
+	return &agenttypes.GuardrailConfiguration{GuardrailId: &g.ID, GuardrailVersion: aws.String(cmp.Or(g.Version, draft))}
+}
+
+// draft is the version of a guardrail that is being worked on.
+const draft = "DRAFT"
+
+// A Grounding is a guardrail whose contextual grounding check verifies claims.
+type Grounding struct {
+	Guardrail Guardrail
+
+	// Threshold is the score, in [0, 1], from which on a claim is grounded; the
+	// guardrail's own threshold holds besides. 0: that alone.
+	Threshold float64
+
+	// Limits of what Bedrock takes, in characters; 0: the documented ones, which are
+	// 100,000 of sources and 5,000 of a claim. What is longer is an error.
+	MaxSource int
+	MaxClaim  int
+}
+
+// The limits of a contextual grounding check, in characters.
+//
+// Source: AWS, Amazon Bedrock User Guide, "Use contextual grounding check to filter
+// hallucinations in responses": at most 100,000 of the grounding source, 1,000 of the
+// query and 5,000 of the content to guard.
+const (
+	maxSource = 100_000
+	maxQuery  = 1_000
+	maxClaim  = 5_000
+)
+
+// queryFor returns what stands for the question, which a verifier is not told and
+// whose relevance is not what is asked: the claim itself, to which it is as relevant as
+// can be, where Bedrock takes that as a query.
+func queryFor(claim string) string {
+	if utf8.RuneCountInString(claim) <= maxQuery {
+		return claim
+	}
+	return "What do the sources say?"
+}
+
+type verifier struct {
+	provider *Provider
+	config   Grounding
+	name     string
+}
+
+// Verifier returns a verifier that asks a guardrail whether claims are grounded in the
+// words they cite.
+//
+// It supports a claim when the guardrail's grounding score reaches the threshold and
+// nothing else of the guardrail has blocked the claim; it never says that a claim is
+// contradicted, which the check does not tell from unsupported. Whatever is missing
+// (the assessment, its score, its threshold) is no support, and what Bedrock cannot be
+// asked (a claim or sources over the limits) is an error, which counts as none.
+//
+// The question is not told: the check of relevance to it says nothing, and the
+// guardrail should not block by it.
+func (p *Provider) Verifier(c Grounding) (ground.Service, error) {
+	if _, err := idOf(c.Guardrail.ID, "guardrail"); err != nil {
+		return nil, err
+	}
+	if !(c.Threshold >= 0 && c.Threshold <= 1) {
+		return nil, fmt.Errorf("guardrail %s: threshold %v is not in [0, 1]: %w", c.Guardrail.ID, c.Threshold, assay.ErrInvalid)
+	}
+	c.Guardrail.Version = cmp.Or(c.Guardrail.Version, draft)
+	c.MaxSource, c.MaxClaim = cmp.Or(c.MaxSource, maxSource), cmp.Or(c.MaxClaim, maxClaim)
+	id, _ := idOf(c.Guardrail.ID, "guardrail")
+	return &verifier{p, c, p.config.Name + "/guardrail/" + id + ":" + c.Guardrail.Version}, nil
+}
+
+// Model implements ground.Service.
+func (v *verifier) Model() string { return v.name }
+
+// Verify implements ground.Verifier.
+func (v *verifier) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
+	none := ground.Judgement{Verdict: assay.Unsupported}
+	sources := sourcesOf(cited)
+	switch n, m := utf8.RuneCountInString(claim), utf8.RuneCountInString(strings.Join(sources, "")); {
+	case strings.TrimSpace(claim) == "" || len(sources) == 0:
+		none.Reason = "cites nothing"
+		return none, nil
+	case n > v.config.MaxClaim || m > v.config.MaxSource:
+		return none, &llm.Error{Model: v.name, Kind: llm.TooLong, Message: fmt.Sprintf("the claim has %d characters and its sources %d; a grounding check takes %d and %d", n, m, v.config.MaxClaim, v.config.MaxSource)}
+	}
+	x, err := v.provider.exchange(ctx, v.name)
+	if err != nil {
+		return none, err
+	}
+	defer x.end()
+	none.Usage.Calls = 1
+	out, err := x.session.runtime.ApplyGuardrail(x.ctx, v.input(claim, sources), func(o *bedrockruntime.Options) { o.HTTPClient = x })
+	if err != nil {
+		return none, x.fail(err, func(code, message string) (llm.ErrorKind, string) {
+			return explainResource("guardrail "+v.config.Guardrail.ID, x.session.region, code, message)
+		})
+	}
+	j := v.judge(out)
+	j.Reason, j.Usage.Calls = x.errors.Scrub(j.Reason), 1
+	return j, nil
+}
+
+// sourcesOf returns the words that a claim cites, each once, with their headings.
+func sourcesOf(cited []ground.Passage) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, p := range cited {
+		text := strings.TrimSpace(p.Quote)
+		if text == "" || seen[text] {
+			continue
+		}
+		seen[text] = true
+		if len(p.Heading) > 0 {
+			text = strings.Join(p.Heading, " — ") + "\n" + text
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func (v *verifier) input(claim string, sources []string) *bedrockruntime.ApplyGuardrailInput {
+	in := &bedrockruntime.ApplyGuardrailInput{
+		GuardrailIdentifier: &v.config.Guardrail.ID, GuardrailVersion: &v.config.Guardrail.Version,
+		Source:      types.GuardrailContentSourceOutput,
+		OutputScope: types.GuardrailOutputScopeFull, // a score is wanted also where nothing was blocked
+	}
+	add := func(text string, q types.GuardrailContentQualifier) {
+		in.Content = append(in.Content, &types.GuardrailContentBlockMemberText{Value: types.GuardrailTextBlock{
+			Text: &text, Qualifiers: []types.GuardrailContentQualifier{q},
+		}})
+	}
+	for _, s := range sources {
+		add(s, types.GuardrailContentQualifierGroundingSource)
+	}
+	add(queryFor(claim), types.GuardrailContentQualifierQuery)
+	add(claim, types.GuardrailContentQualifierGuardContent)
+	return in
+}
+
+// judge reads an assessment.
+func (v *verifier) judge(out *bedrockruntime.ApplyGuardrailOutput) ground.Judgement {
+	j := ground.Judgement{Verdict: assay.Unsupported}
+	var blocked []string
+	var found []types.GuardrailContextualGroundingFilter
+	for _, a := range out.Assessments {
+		blocked = append(blocked, otherPolicies(a)...)
+		if a.ContextualGroundingPolicy == nil {
+			continue
+		}
+		for _, f := range a.ContextualGroundingPolicy.Filters {
+			if f.Type == types.GuardrailContextualGroundingFilterTypeGrounding {
+				found = append(found, f)
+			} else if f.Action != types.GuardrailContextualGroundingPolicyActionNone {
+				blocked = append(blocked, strings.ToLower(string(f.Type)))
+			}
+		}
+	}
+	grounded := len(found) > 0
+	for i, f := range found {
+		if f.Score == nil || f.Threshold == nil || !(*f.Score >= 0 && *f.Score <= 1) {
+			j.Reason, j.Score = "the guardrail gave no score of the grounding", 0
+			return j
+		}
+		if i == 0 || *f.Score < j.Score {
+			j.Score = *f.Score
+			j.Reason = fmt.Sprintf("grounding %.2f, threshold %.2f", *f.Score, max(*f.Threshold, v.config.Threshold))
+		}
+		grounded = grounded && *f.Score >= *f.Threshold && *f.Score >= v.config.Threshold && f.Action == types.GuardrailContextualGroundingPolicyActionNone
+	}
+	switch {
+	case len(found) == 0:
+		j.Reason = "the guardrail did not check the grounding: it has no contextual grounding policy, or did not get to it"
+	case len(blocked) > 0:
+		j.Reason += "; blocked by another policy of the guardrail: " + strings.Join(blocked, ", ")
+	case out.Action != types.GuardrailActionNone:
+		if grounded {
+			j.Reason += "; the guardrail intervened"
+		}
+	case grounded:
+		j.Verdict = assay.Supported
+	}
+	return j
+}
+
+// otherPolicies names what else of a guardrail has blocked or changed a claim.
+func otherPolicies(a types.GuardrailAssessment) []string {
+	var out []string
+	if p := a.ContentPolicy; p != nil {
+		for _, f := range p.Filters {
+			if f.Action != types.GuardrailContentPolicyActionNone {
+				out = append(out, "content "+strings.ToLower(string(f.Type)))
+			}
+		}
+	}
+	if p := a.TopicPolicy; p != nil {
+		for _, t := range p.Topics {
+			if t.Action != types.GuardrailTopicPolicyActionNone {
+				out = append(out, "topic "+aws.ToString(t.Name))
+			}
+		}
+	}
+	if p := a.WordPolicy; p != nil {
+		for _, w := range p.CustomWords {
+			if w.Action != types.GuardrailWordPolicyActionNone {
+				out = append(out, "word")
+			}
+		}
+		for _, w := range p.ManagedWordLists {
+			if w.Action != types.GuardrailWordPolicyActionNone {
+				out = append(out, "word")
+			}
+		}
+	}
+	if p := a.SensitiveInformationPolicy; p != nil {
+		for _, e := range p.PiiEntities {
+			if e.Action != types.GuardrailSensitiveInformationPolicyActionNone {
+				out = append(out, "sensitive "+strings.ToLower(string(e.Type)))
+			}
+		}
+		for _, r := range p.Regexes {
+			if r.Action != types.GuardrailSensitiveInformationPolicyActionNone {
+				out = append(out, "sensitive "+aws.ToString(r.Name))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,427 @@
+package bedrock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A SearchType is how a knowledge base searches.
+type SearchType string
+
+// The search types.
+const (
+	SearchHybrid   SearchType = "HYBRID"   // words and vectors
+	SearchSemantic SearchType = "SEMANTIC" // vectors alone
+)
+
+// A KnowledgeBase says which knowledge base of Bedrock is searched and how. ID is
+// required; without a Sharing nobody sees anything of it.
+type KnowledgeBase struct {
+	ID         string // or ARN
+	Collection string // what assay calls it; empty: the ID
+	Sharing    Sharing
+
+	Search SearchType   // of hybrid queries; empty: Bedrock's choice
+	Filter assay.Filter // every query is narrowed by it
+
+	// ImplicitModel is the ARN of a model that makes a filter of each query's words
+	// (implicit filtering), over Attributes; empty: none does. The filter that it makes
+	// comes on top of the others.
+	ImplicitModel string
+	Attributes    []Attribute
+
+	RerankModel string // ARN of a model that reranks what was found; empty: none does
+
+	Guardrail Guardrail // that checks what was found; zero: none does
+
+	EpochKeys []string // metadata keys whose numbers are seconds since 1970
+	Pages     int      // most calls for one query; 0: 10
+	Keep      int      // how many retrieved documents are kept to be cited; 0: 4096
+}
+
+// An Attribute is a metadata key that implicit filters may use.
+type Attribute struct {
+	Key         string
+	Type        string // "STRING", "NUMBER", "BOOLEAN" or "STRING_LIST"
+	Description string
+}
+
+// A Retriever searches a knowledge base. It implements assay.Retriever.
+//
+// What is retrieved becomes a document version of its own, whose text is the passage's
+// whole text, so that quotes of it are spans of it; the passages of one source are
+// versions of one document. ACL and Version tell of the documents that this Retriever
+// has retrieved last, in this process.
+//
+// A knowledge base with hierarchical chunking returns the parent in place of the
+// children that it found. A passage that comes more than once, and one that lies inside
+// of another of the same source, are one hit: the larger, with the smaller as its child.
+//
+// Bedrock's score is Scores.Managed, or Scores.Rerank where Bedrock reranks. It is also
+// the hit's Relevance, cut to [0, 1]: nobody has calibrated it, which the notes say.
+type Retriever struct {
+	provider *Provider
+	config   KnowledgeBase
+	id       string
+	name     string
+
+	mu    sync.Mutex
+	acls  map[string]assay.ACL      // by document
+	texts map[string]assay.Document // by document and version
+	order []string                  // keys of texts, oldest first
+}
+
+// The defaults and limits of a knowledge base.
+//
+// Source: AWS, Amazon Bedrock API Reference, KnowledgeBaseVectorSearchConfiguration,
+// numberOfResults.
+const (
+	defaultPages = 10
+	defaultKeep  = 4096
+	maxResults   = 100
+)
+
+// KnowledgeBase returns a retriever for a knowledge base. A config that cannot be is
+// ErrInvalid.
+func (p *Provider) KnowledgeBase(c KnowledgeBase) (*Retriever, error) {
+	id, err := idOf(c.ID, "knowledge-base")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Sharing.check(); err != nil {
+		return nil, fmt.Errorf("knowledge base %s: %w", id, err)
+	}
+	if !slices.Contains([]SearchType{"", SearchHybrid, SearchSemantic}, c.Search) {
+		return nil, fmt.Errorf("knowledge base %s is searched as %q, want %q or %q: %w", id, c.Search, SearchHybrid, SearchSemantic, assay.ErrInvalid)
+	}
+	if (c.ImplicitModel == "") != (len(c.Attributes) == 0) {
+		return nil, fmt.Errorf("knowledge base %s: implicit filters need a model and the attributes that it may use: %w", id, assay.ErrInvalid)
+	}
+	kinds := types.AttributeType("").Values()
+	for _, a := range c.Attributes {
+		if !slices.Contains(kinds, types.AttributeType(a.Type)) || a.Key == "" || a.Description == "" {
+			return nil, fmt.Errorf("knowledge base %s: attribute %q of the type %q: want a key, a description and a type of %v: %w", id, a.Key, a.Type, kinds, assay.ErrInvalid)
+		}
+	}
+	if err := c.Guardrail.check(); err != nil {
+		return nil, fmt.Errorf("knowledge base %s: %w", id, err)
+	}
+	filters := filterer{epochs: c.EpochKeys}
+	if _, err := filters.compile(c.Filter); err != nil {
+		return nil, fmt.Errorf("knowledge base %s: %w", id, err)
+	}
+	c.Collection, c.Pages, c.Keep = cmp.Or(c.Collection, id), cmp.Or(c.Pages, defaultPages), cmp.Or(c.Keep, defaultKeep)
+	return &Retriever{
+		provider: p, config: c, id: id, name: p.config.Name + "/knowledge-base/" + id,
+		acls: map[string]assay.ACL{}, texts: map[string]assay.Document{},
+	}, nil
+}
+
+// Model names the knowledge base as errors and budgets do:
+// "bedrock/knowledge-base/ABCDEFGHIJ".
+func (k *Retriever) Model() string { return k.name }
+
+// Retrieve implements assay.Retriever. An access that sees nothing of the knowledge
+// base, and a query for other collections, get no hits, and Bedrock is not asked.
+// Failures of Bedrock are *llm.Error.
+func (k *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
+	results := assay.Results{Hits: []assay.Hit{}, Terms: []assay.Term{}}
+	if q.Limit < 1 {
+		return results, fmt.Errorf("query for %d hits: %w", q.Limit, assay.ErrInvalid)
+	}
+	if len(q.Collections) > 0 && !slices.Contains(q.Collections, k.config.Collection) {
+		return results, nil
+	}
+	terms := analysis.QueryTerms(q.Text, nil)
+	if len(terms) == 0 {
+		return results, nil
+	}
+	limits, ok := k.config.Sharing.filter(access)
+	if !ok {
+		results.Notes = append(results.Notes, hidden(k.name))
+		return results, nil
+	}
+	in, notes, err := k.input(q, limits)
+	if err != nil {
+		return results, err
+	}
+	results.Notes = append(results.Notes, notes...)
+	found, err := k.pages(ctx, in, q.Limit)
+	if err != nil {
+		return results, err
+	}
+	results.Hits = k.hits(access, q, found, &results.Notes)
+	tell(&results, terms)
+	return results, nil
+}
+
+// input returns the request for a query that is narrowed by limits.
+func (k *Retriever) input(q assay.Query, limits assay.Filter) (*bedrockagentruntime.RetrieveInput, []string, error) {
+	search, notes, err := k.search(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	vector, filterNotes, err := k.vector(assay.And(q.Filter, limits), q.Limit, search)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := &bedrockagentruntime.RetrieveInput{
+		KnowledgeBaseId: &k.id, RetrievalQuery: &types.KnowledgeBaseQuery{Text: &q.Text},
+		RetrievalConfiguration: &types.KnowledgeBaseRetrievalConfiguration{VectorSearchConfiguration: vector},
+		GuardrailConfiguration: k.config.Guardrail.retrieval(),
+	}
+	return in, append(notes, filterNotes...), nil
+}
+
+// search returns how a query is searched, and what of it Bedrock cannot do.
+func (k *Retriever) search(q assay.Query) (SearchType, []string, error) {
+	var notes []string
+	for what, asked := range map[string]bool{
+		"other wordings": len(q.Rewrites) > 0, "feedback": q.Feedback, "diversity": q.Diversity > 0, "fusion by rank": q.Fusion != "",
+	} {
+		if asked {
+			notes = append(notes, fmt.Sprintf("%s: knowledge bases have no %s; the query was searched without", k.name, what))
+		}
+	}
+	slices.Sort(notes)
+	switch q.Mode {
+	case assay.ModeHybrid:
+		return k.config.Search, notes, nil
+	case assay.ModeVector:
+		return SearchSemantic, notes, nil
+	}
+	return "", nil, fmt.Errorf("%s: knowledge bases cannot search in mode %q: %w", k.name, q.Mode, assay.ErrInvalid)
+}
+
+// vector returns how the vector store is searched.
+func (k *Retriever) vector(f assay.Filter, limit int, search SearchType) (*types.KnowledgeBaseVectorSearchConfiguration, []string, error) {
+	filters := filterer{epochs: k.config.EpochKeys}
+	filter, err := filters.compile(assay.And(k.config.Filter, f))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", k.name, err)
+	}
+	v := &types.KnowledgeBaseVectorSearchConfiguration{
+		Filter: filter, NumberOfResults: aws.Int32(int32(min(limit, maxResults))), OverrideSearchType: types.SearchType(search),
+	}
+	if k.config.ImplicitModel != "" {
+		implicit := &types.ImplicitFilterConfiguration{ModelArn: &k.config.ImplicitModel}
+		for _, a := range k.config.Attributes {
+			implicit.MetadataAttributes = append(implicit.MetadataAttributes, types.MetadataAttributeSchema{
+				Key: &a.Key, Type: types.AttributeType(a.Type), Description: &a.Description,
+			})
+		}
+		v.ImplicitFilterConfiguration = implicit
+	}
+	if k.config.RerankModel != "" {
+		v.RerankingConfiguration = &types.VectorSearchRerankingConfiguration{
+			Type: types.VectorSearchRerankingConfigurationTypeBedrockRerankingModel,
+			BedrockRerankingConfiguration: &types.VectorSearchBedrockRerankingConfiguration{
+				ModelConfiguration: &types.VectorSearchBedrockRerankingModelConfiguration{ModelArn: &k.config.RerankModel},
+			},
+		}
+	}
+	return v, filters.notes, nil
+}
+
+// A retrieved is what Bedrock has found for a query.
+type retrieved struct {
+	results    []types.KnowledgeBaseRetrievalResult
+	intervened bool // a guardrail has
+	cut        bool // there is more, behind the last page asked for
+}
+
+// pages asks for as many pages as it takes to have limit results.
+func (k *Retriever) pages(ctx context.Context, in *bedrockagentruntime.RetrieveInput, limit int) (retrieved, error) {
+	var found retrieved
+	for range k.config.Pages {
+		out, err := k.page(ctx, in)
+		if err != nil {
+			return found, err
+		}
+		found.results = append(found.results, out.RetrievalResults...)
+		found.intervened = found.intervened || out.GuardrailAction == types.GuadrailActionIntervened
+		in.NextToken = out.NextToken
+		if aws.ToString(in.NextToken) == "" || len(found.results) >= limit {
+			return found, nil
+		}
+	}
+	found.cut = true
+	return found, nil
+}
+
+// page asks once.
+func (k *Retriever) page(ctx context.Context, in *bedrockagentruntime.RetrieveInput) (*bedrockagentruntime.RetrieveOutput, error) {
+	if err := llm.Room(ctx, assay.Usage{Calls: 1}); err != nil {
+		return nil, err
+	}
+	x, err := k.provider.exchange(ctx, k.name)
+	if err != nil {
+		return nil, err
+	}
+	defer x.end()
+	defer llm.Report(ctx, assay.Usage{Calls: 1})
+	out, err := x.session.agent.Retrieve(x.ctx, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
+	if err != nil {
+		return nil, x.fail(err, k.explain)
+	}
+	return out, nil
+}
+
+// explain says in words what is missing.
+func (k *Retriever) explain(code, message string) (llm.ErrorKind, string) {
+	return explainResource("knowledge base "+k.id, k.provider.regionOf(""), code, message)
+}
+
+// explainResource says in words that a region does not have a resource, or that the
+// credentials may not use it.
+func explainResource(what, region, code, message string) (llm.ErrorKind, string) {
+	switch {
+	case code == "ResourceNotFoundException":
+		return llm.NoModel, fmt.Sprintf("there is no %s in region %s: configure another name or region. Bedrock says: %s", what, region, message)
+	case code == "AccessDeniedException":
+		return llm.BadKey, fmt.Sprintf("the credentials may not use %s in region %s. Bedrock says: %s", what, region, message)
+	}
+	return "", ""
+}
+
+// hits returns the hits of what was found, best first, and notes what was left out.
+func (k *Retriever) hits(access assay.Access, q assay.Query, found retrieved, notes *[]string) []assay.Hit {
+	var hits []assay.Hit
+	empty, foreign := 0, false
+	for _, r := range found.results {
+		doc, page := k.document(r.Content, r.Location, r.Metadata)
+		switch {
+		case doc.Text == "":
+			empty++
+			continue
+		case !access.Allows(doc.ACL):
+			foreign = true
+			continue
+		}
+		k.keep(doc)
+		hits = append(hits, k.hit(doc, page, r.Score, q.Text))
+	}
+	hits = nest(hits)
+	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) })
+	if len(hits) > 0 {
+		*notes = append(*notes, k.name+": relevance is the knowledge base's own score, which nobody has calibrated")
+	}
+	if empty > 0 {
+		*notes = append(*notes, fmt.Sprintf("%s: %d results without text, such as images, were left out", k.name, empty))
+	}
+	if foreign {
+		*notes = append(*notes, k.name+" returned passages outside of the filter that says who may see them; they were left out")
+	}
+	if found.intervened {
+		*notes = append(*notes, k.name+": a guardrail has intervened in what was found")
+	}
+	if found.cut {
+		*notes = append(*notes, fmt.Sprintf("%s: it has more after %d pages, which were not asked for", k.name, k.config.Pages))
+	}
+	return hits[:min(len(hits), q.Limit)]
+}
+
+// hit returns a document that was retrieved for a query as a hit.
+func (k *Retriever) hit(doc assay.Document, page int, score *float64, query string) assay.Hit {
+	h := assay.Hit{
+		Chunk: assay.Chunk{
+			ID: assay.ChunkID(doc.ID, doc.Version, 0), Document: doc.ID, Version: doc.Version, Kind: assay.ChunkProse,
+			End: len(doc.Text), Headings: []string{}, Tokens: llm.EstimateTokens(doc.Text),
+		},
+		Text: doc.Text, Collection: doc.Collection, URI: doc.URI, Title: doc.Title, Page: page,
+		Matched: matched(query, doc.Text),
+	}
+	if score != nil && !math.IsNaN(*score) && !math.IsInf(*score, 0) {
+		s := *score
+		if k.config.RerankModel != "" {
+			h.Scores.Rerank = &s
+		} else {
+			h.Scores.Managed = &s
+		}
+		h.Scores.Relevance = min(max(s, 0), 1)
+	}
+	return h
+}
+
+// nest makes one hit of those that hold one another.
+func nest(hits []assay.Hit) []assay.Hit {
+	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(len(b.Text), len(a.Text)) })
+	var out []assay.Hit
+next:
+	for _, h := range hits {
+		for i := range out {
+			at := strings.Index(out[i].Text, h.Text)
+			if out[i].Chunk.Document != h.Chunk.Document || at < 0 {
+				continue
+			}
+			out[i].Scores = better(out[i].Scores, h.Scores)
+			if len(h.Text) < len(out[i].Text) {
+				adopt(&out[i], h, at)
+			}
+			continue next
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+// adopt makes a hit whose text begins at offset at of the parent's its child.
+func adopt(parent *assay.Hit, h assay.Hit, at int) {
+	parent.Chunk.Kind = assay.ChunkSection
+	child := h.Chunk
+	child.Version, child.Ordinal, child.Parent = parent.Chunk.Version, len(parent.Children)+1, parent.Chunk.ID
+	child.ID = assay.ChunkID(child.Document, child.Version, child.Ordinal)
+	child.Start, child.End = at, at+len(h.Text)
+	parent.Children = append(parent.Children, child)
+}
+
+// better returns the scores of the more relevant one.
+func better(a, b assay.Scores) assay.Scores {
+	if b.Relevance > a.Relevance {
+		return b
+	}
+	return a
+}
+
+// matched returns the terms of a query that a text holds.
+func matched(query, text string) []string {
+	held := map[string]bool{}
+	for _, t := range analysis.Tokens(text, "") {
+		held[t.Term] = true
+	}
+	var out []string
+	for _, t := range analysis.QueryTerms(query, nil) {
+		if slices.ContainsFunc(t.Forms, func(form string) bool { return held[form] }) {
+			out = append(out, t.Text)
+		}
+	}
+	return out
+}
+
+// tell fills in what is known of the query's terms: of the hits alone, for nobody knows
+// how many passages of a knowledge base hold one.
+func tell(r *assay.Results, terms []analysis.QueryTerm) {
+	r.Chunks, r.Total = len(r.Hits), len(r.Hits)
+	for _, t := range terms {
+		term := assay.Term{Text: t.Text, Stem: t.Forms[0], Forms: t.Forms[1:], Weight: 1}
+		for _, h := range r.Hits {
+			if slices.Contains(h.Matched, t.Text) {
+				term.Chunks++
+			}
+		}
+		r.Terms = append(r.Terms, term)
+	}
+}

@@ -1,0 +1,309 @@
+package bedrock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// Resources are those that a configuration uses. Each is named as the configuration
+// does, by ID or ARN.
+type Resources struct {
+	// Account is the account that IDs are of, twelve digits; empty: that of the ARNs
+	// among the resources.
+	Account string
+
+	Models    []string // language and embedding models and inference profiles
+	Rerankers []string
+
+	// KnowledgeBases are searched (Retrieve). Those with a model besides answer
+	// questions themselves (RetrieveAndGenerate) with it.
+	KnowledgeBases []KnowledgeBase
+	Answers        map[string]string // models that answer, by knowledge base
+
+	Agents     []string // ARNs of aliases, or "AGENT/ALIAS"
+	Guardrails []string // of verifiers and of Answers
+
+	// Profiles say which foundation models inference profiles route to, as ARNs. Those
+	// that are not here are asked for, which takes bedrock:GetInferenceProfile.
+	Profiles map[string][]string
+}
+
+// A Policy is an identity-based policy of AWS IAM.
+type Policy struct {
+	Document []byte // JSON, indented
+
+	// Notes say in words what the document cannot: what it leaves out, and why.
+	Notes []string
+}
+
+// IAMPolicy returns the policy that lets assay use the resources and nothing else. Each
+// statement names its resources; none has a wildcard.
+//
+// Whoever calls through an inference profile needs it and the foundation model in each
+// region that it routes to; those are allowed through the profile alone
+// (bedrock:InferenceProfileArn). A few actions cannot be limited to resources:
+// bedrock:Rerank and bedrock:RetrieveAndGenerate. They are left out, with a note that
+// has the statement to add for whoever accepts it.
+//
+// It is ErrInvalid where a resource cannot be told, or the account of one is missing,
+// and an *llm.Error where Bedrock does not say what a profile routes to.
+//
+// Source: AWS, Service Authorization Reference, "Actions, resources, and condition keys
+// for Amazon Bedrock"; Amazon Bedrock User Guide, "Prerequisites for inference
+// profiles", "Permissions for reranking in Amazon Bedrock".
+func (p *Provider) IAMPolicy(ctx context.Context, r Resources) (Policy, error) {
+	region, err := p.Region(ctx)
+	if err != nil {
+		return Policy{}, err
+	}
+	w := &policyWriter{provider: p, region: region, account: r.Account, profiles: r.Profiles}
+	if err := w.findAccount(r); err != nil {
+		return Policy{}, err
+	}
+	for _, m := range slices.Concat(r.Models, r.Rerankers) {
+		if err := w.model(ctx, m); err != nil {
+			return Policy{}, err
+		}
+	}
+	if len(r.Rerankers) > 0 {
+		w.unscoped("bedrock:Rerank", "reranking")
+	}
+	if err := w.bases(ctx, r); err != nil {
+		return Policy{}, err
+	}
+	for _, a := range r.Agents {
+		if err := w.resource("InvokeAgents", "bedrock:InvokeAgent", "agent-alias", a); err != nil {
+			return Policy{}, err
+		}
+	}
+	for _, g := range r.Guardrails {
+		if err := w.resource("ApplyGuardrails", "bedrock:ApplyGuardrail", "guardrail", g); err != nil {
+			return Policy{}, err
+		}
+	}
+	return w.policy()
+}
+
+// A statement is one of a policy.
+type statement struct {
+	Sid       string
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition map[string]map[string][]string `json:",omitempty"`
+}
+
+// A policyWriter gathers a policy's statements.
+type policyWriter struct {
+	provider        *Provider
+	region, account string
+	profiles        map[string][]string
+
+	statements []statement
+	notes      []string
+}
+
+var accountID = regexp.MustCompile(`^[0-9]{12}$`)
+
+// findAccount takes the account from the resources' ARNs where it is not given.
+func (w *policyWriter) findAccount(r Resources) error {
+	names := slices.Concat(r.Models, r.Rerankers, r.Agents, r.Guardrails, slices.Sorted(maps.Values(r.Answers)))
+	for _, k := range r.KnowledgeBases {
+		names = append(names, k.ID)
+	}
+	for _, name := range names {
+		if a, err := parseARN(name); err == nil && w.account == "" && accountID.MatchString(a.account) {
+			w.account = a.account
+		}
+	}
+	if w.account != "" && !accountID.MatchString(w.account) {
+		return fmt.Errorf("AWS account %q: want twelve digits: %w", w.account, assay.ErrInvalid)
+	}
+	return nil
+}
+
+// arn returns the ARN of a resource of a kind.
+func (w *policyWriter) arn(kind, name string) (string, error) {
+	if strings.HasPrefix(name, "arn:") {
+		a, err := parseARN(name)
+		if err == nil && a.kind != kind {
+			err = fmt.Errorf("%q is the ARN of a %s, want a %s: %w", name, a.kind, kind, assay.ErrInvalid)
+		}
+		return name, err
+	}
+	if w.account == "" {
+		return "", fmt.Errorf("%s %s: its ARN needs the AWS account: configure account_id, or the resource by its ARN: %w", kind, name, assay.ErrInvalid)
+	}
+	a := arn{partition: partitionOf(w.region), region: w.region, account: w.account, kind: kind, id: name}.String()
+	_, err := parseARN(a)
+	return a, err
+}
+
+// resource allows an action on one resource.
+func (w *policyWriter) resource(sid, action, kind, name string) error {
+	a, err := w.arn(kind, name)
+	if err != nil {
+		return err
+	}
+	w.allow(statement{Sid: sid, Action: []string{action}, Resource: []string{a}})
+	return nil
+}
+
+// allow adds a statement, to one of the same actions and conditions where there is one.
+func (w *policyWriter) allow(s statement) {
+	s.Effect = "Allow"
+	for i := range w.statements {
+		have := &w.statements[i]
+		if have.Sid == s.Sid && !reflect.DeepEqual(have.Condition, s.Condition) {
+			s.Sid += "2" // names are unique in a policy
+		} else if have.Sid == s.Sid {
+			have.Resource = append(have.Resource, s.Resource...)
+			slices.Sort(have.Resource)
+			have.Resource = slices.Compact(have.Resource)
+			return
+		}
+	}
+	w.statements = append(w.statements, s)
+}
+
+// invoke are the actions of Converse, ConverseStream and InvokeModel.
+var invoke = []string{"bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream"}
+
+// model allows a model, or an inference profile and what it routes to.
+func (w *policyWriter) model(ctx context.Context, name string) error {
+	kind, id := "", name
+	if strings.HasPrefix(name, "arn:") {
+		a, err := parseARN(name)
+		if err != nil {
+			return err
+		}
+		kind, id = a.kind, a.id
+	} else if geography(name) != "" {
+		kind = "inference-profile"
+	}
+	switch kind {
+	case "inference-profile", "application-inference-profile":
+		return w.profile(ctx, kind, name, id)
+	case "":
+		name = foundationARN(w.region, name)
+		if _, err := parseARN(name); err != nil {
+			return err
+		}
+	}
+	w.allow(statement{Sid: "InvokeModels", Action: invoke, Resource: []string{name}})
+	return nil
+}
+
+// profile allows an inference profile, and through it the foundation models that it
+// routes to.
+func (w *policyWriter) profile(ctx context.Context, kind, name, id string) error {
+	routes := w.profiles[name]
+	own, err := w.arn(kind, name)
+	if len(routes) == 0 {
+		p, askErr := w.provider.profile(ctx, name)
+		if askErr != nil {
+			return fmt.Errorf("which foundation models the inference profile %s routes to has to be configured or asked for (bedrock:GetInferenceProfile): %w", name, askErr)
+		}
+		for _, m := range p.Models {
+			routes = append(routes, m.ARN)
+		}
+		if p.ARN != "" {
+			own, err = w.arn(kind, p.ARN)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if len(routes) == 0 {
+		return fmt.Errorf("the inference profile %s routes to no foundation model: %w", name, assay.ErrInvalid)
+	}
+	for _, r := range routes {
+		if a, err := parseARN(r); err != nil {
+			return fmt.Errorf("the inference profile %s: %w", name, err)
+		} else if a.kind != "foundation-model" {
+			return fmt.Errorf("the inference profile %s routes to %q, which is no foundation model: %w", name, r, assay.ErrInvalid)
+		}
+	}
+	sid := sidOf(id)
+	w.allow(statement{Sid: "InvokeProfile" + sid, Action: invoke, Resource: []string{own}})
+	w.allow(statement{
+		Sid: "InvokeThrough" + sid, Action: invoke, Resource: slices.Compact(slices.Sorted(slices.Values(routes))),
+		Condition: map[string]map[string][]string{"StringEquals": {"bedrock:InferenceProfileArn": {own}}},
+	})
+	return nil
+}
+
+// sidOf returns an ID as a statement's name may have it: of letters and digits.
+func sidOf(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') {
+			return r
+		}
+		return -1
+	}, id)
+}
+
+// bases allows what knowledge bases need.
+func (w *policyWriter) bases(ctx context.Context, r Resources) error {
+	for _, k := range r.KnowledgeBases {
+		if err := w.resource("SearchKnowledgeBases", "bedrock:Retrieve", "knowledge-base", k.ID); err != nil {
+			return err
+		}
+		for _, m := range []string{k.ImplicitModel, k.RerankModel} {
+			if m == "" {
+				continue
+			}
+			if err := w.model(ctx, m); err != nil {
+				return err
+			}
+		}
+		if k.RerankModel != "" {
+			w.unscoped("bedrock:Rerank", "reranking")
+		}
+		if k.Guardrail.ID != "" {
+			if err := w.resource("ApplyGuardrails", "bedrock:ApplyGuardrail", "guardrail", k.Guardrail.ID); err != nil {
+				return err
+			}
+		}
+	}
+	for _, base := range slices.Sorted(maps.Keys(r.Answers)) {
+		if err := w.resource("SearchKnowledgeBases", "bedrock:Retrieve", "knowledge-base", base); err != nil {
+			return err
+		}
+		if err := w.model(ctx, r.Answers[base]); err != nil {
+			return err
+		}
+		w.unscoped("bedrock:RetrieveAndGenerate", "having a knowledge base answer by itself")
+	}
+	return nil
+}
+
+// unscoped notes an action that IAM cannot limit to resources.
+func (w *policyWriter) unscoped(action, what string) {
+	note := fmt.Sprintf("%s is not in the policy, so that %s will be refused: AWS IAM knows no resources for this action and allows it for all or none. "+
+		`If you accept that, add {"Sid":"%s","Effect":"Allow","Action":["%s"],"Resource":"*"}; the models and knowledge bases that it can reach stay limited by the other statements.`,
+		action, what, strings.TrimPrefix(action, "bedrock:"), action)
+	if !slices.Contains(w.notes, note) {
+		w.notes = append(w.notes, note)
+	}
+}
+
+// policy returns what was gathered.
+func (w *policyWriter) policy() (Policy, error) {
+	if len(w.statements) == 0 {
+		return Policy{}, fmt.Errorf("no resources of Amazon Bedrock are configured: %w", assay.ErrInvalid)
+	}
+	document, err := json.MarshalIndent(struct {
+		Version   string
+		Statement []statement
+	}{"2012-10-17", w.statements}, "", "  ")
+	return Policy{Document: append(document, '\n'), Notes: w.notes}, err
+}

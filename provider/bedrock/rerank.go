@@ -1,0 +1,164 @@
+package bedrock
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+)
+
+// The limits of Rerank.
+//
+// Source: AWS, Amazon Bedrock API Reference, Rerank (sources), RerankTextDocument.
+const (
+	maxSources    = 1000
+	maxRerankText = 32_000 // characters
+)
+
+type reranker struct {
+	provider *Provider
+	id       string
+	name     string
+}
+
+// Reranker returns a reranking model by its ID ("cohere.rerank-v3-5:0",
+// "amazon.rerank-v1:0") or ARN.
+//
+// Its scores are relevance in [0, 1]. The models score each text for itself, beside
+// the query and no other text: scores of several requests, of at most 1,000 texts
+// each, are on one scale.
+func (p *Provider) Reranker(model string) llm.Reranker {
+	return &reranker{p, model, p.config.Name + "/" + model}
+}
+
+// Model implements llm.Reranker.
+func (r *reranker) Model() string { return r.name }
+
+// Facts implements llm.Described: nothing is known, but that it costs calls.
+func (r *reranker) Facts() llm.Facts { return llm.Facts{} }
+
+// Rerank implements llm.Reranker.
+func (r *reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	for i, text := range texts {
+		if utf8.RuneCountInString(text) > maxRerankText {
+			return nil, &llm.TooLongError{Model: r.name, Text: i, Tokens: llm.EstimateTokens(text), Limit: llm.EstimateTokens(strings.Repeat("x", maxRerankText))}
+		}
+	}
+	if utf8.RuneCountInString(query) > maxRerankText {
+		return nil, &llm.Error{Model: r.name, Kind: llm.TooLong, Message: fmt.Sprintf("the query has over %d characters", maxRerankText)}
+	}
+	var scores []float64
+	for len(scores) < len(texts) {
+		batch := texts[len(scores):min(len(texts), len(scores)+maxSources)]
+		made, err := r.batch(ctx, query, batch)
+		if err != nil {
+			return nil, err
+		}
+		scores = append(scores, made...)
+	}
+	return scores, nil
+}
+
+// batch scores as many texts as a request takes.
+func (r *reranker) batch(ctx context.Context, query string, texts []string) ([]float64, error) {
+	in := &bedrockagentruntime.RerankInput{
+		Queries: []types.RerankQuery{{Type: types.RerankQueryContentTypeText, TextQuery: &types.RerankTextDocument{Text: nonEmpty(query)}}},
+		RerankingConfiguration: &types.RerankingConfiguration{
+			Type: types.RerankingConfigurationTypeBedrockRerankingModel,
+			BedrockRerankingConfiguration: &types.BedrockRerankingConfiguration{
+				NumberOfResults: aws.Int32(int32(len(texts))),
+			},
+		},
+	}
+	estimate := 0
+	for _, text := range texts {
+		estimate += llm.EstimateTokens(query) + llm.EstimateTokens(text)
+		in.Sources = append(in.Sources, types.RerankSource{
+			Type: types.RerankSourceTypeInline,
+			InlineDocumentSource: &types.RerankDocument{
+				Type: types.RerankDocumentTypeText, TextDocument: &types.RerankTextDocument{Text: nonEmpty(text)},
+			},
+		})
+	}
+	scores := make([]float64, len(texts))
+	seen := make([]bool, len(texts))
+	for left := len(texts); left > 0; {
+		page, err := r.page(ctx, in, assay.Usage{Calls: 1, InputTokens: estimate}, scores, seen)
+		if err != nil {
+			return nil, err
+		}
+		left -= page
+		estimate = 0 // a further page of the same results
+	}
+	return scores, nil
+}
+
+// page makes a request, puts its scores in their places and returns how many they are.
+func (r *reranker) page(ctx context.Context, in *bedrockagentruntime.RerankInput, most assay.Usage, scores []float64, seen []bool) (int, error) {
+	if err := llm.Room(ctx, most); err != nil {
+		return 0, err
+	}
+	x, err := r.provider.exchange(ctx, r.name)
+	if err != nil {
+		return 0, err
+	}
+	defer x.end()
+	defer llm.Report(ctx, most)
+	in.RerankingConfiguration.BedrockRerankingConfiguration.ModelConfiguration = &types.BedrockRerankingModelConfiguration{
+		ModelArn: aws.String(modelARN(x.session.region, r.id)),
+	}
+	out, err := x.session.agent.Rerank(x.ctx, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
+	if err != nil {
+		return 0, x.fail(err, func(code, message string) (llm.ErrorKind, string) {
+			return explainModel(r.id, x.session.region, code, message)
+		})
+	}
+	for _, res := range out.Results {
+		i, score := -1, math.NaN()
+		if res.Index != nil && res.RelevanceScore != nil {
+			i, score = int(*res.Index), float64(*res.RelevanceScore)
+		}
+		if i < 0 || i >= len(scores) || seen[i] || math.IsNaN(score) || math.IsInf(score, 0) {
+			return 0, x.errors.Fail(llm.BadReply, "a result without an index or a score of its own among %d texts", len(scores))
+		}
+		scores[i], seen[i] = score, true
+	}
+	in.NextToken = out.NextToken
+	if n := len(out.Results); n > 0 && (aws.ToString(in.NextToken) != "" || all(seen)) {
+		return n, nil
+	}
+	return 0, x.errors.Fail(llm.BadReply, "it did not score all of %d texts", len(scores))
+}
+
+func all(seen []bool) bool {
+	for _, ok := range seen {
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// nonEmpty returns text, or a blank where Bedrock takes no empty one.
+func nonEmpty(text string) *string {
+	if text == "" {
+		text = " "
+	}
+	return &text
+}
+
+// modelARN returns the ARN of a foundation model that is named by its ID or ARN.
+func modelARN(region, model string) string {
+	if strings.HasPrefix(model, "arn:") {
+		return model
+	}
+	return foundationARN(region, model)
+}
