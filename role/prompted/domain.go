@@ -23,7 +23,7 @@ import (
 // verifier and the grader of support never see it.
 type Domain struct {
 	name     string
-	language string
+	about    string
 	terms    []term
 	entities []string
 	sections []section
@@ -44,6 +44,7 @@ type section struct{ name, about string }
 const (
 	maxDomain     = 32 << 10 // bytes
 	maxDomainLine = 400      // bytes
+	maxField      = 120      // bytes
 	maxTerms      = 200
 	maxRules      = 40 // of each kind
 )
@@ -53,7 +54,7 @@ const (
 //
 //	---
 //	name: toxicology
-//	language: en
+//	about: safety of industrial chemicals
 //	---
 //	Anything up to the first heading is for people.
 //
@@ -69,8 +70,8 @@ const (
 //	## House rules
 //	- Give doses in mg/kg body weight.
 //
-// The name is required; the language is a code by which the answer sections are
-// written. All headings are optional, each may stand once.
+// The name is required, the rest is not; each heading may stand once. Comments of
+// HTML are left out.
 func ParseDomain(file string, text []byte) (*Domain, error) {
 	r := domainReader{file: file, domain: &Domain{}}
 	if err := r.read(text); err != nil {
@@ -192,17 +193,17 @@ func (r *domainReader) readFront(lines []string) (int, error) {
 		}
 		key, value, ok := strings.Cut(l, ":")
 		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		if !ok || value == "" || len(value) > 64 || visible.Line(value) != value {
-			return 0, r.wrong(`want "FIELD: VALUE" of at most 64 bytes, not %q`, shorten(l, 60))
+		if !ok || value == "" || len(value) > maxField || visible.Line(value) != value {
+			return 0, r.wrong(`want "FIELD: VALUE" of at most 120 bytes, not %q`, shorten(l, 60))
 		}
 		var field *string
 		switch strings.TrimSpace(key) {
 		case "name":
 			field = &r.domain.name
-		case "language":
-			field = &r.domain.language
+		case "about":
+			field = &r.domain.about
 		default:
-			return 0, r.wrong(`there is no field %q; there are "name" and "language"`, shorten(key, 40))
+			return 0, r.wrong(`there is no field %q; there are "name" and "about"`, shorten(key, 40))
 		}
 		if *field != "" {
 			return 0, r.wrong("the field %q is given twice", strings.TrimSpace(key))
@@ -299,10 +300,11 @@ func (r *domainReader) readItem(item string) error {
 // part returns what a role is told of the domain; "" for one that it does not
 // concern.
 func (d *Domain) part(name string) string {
-	if d == nil {
+	if d == nil || name == role.VerifierRole || name == role.SupportGraderRole {
 		return ""
 	}
 	var b strings.Builder
+	b.WriteString("The documents are about: " + strings.TrimSuffix(d.name+", "+d.about, ", ") + ".\n")
 	add := func(title string, items []string) {
 		if len(items) > 0 {
 			b.WriteString(title + "\n- " + strings.Join(items, "\n- ") + "\n")

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -116,10 +118,84 @@ func read(piece string, out output) (json.RawMessage, error) {
 		return nil, fmt.Errorf("it is no valid JSON: %w", err)
 	}
 	value = coerce(value, out.tree)
+	if err := mismatch("the reply", value, out.tree); err != nil {
+		return nil, err
+	}
 	if err := out.held.Validate(value); err != nil {
-		return nil, fmt.Errorf("it does not follow the schema: %s", strings.ReplaceAll(err.Error(), "validating ", ""))
+		return nil, errors.New("it does not follow the schema")
 	}
 	return json.Marshal(value)
+}
+
+// mismatch says where a value is not of a schema, the first place in the order of
+// the schema's fields: the same words for the same value, for they are prompted.
+func mismatch(at string, value any, s *jsonschema.Schema) error {
+	switch s.Type {
+	case "object":
+		fields, ok := value.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s is %s, and an object is wanted", at, kindOf(value))
+		}
+		for _, name := range s.PropertyOrder {
+			v, there := fields[name]
+			if !there {
+				if slices.Contains(s.Required, name) {
+					return fmt.Errorf("%s lacks the field %q", at, name)
+				}
+				continue
+			}
+			if err := mismatch(fmt.Sprintf("%q", name), v, s.Properties[name]); err != nil {
+				return err
+			}
+		}
+	case "array":
+		list, ok := value.([]any)
+		if !ok {
+			return fmt.Errorf("%s is %s, and a list is wanted", at, kindOf(value))
+		}
+		for i, v := range list {
+			if err := mismatch(fmt.Sprintf("entry %d of %s", i+1, at), v, s.Items); err != nil {
+				return err
+			}
+		}
+	case "string":
+		text, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("%s is %s, and text is wanted", at, kindOf(value))
+		}
+		if len(s.Enum) > 0 && !slices.Contains(s.Enum, any(text)) {
+			return fmt.Errorf("%s is %q, and one of %q is wanted", at, shorten(line(text), 60), s.Enum)
+		}
+	case "integer":
+		if n, ok := value.(float64); !ok || n != math.Trunc(n) || math.Abs(n) > 1e9 {
+			return fmt.Errorf("%s is %s, and a whole number is wanted", at, kindOf(value))
+		}
+	case "number":
+		if _, ok := value.(float64); !ok {
+			return fmt.Errorf("%s is %s, and a number is wanted", at, kindOf(value))
+		}
+	case "boolean":
+		if _, ok := value.(bool); !ok {
+			return fmt.Errorf("%s is %s, and true or false is wanted", at, kindOf(value))
+		}
+	}
+	return nil
+}
+
+// kindOf names what a value is.
+func kindOf(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return fmt.Sprintf("the text %q", shorten(line(v), 60))
+	default:
+		return fmt.Sprint(v)
+	}
 }
 
 // nesting returns how deep the brackets of a text are nested at most, wherever

@@ -26,19 +26,23 @@ type holdings struct {
 	given  []int
 	texts  map[int]string  // by number, on one line, with title and headings
 	names  map[string]bool // that the sources or the question have as names
-	stems  map[string]bool // that any of them has
+	words  map[string]bool // that any of them has, as they stand
+	stems  map[string]bool // of those
 	nouned bool            // the statements are of a language that writes nouns with a capital
 }
 
 func newHoldings(in role.Reading, given []int, claims []claimReply) holdings {
-	h := holdings{given: given, texts: map[int]string{}, names: map[string]bool{}, stems: map[string]bool{}}
+	h := holdings{given: given, texts: map[int]string{}, names: map[string]bool{}, words: map[string]bool{}, stems: map[string]bool{}}
 	everything := []string{in.Question}
 	for _, ev := range in.Evidence {
-		whole := strings.Join(append([]string{ev.Hit.Title}, ev.Hit.Chunk.Headings...), " \n ") + " \n " + ev.Hit.Text
-		h.texts[ev.Number] = visible.Line(whole)
-		everything = append(everything, visible.Text(whole))
+		parts := append(append([]string{ev.Hit.Title}, ev.Hit.Chunk.Headings...), ev.Hit.Text)
+		h.texts[ev.Number] = visible.Line(strings.Join(parts, " · "))
+		everything = append(everything, parts...)
 	}
 	for _, text := range everything {
+		for _, w := range surface.Words(text) {
+			h.words[w] = true
+		}
 		for _, n := range surface.Names(text) {
 			h.names[n] = true
 		}
@@ -193,8 +197,9 @@ var capitalRun = regexp.MustCompile(`^["'“‘(\[]*(\p{Lu}[\p{L}\p{M}\p{N}_&.'�
 
 // opening returns the name that a sentence opens with. The capital of its first
 // word says nothing, so that one is a name only where more speaks for it: others
-// with a capital follow, a source or the question has it as a name, or nobody has
-// the word at all and it is told of in the singular, as a name is.
+// with a capital follow, a source or the question has it as a name or with a
+// capital only, or nobody has the word at all and it is told of in the singular,
+// as a name is.
 func (h holdings) opening(s string) string {
 	m := capitalRun.FindStringSubmatch(s)
 	if m == nil {
@@ -206,7 +211,7 @@ func (h holdings) opening(s string) string {
 		return rest // which surface.Names has found by itself
 	}
 	switch {
-	case several, h.names[first]:
+	case several, h.names[first], h.words[first] && !h.words[strings.ToLower(first)]:
 		return run
 	case h.knows(first) || strings.HasSuffix(first, "ly"):
 		return ""

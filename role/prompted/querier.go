@@ -119,27 +119,52 @@ func (d *Domain) rephrases(query, earlier string) bool {
 	return true
 }
 
-// content returns the stems of a text's words of content, with one word for those
-// that the domain says mean the same.
+// content returns the stems of a text's words of content, those that the domain
+// says mean the same by one word.
 func (d *Domain) content(text string) map[string]bool {
-	text = line(text)
+	stems := contentStems(text)
 	if d != nil {
 		for _, t := range d.terms {
 			for _, s := range t.synonyms {
-				if start, end, ok := wordAt(text, s); ok {
-					text = text[:start] + t.word + text[end:]
-				}
+				stems = replaced(stems, contentStems(s), contentStems(t.word))
 			}
 		}
 	}
-	stems := map[string]bool{}
+	set := map[string]bool{}
+	for _, s := range stems {
+		set[s] = true
+	}
+	return set
+}
+
+// contentStems returns the stems of a text's words of content, in order.
+func contentStems(text string) []string {
+	var stems []string
+	text = line(text)
 	for _, t := range analysis.Tokens(text, "") {
 		word := strings.ToLower(text[t.Start:t.End])
 		if !t.Part && !surface.Function(word) && !slices.Contains(askingWords, word) {
-			stems[t.Term] = true
+			stems = append(stems, t.Term)
 		}
 	}
 	return stems
+}
+
+// replaced returns a list with one sequence put in the place of another.
+func replaced(list, old, with []string) []string {
+	if len(old) == 0 {
+		return list
+	}
+	var out []string
+	for i := 0; i < len(list); i++ {
+		if i+len(old) <= len(list) && slices.Equal(list[i:i+len(old)], old) {
+			out = append(out, with...)
+			i += len(old) - 1
+			continue
+		}
+		out = append(out, list[i])
+	}
+	return out
 }
 
 // askingWords only say that something is asked or searched.

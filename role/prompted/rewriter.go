@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
@@ -29,8 +30,14 @@ const (
 	shownAnswer    = 600  // bytes of an answer in the conversation
 )
 
-// Rewrite implements role.Rewriter.
+// Rewrite implements role.Rewriter. A technique that does not exist is
+// assay.ErrInvalid.
 func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInput) (role.Rewriting, error) {
+	switch in.Technique {
+	case role.Resolve, role.Expand, role.HyDE, role.StepBack:
+	default:
+		return role.Rewriting{}, fmt.Errorf("rewrite with the technique %q: %w", string(in.Technique), assay.ErrInvalid)
+	}
 	most := 1
 	if in.Technique == role.Expand {
 		if most = defaultQueries; in.Most > 0 {

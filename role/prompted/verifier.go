@@ -3,6 +3,7 @@ package prompted
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -18,8 +19,8 @@ import (
 // and so are all when the provider fails. It has no domain: how claims are checked
 // is nobody's to change.
 //
-// A number or a name of a claim that stands nowhere in what it cites makes it
-// Unsupported, whatever the model says.
+// A number of a claim that is not in the words that it cites, or a name that is
+// not in their passage either, makes it Unsupported, whatever the model says.
 type Verifier struct {
 	Config // Domain is not used
 }
@@ -89,6 +90,7 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 	if err != nil {
 		return 0, err
 	}
+	nouned := nounsCapitalised(allOf(claims))
 	if shown == 0 { // a claim that is too long for the model: the others may not be
 		shown = 1
 	}
@@ -99,7 +101,7 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 		return shown, nil
 	}
 	for at, i := range which[:shown] {
-		out[i] = guarded(judgementOf(reply, at+1), claims[i])
+		out[i] = guarded(judgementOf(reply, at+1), claims[i], nouned)
 	}
 	return shown, nil
 }
@@ -122,6 +124,9 @@ func claimsOf(claims []role.Claim, which []int) []claimData {
 		for _, p := range claims[i].Cited {
 			name := fmt.Sprintf("source of_claim=\"%d\"", at+1)
 			d.Sources = append(d.Sources, labelled{name, strings.Join(p.Heading, " › ") + "\n" + p.Quote})
+			if near := around(p); near != "" {
+				d.Sources = append(d.Sources, labelled{"around", near})
+			}
 		}
 		out = append(out, d)
 	}
@@ -176,24 +181,93 @@ func judgementOf(r verdictsReply, number int) ground.Judgement {
 	return found
 }
 
+// shownAround is how much, in bytes, is shown of a passage before and after the
+// words that are cited.
+const shownAround = 240
+
+// around returns what stands before and after a quote in its passage; "" when
+// nothing does.
+func around(p ground.Passage) string {
+	at := strings.Index(p.Context, p.Quote)
+	if at < 0 || p.Quote == "" {
+		return ""
+	}
+	before, after := strings.TrimSpace(p.Context[:at]), strings.TrimSpace(p.Context[at+len(p.Quote):])
+	if len(before) > shownAround {
+		_, before, _ = strings.Cut(strings.ToValidUTF8(before[len(before)-shownAround:], ""), " ")
+		before = "…" + before
+	}
+	after = shorten(after, shownAround)
+	if before == "" && after == "" {
+		return ""
+	}
+	return before + " (the words that are cited) " + after
+}
+
+// allOf is what all claims say.
+func allOf(claims []role.Claim) string {
+	texts := make([]string, len(claims))
+	for i, c := range claims {
+		texts[i] = c.Text
+	}
+	return strings.Join(texts, " ")
+}
+
 // guarded takes back a verdict of supported where the surface of the words says
-// otherwise: a model can be talked into a verdict, a number cannot.
-func guarded(j ground.Judgement, claim role.Claim) ground.Judgement {
+// otherwise: a model can be talked into a verdict, a number cannot. Between two
+// languages names differ and numbers are pointed differently: their digits are
+// compared there, and names not at all.
+func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement {
 	if j.Verdict != assay.Supported {
 		return j
 	}
-	var said strings.Builder
+	var cited, near strings.Builder
 	for _, p := range claim.Cited {
-		said.WriteString(p.Quote + "\n" + strings.Join(p.Heading, "\n") + "\n")
+		cited.WriteString(p.Quote + "\n" + strings.Join(p.Heading, "\n") + "\n")
+		near.WriteString(p.Context + "\n")
+	}
+	from, to := tongue(cited.String()), tongue(claim.Text)
+	translated := from != "" && to != "" && from != to
+	numbers := surface.Numbers
+	if translated {
+		numbers = pointless
 	}
 	held := map[string]bool{}
-	for _, n := range surface.Numbers(said.String()) {
+	for _, n := range slices.Concat(surface.Numbers(cited.String()), numbers(cited.String())) {
 		held[n] = true
 	}
-	for _, n := range surface.Numbers(claim.Text) {
+	for _, n := range numbers(claim.Text) {
 		if !held[n] {
 			return ground.Judgement{Verdict: assay.Unsupported, Reason: "the number " + n + " is not in what it cites"}
 		}
 	}
+	if translated {
+		return j
+	}
+	whole := visible.Line(cited.String() + near.String())
+	for _, name := range surface.Names(claim.Text) {
+		name = possessive.ReplaceAllString(visible.Line(name), "")
+		if nouned && plainWord(name) {
+			continue
+		}
+		if _, _, ok := wordAt(whole, name); !ok {
+			return ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the name %q is not in what it cites", name)}
+		}
+	}
 	return j
+}
+
+// pointless returns the numbers of a text that are written in digits, without the
+// points, commas and marks that languages put into them.
+func pointless(text string) []string {
+	var out []string
+	for _, w := range digits(text) {
+		out = append(out, strings.Map(func(r rune) rune {
+			if strings.ContainsRune(".,'’", r) {
+				return -1
+			}
+			return r
+		}, w))
+	}
+	return out
 }

@@ -1,0 +1,125 @@
+package prompted_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/prompted"
+)
+
+func claim(text, quote string) role.Claim {
+	return role.Claim{Text: text, Cited: []ground.Passage{{Quote: quote, Context: quote, Heading: []string{"Lease"}}}}
+}
+
+func TestVerify(t *testing.T) {
+	const period = "Tenants give notice three months ahead."
+	yes := `{"claim":1,"reason":"it says so","verdict":"supported","score":0.9}`
+	one := func(verdicts ...string) string { return `{"verdicts":[` + strings.Join(verdicts, ",") + `]}` }
+	tests := []struct {
+		name   string
+		claim  role.Claim
+		script string
+		want   assay.Verdict
+		failed bool
+		calls  int
+	}{
+		{"supported", claim("The period is 3 months.", period), one(yes), assay.Supported, false, 1},
+		{"contradicted", claim("The period is 3 months.", period), one(strings.Replace(yes, "supported", "contradicted", 1)), assay.Contradicted, false, 1},
+		{"supported and not sure", claim("The period is 3 months.", period), one(strings.Replace(yes, "0.9", "0.3", 1)), assay.Unsupported, false, 1},
+		{"a number that is not there", claim("The period is 4 months.", period), one(yes), assay.Unsupported, false, 1},
+		{"a name that is not there", claim("Tenants of Evilcorp give notice.", period), one(yes), assay.Unsupported, false, 1},
+		{"numbers in another language", claim("Die Kündigungsfrist, die für den Mieter gilt, ist 1.000 Tage, und der Preis ist 3,5 Euro.",
+			"The period that is set for the tenant is 1,000 days and the price of it is 3.5 euros in all cases."), one(yes), assay.Supported, false, 1},
+		{"no verdict", claim("x y", period), one(), assay.Unsupported, true, 3},
+		{"two verdicts", claim("x y", period), one(yes, strings.Replace(yes, "supported", "unsupported", 1)), assay.Unsupported, true, 3},
+		{"a verdict on another claim", claim("x y", period), one(strings.Replace(yes, `"claim":1`, `"claim":2`, 1)), assay.Unsupported, true, 3},
+		{"a score out of range", claim("x y", period), one(strings.Replace(yes, "0.9", "9", 1)), assay.Unsupported, true, 3},
+		{"an invented verdict", claim("x y", period), one(strings.Replace(yes, "supported", "true", 1)), assay.Unsupported, true, 3},
+		{"no JSON", claim("x y", period), "supported", assay.Unsupported, true, 3},
+		{"cites nothing", role.Claim{Text: "x y"}, one(yes), assay.Unsupported, false, 0},
+	}
+	for _, tt := range tests {
+		c := replies(t, tt.script)
+		got, err := prompted.Verifier{Config: config()}.Verify(t.Context(), c, []role.Claim{tt.claim})
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%s: %v, %v", tt.name, got, err)
+		}
+		if got[0].Verdict != tt.want || got[0].Failed != tt.failed || len(c.calls) != tt.calls || got[0].Reason == "" {
+			t.Errorf("%s: %+v after %d calls, want %s after %d", tt.name, got[0], len(c.calls), tt.want, tt.calls)
+		}
+	}
+}
+
+// Twenty claims are three calls, in order; a provider that fails settles those
+// that are left.
+func TestVerifyBatches(t *testing.T) {
+	var claims []role.Claim
+	for i := range 20 {
+		claims = append(claims, claim(fmt.Sprintf("claim %c", 'a'+i), fmt.Sprintf("claim %c", 'a'+i)))
+	}
+	reply := func(n int) string {
+		var verdicts []string
+		for i := range n {
+			verdicts = append(verdicts, fmt.Sprintf(`{"claim":%d,"reason":"r","verdict":"supported","score":1}`, i+1))
+		}
+		return `{"verdicts":[` + strings.Join(verdicts, ",") + `]}`
+	}
+	verdicts := func(c *caller) []assay.Verdict {
+		got, err := prompted.Verifier{Config: config()}.Verify(t.Context(), c, claims)
+		if err != nil || len(got) != len(claims) {
+			t.Fatalf("%d judgements, %v", len(got), err)
+		}
+		out := make([]assay.Verdict, len(got))
+		for i, j := range got {
+			out[i] = j.Verdict
+		}
+		return out
+	}
+	want := make([]assay.Verdict, 20)
+	for i := range want {
+		want[i] = assay.Supported
+	}
+	c := replies(t, reply(8), reply(8), reply(4))
+	if diff := cmp.Diff(want, verdicts(c)); diff != "" || len(c.calls) != 3 {
+		t.Errorf("%d calls (-want +got):\n%s", len(c.calls), diff)
+	}
+	for i := 8; i < 20; i++ {
+		want[i] = assay.Unsupported
+	}
+	c = replies(t, reply(8), down)
+	if diff := cmp.Diff(want, verdicts(c)); diff != "" || len(c.calls) != 2 {
+		t.Errorf("%d calls (-want +got):\n%s", len(c.calls), diff)
+	}
+}
+
+// In a small window a batch is smaller, and a claim that fits none fails by itself.
+func TestVerifySmallWindow(t *testing.T) {
+	long := claim("a b", strings.Repeat("word ", 4000))
+	claims := []role.Claim{claim("a b", "a b"), long, claim("c d", "c d")}
+	c := replies(t, `{"verdicts":[{"claim":1,"reason":"r","verdict":"supported","score":1}]}`)
+	got, err := prompted.Verifier{Config: prompted.Config{Model: model{llm.Facts{Window: 2048}}}}.Verify(t.Context(), c, claims)
+	if err != nil || got[0].Verdict != assay.Supported || !got[1].Failed || got[2].Verdict != assay.Supported {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Neither a document nor a domain file changes how claims are checked.
+func TestVerifierIsNotTalkedInto(t *testing.T) {
+	hostile := prompted.Config{Model: model{}, Domain: domain(t, "hostile.md")}
+	for _, name := range []string{role.VerifierRole, role.SupportGraderRole} {
+		if hostile.Prompt(name) != config().Prompt(name) {
+			t.Errorf("the domain changes the prompt of the %s", name)
+		}
+		c := replies(t, everyRole[name].good)
+		if _, err := everyRole[name].do(t.Context(), c, hostile); err != nil || strings.Contains(c.calls[0].Request.System, "hostile") {
+			t.Errorf("%s: %v, system %q", name, err, c.calls[0].Request.System)
+		}
+	}
+}
