@@ -284,7 +284,7 @@ func (c *Config) fromFile(value string, path ...string) (Choice, error) {
 	if err != nil {
 		return Choice{}, c.file.wrong(path, err.hint, "%s", err.detail)
 	}
-	choice.Why = fmt.Sprintf("%s in %s:%d", strings.Join(path, "."), c.Path, line)
+	choice.Why = fmt.Sprintf("%s in %s:%d", dotted(path), c.Path, line)
 	choice.Line = line
 	return choice, nil
 }
@@ -303,7 +303,7 @@ func (c *Config) named(value string) (Choice, *nameError) {
 		known := slices.Sorted(maps.Keys(c.Providers))
 		detail := shown(value) + " names no provider"
 		hint := "write PROVIDER/MODEL or local; the providers are " + strings.Join(known, ", ")
-		if near := Similar(provider, known); len(near) > 0 && !likeKey.MatchString(value) {
+		if near := Similar(provider, known); len(near) > 0 && !likeKey(value) {
 			hint = "did you mean " + near[0] + "? " + hint
 		}
 		return Choice{}, &nameError{detail, hint}

@@ -29,15 +29,43 @@ func (e *Error) Error() string {
 // Unwrap returns assay.ErrInvalid.
 func (e *Error) Unwrap() error { return assay.ErrInvalid }
 
-// likeKey is what a value looks like that may be a credential in the wrong place.
-var likeKey = regexp.MustCompile(`^(sk-|AKIA|ASIA|AIza|jina_|ABSK)|^[^/\s]{32,}$`)
+// keyForm is how the keys of the common vendors begin.
+var keyForm = regexp.MustCompile(`(?:^|[^A-Za-z0-9])(sk-|AKIA|ASIA|AIza|jina_|ABSK|eyJ)`)
+
+// run is a row of letters and digits. Names are words with something between them;
+// keys are not.
+var run = regexp.MustCompile(`[A-Za-z0-9]{16,}`)
+
+// likeKey reports whether a value may be a credential that stands in the wrong place.
+func likeKey(value string) bool {
+	if keyForm.MatchString(value) {
+		return true
+	}
+	for _, r := range run.FindAllString(value, -1) {
+		if strings.ContainsAny(r, "0123456789") && strings.Trim(r, "0123456789") != "" {
+			return true
+		}
+	}
+	return false
+}
 
 // shown quotes a value of the configuration, unless it may be a credential.
 func shown(value string) string {
-	if likeKey.MatchString(value) {
+	if likeKey(value) {
 		return "a value that is not shown, since it may be a key,"
 	}
 	return fmt.Sprintf("%q", value)
+}
+
+// dotted writes a path of keys, without what may be a credential.
+func dotted(path []string) string {
+	parts := slices.Clone(path)
+	for i, p := range parts {
+		if likeKey(p) {
+			parts[i] = "(not shown, since it may be a key)"
+		}
+	}
+	return strings.Join(parts, ".")
 }
 
 // Similar returns those of names that are like name, the likest first, at most

@@ -234,7 +234,7 @@ func (f *file) errorAt(line int, detail, hint string) error {
 
 // wrong is an Error about the value at a path of keys.
 func (f *file) wrong(path []string, hint, format string, args ...any) error {
-	return f.errorAt(f.line(path...), strings.Join(path, ".")+": "+fmt.Sprintf(format, args...), hint)
+	return f.errorAt(f.line(path...), dotted(path)+": "+fmt.Sprintf(format, args...), hint)
 }
 
 // line returns the line of the key at a path; of the nearest key above it that is

@@ -219,7 +219,7 @@ func (c *Config) readKey(p *Provider, in fileProvider) error {
 	}
 	switch {
 	case in.KeyEnv != "":
-		if likeKey.MatchString(in.KeyEnv) || strings.ContainsAny(in.KeyEnv, " =") {
+		if likeKey(in.KeyEnv) || strings.ContainsAny(in.KeyEnv, " =") {
 			return c.file.wrong(append(path, "key_env"), "write the name, as in key_env: OPENAI_API_KEY", "wants the name of a variable, not a key")
 		}
 		p.Key = newKey(strings.TrimSpace(c.getenv(in.KeyEnv)), in.KeyEnv)

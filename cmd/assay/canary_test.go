@@ -1,0 +1,213 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay/llm"
+)
+
+// Every credential that assay can be given holds a value of its own, servers say
+// back whatever they are sent, and it is in nothing that assay prints or stores.
+func TestCanaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs the built program some forty times")
+	}
+	k := newCanaries()
+	for _, setting := range canarySettings(k) {
+		t.Run(setting.name, func(t *testing.T) {
+			t.Parallel() // they wait more than they work
+			testCanaries(t, k, setting)
+		})
+	}
+}
+
+// canaries are the values, by where they are.
+type canaries map[string]string
+
+func newCanaries() canaries {
+	k := canaries{}
+	for i, name := range []string{
+		"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "COHERE_API_KEY", "JINA_API_KEY", "AZURE_OPENAI_API_KEY", "LAB_KEY", "LAB_TOKEN",
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
+		"key_file", "key", "header", "url_password", "proxy_password",
+	} {
+		k[name] = fmt.Sprintf("canary%02dXq7Zr2Tm9Kw4Lp8", i)
+	}
+	return k
+}
+
+// found says which of them a text holds, in whole, encoded, or in large part.
+func (k canaries) found(text []byte) []string {
+	var names []string
+	for name, value := range k {
+		for _, form := range []string{value, value[:16], value[6:], url.QueryEscape(value), base64.StdEncoding.EncodeToString([]byte(value))} {
+			if bytes.Contains(text, []byte(form)) {
+				names = append(names, name+" as "+form)
+				break
+			}
+		}
+	}
+	return names
+}
+
+// A canarySetting is an environment with a configuration and a server.
+type canarySetting struct {
+	name, format string
+	fail         llm.ErrorKind // empty: the server answers
+	env          func(url string) []string
+	config       func(url string) string // empty: there is no file
+}
+
+func canarySettings(k canaries) []canarySetting {
+	none := func(string) string { return "" }
+	vector := "embedding: %s/text-embedding-3-small\nmodels: {%[1]s/text-embedding-3-small: {dimensions: 32}}\n"
+	var all []canarySetting
+	for _, fail := range []llm.ErrorKind{"", llm.BadKey, llm.BadRequest, llm.RateLimited} {
+		name := "answers"
+		if fail != "" {
+			name = string(fail)
+		}
+		all = append(all,
+			canarySetting{"openai, " + name, "openai", fail, func(u string) []string { return []string{"OPENAI_BASE_URL=" + u, "ASSAY_MODEL=openai"} }, func(string) string { return fmt.Sprintf(vector, "openai") }},
+			canarySetting{"anthropic, " + name, "anthropic", fail, func(u string) []string { return []string{"ANTHROPIC_BASE_URL=" + u, "ASSAY_MODEL=anthropic"} }, none},
+			canarySetting{"gemini, " + name, "gemini", fail, func(u string) []string { return []string{"GEMINI_BASE_URL=" + u, "ASSAY_MODEL=gemini"} }, none},
+			canarySetting{"file, " + name, "openai", fail, func(string) []string { return nil }, func(u string) string {
+				return fmt.Sprintf("large: lab/gpt-6-luna\n"+vector+`providers:
+  lab:
+    type: openai
+    base_url: %s
+    key_file: key
+    headers: {X-Gateway: %s}
+    headers_env: {X-Token: LAB_TOKEN}
+  plain: {type: openai, base_url: 'http://127.0.0.1:1/v1', key: %s}
+`, "lab", u, k["header"], k["key"])
+			}},
+		)
+	}
+	return all
+}
+
+func testCanaries(t *testing.T, k canaries, setting canarySetting) {
+	server, err := newFakeModel(setting.format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	server.echo, server.fail = true, setting.fail
+	u := server.URL
+	if setting.format == "openai" {
+		u += "/v1"
+	}
+	s := newSandbox(t)
+	env := setting.env(u)
+	for name, value := range k {
+		if strings.ToUpper(name) == name {
+			env = append(env, name+"="+value)
+		}
+	}
+	env = append(env, "HTTPS_PROXY=http://user:"+k["proxy_password"]+"@127.0.0.1:1", "NO_PROXY=127.0.0.1")
+	s.write("key", k["key_file"]+"\n")
+	args := []string{}
+	if text := setting.config(u); text != "" {
+		s.write("config.yaml", text)
+		args = append(args, "--config", "config.yaml")
+	}
+	const question = "Who approves travel to a customer?"
+	printed := 0
+	for _, line := range [][]string{
+		{"doctor"}, {"doctor", "--json"}, {"doctor", "--offline"},
+		{"ingest", "--wait", "handbook"}, {"search", question}, {"search", "--json", question},
+		{"ask", "--trace", question}, {"ask", "--json", "--trace", "--strategy", "corrective", question},
+		{"show", "last", "--json"}, {"show", "last", "--inputs"}, {"replay", "last"}, {"models", "list"}, {"doctor"},
+	} {
+		cmd := s.command(append(line, args...)...)
+		cmd.Env = append(cmd.Env, env...)
+		out, _ := cmd.CombinedOutput()
+		printed += len(out)
+		if line[0] == "show" && setting.fail == "" && !bytes.Contains(out, []byte("[secret]")) {
+			t.Errorf("assay %s does not show that something was taken out:\n%s", strings.Join(line, " "), out)
+		}
+		if names := k.found(out); len(names) > 0 {
+			t.Errorf("assay %s prints %q:\n%s", strings.Join(line, " "), names, out)
+		}
+	}
+	server.mu.Lock()
+	calls := server.calls
+	server.mu.Unlock()
+	if calls < 3 || printed < 1000 {
+		t.Errorf("the server got %d calls and %d bytes were printed: that tests nothing", calls, printed)
+	}
+	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path == filepath.Join(s.dir, "key") || path == filepath.Join(s.dir, "config.yaml") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if names := k.found(data); len(names) > 0 {
+			t.Errorf("%s holds %q", path, names)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A proxy that cannot be reached is named without its password.
+func TestCanariesOfProxy(t *testing.T) {
+	k := newCanaries()
+	s := newSandbox(t)
+	for _, line := range [][]string{{"doctor"}, {"ask", "--docs", "handbook", "--trace", "--max-calls", "2", "Who approves travel to a customer?"}} {
+		cmd := s.command(line...)
+		cmd.Env = append(cmd.Env, "OPENAI_API_KEY="+k["OPENAI_API_KEY"], "HTTPS_PROXY=http://user:"+k["proxy_password"]+"@127.0.0.1:1")
+		out, _ := cmd.CombinedOutput()
+		if names := k.found(out); len(names) > 0 || !bytes.Contains(out, []byte("proxyconnect")) {
+			t.Errorf("assay %s prints %q:\n%s", line[0], names, out)
+		}
+	}
+}
+
+// Errors of the configuration do not show what stands in the wrong place.
+func TestCanariesInConfigErrors(t *testing.T) {
+	k := newCanaries()
+	s := newSandbox(t)
+	s.write("key", k["key_file"]+"\n"+k["key_file"]+"\n")
+	for name, text := range map[string]string{
+		"an open quote":         "providers:\n  openai:\n    key: \"%s\n",
+		"a key as a model":      "large: %s\n",
+		"a key as a variable":   "providers:\n  openai:\n    key_env: %s\n",
+		"a key as a provider":   "providers:\n  %s: {type: openai}\n",
+		"a key as a key":        "providers:\n  openai:\n    %s: x\n",
+		"a key as a type":       "providers:\n  openai:\n    type: %s\n",
+		"a key as an effort":    "providers:\n  openai:\n    timeout: %s\n",
+		"a key as a number":     "providers:\n  openai:\n    limits: {concurrency: %s}\n",
+		"a key as a role":       "roles: {%s: local}\n",
+		"a password in a URL":   "providers:\n  openai:\n    base_url: https://user:%s@x.example/v1\n",
+		"a query in a URL":      "providers:\n  openai:\n    base_url: https://x.example/v1?key=%s\n",
+		"a key beside a key":    "providers:\n  openai: {key: %s, key_env: X}\n",
+		"a header of two lines": "providers:\n  openai:\n    headers: {X: \"a\\n%s\"}\n",
+		"a key file with two":   "# %s\nproviders:\n  openai: {key_file: key}\n",
+	} {
+		s.write("config.yaml", fmt.Sprintf(text, k["key"]))
+		for _, line := range [][]string{{"ask", "x"}, {"doctor"}, {"doctor", "--json"}} {
+			out, err := s.command(append(line, "--config", "config.yaml")...).CombinedOutput()
+			if names := k.found(out); len(names) > 0 || err == nil && line[0] == "ask" {
+				t.Errorf("%s: assay %s shows %q, %v:\n%s", name, line[0], names, err, out)
+			}
+		}
+	}
+	cmd := s.command("doctor")
+	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL=https://user:"+k["url_password"]+"@x.example/v1", "OPENAI_API_KEY="+k["OPENAI_API_KEY"])
+	if out, _ := cmd.CombinedOutput(); len(k.found(out)) > 0 {
+		t.Errorf("a password in OPENAI_BASE_URL:\n%s", out)
+	}
+}
