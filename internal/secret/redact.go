@@ -12,6 +12,10 @@ import (
 // maxRedacted is how many bytes of foreign text an error quotes.
 const maxRedacted = 500
 
+// maxRead is how many bytes of a text are looked at: what follows is not quoted
+// anyway, and a hostile text costs no more than this.
+const maxRead = 16 << 10
+
 // gram is how many letters in a row a word may share with a secret: a server may
 // quote a key in part. Fewer are shared by chance.
 const gram = 8
@@ -33,14 +37,19 @@ var keyLike = []*regexp.Regexp{
 // recognisable part, without anything else that looks like a credential, on one
 // line, of printable characters, and shortened to 500 bytes.
 func Redact(text string, secrets ...Secret) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	for _, s := range secrets {
+	// A secret that the cut divides is found by its part.
+	text = strings.ToValidUTF8(text[:min(len(text), maxRead)], "\uFFFD")
+	for _, s := range secrets { // as they are, then as what is dropped leaves them
 		text = without(text, s.Reveal())
+	}
+	text = oneLine(text)
+	for _, s := range secrets {
+		text = without(text, oneLine(s.Reveal()))
 	}
 	for _, re := range keyLike {
 		text = re.ReplaceAllString(text, "${1}${2}"+mask)
 	}
-	return shorten(oneLine(text))
+	return shorten(text)
 }
 
 // without takes one secret out of text: as it is and as it is written in URLs and

@@ -176,10 +176,11 @@ func (c *Client) request(ctx context.Context, method, url string, in any) (*http
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("User-Agent", "assay")
-	// Not sent, being empty: net/http takes it for the word that the request may be
-	// repeated when a connection that was used before turns out to be closed. Servers
-	// do that: llama.cpp's ends every connection on which it has streamed.
-	req.Header["Idempotency-Key"] = nil
+	// Local servers close connections that they say they keep: llama.cpp's ends every
+	// one on which it has streamed. A new one costs nothing there, and a request on one
+	// that is being closed would have to be made again, which nobody can tell from
+	// making it twice.
+	req.Close = req.URL.Scheme == "http"
 	return req, nil
 }
 

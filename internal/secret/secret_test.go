@@ -1,0 +1,136 @@
+package secret_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/secret"
+)
+
+const canary = "sk-canary/7f3a9c51+d2e84b06=="
+
+// However a secret is printed, also as a field of something else, its text is not
+// shown.
+func TestSecretIsNotShown(t *testing.T) {
+	type holder struct {
+		Key    secret.Secret
+		hidden secret.Secret
+		list   []secret.Secret
+		byName map[string]secret.Secret
+	}
+	s := secret.New(canary)
+	h := holder{s, s, []secret.Secret{s}, map[string]secret.Secret{"a": s}}
+	var shown []string
+	for _, v := range []any{s, &s, h, &h, []secret.Secret{s}, map[string]any{"k": h}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			shown = append(shown, fmt.Sprintf(verb, v))
+		}
+		data, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = append(shown, string(data))
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "s", s, "h", h)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "s", s, "h", h)
+	shown = append(shown, log.String(), fmt.Sprint(h.hidden, h.list, h.byName))
+	for _, text := range shown {
+		if strings.Contains(text, "canary") || strings.Contains(text, fmt.Sprintf("%x", "canary")) {
+			t.Errorf("the secret is shown: %s", text)
+		}
+	}
+	if s.Reveal() != canary || s.Empty() || s.String() != "[secret]" {
+		t.Errorf("Reveal = %q, String = %q", s.Reveal(), s)
+	}
+	if none := secret.New(""); !none.Empty() || none.Reveal() != "" || none.String() != "" || none != (secret.Secret{}) {
+		t.Errorf("the empty text is a secret: %q", none)
+	}
+}
+
+func TestRedact(t *testing.T) {
+	s := secret.New(canary)
+	for name, text := range map[string]string{
+		"as it is":             "the key " + canary + " is wrong",
+		"in a URL":             "https://x/?key=" + url.QueryEscape(canary) + "&a=b",
+		"in a path":            "https://x/" + url.PathEscape(canary),
+		"in base64":            "Basic " + base64.StdEncoding.EncodeToString([]byte(canary)),
+		"in part":              "the key 7f3a9c51+d2… is wrong",
+		"its beginning":        "the key sk-canary/7f3a… is wrong",
+		"in capitals":          strings.ToUpper(canary),
+		"twice":                canary + canary,
+		"with stars":           "sk-canary***************b06",
+		"as a header":          "Authorization: Bearer " + canary,
+		"as JSON":              `{"authorization":"Bearer ` + canary + `"}`,
+		"among control letter": "\x00\n" + canary + "\x1b[31m",
+	} {
+		got := secret.Redact(text, s)
+		if low := strings.ToLower(got); strings.Contains(low, "canary") || strings.Contains(low, "7f3a") || strings.Contains(low, "d2e84b06") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if !strings.Contains(got, "[secret]") {
+			t.Errorf("%s: nothing shows where it was: %q", name, got)
+		}
+	}
+}
+
+// What looks like a credential is taken out whoever's it is; other words stay.
+func TestRedactForeign(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"Incorrect API key provided: sk-proj-****abcd. You can find it", "Incorrect API key provided: [secret] You can find it"},
+		{"Authorization: Bearer abc.def.ghi", "Authorization: [secret]"},
+		{`{"x-api-key": "0123456789", "model": "m"}`, `{"x-api-key": "[secret]", "model": "m"}`},
+		{"GET https://x/v1?key=AIzaSyA-1234567890&alt=sse", "GET https://x/v1?key=[secret]&alt=sse"},
+		{"the key AIzaSyA-1234567890abc", "the key [secret]"},
+		{"AKIAIOSFODNN7EXAMPLE may not", "[secret] may not"},
+		{"token eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2ln expired", "token [secret] expired"},
+		{"password=hunter2", "password=[secret]"},
+		{"the model gpt-4.1 does not exist", "the model gpt-4.1 does not exist"},
+		{"max_tokens: 100 is too large", "max_tokens: 100 is too large"},
+		{"This model's maximum context length is 8192 tokens", "This model's maximum context length is 8192 tokens"},
+		{"a\r\n\tb\x00c\u202ed", "a bcd"},
+		{"bad \xff bytes", "bad \uFFFD bytes"},
+		{"", ""},
+	}
+	for _, test := range tests {
+		if got := secret.Redact(test.text); got != test.want {
+			t.Errorf("Redact(%q) = %q, want %q", test.text, got, test.want)
+		}
+	}
+	if got := secret.Redact(strings.Repeat("漢字", 1000)); len(got) > 500 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
+		t.Errorf("a long text: %d bytes, %q", len(got), got[len(got)-9:])
+	}
+	// The part of a secret that is left where the text is cut does not show.
+	for n := range 30 {
+		got := secret.Redact(strings.Repeat(canary+" ", (16<<10)/len(canary)-n)+strings.Repeat(" ", n*31)+canary, secret.New(canary))
+		if strings.Contains(got, "canary") || strings.Contains(got, "7f3a9c51") {
+			t.Errorf("%q", got)
+		}
+	}
+	// A dummy that local servers are given is no reason to blacken words beside it.
+	if got := secret.Redact("key x of the box", secret.New("x")); strings.Count(got, "[secret]") > 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add("the key "+canary+" is wrong", canary)
+	f.Add("Bearer \xff", "a")
+	f.Add("000000\x0100", "00000000")
+	f.Fuzz(func(t *testing.T, text, key string) {
+		got := secret.Redact(text, secret.New(key))
+		if len(got) > 500 || !utf8.ValidString(got) || strings.ContainsAny(got, "\r\n\x00") {
+			t.Errorf("Redact(%q) = %q", text, got)
+		}
+		if len(key) >= 8 && utf8.ValidString(key) && !strings.Contains("[secret]…\uFFFD", key) && strings.Contains(strings.ReplaceAll(got, "[secret]", ""), key) {
+			t.Errorf("Redact(%q, %q) = %q", text, key, got)
+		}
+	})
+}
