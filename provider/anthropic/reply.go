@@ -324,18 +324,19 @@ func (r *reader) spends(req llm.Request) (u assay.Usage, estimated bool) {
 		u.InputTokens, estimated = req.InputTokens(), true
 	}
 	if r.usage.Output == nil || !r.ended { // what a stream says at its beginning is not the end of it
-		u.OutputTokens, estimated = max(u.OutputTokens, r.produced()), estimated || r.usage.Output == nil
+		u.OutputTokens, estimated = max(u.OutputTokens, r.produced(req)), estimated || r.usage.Output == nil
 	}
 	return u, estimated
 }
 
-// produced returns an estimate of the tokens that have arrived.
-func (r *reader) produced() int {
+// produced returns an estimate of the tokens that have arrived: no more than the
+// service was asked for.
+func (r *reader) produced(req llm.Request) int {
 	n := llm.EstimateTokens(r.text.String())
 	for _, c := range r.blocks {
 		n += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.arguments.String()) + llm.EstimateTokens(string(c.Input)) + llm.EstimateTokens(c.Thinking)
 	}
-	return n
+	return min(n, max(req.MaxTokens, 0))
 }
 
 // spent adds to an error what the reply had cost when it broke off.

@@ -203,17 +203,18 @@ func (r *reader) spends(req llm.Request) (u assay.Usage, estimated bool) {
 	if u.InputTokens == 0 {
 		u.InputTokens, estimated = req.InputTokens(), true
 	}
-	if u.OutputTokens == 0 && r.produced() > 0 {
-		u.OutputTokens, estimated = r.produced(), true
+	if n := r.produced(req); u.OutputTokens == 0 && n > 0 {
+		u.OutputTokens, estimated = n, true
 	}
 	return u, estimated
 }
 
-// produced returns an estimate of the tokens that have arrived.
-func (r *reader) produced() int {
+// produced returns an estimate of the tokens that have arrived: no more than the
+// service was asked for.
+func (r *reader) produced(req llm.Request) int {
 	n := llm.EstimateTokens(r.text.String())
 	for _, c := range r.calls {
 		n += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.Arguments)
 	}
-	return n
+	return min(n, max(req.MaxTokens, 0))
 }
