@@ -195,9 +195,7 @@ var errorFaults = append(kindFaults(), []fault{
 	{"a panic", func(exchange) (llm.Response, error) { panic("the model is broken") }},
 	{"a panic within the stream", func(x exchange) (llm.Response, error) {
 		x.stream(llm.Delta{Text: "Leave "})
-		var m map[string]int
-		m["x"]++
-		return llm.Response{}, nil
+		panic("the model is broken")
 	}},
 }...)
 

@@ -200,12 +200,18 @@ func (c *call[T]) held(failed *llm.Error) *llm.Error {
 		return &llm.Error{Model: c.name, Kind: llm.BadReply, Message: "an error that says nothing"}
 	}
 	out := *failed
-	out.Model, out.Message, out.RetryAfter, out.Attempts = c.name, secret.Redact(failed.Message), max(0, failed.RetryAfter), nil
+	out.Model, out.Message, out.RetryAfter, out.Attempts = c.name, quoted(failed.Message), max(0, failed.RetryAfter), nil
 	if !known(out.Kind) {
 		out.Kind = llm.BadReply
 	}
 	return &out
 }
+
+// maxQuoted is how many bytes of foreign text are looked at for what to quote of it.
+const maxQuoted = 8 << 10
+
+// quoted returns foreign text as an error may have it.
+func quoted(text string) string { return secret.Redact(text[:min(len(text), maxQuoted)]) }
 
 func known(k llm.ErrorKind) bool {
 	switch k {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -78,6 +77,7 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	}
 	l.rest(r.Text)
 	r.Usage, r.Attempts, r.Estimated = spent.Usage, spent.Attempts, estimated
+	r.Cached = min(max(0, r.Cached), r.Usage.InputTokens)
 	return r, nil
 }
 
@@ -97,7 +97,7 @@ func (m *model) attempt(ctx context.Context, req llm.Request, l *listener) (llm.
 		return llm.Response{}, m.fail(llm.TooLarge, "the text is longer than %d bytes", m.guard.config.MaxText)
 	}
 	if _, ok := errors.AsType[*llm.Error](err); !ok && ctx.Err() == nil {
-		return llm.Response{}, m.fail(llm.BadReply, "%s", secret.Redact(err.Error()))
+		return llm.Response{}, m.fail(llm.BadReply, "%s", quoted(err.Error()))
 	}
 	return llm.Response{}, err
 }
@@ -123,7 +123,7 @@ func (m *model) held(r llm.Response) (llm.Response, error) {
 	if n := len(r.Calls); n > maxCalls {
 		return refuse(llm.BadReply, "the reply has %d tool calls, and %d are taken", n, maxCalls)
 	}
-	r.Text, r.Served = valid(r.Text), secret.Redact(r.Served)
+	r.Text, r.Served = valid(r.Text), quoted(r.Served)
 	r.Calls = identified(r.Calls)
 	switch r.Finish {
 	case llm.FinishStop, llm.FinishLength, llm.FinishTools, llm.FinishRefused:

@@ -41,6 +41,14 @@ func Do[T any](ctx context.Context, g *Guard, r Read, f func(context.Context) (T
 
 func within(tokens int) int { return min(max(0, tokens), maxTokens) }
 
+// factsOf returns what a service says of itself.
+func factsOf(service any) llm.Facts {
+	if d, ok := service.(llm.Described); ok {
+		return d.Facts()
+	}
+	return llm.Facts{}
+}
+
 // Texts are embedded in parts, so that each is a call of its own to a provider that
 // takes about as many in a request.
 const (
@@ -48,8 +56,8 @@ const (
 	partTokens = 50_000
 )
 
-// Embedder returns e with its calls made by g. It is an [llm.TokenCounter] and an
-// [llm.Linguist] where e is, and no [llm.TokenEmbedder]. What e returns is held to the
+// Embedder returns e with its calls made by g. It is an [llm.Described], an
+// [llm.TokenCounter] and an [llm.Linguist] where e is, and no [llm.TokenEmbedder]. What e returns is held to the
 // contract of llm.Embedder. On error it returns the vectors of those texts before
 // which nothing failed.
 func (g *Guard) Embedder(e llm.Embedder) llm.Embedder {
@@ -85,6 +93,9 @@ type embedder struct {
 
 // Model implements llm.Embedder.
 func (e embedder) Model() string { return e.name }
+
+// Facts implements llm.Described: what is guarded is a service.
+func (e embedder) Facts() llm.Facts { return factsOf(e.inner) }
 
 // Embed implements llm.Embedder.
 func (e embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
@@ -159,7 +170,8 @@ func moved(err error, from int) error {
 }
 
 // Reranker returns r with its calls made by g, and held to the contract of
-// llm.Reranker: what breaks it is an *llm.Error of the kind llm.BadReply.
+// llm.Reranker: what breaks it is an *llm.Error of the kind llm.BadReply. It is an
+// [llm.Described].
 func (g *Guard) Reranker(r llm.Reranker) llm.Reranker { return reranker{g, r, r.Model()} }
 
 type reranker struct {
@@ -170,6 +182,9 @@ type reranker struct {
 
 // Model implements llm.Reranker.
 func (r reranker) Model() string { return r.name }
+
+// Facts implements llm.Described: what is guarded is a service.
+func (r reranker) Facts() llm.Facts { return factsOf(r.inner) }
 
 // Rerank implements llm.Reranker.
 func (r reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
