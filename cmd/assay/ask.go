@@ -157,7 +157,7 @@ func (d *draft) size() int { return utf8.RuneCountInString(d.text.String()) }
 
 // print prints the draft of the call that has ended, marked as what it is.
 func (d *draft) print(w io.Writer, path string) {
-	if d.trace && strings.HasPrefix(path, d.path+"/") && d.text.Len() > 0 {
+	if d.trace && path == d.path && d.text.Len() > 0 {
 		for line := range strings.Lines(d.text.String()) {
 			fmt.Fprintf(w, "           unverified draft | %s\n", strings.TrimRight(line, "\n"))
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,10 @@ func (a *app) printPolicy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.stdout, string(policy))
+	for _, note := range policy.Notes {
+		fmt.Fprint(a.stderr, wrap("Note: "+note, "", a.width))
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s\n", bytes.TrimSpace(policy.Document))
 	return err
 }
 

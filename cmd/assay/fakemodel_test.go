@@ -29,9 +29,8 @@ type fakeModel struct {
 	mu    sync.Mutex
 	fail  llm.ErrorKind // of every call; empty: none fails
 	echo  bool          // says in every reply and error what it was sent, headers too
-	hold  bool          // never replies
+	hold  int           // after so many calls it replies no more; negative: it always does
 	calls int           // that it got, those for vectors included
-	asked []string      // by which names, in order
 }
 
 // A format is one on the wire, with what a server of it has.
@@ -57,7 +56,7 @@ func newFakeModel(name string) (*fakeModel, error) {
 	if !ok {
 		return nil, fmt.Errorf("no format %q, want one of %q", name, slices.Sorted(maps.Keys(kinds)))
 	}
-	f := &fakeModel{format: kind}
+	f := &fakeModel{format: kind, hold: -1}
 	f.Server = httptest.NewServer(f)
 	return f, nil
 }
@@ -65,7 +64,7 @@ func newFakeModel(name string) (*fakeModel, error) {
 func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
-	fail, echo, hold := f.fail, f.echo, f.hold
+	fail, echo := f.fail, f.echo
 	f.mu.Unlock()
 	if r.Method == http.MethodGet {
 		f.list(w)
@@ -79,10 +78,10 @@ func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.Unmarshal(body, &in)
 	f.mu.Lock()
 	f.calls++
-	f.asked = append(f.asked, in.Model)
+	held := f.hold >= 0 && f.calls > f.hold
 	f.mu.Unlock()
 	switch {
-	case hold:
+	case held:
 		<-r.Context().Done()
 		return
 	case fail != "":
@@ -108,6 +107,20 @@ func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.Usage.InputTokens, s.Usage.OutputTokens = 1000, 50
 		send(w, f.wire.Reply(s, stream))
 	}
+}
+
+// holdAfter has it reply n times from now on and then no more; -1: always.
+func (f *fakeModel) holdAfter(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hold, f.calls = n, 0
+}
+
+// count is how many calls it got.
+func (f *fakeModel) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
 }
 
 // patience is how long the server asks to wait: longer than any test does.

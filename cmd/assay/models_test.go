@@ -10,10 +10,10 @@ import (
 )
 
 // startModel starts a server of a format for a script: model NAME FORMAT [fail=KIND]
-// [echo] [hold]. $NAME is its URL from then on, up to where the format's paths begin.
+// [echo]. $NAME is its URL from then on, up to where the format's paths begin.
 func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: model NAME FORMAT [fail=KIND] [echo] [hold]")
+		ts.Fatalf("usage: model NAME FORMAT [fail=KIND] [echo]")
 	}
 	f, err := newFakeModel(args[1])
 	ts.Check(err)
@@ -25,8 +25,6 @@ func startModel(ts *testscript.TestScript, neg bool, args []string) {
 			f.fail = llm.ErrorKind(kind)
 		case how == "echo":
 			f.echo = true
-		case how == "hold":
-			f.hold = true
 		default:
 			ts.Fatalf("model: unknown setting %q", how)
 		}

@@ -84,7 +84,7 @@ type Provider struct {
 	Key     Key
 	Headers map[string]Key
 
-	API     string // of OpenAI: "chat" or "responses"
+	API     string // one of the type's formats, see apis; empty: the usual one
 	Stream  bool
 	Effort  string        // how much a model thinks before it answers, in the vendor's words; empty: little
 	Timeout time.Duration // of an attempt; 0: the default
@@ -107,11 +107,19 @@ type Azure struct{ APIVersion string }
 
 // AWS says what is used of an AWS account.
 type AWS struct {
-	Region, Profile  string // empty: as AWS's own tools find it
+	Region, Profile string // empty: as AWS's own tools find it
+
 	GuardrailID      string
 	GuardrailVersion string
-	KnowledgeBases   []string // IDs
-	Agents           []Agent
+	Threshold        float64 // of its grounding score, in [0, 1], beside the guardrail's own
+
+	// For the IAM policy: the account that IDs are of, and the foundation models that
+	// inference profiles lead to, as ARNs; those that are not here are asked for.
+	AccountID         string
+	InferenceProfiles map[string][]string
+
+	KnowledgeBases []string // IDs
+	Agents         []Agent
 }
 
 // An Agent is one of Bedrock's.

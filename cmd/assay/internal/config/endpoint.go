@@ -12,7 +12,10 @@ import (
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/resilient"
 	"github.com/assay-rag/assay/provider/anthropic"
+	"github.com/assay-rag/assay/provider/bedrock"
+	"github.com/assay-rag/assay/provider/cohere"
 	"github.com/assay-rag/assay/provider/gemini"
+	"github.com/assay-rag/assay/provider/jina"
 	"github.com/assay-rag/assay/provider/openai"
 )
 
@@ -25,6 +28,7 @@ type endpoint struct {
 	rerank func(model string, f modelFacts) llm.Reranker
 	verify func() (ground.Service, error)
 	list   func(ctx context.Context) ([]listed, error)
+	policy func(ctx context.Context, r bedrock.Resources) (bedrock.Policy, error)
 }
 
 // listed is a model that a server says it has.
@@ -36,7 +40,7 @@ type listed struct {
 // open opens a provider. Nobody is asked yet.
 func (p *Provider) open() (*endpoint, error) {
 	opens := map[string]func() (*endpoint, error){
-		OpenAI: p.openOpenAI, Anthropic: p.openAnthropic, Gemini: p.openGemini,
+		OpenAI: p.openOpenAI, Anthropic: p.openAnthropic, Gemini: p.openGemini, Bedrock: p.openBedrock, Cohere: p.openCohere, Jina: p.openJina,
 	}
 	e, err := opens[p.Type]()
 	if err != nil {
@@ -129,6 +133,58 @@ func (p *Provider) openGemini() (*endpoint, error) {
 			return g.Embedder(model, gemini.EmbedConfig{Dimensions: f.Dimensions, MaxTokens: f.MaxTokens})
 		},
 		list: names(g.Models),
+	}, nil
+}
+
+func (p *Provider) openCohere() (*endpoint, error) {
+	c, err := cohere.New(cohere.Config{Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Idle: p.Idle})
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{
+		embed: func(_ context.Context, model string, f modelFacts) (llm.Embedder, error) {
+			return c.Embedder(model, cohere.EmbedConfig{Dimensions: f.Dimensions})
+		},
+		rerank: func(model string, f modelFacts) llm.Reranker {
+			return c.Reranker(model, cohere.RerankConfig{MaxTokens: f.MaxTokens})
+		},
+	}, nil
+}
+
+func (p *Provider) openJina() (*endpoint, error) {
+	j, err := jina.New(jina.Config{Name: p.Name, BaseURL: p.BaseURL, Key: p.Key.Secret, Headers: p.plainHeaders(), Idle: p.Idle})
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{
+		embed: func(_ context.Context, model string, f modelFacts) (llm.Embedder, error) {
+			return j.Embedder(model, jina.EmbedConfig{Dimensions: f.Dimensions})
+		},
+		rerank: func(model string, f modelFacts) llm.Reranker {
+			return j.Reranker(model, jina.RerankConfig{Format: jina.Format(p.API), MaxTokens: f.MaxTokens})
+		},
+	}, nil
+}
+
+func (p *Provider) openBedrock() (*endpoint, error) {
+	b, err := bedrock.New(bedrock.Config{
+		Name: p.Name, Region: p.AWS.Region, Profile: p.AWS.Profile, BaseURL: p.BaseURL, Key: p.Key.Secret, Stream: p.Stream, Effort: p.Effort, Idle: p.Idle,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{
+		chat: b.Model,
+		embed: func(_ context.Context, model string, f modelFacts) (llm.Embedder, error) {
+			return b.Embedder(model, f.Dimensions)
+		},
+		rerank: func(model string, _ modelFacts) llm.Reranker { return b.Reranker(model) },
+		verify: func() (ground.Service, error) {
+			guardrail := bedrock.Guardrail{ID: p.AWS.GuardrailID, Version: p.AWS.GuardrailVersion}
+			return b.Verifier(bedrock.Grounding{Guardrail: guardrail, Threshold: p.AWS.Threshold})
+		},
+		list:   names(b.Models),
+		policy: b.IAMPolicy,
 	}, nil
 }
 

@@ -63,16 +63,19 @@ type fileAzure struct {
 }
 
 type fileAWS struct {
-	Region         string         `yaml:"region"`
-	Profile        string         `yaml:"profile"`
-	Guardrail      *fileGuardrail `yaml:"guardrail"`
-	KnowledgeBases []string       `yaml:"knowledge_bases"`
-	Agents         []fileAgent    `yaml:"agents"`
+	Region            string              `yaml:"region"`
+	Profile           string              `yaml:"profile"`
+	AccountID         string              `yaml:"account_id"`
+	InferenceProfiles map[string][]string `yaml:"inference_profiles"`
+	Guardrail         *fileGuardrail      `yaml:"guardrail"`
+	KnowledgeBases    []string            `yaml:"knowledge_bases"`
+	Agents            []fileAgent         `yaml:"agents"`
 }
 
 type fileGuardrail struct {
-	ID      string `yaml:"id"`
-	Version string `yaml:"version"`
+	ID        string  `yaml:"id"`
+	Version   string  `yaml:"version"`
+	Threshold float64 `yaml:"threshold"`
 }
 
 type fileAgent struct {

@@ -2,13 +2,81 @@ package config
 
 import (
 	"context"
-	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
-	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/provider/bedrock"
 )
 
 // Policy returns the IAM policy that allows what is configured of Bedrock, and no
-// more.
-func (s *Set) Policy(context.Context) ([]byte, error) {
-	return nil, fmt.Errorf("nothing of Bedrock is configured: %w", assay.ErrInvalid)
+// more, and what it cannot say. Bedrock may be asked where an inference profile leads.
+func (s *Set) Policy(ctx context.Context) (bedrock.Policy, error) {
+	name, err := s.c.policyProvider()
+	if err != nil {
+		return bedrock.Policy{}, err
+	}
+	e, err := s.endpoint(name)
+	if err != nil {
+		return bedrock.Policy{}, err
+	}
+	policy, err := e.policy(ctx, s.c.resources(name))
+	return policy, s.c.Secrets.scrubError(err)
+}
+
+// policyProvider returns the one provider of Bedrock that is in use.
+func (c *Config) policyProvider() (string, error) {
+	used := map[string]bool{}
+	for _, choice := range append(slices.Collect(maps.Values(c.Roles)), c.Verifier, c.Embedding, c.Rerank) {
+		if p := c.Providers[choice.Provider]; p != nil && p.Type == Bedrock {
+			used[p.Name] = true
+		}
+	}
+	for name := range c.file.Providers {
+		if c.Providers[name].Type == Bedrock {
+			used[name] = true
+		}
+	}
+	switch names := slices.Sorted(maps.Keys(used)); len(names) {
+	case 0:
+		return "", &Error{Where: c.where(), Detail: "nothing of Bedrock is configured", Hint: "as in ASSAY_MODEL=bedrock assay doctor --iam-policy"}
+	case 1:
+		return names[0], nil
+	default:
+		return "", &Error{Where: c.where(), Detail: "several providers are of type bedrock: " + strings.Join(names, ", "), Hint: "write a file for each, and name it with --config"}
+	}
+}
+
+// resources are what is configured of a provider of Bedrock.
+func (c *Config) resources(name string) bedrock.Resources {
+	aws := c.Providers[name].AWS
+	r := bedrock.Resources{Account: aws.AccountID, Profiles: aws.InferenceProfiles}
+	add := func(to *[]string, model string) {
+		if model != "" && !slices.Contains(*to, model) {
+			*to = append(*to, model)
+		}
+	}
+	choices := append(slices.Collect(maps.Values(c.Roles)), c.Embedding)
+	if c.Verifier.Model != Guardrail {
+		choices = append(choices, c.Verifier)
+	}
+	for _, choice := range choices {
+		if choice.Provider == name {
+			add(&r.Models, choice.Model)
+		}
+	}
+	slices.Sort(r.Models) // equal configurations have equal policies
+	if c.Rerank.Provider == name {
+		add(&r.Rerankers, c.Rerank.Model)
+	}
+	if aws.GuardrailID != "" {
+		r.Guardrails = []string{aws.GuardrailID}
+	}
+	for _, id := range aws.KnowledgeBases {
+		r.KnowledgeBases = append(r.KnowledgeBases, bedrock.KnowledgeBase{ID: id})
+	}
+	for _, a := range aws.Agents {
+		r.Agents = append(r.Agents, a.ID+"/"+a.Alias)
+	}
+	return r
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/jina"
 )
 
 // ollama is the provider that OLLAMA_HOST sets up. It speaks OpenAI's format.
@@ -118,6 +119,9 @@ func (c *Config) providers() error {
 	return nil
 }
 
+// apis are the formats of the types that have several.
+var apis = map[string][]string{OpenAI: {"chat", "responses"}, Jina: {string(jina.TEI), string(jina.Voyage)}}
+
 // provider reads one provider of the file.
 func (c *Config) provider(name string, in fileProvider) error {
 	at := func(key string) []string { return []string{"providers", name, key} }
@@ -151,8 +155,8 @@ func (c *Config) provider(name string, in fileProvider) error {
 		return err
 	}
 	p.API, p.Effort = in.API, in.Effort
-	if p.API != "" && (p.Type != OpenAI || p.API != "chat" && p.API != "responses") {
-		return c.file.wrong(at("api"), "api: chat or api: responses, of a provider of type openai", "%s is none", shown(p.API))
+	if p.API != "" && !slices.Contains(apis[p.Type], p.API) {
+		return c.file.wrong(at("api"), "type openai has chat and responses, type jina has tei and voyage besides its own", "%s is no format of the type %s", shown(p.API), p.Type)
 	}
 	if in.Stream != nil {
 		p.Stream = *in.Stream
@@ -188,12 +192,18 @@ func (c *Config) clouds(p *Provider, in fileProvider) error {
 	if p.Type != Bedrock {
 		return c.file.wrong(append(path, "aws"), "", "only a provider of type bedrock is AWS's")
 	}
-	p.AWS = AWS{Region: in.AWS.Region, Profile: in.AWS.Profile, KnowledgeBases: in.AWS.KnowledgeBases}
+	p.AWS = AWS{
+		Region: in.AWS.Region, Profile: in.AWS.Profile, AccountID: in.AWS.AccountID,
+		InferenceProfiles: in.AWS.InferenceProfiles, KnowledgeBases: in.AWS.KnowledgeBases,
+	}
 	if g := in.AWS.Guardrail; g != nil {
 		if g.ID == "" || g.Version == "" {
 			return c.file.wrong(append(path, "aws", "guardrail"), "as in guardrail: {id: gr-1abc, version: DRAFT}", "needs an id and a version")
 		}
-		p.AWS.GuardrailID, p.AWS.GuardrailVersion = g.ID, g.Version
+		if !(g.Threshold >= 0 && g.Threshold <= 1) {
+			return c.file.wrong(append(path, "aws", "guardrail", "threshold"), "", "a threshold is from 0 to 1")
+		}
+		p.AWS.GuardrailID, p.AWS.GuardrailVersion, p.AWS.Threshold = g.ID, g.Version, g.Threshold
 	}
 	for _, a := range in.AWS.Agents {
 		if a.ID == "" || a.Alias == "" {
