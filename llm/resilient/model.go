@@ -20,7 +20,8 @@ const maxCalls = 128
 // Model returns m with its calls made by g: at most Request.Attempts each, of which
 // the second and later follow only errors that are temporary. Its usage is that of all
 // attempts, with what they cost by the facts' prices; an attempt that failed after its
-// request was read is charged what it may have used. It is an [llm.Described] with
+// request was read is charged what it may have used. Tokens that nobody has counted are
+// estimated, those of output at no more than were asked for. It is an [llm.Described] with
 // these facts, or those of m where they are zero.
 //
 // A stream is told a text once: what a later attempt says is told from where the
@@ -182,6 +183,9 @@ func (m *model) used(req llm.Request, l *listener, r llm.Response, err error) (a
 				u.OutputTokens += llm.EstimateTokens(c.Name + c.Arguments)
 			}
 		}
+	}
+	if guessed || err != nil { // no more was asked for
+		u.OutputTokens = min(u.OutputTokens, max(0, req.MaxTokens))
 	}
 	u.CostMicros = m.facts.Cost(u)
 	return u, guessed

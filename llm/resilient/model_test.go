@@ -127,6 +127,36 @@ func TestUsageAddsUp(t *testing.T) {
 	})
 }
 
+// What nobody has counted is no more than was asked for.
+func TestEstimates(t *testing.T) {
+	long := strings.Repeat("word ", 10_000)
+	for name, inner := range map[string]func(stream func(llm.Delta)) (llm.Response, error){
+		"no usage told": func(func(llm.Delta)) (llm.Response, error) { return llm.Response{Text: long}, nil },
+		"estimated by the provider": func(func(llm.Delta)) (llm.Response, error) {
+			return llm.Response{Text: long, Estimated: true, Usage: assay.Usage{Calls: 1, InputTokens: 10, OutputTokens: 10_000}}, nil
+		},
+		"too large": func(stream func(llm.Delta)) (llm.Response, error) {
+			stream(llm.Delta{Text: long})
+			return llm.Response{}, failed(llm.TooLarge)
+		},
+		"estimated in an error": func(func(llm.Delta)) (llm.Response, error) {
+			e := failed(llm.TooLarge)
+			e.Usage = assay.Usage{Calls: 1, InputTokens: 10, OutputTokens: 10_000}
+			return llm.Response{}, e
+		},
+	} {
+		m := New(Config{}).Model(streamer(func(_ int, stream func(llm.Delta)) (llm.Response, error) { return inner(stream) }), llm.Facts{})
+		r, err := m.Generate(t.Context(), request(1), nil)
+		usage := r.Usage
+		if e, _ := errors.AsType[*llm.Error](err); e != nil {
+			usage = e.Usage
+		}
+		if usage.OutputTokens != request(1).MaxTokens || usage.InputTokens == 0 || err == nil && !r.Estimated {
+			t.Errorf("%s: %+v, estimated %v; want %d tokens of output", name, usage, r.Estimated, request(1).MaxTokens)
+		}
+	}
+}
+
 // A call waits as long as the server asks, and not at all where that is in vain.
 func TestWaits(t *testing.T) {
 	tests := map[string]struct {

@@ -33,7 +33,7 @@ func TestHedged(t *testing.T) {
 		"the first is faster":        {[]try{{slow, nil}, {never, nil}}, 2, slow, nil},
 		"the second fails":           {[]try{{slow, nil}, {time.Second, failed(llm.RateLimited)}}, 2, slow, nil},
 		"the first fails meanwhile":  {[]try{{2 * time.Second, failed(llm.ServerError)}, {slow, nil}}, 2, slow + time.Second, nil},
-		"both fail, then it is fine": {[]try{{2 * time.Second, failed(llm.ServerError)}, {2 * time.Second, failed(llm.ServerError)}, {0, nil}}, 3, 3*time.Second + 4*time.Second, nil},
+		"both fail, then it is fine": {[]try{{2 * time.Second, failed(llm.ServerError)}, {2 * time.Second, failed(llm.ServerError)}, {0, nil}}, 3, 3*time.Second + 8*time.Second, nil},
 		"fails before it is hedged":  {[]try{{0, failed(llm.ServerError)}, {0, nil}}, 2, 4 * time.Second, nil},
 		"fails for good":             {[]try{{slow, nil}, {time.Second, failed(llm.BadKey)}}, 2, 2 * time.Second, failed(llm.BadKey)},
 	}
