@@ -40,7 +40,7 @@ func abilities(name, effort string) ability {
 	line, v := found[1], 100*major+minor
 	can := ability{
 		temperature: v < 407,
-		forced:      v <= 500 || line == "haiku" && v <= 505,
+		forced:      v <= 500 && !always(line) || line == "haiku" && v <= 505,
 		schema:      v >= 405,
 		effort:      asked(effort),
 	}
@@ -52,11 +52,14 @@ func abilities(name, effort string) ability {
 		can.thinking = "disabled"
 	case line == "sonnet" && v == 505:
 		can.thinking = "between_tools"
-	case line == "opus" && v == 505, line == "fable", line == "mythos":
-		can.effort = "low" // thinking cannot be switched off
+	case line == "opus" && v == 505, always(line):
+		can.effort = "low"
 	}
 	return can
 }
+
+// always reports whether the thinking of a line of models cannot be switched off.
+func always(line string) bool { return line == "fable" || line == "mythos" }
 
 // asked returns the effort that somebody has asked for, if they did.
 func asked(effort string) string {

@@ -4,8 +4,9 @@
 // It speaks plain HTTP instead of using Anthropic's SDK. What matters here has to be
 // exact: how many bytes are read, that a reply without its end is no reply, that
 // nothing of a call is left when it returns, that no credential gets into an error.
-// Package wire does that for every provider alike; the SDK reads without a limit and
-// takes a stream that ends early for its end.
+// Package wire does that for every provider alike. The SDK (1.84.0) reads replies
+// without a limit, takes a stream that stops early for its end, and makes a program
+// larger by 8 MB (17.3 instead of 8.9, beside one with net/http and encoding/json).
 //
 // Sources, in all of the package: the Messages API reference and the guides on
 // streaming, errors, tool use, prompt caching, structured outputs and thinking at

@@ -101,7 +101,7 @@ func TestRequests(t *testing.T) {
 		{"claude-sonnet-5-5", "", begin + system + must + turns + `,"output_config":{` + format + `},"thinking":{"type":"between_tools"}`},
 		{"claude-sonnet-5-5", "medium", begin + system + must + turns + `,"output_config":{"effort":"medium",` + format + `}`},
 		{"claude-opus-5-5", "", begin + system + must + turns + `,"output_config":{"effort":"low",` + format + `}`},
-		{"claude-fable-5", "", begin + force + system + turns + `,"output_config":{"effort":"low",` + format + `}`},
+		{"claude-fable-5", "", begin + system + must + turns + `,"output_config":{"effort":"low",` + format + `}`},
 		{"claude-next", "", begin + system + must + turns + `,"output_config":{` + format + `}`},
 		{"claude-opus-6", "", begin + system + must + turns + `,"output_config":{` + format + `}`},
 		{"claude-3-5-haiku-20241022", "", begin + force + system + words(string(req.Schema.Schema)) + turns + `,"temperature":1`},
