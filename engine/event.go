@@ -119,7 +119,7 @@ func drafts(id string, emit func(Event)) func(string, llm.Delta) {
 		return nil
 	}
 	return func(path string, d llm.Delta) {
-		if job := jobOf(path + "/"); d.Text != "" && (job == "generate" || strings.HasSuffix(job, "/generate")) {
+		if job := jobOf(path); d.Text != "" && (job == "generate" || strings.HasSuffix(job, "/generate")) {
 			emit(Event{Kind: Draft, Run: id, Path: path, Draft: d.Text})
 		}
 	}

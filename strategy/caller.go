@@ -43,7 +43,7 @@ func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error)
 	return run.Do(ctx, s, step, call, func(ctx context.Context, call role.Call) (llm.Response, assay.Usage, error) {
 		var stream func(llm.Delta)
 		if c.stream != nil {
-			stream = func(d llm.Delta) { c.stream(s.Path(), d) }
+			stream = func(d llm.Delta) { c.stream(s.Path()+"/"+step.Name, d) }
 		}
 		r, err := call.Model.Generate(ctx, call.Request, stream)
 		return r, spent(r.Usage, err), err

@@ -35,7 +35,7 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, draft 
 		}
 		open++
 		if !grounded[i] || len(found[i].grade.Missing) == 0 {
-			a.Missing = append(a.Missing, p.Question)
+			a.Missing = append(a.Missing, asked(e.Question).line(p.Question))
 		} else {
 			a.Missing = append(a.Missing, found[i].grade.Missing...)
 		}
@@ -159,7 +159,7 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 	top := 0.0
 	for _, f := range found {
 		if len(f.grade.Missing) == 0 {
-			a.Missing = append(a.Missing, f.question)
+			a.Missing = append(a.Missing, asked(question).line(f.question))
 		}
 		a.Missing = append(a.Missing, f.grade.Missing...)
 		for _, h := range f.hits[:min(len(f.hits), closest)] {

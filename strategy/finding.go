@@ -76,7 +76,7 @@ func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, 
 	}
 	f.grade, err = env.grade(ctx, s, *f)
 	f.notes.outcome(role.GraderRole, f.grade.Outcome)
-	f.grade.Missing = asked(f.question).lines(f.grade.Missing)
+	f.grade.Missing = asked(env.Question).lines(f.grade.Missing)
 	if f.grade.Query = visible.Line(f.grade.Query); len(f.grade.Query) > maxQuery {
 		f.notes.say(fmt.Sprintf("grader: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(f.grade.Query)))
 		f.grade.Query = ""

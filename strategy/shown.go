@@ -20,7 +20,7 @@ const maxLine = 1000
 // longer than a line is cut, and ends in an ellipsis.
 func (s sources) line(text string) string {
 	text, _ = s.clean(text)
-	return short(strings.Join(strings.Fields(text), " "))
+	return short(strings.NewReplacer("\n", " ", "\t", " ").Replace(text))
 }
 
 // lines returns those of the texts of a role that say something, as lines.

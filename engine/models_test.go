@@ -1,0 +1,534 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// replays checks that a run comes to its answer again, byte for byte, also in an engine
+// that has no models.
+func replays(t *testing.T, e *Engine, id string) {
+	t.Helper()
+	if _, err := e.Replay(t.Context(), assay.Local(), id); err != nil {
+		t.Errorf("replay: %v", err)
+	}
+	models := e.config.Models
+	e.config.Models = Models{}
+	defer func() { e.config.Models = models }()
+	if _, err := e.Replay(t.Context(), assay.Local(), id); err != nil {
+		t.Errorf("replay without models: %v", err)
+	}
+}
+
+// who lists who did which role's jobs: "planner fake/planner".
+func who(a assay.Answer) []string {
+	var list []string
+	for _, r := range a.Roles {
+		list = append(list, r.Role+" "+r.Model)
+	}
+	return list
+}
+
+func TestModelsDoRoles(t *testing.T) {
+	for _, strategy := range []string{"static", "corrective", "auto"} {
+		by := handbook.models()
+		e := openModels(t, served(by))
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: strategy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Status != assay.Answered || !strings.Contains(a.Text, "approved by the head of the department") || len(a.Notes) > 0 {
+			t.Errorf("%s: %s: %q, notes %q", strategy, a.Status, a.Text, a.Notes)
+		}
+		want := []string{"planner fake/planner", "grader fake/grader", "generator fake/generator", "verifier fake/verifier"}
+		if strategy == "static" {
+			want = want[1:]
+		}
+		if diff := cmp.Diff(want, who(a)); diff != "" {
+			t.Errorf("%s: roles (-want +got):\n%s", strategy, diff)
+		}
+		var sum assay.Usage
+		for _, r := range a.Roles {
+			if r.Prompt != by[r.Role].promptOf(t) || r.Usage.Calls != by[r.Role].calls() {
+				t.Errorf("%s: %+v, want the prompt %q and %d calls", strategy, r, by[r.Role].promptOf(t), by[r.Role].calls())
+			}
+			sum = sum.Add(r.Usage)
+		}
+		if sum.Searches = a.Usage.Searches; sum != a.Usage {
+			t.Errorf("%s: roles used %+v, the run %+v", strategy, sum, a.Usage)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+// promptOf is the id of the prompt that the model was asked with.
+func (m *scripted) promptOf(t *testing.T) string {
+	t.Helper()
+	name := strings.TrimPrefix(m.name, "fake/")
+	return Models{Roles: map[string]llm.Model{name: m}}.prompt(name)
+}
+
+// A question in two parts, one of which nothing answers.
+func TestModelsAnswerInPart(t *testing.T) {
+	e := openModels(t, served(handbook.models()))
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Who approves travel to a customer, and which password does the wifi have?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != assay.Incomplete || len(a.Claims) != 1 || !slices.Contains(a.Missing, "which password does the wifi have?") {
+		t.Errorf("%s, %d claims, missing %q: %s", a.Status, len(a.Claims), a.Missing, a.Justification)
+	}
+	replays(t, e, a.Run)
+}
+
+// Any role may have a model, and any may have none.
+func TestEachRoleByItself(t *testing.T) {
+	for name, model := range handbook.models() {
+		e := openModels(t, served(map[string]*scripted{name: model}))
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Status != assay.Answered {
+			t.Errorf("%s: %s: %s", name, a.Status, a.Justification)
+		}
+		for _, r := range a.Roles {
+			want := assay.LocalModel
+			if r.Role == name {
+				want = "fake/" + name
+			}
+			if r.Model != want {
+				t.Errorf("%s: the %s is %s, want %s", name, r.Role, r.Model, want)
+			}
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+// When a provider fails the local role stands in, and the answer says so.
+func TestProviderFails(t *testing.T) {
+	for _, name := range []string{role.PlannerRole, role.GraderRole, role.GeneratorRole} {
+		by := handbook.models()
+		by[name] = failing("fake/down", llm.Unreachable, "connection refused")
+		e := openModels(t, served(by))
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Status != assay.Answered {
+			t.Errorf("%s is down: %s: %s", name, a.Status, a.Justification)
+		}
+		if want := name + ": fake/down: unreachable: connection refused; the local " + name + " stood in"; !slices.Contains(a.Notes, want) || len(a.Notes) != 1 {
+			t.Errorf("%s is down: notes %q, want %q", name, a.Notes, want)
+		}
+		if list := who(a); !slices.Contains(list, name+" local") || !slices.Contains(list, name+" fake/down") {
+			t.Errorf("%s is down: %q, want that the local one stood in", name, list)
+		}
+		replays(t, e, a.Run)
+	}
+
+	by := handbook.models()
+	by[role.VerifierRole] = failing("fake/down", llm.RateLimited, "slow down")
+	e := openModels(t, served(by))
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != assay.Incomplete || len(a.Claims) > 0 || !strings.Contains(a.Justification, "verifier") || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "slow down") {
+		t.Errorf("the verifier is down: %s, %d claims, %q, notes %q", a.Status, len(a.Claims), a.Justification, a.Notes)
+	}
+	if slices.Contains(who(a), "verifier local") {
+		t.Error("the local verifier stood in: nobody asked for that")
+	}
+	replays(t, e, a.Run)
+}
+
+// When replies cannot be used, the cautious output stands, and the answer is not that
+// nothing was found.
+func TestRepliesCannotBeUsed(t *testing.T) {
+	for name, want := range map[string]assay.Status{
+		role.PlannerRole: assay.Answered, role.GraderRole: assay.Incomplete, role.GeneratorRole: assay.Incomplete, role.VerifierRole: assay.Incomplete,
+	} {
+		by := handbook.models()
+		by[name] = texts("fake/"+name, func(llm.Request) string { return "I am sorry, Dave." })
+		e := openModels(t, served(by))
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "corrective", Budget: assay.Budget{Iterations: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Status != want {
+			t.Errorf("%s talks: %s, want %s: %s", name, a.Status, want, a.Justification)
+		}
+		if !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, name+": ") }) {
+			t.Errorf("%s talks: notes %q say nothing of it", name, a.Notes)
+		}
+		if n := by[name].calls(); n%3 != 0 {
+			t.Errorf("%s was asked %d times, want 3 for each job", name, n)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+func TestOpenRefusesModels(t *testing.T) {
+	one, two := handbook.models()[role.GeneratorRole], handbook.models()[role.VerifierRole]
+	two.name = one.name
+	tests := []struct {
+		name   string
+		models Models
+		want   string
+	}{
+		{"an unknown role", Models{Roles: map[string]llm.Model{"king": one}}, `"king"`},
+		{"no model", Models{Roles: map[string]llm.Model{role.GraderRole: nil}}, "grader has no model"},
+		{"the generator verifies", Models{Roles: map[string]llm.Model{role.GeneratorRole: one, role.VerifierRole: two}}, "another model"},
+		{"the generator verifies as a service", Models{Roles: map[string]llm.Model{role.GeneratorRole: one}, Verifier: judging{name: one.name}}, "another model"},
+		{"two verifiers", Models{Roles: map[string]llm.Model{role.VerifierRole: two}, Verifier: judging{name: "other"}}, "two verifiers"},
+	}
+	for _, tt := range tests {
+		_, err := Open(t.Context(), Config{Dir: t.TempDir(), Models: tt.models})
+		if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want ErrInvalid with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// judging is a verifier that is a service.
+type judging struct {
+	name string
+	err  error
+}
+
+func (j judging) Model() string { return j.name }
+
+func (j judging) Verify(context.Context, string, []ground.Passage) (ground.Judgement, error) {
+	return ground.Judgement{Verdict: assay.Supported, Score: 0.8, Reason: "grounded", Usage: assay.Usage{Calls: 1, CostMicros: 5}}, j.err
+}
+
+func TestVerifierIsAService(t *testing.T) {
+	for _, failed := range []error{nil, &llm.Error{Model: "guard/1", Kind: llm.Overloaded, Message: "later"}} {
+		e := openModels(t, Models{Verifier: judging{"guard/1", failed}})
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (failed == nil) != (a.Status == assay.Answered) || a.Status == assay.NotFound {
+			t.Errorf("the service's error is %v: %s: %s", failed, a.Status, a.Justification)
+		}
+		if !slices.Contains(who(a), "verifier guard/1") || a.Usage.Calls == 0 || (failed != nil) != (len(a.Notes) > 0) {
+			t.Errorf("roles %q, usage %+v, notes %q", who(a), a.Usage, a.Notes)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+// A question can be asked without models, and then none is.
+func TestLocalRequest(t *testing.T) {
+	by := handbook.models()
+	e := openModels(t, served(by))
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Local: true})
+	if err != nil || a.Status != assay.Answered {
+		t.Fatalf("%s, %v", a.Status, err)
+	}
+	for name, m := range by {
+		if m.calls() > 0 {
+			t.Errorf("the %s was asked", name)
+		}
+	}
+	for _, r := range a.Roles {
+		if r.Model != assay.LocalModel || r.Usage != (assay.Usage{}) {
+			t.Errorf("%+v, want a local role", r)
+		}
+	}
+	replays(t, e, a.Run)
+}
+
+func TestWallByDefault(t *testing.T) {
+	wall := func(e *Engine, req Request) time.Duration {
+		req, err := e.check(t.Context(), assay.Local(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return req.Budget.Wall
+	}
+	with, without := openModels(t, served(handbook.models())), openModels(t, Models{})
+	for _, tt := range []struct {
+		got, want time.Duration
+	}{
+		{wall(with, Request{Question: "x?"}), 120 * time.Second},
+		{wall(with, Request{Question: "x?", Local: true}), 12 * time.Second},
+		{wall(without, Request{Question: "x?"}), 12 * time.Second},
+		{wall(with, Request{Question: "x?", Budget: assay.Budget{Wall: time.Second}}), time.Second},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("wall time %v, want %v", tt.got, tt.want)
+		}
+	}
+}
+
+// A limit on cost is kept to, or refused before anything is stored.
+func TestCostIsLimited(t *testing.T) {
+	by := handbook.models()
+	e := openModels(t, served(by))
+	req := Request{Question: someQuestion, Budget: assay.Budget{CostMicros: 3000}}
+	if _, err := e.Answer(t.Context(), assay.Local(), req); !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "fake/planner") {
+		t.Errorf("unpriced: %v, want ErrInvalid that names the model", err)
+	}
+	if runs, err := e.Runs(t.Context(), assay.Local(), 0); err != nil || len(runs) > 0 {
+		t.Errorf("runs = %v, %v: nothing was to be stored", runs, err)
+	}
+	req.Local = true
+	if a, err := e.Answer(t.Context(), assay.Local(), req); err != nil || a.Status != assay.Answered {
+		t.Errorf("local: %s, %v", a.Status, err)
+	}
+
+	req.Local = false
+	for _, m := range by { // a thousandth of the currency for a thousand tokens
+		m.facts = llm.Facts{Priced: true, Input: 1_000_000, Output: 1_000_000}
+		say := m.reply
+		m.reply = func(ctx context.Context, n int, req llm.Request) (llm.Response, error) {
+			r, err := say(ctx, n, req)
+			r.Usage.CostMicros = m.facts.Cost(r.Usage)
+			return r, err
+		}
+	}
+	for _, cost := range []int64{1, 1500, 3000, 6000, 100_000} {
+		req.Budget.CostMicros = cost
+		a, err := e.Answer(t.Context(), assay.Local(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Usage.CostMicros > cost {
+			t.Errorf("of %d at most, %d were spent", cost, a.Usage.CostMicros)
+		}
+		if cost < 3000 && (a.Stop != assay.StopMoneyBudget || a.Status != assay.Incomplete) || cost > 10_000 && a.Status != assay.Answered {
+			t.Errorf("%d at most: %s (%s)", cost, a.Status, a.Stop)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+// Whatever the budget, it holds, and the answer says what ran out.
+func TestBudgetsHold(t *testing.T) {
+	e := openModels(t, served(handbook.models()))
+	for n := 1; n <= 8; n++ {
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Budget: assay.Budget{Calls: n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Usage.Calls > n || n < 4 && (a.Status != assay.Incomplete || a.Stop != assay.StopCallBudget) || n >= 4 && a.Status != assay.Answered {
+			t.Errorf("%d calls at most: %d made, %s (%s)", n, a.Usage.Calls, a.Status, a.Stop)
+		}
+		replays(t, e, a.Run)
+	}
+	for tokens := 100; tokens < 5000; tokens += 700 {
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Budget: assay.Budget{Tokens: tokens}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used := a.Usage.InputTokens + a.Usage.OutputTokens; used > tokens || a.Status == assay.Incomplete && a.Stop != assay.StopTokenBudget {
+			t.Errorf("%d tokens at most: %d used, %s (%s)", tokens, used, a.Status, a.Stop)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+// What happens is told: which model is asked for what, what came of it, and what is
+// being written.
+func TestModelEvents(t *testing.T) {
+	by := handbook.models()
+	say := by[role.GraderRole].reply
+	by[role.GraderRole].reply = func(ctx context.Context, n int, req llm.Request) (llm.Response, error) {
+		r, err := say(ctx, n, req)
+		r.Attempts = []llm.Attempt{{Kind: llm.Overloaded, Message: "try later"}}
+		return r, err
+	}
+	e := openModels(t, served(by))
+	var started, ended []string
+	draft := ""
+	for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "static"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case ev.Kind == Draft:
+			draft += ev.Draft
+			if ev.Path != "finish[0]/generate/call[0]/model" || ev.Step != nil || ev.Answer != nil {
+				t.Errorf("draft event %+v", ev)
+			}
+		case ev.Step != nil && ev.Step.Kind == assay.StepModel && ev.Kind == StepStarted:
+			started = append(started, ev.Step.Summary)
+		case ev.Step != nil && ev.Step.Kind == assay.StepModel:
+			ended = append(ended, ev.Step.Summary)
+			if ev.Step.Model == "" || ev.Step.Usage.Calls != 1 {
+				t.Errorf("step %s has model %q and usage %+v", ev.Step.Path, ev.Step.Model, ev.Step.Usage)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"asking fake/grader for a grade", "asking fake/generator for the answer", "asking fake/verifier for verdicts"}, started); diff != "" {
+		t.Errorf("intentions (-want +got):\n%s", diff)
+	}
+	if want := "; an attempt failed: overloaded: try later"; len(ended) != 3 || !strings.HasSuffix(ended[0], want) || !strings.HasPrefix(ended[1], "fake/generator (generator@") {
+		t.Errorf("summaries %q", ended)
+	}
+	if want := by[role.GeneratorRole]; !json.Valid([]byte(draft)) || draft != want.lastReply(t) {
+		t.Errorf("draft = %q", draft)
+	}
+}
+
+func (m *scripted) lastReply(t *testing.T) string {
+	t.Helper()
+	r, err := m.reply(t.Context(), 0, m.requests[len(m.requests)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Text
+}
+
+// interruptible lets a run's caller leave at the n-th call of a model.
+func interruptible(by map[string]*scripted, at int, leave context.CancelFunc) {
+	n := 0
+	for _, m := range by {
+		say := m.reply
+		m.reply = func(ctx context.Context, i int, req llm.Request) (llm.Response, error) {
+			if n++; n == at {
+				leave()
+				return llm.Response{}, ctx.Err()
+			}
+			return say(ctx, i, req)
+		}
+	}
+}
+
+// A run that was interrupted at any call goes on, and asks no model again for what it
+// has replied.
+func TestResumeWithModels(t *testing.T) {
+	by := handbook.models()
+	e := openModels(t, served(by))
+	want, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 1; at <= want.Usage.Calls; at++ {
+		by := handbook.models()
+		ctx, leave := context.WithCancel(t.Context())
+		interruptible(by, at, leave)
+		e.config.Models = served(by)
+		_, err := e.Answer(ctx, assay.Local(), Request{Question: someQuestion})
+		leave()
+		failed, ok := errors.AsType[*RunError](err)
+		if !ok || !failed.Resumable {
+			t.Fatalf("left at call %d: %v", at, err)
+		}
+		if err := compare(want, resumed(t, e, failed.Run)); err != nil {
+			t.Errorf("left at call %d: %v", at, err)
+		}
+		calls := 0
+		for _, m := range by {
+			calls += m.calls()
+		}
+		if calls != want.Usage.Calls+1 { // the one that was left is made again
+			t.Errorf("left at call %d: %d calls, want %d", at, calls, want.Usage.Calls+1)
+		}
+		replays(t, e, failed.Run)
+	}
+}
+
+// A run goes on with the models of today, and says so; in the middle of a job it does
+// not.
+func TestResumeWithOtherModels(t *testing.T) {
+	other := handbook.models()
+	for _, m := range other {
+		m.name = strings.Replace(m.name, "fake/", "new/", 1)
+	}
+	tests := []struct {
+		name    string
+		today   Models
+		at      int // the call at which the caller left
+		broken  bool
+		refused string
+		note    string
+	}{
+		{"the same", served(handbook.models()), 3, false, "", ""},
+		{"other models", served(other), 3, false, "", "generator: fake/generator when the run began, new/generator when it went on"},
+		{"no models", Models{}, 3, false, "", "generator: fake/generator when the run began, local when it went on"},
+		{"other models in the middle of a job", served(other), 3, true, "it was interrupted while fake/grader was the grader, which is new/grader now", ""},
+		{"none in the middle of a job", Models{}, 3, true, "it was interrupted while fake/grader was the grader, which is local now", ""},
+		{"the same in the middle of a job", served(handbook.models()), 3, true, "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			by := handbook.models()
+			if tt.broken { // the first grade is no use, so that the job has a call when it is left
+				say := by[role.GraderRole].reply
+				by[role.GraderRole].reply = func(ctx context.Context, n int, req llm.Request) (llm.Response, error) {
+					if n == 1 {
+						return spoken("?", req), nil
+					}
+					return say(ctx, n, req)
+				}
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			interruptible(by, tt.at, leave)
+			e := openModels(t, served(by))
+			_, err := e.Answer(ctx, assay.Local(), Request{Question: someQuestion})
+			failed, ok := errors.AsType[*RunError](err)
+			if !ok {
+				t.Fatal(err)
+			}
+			e.config.Models = tt.today
+			if tt.refused != "" {
+				for _, err := range e.Resume(t.Context(), assay.Local(), failed.Run) {
+					if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), tt.refused) {
+						t.Errorf("Resume: %v, want ErrInvalid with %q", err, tt.refused)
+					}
+				}
+				e.config.Models = served(handbook.models()) // and it is not lost
+			}
+			a := resumed(t, e, failed.Run)
+			if a.Status != assay.Answered || tt.note != "" && !slices.Contains(a.Notes, tt.note) || tt.note == "" && len(a.Notes) > 0 {
+				t.Errorf("%s, notes %q, want %q", a.Status, a.Notes, tt.note)
+			}
+			replays(t, e, failed.Run)
+		})
+	}
+}
+
+// What a generator is given to read follows its window, and stays what it was when a
+// run goes on with another one.
+func TestContextFollowsTheWindow(t *testing.T) {
+	for _, tt := range []struct{ window, want int }{{0, 0}, {2000, 300}, {8192, 3461}, {32_000, 12_000}, {1_000_000, 12_000}} {
+		m := handbook.models()[role.GeneratorRole]
+		m.facts.Window = tt.window
+		if got := (Models{Roles: map[string]llm.Model{role.GeneratorRole: m}}).contextTokens(); got != tt.want {
+			t.Errorf("window %d: %d tokens, want %d", tt.window, got, tt.want)
+		}
+	}
+	if got := (Models{}).contextTokens(); got != 0 {
+		t.Errorf("without a model: %d", got)
+	}
+}
+
+// An answer that was stored before there were roles in it is still replayed.
+func TestReplayOfAnswersWithoutRoles(t *testing.T) {
+	a := assay.Answer{Text: "x", Roles: []assay.RoleUse{{Role: "grader", Model: assay.LocalModel}}}
+	old := a
+	old.Roles = nil
+	if err := compare(old, a); err != nil {
+		t.Error(err)
+	}
+	if err := compare(a, old); err == nil {
+		t.Error("roles that are gone are not noticed")
+	}
+}
