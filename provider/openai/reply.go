@@ -48,7 +48,7 @@ func (r *reply) count(t tokens) {
 }
 
 // spend returns what the call has used, by the server's counts or by an estimate of
-// them.
+// them. The estimate has no more output than was asked for, however much was sent.
 func (r *reply) spend(req llm.Request) (u assay.Usage, estimated bool) {
 	if r.usage != nil {
 		return assay.Usage{Calls: 1, InputTokens: r.usage.input, OutputTokens: r.usage.output}, false
@@ -57,7 +57,7 @@ func (r *reply) spend(req llm.Request) (u assay.Usage, estimated bool) {
 	for _, c := range r.calls {
 		out += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.Arguments)
 	}
-	return assay.Usage{Calls: 1, InputTokens: req.InputTokens(), OutputTokens: out}, true
+	return assay.Usage{Calls: 1, InputTokens: req.InputTokens(), OutputTokens: min(out, req.MaxTokens)}, true
 }
 
 // response returns the reply, whole.
