@@ -32,6 +32,8 @@ type child struct {
 	Write int
 	When  moment
 
+	Models bool // ask models
+
 	Docs string // set: it ingests these and makes vectors in the background, see embedAsChild
 }
 
@@ -67,7 +69,11 @@ func runChild(spec string) error {
 		return embedAsChild(c)
 	}
 	ctx := context.Background()
-	e, err := Open(ctx, Config{Dir: c.Dir, NewID: func() string { return c.Run }})
+	config := Config{Dir: c.Dir, NewID: func() string { return c.Run }}
+	if c.Models {
+		config.Models = served(handbook.models())
+	}
+	e, err := Open(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -232,6 +238,61 @@ func TestKillAtEveryJournalWrite(t *testing.T) {
 	}
 	if want := r.Steps + 2; writes != want { // the last one is never reached
 		t.Errorf("killed at %d writes, want at each of %d steps and at the end", writes-1, r.Steps)
+	}
+}
+
+// Killed at any write of its journal, a run that asks models pays for no reply twice that
+// it has.
+func TestKillWithModels(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	e, err := Open(t.Context(), Config{Dir: dir, Models: served(handbook.models())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	ingestPaths(t, e, "testdata/handbook")
+	const question = "Who approves travel to a customer, and what is the boiling point of tungsten?"
+	want, err := e.Answer(t.Context(), assay.Local(), Request{Question: question, Strategy: "corrective"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.Usage.Calls < 5 {
+		t.Fatalf("the run makes %d calls, too few to tell", want.Usage.Calls)
+	}
+	moments := []moment{before, during, after}
+	if testing.Short() {
+		moments = []moment{during}
+	}
+	for write, killed := 1, true; killed; write++ {
+		killed = false
+		for _, when := range moments {
+			c := child{Dir: dir, Run: fmt.Sprintf("models%d%s", write, when), Question: question, Write: write, When: when, Models: true}
+			if !wasKilled(t, c.start(t)) {
+				continue
+			}
+			killed = true
+			records, err := e.runs.Records(t.Context(), c.Run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paid := 0
+			for _, rec := range records {
+				paid += rec.Usage.Calls
+			}
+			by := handbook.models()
+			e.config.Models = served(by)
+			if err := compare(want, resumed(t, e, c.Run)); err != nil {
+				t.Errorf("killed %s write %d: %v", when, write, err)
+			}
+			asked := 0
+			for _, m := range by {
+				asked += m.calls()
+			}
+			if paid+asked != want.Usage.Calls {
+				t.Errorf("killed %s write %d: %d calls were paid for and %d were made then, want %d together", when, write, paid, asked, want.Usage.Calls)
+			}
+			replays(t, e, c.Run)
+		}
 	}
 }
 
