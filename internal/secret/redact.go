@@ -55,17 +55,14 @@ func Redact(text string, secrets ...Secret) string {
 // without takes one secret out of text: as it is and as it is written in URLs and
 // in Basic authorization, then every word that holds a part of it.
 func without(text, secret string) string {
-	if secret == "" {
-		return text
+	if len(secret) < gram {
+		return withoutWord(text, secret)
 	}
 	for _, form := range []string{
 		secret, url.QueryEscape(secret), url.PathEscape(secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
 	} {
 		text = strings.ReplaceAll(text, form, mask)
-	}
-	if len(secret) < gram {
-		return text
 	}
 	grams := map[string]bool{}
 	lower := strings.ToLower(secret)
@@ -86,6 +83,33 @@ func without(text, secret string) string {
 		text = text[n:]
 	}
 	return b.String()
+}
+
+// withoutWord takes a short secret out of text where it stands by itself. It is no
+// credential but what local servers are given for one, or a gateway's setting, and may
+// be a part of any word.
+func withoutWord(text, secret string) string {
+	if secret == "" {
+		return text
+	}
+	isPart := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	var b strings.Builder
+	for {
+		i := strings.Index(text, secret)
+		if i < 0 {
+			return b.String() + text
+		}
+		end := i + len(secret)
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		b.WriteString(text[:i])
+		if isPart(before) || isPart(after) {
+			b.WriteString(secret)
+		} else {
+			b.WriteString(mask)
+		}
+		text = text[end:]
+	}
 }
 
 // wordLen returns how many bytes of text, from its start on, a credential could be

@@ -115,7 +115,7 @@ func TestRedactForeign(t *testing.T) {
 		}
 	}
 	// A dummy that local servers are given is no reason to blacken words beside it.
-	if got := secret.Redact("key x of the box", secret.New("x")); strings.Count(got, "[secret]") > 2 {
+	if got := secret.Redact("key x of the box, x", secret.New("x")); got != "key [secret] of the box, [secret]" {
 		t.Errorf("%q", got)
 	}
 }

@@ -13,6 +13,9 @@ import (
 // each of them (a minute) runs with ASSAY_LONG=1.
 func TestContract(t *testing.T) {
 	t.Run("chat", func(t *testing.T) { llmtest.TestModel(t, openaitest.Chat()) })
+	if testing.Short() {
+		return
+	}
 	t.Run("responses", func(t *testing.T) { llmtest.TestModel(t, openaitest.Responses()) })
 	if os.Getenv("ASSAY_LONG") == "" {
 		return
