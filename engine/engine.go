@@ -167,7 +167,7 @@ func (e *Engine) pipeline(chosen *choice) *searcher {
 	}
 	if encoder := chosen.embedder; encoder != nil {
 		if isService(encoder) {
-			encoder, s.remote = &hasty{Embedder: encoder}, true
+			encoder, s.remote = &hasty{encoder, embedLimit}, true
 		}
 		c.Embedder = encoder
 		s.filler = func(a *allowance) retrieve.Filler { return e.filler.by(chosen.embedder, a) }

@@ -20,15 +20,18 @@ const (
 
 // A hasty is an encoder that is a service, for questions: one that does not answer in
 // time has failed, and the search goes by words alone.
-type hasty struct{ llm.Embedder }
+type hasty struct {
+	llm.Embedder
+	limit time.Duration
+}
 
 // Embed implements llm.Embedder.
 func (h *hasty) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
-	limited, cancel := context.WithTimeout(ctx, embedLimit)
+	limited, cancel := context.WithTimeout(ctx, h.limit)
 	defer cancel()
 	vectors, err := h.Embedder.Embed(limited, p, texts)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		err = fmt.Errorf("%s did not answer within %v: %w", h.Model(), embedLimit, assay.ErrUnavailable)
+		err = fmt.Errorf("%s did not answer within %v: %w", h.Model(), h.limit, assay.ErrUnavailable)
 	}
 	return vectors, err
 }

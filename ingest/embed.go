@@ -95,8 +95,8 @@ type EmbedFailed struct {
 // searched meanwhile finds each vector as soon as it is stored.
 //
 // The error is ctx's, the store's, that of Before, or, when the embedder fails at
-// one passage after the other or at a hundred, the embedder's. What was stored stays, and the next
-// Embed goes on from there.
+// one passage after the other or at a hundred, or is a service that is down, the
+// embedder's. What was stored stays, and the next Embed goes on from there.
 func Embed(ctx context.Context, v Vectors, e llm.Embedder, opts EmbedOptions) (EmbedReport, error) {
 	opts.Batch = cmp.Or(opts.Batch, DefaultEmbedBatch)
 	opts.Pause = cmp.Or(opts.Pause, 100*time.Millisecond)
@@ -184,6 +184,9 @@ func (m *embedding) embed(ctx context.Context, passages []assay.Passage) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if down(err) {
+		return err
+	}
 	if len(rest) == 1 {
 		return m.again(ctx, rest[0], err)
 	}
@@ -195,6 +198,21 @@ func (m *embedding) embed(ctx context.Context, passages []assay.Passage) error {
 		return err
 	}
 	return m.embed(ctx, rest[first:])
+}
+
+// down reports whether an embedder that is a service failed whatever it was asked: no
+// passage is to blame, and to ask for fewer is to ask a service more often that has
+// been asked again already.
+func down(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Kind {
+	case llm.BadKey, llm.NoModel, llm.NoQuota:
+		return true
+	}
+	return e.Kind.Temporary()
 }
 
 // again tries a passage that failed with err some more times, then leaves it out.
@@ -216,6 +234,9 @@ func (m *embedding) again(ctx context.Context, p assay.Passage, err error) error
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if down(err) {
+			return err
 		}
 	}
 	m.failed[p.Hash()] = true

@@ -336,3 +336,15 @@ func TestEmbedGivesUpAfterManyFailures(t *testing.T) {
 		t.Errorf("%d failed, %v; want it given up after %d", len(report.Failed), err, embedMost)
 	}
 }
+
+// A service that is down is not asked again for every passage, and not for fewer.
+func TestEmbedByAServiceThatIsDown(t *testing.T) {
+	for kind, want := range map[llm.ErrorKind]bool{llm.Unreachable: true, llm.RateLimited: true, llm.BadKey: true, llm.NoQuota: true, llm.BadRequest: false, llm.BadReply: false} {
+		if got := down(fmt.Errorf("embed: %w", &llm.Error{Kind: kind})); got != want {
+			t.Errorf("%s: down = %v, want %v", kind, got, want)
+		}
+	}
+	if down(errors.New("odd")) || down(nil) {
+		t.Error("an error of no service is taken for one")
+	}
+}
