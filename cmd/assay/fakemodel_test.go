@@ -92,6 +92,8 @@ func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		send(w, b)
 	case strings.HasSuffix(r.URL.Path, "/embeddings"):
 		embeddings(w, body)
+	case strings.HasSuffix(r.URL.Path, "/rerank"):
+		rerank(w, body)
 	default:
 		stream := f.wire.Streams(r, body)
 		text := play(texts(body), heard)
@@ -172,6 +174,24 @@ func embeddings(w http.ResponseWriter, body []byte) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "model": in.Model, "usage": map[string]int{"prompt_tokens": 5, "total_tokens": 5}})
 }
 
+// rerank scores texts by their length, the shortest best: no ranking of our own does.
+func rerank(w http.ResponseWriter, body []byte) {
+	var in struct {
+		Documents []string `json:"documents"`
+	}
+	_ = json.Unmarshal(body, &in)
+	type result struct {
+		Index int     `json:"index"`
+		Score float64 `json:"relevance_score"`
+	}
+	results := []result{}
+	for i, text := range in.Documents {
+		results = append(results, result{i, 1 / float64(1+len(text))})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"id": "1", "results": results, "meta": map[string]any{"billed_units": map[string]int{"search_units": 1}}})
+}
+
 // texts returns all texts of a JSON document, in no order that matters.
 func texts(body []byte) string {
 	var v any
@@ -198,6 +218,7 @@ func texts(body []byte) string {
 
 var (
 	askedQuestion = regexp.MustCompile(`(?s)<question id="[^"]*">\n(.*?)\n</question`)
+	statedClaims  = regexp.MustCompile(`(?s)<claim[^>]*>\n(.*?)\n</claim`)
 	givenPassages = regexp.MustCompile(`(?s)<passage number="(\d+)" id="[^"]*">\n(.*?)\n</passage`)
 )
 
@@ -233,6 +254,16 @@ func play(prompt, heard string) string {
 			statements = append(statements, statement(known, numbers[:1]), statement("The moon approves it as well."+heard, numbers[:1]))
 		}
 		reply = map[string]any{"shape": "prose", "columns": []string{}, "statements": statements, "conflicts": []any{}, "open": []string{}}
+	case strings.Contains(prompt, "You check claims against the words that they cite"):
+		verdicts := []any{}
+		for i, m := range statedClaims.FindAllStringSubmatch(prompt, -1) {
+			verdict, score := "unsupported", 0.1
+			if strings.Contains(known, strings.TrimSpace(m[1])) {
+				verdict, score = "supported", 0.9
+			}
+			verdicts = append(verdicts, map[string]any{"claim": i + 1, "reason": "As it says." + heard, "verdict": verdict, "score": score})
+		}
+		reply = map[string]any{"verdicts": verdicts}
 	default:
 		return "ok" + heard
 	}

@@ -34,7 +34,9 @@ func (a *app) rootCommand() *cobra.Command {
 		Short: "Answer questions from your own documents, with checked citations",
 		Long: `assay answers questions from your own documents and shows that the answer holds:
 every sentence is cited, and each claim is checked against the words it cites.
-When the documents do not hold the answer, it says so. It works offline.
+When the documents do not hold the answer, it says so. It works offline; with a
+language model (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST, or a
+configuration file) that model writes, and every claim is checked all the same.
 
 ` + exitTable,
 		Example: `  # ask the documents in a folder; they are read the first time only
@@ -43,6 +45,10 @@ When the documents do not hold the answer, it says so. It works offline.
   # keep documents in a store of your own, then ask
   assay ingest ./handbook ./policies
   assay ask "Who approves travel to a customer?"
+
+  # let a model write, and see which one does what
+  OLLAMA_HOST=127.0.0.1 assay ask "Who approves travel to a customer?"
+  assay doctor
 
   # what was asked, what each step did, and the same answer again from the journal
   assay runs

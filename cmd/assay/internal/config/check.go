@@ -27,9 +27,20 @@ type Check struct {
 	Err    error    `json:"-"`
 }
 
-// tryTimeout is how long a model may take to answer when it is tried. One on this
-// machine may have to be loaded first.
-const tryTimeout = 30 * time.Second
+// tryTimeout is how long a model may take to answer when it is tried, slowTimeout one
+// on this machine, which may have to be loaded first.
+const (
+	tryTimeout  = 30 * time.Second
+	slowTimeout = 2 * time.Minute
+)
+
+// patience is how long a provider is given when it is tried.
+func (p *Provider) patience() time.Duration {
+	if p.onThisMachine() {
+		return slowTimeout
+	}
+	return tryTimeout
+}
 
 // Check says who does what, and tries each unless offline is set: with a very small
 // call, once.
@@ -108,7 +119,7 @@ func (x *examination) model(c *Check, choice Choice) {
 		return
 	}
 	c.Model = m.Model()
-	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	ctx, cancel := x.trial(choice)
 	defer cancel()
 	began := time.Now()
 	r, err := m.Generate(ctx, llm.Request{
@@ -133,10 +144,16 @@ func (x *examination) model(c *Check, choice Choice) {
 	x.outcome(c, choice, x.timedOut(ctx, err), detail)
 }
 
+// trial returns a context for trying what a provider has.
+func (x *examination) trial(choice Choice) (context.Context, context.CancelFunc) {
+	d := x.s.c.Providers[choice.Provider].patience()
+	return context.WithTimeoutCause(x.ctx, d, &llm.Error{Kind: llm.TimedOut, Message: "no reply within " + d.String()})
+}
+
 // timedOut says of a trial's own time limit what it is.
 func (x *examination) timedOut(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && x.ctx.Err() == nil {
-		return &llm.Error{Kind: llm.TimedOut, Message: fmt.Sprintf("no reply within %s", tryTimeout)}
+		return context.Cause(ctx)
 	}
 	return err
 }
@@ -223,11 +240,10 @@ func (p *Provider) address() string {
 
 // startHint says how to get an endpoint to answer.
 func (p *Provider) startHint() string {
-	u, err := url.Parse(p.BaseURL)
 	switch {
-	case err != nil || p.BaseURL == "" || !isLoopback(u.Hostname()):
+	case !p.onThisMachine():
 		return "look at the network, at HTTPS_PROXY, and at base_url under providers." + p.Name
-	case p.Name == ollama || u.Port() == "11434":
+	case p.Name == ollama || strings.Contains(p.BaseURL, ":11434"):
 		return "is Ollama running? start it with: ollama serve"
 	}
 	return "is the server running?"
@@ -273,18 +289,18 @@ func (x *examination) verifier() {
 	x.add(c)
 }
 
-func (x *examination) guardrail(c *Check, v Choice) {
-	service, err := x.s.Guardrail(v.Provider)
+func (x *examination) guardrail(c *Check, choice Choice) {
+	service, err := x.s.Guardrail(choice.Provider)
 	if err != nil || x.offline {
-		x.outcome(c, v, err, "not tried")
+		x.outcome(c, choice, err, "not tried")
 		return
 	}
 	c.Model = service.Model()
-	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	ctx, cancel := x.trial(choice)
 	defer cancel()
 	passage := ground.Passage{Quote: "The office is in Bern.", Context: "The office is in Bern."}
 	_, err = service.Verify(ctx, "The office is in Bern.", []ground.Passage{passage})
-	x.outcome(c, v, x.timedOut(ctx, err), "judges claims")
+	x.outcome(c, choice, x.timedOut(ctx, err), "judges claims")
 }
 
 // embedding tries the encoder that the configuration asks for.
@@ -302,7 +318,7 @@ func (x *examination) embedding() {
 		x.add(c)
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	ctx, cancel := x.trial(choice)
 	defer cancel()
 	e, err := x.s.Encoder(ctx, x.s.c.DefaultEncoder())
 	fine := ""
@@ -331,7 +347,7 @@ func (x *examination) reranker() {
 		x.add(c)
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	ctx, cancel := x.trial(choice)
 	defer cancel()
 	scores, err := r.Rerank(ctx, "test", []string{"a test", "something else"})
 	if err == nil && len(scores) != 2 {

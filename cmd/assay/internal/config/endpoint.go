@@ -56,10 +56,16 @@ func (p *Provider) open() (*endpoint, error) {
 // hedgeAfter is how long a read of vectors or scores may take until it is made a
 // second time beside the first. A server on this machine only gets slower by that.
 func (p *Provider) hedgeAfter() time.Duration {
-	if u, err := url.Parse(p.BaseURL); err == nil && isLoopback(u.Hostname()) {
+	if p.onThisMachine() {
 		return 0
 	}
 	return 5 * time.Second
+}
+
+// onThisMachine reports whether a provider's server is reached at the loopback address.
+func (p *Provider) onThisMachine() bool {
+	u, err := url.Parse(p.BaseURL)
+	return err == nil && isLoopback(u.Hostname())
 }
 
 func (p *Provider) headers() map[string]secret.Secret {
