@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/llm/resilient"
 	"github.com/assay-rag/assay/provider/anthropic/anthropictest"
 	"github.com/assay-rag/assay/provider/bedrock/bedrocktest"
 	"github.com/assay-rag/assay/provider/gemini/geminitest"
@@ -54,14 +56,13 @@ type host struct {
 	client   *http.Client
 	requests atomic.Int64 // that it has got
 
-	// answer sends what makes up an answer. It may do worse.
-	answer func(w http.ResponseWriter, r *http.Request, good llmtest.Body)
+	attack attack // the zero attack: it does what it should
 }
 
-// serve starts a server whose model says what say returns.
-func (f format) serve(t *testing.T, say reply) *host {
+// serve starts a server whose model says what say returns, and which attacks.
+func (f format) serve(t *testing.T, say reply, a attack) *host {
 	t.Helper()
-	h := &host{format: f, answer: send}
+	h := &host{format: f, attack: a}
 	h.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -69,9 +70,23 @@ func (f format) serve(t *testing.T, say reply) *host {
 		}
 		n := int(h.requests.Add(1)) - 1
 		req := f.Request(t, r, body)
-		h.answer(w, r, f.Reply(f.script(say(req, n), req), f.Streams(r, body)))
+		s := script(say(req, n), req)
+		if h.attack.say != nil {
+			s = h.attack.say(s)
+		}
+		good := f.Reply(s, f.Streams(r, body))
+		if h.attack.do != nil {
+			h.attack.do(h, w, r, good)
+			return
+		}
+		send(w, r, good)
 	}))
-	h.server.Start()
+	h.server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if a.tls {
+		h.server.StartTLS()
+	} else {
+		h.server.Start()
+	}
 	transport := &http.Transport{}
 	h.client = &http.Client{Transport: transport}
 	t.Cleanup(func() {
@@ -82,19 +97,25 @@ func (f format) serve(t *testing.T, say reply) *host {
 }
 
 // script is a text as a model sends it: in small pieces.
-func (f format) script(text string, req llm.Request) llmtest.Script {
+func script(text string, req llm.Request) llmtest.Script {
 	s := llmtest.Script{
+		Pieces: pieces(text, 9),
 		Finish: llm.FinishStop,
 		Usage:  assay.Usage{InputTokens: 40, OutputTokens: 20},
 	}
 	if req.Schema != nil {
 		s.Schema, s.SchemaName = true, req.Schema.Name
 	}
-	const piece = 9 // letters
-	for letters := []rune(text); len(letters) > 0; letters = letters[min(piece, len(letters)):] {
-		s.Pieces = append(s.Pieces, string(letters[:min(piece, len(letters))]))
-	}
 	return s
+}
+
+// pieces cuts a text into pieces of so many letters.
+func pieces(text string, letters int) []string {
+	var out []string
+	for rest := []rune(text); len(rest) > 0; rest = rest[min(letters, len(rest)):] {
+		out = append(out, string(rest[:min(letters, len(rest))]))
+	}
+	return out
 }
 
 // send sends a body, each part by itself.
@@ -119,18 +140,26 @@ func head(w http.ResponseWriter, b llmtest.Body) {
 	}
 }
 
-// open returns the host's model, under a name of its own.
+// open returns the host's model, under a name of its own, with its calls guarded as
+// they are in the program. It is waited for as long as it may take, but when it makes
+// others wait.
 func (h *host) open(t *testing.T, name string, stream bool) llm.Model {
 	t.Helper()
-	m := h.Open(t, llmtest.Setup{BaseURL: h.server.URL, HTTP: h.client, Stream: stream, Idle: idle, MaxBytes: maxBytes})
-	return named{m, name}
+	patience := 20 * time.Second
+	if h.attack.slow {
+		patience = idle
+	}
+	m := h.Open(t, llmtest.Setup{BaseURL: h.server.URL, HTTP: h.client, Stream: stream, Idle: patience, MaxBytes: maxBytes})
+	guard := resilient.New(resilient.Config{
+		Timeout: 2 * patience, Backoff: time.Millisecond, MaxBackoff: 4 * time.Millisecond, MaxWait: time.Second,
+		OpenAfter: 3, OpenFor: time.Hour, MaxText: maxBytes,
+	})
+	return guard.Model(named{m, name}, llm.Facts{})
 }
 
-// What the providers under test wait for a server that has fallen silent, and read
-// of a reply.
 const (
-	idle     = 500 * time.Millisecond
-	maxBytes = 1 << 20
+	idle     = 150 * time.Millisecond // without a byte
+	maxBytes = 1 << 20                // of a reply
 )
 
 // named is a model under another name, so that each role can have one of its own.

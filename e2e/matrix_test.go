@@ -60,7 +60,7 @@ func TestSameAnswerByEveryWire(t *testing.T) {
 func testWire(t *testing.T, strategy string, stream bool, formatOf func(string) format, want map[string]assay.Answer) {
 	t.Helper()
 	checkGoroutines(t)
-	c := stage(t, newPlay(), stream, formatOf)
+	c := stage(t, newPlay(), stream, formatOf, attack{})
 	e := openHandbook(t, c.models)
 	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: parentalLeave, Strategy: strategy})
 	if err != nil {

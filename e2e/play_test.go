@@ -148,13 +148,16 @@ type cast struct {
 var roleNames = []string{role.PlannerRole, role.GraderRole, role.GeneratorRole, role.VerifierRole}
 
 // stage has each role of a play done by a model of its own, behind a server of its
-// own, of the format that formatOf gives it.
-func stage(t *testing.T, p *play, stream bool, formatOf func(name string) format) cast {
+// own, of the format that formatOf gives it. Those of the attackers attack.
+func stage(t *testing.T, p *play, stream bool, formatOf func(name string) format, a attack, attackers ...string) cast {
 	t.Helper()
 	c := cast{map[string]llm.Model{}, map[string]*host{}}
 	for _, name := range roleNames {
-		f := formatOf(name)
-		h := f.serve(t, p.reply(name))
+		f, does := formatOf(name), attack{}
+		if slices.Contains(attackers, name) {
+			does = a
+		}
+		h := f.serve(t, p.reply(name), does)
 		c.hosts[name] = h
 		c.models[name] = h.open(t, f.name+"/"+name, stream)
 	}
