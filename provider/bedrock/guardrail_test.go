@@ -28,9 +28,8 @@ func grounding(score, threshold, action string) string {
 }
 
 // verify has a claim judged by a guardrail that answers with reply.
-func verify(t *testing.T, status int, reply string, c bedrock.Grounding, claim string, cited ...ground.Passage) (ground.Judgement, error, []byte) {
+func verify(t *testing.T, status int, reply string, c bedrock.Grounding, claim string, cited ...ground.Passage) (j ground.Judgement, asked []byte, err error) {
 	t.Helper()
-	var asked []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked, _ = io.ReadAll(r.Body)
 		if r.URL.Path != "/guardrail/gr12345/version/3/apply" {
@@ -49,8 +48,8 @@ func verify(t *testing.T, status int, reply string, c bedrock.Grounding, claim s
 	if v.Model() != "bedrock/guardrail/gr12345:3" {
 		t.Errorf("it is called %s", v.Model())
 	}
-	j, err := v.Verify(t.Context(), claim, cited)
-	return j, err, asked
+	j, err = v.Verify(t.Context(), claim, cited)
+	return j, asked, err
 }
 
 var leave = ground.Passage{Quote: "Everybody has thirty days of leave.", Context: "Everybody has thirty days of leave. Nobody has more.", Heading: []string{"Handbook", "Leave"}}
@@ -87,7 +86,7 @@ func TestVerifier(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			j, err, _ := verify(t, 200, test.reply, bedrock.Grounding{Threshold: test.threshold}, "There are thirty days of leave.", leave)
+			j, _, err := verify(t, 200, test.reply, bedrock.Grounding{Threshold: test.threshold}, "There are thirty days of leave.", leave)
 			if err != nil || j.Verdict != test.verdict || j.Score != test.score || j.Reason == "" || j.Usage.Calls != 1 {
 				t.Errorf("%+v, %v; want %s with %v", j, err, test.verdict, test.score)
 			}
@@ -97,7 +96,7 @@ func TestVerifier(t *testing.T) {
 
 // TestVerifierAsks checks what a guardrail is told.
 func TestVerifierAsks(t *testing.T) {
-	_, err, asked := verify(t, 200, `{"action":"NONE"}`, bedrock.Grounding{}, "There are thirty days.", leave, ground.Passage{Quote: " "}, leave, ground.Passage{Quote: "Nobody has more."})
+	_, asked, err := verify(t, 200, `{"action":"NONE"}`, bedrock.Grounding{}, "There are thirty days.", leave, ground.Passage{Quote: " "}, leave, ground.Passage{Quote: "Nobody has more."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +133,7 @@ func TestVerifierFails(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			j, err, asked := verify(t, test.status, test.reply, bedrock.Grounding{}, test.claim, test.cited...)
+			j, asked, err := verify(t, test.status, test.reply, bedrock.Grounding{}, test.claim, test.cited...)
 			e, ok := errors.AsType[*llm.Error](err)
 			if j.Verdict != assay.Unsupported || !ok || test.kind != "" && e.Kind != test.kind {
 				t.Errorf("%+v, %v; want unsupported and an error of the kind %q", j, err, test.kind)
@@ -145,7 +144,7 @@ func TestVerifierFails(t *testing.T) {
 		})
 	}
 	for _, cited := range [][]ground.Passage{nil, {{Quote: "  "}}} {
-		if j, err, asked := verify(t, 200, `{}`, bedrock.Grounding{}, "a", cited...); err != nil || j.Verdict != assay.Unsupported || asked != nil {
+		if j, asked, err := verify(t, 200, `{}`, bedrock.Grounding{}, "a", cited...); err != nil || j.Verdict != assay.Unsupported || asked != nil {
 			t.Errorf("a claim that cites nothing: %+v, %v", j, err)
 		}
 	}

@@ -186,6 +186,7 @@ func (r *reading) tokens(out llm.Response) (u assay.Usage, cached int, estimated
 		for _, c := range out.Calls {
 			u.OutputTokens += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.Arguments)
 		}
+		u.OutputTokens = min(u.OutputTokens, r.request.MaxTokens) // it was asked for no more
 		return u, 0, true
 	}
 	count := func(n *int32) int { return int(max(0, aws.ToInt32(n))) }

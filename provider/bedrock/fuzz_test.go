@@ -1,0 +1,45 @@
+package bedrock
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
+)
+
+// FuzzLocate checks that a citation's span is one of whole characters, and holds the
+// words that it is for.
+func FuzzLocate(f *testing.F) {
+	f.Add("Thirty days. 漢字 😀", "漢字", int32(13), int32(14), 0)
+	f.Add("é😀x", "x", int32(-1), int32(1<<30), 2)
+	f.Add("", "", int32(0), int32(0), 0)
+	f.Fuzz(func(t *testing.T, text, words string, start, end int32, from int) {
+		if !utf8.ValidString(text) || from < 0 || from > len(text) {
+			return
+		}
+		part := &types.GeneratedResponsePart{TextResponsePart: &types.TextResponsePart{Text: &words, Span: &types.Span{Start: &start, End: &end}}}
+		s, e, ok := locate(text, part, from)
+		if ok && (s < 0 || e > len(text) || s >= e || text[s:e] != words) || !ok && (s != 0 || e != 0) {
+			t.Errorf("%q of %q at %d to %d: [%d, %d), %v", words, text, start, end, s, e, ok)
+		}
+	})
+}
+
+// FuzzFrames checks that the framing of a stream does not depend on how it is read.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 5, 1, 0, 0, 0, 4, 0, 0}, 3)
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1, 2}, 1)
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 2}, 2)
+	f.Fuzz(func(t *testing.T, data []byte, at int) {
+		whole, parts := new(frames), new(frames)
+		whole.pass(data)
+		if at < 0 || at > len(data) {
+			return
+		}
+		parts.pass(data[:at])
+		parts.pass(data[at:])
+		if *whole != *parts {
+			t.Errorf("%+v at once, %+v cut at %d", whole, parts, at)
+		}
+	})
+}
