@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
@@ -20,7 +21,44 @@ const maxAttempts = 4
 type caller struct {
 	scope  run.Scope
 	stream func(path string, d llm.Delta) // nil: nobody wants to see it
+	share  float64                        // of the time that the run has left, for the whole job
 	calls  int
+	until  time.Time // when that is over; zero: no call was made yet
+}
+
+// The shares of jobs. A provider that takes longer has failed, and whoever stands in
+// for it still comes to an answer; most of the time is for writing that.
+const (
+	searchShare = 0.25 // planning and grading
+	answerShare = 0.75 // writing and verifying
+)
+
+// errSlow is the cause of a context that a job's share has ended.
+var errSlow = errors.New("the job's share of the run's time is over")
+
+// within returns a context that ends when the job's share does.
+func (c *caller) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok && c.until.IsZero() {
+		c.until = time.Now().Add(time.Duration(c.share * float64(time.Until(end))))
+	}
+	if c.until.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, c.until, errSlow)
+}
+
+// slow turns the error of a call that the job's share has ended into the provider's:
+// it is the run that goes on.
+func slow(limited context.Context, model string, err error) error {
+	if err == nil || context.Cause(limited) != errSlow {
+		return err
+	}
+	out := &llm.Error{Model: model, Kind: llm.TimedOut, Usage: spent(assay.Usage{}, err),
+		Message: "no reply in the time that the run has for this; a longer one (--timeout) leaves more"}
+	if failed, ok := errors.AsType[*llm.Error](err); ok {
+		out.Attempts = failed.Attempts
+	}
+	return out
 }
 
 // next returns where the job's next call takes place.
@@ -45,7 +83,10 @@ func (c *caller) Call(ctx context.Context, call role.Call) (llm.Response, error)
 		if c.stream != nil {
 			stream = func(d llm.Delta) { c.stream(s.Path()+"/"+step.Name, d) }
 		}
-		r, err := call.Model.Generate(ctx, call.Request, stream)
+		limited, cancel := c.within(ctx)
+		defer cancel()
+		r, err := call.Model.Generate(limited, call.Request, stream)
+		err = slow(limited, call.Model.Model(), err)
 		return r, spent(r.Usage, err), err
 	})
 }
@@ -66,10 +107,12 @@ func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) 
 	s := c.next()
 	step := run.Step{Name: "check", Kind: assay.StepModel, Model: v.Model(), Reserve: assay.Usage{Calls: 1}}
 	return run.Do(ctx, s, step, claim, func(ctx context.Context, claim role.Claim) (ground.Judgement, assay.Usage, error) {
-		j, err := v.Verify(ctx, claim.Text, claim.Cited)
+		limited, cancel := c.within(ctx)
+		defer cancel()
+		j, err := v.Verify(limited, claim.Text, claim.Cited)
 		usage := j.Usage
 		usage.Calls = max(usage.Calls, 1)
-		return j, usage, err
+		return j, usage, slow(limited, v.Model(), err)
 	})
 }
 

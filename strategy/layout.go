@@ -67,6 +67,9 @@ func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.Ans
 	}
 	switch {
 	case begins && c.section != "":
+		if c.Item {
+			shape = role.List // it is one under its heading
+		}
 		return gap + "## " + c.section + "\n\n" + lead(nil, checkedClaim{Claim: c.Claim, cells: c.cells}, columns, shape)
 	case c.cells != nil && !first && !begins && before.cells != nil:
 		return "\n"

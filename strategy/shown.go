@@ -66,9 +66,13 @@ type sources struct {
 var (
 	image   = regexp.MustCompile(`!\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
 	link    = regexp.MustCompile(`\[([^\[\]]*)\]\(\s*<?([^)>\s]*)>?[^)]*\)`)
-	tag     = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>`)
+	tag     = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>|<[A-Za-z][^<>=]*=[^<>]*$`)
 	address = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\bmailto:|\bjavascript:|\bvbscript:|\bdata:[a-z]+/)[^\s<>"'\x60)\]|]+`)
 )
+
+// maxPasses is how often text is cleaned until nothing is left to go: what goes may
+// leave something else behind. Text in which there is still more is an attack.
+const maxPasses = 8
 
 // clean returns text with nothing in it that could be followed or loaded, but for
 // links to the cited documents and addresses that the cited passages name. Images go
@@ -76,6 +80,18 @@ var (
 // stands keeps its tags and what looks like a link to nowhere: it may be code.
 func (s sources) clean(text string) (cleaned string, dropped bool) {
 	text = visible.Text(text)
+	for range maxPasses {
+		before := text
+		var gone bool
+		if text, gone = s.cleanOnce(text); !gone && text == before {
+			return text, dropped
+		}
+		dropped = dropped || gone
+	}
+	return "", true
+}
+
+func (s sources) cleanOnce(text string) (cleaned string, dropped bool) {
 	verbatim := s.holds(text)
 	drop := func(keep string) string {
 		dropped = true
@@ -130,10 +146,16 @@ var ownMark = regexp.MustCompile(`\s*\B\[\d+(?:(?:, ?|[-–])\d+)*\]`)
 // citation numbers but those that its sources have themselves.
 func (s sources) statement(text string) (shown string, dropped bool) {
 	text, dropped = s.clean(text)
-	if !s.holds(text) {
-		text = strings.TrimSpace(ownMark.ReplaceAllString(text, ""))
+	for range maxPasses {
+		unmarked := strings.TrimSpace(ownMark.ReplaceAllString(text, ""))
+		if unmarked == text || s.holds(text) {
+			return text, dropped
+		}
+		var gone bool
+		text, gone = s.clean(unmarked)
+		dropped = dropped || gone
 	}
-	return text, dropped
+	return "", true
 }
 
 // sourcesOf returns what the evidence of these numbers allows to show.

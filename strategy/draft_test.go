@@ -1,0 +1,219 @@
+package strategy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// drafted answers a question from two documents by a given draft. Judge says which
+// claims are supported; nil: all.
+func drafted(t *testing.T, d role.Draft, judge func(claim string) bool) (a assay.Answer, claims []string) {
+	t.Helper()
+	l := newLibrary("The kiosk opens at nine. A roll is one euro.", "The kiosk in town opens at ten. Coffee at the kiosk is two euros.")
+	roles := localRoles()
+	roles.Grader = grader(enough)
+	roles.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return d, nil })
+	roles.Verifier = role.ByClaim(verifier(func(claim string, _ []ground.Passage) (ground.Judgement, error) {
+		claims = append(claims, claim)
+		if judge != nil && !judge(claim) {
+			return ground.Judgement{Verdict: assay.Unsupported, Reason: "not said"}, nil
+		}
+		return ground.Judgement{Verdict: assay.Supported, Score: 0.9}, nil
+	}))
+	e := env(l, "When does the kiosk open?", roles)
+	e.Sections = []string{"Hours", "Prices"}
+	return ask(t, strategy.Static, e, assay.Budget{}), claims
+}
+
+func shownClaims(a assay.Answer) []string {
+	var list []string
+	for _, c := range a.Claims {
+		list = append(list, a.Text[c.Start:c.End])
+	}
+	return list
+}
+
+// What a table shows of a row is what the verifier judges, whatever the generator says
+// that the row says.
+func TestTable(t *testing.T) {
+	d := role.Draft{
+		Shape: role.Table, Columns: []string{"Place", "Opens | closes"},
+		Statements: []role.Statement{
+			{Text: "Both kiosks open in the morning.", Evidence: []int{1, 2}},
+			{Text: "The kiosk opens at nine.", Cells: []string{"kiosk", "nine"}, Evidence: []int{1}},
+			{Text: "The kiosk in town opens at ten.", Cells: []string{"kiosk in town", "mid|night\n[7]"}, Evidence: []int{2}},
+			{Text: "Lies.", Cells: []string{"moon", "never"}, Evidence: []int{2}},
+			{Text: "Too few.", Cells: []string{"moon"}, Evidence: []int{2}},
+			{Text: "Nothing.", Cells: []string{"", ""}, Evidence: []int{2}},
+			{Text: "That is all.", Evidence: []int{2}},
+		},
+	}
+	a, judged := drafted(t, d, func(claim string) bool { return !strings.Contains(claim, "moon") })
+	want := "Both kiosks open in the morning. [1][2]\n\n" +
+		"| Place | Opens / closes | Sources |\n| --- | --- | --- |\n" +
+		"| kiosk | nine | [1] |\n| kiosk in town | mid/night | [2] |\n\n" +
+		"That is all. [2]"
+	if diff := cmp.Diff(want, a.Text); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	if want := []string{
+		"Both kiosks open in the morning.", "Place: kiosk; Opens / closes: nine", "Place: kiosk in town; Opens / closes: mid/night",
+		"Place: moon; Opens / closes: never", "That is all.",
+	}; !slices.Equal(judged, want) {
+		t.Errorf("judged %q, want %q", judged, want)
+	}
+	if got := shownClaims(a); got[1] != "| kiosk | nine |" || len(got) != 4 {
+		t.Errorf("claims %q", got)
+	}
+	if a.Status != assay.Answered || !slices.Contains(a.Notes, "generator: a table's row that does not fit its columns was left out") {
+		t.Errorf("%s, notes %q", a.Status, a.Notes)
+	}
+}
+
+func TestListAndSections(t *testing.T) {
+	d := role.Draft{Shape: role.List, Statements: []role.Statement{
+		{Text: "It opens at nine.", Evidence: []int{1}, Item: true},
+		{Text: "In town it opens at ten.", Evidence: []int{2}, Item: true},
+	}}
+	if a, _ := drafted(t, d, nil); a.Text != "- It opens at nine. [1]\n- In town it opens at ten. [2]" {
+		t.Errorf("list: %q", a.Text)
+	}
+	d = role.Draft{Statements: []role.Statement{
+		{Text: "It depends.", Evidence: []int{1}},
+		{Text: "It opens at nine.", Evidence: []int{1}, Section: "Hours"},
+		{Text: "In town it opens at ten.", Evidence: []int{2}, Section: "Hours"},
+		{Text: "A roll is one euro.", Evidence: []int{1}, Section: "Prices", Item: true},
+		{Text: "Coffee is two euros.", Evidence: []int{2}, Section: "Prices", Item: true},
+		{Text: "That is all.", Evidence: []int{2}, Section: "[Buy](https://evil.example)"},
+	}}
+	a, _ := drafted(t, d, nil)
+	want := "It depends. [1]\n\n## Hours\n\nIt opens at nine. [1] In town it opens at ten. [2]\n\n" +
+		"## Prices\n\n- A roll is one euro. [1]\n- Coffee is two euros. [2]\n\nThat is all. [2]"
+	if diff := cmp.Diff(want, a.Text); diff != "" {
+		t.Errorf("sections (-want +got):\n%s", diff)
+	}
+}
+
+// Two sides are shown as a conflict when both are supported, each by words of its own.
+func TestDeclaredConflict(t *testing.T) {
+	one, other := role.Statement{Text: "It opens at nine.", Evidence: []int{1}}, role.Statement{Text: "Its hours in town begin at ten.", Evidence: []int{2}}
+	pair := [][2]int{{0, 1}}
+	tests := []struct {
+		name  string
+		draft role.Draft
+		judge func(string) bool
+		want  assay.Status
+	}{
+		{"both sides", role.Draft{Statements: []role.Statement{one, other}, Conflicts: pair}, nil, assay.Conflicting},
+		{"the other way round", role.Draft{Statements: []role.Statement{one, other}, Conflicts: [][2]int{{1, 0}}}, nil, assay.Conflicting},
+		{"nobody says so", role.Draft{Statements: []role.Statement{one, other}}, nil, assay.Answered},
+		{"one side is not supported", role.Draft{Statements: []role.Statement{one, other}, Conflicts: pair}, func(c string) bool { return c == one.Text }, assay.Answered},
+		{"of one source", role.Draft{Statements: []role.Statement{one, {Text: "It opens at nine, they say.", Evidence: []int{1}}}, Conflicts: pair}, nil, assay.Answered},
+		{"with itself and with nobody", role.Draft{Statements: []role.Statement{one, other}, Conflicts: [][2]int{{0, 0}, {0, 7}, {-1, 1}, {-1, -1}}}, nil, assay.Answered},
+	}
+	for _, tt := range tests {
+		a, _ := drafted(t, tt.draft, tt.judge)
+		if a.Status != tt.want {
+			t.Errorf("%s: %s: %s", tt.name, a.Status, a.Justification)
+		}
+		if tt.want == assay.Conflicting && (len(a.Claims) != 2 || !strings.Contains(a.Justification, "statements 1 and 2")) {
+			t.Errorf("%s: %d claims, %q", tt.name, len(a.Claims), a.Justification)
+		}
+	}
+}
+
+// What a draft leaves open is missing, and the answer is not whole.
+func TestOpen(t *testing.T) {
+	d := role.Draft{Statements: []role.Statement{{Text: "It opens at nine.", Evidence: []int{1}}}, Open: []string{"Sundays", "", "see https://evil.example"}}
+	a, _ := drafted(t, d, nil)
+	if a.Status != assay.Incomplete || !slices.Equal(a.Missing, []string{"Sundays", "see"}) {
+		t.Errorf("%s, missing %q", a.Status, a.Missing)
+	}
+	a, _ = drafted(t, role.Draft{Open: []string{"Sundays"}}, nil)
+	if a.Status == assay.Answered || !slices.Contains(a.Missing, "Sundays") {
+		t.Errorf("nothing said: %s, missing %q", a.Status, a.Missing)
+	}
+}
+
+// Nothing that leads away is shown, and the verifier judges what is shown.
+func TestLinksAreDropped(t *testing.T) {
+	d := role.Draft{Statements: []role.Statement{
+		{Text: "It opens at [nine](https://evil.example/?q=1) ![x](https://evil.example/x.png). See [this](doc1) [1] [99].", Evidence: []int{1, 1, 42}},
+	}}
+	a, judged := drafted(t, d, nil)
+	if want := "It opens at nine x. [1] See [this](doc1). [1]"; a.Text != want || !slices.Equal(judged, []string{"It opens at nine x.", "See [this](doc1)."}) {
+		t.Errorf("text %q, want %q; judged %q", a.Text, want, judged)
+	}
+	want := []string{
+		"generator: a citation number that was never given was left out",
+		"generator: a link, an image or markup that is not of the cited sources was left out",
+	}
+	if diff := cmp.Diff(want, a.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// A statement in other words has the nearest sentences for its citation, and one that
+// shares no word with its evidence the whole passage.
+func TestOtherWords(t *testing.T) {
+	d := role.Draft{Statements: []role.Statement{
+		{Text: "Rolls cost a euro each.", Evidence: []int{1}},
+		{Text: "Morgens um zehn.", Evidence: []int{2}},
+	}}
+	a, _ := drafted(t, d, nil)
+	want := []string{"A roll is one euro.", "The kiosk in town opens at ten. Coffee at the kiosk is two euros."}
+	for i, c := range a.Citations {
+		if c.Quote != want[i] {
+			t.Errorf("citation %d quotes %q, want %q", i, c.Quote, want[i])
+		}
+	}
+	if len(a.Citations) != 2 {
+		t.Errorf("%d citations", len(a.Citations))
+	}
+}
+
+// What roles say of how they did their jobs is in the answer, each once, in the order of
+// the run.
+func TestOutcomesAreNotes(t *testing.T) {
+	l := newLibrary("The kiosk opens at nine.")
+	roles := localRoles()
+	roles.Planner = planner(func(q string) (role.Plan, error) {
+		return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: q}}, Outcome: role.Outcome{Notes: []string{"planner: it was late"}}}, nil
+	})
+	n := 0
+	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+		n++
+		g, err := enough(in)
+		g.Notes = []string{"grader: one passage did not fit"}
+		if n == 1 {
+			g.Verdict, g.Failure = assay.Insufficient, "its replies were no JSON"
+		}
+		return g, err
+	})
+	roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
+		d, err := verbatim(in)
+		d.Failure = "generator: it was cut short"
+		return d, err
+	})
+	roles.Verifier = role.ByClaim(verifier(func(string, []ground.Passage) (ground.Judgement, error) {
+		return ground.Judgement{Verdict: assay.Supported, Score: 1}, nil
+	}))
+	a := ask(t, strategy.Corrective, env(l, "When does the kiosk open?", roles), assay.Budget{})
+	want := []string{
+		"planner: it was late", "grader: one passage did not fit", "grader: its replies were no JSON", "generator: it was cut short",
+	}
+	if diff := cmp.Diff(want, a.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	if a.Status != assay.Incomplete {
+		t.Errorf("%s: %s; the generator says that it failed", a.Status, a.Justification)
+	}
+}
