@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -144,4 +145,48 @@ func bounded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// A canned is a transport without a network: every reply is the same body, whatever
+// is asked, which ends in err where that is set. It serves the cases that are too many
+// for a server.
+type canned struct {
+	body Body
+	err  error
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer r.Body.Close()
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return nil, err
+		}
+	}
+	resp := &http.Response{StatusCode: cmp.Or(c.body.Status, http.StatusOK), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Request: r}
+	for k, v := range c.body.Header {
+		resp.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	if c.body.Type != "" {
+		resp.Header.Set("Content-Type", c.body.Type)
+	}
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(c.body.Bytes()), broken{c.err}))
+	return resp, nil
+}
+
+// broken is a reader of nothing that ends in an error.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) { return 0, cmp.Or(b.err, io.EOF) }
+
+// at returns the Setup of a provider whose server is the transport, and checks that no
+// goroutine is left when the test ends.
+func (c *canned) at(t testing.TB) Setup {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		if err := goleak.Find(before); err != nil {
+			t.Errorf("goroutines that a call has left: %v", err)
+		}
+	})
+	return Setup{BaseURL: "http://127.0.0.1:1", HTTP: &http.Client{Transport: c}}
 }
