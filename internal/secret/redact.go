@@ -14,7 +14,7 @@ const maxRedacted = 500
 
 // maxRead is how many bytes of a text are looked at: what follows is not quoted
 // anyway, and a hostile text costs no more than this.
-const maxRead = 16 << 10
+const maxRead = 4 << 10
 
 // gram is how many letters in a row a word may share with a secret: a server may
 // quote a key in part. Fewer are shared by chance.
