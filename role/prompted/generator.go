@@ -54,6 +54,9 @@ var draftOutput = outputOf[draftReply]("answer")
 
 // Generate implements role.Generator.
 func (g Generator) Generate(ctx context.Context, c role.Caller, in role.GenerateInput) (role.Draft, error) {
+	if len(in.Evidence) == 0 {
+		return role.Draft{Statements: []role.Statement{}}, nil
+	}
 	var given []int
 	asked := tongue(in.Question)
 	best, order := contextOf(in)
@@ -167,7 +170,7 @@ func checkDraft(r *draftReply, given []int, asked string) []string {
 			problems = append(problems, fmt.Sprintf("the conflict of statements %d and %d: there are %d statements, and it takes two", c.One, c.Other, len(r.Statements)))
 		}
 	}
-	if said := tongue(saidBy(r)); asked != "" && said != "" && said != asked {
+	if said := tongue(saidBy(r)); foreign(asked, said) {
 		problems = append(problems, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
 	}
 	return problems
@@ -216,7 +219,7 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 		}
 		notes = append(notes, "the model's table does not hold together, and is shown as a list")
 	}
-	if said := tongue(saidBy(r)); asked != "" && said != "" && said != asked {
+	if said := tongue(saidBy(r)); foreign(asked, said) {
 		notes = append(notes, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
 	}
 	return notes
@@ -224,7 +227,7 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 
 // citationMarks matches the brackets by which a model cites in its text; the
 // numbers that count are those of the sources.
-var citationMarks = regexp.MustCompile(`\s*\[(?:(?:passage|source|sources|passages) )?\d+(?:\s*[,;–-]\s*\d+)*\]`)
+var citationMarks = regexp.MustCompile(`\s*\B\[(?:(?:passage|source|sources|passages) )?\d+(?:\s*[,;–-]\s*\d+)*\]`)
 
 // draftOf turns a reply that is right into the draft.
 func (g Generator) draftOf(r draftReply, outcome role.Outcome) role.Draft {

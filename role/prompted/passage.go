@@ -3,6 +3,7 @@ package prompted
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -72,14 +73,37 @@ func (p passage) upTo(room int) (short passage, ok bool) {
 		return passage{}, false
 	}
 	spans := sentence.Spans(p.text)
-	short = p
-	for i := len(spans) - 1; i >= 0; i-- {
-		short.text = p.text[:spans[i].End] + " …"
-		if llm.EstimateTokens(short.String()) <= room {
-			return short, llm.EstimateTokens(short.text) >= minCut/2
-		}
+	upTo := func(n int) passage {
+		short := p
+		short.text = p.text[:spans[n-1].End] + " …"
+		return short
 	}
-	return passage{}, false
+	n := most(len(spans), func(n int) bool { return n == 0 || llm.EstimateTokens(upTo(n).String()) <= room })
+	if n == 0 {
+		return passage{}, false
+	}
+	short = upTo(n)
+	return short, llm.EstimateTokens(short.text) >= minCut/2
+}
+
+// most returns the largest k of 0 to n for which fits holds; what fits with more
+// fits with less. It is 0 also where not even that fits.
+func most(n int, fits func(k int) bool) int {
+	return max(0, sort.Search(n+1, func(k int) bool { return !fits(k) })-1)
+}
+
+// fitting returns how a job writes its prompt that shows the first k of n things,
+// as many as fit. fill makes the template's data; what names them in the note.
+func fitting(n int, what string, fill func(k int) any) func(prompt, int) (string, []string, bool) {
+	return func(p prompt, room int) (string, []string, bool) {
+		k := most(n, func(k int) bool { return llm.EstimateTokens(p.render(fill(k))) <= room })
+		user := p.render(fill(k))
+		var notes []string
+		if k < n {
+			notes = []string{fmt.Sprintf("the model's window had room for %d of %d %s", k, n, what)}
+		}
+		return user, notes, llm.EstimateTokens(user) <= room
+	}
 }
 
 // reading returns how a job that shows passages, best first, writes its prompt.
@@ -93,14 +117,6 @@ func reading(passages []passage, fill func(shown []passage) any) func(prompt, in
 			return "", nil, false
 		}
 		return p.render(fill(kept)), notes, true
-	}
-}
-
-// plainly returns how a job writes its prompt that shows all or nothing.
-func plainly(in any) func(prompt, int) (string, []string, bool) {
-	return func(p prompt, room int) (string, []string, bool) {
-		user := p.render(in)
-		return user, nil, llm.EstimateTokens(user) <= room
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
-	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -96,22 +95,10 @@ func (p Planner) Plan(ctx context.Context, c role.Caller, question string) (role
 
 // write shows the question, and of the keys those that fit.
 func (p Planner) write(question string) func(prompt, int) (string, []string, bool) {
-	return func(t prompt, room int) (string, []string, bool) {
-		lines := p.keyLines()
-		for n := len(lines); ; n-- {
-			user := t.render(map[string]any{"Question": question, "Keys": strings.Join(lines[:n], "\n")})
-			if llm.EstimateTokens(user) <= room {
-				var notes []string
-				if n < len(lines) {
-					notes = []string{fmt.Sprintf("the model's window had room for %d of %d metadata keys", n, len(lines))}
-				}
-				return user, notes, true
-			}
-			if n == 0 {
-				return "", nil, false
-			}
-		}
-	}
+	lines := p.keyLines()
+	return fitting(len(lines), "metadata keys", func(k int) any {
+		return map[string]any{"Question": question, "Keys": strings.Join(lines[:k], "\n")}
+	})
 }
 
 // keyLines describes the keys, one a line.
@@ -149,6 +136,9 @@ func (p Planner) check(question string, r *planReply) []string {
 		if query(part.Text) == "" {
 			problems = append(problems, at+" has no text")
 		}
+		if len(part.Text) > maxQuery {
+			problems = append(problems, fmt.Sprintf("%s has %d bytes, at most %d are allowed", at, len(part.Text), maxQuery))
+		}
 		for _, n := range part.Needs {
 			if n < 1 || n > i {
 				problems = append(problems, fmt.Sprintf("%s needs %d, which is no earlier sub-question", at, n))
@@ -173,8 +163,8 @@ func (p Planner) mend(question string, r *planReply) []string {
 	var kept []partReply
 	for i, part := range r.Parts {
 		same := slices.ContainsFunc(kept, func(o partReply) bool { return strings.EqualFold(line(o.Text), line(part.Text)) })
-		if query(part.Text) == "" || same || len(kept) == maxParts {
-			notes = append(notes, fmt.Sprintf("sub-question %q is left out: it is empty, said before or one too many", shorten(line(part.Text), 80)))
+		if query(part.Text) == "" || len(part.Text) > maxQuery || same || len(kept) == maxParts {
+			notes = append(notes, fmt.Sprintf("sub-question %q is left out: it is empty, too long, said before or one too many", shorten(line(part.Text), 80)))
 			continue
 		}
 		var needs []int
@@ -205,7 +195,7 @@ func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role
 	plan := role.Plan{Shape: r.Shape, Outcome: outcome}
 	chained := false
 	for _, part := range r.Parts {
-		sub := role.SubQuestion{Text: shorten(line(part.Text), maxPhrase)}
+		sub := role.SubQuestion{Text: line(part.Text)}
 		for _, n := range part.Needs {
 			if !slices.Contains(sub.Needs, n-1) {
 				sub.Needs = append(sub.Needs, n-1)

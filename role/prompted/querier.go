@@ -9,7 +9,6 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
-	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -64,28 +63,17 @@ func (q Querier) Next(ctx context.Context, c role.Caller, in role.QueryInput) (r
 // writeQuery shows the question, what is missing and what was searched: all
 // queries, and what they brought as far as it fits, the latest first.
 func writeQuery(in role.QueryInput) func(prompt, int) (string, []string, bool) {
-	return func(p prompt, room int) (string, []string, bool) {
-		for short := 0; ; short++ {
-			history := make([]string, len(in.History))
-			for i, a := range in.History {
-				history[i] = "Query: " + line(a.Query)
-				if i >= short {
-					history[i] += "\nBrought: " + shorten(line(a.Brought), shownBrought)
-				}
-			}
-			user := p.render(map[string]any{"Question": in.Question, "History": history, "Gaps": strings.Join(in.Gaps, "\n")})
-			if llm.EstimateTokens(user) <= room {
-				var notes []string
-				if short > 0 {
-					notes = []string{fmt.Sprintf("the model's window had room for what %d of %d searches brought", len(history)-short, len(history))}
-				}
-				return user, notes, true
-			}
-			if short == len(history) {
-				return "", nil, false
+	n := len(in.History)
+	return fitting(n, "searches with what they brought", func(k int) any {
+		history := make([]string, n)
+		for i, a := range in.History {
+			history[i] = "Query: " + line(a.Query)
+			if i >= n-k {
+				history[i] += "\nBrought: " + shorten(line(a.Brought), shownBrought)
 			}
 		}
-	}
+		return map[string]any{"Question": in.Question, "History": history, "Gaps": strings.Join(in.Gaps, "\n")}
+	})
 }
 
 // rephrases reports whether a query asks what an earlier one did: it adds no word

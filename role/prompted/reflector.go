@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay/internal/visible"
-	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -61,22 +60,10 @@ func (r Reflector) Reflect(ctx context.Context, c role.Caller, in role.ReflectIn
 
 // writeReflection shows what is known, the first of it where not all fits.
 func writeReflection(in role.ReflectInput, threshold float64) func(prompt, int) (string, []string, bool) {
-	return func(p prompt, room int) (string, []string, bool) {
-		for n := len(in.Known); ; n-- {
-			user := p.render(map[string]any{
-				"Question": in.Question, "Known": strings.Join(in.Known[:n], "\n"), "Open": strings.Join(in.Open, "\n"),
-				"Rounds": in.Rounds, "Threshold": threshold,
-			})
-			if llm.EstimateTokens(user) <= room {
-				var notes []string
-				if n < len(in.Known) {
-					notes = []string{fmt.Sprintf("the model's window had room for %d of %d known statements", n, len(in.Known))}
-				}
-				return user, notes, true
-			}
-			if n == 0 {
-				return "", nil, false
-			}
+	return fitting(len(in.Known), "known statements", func(k int) any {
+		return map[string]any{
+			"Question": in.Question, "Known": strings.Join(in.Known[:k], "\n"), "Open": strings.Join(in.Open, "\n"),
+			"Rounds": in.Rounds, "Threshold": threshold,
 		}
-	}
+	})
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
-	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -85,26 +85,14 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 }
 
 // writeRewriting shows the conversation from its last turn back, as far as it fits.
-func writeRewriting(in role.RewriteInput, most int) func(prompt, int) (string, []string, bool) {
+func writeRewriting(in role.RewriteInput, texts int) func(prompt, int) (string, []string, bool) {
 	turns := make([]string, len(in.History))
 	for i, t := range in.History {
 		turns[i] = "Question: " + line(t.Question) + "\nAnswer: " + shorten(line(t.Answer), shownAnswer)
 	}
-	return func(p prompt, room int) (string, []string, bool) {
-		for left := 0; ; left++ {
-			user := p.render(map[string]any{"History": turns[left:], "Question": in.Question, "Technique": in.Technique, "Most": most})
-			if llm.EstimateTokens(user) <= room {
-				var notes []string
-				if left > 0 {
-					notes = []string{fmt.Sprintf("the model's window had room for the last %d of %d turns of the conversation", len(turns)-left, len(turns))}
-				}
-				return user, notes, true
-			}
-			if left == len(turns) {
-				return "", nil, false
-			}
-		}
-	}
+	return fitting(len(turns), "turns of the conversation, the last ones", func(k int) any {
+		return map[string]any{"History": turns[len(turns)-k:], "Question": in.Question, "Technique": in.Technique, "Most": texts}
+	})
 }
 
 // checkRewriting says what of a rewriting is wrong. One that stands for the
@@ -125,10 +113,12 @@ func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string 
 	for _, t := range in.History {
 		said.WriteString("\n" + t.Question + "\n" + t.Answer)
 	}
-	held := strings.ToLower(said.String())
+	held := strings.ToLower(visible.Line(said.String()))
 	for _, q := range r.Queries {
+		nouned := nounsCapitalised(q) || nounsCapitalised(in.Question)
 		for _, name := range append(surface.Names(q), digits(q)...) {
-			if !strings.Contains(held, strings.ToLower(name)) {
+			name = possessive.ReplaceAllString(visible.Line(name), "")
+			if !(nouned && plainWord(name)) && !strings.Contains(held, strings.ToLower(name)) {
 				problems = append(problems, fmt.Sprintf("%q is not in the conversation", shorten(name, 60)))
 			}
 		}

@@ -22,7 +22,7 @@ var routeOutput = outputOf[routeReply]("route")
 func (r Router) Route(ctx context.Context, c role.Caller, question string) (role.Route, error) {
 	reply, outcome, err := attempt(ctx, c, job[routeReply]{
 		Config: r.Config, role: role.RouterRole, out: routeOutput(), maxTokens: 200,
-		write: plainly(map[string]any{"Question": question}),
+		write: fitting(0, "", func(int) any { return map[string]any{"Question": question} }),
 	})
 	if err != nil {
 		return role.Route{}, err

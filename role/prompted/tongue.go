@@ -2,6 +2,7 @@ package prompted
 
 import (
 	"slices"
+	"strings"
 	"unicode"
 
 	"github.com/assay-rag/assay/internal/analysis"
@@ -33,11 +34,22 @@ func tongue(text string) string {
 			second = max(second, n)
 		}
 	}
-	const sure, lead = 0.25, 2 // share of the words, times the second
-	if best == "" || counts[best] < 2 || float64(counts[best]) < sure*float64(words) || counts[best] < lead*second {
+	const sure, lead = 0.25, 1.5 // share of the words, times the second
+	if best == "" || counts[best] < 2 || float64(counts[best]) < sure*float64(words) || float64(counts[best]) < lead*float64(second) {
 		return ""
 	}
 	return best
+}
+
+// foreign reports whether two texts are plainly of different languages. Those that
+// are often taken for one another count as one.
+func foreign(a, b string) bool {
+	for _, group := range []string{"da no nb nn sv", "es pt gl ca", "cs sk", "hr sr bs sl", "id ms", "de lb nl af"} {
+		if has := strings.Fields(group); slices.Contains(has, a) && slices.Contains(has, b) {
+			return false
+		}
+	}
+	return a != "" && b != "" && a != b
 }
 
 func isLetter(r rune) bool { return unicode.IsLetter(r) }

@@ -194,11 +194,9 @@ func whole(text string) bool {
 }
 
 // again writes the next request: the first one, the reply, and what is wrong with
-// it. A reply that was cut off gets twice the room.
+// it. A reply that was cut off gets twice the room; one that never began, for a
+// model has used it up with its thoughts, four times.
 func (a *asking[T]) again(reply llm.Response, problems []string) {
-	if reply.Finish == llm.FinishLength {
-		a.request.MaxTokens = a.replyTokens(2 * a.request.MaxTokens)
-	}
 	complaint := fmt.Sprintf("That reply cannot be used: %s.\nReply again, with one JSON object as it was asked for and nothing else.", shorten(line(strings.Join(problems, "; ")), 600))
 	said := harmless(shorten(reply.Text, shownReply))
 	messages := []llm.Message{
@@ -213,6 +211,14 @@ func (a *asking[T]) again(reply llm.Response, problems []string) {
 		messages = []llm.Message{{Speaker: llm.User, Text: a.user + "\n\n" + complaint}}
 	}
 	a.request.Messages = messages
+	if reply.Finish == llm.FinishLength {
+		times := 2
+		if strings.TrimSpace(reply.Text) == "" {
+			times = 4
+		}
+		more := min(a.replyTokens(times*a.request.MaxTokens), a.window-a.request.InputTokens())
+		a.request.MaxTokens = max(a.request.MaxTokens, more)
+	}
 }
 
 // last ends a job whose last reply could not be used either.

@@ -25,8 +25,12 @@ type Verifier struct {
 	Config // Domain is not used
 }
 
-// maxBatch is how many claims one call judges.
-const maxBatch = 8
+// maxBatch is how many claims one call judges, and verdictTokens how many tokens
+// a verdict may have.
+const (
+	maxBatch      = 8
+	verdictTokens = 100
+)
 
 // verdictsReply is what the model is asked for.
 type verdictsReply struct {
@@ -68,16 +72,15 @@ func (v Verifier) Verify(ctx context.Context, c role.Caller, claims []role.Claim
 func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim, open []int, out []ground.Judgement) (int, error) {
 	v.Domain = nil
 	which, shown := open[:min(maxBatch, len(open))], 0
+	if w := llm.FactsOf(v.Model).Window; w > 0 { // a verdict has its tokens also in a small one
+		which = which[:max(1, min(len(which), w/4/verdictTokens))]
+	}
 	j := job[verdictsReply]{
-		Config: v.Config, role: role.VerifierRole, out: verdictsOutput(), maxTokens: 120*len(which) + 80,
+		Config: v.Config, role: role.VerifierRole, out: verdictsOutput(), maxTokens: verdictTokens * (len(which) + 1),
 		write: func(p prompt, room int) (string, []string, bool) {
-			for shown = len(which); shown > 0; shown-- {
-				user := p.render(map[string]any{"Claims": claimsOf(claims, which[:shown])})
-				if llm.EstimateTokens(user) <= room {
-					return user, nil, true
-				}
-			}
-			return "", nil, false
+			user := func(k int) string { return p.render(map[string]any{"Claims": claimsOf(claims, which[:k])}) }
+			shown = most(len(which), func(k int) bool { return llm.EstimateTokens(user(k)) <= room })
+			return user(shown), nil, shown > 0
 		},
 		check:   func(r *verdictsReply) []string { return checkVerdicts(r, shown) },
 		salvage: func(*verdictsReply) ([]string, bool) { return nil, true },
@@ -226,8 +229,7 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 		cited.WriteString(p.Quote + "\n" + strings.Join(p.Heading, "\n") + "\n")
 		near.WriteString(p.Context + "\n")
 	}
-	from, to := tongue(cited.String()), tongue(claim.Text)
-	translated := from != "" && to != "" && from != to
+	translated := foreign(tongue(cited.String()), tongue(claim.Text))
 	numbers := surface.Numbers
 	if translated {
 		numbers = pointless
