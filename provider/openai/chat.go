@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/internal/wire"
@@ -215,6 +216,7 @@ func (a *argument) UnmarshalJSON(data []byte) error {
 // chat makes a call in the format of chat completions.
 func (m *model) chat(ctx context.Context, req llm.Request, r *reply) error {
 	c := chatCall{m: m, reply: r, at: map[int]int{}}
+	defer c.join()
 	body := m.chatRequest(req)
 	url := m.p.url("chat/completions", m.name)
 	var err error
@@ -240,6 +242,16 @@ type chatCall struct {
 	m     *model
 	reply *reply
 	at    map[int]int // by a call's index in the stream: its place in reply.calls
+
+	// arguments are those of reply.calls as they arrive, until join puts them there.
+	arguments []*strings.Builder
+}
+
+// join puts arguments that came in pieces where they belong.
+func (c *chatCall) join() {
+	for i, pieces := range c.arguments {
+		c.reply.calls[i].Arguments = pieces.String()
+	}
 }
 
 // event takes one event of a stream, or a whole reply.
@@ -336,27 +348,30 @@ func (c *chatCall) call(d callDelta) {
 	} else if place = len(c.reply.calls) - 1; place >= 0 {
 		known = true
 	}
-	if known && begins(d, c.reply.calls[place]) {
+	if known && begins(d, c.reply.calls[place], c.arguments[place].String()) {
 		known = false
 	}
 	if !known {
 		place = len(c.reply.calls)
 		c.reply.calls = append(c.reply.calls, llm.ToolCall{ID: d.ID})
+		c.arguments = append(c.arguments, new(strings.Builder))
 		c.at[index] = place
 	}
 	call := &c.reply.calls[place]
 	call.ID = cmp.Or(call.ID, d.ID)
 	call.Name = cmp.Or(call.Name, d.Function.Name)
-	call.Arguments += string(d.Function.Arguments)
+	c.arguments[place].WriteString(string(d.Function.Arguments))
 }
 
 // begins reports whether a piece begins another call than that which stands where
-// it belongs by its index.
-func begins(d callDelta, call llm.ToolCall) bool {
+// it belongs by its index: it has another id, or, without ids, comes after arguments
+// that are whole.
+func begins(d callDelta, call llm.ToolCall, arguments string) bool {
 	if d.ID != "" && call.ID != "" {
 		return d.ID != call.ID
 	}
-	return d.ID == "" && d.Function.Name != "" && d.Function.Arguments != "" && call.Name != "" && json.Valid([]byte(call.Arguments))
+	return d.ID == "" && d.Function.Name != "" && d.Function.Arguments != "" && call.Name != "" &&
+		strings.HasSuffix(arguments, "}") && json.Valid([]byte(arguments))
 }
 
 // end takes the reason for which a reply has ended; an empty one is none.
