@@ -265,7 +265,7 @@ func passageOf(c assay.Citation, p passage) ground.Passage {
 func (e Env) generate(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
 	step := run.Step{Name: "generate", Kind: assay.StepGenerate, Model: e.Roles.Models[role.GeneratorRole]}
 	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
-		d, err := e.Roles.Generator.Generate(ctx, e.caller(s), in)
+		d, err := e.Roles.Generator.Generate(ctx, e.caller(s, answerShare), in)
 		if role.Ends(ctx, err) {
 			return role.Draft{}, err
 		}
@@ -363,7 +363,7 @@ func (e Env) document(ctx context.Context, id, version string) (assay.Document, 
 func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
 	step := run.Step{Name: "verify", Kind: assay.StepVerify, Model: e.Roles.Models[role.VerifierRole]}
 	out, err := run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
-		out, err := e.Roles.Verifier.Verify(ctx, e.caller(s), in)
+		out, err := e.Roles.Verifier.Verify(ctx, e.caller(s, answerShare), in)
 		if role.Ends(ctx, err) {
 			return nil, err
 		}

@@ -131,7 +131,7 @@ func (l Limits) withDefaults() Limits {
 func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
 	step := run.Step{Name: "plan", Kind: assay.StepPlan, Model: e.Roles.Models[role.PlannerRole]}
 	p, err := run.Group(ctx, s, step, e.Question, func(ctx context.Context, s run.Scope, question string) (role.Plan, error) {
-		p, err := e.Roles.Planner.Plan(ctx, e.caller(s), question)
+		p, err := e.Roles.Planner.Plan(ctx, e.caller(s, searchShare), question)
 		if role.Ends(ctx, err) {
 			return role.Plan{}, err
 		}
@@ -237,7 +237,7 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 	}
 	step := run.Step{Name: "grade", Kind: assay.StepGrade, Model: e.Roles.Models[role.GraderRole]}
 	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GradeInput) (role.Grade, error) {
-		g, err := e.Roles.Grader.Grade(ctx, e.caller(s), in)
+		g, err := e.Roles.Grader.Grade(ctx, e.caller(s, searchShare), in)
 		if role.Ends(ctx, err) {
 			return role.Grade{}, err
 		}
@@ -249,8 +249,11 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 	})
 }
 
-// caller returns the caller for one role's job, which is the group whose scope is s.
-func (e Env) caller(s run.Scope) role.Caller { return &caller{scope: s, stream: e.Stream} }
+// caller returns the caller for one role's job, which is the group whose scope is s and
+// which may take that share of the time that the run has left.
+func (e Env) caller(s run.Scope, share float64) role.Caller {
+	return &caller{scope: s, stream: e.Stream, share: share}
+}
 
 // stopOf returns why the run has to stop searching, when err says that it ran
 // out of something, else "".
