@@ -1,6 +1,7 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -90,6 +91,9 @@ func (m *model) input(req llm.Request) (input, error) {
 	if err := m.asTools(&in, req); err != nil {
 		return in, err
 	}
+	if in.tools != nil && req.Choice == llm.ToolsRequired && !m.family.forced {
+		system = strings.TrimSpace(system + "\n\nCall at least one of the tools.")
+	}
 	if req.Schema != nil {
 		words, err := m.asSchema(&in, req)
 		if err != nil {
@@ -107,22 +111,30 @@ func (m *model) input(req llm.Request) (input, error) {
 	return in, m.asMessages(&in, req)
 }
 
-// think asks for the configured effort.
+// think asks for the configured effort, or, without one, for as little thinking as the
+// model can do: it counts as output.
 //
 // Sources: AWS, Amazon Bedrock API Reference, OutputConfig; Amazon Nova User Guide,
-// "Extended thinking" of Nova 2.
+// "Extended thinking" of Nova 2; Anthropic, "Troubleshooting thinking".
 func (m *model) think(in *input) {
 	effort := m.provider.config.Effort
-	switch {
-	case effort == "" || effort == "none":
-	case m.family.nova:
-		in.more = document.NewLazyDocument(map[string]any{"reasoningConfig": map[string]any{"type": "enabled", "maxReasoningEffort": effort}})
-	default:
-		if in.output == nil {
-			in.output = new(types.OutputConfig)
-		}
-		in.output.Effort = &effort
+	if effort == "none" {
+		effort = ""
 	}
+	switch {
+	case effort != "" && m.family.nova:
+		in.more = document.NewLazyDocument(map[string]any{"reasoningConfig": map[string]any{"type": "enabled", "maxReasoningEffort": effort}})
+		return
+	case effort == "" && m.family.thinking != "":
+		in.more = document.NewLazyDocument(map[string]any{"thinking": map[string]any{"type": m.family.thinking}})
+	}
+	if effort = cmp.Or(effort, m.family.effort); effort == "" {
+		return
+	}
+	if in.output == nil {
+		in.output = new(types.OutputConfig)
+	}
+	in.output.Effort = &effort
 }
 
 // asSchema asks for the request's schema, and returns what of it has to be said in
@@ -272,7 +284,7 @@ func (m *model) content(msg llm.Message) ([]types.ContentBlock, error) {
 			ToolUseId: &res.Call,
 			Content:   []types.ToolResultContentBlock{&types.ToolResultContentBlockMemberText{Value: text}},
 		}
-		if m.family.claude || m.family.nova { // others refuse a status
+		if m.family.status {
 			block.Status = types.ToolResultStatusSuccess
 			if res.Error {
 				block.Status = types.ToolResultStatusError

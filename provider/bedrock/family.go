@@ -2,7 +2,10 @@ package bedrock
 
 import (
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 // A SchemaMode is a way to ask a model for JSON that follows a schema.
@@ -23,48 +26,85 @@ type family struct {
 	cacheSystem bool // a cache point behind the system text is
 	cacheTools  bool // a cache point behind the tools is
 	temperature bool
-	claude      bool
-	nova        bool
+	status      bool   // the status of a tool's result is
+	thinking    string // the type of thinking to ask Claude for; empty: nothing is said
+	effort      string // what a model whose thinking cannot be switched off is asked for
+	nova        bool   // effort is asked for as Nova wants it
 }
 
-// families are tried in order; a pattern is matched against the model's ID without
-// its region.
+// familyOf returns what may be asked of a model, which is named by its ID or ARN.
 //
 // Sources, as of November 2026: AWS, Amazon Bedrock User Guide, "Get validated JSON
 // results from models" and "Claude structured outputs" (which models have
 // outputConfig.textFormat), "Prompt caching for faster model inference" (which have
-// cache points, and where), API reference of ToolChoice (which can be made to call a
-// tool); Anthropic, "Model migration guide" (newer models refuse a temperature and a
-// forced tool).
-var families = []struct {
-	pattern *regexp.Regexp
-	family  family
-}{
-	{regexp.MustCompile(`^anthropic\.claude-(instant|v2)`), family{schemas: SchemaWords, temperature: true, claude: true}},
-	{regexp.MustCompile(`^anthropic\.claude-3-(haiku|sonnet|opus|5-sonnet)`), family{schemas: SchemaTool, forced: true, temperature: true, claude: true}},
-	{regexp.MustCompile(`^anthropic\.claude-3`), family{schemas: SchemaTool, forced: true, cacheSystem: true, cacheTools: true, temperature: true, claude: true}},
-	{regexp.MustCompile(`^anthropic\.claude-(opus|sonnet)-4(-1)?(-2\d{7}|$)`), family{schemas: SchemaTool, forced: true, cacheSystem: true, cacheTools: true, temperature: true, claude: true}},
-	{regexp.MustCompile(`^anthropic\.claude-[a-z]+-4-[56]`), family{schemas: SchemaFormat, forced: true, cacheSystem: true, cacheTools: true, temperature: true, claude: true}},
-	{regexp.MustCompile(`^anthropic\.claude-`), family{schemas: SchemaFormat, cacheSystem: true, cacheTools: true, claude: true}},
-	{regexp.MustCompile(`^amazon\.nova-`), family{schemas: SchemaTool, forced: true, cacheSystem: true, temperature: true, nova: true}},
-	{regexp.MustCompile(`^(qwen|google|moonshotai?|minimax|nvidia)\.|^openai\.gpt-oss|^deepseek\.v3|^mistral\.(ministral|magistral|mistral-large-3|voxtral)`), family{schemas: SchemaFormat, temperature: true}},
-	{regexp.MustCompile(`^mistral\.(mistral-large|mistral-small|pixtral)`), family{schemas: SchemaTool, forced: true, temperature: true}},
-	{regexp.MustCompile(``), family{schemas: SchemaWords, temperature: true}},
+// cache points, and where); API reference of ToolChoice (which can be made to call a
+// tool) and ToolResultBlock (which take a status).
+func (p *Provider) familyOf(model string) family {
+	f := foundationFamily(p.foundation(model))
+	if p.config.Schemas != "" {
+		f.schemas = p.config.Schemas
+	}
+	return f
 }
 
-// familyOf returns what may be asked of a model, which is named by its ID or ARN.
-func (p *Provider) familyOf(model string) family {
-	id := p.foundation(model)
-	for _, f := range families {
-		if f.pattern.MatchString(id) {
-			f := f.family
-			if p.config.Schemas != "" {
-				f.schemas = p.config.Schemas
-			}
-			return f
-		}
+func foundationFamily(id string) family {
+	is := func(prefixes ...string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(id, prefix) })
 	}
-	return family{} // the last pattern matches everything
+	switch {
+	case is("anthropic.claude"):
+		return claude(id)
+	case is("amazon.nova"):
+		return family{schemas: SchemaTool, forced: true, cacheSystem: true, temperature: true, status: true, nova: true}
+	case is("qwen.", "google.", "moonshot.", "moonshotai.", "minimax.", "nvidia.", "openai.gpt-oss", "deepseek.v3", "mistral.ministral", "mistral.magistral", "mistral.mistral-large-3", "mistral.voxtral"):
+		return family{schemas: SchemaFormat, temperature: true}
+	case is("mistral.mistral-large", "mistral.mistral-small", "mistral.pixtral"):
+		return family{schemas: SchemaTool, forced: true, temperature: true}
+	}
+	return family{schemas: SchemaWords, temperature: true}
+}
+
+// claudeVersion finds a Claude's line and version in its ID: claude-3-5-haiku-20241022,
+// claude-opus-4-20250514, claude-sonnet-4-5-20250929.
+var claudeVersion = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`claude-(?:([a-z]+)-)?v?(\d)(?:[-.](\d{1,2}))?(?:\D|$)`)
+})
+
+// claude returns what may be asked of a Claude. One that is not known here is taken for
+// a newer one, which takes less.
+//
+// Source: Anthropic, the migration guides of Claude Opus 5.5, Sonnet 5.5 and Haiku 5.5,
+// and "Troubleshooting thinking", support by model.
+func claude(id string) family {
+	found := claudeVersion().FindStringSubmatch(id)
+	if found == nil {
+		return family{schemas: SchemaFormat, cacheSystem: true, cacheTools: true, status: true}
+	}
+	major, _ := strconv.Atoi(found[2])
+	minor, _ := strconv.Atoi(found[3])
+	line, v := found[1], 100*major+minor
+	always := line == "fable" || line == "mythos" // they cannot but think
+	f := family{
+		schemas: SchemaTool, temperature: v < 407, status: v >= 300,
+		forced:      v >= 300 && v <= 500 && !always || line == "haiku" && v <= 505,
+		cacheSystem: v >= 307 || v == 305 && strings.Contains(id, "haiku"),
+	}
+	f.cacheTools = f.cacheSystem
+	switch {
+	case v >= 405:
+		f.schemas = SchemaFormat
+	case v < 300:
+		f.schemas = SchemaWords
+	}
+	switch {
+	case line == "haiku" && v == 505, (line == "opus" || line == "sonnet") && v == 500:
+		f.thinking = "disabled"
+	case line == "sonnet" && v == 505:
+		f.thinking = "between_tools"
+	case line == "opus" && v == 505, always:
+		f.effort = "low"
+	}
+	return f
 }
 
 // foundation returns the ID of the foundation model behind an ID or ARN, as far as
