@@ -231,10 +231,13 @@ func (c *call[T]) record(u assay.Usage, err error, given bool) {
 	}
 }
 
-// message returns what an error says, without the model's name.
+// message returns what an error says besides its model and kind.
 func message(e *llm.Error) string {
-	short := *e
-	short.Attempts = nil
-	text := short.Error()
-	return text[len(e.Model)+len(": "):]
+	switch {
+	case e.Status == 0:
+		return e.Message
+	case e.Message == "":
+		return fmt.Sprintf("HTTP %d", e.Status)
+	}
+	return fmt.Sprintf("HTTP %d: %s", e.Status, e.Message)
 }

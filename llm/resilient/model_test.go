@@ -112,7 +112,7 @@ func TestUsageAddsUp(t *testing.T) {
 		if diff := cmp.Diff(want, r.Usage); diff != "" || !r.Estimated {
 			t.Errorf("usage (-want +got), estimated %v:\n%s", r.Estimated, diff)
 		}
-		attempts := []llm.Attempt{{Kind: llm.RateLimited, Message: "rate limited: no"}, {Kind: llm.BrokeOff, Message: "broke off: no"}, {Kind: llm.BrokeOff, Message: "broke off: no"}}
+		attempts := []llm.Attempt{{Kind: llm.RateLimited, Message: "no"}, {Kind: llm.BrokeOff, Message: "no"}, {Kind: llm.BrokeOff, Message: "no"}}
 		if diff := cmp.Diff(attempts, r.Attempts); diff != "" {
 			t.Errorf("attempts (-want +got):\n%s", diff)
 		}
