@@ -16,6 +16,10 @@ import (
 type Read struct {
 	Name   string // of what is asked, for errors
 	Tokens int    // that it takes of the endpoint's, about
+
+	// Once: the call is made once, whatever comes of it, for it has been paid for
+	// once.
+	Once bool
 }
 
 // Do makes a read by g. An *llm.Error of f is tried again where its kind is temporary;
@@ -25,9 +29,13 @@ type Read struct {
 //
 // What was spent counts a call for each time that f was, and is also in the error.
 func Do[T any](ctx context.Context, g *Guard, r Read, f func(context.Context) (T, error)) (T, Spent, error) {
+	attempts, hedge := g.config.Attempts, g.config.HedgeAfter
+	if r.Once {
+		attempts, hedge = 1, 0
+	}
 	c := &call[T]{
-		guard: g, name: r.Name, most: g.config.Attempts, tokens: r.Tokens,
-		timeout: g.config.ReadTimeout, hedge: g.config.HedgeAfter, try: f,
+		guard: g, name: r.Name, most: attempts, tokens: r.Tokens,
+		timeout: g.config.ReadTimeout, hedge: hedge, try: f,
 		use: func(_ T, err error) assay.Usage {
 			if failed, _ := errors.AsType[*llm.Error](err); failed != nil {
 				u := failed.Usage

@@ -73,6 +73,23 @@ func TestHedged(t *testing.T) {
 	}
 }
 
+// What is to be asked once is, however slow and broken.
+func TestReadOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		calls := 0
+		_, spent, err := Do(t.Context(), New(Config{HedgeAfter: time.Second}), Read{Name: "guardrail", Once: true}, func(ctx context.Context) (int, error) {
+			calls++
+			if err := sleep(ctx, 5*time.Second); err != nil {
+				return 0, err
+			}
+			return 0, failed(llm.Overloaded)
+		})
+		if e, _ := errors.AsType[*llm.Error](err); e == nil || e.Kind != llm.Overloaded || calls != 1 || spent.Usage.Calls != 1 {
+			t.Errorf("%d calls, %+v, %v", calls, spent, err)
+		}
+	})
+}
+
 // A read that its caller gives up ends, hedged or not, and leaves nothing.
 func TestHedgedCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
