@@ -1,9 +1,21 @@
 package jina_test
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/provider/jina"
 	"github.com/assay-rag/assay/provider/jina/jinatest"
 )
 
@@ -12,4 +24,150 @@ func TestContract(t *testing.T) {
 	t.Run("voyage", func(t *testing.T) { llmtest.TestRerankWire(t, jinatest.Voyage()) })
 	t.Run("tei", func(t *testing.T) { llmtest.TestRerankWire(t, jinatest.TEI()) })
 	t.Run("embed", func(t *testing.T) { llmtest.TestEmbedWire(t, jinatest.Embed()) })
+}
+
+// start starts a server that answers each request with one reply, and keeps the
+// requests.
+func start(t *testing.T, path string, status int, reply string) (*jina.Provider, *[]string) {
+	var requests []string
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		requests = append(requests, r.Method+" "+r.URL.Path+" "+strings.TrimSpace(string(body)))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		fmt.Fprint(w, reply)
+	}))
+	t.Cleanup(h.Close)
+	p, err := jina.New(jina.Config{BaseURL: h.URL + path, Key: secret.New("a-key-of-this-test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, &requests
+}
+
+// The replies are the examples of the services' documentation, shortened.
+func TestRerank(t *testing.T) {
+	tests := []struct {
+		name, path, model string
+		format            jina.Format
+		reply, request    string
+		want              []float64
+	}{
+		{"jina", "", "jina-reranker-v2-base-multilingual", jina.Jina,
+			`{"model":"jina-reranker-v2-base-multilingual","usage":{"total_tokens":50},"results":[{"index":1,"document":{"text":"b"},"relevance_score":0.94},{"index":0,"relevance_score":0.08}]}`,
+			`POST /v1/rerank {"model":"jina-reranker-v2-base-multilingual","query":"q","documents":["a","b"],"return_documents":false}`, []float64{0.08, 0.94}},
+		{"llama.cpp", "/v1/", "bge-reranker-v2-m3", jina.Jina,
+			`{"model":"bge-reranker-v2-m3","object":"list","usage":{"prompt_tokens":30,"total_tokens":30},"results":[{"index":0,"relevance_score":-8.177}, {"index":1,"relevance_score":4.97}]}`,
+			`POST /v1/rerank {"model":"bge-reranker-v2-m3","query":"q","documents":["a","b"],"return_documents":false}`, []float64{-8.177, 4.97}},
+		{"voyage", "/v1", "rerank-2.5", jina.Voyage,
+			`{"object":"list","data":[{"relevance_score":0.4375,"index":1},{"relevance_score":0.42,"index":0}],"model":"rerank-2.5","usage":{"total_tokens":26}}`,
+			`POST /v1/rerank {"model":"rerank-2.5","query":"q","documents":["a","b"],"return_documents":false,"truncation":false}`, []float64{0.42, 0.4375}},
+		{"tei", "", "bge-reranker-large", jina.TEI, `[{"index":1,"score":0.9987},{"index":0,"score":0.0249}]`,
+			`POST /rerank {"query":"q","texts":["a","b"],"truncate":false,"raw_scores":false}`, []float64{0.0249, 0.9987}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p, requests := start(t, test.path, 200, test.reply)
+			got, err := p.Reranker(test.model, jina.RerankConfig{Format: test.format}).Rerank(t.Context(), "q", []string{"a", "b"})
+			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+			if diff := cmp.Diff([]string{test.request}, *requests); diff != "" {
+				t.Errorf("the request (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What a service would cut is not sent; what it refuses is too long.
+func TestTooLong(t *testing.T) {
+	p, requests := start(t, "", 200, `{}`)
+	texts := []string{"a", strings.Repeat("word ", 8000)}
+	for model, c := range map[string]jina.RerankConfig{"jina-reranker-v3": {}, "bge": {MaxTokens: 512}} {
+		if _, err := p.Reranker(model, c).Rerank(t.Context(), "q", texts); !tooLong(err, 1) || len(*requests) > 0 {
+			t.Errorf("%s: %v after %d requests, want a *TooLongError before any", model, err, len(*requests))
+		}
+	}
+	refusals := map[jina.Format]struct {
+		status int
+		body   string
+	}{
+		jina.Jina: {500, `{"error":{"code":500,"message":"input (600 tokens) is too large to process. increase the physical batch size (current batch size: 512)","type":"server_error"}}`},
+		jina.TEI:  {413, "{\"error\":\"Input validation error: `inputs` must have less than 512 tokens. Given: 600\",\"error_type\":\"Validation\"}"},
+	}
+	for format, refusal := range refusals {
+		p, _ := start(t, "", refusal.status, refusal.body)
+		if _, err := p.Reranker("bge", jina.RerankConfig{Format: format}).Rerank(t.Context(), "q", texts); !tooLong(err, 1) {
+			t.Errorf("%s: %v, want a *TooLongError about text 1", refusal.body, err)
+		}
+	}
+}
+
+func tooLong(err error, text int) bool {
+	long, ok := errors.AsType[*llm.TooLongError](err)
+	return ok && long.Text == text
+}
+
+// Models are told what a text is for in words of their own.
+func TestEmbed(t *testing.T) {
+	tests := []struct{ model, query, passage string }{
+		{"jina-embeddings-v3", `"task":"retrieval.query",`, `"task":"retrieval.passage",`},
+		{"jina-code-embeddings-1.5b", `"task":"nl2code.query",`, `"task":"nl2code.passage",`},
+		{"jina-embeddings-v2-base-en", "", ""},
+	}
+	for _, test := range tests {
+		p, requests := start(t, "", 200, `{"model":"m","object":"list","usage":{"total_tokens":6},"data":[{"object":"embedding","index":0,"embedding":[3,4]}]}`)
+		e, err := p.Embedder(test.model, jina.EmbedConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, purpose := range []llm.Purpose{llm.Query, llm.Passage} {
+			made, err := llm.Embed(t.Context(), e, purpose, []string{"days"})
+			if diff := cmp.Diff([]llm.Vector{{0.6, 0.8}}, made); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		}
+		var want []string
+		for _, task := range []string{test.query, test.passage} {
+			want = append(want, `POST /v1/embeddings {"model":"`+test.model+`","input":["days"],`+task+`"normalized":true,"embedding_type":"float","truncate":false}`)
+		}
+		if diff := cmp.Diff(want, *requests); diff != "" {
+			t.Errorf("the requests (-want +got):\n%s", diff)
+		}
+	}
+	p, _ := start(t, "", 200, "")
+	if _, err := p.Embedder("m", jina.EmbedConfig{Dimensions: -1}); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("vectors of -1 dimensions: %v, want assay.ErrInvalid", err)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	tests := []struct {
+		status int
+		body   string
+		want   llm.ErrorKind
+	}{
+		{403, `{"detail":"[AUTHZ_INSUFFICIENT_BALANCE] Insufficient account balance"}`, llm.NoQuota},
+		{403, `{"detail":"This resource is not allowed"}`, llm.BadKey},
+		{413, `{"error":"batch size 64 > maximum allowed batch size 32","error_type":"Validation"}`, llm.BadRequest},
+		{424, `{"error":"Inference failed","error_type":"backend"}`, llm.ServerError},
+		{429, `{"error":"Model is overloaded","error_type":"Overloaded"}`, llm.Overloaded},
+		{422, `{"detail":[{"loc":["body","model"],"msg":"field required"}]}`, llm.BadRequest},
+	}
+	for _, test := range tests {
+		p, _ := start(t, "", test.status, test.body)
+		_, err := p.Reranker("m", jina.RerankConfig{}).Rerank(t.Context(), "q", []string{"a"})
+		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != test.want {
+			t.Errorf("%d %s: %v, want the kind %q", test.status, test.body, err, test.want)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	if _, err := jina.New(jina.Config{BaseURL: "localhost:8080"}); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("%v, want assay.ErrInvalid", err)
+	}
 }

@@ -231,7 +231,7 @@ func pieces(s llmtest.Script) [][]byte {
 	for _, c := range s.Calls {
 		deltas := []map[string]any{{"type": "input_json_delta", "partial_json": ""}}
 		for rest := c.Arguments; rest != "" && c.Arguments != "{}"; {
-			n := min(len(rest), 9)
+			n := min(len(rest), max(9, len(c.Arguments)/64))
 			for n < len(rest) && rest[n]&0xC0 == 0x80 {
 				n++
 			}
