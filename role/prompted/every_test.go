@@ -257,3 +257,38 @@ func TestSmallWindows(t *testing.T) {
 		}
 	}
 }
+
+// A model sees no ID, and the system part of a role is the same in every call.
+func TestPromptsHoldNoID(t *testing.T) {
+	for _, name := range prompted.Roles() {
+		c := replies(t, "no", everyRole[name].good)
+		if _, err := everyRole[name].do(t.Context(), c, config()); err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range c.calls {
+			raw, err := json.Marshal(call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(raw), "chunk-") || call.Request.System != c.calls[0].Request.System {
+				t.Errorf("%s: %s", name, raw)
+			}
+		}
+	}
+}
+
+func TestTemplatesHaveVersions(t *testing.T) {
+	files, err := filepath.Glob("prompts/*.tmpl")
+	if err != nil || len(files) != len(prompted.Roles())+1 {
+		t.Fatalf("%d templates, %v; want one a role and one for all", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first, _, _ := strings.Cut(string(text), "\n"); !regexp.MustCompile(`^\{\{- /\* [a-z ]+, version \d+ \*/ -\}\}$`).MatchString(first) {
+			t.Errorf("%s begins with %q", file, first)
+		}
+	}
+}
