@@ -43,8 +43,8 @@ store in --data is asked, which assay ingest fills.
 With a language model (assay doctor says whether one is configured, docs/models.md how)
 it plans, grades and writes; every claim is verified all the same. Set OPENAI_API_KEY,
 ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or write a configuration file. The
-question and the passages found for it are sent to that provider; --local sends
-nothing. Where a provider fails, assay's own roles stand in, and the answer says so.
+question and the passages found for it are sent to that provider; with --local they are
+not. Where a provider fails, assay's own roles stand in, and the answer says so.
 
 The answer is printed on standard output. On a terminal, standard error shows
 what is being done; in a pipe it is silent. Without a QUESTION, or with -, the
@@ -65,7 +65,7 @@ question is read from standard input.
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
 	flags.BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result, and what models\nwrite before it is verified")
-	flags.BoolVar(&f.local, "local", false, "ask no language model for this question, whatever is configured")
+	flags.BoolVar(&f.local, "local", false, "ask no language model and no reranker of a provider for this question")
 	flags.StringVar(&f.request.Strategy, "strategy", "", "the `strategy`, how to go about it: "+strings.Join(strategy.Names(), ", ")+" (default auto)")
 	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this `collection`; may be repeated")
 	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")

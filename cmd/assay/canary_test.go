@@ -72,7 +72,11 @@ func canarySettings(k canaries) []canarySetting {
 	none := func(string) string { return "" }
 	vector := "embedding: %s/text-embedding-3-small\nmodels: {%[1]s/text-embedding-3-small: {dimensions: 32}}\n"
 	var all []canarySetting
-	for _, fail := range []llm.ErrorKind{"", llm.BadKey, llm.BadRequest, llm.RateLimited} {
+	fails := []llm.ErrorKind{"", llm.BadKey}
+	if os.Getenv("ASSAY_LONG") != "" {
+		fails = append(fails, llm.BadRequest, llm.RateLimited)
+	}
+	for _, fail := range fails {
 		name := "answers"
 		if fail != "" {
 			name = string(fail)
@@ -81,6 +85,11 @@ func canarySettings(k canaries) []canarySetting {
 			canarySetting{"openai, " + name, "openai", fail, func(u string) []string { return []string{"OPENAI_BASE_URL=" + u, "ASSAY_MODEL=openai"} }, func(string) string { return fmt.Sprintf(vector, "openai") }},
 			canarySetting{"anthropic, " + name, "anthropic", fail, func(u string) []string { return []string{"ANTHROPIC_BASE_URL=" + u, "ASSAY_MODEL=anthropic"} }, none},
 			canarySetting{"gemini, " + name, "gemini", fail, func(u string) []string { return []string{"GEMINI_BASE_URL=" + u, "ASSAY_MODEL=gemini"} }, none},
+			canarySetting{"bedrock, " + name, "bedrock", fail, func(string) []string {
+				return []string{"AWS_REGION=eu-central-1", "ASSAY_MODEL=bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", "AWS_BEARER_TOKEN_BEDROCK="}
+			}, func(u string) string {
+				return "providers: {bedrock: {base_url: '" + u + "'}}\n"
+			}},
 			canarySetting{"file, " + name, "openai", fail, func(string) []string { return nil }, func(u string) string {
 				return fmt.Sprintf("large: lab/gpt-6-luna\n"+vector+`providers:
   lab:
@@ -109,13 +118,14 @@ func testCanaries(t *testing.T, k canaries, setting canarySetting) {
 		u += "/v1"
 	}
 	s := newSandbox(t)
-	env := setting.env(u)
+	env := []string{}
 	for name, value := range k {
 		if strings.ToUpper(name) == name {
 			env = append(env, name+"="+value)
 		}
 	}
 	env = append(env, "HTTPS_PROXY=http://user:"+k["proxy_password"]+"@127.0.0.1:1", "NO_PROXY=127.0.0.1")
+	env = append(env, setting.env(u)...)
 	s.write("key", k["key_file"]+"\n")
 	args := []string{}
 	if text := setting.config(u); text != "" {

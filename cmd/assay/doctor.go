@@ -70,7 +70,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	}
 	shown := a.progress()
 	defer shown.clear()
-	checks, err := a.checkData(ctx)
+	checks, err := a.checkData(ctx, f.offline)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (a *app) printPolicy(ctx context.Context) error {
 
 // checkData looks the data directory over. That there is none yet is no fault, unless
 // one was named.
-func (a *app) checkData(ctx context.Context) ([]config.Check, error) {
+func (a *app) checkData(ctx context.Context, offline bool) ([]config.Check, error) {
 	dir, err := a.dataDir(ctx)
 	if err != nil {
 		return nil, err
@@ -131,6 +131,9 @@ func (a *app) checkData(ctx context.Context) ([]config.Check, error) {
 		if c, err = a.engineConfig(ctx, dir, looking); err != nil {
 			return nil, err
 		}
+	}
+	if all, ok := c.Encoders.(allEncoders); ok && offline {
+		c.Encoders = offlineEncoders{all}
 	}
 	var checks []config.Check
 	for _, check := range engine.Doctor(ctx, c) {

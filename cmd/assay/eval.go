@@ -31,7 +31,8 @@ func (a *app) evalAnswersCommand() *cobra.Command {
 		Short: "Ask golden questions and count the right citations",
 		Long: `Answers ingests documents into a temporary store, with their vectors, asks each
 question of GOLDEN, and counts the answers that cite a right section, and the
-questions that the documents do not answer and that were refused.
+questions that the documents do not answer and that were refused. No language model is
+asked, whatever is configured: the count is that of assay's own roles.
 
 GOLDEN has one JSON object a line: {"question": …, "document": "end of its path",
 "sections": ["any of these headings"]}, without sections when the documents do

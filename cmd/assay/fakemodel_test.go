@@ -16,6 +16,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/provider/anthropic/anthropictest"
+	"github.com/assay-rag/assay/provider/bedrock/bedrocktest"
 	"github.com/assay-rag/assay/provider/gemini/geminitest"
 	"github.com/assay-rag/assay/provider/openai/openaitest"
 )
@@ -45,6 +46,7 @@ func formats() map[string]format {
 		"openai":    {wire: openaitest.Chat(), models: []string{"text-embedding-3-small", "gpt-6.1-sol", "gpt-6-luna"}},
 		"ollama":    {wire: openaitest.Ollama(), models: []string{"nomic-embed-text:latest", "llama3.2:latest"}},
 		"gemini":    {wire: geminitest.Generate(), models: []string{"gemini-3.8-flash", "gemini-3.5-flash-lite"}},
+		"bedrock":   {wire: bedrocktest.Converse()},
 		"anthropic": {wire: anthropictest.Current(), models: []string{"claude-sonnet-5-5", "claude-haiku-5-5"}},
 	}
 }

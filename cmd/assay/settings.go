@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/llm"
@@ -90,6 +91,25 @@ func (e allEncoders) Open(ctx context.Context, name string) (llm.Embedder, error
 		return e.set.Encoder(ctx, name)
 	}
 	return e.installed.Open(ctx, name)
+}
+
+// offlineEncoders are all encoders, of which those of providers are not asked.
+type offlineEncoders struct{ allEncoders }
+
+func (e offlineEncoders) Open(ctx context.Context, name string) (llm.Embedder, error) {
+	if name != e.installed.Default() && e.set.Config().HasProvider(name) {
+		return unasked(name), nil
+	}
+	return e.installed.Open(ctx, name)
+}
+
+// unasked is the name of an encoder that is not to be asked.
+type unasked string
+
+func (u unasked) Model() string { return string(u) }
+
+func (u unasked) Embed(context.Context, llm.Purpose, []string) ([]llm.Vector, error) {
+	return nil, fmt.Errorf("%s is not asked: %w", string(u), assay.ErrUnavailable)
 }
 
 // configHint is what the configuration's own errors say to do.
