@@ -212,10 +212,13 @@ func (m *model) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 // Source: OpenAI, "Reasoning models" and the API reference on temperature.
 func (m *model) reasons() bool {
 	name := m.bare()
-	if strings.Contains(name, "chat") { // gpt-5-chat-latest does not
+	switch {
+	case strings.Contains(name, "chat"): // gpt-5-chat-latest does not
 		return false
+	case generation(name) >= 5:
+		return true
 	}
-	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6", "codex-"} {
+	for _, prefix := range []string{"o1", "o3", "o4", "codex-"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -225,6 +228,15 @@ func (m *model) reasons() bool {
 
 // bare returns the model's name without its vendor, which OpenRouter's begin with.
 func (m *model) bare() string { return m.name[strings.LastIndex(m.name, "/")+1:] }
+
+// generation returns the 4 of gpt-4.1; 0: the name has none.
+func generation(name string) int {
+	rest, ok := strings.CutPrefix(name, "gpt-")
+	if !ok || rest == "" || rest[0] < '0' || rest[0] > '9' || len(rest) > 1 && rest[1] != '.' && rest[1] != '-' { // gpt-4o, Azure's gpt-35-turbo
+		return 0
+	}
+	return int(rest[0] - '0')
+}
 
 // effort returns how much the model is to reason; empty: as it does by itself.
 //
@@ -237,9 +249,9 @@ func (m *model) effort() string {
 		return m.p.c.Effort
 	case strings.Contains(name, "-pro"):
 		return ""
-	case strings.HasPrefix(name, "gpt-5.") || strings.HasPrefix(name, "gpt-6"):
+	case generation(name) > 5, strings.HasPrefix(name, "gpt-5."):
 		return "none"
-	case strings.HasPrefix(name, "gpt-5"):
+	case generation(name) == 5:
 		return "minimal"
 	}
 	return "low"
