@@ -97,7 +97,7 @@ func (p *Provider) Model(name string) llm.Model {
 // maxPages bounds how many pages of models are read.
 const maxPages = 20
 
-// Models returns the names of the models that the service offers, in its order:
+// Models returns the names of the models that the service serves, in its order:
 // newest first.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	var names []string
@@ -105,7 +105,8 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	for range maxPages {
 		var page struct {
 			Data []struct {
-				ID string `json:"id"`
+				ID        string `json:"id"`
+				Lifecycle string `json:"lifecycle"`
 			} `json:"data"`
 			HasMore bool   `json:"has_more"`
 			LastID  string `json:"last_id"`
@@ -114,7 +115,9 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		for _, m := range page.Data {
-			names = append(names, m.ID)
+			if m.Lifecycle != "retired" { // it is in the catalogue as a matter of record
+				names = append(names, m.ID)
+			}
 		}
 		if !page.HasMore || page.LastID == "" {
 			break

@@ -299,7 +299,7 @@ func TestBrokenStreamCosts(t *testing.T) {
 func TestModels(t *testing.T) {
 	s, p := start(t, anthropic.Config{},
 		`{"data":[{"type":"model","id":"claude-sonnet-5-5","display_name":"Claude Sonnet 5.5","created_at":"2026-09-28T00:00:00Z"}],"has_more":true,"first_id":"claude-sonnet-5-5","last_id":"claude-sonnet-5-5"}`,
-		`{"data":[{"type":"model","id":"claude-haiku-5-5"}],"has_more":false,"first_id":"claude-haiku-5-5","last_id":"claude-haiku-5-5"}`)
+		`{"data":[{"type":"model","id":"claude-haiku-5-5","lifecycle":"active"},{"type":"model","id":"claude-2.1","lifecycle":"retired"}],"has_more":false,"first_id":"claude-haiku-5-5","last_id":"claude-haiku-5-5"}`)
 	got, err := p.Models(t.Context())
 	if diff := cmp.Diff([]string{"claude-sonnet-5-5", "claude-haiku-5-5"}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
