@@ -34,7 +34,7 @@ func extract(text string, out output) (json.RawMessage, error) {
 	if len(text) > maxReply {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are read", len(text), maxReply)
 	}
-	text = thoughts.ReplaceAllString(text, "")
+	text = withoutThoughts(text)
 	var found json.RawMessage
 	problem := errNoObject
 	for _, piece := range objects(text) {
@@ -56,8 +56,23 @@ func extract(text string, out output) (json.RawMessage, error) {
 	return found, nil
 }
 
-// thoughts matches what reasoning models put before their reply.
-var thoughts = regexp.MustCompile(`(?s)^\s*<(think|thinking|reasoning)>.*?</(think|thinking|reasoning)>`)
+// thought matches the marks around what reasoning models put before their reply.
+var thought = regexp.MustCompile(`</?(?:think|thinking|reasoning)>`)
+
+// withoutThoughts returns what follows a model's thoughts, whose first mark some
+// servers keep to themselves: nothing, where they do not end.
+func withoutThoughts(text string) string {
+	marks := thought.FindAllStringIndex(text, -1)
+	for i := len(marks) - 1; i >= 0; i-- {
+		switch at := marks[i]; {
+		case text[at[0]+1] == '/':
+			return text[at[1]:]
+		case strings.TrimSpace(text[:at[0]]) == "":
+			return ""
+		}
+	}
+	return text
+}
 
 // objects returns the pieces of a reply that stand between matching braces,
 // outermost ones; the last may lack its end.

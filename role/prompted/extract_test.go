@@ -18,6 +18,8 @@ func TestExtract(t *testing.T) {
 		{"```json\n" + good + "\n```", good, ""},
 		{"Here: {it} is\n" + good + " {}", good, ""},
 		{"<think>{\"relevant_chunks\":[2],\"verdict\":\"partly\"}</think>\n" + good, good, ""},
+		{"perhaps {\"relevant_chunks\":[2],\"verdict\":\"partly\"}\n</think>\n" + good, good, ""},
+		{"<think>perhaps " + good, "", "no JSON object"},
 		{`{'relevant_chunks': [1], 'verdict': 'partly', 'reason': 'r', "missing": [], reformulated_query: ""}`, good, ""},
 		{strings.TrimSuffix(good, "}"), good, ""},
 		{"[" + good + "]", good, ""},

@@ -164,6 +164,8 @@ func checkDraft(r *draftReply, given []int, asked string) []string {
 	}
 	if r.Shape == role.Table && (len(r.Columns) < 2 || len(r.Columns) > maxColumns) {
 		problems = append(problems, fmt.Sprintf("the table has %d columns, 2 to %d are allowed", len(r.Columns), maxColumns))
+	} else if r.Shape == role.Table && len(r.Statements) > 0 && !slices.ContainsFunc(r.Statements, isRow) {
+		problems = append(problems, "no statement has the cells of a row of the table")
 	}
 	for _, c := range r.Conflicts {
 		if !isPair(c, len(r.Statements)) {
@@ -175,6 +177,8 @@ func checkDraft(r *draftReply, given []int, asked string) []string {
 	}
 	return problems
 }
+
+func isRow(s statementReply) bool { return len(s.Cells) > 0 }
 
 func isPair(c conflictReply, statements int) bool {
 	return c.One >= 1 && c.Other >= 1 && c.One <= statements && c.Other <= statements && c.One != c.Other
@@ -211,8 +215,8 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 		}
 	}
 	r.Conflicts = conflicts
-	ragged := slices.ContainsFunc(kept, func(s statementReply) bool { return len(s.Cells) > 0 && len(s.Cells) != len(r.Columns) })
-	if r.Shape == role.Table && (len(r.Columns) < 2 || len(r.Columns) > maxColumns) || ragged {
+	ragged := slices.ContainsFunc(kept, func(s statementReply) bool { return isRow(s) && len(s.Cells) != len(r.Columns) })
+	if r.Shape == role.Table && (len(r.Columns) < 2 || len(r.Columns) > maxColumns || !slices.ContainsFunc(kept, isRow)) || ragged {
 		r.Shape, r.Columns = role.List, nil
 		for i := range r.Statements {
 			r.Statements[i].Cells, r.Statements[i].Item = nil, true

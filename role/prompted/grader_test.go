@@ -201,3 +201,36 @@ func TestSmallWindow(t *testing.T) {
 		t.Errorf("%+v, %v after %d calls", got, err, len(c.calls))
 	}
 }
+
+// A reply that was cut off gets more room, as far as the model and its window have
+// it.
+func TestCutOff(t *testing.T) {
+	good := `{"relevant_chunks":[1],"verdict":"sufficient"}`
+	cut := func(text string) llm.Response { return llm.Response{Text: text, Finish: llm.FinishLength} }
+	long := gradeInput
+	long.Hits = hits(strings.Repeat("Tenants give notice three months ahead. ", 400))
+	for _, tt := range []struct {
+		name   string
+		facts  llm.Facts
+		in     role.GradeInput
+		script []any
+		want   []int // MaxTokens of each call
+	}{
+		{"half a reply", llm.Facts{}, gradeInput, []any{cut(good[:20]), cut(good[:30]), good}, []int{600, 1200, 2048}},
+		{"thoughts alone", llm.Facts{Window: 1 << 20}, gradeInput, []any{cut(""), cut(" "), good}, []int{600, 2400, 9600}},
+		{"an object in thoughts", llm.Facts{Window: 1 << 20}, gradeInput, []any{cut("<think>" + good), good}, []int{600, 1200}},
+		{"a whole one", llm.Facts{}, gradeInput, []any{cut(good + " and")}, []int{600}},
+		{"a model that says no more", llm.Facts{MaxOutput: 700}, gradeInput, []any{cut("x"), good}, []int{600, 700}},
+		{"a full window", llm.Facts{Window: 2048}, long, []any{cut("x"), good}, []int{512, 512}},
+	} {
+		c := replies(t, tt.script...)
+		got, err := prompted.Grader{Config: prompted.Config{Model: model{tt.facts}}}.Grade(t.Context(), c, tt.in)
+		var limits []int
+		for _, call := range c.calls {
+			limits = append(limits, call.Request.MaxTokens)
+		}
+		if diff := cmp.Diff(tt.want, limits); err != nil || got.Verdict != assay.Sufficient || diff != "" {
+			t.Errorf("%s: %+v, %v (-want +got):\n%s", tt.name, got, err, diff)
+		}
+	}
+}

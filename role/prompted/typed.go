@@ -185,7 +185,7 @@ func (a *asking[T]) read(reply llm.Response) (v T, problems []string, readable b
 
 // whole reports whether a text holds a JSON object that ends.
 func whole(text string) bool {
-	for _, piece := range objects(text) {
+	for _, piece := range objects(withoutThoughts(text)) {
 		if json.Valid([]byte(piece)) {
 			return true
 		}
