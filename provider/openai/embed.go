@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/tokencount"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -106,9 +107,9 @@ func (e *embedder) Facts() llm.Facts { return llm.Facts{} }
 // MaxTokens implements llm.TokenCounter.
 func (e *embedder) MaxTokens() int { return e.c.MaxTokens }
 
-// Tokens implements llm.TokenCounter by an estimate: see estimate.
+// Tokens implements llm.TokenCounter by an estimate: see package tokencount.
 func (e *embedder) Tokens(text string) int {
-	return max(estimate(e.c.QueryPrefix), estimate(e.c.PassagePrefix)) + estimate(text)
+	return max(tokencount.Estimate(e.c.QueryPrefix), tokencount.Estimate(e.c.PassagePrefix)) + tokencount.Estimate(text)
 }
 
 // Embed implements llm.Embedder.

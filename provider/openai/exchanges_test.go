@@ -43,7 +43,7 @@ func always(status int, kind, text string) func(*http.Request, []byte) (int, str
 	return func(*http.Request, []byte) (int, string, string) { return status, kind, text }
 }
 
-func provider(t *testing.T, c openai.Config) *openai.Provider {
+func provider(t testing.TB, c openai.Config) *openai.Provider {
 	t.Helper()
 	p, err := openai.New(c)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
@@ -381,5 +382,26 @@ func TestScrub(t *testing.T) {
 	// A scrubbed text is as much JSON as it was before.
 	if got := c.Scrub(`{"a":"` + key + `"}`); !json.Valid([]byte(got)) {
 		t.Errorf("%s", got)
+	}
+}
+
+// What users configure of a service makes a client of it.
+func TestEndpoint(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, r.Header.Get("X-Key")+" "+r.Header.Get("X-Team"), 400)
+	})
+	e := wire.Endpoint{Name: "test/model", BaseURL: url + "//", Key: wire.NewSecret(key), Headers: map[string]string{"X-Team": "team-0f8e7d6c5b4a"}}
+	c, base, err := e.Client("X-Key", "Key ")
+	if err != nil || base != url {
+		t.Fatalf("%q, %v", base, err)
+	}
+	if e := checkKind(t, c.JSON(t.Context(), http.MethodGet, base, nil, nil), llm.BadRequest); e.Message != "Key [secret] [secret]" {
+		t.Errorf("%q", e.Message)
+	}
+	for _, address := range []string{"", "localhost:80", "ftp://x", "http://"} {
+		e.BaseURL = address
+		if _, _, err := e.Client("X-Key", ""); !errors.Is(err, assay.ErrInvalid) {
+			t.Errorf("%q: %v", address, err)
+		}
 	}
 }

@@ -1,0 +1,67 @@
+package openai_test
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/openai"
+)
+
+// A canned transport replies with the same bytes to everything.
+type canned struct{ kind, text string }
+
+// RoundTrip implements http.RoundTripper.
+func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {c.kind}}, Body: &body{strings.NewReader(c.text)}, Request: r}, nil
+}
+
+// Whatever a server sends is an *llm.Error, or a reply that keeps the contract.
+func FuzzReply(f *testing.F) {
+	files, err := filepath.Glob("testdata/llamacpp/*.http")
+	if err != nil || len(files) == 0 {
+		f.Fatal(files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		_, text, _ := strings.Cut(string(data), "\r\n\r\n")
+		f.Add(text[:min(len(text), 1500)], strings.Contains(file, "stream"), strings.Contains(file, "responses"))
+	}
+	f.Add(stream(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":7,"function":{"name":"a","arguments":{}}},{"function":{"arguments":"{"}}]},"finish_reason":"stop"}]}`, `[DONE]`), true, false)
+	f.Add(stream(`{"type":"response.output_item.done","item":{"type":"function_call"}}`, `{"type":"response.incomplete","response":{"status":"incomplete","output":[]}}`), true, true)
+	f.Fuzz(func(t *testing.T, text string, streams, responses bool) {
+		c := openai.Config{BaseURL: "http://localhost/v1", API: openai.Chat, Stream: streams, HTTP: &http.Client{Transport: canned{"application/json", text}}}
+		if streams {
+			c.HTTP.Transport = canned{"text/event-stream", text}
+		}
+		if responses {
+			c.API = openai.Responses
+		}
+		var told strings.Builder
+		r, err := provider(t, c).Model("m").Generate(t.Context(), request(), func(d llm.Delta) { told.WriteString(d.Text) })
+		if err != nil {
+			if e, ok := errors.AsType[*llm.Error](err); !ok || !utf8.ValidString(e.Message) || len(e.Message) > 500 {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if told.String() != r.Text || !utf8.ValidString(r.Text) || r.Finish == "" || r.Usage.Calls != 1 || r.Usage.InputTokens < 0 || r.Usage.OutputTokens < 0 || r.Cached > r.Usage.InputTokens {
+			t.Errorf("%+v, streamed %q", r, told.String())
+		}
+		ids := map[string]bool{}
+		for _, call := range r.Calls {
+			if call.ID == "" || ids[call.ID] {
+				t.Errorf("the calls %+v have no ids of their own", r.Calls)
+			}
+			ids[call.ID] = true
+		}
+	})
+}
