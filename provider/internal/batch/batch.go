@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/tokencount"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -70,14 +71,11 @@ func (c counting) Tokens(text string) int { return c.tokens(text) }
 
 func (c counting) MaxTokens() int { return c.Limit.Tokens }
 
-// frame is how many tokens models put around a text.
-const frame = 4
-
 // tokens returns an estimate of the tokens of a text.
 func (e *Embedder) tokens(text string) int {
-	n := llm.EstimateTokens(text) + frame
+	n := tokencount.Estimate(text)
 	if e.Prefix != nil {
-		n += max(llm.EstimateTokens(e.Prefix(llm.Query)), llm.EstimateTokens(e.Prefix(llm.Passage)))
+		n += max(tokencount.Estimate(e.Prefix(llm.Query)), tokencount.Estimate(e.Prefix(llm.Passage)))
 	}
 	return n
 }
@@ -205,10 +203,10 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	beside, estimate, longest := llm.EstimateTokens(query)+frame, 0, 0
+	beside, estimate, longest := tokencount.Estimate(query), 0, 0
 	input := make([]string, len(texts))
 	for i, text := range texts {
-		n := beside + llm.EstimateTokens(text)
+		n := beside + tokencount.Estimate(text)
 		if r.Limit.Cuts && r.Limit.Tokens > 0 && n > r.Limit.Tokens {
 			return nil, &llm.TooLongError{Model: r.Model(), Text: i, Tokens: n, Limit: r.Limit.Tokens}
 		}
@@ -227,7 +225,7 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	})
 	if failed, ok := errors.AsType[*llm.Error](err); ok && failed.Kind == llm.TooLong {
 		// The service does not say which one; the longest is too long in any case.
-		n := beside + llm.EstimateTokens(texts[longest])
+		n := beside + tokencount.Estimate(texts[longest])
 		return nil, &llm.TooLongError{Model: r.Model(), Text: longest, Tokens: max(n, r.Limit.Tokens+1), Limit: r.Limit.Tokens}
 	}
 	if err != nil {
