@@ -170,7 +170,7 @@ func (m Models) contextTokens() int {
 // price is not known: nobody could keep to it.
 func (m Models) checkPriced(encoder llm.Embedder) error {
 	unpriced := func(what string, v any) error {
-		if d, ok := v.(llm.Described); ok && d.Facts().Priced {
+		if factsOf(v).Priced {
 			return nil
 		}
 		return fmt.Errorf("the price of %s is not known, so the cost of a run cannot be limited: configure its price, or limit calls or tokens: %w", what, assay.ErrInvalid)
@@ -206,11 +206,4 @@ func (e *Engine) checkPriced(ctx context.Context, m Models) error {
 		return err
 	}
 	return m.checkPriced(chosen.embedder)
-}
-
-// isService reports whether an encoder or reranker is reached over a network: those
-// are described, see llm.Described.
-func isService(v any) bool {
-	_, ok := v.(llm.Described)
-	return ok
 }

@@ -84,6 +84,23 @@ func TestSearchesAreCharged(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
+// What a search spends has its price.
+func TestSearchesArePriced(t *testing.T) {
+	best := &reading{name: "far/rerank", facts: llm.Facts{Priced: true}}
+	e, encoder := openRemote(t, Models{Reranker: best})
+	encoder.facts = llm.Facts{Priced: true, Input: 2_000_000}
+	for _, cost := range []int64{5, 1000} {
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Budget: assay.Budget{CostMicros: cost}})
+		if err != nil || a.Status != assay.Answered {
+			t.Fatalf("%s, %v", a.Status, err)
+		}
+		if want := int64(2 * a.Usage.InputTokens); a.Usage.CostMicros != want || want > cost || (cost == 1000) != (want > 0) {
+			t.Errorf("of %d at most %d were spent, want %d", cost, a.Usage.CostMicros, want)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
 // Where nothing is left for it, a search goes without its encoder and its reranker.
 func TestSearchesKeepToTheBudget(t *testing.T) {
 	for calls := 1; calls <= 4; calls++ {

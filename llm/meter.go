@@ -17,6 +17,9 @@ import (
 type Meter struct {
 	limit assay.Usage
 
+	of     *Meter // that what is reported is handed on to; nil: it is kept here
+	prices Facts  // with which
+
 	mu    sync.Mutex
 	spent assay.Usage
 }
@@ -33,8 +36,17 @@ func (m *Meter) Spent() assay.Usage {
 	return m.spent
 }
 
+// priced is u with its cost, if that is not in it.
+func (m *Meter) priced(u assay.Usage) assay.Usage {
+	u.CostMicros = max(u.CostMicros, m.prices.Cost(u))
+	return u
+}
+
 // full says which limit has no room for another u.
 func (m *Meter) full(u assay.Usage) error {
+	if m.of != nil {
+		return m.of.full(m.priced(u))
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	after := m.spent.Add(u)
@@ -60,6 +72,17 @@ func WithMeter(ctx context.Context, m *Meter) context.Context {
 	return context.WithValue(ctx, meterKey{}, m)
 }
 
+// WithPrice returns a context below which what is reported to the meter of ctx costs
+// what the facts of a service say, unless the report says so itself. Without a meter, or
+// a price, it is ctx.
+func WithPrice(ctx context.Context, f Facts) context.Context {
+	m, ok := ctx.Value(meterKey{}).(*Meter)
+	if !ok || !f.Priced {
+		return ctx
+	}
+	return WithMeter(ctx, &Meter{of: m, prices: f})
+}
+
 // Room reports, as assay.ErrBudget, that another call which spends up to u does not
 // fit into what may be spent below ctx. It is asked before each request of an
 // embedder or reranker to a provider, repetitions included. Without a meter there is
@@ -78,9 +101,13 @@ func Report(ctx context.Context, u assay.Usage) {
 	if !ok {
 		return
 	}
+	u = assay.Usage{
+		Calls: max(u.Calls, 0), InputTokens: max(u.InputTokens, 0), OutputTokens: max(u.OutputTokens, 0), CostMicros: max(u.CostMicros, 0),
+	}
+	for m.of != nil {
+		u, m = m.priced(u), m.of
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.spent = m.spent.Add(assay.Usage{
-		Calls: max(u.Calls, 0), InputTokens: max(u.InputTokens, 0), OutputTokens: max(u.OutputTokens, 0), CostMicros: max(u.CostMicros, 0),
-	})
+	m.spent = m.spent.Add(u)
 }

@@ -38,6 +38,28 @@ func TestMeter(t *testing.T) {
 	}
 }
 
+func TestMeterWithPrice(t *testing.T) {
+	m := llm.NewMeter(assay.Usage{CostMicros: 10})
+	ctx := llm.WithPrice(llm.WithMeter(context.Background(), m), llm.Facts{Priced: true, Input: 1_000_000})
+	llm.Report(ctx, assay.Usage{Calls: 1, InputTokens: 6})
+	if got, want := m.Spent(), (assay.Usage{Calls: 1, InputTokens: 6, CostMicros: 6}); got != want {
+		t.Errorf("Spent() = %+v, want %+v", got, want)
+	}
+	if err := llm.Room(ctx, assay.Usage{InputTokens: 4}); err != nil {
+		t.Error(err)
+	}
+	if err := llm.Room(ctx, assay.Usage{InputTokens: 5}); !errors.Is(err, assay.ErrBudget) {
+		t.Errorf("Room = %v, want ErrBudget", err)
+	}
+	llm.Report(ctx, assay.Usage{InputTokens: 1, CostMicros: 3}) // it knows better
+	if got := m.Spent().CostMicros; got != 9 {
+		t.Errorf("%d spent, want 9", got)
+	}
+	if ctx := context.Background(); llm.WithPrice(ctx, llm.Facts{Priced: true}) != ctx {
+		t.Error("a context without a meter is not what it was")
+	}
+}
+
 func TestMeterThatAllowsNothing(t *testing.T) {
 	ctx := llm.WithMeter(context.Background(), llm.NewMeter(assay.Usage{Calls: -1}))
 	if err := llm.Room(ctx, assay.Usage{Calls: 1}); !errors.Is(err, assay.ErrBudget) {
