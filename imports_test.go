@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
 	"provider":  {"llm", "ground"}, // provider/embedded also provider/local
 	"models":    {},
-	"cmd/assay": {"llm", "models", "provider", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
+	"cmd/assay": {"llm", "ground", "models", "provider", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
 }
 
 func TestImports(t *testing.T) {
