@@ -18,6 +18,12 @@
 // and a search first makes those that it needs, for a moment. [Engine.Vectors] says
 // how far they are, [Engine.UseEncoder] has another model make them.
 //
+// Config.Models names the language models that do roles; a role without one is done
+// locally, as is every role of a Request that says so. A model that fails, or whose
+// replies cannot be used, costs no answer that can be given without it, and is named in
+// the answer's Notes; Answer.Roles says who did what. What a run began with is kept with
+// it, so that it can be gone on with and replayed under another configuration.
+//
 // The package wires the others together and holds no algorithm: how documents
 // are read is in ingest, how questions are gone about in strategy, how a run is
 // kept in run and store.

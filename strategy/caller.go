@@ -55,7 +55,7 @@ func slow(limited context.Context, model string, err error) error {
 	}
 	out := &llm.Error{Model: model, Kind: llm.TimedOut, Usage: spent(assay.Usage{}, err),
 		Message: "no reply in the time that the run has for this; a longer one (--timeout) leaves more"}
-	if failed, ok := errors.AsType[*llm.Error](err); ok {
+	if failed, ok := errors.AsType[*llm.Error](err); ok && failed != nil {
 		out.Attempts = failed.Attempts
 	}
 	return out
@@ -96,7 +96,7 @@ func spent(u assay.Usage, err error) assay.Usage {
 	if err == nil {
 		return u
 	}
-	if failed, ok := errors.AsType[*llm.Error](err); ok {
+	if failed, ok := errors.AsType[*llm.Error](err); ok && failed != nil {
 		return failed.Usage
 	}
 	return assay.Usage{Calls: 1}
@@ -105,15 +105,34 @@ func spent(u assay.Usage, err error) assay.Usage {
 // Check implements role.Caller.
 func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) (ground.Judgement, error) {
 	s := c.next()
-	step := run.Step{Name: "check", Kind: assay.StepModel, Model: v.Model(), Reserve: assay.Usage{Calls: 1}}
+	step := run.Step{Name: "check", Kind: assay.StepModel, Model: v.Model(), Reserve: mostOf(v, claim)}
 	return run.Do(ctx, s, step, claim, func(ctx context.Context, claim role.Claim) (ground.Judgement, assay.Usage, error) {
 		limited, cancel := c.within(ctx)
 		defer cancel()
 		j, err := v.Verify(limited, claim.Text, claim.Cited)
 		usage := j.Usage
+		if err != nil {
+			usage = spent(usage, err)
+		}
 		usage.Calls = max(usage.Calls, 1)
 		return j, usage, slow(limited, v.Model(), err)
 	})
+}
+
+// mostOf returns the most that one judgement of a service may cost: where its price is
+// known, that of what it reads.
+func mostOf(v ground.Service, claim role.Claim) assay.Usage {
+	u := assay.Usage{Calls: 1}
+	d, ok := v.(llm.Described)
+	if !ok || !d.Facts().Priced {
+		return u
+	}
+	text := llm.EstimateTokens(claim.Text)
+	for _, p := range claim.Cited {
+		text += llm.EstimateTokens(p.Quote) + llm.EstimateTokens(p.Context)
+	}
+	u.CostMicros = max(1, d.Facts().Cost(assay.Usage{InputTokens: text}))
+	return u
 }
 
 // upperBound returns the most that one attempt of a call may cost. The tokens of a
