@@ -75,8 +75,10 @@ type content struct {
 	Thinking  string          `json:"thinking"`
 	Signature string          `json:"signature"`
 
-	raw       json.RawMessage // as it came
-	arguments strings.Builder // of a tool_use in a stream
+	raw json.RawMessage // as it came; nil: it came in pieces
+
+	// What a stream adds: to the input of a tool_use, to thinking and to its signature.
+	arguments, thoughts, signature strings.Builder
 }
 
 // A reader makes a response of a reply, whole or in events.
@@ -186,7 +188,8 @@ func (r *reader) add(index int, d delta) error {
 	}
 	c.arguments.WriteString(d.PartialJSON)
 	if d.Thinking != "" || d.Signature != "" {
-		c.Thinking, c.Signature = c.Thinking+d.Thinking, c.Signature+d.Signature
+		c.thoughts.WriteString(d.Thinking)
+		c.signature.WriteString(d.Signature)
 		c.raw = nil
 	}
 	if d.Text != "" && c.Type == "text" {
@@ -227,17 +230,17 @@ func (r *reader) whole(m message) error {
 	}
 	r.begin(m)
 	r.stop, r.explanation = m.StopReason, m.StopDetails.Explanation
-	text := ""
+	var text strings.Builder
 	for _, raw := range m.Content {
 		c, err := r.block(raw)
 		if err != nil {
 			return err
 		}
 		if c.Type == "text" {
-			text += c.Text
+			text.WriteString(c.Text)
 		}
 	}
-	r.say(text)
+	r.say(text.String())
 	r.end()
 	return nil
 }
@@ -292,7 +295,7 @@ func (c *content) thinking() json.RawMessage {
 	if c.raw != nil {
 		return c.raw
 	}
-	raw, _ := json.Marshal(map[string]string{"type": c.Type, "thinking": c.Thinking, "signature": c.Signature})
+	raw, _ := json.Marshal(map[string]string{"type": c.Type, "thinking": c.Thinking + c.thoughts.String(), "signature": c.Signature + c.signature.String()})
 	return raw
 }
 
@@ -334,7 +337,7 @@ func (r *reader) spends(req llm.Request) (u assay.Usage, estimated bool) {
 func (r *reader) produced(req llm.Request) int {
 	n := llm.EstimateTokens(r.text.String())
 	for _, c := range r.blocks {
-		n += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.arguments.String()) + llm.EstimateTokens(string(c.Input)) + llm.EstimateTokens(c.Thinking)
+		n += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.arguments.String()) + llm.EstimateTokens(string(c.Input)) + llm.EstimateTokens(c.Thinking) + llm.EstimateTokens(c.thoughts.String())
 	}
 	return min(n, max(req.MaxTokens, 0))
 }

@@ -11,11 +11,11 @@ import (
 // where it has one, made up where it has none or the same one twice. It returns
 // calls, changed.
 func Distinct(calls []llm.ToolCall) []llm.ToolCall {
-	taken := map[string]bool{"": true}
+	taken, next := map[string]bool{"": true}, 1
 	for i := range calls {
 		id := calls[i].ID
-		for n := i + 1; taken[id]; n++ {
-			id = fmt.Sprintf("call_%d", n)
+		for next = max(next, i+1); taken[id]; next++ {
+			id = fmt.Sprintf("call_%d", next)
 		}
 		calls[i].ID, taken[id] = id, true
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -27,6 +28,22 @@ func TestDistinct(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("Distinct of %q = %q, want %q", test.given, got, test.want)
 		}
+	}
+}
+
+// However a service chooses its IDs, making up others does not take long.
+func TestDistinctOfMany(t *testing.T) {
+	const n = 200_000
+	calls := make([]llm.ToolCall, 2*n)
+	for i := range n {
+		calls[i].ID = fmt.Sprintf("call_%d", n+i)
+	}
+	seen := map[string]bool{}
+	for _, c := range Distinct(calls) {
+		seen[c.ID] = true
+	}
+	if len(seen) != 2*n || seen[""] {
+		t.Errorf("%d IDs for %d calls", len(seen), 2*n)
 	}
 }
 
