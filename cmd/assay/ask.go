@@ -179,6 +179,9 @@ func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
 		err = writeAnswer(a.stdout, answer, a.width)
 	}
 	if by := byLine(answer); err == nil && by != "" && !asJSON {
+		if stoodIn(answer) {
+			by += "; assay doctor says what is wrong with the models"
+		}
 		err = a.stdout.faint("\n"+wrap(by, "", a.width), a.faintOut)
 	}
 	if err != nil {

@@ -10,9 +10,12 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
+// A deed is what a role did to an answer.
+type deed struct{ role, did string }
+
 // deeds say what the roles did to an answer, in the order in which readers want to
 // know it.
-var deeds = []struct{ role, did string }{
+var deeds = []deed{
 	{role.GeneratorRole, "written"}, {role.PlannerRole, "planned"}, {role.GraderRole, "graded"}, {role.VerifierRole, "verified"},
 }
 
@@ -63,6 +66,15 @@ func doers(uses []assay.RoleUse, name string) string {
 		}
 	}
 	return enumerate(who)
+}
+
+// stoodIn reports whether a local role did what a model was to do.
+func stoodIn(a assay.Answer) bool {
+	return slices.ContainsFunc(a.Roles, func(local assay.RoleUse) bool {
+		return local.Model == assay.LocalModel && slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool {
+			return u.Role == local.Role && u.Model != assay.LocalModel
+		})
+	})
 }
 
 // enumerate writes a list: "a", "a and b", "a, b and c".

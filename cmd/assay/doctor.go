@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -169,7 +170,7 @@ func writeChecks(w io.Writer, checks []config.Check, width int) error {
 			detail = c.Model + ": " + detail
 		}
 		if len(c.Roles) > 0 && c.Name == "model" {
-			detail += "; does: " + strings.Join(c.Roles, ", ")
+			detail += "; does: " + inShort(c.Roles)
 		}
 		fmt.Fprintf(&b, "%s  %-18s  %s\n", mark, c.Name, detail)
 		if c.Hint != "" {
@@ -178,6 +179,24 @@ func writeChecks(w io.Writer, checks []config.Check, width int) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// inShort names the roles that every question has, and counts the others.
+func inShort(roles []string) string {
+	var named []string
+	for _, r := range roles {
+		if slices.ContainsFunc(deeds, func(d deed) bool { return d.role == r }) {
+			named = append(named, r)
+		}
+	}
+	if len(named) == 0 {
+		return strings.Join(roles, ", ")
+	}
+	text := strings.Join(named, ", ")
+	if more := len(roles) - len(named); more > 0 {
+		text += " and " + count(more, "other role", "other roles")
+	}
+	return text
 }
 
 // checkCache checks that ask --docs can keep its stores: in the cache directory,

@@ -252,8 +252,14 @@ func (c *Config) readKey(p *Provider, in fileProvider) error {
 	return nil
 }
 
-// beside returns a path that stands in the file: a relative one is beside it.
+// beside returns a path that stands in the file: a relative one is beside it, one
+// with ~/ in the user's home.
 func (c *Config) beside(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
 	if filepath.IsAbs(name) || c.Path == "" {
 		return name
 	}
