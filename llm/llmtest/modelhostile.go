@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/assay-rag/assay/llm"
@@ -36,16 +37,17 @@ func (s suite) testCut(t *testing.T) {
 				wireless := &canned{err: cut}
 				setup, ctx := wireless.at(t), bounded(t)
 				setup.Stream = s.stream
-				var at int
+				var next atomic.Int64
 				h := serve(t, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
 					body.begin(w)
-					send(w, all[:at])
+					send(w, all[:next.Load()])
 					if cut != nil {
 						panic(http.ErrAbortHandler)
 					}
 				})
 				quick, real := s.Open(t, setup), s.open(t, h, Setup{})
-				for at = 0; at < len(all); at++ {
+				for at := range all {
+					next.Store(int64(at))
 					wireless.body = body.with(all[:at])
 					outcomes := []outcome{ask(ctx, t, quick, conversation())}
 					if at%served == 0 {

@@ -212,16 +212,23 @@ func (r reading) serve(t *testing.T, answer answerer) func() (int, error) {
 
 // testCut cuts a reply off at every byte, or of a long one at many.
 func (r reading) testCut(t *testing.T, whole Body) {
-	all, at, breaks := whole.Bytes(), 0, true
+	type cut struct {
+		at     int
+		breaks bool
+	}
+	all := whole.Bytes()
+	var next atomic.Pointer[cut]
 	call := r.serve(t, func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		c := next.Load()
 		whole.begin(w)
-		send(w, all[:at])
-		if breaks {
+		send(w, all[:c.at])
+		if c.breaks {
 			panic(http.ErrAbortHandler)
 		}
 	})
-	for at = 0; at < len(all); at += 1 + len(all)/1000 {
-		for _, breaks = range []bool{true, false} {
+	for at := 0; at < len(all); at += 1 + len(all)/1000 {
+		for _, breaks := range []bool{true, false} {
+			next.Store(&cut{at, breaks})
 			_, err := call()
 			switch kind := kindOf(err); {
 			case kind == llm.BrokeOff, kind == llm.Unreachable && at == 0, kind == llm.BadReply && !breaks:
