@@ -73,19 +73,22 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 			return mendDraft(r, given, asked), true
 		},
 	}
+	behind := stander[role.Draft]{
+		role:     j.role,
+		outcome:  func(d *role.Draft) *role.Outcome { return &d.Outcome },
+		cautious: func(o role.Outcome) role.Draft { return role.Draft{Statements: []role.Statement{}, Outcome: o} },
+	}
+	if g.Local != nil {
+		behind.local = func() (role.Draft, error) { return g.Local.Generate(ctx, c, in) }
+	}
 	reply, outcome, err := ask(ctx, c, j)
-	if failed(ctx, err) {
-		if g.Local != nil {
-			local := func() (role.Draft, error) { return g.Local.Generate(ctx, c, in) }
-			return standIn(ctx, j.role, err, local, func(d *role.Draft) *role.Outcome { return &d.Outcome })
-		}
-		outcome, err = without(j.role, err), nil
-	}
-	if err != nil {
+	switch {
+	case failed(ctx, err):
+		return behind.without(ctx, err)
+	case err != nil:
 		return role.Draft{}, err
-	}
-	if outcome.Failure != "" {
-		return role.Draft{Statements: []role.Statement{}, Outcome: outcome}, nil
+	case outcome.Failure != "":
+		return behind.cautious(outcome), nil
 	}
 	return g.draftOf(reply, outcome), nil
 }

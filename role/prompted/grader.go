@@ -53,26 +53,28 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 			return []string{"the model named passages that it was not given; they are left out, and its verdict does not count"}, true
 		},
 	}
+	behind := stander[role.Grade]{
+		role:    j.role,
+		outcome: func(g *role.Grade) *role.Outcome { return &g.Outcome },
+		cautious: func(o role.Outcome) role.Grade {
+			reason := "the grader failed: " + o.Failure
+			return role.Grade{Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{in.Question}, Reason: reason, Outcome: o}
+		},
+	}
+	if g.Local != nil {
+		behind.local = func() (role.Grade, error) { return g.Local.Grade(ctx, c, in) }
+	}
 	reply, outcome, err := ask(ctx, c, j)
-	if failed(ctx, err) {
-		if g.Local != nil {
-			return standIn(ctx, j.role, err, func() (role.Grade, error) { return g.Local.Grade(ctx, c, in) }, gradeOutcome)
-		}
-		outcome, err = without(j.role, err), nil
-	}
-	if err != nil {
+	switch {
+	case failed(ctx, err):
+		return behind.without(ctx, err)
+	case err != nil:
 		return role.Grade{}, err
-	}
-	if outcome.Failure != "" {
-		return role.Grade{
-			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{in.Question},
-			Reason: "the grader failed: " + outcome.Failure, Outcome: outcome,
-		}, nil
+	case outcome.Failure != "":
+		return behind.cautious(outcome), nil
 	}
 	return gradeOf(reply, outcome, hits, in), nil
 }
-
-func gradeOutcome(g *role.Grade) *role.Outcome { return &g.Outcome }
 
 // gradeOf turns a reply into the grade. A verdict of sufficient with something
 // missing is taken at its more cautious word.

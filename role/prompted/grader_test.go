@@ -234,3 +234,20 @@ func TestCutOff(t *testing.T) {
 		}
 	}
 }
+
+// brokenGrader is a local role that fails, which none does.
+type brokenGrader struct{ err error }
+
+func (b brokenGrader) Grade(context.Context, role.Caller, role.GradeInput) (role.Grade, error) {
+	return role.Grade{}, b.err
+}
+
+func TestStandInFails(t *testing.T) {
+	got, err := prompted.Grader{Config: config(), Local: brokenGrader{errors.New("broken")}}.Grade(t.Context(), replies(t, down), gradeInput)
+	if err != nil || got.Verdict != assay.Insufficient || !strings.Contains(got.Failure, "broken") || len(got.Notes) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := (prompted.Grader{Config: config(), Local: brokenGrader{assay.ErrDeadline}}).Grade(t.Context(), replies(t, down), gradeInput); !errors.Is(err, assay.ErrDeadline) {
+		t.Errorf("error %v, want ErrDeadline", err)
+	}
+}

@@ -93,6 +93,8 @@ func (h holdings) vet(claims []claimReply) (kept []role.Statement, dropped []rol
 		sources := slices.Sorted(slices.Values(known(c.Sources, h.given)))
 		switch reason := h.objection(text, sources); {
 		case text == "":
+		case len(kept) == maxStatements:
+			dropped = append(dropped, role.Dropped{Text: shorten(text, maxStatement), Reason: fmt.Sprintf("there are more than %d", maxStatements)})
 		case reason != "":
 			dropped = append(dropped, role.Dropped{Text: shorten(text, maxStatement), Reason: reason})
 		default:

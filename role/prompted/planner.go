@@ -76,19 +76,24 @@ func (p Planner) Plan(ctx context.Context, c role.Caller, question string) (role
 			return p.mend(question, r), len(r.Parts) > 0
 		},
 	}
+	behind := stander[role.Plan]{
+		role:    j.role,
+		outcome: func(p *role.Plan) *role.Outcome { return &p.Outcome },
+		cautious: func(o role.Outcome) role.Plan {
+			return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}, Outcome: o}
+		},
+	}
+	if p.Local != nil {
+		behind.local = func() (role.Plan, error) { return p.Local.Plan(ctx, c, question) }
+	}
 	reply, outcome, err := ask(ctx, c, j)
-	if failed(ctx, err) {
-		if p.Local != nil {
-			local := func() (role.Plan, error) { return p.Local.Plan(ctx, c, question) }
-			return standIn(ctx, j.role, err, local, func(p *role.Plan) *role.Outcome { return &p.Outcome })
-		}
-		outcome, err = without(j.role, err), nil
-	}
-	if err != nil {
+	switch {
+	case failed(ctx, err):
+		return behind.without(ctx, err)
+	case err != nil:
 		return role.Plan{}, err
-	}
-	if outcome.Failure != "" {
-		return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}, Outcome: outcome}, nil
+	case outcome.Failure != "":
+		return behind.cautious(outcome), nil
 	}
 	return p.planOf(question, reply, outcome), nil
 }

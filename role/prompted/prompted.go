@@ -42,18 +42,30 @@ type Config struct {
 	Domain *Domain
 }
 
-// A stander does the job of a role whose provider failed: the local role, where
-// there is one.
-func standIn[Out any](ctx context.Context, name string, failed error, local func() (Out, error), outcome func(*Out) *role.Outcome) (Out, error) {
-	out, err := local()
-	if role.Ends(ctx, err) {
+// A stander is a role that has a local one behind it: what it takes to make its
+// output when the model did not.
+type stander[Out any] struct {
+	role     string
+	local    func() (Out, error)      // nil: there is none
+	outcome  func(*Out) *role.Outcome // where an output has its outcome
+	cautious func(role.Outcome) Out   // the output that stands for none
+}
+
+// without returns the output of a role whose provider failed: the local role's, or
+// the cautious one. The error is the run's end.
+func (s stander[Out]) without(ctx context.Context, failed error) (Out, error) {
+	if s.local == nil {
+		return s.cautious(without(s.role, failed)), nil
+	}
+	note := fmt.Sprintf("%s: %s; the local %s stood in", s.role, providerText(failed), s.role)
+	out, err := s.local()
+	switch {
+	case role.Ends(ctx, err):
 		return out, err
+	case err != nil:
+		return s.cautious(role.Outcome{Failure: fmt.Sprintf("the local %s failed: %v", s.role, err), Notes: []string{note}}), nil
 	}
-	note := fmt.Sprintf("%s: %s; the local %s stood in", name, providerText(failed), name)
-	o := outcome(&out)
-	if err != nil {
-		o.Failure = fmt.Sprintf("%s; the local %s, which stood in, failed: %v", providerText(failed), name, err)
-	}
+	o := s.outcome(&out)
 	o.Notes = append([]string{note}, o.Notes...)
 	return out, nil
 }
