@@ -77,10 +77,13 @@ type Reranker interface {
 type TooLongError struct {
 	Model  string
 	Text   int // index into the texts of the call
-	Tokens int // that it has
-	Limit  int
+	Tokens int // that it has; by an estimate, where only the model knows
+	Limit  int // 0: only the model knows
 }
 
 func (e *TooLongError) Error() string {
+	if e.Limit == 0 {
+		return fmt.Sprintf("text %d, of about %d tokens, is too long for %s", e.Text, e.Tokens, e.Model)
+	}
 	return fmt.Sprintf("text %d has %d tokens, %s takes %d", e.Text, e.Tokens, e.Model, e.Limit)
 }

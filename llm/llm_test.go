@@ -179,3 +179,14 @@ func dot(a, b llm.Vector) float64 {
 	}
 	return sum
 }
+
+func TestTooLongError(t *testing.T) {
+	for want, e := range map[string]llm.TooLongError{
+		"text 3 has 600 tokens, m takes 512":             {Model: "m", Text: 3, Tokens: 600, Limit: 512},
+		"text 3, of about 600 tokens, is too long for m": {Model: "m", Text: 3, Tokens: 600},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("%+v is %q, want %q", e, got, want)
+		}
+	}
+}
