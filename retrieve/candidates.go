@@ -99,7 +99,7 @@ func (s *search) settled(ctx context.Context, err error) error {
 			return err
 		}
 		s.forget()
-		if long := new(llm.TooLongError); errors.As(err, &long) && long.Text == 0 {
+		if long := new(llm.TooLongError); errors.As(err, &long) && long.Text == 0 && long.Limit > 0 {
 			s.note(fmt.Sprintf("the question has %d tokens, more than the %d that %s takes", long.Tokens, long.Limit, long.Model))
 			s.note("searched by text alone")
 			return nil
