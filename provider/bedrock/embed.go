@@ -1,13 +1,13 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
@@ -15,217 +15,164 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/batch"
+	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// atOnce is how many requests of one call are under way at a time.
+// atOnce is how many requests of one call are under way at a time: Titan takes one text
+// in a request.
 const atOnce = 4
-
-// An embedFormat is how a family of embedding models is asked.
-//
-// Source: AWS, Amazon Bedrock User Guide, "Amazon Titan Text Embeddings" and "Cohere
-// Embed models", request and response.
-type embedFormat struct {
-	batch    int // texts in a request
-	maxChars int // of a text
-	request  func(e *embedder, p llm.Purpose, texts []string) any
-	vectors  func(body []byte) ([]llm.Vector, error)
-}
-
-var titan = embedFormat{
-	batch: 1, maxChars: 50_000,
-	request: func(e *embedder, _ llm.Purpose, texts []string) any {
-		in := map[string]any{"inputText": *nonEmpty(texts[0])}
-		if strings.Contains(e.foundation, "-v2") {
-			in["normalize"] = true
-			if e.dimensions > 0 {
-				in["dimensions"] = e.dimensions
-			}
-		}
-		return in
-	},
-	vectors: func(body []byte) ([]llm.Vector, error) {
-		var out struct {
-			Embedding []*float32 `json:"embedding"`
-		}
-		if err := json.Unmarshal(body, &out); err != nil {
-			return nil, err
-		}
-		v, err := whole(out.Embedding)
-		return []llm.Vector{v}, err
-	},
-}
-
-var cohere = embedFormat{
-	batch: 96, maxChars: 2048,
-	request: func(e *embedder, p llm.Purpose, texts []string) any {
-		in := map[string]any{"input_type": "search_document", "truncate": "NONE", "embedding_types": []string{"float"}}
-		if p == llm.Query {
-			in["input_type"] = "search_query"
-		}
-		if e.dimensions > 0 && strings.Contains(e.foundation, "v4") {
-			in["output_dimension"] = e.dimensions
-		}
-		sent := make([]string, len(texts))
-		for i, text := range texts {
-			sent[i] = *nonEmpty(text)
-		}
-		in["texts"] = sent
-		return in
-	},
-	vectors: func(body []byte) ([]llm.Vector, error) {
-		var out struct {
-			Embeddings struct {
-				Float [][]*float32 `json:"float"`
-			} `json:"embeddings"`
-		}
-		if err := json.Unmarshal(body, &out); err != nil {
-			return nil, err
-		}
-		vectors := make([]llm.Vector, len(out.Embeddings.Float))
-		for i, f := range out.Embeddings.Float {
-			v, err := whole(f)
-			if err != nil {
-				return nil, err
-			}
-			vectors[i] = v
-		}
-		return vectors, nil
-	},
-}
-
-// whole returns a vector at unit length; one that has none, or a gap, is an error.
-func whole(values []*float32) (llm.Vector, error) {
-	v, square := make(llm.Vector, len(values)), 0.0
-	for i, x := range values {
-		if x == nil {
-			return nil, errors.New("a vector has a gap")
-		}
-		v[i] = *x
-		square += float64(*x) * float64(*x)
-	}
-	norm := math.Sqrt(square)
-	if !(norm > 0) || math.IsInf(norm, 0) {
-		return nil, errors.New("a vector has no length")
-	}
-	for i := range v {
-		v[i] = float32(float64(v[i]) / norm)
-	}
-	return v, nil
-}
-
-type embedder struct {
-	provider   *Provider
-	format     embedFormat
-	id         string
-	foundation string
-	dimensions int // 0: the model's own
-	name       string
-}
 
 // Embedder returns an embedding model by its ID or ARN: one of Titan Text Embeddings
 // ("amazon.titan-embed-text-v2:0") or Cohere Embed ("cohere.embed-multilingual-v3").
 // dimensions is for models that let one choose; 0: their own number. Another model is
 // ErrInvalid.
+//
+// Bedrock refuses a text that is too long, which is a *llm.TooLongError.
 func (p *Provider) Embedder(model string, dimensions int) (llm.Embedder, error) {
-	e := &embedder{provider: p, id: model, foundation: p.foundation(model), dimensions: dimensions, name: p.config.Name + "/" + model}
+	name, foundation := p.config.Name+"/"+model, p.foundation(model)
+	if dimensions < 0 || dimensions > assay.MaxDimensions {
+		return nil, fmt.Errorf("embedder %s of %d dimensions: %w", name, dimensions, assay.ErrInvalid)
+	}
+	var fetch fetcher
+	e := &embedder{Embedder: &batch.Embedder{}}
 	switch {
-	case dimensions < 0 || dimensions > assay.MaxDimensions:
-		return nil, fmt.Errorf("embedder %s of %d dimensions: %w", e.name, dimensions, assay.ErrInvalid)
-	case strings.HasPrefix(e.foundation, "amazon.titan-embed-text"):
-		e.format = titan
-	case strings.HasPrefix(e.foundation, "cohere.embed"):
-		e.format = cohere
+	case strings.HasPrefix(foundation, "amazon.titan-embed-text"):
+		fetch, e.Most, e.Limit.Tokens = titan(foundation, dimensions), 1, 8192
+	case strings.HasPrefix(foundation, "cohere.embed"):
+		fetch, e.Most = cohere(foundation, dimensions), 96
 	default:
-		return nil, fmt.Errorf("embedder %s: only Titan Text Embeddings and Cohere Embed are known: %w", e.name, assay.ErrInvalid)
+		return nil, fmt.Errorf("embedder %s: only Titan Text Embeddings and Cohere Embed are known: %w", name, assay.ErrInvalid)
 	}
 	if dimensions > 0 {
-		e.name += fmt.Sprintf("/%d", dimensions)
+		name += fmt.Sprintf("/%d", dimensions)
+	}
+	e.Client = &wire.Client{Name: name}
+	e.Fetch = func(ctx context.Context, purpose llm.Purpose, texts []string) ([]batch.Row, int, error) {
+		return p.invoke(ctx, name, model, fetch, purpose, texts)
 	}
 	return e, nil
 }
 
-// Model implements llm.Embedder.
-func (e *embedder) Model() string { return e.name }
-
-// Facts implements llm.Described: nothing is known, but that it costs calls.
-func (e *embedder) Facts() llm.Facts { return llm.Facts{} }
+// An embedder makes the requests of a call side by side.
+type embedder struct{ *batch.Embedder }
 
 // Embed implements llm.Embedder.
 func (e *embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
-	for i, text := range texts {
-		if utf8.RuneCountInString(text) > e.format.maxChars {
-			vectors, err := e.Embed(ctx, p, texts[:i])
-			long := &llm.TooLongError{Model: e.name, Text: i, Tokens: llm.EstimateTokens(text), Limit: e.format.maxChars / 3}
-			return vectors, errors.Join(err, long)
-		}
-	}
-	n := (len(texts) + e.format.batch - 1) / e.format.batch
-	parts, failed := make([][]llm.Vector, n), make([]error, n)
+	parts := slices.Collect(slices.Chunk(texts, e.Most))
+	vectors, failed := make([][]llm.Vector, len(parts)), make([]error, len(parts))
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
-	for i := range n {
+	for i, part := range parts {
 		g.Go(func() error {
-			if inner.Err() != nil {
-				failed[i] = inner.Err()
-				return failed[i]
-			}
-			batch := texts[i*e.format.batch : min(len(texts), (i+1)*e.format.batch)]
-			parts[i], failed[i] = e.request(inner, p, batch)
+			vectors[i], failed[i] = e.Embedder.Embed(inner, p, part)
 			return failed[i]
 		})
 	}
 	err := g.Wait()
-	if ctx.Err() != nil {
-		err = fmt.Errorf("ask %s: %w", e.name, ctx.Err())
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("ask %s: %w", e.Model(), ctx.Err())
 	}
-	var vectors []llm.Vector
-	for i, part := range parts {
+	var all []llm.Vector
+	for i, part := range vectors {
+		if len(all) > 0 && len(part) > 0 && len(part[0]) != len(all[0]) {
+			return all, cmp.Or(err, error(e.Client.Fail(llm.BadReply, "vectors of %d dimensions after some of %d", len(part[0]), len(all[0]))))
+		}
+		all = append(all, part...)
 		if failed[i] != nil {
 			break
 		}
-		vectors = append(vectors, part...)
 	}
-	return vectors, err
-}
-
-// request embeds as many texts as a request takes.
-func (e *embedder) request(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
-	most := assay.Usage{Calls: 1}
-	for _, text := range texts {
-		most.InputTokens += llm.EstimateTokens(text)
-	}
-	if err := llm.Room(ctx, most); err != nil {
-		return nil, err
-	}
-	x, err := e.provider.exchange(ctx, e.name)
-	if err != nil {
-		return nil, err
-	}
-	defer x.end()
-	defer llm.Report(ctx, most)
-	body, err := json.Marshal(e.format.request(e, p, texts))
-	if err != nil {
-		return nil, x.errors.Fail(llm.BadRequest, "encode the request: %v", err)
-	}
-	out, err := x.session.runtime.InvokeModel(x.ctx, &bedrockruntime.InvokeModelInput{
-		ModelId: &e.id, Body: body, ContentType: aws.String("application/json"), Accept: aws.String("application/json"),
-	}, func(o *bedrockruntime.Options) { o.HTTPClient = x })
-	if err != nil {
-		return nil, x.fail(err, func(code, message string) (llm.ErrorKind, string) {
-			return explainModel(e.id, x.session.region, code, message)
-		})
-	}
-	vectors, err := e.format.vectors(out.Body)
-	switch {
-	case err != nil:
-		return nil, x.errors.Fail(llm.BadReply, "the reply has no vectors: %v", err)
-	case len(vectors) != len(texts):
-		return nil, x.errors.Fail(llm.BadReply, "%d vectors for %d texts", len(vectors), len(texts))
-	}
-	for _, v := range vectors {
-		if len(v) != len(vectors[0]) || len(v) > assay.MaxDimensions || e.dimensions > 0 && len(v) != e.dimensions {
-			return nil, x.errors.Fail(llm.BadReply, "a vector of %d dimensions", len(v))
+	for i := range failed { // the first text that is too long, by its place in the call
+		if long, ok := errors.AsType[*llm.TooLongError](failed[i]); ok && errors.Is(err, failed[i]) {
+			return all, &llm.TooLongError{Model: long.Model, Text: i*e.Most + long.Text, Tokens: long.Tokens, Limit: long.Limit}
 		}
 	}
-	return vectors, nil
+	return all, err
+}
+
+// A fetcher is how a family of embedding models is asked.
+type fetcher struct {
+	request func(p llm.Purpose, texts []string) any
+	rows    func(c *wire.Client, body []byte) (rows []batch.Row, tokens int, err error)
+}
+
+// titan is the format of Titan Text Embeddings.
+//
+// Source: AWS, Amazon Bedrock User Guide, "Amazon Titan Embeddings G1 - Text" and
+// "Amazon Titan Text Embeddings V2", request and response.
+func titan(model string, dimensions int) fetcher {
+	return fetcher{
+		request: func(_ llm.Purpose, texts []string) any {
+			in := map[string]any{"inputText": texts[0]}
+			if strings.Contains(model, "-v2") {
+				in["normalize"] = true
+				if dimensions > 0 {
+					in["dimensions"] = dimensions
+				}
+			}
+			return in
+		},
+		rows: func(c *wire.Client, body []byte) ([]batch.Row, int, error) {
+			var out struct {
+				Embedding batch.Values `json:"embedding"`
+				Tokens    int          `json:"inputTextTokenCount"`
+			}
+			err := c.Decode(body, &out)
+			return []batch.Row{{Values: out.Embedding}}, out.Tokens, err
+		},
+	}
+}
+
+// cohere is the format of Cohere Embed.
+//
+// Source: AWS, Amazon Bedrock User Guide, "Cohere Embed models", request and response.
+func cohere(model string, dimensions int) fetcher {
+	return fetcher{
+		request: func(p llm.Purpose, texts []string) any {
+			in := map[string]any{"texts": texts, "input_type": "search_document", "truncate": "NONE", "embedding_types": []string{"float"}}
+			if p == llm.Query {
+				in["input_type"] = "search_query"
+			}
+			if dimensions > 0 && strings.Contains(model, "v4") {
+				in["output_dimension"] = dimensions
+			}
+			return in
+		},
+		rows: func(c *wire.Client, body []byte) ([]batch.Row, int, error) {
+			var out struct {
+				Embeddings struct {
+					Float []batch.Values `json:"float"`
+				} `json:"embeddings"`
+			}
+			err := c.Decode(body, &out)
+			rows := make([]batch.Row, len(out.Embeddings.Float))
+			for i, v := range out.Embeddings.Float {
+				rows[i].Values = v
+			}
+			return rows, 0, err
+		},
+	}
+}
+
+// invoke makes a request of an embedding model.
+func (p *Provider) invoke(ctx context.Context, name, model string, f fetcher, purpose llm.Purpose, texts []string) ([]batch.Row, int, error) {
+	x, err := p.exchange(ctx, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer x.end()
+	body, err := json.Marshal(f.request(purpose, texts))
+	if err != nil {
+		return nil, 0, x.errors.Fail(llm.BadRequest, "encode the request: %v", err)
+	}
+	out, err := x.session.runtime.InvokeModel(x.ctx, &bedrockruntime.InvokeModelInput{
+		ModelId: &model, Body: body, ContentType: aws.String("application/json"), Accept: aws.String("application/json"),
+	}, func(o *bedrockruntime.Options) { o.HTTPClient = x })
+	if err != nil {
+		return nil, 0, x.fail(err, func(code, message string) (llm.ErrorKind, string) {
+			return explainModel(model, x.session.region, code, message)
+		})
+	}
+	return f.rows(&x.errors, out.Body)
 }

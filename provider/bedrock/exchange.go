@@ -352,7 +352,7 @@ var kinds = map[string]llm.ErrorKind{
 // their users report them.
 func tooLong(message string) bool {
 	m := strings.ToLower(message)
-	for _, words := range []string{"input is too long", "prompt is too long", "too many input tokens", "too many tokens", "exceeds the maximum length", "context window", "context length", "exceed context limit", "maximum context"} {
+	for _, words := range []string{"input is too long", "prompt is too long", "too many input tokens", "too many tokens", "expected maxlength", "exceeds the maximum length", "context window", "context length", "exceed context limit", "maximum context"} {
 		if strings.Contains(m, words) {
 			return true
 		}

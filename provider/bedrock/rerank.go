@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/tokencount"
 )
 
 // The limits of Rerank.
@@ -47,9 +49,11 @@ func (r *reranker) Facts() llm.Facts { return llm.Facts{} }
 
 // Rerank implements llm.Reranker.
 func (r *reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	window := r.window()
 	for i, text := range texts {
-		if utf8.RuneCountInString(text) > maxRerankText {
-			return nil, &llm.TooLongError{Model: r.name, Text: i, Tokens: llm.EstimateTokens(text), Limit: llm.EstimateTokens(strings.Repeat("x", maxRerankText))}
+		n := tokencount.Estimate(query) + tokencount.Estimate(text)
+		if n > window || utf8.RuneCountInString(text) > maxRerankText {
+			return nil, &llm.TooLongError{Model: r.name, Text: i, Tokens: max(n, window+1), Limit: window}
 		}
 	}
 	if utf8.RuneCountInString(query) > maxRerankText {
@@ -59,12 +63,40 @@ func (r *reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 	for len(scores) < len(texts) {
 		batch := texts[len(scores):min(len(texts), len(scores)+maxSources)]
 		made, err := r.batch(ctx, query, batch)
+		if failed, ok := errors.AsType[*llm.Error](err); ok && failed.Kind == llm.TooLong {
+			// Which one it is Bedrock does not say; the longest is in any case.
+			i := longest(batch)
+			return nil, &llm.TooLongError{Model: r.name, Text: len(scores) + i, Tokens: max(tokencount.Estimate(query)+tokencount.Estimate(batch[i]), window+1), Limit: window}
+		}
 		if err != nil {
 			return nil, err
 		}
 		scores = append(scores, made...)
 	}
 	return scores, nil
+}
+
+// longest returns which of some texts has most bytes.
+func longest(texts []string) int {
+	at := 0
+	for i, text := range texts {
+		if len(text) > len(texts[at]) {
+			at = i
+		}
+	}
+	return at
+}
+
+// window returns how many tokens of query and text the model reads. What is longer
+// Cohere's cuts without saying so: texts are measured before, by a cautious estimate.
+//
+// Source: AWS, Amazon Bedrock User Guide, "Rerank 3.5", context window. Of Amazon's
+// reranker none is told; what a text may have there, by its characters, is the bound.
+func (r *reranker) window() int {
+	if strings.HasPrefix(r.provider.foundation(r.id), "cohere.rerank") {
+		return 4096
+	}
+	return maxRerankText
 }
 
 // batch scores as many texts as a request takes.
