@@ -20,6 +20,9 @@ type Read struct {
 	// Once: the call is made once, whatever comes of it, for it has been paid for
 	// once.
 	Once bool
+
+	// Bulk: nobody waits for this one call. It is not hedged.
+	Bulk bool
 }
 
 // Do makes a read by g. An *llm.Error of f is tried again where its kind is temporary;
@@ -31,7 +34,10 @@ type Read struct {
 func Do[T any](ctx context.Context, g *Guard, r Read, f func(context.Context) (T, error)) (T, Spent, error) {
 	attempts, hedge := g.config.Attempts, g.config.HedgeAfter
 	if r.Once {
-		attempts, hedge = 1, 0
+		attempts = 1
+	}
+	if r.Once || r.Bulk {
+		hedge = 0
 	}
 	c := &call[T]{
 		guard: g, name: r.Name, most: attempts, tokens: r.Tokens,
@@ -66,7 +72,7 @@ const (
 
 // Embedder returns e with its calls made by g. It is an [llm.Described], an
 // [llm.TokenCounter] and an [llm.Linguist] where e is, and no [llm.TokenEmbedder]. What e returns is held to the
-// contract of llm.Embedder. On error it returns the vectors of those texts before
+// contract of llm.Embedder. Queries are hedged, passages are not. On error it returns the vectors of those texts before
 // which nothing failed.
 func (g *Guard) Embedder(e llm.Embedder) llm.Embedder {
 	guarded := embedder{guard: g, inner: e, name: e.Model()}
@@ -139,7 +145,7 @@ func part(texts []string) (n, tokens int) {
 func (e embedder) part(ctx context.Context, p llm.Purpose, texts []string, tokens int) ([]llm.Vector, error) {
 	var mu sync.Mutex
 	var kept []llm.Vector // by a failed attempt, the most of any
-	made, _, err := Do(ctx, e.guard, Read{Name: e.name, Tokens: tokens}, func(ctx context.Context) ([]llm.Vector, error) {
+	made, _, err := Do(ctx, e.guard, Read{Name: e.name, Tokens: tokens, Bulk: p == llm.Passage}, func(ctx context.Context) ([]llm.Vector, error) {
 		vectors, err := llm.Embed(ctx, e.inner, p, texts)
 		if err == nil {
 			return vectors, nil

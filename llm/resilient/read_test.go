@@ -133,6 +133,37 @@ func TestEmbedderKeepsTheContract(t *testing.T) {
 	}
 }
 
+// Somebody waits for the vector of a query, nobody for those of a passage.
+func TestHedgedQueries(t *testing.T) {
+	for purpose, want := range map[llm.Purpose]int{llm.Query: 2, llm.Passage: 1} {
+		bubble(t, func(t *testing.T) {
+			slow := &slowly{Hashing: new(llmtest.Hashing), takes: 5 * time.Second}
+			_, err := New(Config{HedgeAfter: time.Second}).Embedder(slow).Embed(t.Context(), purpose, []string{"one"})
+			if err != nil || slow.begun != want {
+				t.Errorf("purpose %d: %d calls, %v; want %d", purpose, slow.begun, err, want)
+			}
+		})
+	}
+}
+
+type slowly struct {
+	*llmtest.Hashing
+	takes time.Duration
+
+	mu    sync.Mutex
+	begun int
+}
+
+func (s *slowly) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	s.mu.Lock()
+	s.begun++
+	s.mu.Unlock()
+	if err := sleep(ctx, s.takes); err != nil {
+		return nil, err
+	}
+	return s.Hashing.Embed(ctx, p, texts)
+}
+
 // Vectors come in the order of their texts, however many there are, and those before
 // an error are kept.
 func TestEmbedderInParts(t *testing.T) {

@@ -13,6 +13,9 @@ import (
 // A guard in front of a provider changes nothing of what the provider keeps to: the
 // whole contract of providers holds for both together.
 func TestGuardedProvider(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the whole suite, three times")
+	}
 	guard := func() *resilient.Guard { return resilient.New(resilient.Config{Attempts: 1, OpenAfter: 1 << 20}) }
 	t.Run("model", func(t *testing.T) {
 		w := openaitest.Chat()
