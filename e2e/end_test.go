@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -18,4 +19,12 @@ func checkGoroutines(t *testing.T) {
 			t.Errorf("goroutines are left: %v", err)
 		}
 	})
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built != "" {
+		os.RemoveAll(built)
+	}
+	os.Exit(code)
 }

@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+)
+
+// built is the folder that build has made; empty: it has made none.
+var built string
+
+// build builds the program as users get it.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "assay-e2e-")
+	if err != nil {
+		return "", err
+	}
+	built = dir
+	binary := filepath.Join(dir, "assay")
+	cmd := exec.Command("go", "build", "-o", binary, "../cmd/assay")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.New(string(out))
+	}
+	return binary, nil
+})
+
+// A user runs the program in a home of their own, with one variable set.
+type user struct {
+	binary, home, variable string
+}
+
+// newUser is a user of a model server.
+func newUser(t *testing.T, l *llama) user {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user{binary, t.TempDir(), "OPENAI_BASE_URL=" + l.base}
+}
+
+// A result is what a command came to.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// command is a command to be run by the user.
+func (u user) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(u.binary, args...)
+	cmd.Env = []string{"HOME=" + u.home, "PATH=" + os.Getenv("PATH"), u.variable}
+	return cmd
+}
+
+// run runs a command to its end, which has to come by itself.
+func (u user) run(t *testing.T, args ...string) result {
+	t.Helper()
+	cmd := u.command(args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || !exit.Exited()) {
+		t.Fatalf("assay %v: %v\n%s", args, err, &stderr)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// handbook are the arguments by which a command is about the handbook.
+var handbook = []string{"--docs", "../engine/testdata/handbook"}
+
+// The question, and how long the model may take over it: as long as a slow machine
+// needs. What is left by then is an honest answer too.
+const (
+	leaveQuestion = "How long does parental leave last?"
+	leaveTimeout  = 3 * time.Minute
+)
+
+// ask asks the question and checks that the answer is what its exit code says.
+func (u user) ask(t *testing.T, more ...string) assay.Answer {
+	t.Helper()
+	r := u.run(t, slices.Concat([]string{"ask", "--json", "--timeout", leaveTimeout.String()}, handbook, more, []string{leaveQuestion})...)
+	return readAnswer(t, r)
+}
+
+// readAnswer reads an answer and checks that nothing in it is unverified, and that
+// the exit code says what it says.
+func readAnswer(t *testing.T, r result) assay.Answer {
+	t.Helper()
+	var a assay.Answer
+	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil {
+		t.Fatalf("the answer: %v\n%s\n%s", err, r.stdout, r.stderr)
+	}
+	t.Logf("%s (%s): %s\n%s\nnotes %q\nroles %+v", a.Status, a.Stop, a.Justification, a.Text, a.Notes, a.Roles)
+	codes := map[assay.Status]int{assay.Answered: 0, assay.NotFound: 3, assay.Incomplete: 4, assay.Conflicting: 5}
+	if want, ok := codes[a.Status]; !ok || r.code != want {
+		t.Errorf("the status is %s and the exit code %d", a.Status, r.code)
+	}
+	checkHonest(t, a)
+	return a
+}
+
+// A user sets one variable and asks. The model is a poor one: what it says is checked,
+// what does not hold is left out, and the user is told. What came of it replays when
+// the server has gone, and the next question is answered without it.
+func TestLlamaAsk(t *testing.T) {
+	l := startLlama(t).own(t)
+	u := newUser(t, l)
+	t.Run("doctor tries it", func(t *testing.T) {
+		r := u.run(t, "doctor", "--data", t.TempDir())
+		if !strings.Contains(r.stdout, "openai/tinyllama: answers") || r.code != 0 {
+			t.Errorf("doctor, exit code %d:\n%s\n%s", r.code, r.stdout, r.stderr)
+		}
+	})
+	var asked assay.Answer
+	t.Run("ask", func(t *testing.T) {
+		asked = u.ask(t)
+		i := slices.IndexFunc(asked.Roles, func(r assay.RoleUse) bool { return r.Model == "openai/tinyllama" })
+		if i < 0 || asked.Roles[i].Usage.Calls == 0 || asked.Roles[i].Usage.InputTokens == 0 {
+			t.Errorf("no role is said to be the model's: %+v", asked.Roles)
+		}
+		if asked.Status != assay.Answered && len(asked.Notes) == 0 && asked.Justification == "" {
+			t.Errorf("the user is not told why there is no answer: %+v", asked)
+		}
+	})
+	l.stop()
+	t.Run("replay without the server", func(t *testing.T) {
+		again := readAnswer(t, u.run(t, slices.Concat([]string{"replay", asked.Run, "--json"}, handbook)...))
+		if diff := cmp.Diff(plain(asked), plain(again)); diff != "" {
+			t.Errorf("replayed (-first +again):\n%s", diff)
+		}
+	})
+	t.Run("doctor misses it", func(t *testing.T) {
+		r := u.run(t, "doctor", "--data", t.TempDir())
+		if !strings.Contains(r.stdout, "FAIL") || r.code == 0 {
+			t.Errorf("doctor, exit code %d:\n%s\n%s", r.code, r.stdout, r.stderr)
+		}
+	})
+	t.Run("ask without the server", func(t *testing.T) { checkWithout(t, u.ask(t)) })
+	t.Run("ask locally", func(t *testing.T) {
+		a := u.ask(t, "--local")
+		if a.Status != assay.Answered || !strings.Contains(a.Text, "26 weeks") || a.Usage.Calls != 0 {
+			t.Errorf("%s with %d calls, want it answered locally:\n%s", a.Status, a.Usage.Calls, a.Text)
+		}
+	})
+}
+
+// checkWithout checks an answer that had to do without its model.
+func checkWithout(t *testing.T, a assay.Answer) {
+	t.Helper()
+	if a.Status != assay.Answered || !strings.Contains(a.Text, "26 weeks") {
+		t.Errorf("%s, want it answered by the local roles:\n%s", a.Status, a.Text)
+	}
+	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes, "stood in") {
+		t.Errorf("the user is not told that the local roles stood in: %q", a.Notes)
+	}
+}
+
+// The server dies while a model is at work: the local roles go on, and say so.
+func TestLlamaDies(t *testing.T) {
+	l := startLlama(t).own(t)
+	u := newUser(t, l)
+	ingested := u.run(t, slices.Concat([]string{"ask", "--local"}, handbook, []string{leaveQuestion})...)
+	if ingested.code != 0 {
+		t.Fatalf("ask --local: %+v", ingested)
+	}
+	cmd := u.command(slices.Concat([]string{"ask", "--json", "--timeout", leaveTimeout.String()}, handbook, []string{leaveQuestion})...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the server is at work", 50*time.Millisecond, func() bool { return l.slot(t).Busy })
+	l.stop()
+	cmd.Wait()
+	checkWithout(t, readAnswer(t, result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}))
+}
