@@ -98,51 +98,72 @@ type reader struct {
 	ended       bool
 }
 
-// event reads an event of a stream. Those of other kinds than it knows are passed
-// over, as the API's versioning policy asks.
+// The events that say something. There are others (ping, content_block_stop), and
+// more may come: the API's versioning policy asks clients to pass over what they do
+// not know.
+const (
+	messageStart = "message_start"
+	blockStart   = "content_block_start"
+	blockDelta   = "content_block_delta"
+	messageDelta = "message_delta"
+	messageStop  = "message_stop"
+	failed       = "error"
+)
+
+// event reads an event of a stream, by its name or, where it has none, by its type.
 func (r *reader) event(name string, data []byte) error {
 	switch name {
 	case wire.Whole:
-		var m message
-		if err := r.client.Decode(data, &m); err != nil {
-			return err
-		}
-		if err := r.whole(m); err != nil {
-			return err
-		}
-		return wire.Done
-	case "", "message_start", "content_block_start", "content_block_delta", "message_delta", "message_stop", "error":
-	default: // ping, content_block_stop, and what comes after this was written
+		return r.atOnce(data)
+	case "", messageStart, blockStart, blockDelta, messageDelta, messageStop, failed:
+	default:
 		return nil
 	}
 	var e event
 	if err := r.client.DecodeEvent(data, &e); err != nil {
 		return err
 	}
-	kind := cmp.Or(name, e.Type)
-	if kind == "message_start" {
+	switch kind := cmp.Or(name, e.Type); kind {
+	case messageStart:
 		r.begin(e.Message)
-		return nil
-	}
-	if kind == "error" {
+	case failed:
 		return r.fail(e.Error)
+	case blockStart, blockDelta, messageDelta, messageStop:
+		if !r.begun {
+			return r.client.Fail(llm.BadReply, "the stream does not begin with its beginning but with %s", kind)
+		}
+		return r.goOn(kind, e)
 	}
-	if !r.begun {
-		return r.client.Fail(llm.BadReply, "the stream does not begin with its beginning but with %s", kind)
-	}
+	return nil
+}
+
+// goOn reads an event of a stream that has begun.
+func (r *reader) goOn(kind string, e event) error {
 	switch kind {
-	case "content_block_start":
+	case blockStart:
 		return r.open(e.Index, e.Block)
-	case "content_block_delta":
+	case blockDelta:
 		return r.add(e.Index, e.Delta)
-	case "message_delta":
+	case messageDelta:
 		r.stop, r.explanation = cmp.Or(e.Delta.StopReason, r.stop), cmp.Or(e.Delta.StopDetails.Explanation, r.explanation)
 		r.usage.update(e.Usage)
-	case "message_stop":
+	case messageStop:
 		r.end()
 		return wire.Done
 	}
 	return nil
+}
+
+// atOnce reads a reply that came whole where a stream was asked for.
+func (r *reader) atOnce(data []byte) error {
+	var m message
+	if err := r.client.Decode(data, &m); err != nil {
+		return err
+	}
+	if err := r.whole(m); err != nil {
+		return err
+	}
+	return wire.Done
 }
 
 func (r *reader) begin(m message) {
