@@ -20,7 +20,7 @@ import (
 // back whatever they are sent, and it is in nothing that assay prints or stores.
 func TestCanaries(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it runs the built program some forty times")
+		t.Skip("it runs the built program some eighty times")
 	}
 	k := newCanaries()
 	for _, setting := range canarySettings(k) {
@@ -134,12 +134,15 @@ func testCanaries(t *testing.T, k canaries, setting canarySetting) {
 	}
 	const question = "Who approves travel to a customer?"
 	printed := 0
-	for _, line := range [][]string{
-		{"doctor"}, {"doctor", "--json"}, {"doctor", "--offline"},
-		{"ingest", "--wait", "handbook"}, {"search", question}, {"search", "--json", question},
-		{"ask", "--trace", question}, {"ask", "--json", "--trace", "--strategy", "corrective", question},
-		{"show", "last", "--json"}, {"show", "last", "--inputs"}, {"replay", "last"}, {"models", "list"}, {"doctor"},
-	} {
+	lines := [][]string{
+		{"doctor"}, {"ingest", "--wait", "handbook"}, {"search", "--json", question},
+		{"ask", "--json", "--trace", "--strategy", "corrective", question}, {"show", "last", "--inputs"},
+	}
+	if setting.fail == "" {
+		lines = append(lines, []string{"doctor", "--json"}, []string{"search", question}, []string{"ask", "--trace", question},
+			[]string{"show", "last", "--json"}, []string{"replay", "last"}, []string{"models", "list"})
+	}
+	for _, line := range lines {
 		cmd := s.command(append(line, args...)...)
 		cmd.Env = append(cmd.Env, env...)
 		out, _ := cmd.CombinedOutput()
@@ -205,7 +208,7 @@ func TestCanariesInConfigErrors(t *testing.T) {
 		"a key file with two":   "# %s\nproviders:\n  openai: {key_file: key}\n",
 	} {
 		s.write("config.yaml", fmt.Sprintf(text, k["key"]))
-		for _, line := range [][]string{{"ask", "x"}, {"doctor"}, {"doctor", "--json"}} {
+		for _, line := range [][]string{{"ask", "x"}, {"doctor"}} {
 			out, err := s.command(append(line, "--config", "config.yaml")...).CombinedOutput()
 			if names := k.found(out); len(names) > 0 || err == nil && line[0] == "ask" {
 				t.Errorf("%s: assay %s shows %q, %v:\n%s", name, line[0], names, err, out)

@@ -139,6 +139,9 @@ func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
 	name, f := choice.Model, s.c.Facts(choice.Provider, choice.Model)
 	if name == "" {
 		d := s.discover(ctx, choice.Provider, e)
+		if many, ok := errors.AsType[*Error](d.err); ok {
+			return nil, many
+		}
 		if d.err != nil {
 			return scrubModel(silent{choice.Provider, d.err}, &s.c.Secrets), ctx.Err()
 		}
@@ -156,6 +159,10 @@ func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
 //
 // Source: Ollama, FAQ, "How can I specify the context window size?"
 const ollamaWindow = 4096
+
+// mostListed is up to how many models the first one is taken. Who has more sells
+// them, and the first may be the dearest.
+const mostListed = 20
 
 // discover asks a provider's server which model serves, once.
 func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery {
@@ -178,6 +185,11 @@ func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery 
 		d.err = &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no models"}
 	case len(able) == 0:
 		d.err = &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no model that writes, as far as their names tell: " + list(all)}
+	case len(able) > mostListed:
+		d.err = &Error{
+			Where: s.c.where(), Detail: fmt.Sprintf("%s has %d models, too many to take the first", name, len(able)),
+			Hint: fmt.Sprintf("name one, as in ASSAY_MODEL=%s/%s or large: %[1]s/%[2]s", name, able[0].name),
+		}
 	default:
 		d = discovery{model: able[0], others: len(able) - 1}
 	}

@@ -106,6 +106,19 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// Who sells hundreds of models is not taken at the first.
+func TestTooManyModels(t *testing.T) {
+	var models []string
+	for i := range 300 {
+		models = append(models, fmt.Sprintf(`{"id":"vendor/model-%d"}`, i))
+	}
+	c := mustLoad(t, "", env{"OPENAI_BASE_URL": lists(t, `{"data":[`+strings.Join(models, ",")+`]}`)})
+	_, err := c.Open().Models(t.Context())
+	if found, ok := errors.AsType[*Error](err); !ok || !strings.Contains(found.Detail, "has 300 models") || !strings.Contains(found.Hint, "ASSAY_MODEL=openai/vendor/model-0") {
+		t.Errorf("Models = %v", err)
+	}
+}
+
 // Of Ollama the window is known that it has by default, since it cuts silently.
 func TestOllamaWindow(t *testing.T) {
 	url := lists(t, `{"data":[{"id":"llama3.2"}]}`)
