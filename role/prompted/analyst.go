@@ -3,6 +3,7 @@ package prompted
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/assay-rag/assay/role"
 )
@@ -45,7 +46,7 @@ func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (r
 			}
 			return problems
 		},
-		salvage: func(*analysisReply) ([]string, bool) { return nil, true }, // statements without sources are dropped below
+		salvage: func(r *analysisReply) ([]string, bool) { return nil, sourced(textsOf(*r), given) }, // the others are dropped below
 	})
 	if err != nil {
 		return role.Analysis{}, err
@@ -99,6 +100,11 @@ func checkClaims(where string, claims []claimReply, given []int) []string {
 		}
 	}
 	return problems
+}
+
+// sourced reports whether a statement has a source that was given.
+func sourced(claims []claimReply, given []int) bool {
+	return slices.ContainsFunc(claims, func(c claimReply) bool { return len(known(c.Sources, given)) > 0 })
 }
 
 // leftOut notes in an outcome that statements were dropped.

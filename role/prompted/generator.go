@@ -70,7 +70,7 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 		}),
 		check: func(r *draftReply) []string { return checkDraft(r, given, asked) },
 		salvage: func(r *draftReply) ([]string, bool) {
-			return mendDraft(r, given, asked), true
+			return mendDraft(r, given, asked), len(r.Statements) > 0
 		},
 	}
 	behind := stander[role.Draft]{

@@ -45,12 +45,8 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 			return problems
 		},
 		salvage: func(r *gradeReply) ([]string, bool) {
-			r.Relevant = known(r.Relevant, given)
-			r.Verdict = assay.Insufficient
-			if len(r.Relevant) > 0 {
-				r.Verdict = assay.Partly
-			}
-			return []string{"the model named passages that it was not given; they are left out, and its verdict does not count"}, true
+			r.Relevant, r.Verdict = known(r.Relevant, given), assay.Partly
+			return []string{"the model named passages that it was not given; they are left out, and its verdict does not count"}, len(r.Relevant) > 0
 		},
 	}
 	behind := stander[role.Grade]{

@@ -60,6 +60,9 @@ func TestGrade(t *testing.T) {
 		{"invented numbers to the end", []any{strings.Replace(good, "[1]", "[1,9]", 1)}, role.Grade{
 			Verdict: assay.Partly, Relevant: []string{"chunk-1"}, Missing: []string{gradeInput.Question}, Reason: "1 says it",
 		}, 3, "passages that it was not given"},
+		{"nothing but invented numbers", []any{strings.Replace(good, "[1]", "[8,9]", 1)}, role.Grade{
+			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{gradeInput.Question},
+		}, 3, "passage 8 does not exist"},
 		{"never JSON", []any{"I think it is enough."}, role.Grade{
 			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{gradeInput.Question},
 		}, 3, "no JSON object"},

@@ -145,7 +145,7 @@ func (g SupportGrader) GradeSupport(ctx context.Context, c role.Caller, in role.
 		check: func(r *supportsReply) []string { return eachOnce("statement", mapped(r.Grades, number), all) },
 		salvage: func(r *supportsReply) ([]string, bool) {
 			r.Grades = onceOnly(r.Grades, number, all)
-			return []string{fmt.Sprintf("the model graded %d of %d statements; the others are partly supported", len(r.Grades), len(all))}, true
+			return []string{fmt.Sprintf("the model graded %d of %d statements; the others are partly supported", len(r.Grades), len(all))}, len(r.Grades) > 0
 		},
 	})
 	if err != nil {

@@ -55,7 +55,7 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 			}
 			n := len(reply.Queries)
 			reply.Queries = reply.Queries[:min(n, most)]
-			return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, true
+			return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, n > 0
 		},
 	}
 	reply, outcome, err := attempt(ctx, c, j)

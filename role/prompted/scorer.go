@@ -52,7 +52,7 @@ func (s Scorer) Score(ctx context.Context, c role.Caller, question string, hits 
 		salvage: func(r *scoresReply) ([]string, bool) {
 			r.Scores = slices.DeleteFunc(r.Scores, func(x scoreReply) bool { return x.Score < 0 || x.Score > maxScore })
 			r.Scores = onceOnly(r.Scores, func(x scoreReply) int { return x.Passage }, given)
-			return []string{fmt.Sprintf("the model scored %d of %d passages; the others have the score %v", len(r.Scores), len(given), role.CautiousScore)}, true
+			return []string{fmt.Sprintf("the model scored %d of %d passages; the others have the score %v", len(r.Scores), len(given), role.CautiousScore)}, len(r.Scores) > 0
 		},
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (g RetrievalGrader) GradeRetrieval(ctx context.Context, c role.Caller, ques
 		check: func(r *relevancesReply) []string { return eachOnce("passage", mapped(r.Grades, number), given) },
 		salvage: func(r *relevancesReply) ([]string, bool) {
 			r.Grades = onceOnly(r.Grades, number, given)
-			return []string{fmt.Sprintf("the model graded %d of %d passages; the others are partly relevant", len(r.Grades), len(given))}, true
+			return []string{fmt.Sprintf("the model graded %d of %d passages; the others are partly relevant", len(r.Grades), len(given))}, len(r.Grades) > 0
 		},
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func TestRewrite(t *testing.T) {
 			[]any{`{"queries":["Tenants give notice\nthree months ahead."]}`}, []string{"Tenants give notice three months ahead."}, 1, ""},
 		{"step back", role.RewriteInput{Question: "q", Technique: role.StepBack},
 			[]any{`{"queries":["How do leases end?"]}`}, []string{"How do leases end?"}, 1, ""},
-		{"nothing", role.RewriteInput{Question: "q", Technique: role.StepBack}, []any{`{"queries":[]}`}, []string{}, 3, "0 of 0"},
+		{"nothing", role.RewriteInput{Question: "q", Technique: role.StepBack}, []any{`{"queries":[]}`}, []string{}, 3, "there are no texts"},
 	}
 	for _, tt := range tests {
 		c := replies(t, tt.script...)

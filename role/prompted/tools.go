@@ -42,7 +42,10 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 			}
 			return problems
 		},
-		salvage: func(*extractionReply) ([]string, bool) { return nil, true }, // what has no source is dropped below
+		salvage: func(r *extractionReply) ([]string, bool) { // what has no source is dropped below
+			named := slices.ContainsFunc(r.Entities, func(x entityReply) bool { return len(known(x.Sources, given)) > 0 })
+			return nil, named || sourced(r.Facts, given)
+		},
 	})
 	if err != nil {
 		return role.Extraction{}, err
@@ -84,7 +87,7 @@ func (s Summariser) Summarise(ctx context.Context, c role.Caller, in role.Readin
 		Config: s.Config, role: role.SummariserRole, out: summaryOutput(), maxTokens: 800,
 		write:   readingAll(in, &given),
 		check:   func(r *summaryReply) []string { return checkClaims("statements", r.Statements, given) },
-		salvage: func(*summaryReply) ([]string, bool) { return nil, true },
+		salvage: func(r *summaryReply) ([]string, bool) { return nil, sourced(r.Statements, given) },
 	})
 	if err != nil {
 		return role.Summary{}, err
@@ -131,7 +134,9 @@ func (m Comparer) Compare(ctx context.Context, c role.Caller, in role.Reading) (
 			}
 			return problems
 		},
-		salvage: func(*contrastReply) ([]string, bool) { return nil, true }, // points with less than two sides are dropped below
+		salvage: func(r *contrastReply) ([]string, bool) { // points with less than two sides are dropped below
+			return nil, slices.ContainsFunc(r.Points, func(p pointReply) bool { return sourced(p.Sides, given) })
+		},
 	})
 	if err != nil {
 		return role.Contrast{}, err
