@@ -135,13 +135,21 @@ func (x *examination) model(c *Check, choice Choice) {
 	} else {
 		detail += fmt.Sprintf("; its window is not known and taken for 8192 tokens: models.%s {window: N} says otherwise", m.Model())
 	}
-	x.s.mu.Lock()
-	others := x.s.found[choice.Provider].others
-	x.s.mu.Unlock()
-	if choice.Model == "" && others > 0 {
-		detail += fmt.Sprintf("; the first of %d that its server has: ASSAY_MODEL=%s/NAME chooses another", others+1, choice.Provider)
+	if choice.Model == "" {
+		if d := x.discovered(choice); d.others > 0 {
+			detail += fmt.Sprintf("; the first of %d that its server has: ASSAY_MODEL=%s/NAME chooses another", d.others+1, choice.Provider)
+		}
 	}
 	x.outcome(c, choice, x.timedOut(ctx, err), detail)
+}
+
+// discovered returns which model of a provider serves by itself.
+func (x *examination) discovered(choice Choice) discovery {
+	e, err := x.s.endpoint(choice.Provider)
+	if err != nil {
+		return discovery{err: err}
+	}
+	return x.s.discover(x.ctx, choice.Provider, e)
 }
 
 // trial returns a context for trying what a provider has.
@@ -271,7 +279,7 @@ func (x *examination) offer(p *Provider, choice Choice) string {
 	if near := Similar(choice.Model, offered); len(near) > 0 {
 		return "it has " + strings.Join(near, ", ")
 	}
-	return "it has " + list(all)
+	return "it has " + someOf(all)
 }
 
 // verifier tries who verifies, where that is not local.

@@ -236,24 +236,3 @@ func (p *Provider) sendsKey() bool {
 	}
 	return false
 }
-
-// listTimeout is how long a server may take to say which models it has.
-const listTimeout = 5 * time.Second
-
-// notForChat is what the names of models hold that write no answers.
-var notForChat = []string{"embed", "rerank", "bge-", "gte-", "e5-", "minilm", "colbert", "whisper", "tts", "clip", "dall-e", "moderation", "guard"}
-
-// writers are the models of a list that may write answers, in its order.
-func writers(all []listed) []listed {
-	var out []listed
-next:
-	for _, m := range all {
-		for _, part := range notForChat {
-			if strings.Contains(strings.ToLower(m.name), part) {
-				continue next
-			}
-		}
-		out = append(out, m)
-	}
-	return out
-}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -25,21 +24,14 @@ import (
 type Set struct {
 	c *Config
 
-	mu     sync.Mutex
-	opened map[string]*endpoint
-	found  map[string]discovery // by provider: the model that its server has
-}
-
-// A discovery is what a server said when it was asked for its models.
-type discovery struct {
-	model  listed
-	others int // that could have been taken
-	err    error
+	mu       sync.Mutex
+	opened   map[string]*endpoint
+	listings map[string]listing // by provider
 }
 
 // Open returns what the configuration says, ready to be opened. Nobody is asked.
 func (c *Config) Open() *Set {
-	return &Set{c: c, opened: map[string]*endpoint{}, found: map[string]discovery{}}
+	return &Set{c: c, opened: map[string]*endpoint{}, listings: map[string]listing{}}
 }
 
 // Config returns the configuration.
@@ -146,7 +138,10 @@ func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
 			return scrubModel(silent{choice.Provider, d.err}, &s.c.Secrets), ctx.Err()
 		}
 		name, f = d.model.name, s.c.Facts(choice.Provider, d.model.name)
-		f.Window, f.MaxOutput = cmp.Or(f.Window, d.model.facts.Window), cmp.Or(f.MaxOutput, d.model.facts.MaxOutput)
+	}
+	if f.Window == 0 && s.c.Providers[choice.Provider].listed {
+		said := s.sizes(ctx, choice.Provider, name, e)
+		f.Window, f.MaxOutput = said.Window, cmp.Or(f.MaxOutput, said.MaxOutput)
 	}
 	if f.Window == 0 && choice.Provider == ollama {
 		f.Window = ollamaWindow
@@ -159,83 +154,6 @@ func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
 //
 // Source: Ollama, FAQ, "How can I specify the context window size?"
 const ollamaWindow = 4096
-
-// mostListed is up to how many models the first one is taken. Who has more sells
-// them, and the first may be the dearest.
-const mostListed = 20
-
-// discover asks a provider's server which model serves, once.
-func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery {
-	s.mu.Lock()
-	d, known := s.found[name]
-	s.mu.Unlock()
-	if known {
-		return d
-	}
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	all, err := e.list(ctx)
-	able := writers(all)
-	switch {
-	case err != nil && ctx.Err() != nil && !isFailure(err):
-		d.err = &llm.Error{Model: name, Kind: llm.TimedOut, Message: fmt.Sprintf("it did not say which models it has within %s", listTimeout)}
-	case err != nil:
-		d.err = err
-	case len(all) == 0:
-		d.err = &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no models"}
-	case len(able) == 0:
-		d.err = &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no model that writes, as far as their names tell: " + list(all)}
-	case len(able) > mostListed:
-		d.err = &Error{
-			Where: s.c.where(), Detail: fmt.Sprintf("%s has %d models, too many to take the first", name, len(able)),
-			Hint: fmt.Sprintf("name one, as in ASSAY_MODEL=%s/%s or large: %[1]s/%[2]s", name, able[0].name),
-		}
-	default:
-		d = discovery{model: able[0], others: len(able) - 1}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.found[name] = d
-	return d
-}
-
-func isFailure(err error) bool {
-	_, ok := errors.AsType[*llm.Error](err)
-	return ok
-}
-
-// list names models, the first few of them.
-func list(all []listed) string {
-	const most = 5
-	var names []string
-	for _, m := range all[:min(most, len(all))] {
-		names = append(names, m.name)
-	}
-	text := strings.Join(names, ", ")
-	if more := len(all) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
-// silent is a model of a server that did not say which models it has.
-type silent struct {
-	provider string
-	err      error
-}
-
-// Model names the provider alone: its model is not known.
-func (m silent) Model() string { return m.provider }
-
-// Generate fails as the server did.
-func (m silent) Generate(context.Context, llm.Request, func(llm.Delta)) (llm.Response, error) {
-	if failed, ok := errors.AsType[*llm.Error](m.err); ok {
-		again := *failed
-		again.Model, again.Usage, again.Attempts = m.provider, assay.Usage{}, nil
-		return llm.Response{}, &again
-	}
-	return llm.Response{}, &llm.Error{Model: m.provider, Kind: llm.Unreachable, Message: m.err.Error()}
-}
 
 // Guardrail opens a provider's guardrail as a verifier.
 func (s *Set) Guardrail(provider string) (ground.Service, error) {

@@ -106,6 +106,20 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// The window that a server tells holds for a model that is named, too.
+func TestWindowOfANamedModel(t *testing.T) {
+	url := lists(t, `{"data":[{"id":"a","meta":{"n_ctx":2048}},{"id":"b","meta":{"n_ctx":4096}}]}`)
+	for file, want := range map[string]int{"": 4096, "models: {openai/b: {window: 100}}": 100} {
+		m, err := mustLoad(t, file, env{"OPENAI_BASE_URL": url, "ASSAY_MODEL": "openai/b"}).Open().Models(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := llm.FactsOf(m.Roles[role.GeneratorRole]).Window; got != want {
+			t.Errorf("with %q its window is %d, want %d", file, got, want)
+		}
+	}
+}
+
 // Who sells hundreds of models is not taken at the first.
 func TestTooManyModels(t *testing.T) {
 	var models []string

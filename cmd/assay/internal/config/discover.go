@@ -1,0 +1,142 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+)
+
+// A listing is what a server said when it was asked for its models.
+type listing struct {
+	models []listed
+	err    error
+}
+
+// A discovery is which of them serves.
+type discovery struct {
+	model  listed
+	others int // that could have been taken
+	err    error
+}
+
+// mostListed is up to how many models the first one is taken. Who has more sells
+// them, and the first may be the dearest.
+const mostListed = 20
+
+// discover says which model of a provider serves, by what its server has.
+func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery {
+	all, err := s.list(ctx, name, e)
+	able := writers(all)
+	switch {
+	case err != nil:
+		return discovery{err: err}
+	case len(all) == 0:
+		return discovery{err: &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no models"}}
+	case len(able) == 0:
+		return discovery{err: &llm.Error{Model: name, Kind: llm.NoModel, Message: "the server has no model that writes, as far as their names tell: " + someOf(all)}}
+	case len(able) > mostListed:
+		return discovery{err: &Error{
+			Where: s.c.where(), Detail: fmt.Sprintf("%s has %d models, too many to take the first", name, len(able)),
+			Hint: fmt.Sprintf("name one, as in ASSAY_MODEL=%s/%s or large: %[1]s/%[2]s", name, able[0].name),
+		}}
+	}
+	return discovery{model: able[0], others: len(able) - 1}
+}
+
+// list asks a provider's server which models it has, once.
+func (s *Set) list(ctx context.Context, name string, e *endpoint) ([]listed, error) {
+	s.mu.Lock()
+	known, ok := s.listings[name]
+	s.mu.Unlock()
+	if ok {
+		return known.models, known.err
+	}
+	limited, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	all, err := e.list(limited)
+	if err != nil && limited.Err() != nil && !isFailure(err) {
+		err = &llm.Error{Model: name, Kind: llm.TimedOut, Message: fmt.Sprintf("it did not say which models it has within %s", listTimeout)}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // of this caller, and not to be kept
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listings[name] = listing{all, err}
+	return all, err
+}
+
+// sizes returns what a server that lists its models says of one; zero: nothing.
+func (s *Set) sizes(ctx context.Context, provider, model string, e *endpoint) llm.Facts {
+	all, _ := s.list(ctx, provider, e) // one that does not say is found out by the first call
+	for _, m := range all {
+		if m.name == model {
+			return m.facts
+		}
+	}
+	return llm.Facts{}
+}
+
+func isFailure(err error) bool {
+	_, ok := errors.AsType[*llm.Error](err)
+	return ok
+}
+
+// someOf names models, the first few of them.
+func someOf(all []listed) string {
+	const most = 5
+	var names []string
+	for _, m := range all[:min(most, len(all))] {
+		names = append(names, m.name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(all) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// silent is a model of a server that did not say which models it has.
+type silent struct {
+	provider string
+	err      error
+}
+
+// Model names the provider alone: its model is not known.
+func (m silent) Model() string { return m.provider }
+
+// Generate fails as the server did.
+func (m silent) Generate(context.Context, llm.Request, func(llm.Delta)) (llm.Response, error) {
+	if failed, ok := errors.AsType[*llm.Error](m.err); ok {
+		again := *failed
+		again.Model, again.Usage, again.Attempts = m.provider, assay.Usage{}, nil
+		return llm.Response{}, &again
+	}
+	return llm.Response{}, &llm.Error{Model: m.provider, Kind: llm.Unreachable, Message: m.err.Error()}
+}
+
+// listTimeout is how long a server may take to say which models it has.
+const listTimeout = 5 * time.Second
+
+// notForChat is what the names of models hold that write no answers.
+var notForChat = []string{"embed", "rerank", "bge-", "gte-", "e5-", "minilm", "colbert", "whisper", "tts", "clip", "dall-e", "moderation", "guard"}
+
+// writers are the models of a list that may write answers, in its order.
+func writers(all []listed) []listed {
+	var out []listed
+next:
+	for _, m := range all {
+		for _, part := range notForChat {
+			if strings.Contains(strings.ToLower(m.name), part) {
+				continue next
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
