@@ -36,6 +36,8 @@ func TestSuiteFindsFlaws(t *testing.T) {
 		"trips over comments":       "TestFlawed/stream/replies/framing",
 		"times out as another kind": "TestFlawed/whole/ends/silence_before_the_reply",
 		"no wait":                   "TestFlawed/whole/failures",
+		"asks again":                "TestFlawed/whole/failures/server_error",
+		"turns calls round":         "TestFlawed/stream/replies/calls",
 		"no estimate":               "TestFlawed/whole/replies/no_count_of_tokens",
 	}
 	for flaw, failing := range tests {

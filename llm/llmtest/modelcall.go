@@ -71,7 +71,18 @@ func (s suite) exchange(t testing.TB, answer answerer, req llm.Request) outcome 
 	t.Helper()
 	h := serve(t, answer)
 	defer h.close()
-	return ask(bounded(t), t, s.open(t, h, Setup{}), req)
+	o := ask(bounded(t), t, s.open(t, h, Setup{}), req)
+	h.checkOnce(t)
+	return o
+}
+
+// checkOnce checks that no request was made a second time: that is for others to
+// decide.
+func (h *host) checkOnce(t testing.TB) {
+	t.Helper()
+	if requests, _ := h.seen(); len(requests) > 1 {
+		t.Errorf("%d requests for one call", len(requests))
+	}
 }
 
 // reply answers with a script, in the way the request asks for.

@@ -48,6 +48,7 @@ func (r reading) ask(ctx context.Context, t testing.TB, answer answerer, setup S
 			t.Errorf("%d results and an error: %v", n, err)
 		}
 	}
+	h.checkOnce(t)
 	requests, _ := h.seen()
 	for _, req := range requests {
 		if strings.Contains(req.RequestURI, Canary) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,8 +75,15 @@ func (m toy) Generate(ctx context.Context, req llm.Request, stream func(llm.Delt
 		req.System = ""
 	}
 	reader := &toyReader{toy: m, stream: stream, out: llm.Response{Usage: assay.Usage{Calls: 1}}}
-	if err := m.post(ctx, toyRequest{Stream: m.setup.Stream, Request: req}, reader); err != nil {
+	err := m.post(ctx, toyRequest{Stream: m.setup.Stream, Request: req}, reader)
+	if failed, ok := errors.AsType[*llm.Error](err); ok && failed.Status == 500 && m.flaw == "asks again" {
+		err = m.post(ctx, toyRequest{Stream: m.setup.Stream, Request: req}, reader)
+	}
+	if err != nil {
 		return llm.Response{}, err
+	}
+	if m.flaw == "turns calls round" {
+		slices.Reverse(reader.out.Calls)
 	}
 	return m.held(reader.out, req)
 }

@@ -154,7 +154,10 @@ func (c *call[T]) attempt(ctx context.Context) (T, error) {
 	}
 	c.guard.leave(err, given)
 	c.record(c.use(v, err), err, given)
-	if err != nil {
+	switch {
+	case given:
+		return none, ctx.Err()
+	case err != nil:
 		return none, err
 	}
 	return v, nil

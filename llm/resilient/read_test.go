@@ -106,6 +106,23 @@ func TestHedgedCancelled(t *testing.T) {
 	})
 }
 
+// An error that is nil inside is one, before and after the caller has gone.
+func TestReadNilInside(t *testing.T) {
+	for _, patience := range []time.Duration{time.Minute, 3 * time.Second} {
+		bubble(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			_, _, err := Do(ctx, New(Config{HedgeAfter: time.Second}), Read{Name: "kb"}, func(ctx context.Context) (int, error) {
+				sleep(ctx, 5*time.Second) // what it says of its end does not count
+				return 0, (*llm.Error)(nil)
+			})
+			if e, _ := errors.AsType[*llm.Error](err); e == nil || ctx.Err() == nil && e.Kind != llm.BadReply {
+				t.Errorf("with %v: %v", patience, err)
+			}
+		})
+	}
+}
+
 // A panic of a read is an error, also of one beside another.
 func TestReadPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
