@@ -125,7 +125,7 @@ type GradeInput struct {
 	Hits     []assay.Hit  `json:"hits"`  // of all its searches, best first by relevance
 	Terms    []assay.Term `json:"terms"` // of the question, as the index sees them
 	Tried    []string     `json:"tried"` // queries that were searched already
-	Floor    float64      `json:"floor"` // relevance under which a hit does not count
+	Floor    float64      `json:"floor"` // relevance under which a hit does not count; a grader that reads the hits need not go by it
 }
 
 // A Grade is the word on a question's evidence.

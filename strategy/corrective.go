@@ -118,7 +118,7 @@ func hints(plan role.Plan, found []finding, i int) []string {
 		if n < 0 || n >= i {
 			continue
 		}
-		for _, h := range found[n].accepted(0, 2) {
+		for _, h := range found[n].accepted(2) {
 			titles = append(titles, h.Title)
 		}
 	}

@@ -116,14 +116,15 @@ func (f *finding) merge(hits []assay.Hit) (fresh int) {
 	return fresh
 }
 
-// accepted returns the hits that the grade calls relevant and that reach the
-// floor, best first, at most keep. A relevant chunk that was never found is the
-// grader's invention and is passed over.
-func (f *finding) accepted(floor float64, keep int) []assay.Hit {
+// accepted returns the hits that the grade calls relevant, best first, at most keep.
+// What relevance a hit needs is the grader's to say: the local one goes by the floor,
+// and one that reads finds an answer where hardly a word is shared. A relevant chunk
+// that was never found is the grader's invention and is passed over.
+func (f *finding) accepted(keep int) []assay.Hit {
 	var hits []assay.Hit
 	for _, id := range f.grade.Relevant {
 		i := slices.IndexFunc(f.hits, func(h assay.Hit) bool { return h.Chunk.ID == id })
-		if i >= 0 && f.hits[i].Scores.Relevance >= floor && len(hits) < keep {
+		if i >= 0 && len(hits) < keep {
 			hits = append(hits, f.hits[i])
 		}
 	}
@@ -137,7 +138,7 @@ func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
 		return false
 	}
 	a, b := plan.SubQuestions[0].Text, plan.SubQuestions[1].Text
-	for _, h := range f.accepted(limits.Floor, limits.Keep) {
+	for _, h := range f.accepted(limits.Keep) {
 		for _, sp := range sentence.Spans(h.Text) {
 			one, other, ok := surface.Contrasts(h.Text[sp.Start:sp.End])
 			if ok && (speaksOf(one, a) && speaksOf(other, b) || speaksOf(one, b) && speaksOf(other, a)) {

@@ -110,12 +110,12 @@ func failures(checked []checkedClaim) int {
 func (e Env) mint(found []finding) (evidence []assay.Evidence, parts []role.Part) {
 	var all []assay.Hit
 	for _, f := range found {
-		all = append(all, f.accepted(e.Limits.Floor, len(f.hits))...)
+		all = append(all, f.accepted(len(f.hits))...)
 	}
 	var said retrieve.Sayings
 	for _, f := range found {
 		p := role.Part{Question: f.question, Terms: f.terms, Evidence: []int{}}
-		for _, h := range f.accepted(e.Limits.Floor, len(f.hits)) {
+		for _, h := range f.accepted(len(f.hits)) {
 			if len(p.Evidence) == e.Limits.Keep {
 				break
 			}

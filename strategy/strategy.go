@@ -99,7 +99,7 @@ type Limits struct {
 	ContextTokens int
 
 	Parts int           // sub-questions that are looked up; the others are reported as missing; 6
-	Floor float64       // relevance under which a hit does not count; 0.5
+	Floor float64       // relevance under which a hit does not count for a grader that goes by it; 0.5
 	Wall  time.Duration // of the run; searching ends at three quarters of it; 12 s
 }
 
