@@ -186,7 +186,7 @@ func (c *AgentClient) chunk(r *managed, part types.PayloadPart) {
 }
 
 func (c *AgentClient) explain(code, message string) (llm.ErrorKind, string) {
-	return explainResource("agent "+c.id+" with the alias "+c.alias, c.provider.regionOf(""), code, message)
+	return explainResource("agent "+c.id+" with the alias "+c.alias, c.provider.knownRegion(), code, message)
 }
 
 // ACL and Version tell of what the agent has cited that is of no knowledge base named,

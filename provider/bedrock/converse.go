@@ -395,7 +395,7 @@ func closeStream(stream interface{ Close() error }, reader any) {
 // Source: AWS, "Troubleshooting Amazon Bedrock API Error Codes"; the words of
 // ValidationException and AccessDeniedException, as Bedrock's users report them.
 func (m *model) explain(code, message string) (llm.ErrorKind, string) {
-	return explainModel(m.id, m.provider.regionOf(m.id), code, message)
+	return explainModel(m.id, m.provider.knownRegion(), code, message)
 }
 
 func explainModel(id, region, code, message string) (llm.ErrorKind, string) {
@@ -438,8 +438,9 @@ func suggestion(id, region string) string {
 	return area + "." + id
 }
 
-// regionOf returns the region that a model is called in.
-func (p *Provider) regionOf(string) string {
+// knownRegion returns the region that calls are made in, once one was; before, the
+// configured one.
+func (p *Provider) knownRegion() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open == nil {

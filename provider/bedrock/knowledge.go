@@ -282,7 +282,7 @@ func (k *Retriever) page(ctx context.Context, in *bedrockagentruntime.RetrieveIn
 
 // explain says in words what is missing.
 func (k *Retriever) explain(code, message string) (llm.ErrorKind, string) {
-	return explainResource("knowledge base "+k.id, k.provider.regionOf(""), code, message)
+	return explainResource("knowledge base "+k.id, k.provider.knownRegion(), code, message)
 }
 
 // explainResource says in words that a region does not have a resource, or that the
@@ -297,7 +297,7 @@ func explainResource(what, region, code, message string) (llm.ErrorKind, string)
 	return "", ""
 }
 
-// hits returns the hits of what was found, best first, and notes what was left out.
+// hits returns the hits of what was found, in Bedrock's order, which is best first, and notes what was left out.
 func (k *Retriever) hits(access assay.Access, q assay.Query, found retrieved, notes *[]string) []assay.Hit {
 	var hits []assay.Hit
 	empty, foreign := 0, false
@@ -315,7 +315,6 @@ func (k *Retriever) hits(access assay.Access, q assay.Query, found retrieved, no
 		hits = append(hits, k.hit(doc, page, r.Score, q.Text))
 	}
 	hits = nest(hits)
-	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) })
 	if len(hits) > 0 {
 		*notes = append(*notes, k.name+": relevance is the knowledge base's own score, which nobody has calibrated")
 	}
@@ -356,24 +355,42 @@ func (k *Retriever) hit(doc assay.Document, page int, score *float64, query stri
 	return h
 }
 
-// nest makes one hit of those that hold one another.
+// nest makes one hit of those that hold one another. Hits keep their order; one that
+// holds another stands where the better of them stood.
 func nest(hits []assay.Hit) []assay.Hit {
-	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(len(b.Text), len(a.Text)) })
-	var out []assay.Hit
+	type ranked struct {
+		assay.Hit
+		rank int
+	}
+	all := make([]ranked, len(hits))
+	for i, h := range hits {
+		all[i] = ranked{h, i}
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(len(b.Text), len(a.Text)) })
+	var kept []ranked
 next:
-	for _, h := range hits {
-		for i := range out {
-			at := strings.Index(out[i].Text, h.Text)
-			if out[i].Chunk.Document != h.Chunk.Document || at < 0 {
+	for _, h := range all {
+		for i := range kept {
+			k := &kept[i]
+			if k.Chunk.Document != h.Chunk.Document {
 				continue
 			}
-			out[i].Scores = better(out[i].Scores, h.Scores)
-			if len(h.Text) < len(out[i].Text) {
-				adopt(&out[i], h, at)
+			at := strings.Index(k.Text, h.Text)
+			if at < 0 {
+				continue
+			}
+			k.Scores, k.rank = better(k.Scores, h.Scores), min(k.rank, h.rank)
+			if len(h.Text) < len(k.Text) {
+				adopt(&k.Hit, h.Hit, at)
 			}
 			continue next
 		}
-		out = append(out, h)
+		kept = append(kept, h)
+	}
+	slices.SortFunc(kept, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
+	out := make([]assay.Hit, len(kept))
+	for i, k := range kept {
+		out[i] = k.Hit
 	}
 	return out
 }

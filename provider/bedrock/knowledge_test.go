@@ -19,12 +19,12 @@ import (
 // handbook has a passage for everybody, and others for some.
 func handbook() *bedrocktest.Base {
 	return &bedrocktest.Base{Passages: []bedrocktest.Passage{
-		{Text: "Everybody has thirty days of leave.", Location: bedrocktest.S3("s3://handbook/leave.md"), Score: 0.71, Metadata: map[string]any{
-			"users": []string{"ann", "bob"}, "groups": []string{"staff"}, "x-amz-bedrock-kb-document-page-number": 3, "year": 2024, "x-amz-bedrock-kb-chunk-id": "1%3A0%3Aabc"}},
 		{Text: "The board has forty days of leave.", Location: bedrocktest.S3("s3://handbook/board.md"), Score: 0.9, Metadata: map[string]any{
 			"groups": []string{"board"}, "year": 2023}},
 		{Text: "Eve has no days of leave.", Location: bedrocktest.S3("s3://handbook/eve.md"), Score: 0.8, Metadata: map[string]any{
 			"users": []string{"eve"}, "year": 2022}},
+		{Text: "Everybody has thirty days of leave.", Location: bedrocktest.S3("s3://handbook/leave.md"), Score: 0.71, Metadata: map[string]any{
+			"users": []string{"ann", "bob"}, "groups": []string{"staff"}, "x-amz-bedrock-kb-document-page-number": 3, "year": 2024, "x-amz-bedrock-kb-chunk-id": "1%3A0%3Aabc"}},
 		{Text: "Nobody is named here: days of leave.", Location: bedrocktest.S3("s3://handbook/nobody.md"), Score: 0.6},
 	}}
 }
@@ -117,7 +117,7 @@ func TestAccessAndFilter(t *testing.T) {
 // TestHits checks that what was found can be cited.
 func TestHits(t *testing.T) {
 	b := handbook()
-	b.Passages[0].Text = "\ufeffThe de\u0301claration:\r\nthirty days\u200b of leave.\u202e"
+	b.Passages[2].Text = "\ufeffThe de\u0301claration:\r\nthirty days\u200b of leave.\u202e"
 	b.Serve(t)
 	k, err := b.Provider.KnowledgeBase(bedrock.KnowledgeBase{ID: "arn:aws:bedrock:eu-west-1:123456789012:knowledge-base/KB12345678", Collection: "handbook", Sharing: byKey})
 	if err != nil {
@@ -229,13 +229,13 @@ func TestContents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"days of leave", "name: leave\ndays: 30"}, texts(r)); diff != "" {
+	if diff := cmp.Diff([]string{"name: leave\ndays: 30", "days of leave"}, texts(r)); diff != "" {
 		t.Errorf("texts (-want +got):\n%s", diff)
 	}
-	if s := r.Hits[0].Scores; *s.Managed != 17.5 || s.Relevance != 1 {
+	if s := r.Hits[1].Scores; *s.Managed != 17.5 || s.Relevance != 1 {
 		t.Errorf("scores %+v", s)
 	}
-	if s := r.Hits[1].Scores; s.Managed != nil || s.Relevance != 0 {
+	if s := r.Hits[0].Scores; s.Managed != nil || s.Relevance != 0 {
 		t.Errorf("scores %+v of a hit without one", s)
 	}
 	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "3 results without text") }) {
@@ -294,6 +294,11 @@ func TestPages(t *testing.T) {
 		noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "it has more") })
 		if len(r.Hits) != test.hits || len(b.Requests()) != test.asked || noted != test.note {
 			t.Errorf("%+v: %d hits, asked %d times, notes %q", test, len(r.Hits), len(b.Requests()), r.Notes)
+		}
+		for i, h := range r.Hits {
+			if want := "s3://b/" + string(rune('a'+i)); h.URI != want {
+				t.Errorf("hit %d of %+v is %s, want %s", i, test, h.URI, want)
+			}
 		}
 		for _, req := range b.Requests() {
 			if req.Config.Vector.Results != min(test.limit, 100) {

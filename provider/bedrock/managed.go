@@ -195,6 +195,7 @@ type managed struct {
 	x         *exchange
 	text      func(string) // is told the text; nil: nobody is
 	scrubber  *wire.Scrubber
+	tail      string // the beginning of a character whose end has not come yet
 	source    func(types.RetrievedReference) (assay.Hit, bool)
 	answer    Answer
 	raw       strings.Builder // the text as Bedrock counts it
@@ -210,9 +211,26 @@ func (r *managed) write(text string) {
 	if r.scrubber == nil {
 		r.scrubber = r.x.errors.Scrubber()
 	}
+	text = r.tail + text
+	n := wholeRunes(text)
+	text, r.tail = text[:n], text[n:]
 	if ready := r.scrubber.Next(strings.ToValidUTF8(text, "\uFFFD")); ready != "" {
 		r.text(ready)
 	}
+}
+
+// wholeRunes returns how many bytes of text there are before a character at its end of
+// which a part is missing.
+func wholeRunes(text string) int {
+	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			if utf8.FullRuneInString(text[i:]) {
+				break
+			}
+			return i
+		}
+	}
+	return len(text)
 }
 
 // cite adds a citation of a stream, which comes in one of two forms.
@@ -247,7 +265,7 @@ func (r *managed) ended(err error, explain func(code, message string) (llm.Error
 // finish returns the answer, once all of it has been read.
 func (r *managed) finish() (Answer, error) {
 	if r.scrubber != nil {
-		if rest := r.scrubber.Rest(); rest != "" {
+		if rest := r.scrubber.Next(strings.ToValidUTF8(r.tail, "\uFFFD")) + r.scrubber.Rest(); rest != "" {
 			r.text(rest)
 		}
 	}

@@ -349,6 +349,19 @@ func (s *service) agent(t *testing.T, a bedrock.Agent, bases ...bedrock.Knowledg
 func TestAgent(t *testing.T) {
 	trace := bedrocktest.Event("trace", object{"agentId": "AG12345678", "sessionId": "session-1", "trace": object{"orchestrationTrace": object{"rationale": object{"text": "thinking", "traceId": "1"}}}})
 	s := invoked(trace, part("Thirty "), part("days. 😀", cited("Thirty days.", 0, 11, toAnn)), bedrocktest.Event("files", object{"files": []any{object{"name": "chart.png", "type": "image/png", "bytes": "AAAA"}}}))
+	s.parts[1] = part("Thirty \xf0\x9f")
+	s.parts = slices.Insert(s.parts, 2, part("\x98\x80 "))
+	var told []string
+	p := s.serve(t)
+	c, err := p.Agent(bedrock.Agent{ID: "AG1", Alias: "AL1", OpenTo: []string{"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := c.Answer(t.Context(), ann.Access(), bedrock.Question{Text: "x", Session: "s1"}, func(text string) { told = append(told, text) }); err != nil || strings.Join(told, "") != a.Text || a.Text != "Thirty 😀 days. 😀" {
+		t.Errorf("%+v, %v, told %q", a, err, told)
+	}
+	s.parts = slices.Delete(s.parts, 2, 3)
+	s.parts[1] = part("Thirty ")
 	a, err := s.agent(t, bedrock.Agent{OpenTo: []string{"group:legal"}}, bedrock.KnowledgeBase{ID: "KB12345678", Sharing: byKey})
 	if err != nil {
 		t.Fatal(err)

@@ -58,13 +58,14 @@ type Policy struct {
 //
 // Source: AWS, Service Authorization Reference, "Actions, resources, and condition keys
 // for Amazon Bedrock"; Amazon Bedrock User Guide, "Prerequisites for inference
-// profiles", "Permissions for reranking in Amazon Bedrock".
+// profiles", "Permissions for reranking in Amazon Bedrock", "Query a knowledge base and
+// generate responses based off the retrieved data" (inference profiles).
 func (p *Provider) IAMPolicy(ctx context.Context, r Resources) (Policy, error) {
 	region, err := p.Region(ctx)
 	if err != nil {
 		return Policy{}, err
 	}
-	w := &policyWriter{provider: p, region: region, account: r.Account, profiles: r.Profiles}
+	w := &policyWriter{provider: p, region: region, account: r.Account, profiles: r.Profiles, own: map[string]string{}}
 	if err := w.findAccount(r); err != nil {
 		return Policy{}, err
 	}
@@ -106,6 +107,7 @@ type policyWriter struct {
 	provider        *Provider
 	region, account string
 	profiles        map[string][]string
+	own             map[string]string // ARNs of inference profiles, by name
 
 	statements []statement
 	notes      []string
@@ -232,6 +234,7 @@ func (w *policyWriter) profile(ctx context.Context, kind, name, id string) error
 			return fmt.Errorf("the inference profile %s routes to %q, which is no foundation model: %w", name, r, assay.ErrInvalid)
 		}
 	}
+	w.own[name] = own
 	sid := sidOf(id)
 	w.allow(statement{Sid: "InvokeProfile" + sid, Action: invoke, Resource: []string{own}})
 	w.allow(statement{
@@ -280,6 +283,9 @@ func (w *policyWriter) bases(ctx context.Context, r Resources) error {
 		}
 		if err := w.model(ctx, r.Answers[base]); err != nil {
 			return err
+		}
+		if own, ok := w.own[r.Answers[base]]; ok { // RetrieveAndGenerate looks it up
+			w.allow(statement{Sid: "ReadProfiles", Action: []string{"bedrock:GetInferenceProfile"}, Resource: []string{own}})
 		}
 		w.unscoped("bedrock:RetrieveAndGenerate", "having a knowledge base answer by itself")
 	}

@@ -94,6 +94,7 @@ func TestIAMPolicy(t *testing.T) {
 		"InvokeThrougheuanthropicclaudehaiku4520251001v10": {Action: invoke, Resource: []string{
 			"arn:aws:bedrock:eu-central-1::foundation-model/" + haiku, "arn:aws:bedrock:eu-west-1::foundation-model/" + haiku,
 		}, Condition: map[string]map[string][]string{"StringEquals": {"bedrock:InferenceProfileArn": {profile}}}},
+		"ReadProfiles": {Action: []string{"bedrock:GetInferenceProfile"}, Resource: []string{profile}},
 		"SearchKnowledgeBases": {Action: []string{"bedrock:Retrieve"}, Resource: []string{
 			"arn:aws:bedrock:eu-west-1:123456789012:knowledge-base/KB12345678", "arn:aws:bedrock:eu-west-1:123456789012:knowledge-base/KB87654321",
 		}},

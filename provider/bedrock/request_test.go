@@ -367,6 +367,17 @@ func TestCredentials(t *testing.T) {
 			}
 		}
 	})
+	t.Run("not before it is used", func(t *testing.T) {
+		t.Setenv("AWS_PROFILE", "there-is-none")
+		p, err := bedrock.New(bedrock.Config{Region: "eu-west-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Model(haiku).Generate(t.Context(), llm.Request{Messages: []llm.Message{{Speaker: llm.User, Text: "x"}}, MaxTokens: 1}, nil)
+		if e, is := errors.AsType[*llm.Error](err); !is || !strings.Contains(e.Message, "there-is-none") {
+			t.Errorf("%v", err)
+		}
+	})
 	t.Run("configs", func(t *testing.T) {
 		for _, c := range []bedrock.Config{{Name: "a/b"}, {AccessKeyID: "x"}, {SecretAccessKey: secret.New("x")}, {Schemas: "maybe"}} {
 			if _, err := bedrock.New(c); !errors.Is(err, assay.ErrInvalid) {

@@ -132,7 +132,7 @@ func Refuse(w http.ResponseWriter, status int, code, message string) {
 }
 
 func (b *Base) reply(in RetrieveRequest, filter assay.Filter) map[string]any {
-	var found []any
+	found := []any{}
 	for _, p := range b.Passages {
 		if !b.Deaf && !filter.Match(p.metadata()) {
 			continue
