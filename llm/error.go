@@ -60,6 +60,9 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
+	if e.RetryAfter >= time.Second {
+		s += fmt.Sprintf("; it asks to wait for %s", e.RetryAfter.Round(time.Second))
+	}
 	if n := len(e.Attempts); n > 0 {
 		s += fmt.Sprintf(" (after %d attempts)", n+1)
 	}

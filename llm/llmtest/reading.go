@@ -183,12 +183,13 @@ func (r reading) testHostile(t *testing.T) {
 	whole := Body{Type: recorded.Header().Get("Content-Type"), Parts: [][]byte{recorded.Body.Bytes()}}
 	t.Run("cut", func(t *testing.T) { r.testCut(t, whole) })
 	t.Run("mutated", func(t *testing.T) {
-		var sent Body
+		var next atomic.Pointer[Body]
 		call := r.serve(t, func(w http.ResponseWriter, req *http.Request, body []byte) {
-			always(func(*http.Request, []byte) Body { return sent })(w, req, body)
+			always(func(*http.Request, []byte) Body { return *next.Load() })(w, req, body)
 		})
 		for _, mutant := range mutants(whole.Bytes()) {
-			sent = whole.with(mutant)
+			sent := whole.with(mutant)
+			next.Store(&sent)
 			if n, err := call(); err == nil && n == 0 || t.Failed() {
 				t.Fatalf("%.300q: %d results, %v", mutant, n, err)
 			}
