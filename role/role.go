@@ -154,6 +154,16 @@ type GenerateInput struct {
 	// order: the best first and last. Numbers stay those of the evidence. A generator
 	// that reads as much as it likes may take the evidence itself.
 	Context []Excerpt `json:"context"`
+
+	// Rejected are statements that a draft before this one had, and that were not
+	// found in what they cite.
+	Rejected []Rejected `json:"rejected,omitempty"`
+}
+
+// Rejected is a statement that the verifier did not let through, and why.
+type Rejected struct {
+	Text   string `json:"text"`
+	Reason string `json:"reason"`
 }
 
 // An Excerpt is what to read of a piece of evidence: the spans of its document's

@@ -66,7 +66,7 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 			given = numbersOf(shown)
 			shown = slices.Clone(shown)
 			slices.SortStableFunc(shown, func(a, b passage) int { return cmp.Compare(order[a.number], order[b.number]) })
-			return map[string]any{"Question": in.Question, "Parts": partsOf(in), "Passages": shown, "Language": asked}
+			return map[string]any{"Question": in.Question, "Parts": partsOf(in), "Passages": shown, "Language": asked, "Rejected": rejectedOf(in)}
 		}),
 		check: func(r *draftReply) []string { return checkDraft(r, given, asked) },
 		salvage: func(r *draftReply) ([]string, bool) {
@@ -138,6 +138,21 @@ func partsOf(in role.GenerateInput) string {
 	lines := make([]string, len(in.Parts))
 	for i, p := range in.Parts {
 		lines[i] = line(p.Question)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxRejected is how many rejected statements a prompt shows.
+const maxRejected = 12
+
+// rejectedOf lists what was written before and not let through, one a line.
+func rejectedOf(in role.GenerateInput) string {
+	var lines []string
+	for _, r := range in.Rejected[:min(len(in.Rejected), maxRejected)] {
+		lines = append(lines, "- "+shorten(line(r.Text), maxPhrase)+" ("+shorten(line(r.Reason), maxPhrase)+")")
+	}
+	if n := len(in.Rejected) - maxRejected; n > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more", n))
 	}
 	return strings.Join(lines, "\n")
 }

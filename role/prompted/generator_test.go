@@ -93,6 +93,27 @@ func TestGenerateReadsContext(t *testing.T) {
 	}
 }
 
+// What was not let through before is told, with the reason.
+func TestGenerateAgain(t *testing.T) {
+	in := generateInput()
+	ask := func() string {
+		c := replies(t, `{"statements":[]}`)
+		if _, err := (prompted.Generator{Config: config()}).Generate(t.Context(), c, in); err != nil {
+			t.Fatal(err)
+		}
+		return c.last(0)
+	}
+	if strings.Contains(ask(), "rejected") {
+		t.Error("the first prompt speaks of what was rejected")
+	}
+	for range 14 {
+		in.Rejected = append(in.Rejected, role.Rejected{Text: "Tenants wait\nlong.", Reason: "60% of its words are in the source"})
+	}
+	if p := ask(); !strings.Contains(p, "- Tenants wait long. (60% of its words are in the source)\n") || !strings.Contains(p, "- and 2 more") || !strings.Contains(p, "Write none of them again") {
+		t.Errorf("prompt:\n%s", p)
+	}
+}
+
 func TestAnswerLanguage(t *testing.T) {
 	for question, want := range map[string]string{
 		"Wie lange ist die Kündigungsfrist für Mieter?":      `language with the code "de"`,

@@ -9,12 +9,20 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Grader judges evidence by reading it. Of hits under the floor it is shown none.
-// Its cautious output is Insufficient.
+// Grader judges evidence by reading it: all the hits that it is given, whatever
+// their relevance, for words that are not the question's may answer it. Its cautious
+// output is Insufficient.
 type Grader struct {
 	Config
-	Local role.Grader // for when the provider fails; nil: the cautious output
+
+	// Local grades when the provider fails, and where there is nothing to read; nil:
+	// the cautious output.
+	Local role.Grader
 }
+
+// localFloor is the relevance under which a hit does not count for the local
+// grader, which does not read it.
+const localFloor = 0.5
 
 // gradeReply is what the model is asked for.
 type gradeReply struct {
@@ -29,11 +37,13 @@ var gradeOutput = outputOf[gradeReply]("grade")
 
 // Grade implements role.Grader.
 func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (role.Grade, error) {
-	hits := slices.DeleteFunc(slices.Clone(in.Hits), func(h assay.Hit) bool { return h.Scores.Relevance < in.Floor })
+	if len(in.Hits) == 0 {
+		return g.nothing(ctx, c, in)
+	}
 	var given []int
 	j := job[gradeReply]{
 		Config: g.Config, role: role.GraderRole, out: gradeOutput(), maxTokens: 600,
-		write: reading(numbered(hits), func(shown []passage) any {
+		write: reading(numbered(in.Hits), func(shown []passage) any {
 			given = numbersOf(shown)
 			return map[string]any{"Question": in.Question, "Tried": strings.Join(in.Tried, "\n"), "Passages": shown}
 		}),
@@ -58,7 +68,11 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 		},
 	}
 	if g.Local != nil {
-		behind.local = func() (role.Grade, error) { return g.Local.Grade(ctx, c, in) }
+		behind.local = func() (role.Grade, error) {
+			in := in
+			in.Floor = max(in.Floor, localFloor)
+			return g.Local.Grade(ctx, c, in)
+		}
 	}
 	reply, outcome, err := ask(ctx, c, j)
 	switch {
@@ -69,17 +83,25 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 	case outcome.Failure != "":
 		return behind.cautious(outcome), nil
 	}
-	return gradeOf(reply, outcome, hits, in), nil
+	return gradeOf(reply, outcome, in), nil
+}
+
+// nothing grades a search that found nothing, which takes no model.
+func (g Grader) nothing(ctx context.Context, c role.Caller, in role.GradeInput) (role.Grade, error) {
+	if g.Local != nil {
+		return g.Local.Grade(ctx, c, in)
+	}
+	return role.Grade{Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{in.Question}, Reason: "nothing was found"}, nil
 }
 
 // gradeOf turns a reply into the grade. A verdict of sufficient with something
 // missing is taken at its more cautious word.
-func gradeOf(r gradeReply, outcome role.Outcome, hits []assay.Hit, in role.GradeInput) role.Grade {
+func gradeOf(r gradeReply, outcome role.Outcome, in role.GradeInput) role.Grade {
 	g := role.Grade{
 		Verdict: r.Verdict, Relevant: []string{}, Missing: phrases(r.Missing), Reason: shorten(line(r.Reason), 500), Outcome: outcome,
 	}
 	for _, n := range r.Relevant {
-		if id := hits[n-1].Chunk.ID; !slices.Contains(g.Relevant, id) {
+		if id := in.Hits[n-1].Chunk.ID; !slices.Contains(g.Relevant, id) {
 			g.Relevant = append(g.Relevant, id)
 		}
 	}

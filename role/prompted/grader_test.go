@@ -205,6 +205,32 @@ func TestSmallWindow(t *testing.T) {
 	}
 }
 
+// What is far from the question's words is read all the same; where nothing is, no
+// model is asked; and a local grader that stands in keeps to its own floor.
+func TestGraderReadsAll(t *testing.T) {
+	in := gradeInput
+	in.Floor = 0.02
+	in.Hits = hits("Renters tell the owner a quarter of a year before they leave.")
+	in.Hits[0].Scores.Relevance = 0.05
+	c := replies(t, `{"relevant_chunks":[1],"verdict":"sufficient"}`)
+	got, err := prompted.Grader{Config: config()}.Grade(t.Context(), c, in)
+	if err != nil || got.Verdict != assay.Sufficient || len(got.Relevant) != 1 || !strings.Contains(c.last(0), "Renters tell") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = prompted.Grader{Config: config(), Local: local.Grader{}}.Grade(t.Context(), replies(t, down), in)
+	if err != nil || got.Verdict != assay.Insufficient || len(got.Relevant) != 0 {
+		t.Errorf("the local one, standing in: %+v, %v", got, err)
+	}
+	in.Hits = nil
+	for _, stand := range []role.Grader{nil, local.Grader{}} {
+		c := replies(t, "no")
+		got, err := prompted.Grader{Config: config(), Local: stand}.Grade(t.Context(), c, in)
+		if err != nil || got.Verdict != assay.Insufficient || got.Failure != "" || len(got.Notes) > 0 || len(c.calls) != 0 || len(got.Missing) == 0 {
+			t.Errorf("nothing found: %+v, %v after %d calls", got, err, len(c.calls))
+		}
+	}
+}
+
 // A reply that was cut off gets more room, as far as the model and its window have
 // it.
 func TestCutOff(t *testing.T) {
