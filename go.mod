@@ -31,7 +31,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.9 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.9 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.9 // indirect
-	github.com/aws/aws-sdk-go-v2/service/bedrock v1.63.0 // indirect
 	github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime v1.41.0 // indirect
 	github.com/aws/aws-sdk-go-v2/service/bedrockruntime v1.63.10 // indirect
 	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
