@@ -225,7 +225,8 @@ func (m *model) asTools(in *input, req llm.Request) error {
 		}
 		in.tools.Tools = append(in.tools.Tools, &types.ToolMemberToolSpec{Value: spec})
 	}
-	if m.family.cacheTools && req.InputTokens() >= minCached && len(req.System) == 0 {
+	// A cache point behind the system text holds the tools, too: they come before it.
+	if m.family.cacheTools && req.System == "" && req.InputTokens() >= minCached {
 		in.tools.Tools = append(in.tools.Tools, &types.ToolMemberCachePoint{Value: types.CachePointBlock{Type: types.CachePointTypeDefault}})
 	}
 	if req.Choice == llm.ToolsRequired && m.family.forced {
