@@ -240,8 +240,9 @@ func generation(name string) int {
 
 // effort returns how much the model is to reason; empty: as it does by itself.
 //
-// Source: OpenAI, API reference on reasoning.effort: "none" since gpt-5.1, "minimal"
-// with gpt-5 before it, and the pro models take nothing but their own.
+// Sources: OpenAI, API reference on reasoning.effort: "none" since gpt-5.1, "minimal"
+// with gpt-5 before it, and the pro models take nothing but their own; "Using GPT-6":
+// of that family only Sol 6 and Luna 6 have "none", the others begin with "low".
 func (m *model) effort() string {
 	name := m.bare()
 	switch {
@@ -249,7 +250,7 @@ func (m *model) effort() string {
 		return m.p.c.Effort
 	case strings.Contains(name, "-pro"):
 		return ""
-	case generation(name) > 5, strings.HasPrefix(name, "gpt-5."):
+	case strings.HasPrefix(name, "gpt-5."), strings.HasPrefix(name, "gpt-6-luna"), strings.HasPrefix(name, "gpt-6-sol"):
 		return "none"
 	case generation(name) == 5:
 		return "minimal"

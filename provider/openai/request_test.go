@@ -133,7 +133,7 @@ func TestParameters(t *testing.T) {
 		{"o3-mini", openai.Config{API: openai.Chat}, map[string]any{"max_completion_tokens": 100., "temperature": nil, "reasoning_effort": "low"}, "developer"},
 		{"gpt-5-mini", openai.Config{API: openai.Chat}, map[string]any{"temperature": nil, "reasoning_effort": "minimal"}, "developer"},
 		{"gpt-6-luna", openai.Config{API: openai.Chat}, map[string]any{"temperature": nil, "reasoning_effort": "none"}, "developer"},
-		{"gpt-6.1-sol", openai.Config{API: openai.Chat}, map[string]any{"temperature": nil, "reasoning_effort": "none"}, "developer"},
+		{"gpt-6.1-sol", openai.Config{API: openai.Chat}, map[string]any{"temperature": nil, "reasoning_effort": "low"}, "developer"},
 		{"gpt-35-turbo", openai.Config{API: openai.Chat}, map[string]any{"temperature": 0., "reasoning_effort": nil}, "system"},
 		{"gpt-oss-20b", elsewhere, map[string]any{"temperature": 0., "reasoning_effort": nil}, "system"},
 		{"gpt-5-pro", openai.Config{API: openai.Chat}, map[string]any{"temperature": nil, "reasoning_effort": nil}, "developer"},
