@@ -19,8 +19,9 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// Of Bedrock's control plane three requests are made, by hand: the SDK's package for it
-// is twice the size of the one for models.
+// Of Bedrock's control plane three things are asked, all without a body. The SDK only
+// signs these requests: its package for the control plane has 2.7 MB of source, of which
+// nothing else would be used.
 
 // Models lists what the region offers for conversations: the IDs of foundation models
 // that can be called as they are, and of inference profiles. Failures are *llm.Error.
