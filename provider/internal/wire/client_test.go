@@ -229,6 +229,7 @@ func TestStream(t *testing.T) {
 		{"JSON called something else", "text/plain", " \n[1]", []event{{wire.Whole, " \n[1]"}}, nil},
 		{"what looks like JSON and is none", "text/event-stream", "{\n\ndata: 1\n\n", []event{{"", "1"}}, nil},
 		{"blank", "text/plain", " \n \n", nil, nil},
+		{"a web page", "text/html; charset=utf-8", "\n<!DOCTYPE html><title>Welcome</title>", nil, assay.ErrUnavailable},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -240,6 +241,17 @@ func TestStream(t *testing.T) {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A wrong base URL leads to a web page more often than to an error: it is named, and not
+// asked for again.
+func TestWebPage(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "<html>Welcome</html>") })
+	err := client().Stream(t.Context(), url, 1, func(string, []byte) error { return nil })
+	failed, ok := errors.AsType[*llm.Error](err)
+	if !ok || failed.Kind.Temporary() || !strings.Contains(err.Error(), "web page") {
+		t.Errorf("%v, want a lasting error that says it is a web page", err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"time"
+
+	"github.com/assay-rag/assay/llm"
 )
 
 // Done is what an event function returns when the reply has had its end.
@@ -51,7 +53,10 @@ func (c *Client) Stream(ctx context.Context, url string, in any, event func(name
 
 func (c *Client) events(r *reply, event func(name string, data []byte) error) error {
 	b := bufio.NewReader(r)
-	if isJSON(r.header, b) {
+	switch formOf(r.header, b) {
+	case page:
+		return c.Fail(llm.BadReply, "it answers with a web page: is the base URL right?")
+	case whole:
 		body, err := io.ReadAll(b)
 		if err != nil {
 			return c.broken(r.ctx, err)
@@ -77,25 +82,40 @@ func (c *Client) events(r *reply, event func(name string, data []byte) error) er
 	}
 }
 
-// isJSON reports whether a reply is JSON instead of events: by its type, or, of a
-// server that calls it something else, since no field of an event begins so.
-func isJSON(h http.Header, b *bufio.Reader) bool {
+// A form is what a reply is made of.
+type form int
+
+const (
+	stream form = iota // events
+	whole              // JSON
+	page               // HTML, of a server that is none of models
+)
+
+// formOf tells the form of a reply: by its type, or, of a server that calls it
+// something else, by how it begins, since no field of an event begins so.
+func formOf(h http.Header, b *bufio.Reader) form {
 	switch kind, _, _ := mime.ParseMediaType(h.Get("Content-Type")); kind {
 	case "application/json":
-		return true
+		return whole
 	case "text/event-stream":
-		return false
+		return stream
 	}
 	for n := 1; n <= b.Size(); n++ {
 		begin, err := b.Peek(n)
 		if err != nil {
-			return false
+			break
 		}
-		if last := begin[n-1]; !bytes.ContainsRune([]byte(" \t\r\n"), rune(last)) {
-			return last == '{' || last == '['
+		switch begin[n-1] {
+		case ' ', '\t', '\r', '\n':
+			continue
+		case '{', '[':
+			return whole
+		case '<':
+			return page
 		}
+		return stream
 	}
-	return false
+	return stream
 }
 
 // A decoder reads server-sent events.
