@@ -32,8 +32,9 @@ type Key struct {
 	Name  string
 	Kinds []assay.ValueKind // that its values have
 
-	// Values are those of a key that has few; a filter's value is then one of them.
-	// Of other keys it is one that the question names.
+	// Values are those of a key that has few, all of them: nothing is said to equal
+	// another one. None: there are too many to list. A filter's value is always one
+	// that the question names.
 	Values []string
 }
 
@@ -227,14 +228,21 @@ func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role
 }
 
 // filter returns a condition as a filter: of a known key, with a value of its
-// kind that the question names or that the key is known to have.
+// kind that the question names.
 func (p Planner) filter(question string, c conditionReply) (assay.Filter, error) {
 	i := slices.IndexFunc(p.Keys, func(k Key) bool { return k.Name == c.Key })
 	if i < 0 {
 		return assay.Filter{}, fmt.Errorf("the key %q does not exist", shorten(line(c.Key), 64))
 	}
 	key := p.Keys[i]
-	if !slices.Contains(key.Values, c.Value) && (len(key.Values) > 0 || !names(question, c.Value)) {
+	same := slices.IndexFunc(key.Values, func(v string) bool { return strings.EqualFold(v, c.Value) })
+	switch equal := c.Operator == operator(assay.OpEquals) || c.Operator == operator(assay.OpListContains); {
+	case same >= 0:
+		c.Value = key.Values[same]
+	case equal && len(key.Values) > 0:
+		return assay.Filter{}, fmt.Errorf("%s is never %q; it is one of %s", key.Name, shorten(line(c.Value), 64), shorten(line(joined(key.Values)), 200))
+	}
+	if !p.named(question, key, c.Value) {
 		return assay.Filter{}, fmt.Errorf("the question does not say that %s is %q", key.Name, shorten(line(c.Value), 64))
 	}
 	kinds := func(string) []assay.ValueKind { return key.Kinds }
@@ -265,6 +273,25 @@ func valuesOf(text string) []assay.Value {
 		}
 	}
 	return append(out, assay.StringValue(text))
+}
+
+// named reports whether a question names a value of a key, as it stands or in
+// another form; of a value that is true or false, the key.
+func (p Planner) named(question string, key Key, value string) bool {
+	if names(question, value) {
+		return true
+	}
+	of := value
+	if _, err := strconv.ParseBool(value); err == nil && slices.Contains(key.Kinds, assay.KindBoolean) {
+		of = key.Name
+	}
+	asked := p.Domain.content(question)
+	for stem := range p.Domain.content(of) {
+		if asked[stem] && strings.ContainsFunc(stem, isLetter) {
+			return true
+		}
+	}
+	return false
 }
 
 // names reports whether a question names a value: it has its words, or, of a

@@ -79,6 +79,43 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A filter's value is one that the question names, in some form, and that there is.
+func TestPlanFilters(t *testing.T) {
+	keys := []prompted.Key{
+		{Name: "team", Kinds: []assay.ValueKind{assay.KindString}, Values: []string{"Engineering", "legal"}},
+		{Name: "year", Kinds: []assay.ValueKind{assay.KindNumber}, Values: []string{"2022", "2024"}},
+		{Name: "draft", Kinds: []assay.ValueKind{assay.KindBoolean}},
+		{Name: "tags", Kinds: []assay.ValueKind{assay.KindList}, Values: []string{"lessee", "x"}},
+	}
+	const question = "Which drafts of the engineers are about tenants, since 2023?"
+	for _, tt := range []struct {
+		key, operator, value string
+		want                 string // as a filter reads; empty: refused
+	}{
+		{"team", "equals", "engineering", `team = "Engineering"`},
+		{"team", "equals", "legal", ""},
+		{"team", "equals", "engineers", ""},
+		{"year", "greaterThanOrEquals", "2023", "year >= 2023"},
+		{"year", "equals", "2023", ""},
+		{"year", "greaterThan", "2022", ""},
+		{"draft", "equals", "true", "draft = true"},
+		{"draft", "equals", "yes", ""},
+		{"tags", "listContains", "lessee", `tags has "lessee"`},
+		{"tags", "listContains", "x", ""},
+		{"Team", "equals", "engineering", ""},
+	} {
+		reply := `{"sub_questions":[{"text":"a","conditions":[{"key":"` + tt.key + `","operator":"` + tt.operator + `","value":"` + tt.value + `"}]}]}`
+		cfg := prompted.Config{Model: model{}, Domain: domain(t, "legal.md")}
+		got, err := prompted.Planner{Config: cfg, Keys: keys}.Plan(t.Context(), replies(t, reply), question)
+		if err != nil || len(got.SubQuestions) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if f := got.SubQuestions[0].Filter.String(); f != tt.want || (tt.want == "") != (len(got.Notes) > 0) {
+			t.Errorf("%s %s %s: filter %q, want %q; notes %q", tt.key, tt.operator, tt.value, f, tt.want, got.Notes)
+		}
+	}
+}
+
 // Without keys no plan has a filter.
 func TestPlanWithoutKeys(t *testing.T) {
 	c := replies(t, `{"sub_questions":[{"text":"a","conditions":[{"key":"year","operator":"equals","value":"2021"}]},{"text":"b"}]}`)
