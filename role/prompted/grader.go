@@ -20,10 +20,6 @@ type Grader struct {
 	Local role.Grader
 }
 
-// localFloor is the relevance under which a hit does not count for the local
-// grader, which does not read it.
-const localFloor = 0.5
-
 // gradeReply is what the model is asked for.
 type gradeReply struct {
 	Reason   string             `json:"reason,omitempty"`
@@ -68,11 +64,7 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 		},
 	}
 	if g.Local != nil {
-		behind.local = func() (role.Grade, error) {
-			in := in
-			in.Floor = max(in.Floor, localFloor)
-			return g.Local.Grade(ctx, c, in)
-		}
+		behind.local = func() (role.Grade, error) { return g.Local.Grade(ctx, c, in) }
 	}
 	reply, outcome, err := ask(ctx, c, j)
 	switch {

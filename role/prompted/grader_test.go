@@ -209,7 +209,6 @@ func TestSmallWindow(t *testing.T) {
 // model is asked; and a local grader that stands in keeps to its own floor.
 func TestGraderReadsAll(t *testing.T) {
 	in := gradeInput
-	in.Floor = 0.02
 	in.Hits = hits("Renters tell the owner a quarter of a year before they leave.")
 	in.Hits[0].Scores.Relevance = 0.05
 	c := replies(t, `{"relevant_chunks":[1],"verdict":"sufficient"}`)
