@@ -55,7 +55,7 @@ func appendNotes(b *strings.Builder, notes []string, width int) {
 func writeStatus(b *strings.Builder, a assay.Answer, width int) {
 	if a.Status != assay.Answered {
 		label := strings.ToUpper(string(a.Status[:1])) + strings.ReplaceAll(string(a.Status[1:]), "_", " ")
-		b.WriteString("\n" + wrap(strings.TrimSpace(label+": "+a.Justification), "", width))
+		b.WriteString("\n" + wrap(strings.TrimSpace(label+": "+a.Justification+more(a.Stop)), "", width))
 	}
 	if len(a.Missing) > 0 {
 		b.WriteString("\nMissing\n")
@@ -63,6 +63,17 @@ func writeStatus(b *strings.Builder, a assay.Answer, width int) {
 			b.WriteString(wrap("- "+m, "  ", width))
 		}
 	}
+}
+
+// more says by which flag a run that was cut short gets more of what it lacked.
+func more(s assay.Stop) string {
+	flag := map[assay.Stop]string{
+		assay.StopDeadline: "--timeout", assay.StopTokenBudget: "--max-tokens", assay.StopCallBudget: "--max-calls", assay.StopMoneyBudget: "--max-cost",
+	}[s]
+	if flag == "" {
+		return ""
+	}
+	return " Give it more with " + flag + "."
 }
 
 // writeSources prints each cited source once, by number, with the words that

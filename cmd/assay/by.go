@@ -24,57 +24,73 @@ func byLine(a assay.Answer) string {
 	if !slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Model != assay.LocalModel }) {
 		return ""
 	}
-	var parts []string
+	var order []string
 	did := map[string][]string{} // by whom, what
 	for _, d := range deeds {
-		if who := doers(a.Roles, d.role); who != "" {
-			if did[who] == nil {
-				parts = append(parts, who)
-			}
-			did[who] = append(did[who], d.did)
+		who := doer(a.Roles, d.role)
+		if who == "" {
+			continue
 		}
+		if d.role == role.GeneratorRole && len(a.Claims) == 0 {
+			d.did = "drafted" // and nothing of it is shown
+		}
+		if did[who] == nil {
+			order = append(order, who)
+		}
+		did[who] = append(did[who], d.did)
 	}
-	for i, who := range parts {
-		parts[i] = enumerate(did[who]) + " " + who
+	for i, who := range order {
+		order[i] = enumerate(did[who]) + " " + who
 	}
-	line := strings.Join(parts, ", ")
+	line := strings.Join(order, ", ")
 	if line == "" {
-		line = "models were asked"
+		line = "no model came to an end"
 	}
 	tokens := a.Usage.InputTokens + a.Usage.OutputTokens
-	line = strings.ToUpper(line[:1]) + line[1:] + fmt.Sprintf("; %s, %s tokens", count(a.Usage.Calls, "call", "calls"), thousands(tokens))
+	line = strings.ToUpper(line[:1]) + line[1:] + fmt.Sprintf("; %s, %s", count(a.Usage.Calls, "call", "calls"), tokenCount(tokens))
 	if a.Usage.CostMicros > 0 {
 		line += ", cost " + money(a.Usage.CostMicros)
 	}
 	return line
 }
 
-// doers says who did a role: "by openai/gpt-6-luna", "locally", or both. A model that
-// brought nothing, so that the local role stood in, did not; the notes name it.
-func doers(uses []assay.RoleUse, name string) string {
-	local := slices.ContainsFunc(uses, func(u assay.RoleUse) bool { return u.Role == name && u.Model == assay.LocalModel })
-	var who []string
+// doer says who did a role: "by openai/gpt-6-luna", "locally", or "locally instead of
+// by openai/gpt-6-luna" where a local role had to do what a model did not; empty:
+// nobody got to it.
+func doer(uses []assay.RoleUse, name string) string {
+	var models, asked []string
+	local := false
 	for _, u := range uses {
-		by := "by " + u.Model
-		if u.Model == assay.LocalModel {
-			by = "locally"
-		} else if local && u.Usage.OutputTokens == 0 {
-			continue
-		}
-		if u.Role == name && !slices.Contains(who, by) {
-			who = append(who, by)
+		switch {
+		case u.Role != name:
+		case u.Model == assay.LocalModel:
+			local = true
+		default:
+			asked = appendNew(asked, "by "+u.Model)
+			if u.Usage.OutputTokens > 0 || name == role.VerifierRole && u.Usage.Calls > 0 {
+				models = appendNew(models, "by "+u.Model)
+			}
 		}
 	}
-	return enumerate(who)
+	switch {
+	case local && len(asked) > 0:
+		return "locally instead of " + enumerate(asked)
+	case local:
+		return "locally"
+	}
+	return enumerate(models)
 }
 
-// stoodIn reports whether a local role did what a model was to do.
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// stoodIn reports whether a local role did what a provider failed at.
 func stoodIn(a assay.Answer) bool {
-	return slices.ContainsFunc(a.Roles, func(local assay.RoleUse) bool {
-		return local.Model == assay.LocalModel && slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool {
-			return u.Role == local.Role && u.Model != assay.LocalModel
-		})
-	})
+	return slices.ContainsFunc(a.Notes, func(note string) bool { return strings.HasSuffix(note, " stood in") })
 }
 
 // enumerate writes a list: "a", "a and b", "a, b and c".
@@ -83,6 +99,13 @@ func enumerate(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+func tokenCount(n int) string {
+	if n == 1 {
+		return "1 token"
+	}
+	return thousands(n) + " tokens"
 }
 
 // thousands writes a number with commas: 4,312.

@@ -9,25 +9,32 @@ import (
 func TestByLine(t *testing.T) {
 	use := func(role, model string) assay.RoleUse { return assay.RoleUse{Role: role, Model: model} }
 	spent := assay.Usage{Calls: 5, InputTokens: 4000, OutputTokens: 312}
+	used := func(role, model string) assay.RoleUse { return assay.RoleUse{Role: role, Model: model, Usage: spent} }
+	shown := []assay.Claim{{}}
 	tests := []struct {
-		name  string
-		roles []assay.RoleUse
-		usage assay.Usage
-		want  string
+		name   string
+		roles  []assay.RoleUse
+		claims []assay.Claim
+		usage  assay.Usage
+		want   string
 	}{
-		{"none", []assay.RoleUse{use("planner", "local"), use("generator", "local")}, assay.Usage{}, ""},
-		{"two", []assay.RoleUse{use("planner", "o/small"), use("grader", "o/small"), use("generator", "o/large"), use("verifier", "local")}, spent,
+		{"none", []assay.RoleUse{use("planner", "local"), use("generator", "local")}, shown, assay.Usage{}, ""},
+		{"two", []assay.RoleUse{used("planner", "o/small"), used("grader", "o/small"), used("generator", "o/large"), use("verifier", "local")}, shown, spent,
 			"Written by o/large, planned and graded by o/small, verified locally; 5 calls, 4,312 tokens"},
-		{"one, with its price", []assay.RoleUse{use("generator", "o/x"), use("verifier", "o/y")}, assay.Usage{Calls: 1, InputTokens: 1, CostMicros: 1200},
-			"Written by o/x, verified by o/y; 1 call, 1 tokens, cost 0.0012"},
-		{"a stand-in", []assay.RoleUse{use("grader", "o/x"), use("grader", "local"), use("generator", "local")}, spent,
-			"Written and graded locally; 5 calls, 4,312 tokens"},
-		{"a stand-in for a part", []assay.RoleUse{{Role: "grader", Model: "o/x", Usage: spent}, use("grader", "local"), use("generator", "local")}, spent,
-			"Written locally, graded by o/x and locally; 5 calls, 4,312 tokens"},
-		{"another role", []assay.RoleUse{use("judge", "o/x")}, spent, "Models were asked; 5 calls, 4,312 tokens"},
+		{"one, with its price", []assay.RoleUse{used("generator", "o/x"), used("verifier", "o/y")}, shown, assay.Usage{Calls: 1, InputTokens: 1, CostMicros: 1200},
+			"Written by o/x, verified by o/y; 1 call, 1 token, cost 0.0012"},
+		{"a service that counts no tokens", []assay.RoleUse{used("generator", "o/x"), {Role: "verifier", Model: "b/guardrail", Usage: assay.Usage{Calls: 2}}}, shown, spent,
+			"Written by o/x, verified by b/guardrail; 5 calls, 4,312 tokens"},
+		{"stand-ins", []assay.RoleUse{use("grader", "o/x"), use("grader", "local"), use("generator", "local"), used("generator", "o/x")}, shown, spent,
+			"Written and graded locally instead of by o/x; 5 calls, 4,312 tokens"},
+		{"nothing shown", []assay.RoleUse{used("planner", "o/x"), used("generator", "o/x"), use("verifier", "local")}, nil, spent,
+			"Drafted and planned by o/x, verified locally; 5 calls, 4,312 tokens"},
+		{"ended before the answer", []assay.RoleUse{used("planner", "o/x"), used("grader", "o/x"), use("generator", "o/x")}, nil, spent,
+			"Planned and graded by o/x; 5 calls, 4,312 tokens"},
+		{"ended at once", []assay.RoleUse{use("planner", "o/x")}, nil, assay.Usage{}, "No model came to an end; 0 calls, 0 tokens"},
 	}
 	for _, test := range tests {
-		if got := byLine(assay.Answer{Roles: test.roles, Usage: test.usage}); got != test.want {
+		if got := byLine(assay.Answer{Roles: test.roles, Claims: test.claims, Usage: test.usage}); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

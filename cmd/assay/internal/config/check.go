@@ -203,6 +203,9 @@ func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hin
 	if failed.Message != "" {
 		said = ": " + failed.Message
 	}
+	if failed.RetryAfter >= time.Second {
+		said += "; it asks to wait for " + failed.RetryAfter.Round(time.Second).String()
+	}
 	at := p.address()
 	switch failed.Kind {
 	case llm.BadKey:

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/resilient"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/role/prompted"
 )
@@ -165,8 +166,26 @@ func (s *Set) Guardrail(provider string) (ground.Service, error) {
 	if err != nil {
 		return nil, &Error{Where: s.c.where(), Detail: s.c.Secrets.Scrub(err.Error())}
 	}
-	return scrubVerifier(v, &s.c.Secrets), nil
+	return scrubVerifier(guardedVerifier{v, e.guard}, &s.c.Secrets), nil
 }
+
+// A guardedVerifier makes its calls by a guard, each of them once: a judgement is
+// reserved as one call.
+type guardedVerifier struct {
+	ground.Service
+	guard *resilient.Guard
+}
+
+func (v guardedVerifier) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
+	read := resilient.Read{Name: v.Model(), Once: true}
+	j, _, err := resilient.Do(ctx, v.guard, read, func(ctx context.Context) (ground.Judgement, error) {
+		return v.Service.Verify(ctx, claim, cited)
+	})
+	return j, err
+}
+
+// Facts implements llm.Described.
+func (v guardedVerifier) Facts() llm.Facts { return factsOf(v.Service) }
 
 // Reranker opens the reranker; nil: the local one.
 func (s *Set) Reranker() (llm.Reranker, error) {
