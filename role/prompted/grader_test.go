@@ -206,7 +206,7 @@ func TestSmallWindow(t *testing.T) {
 }
 
 // What is far from the question's words is read all the same; where nothing is, no
-// model is asked; and a local grader that stands in keeps to its own floor.
+// model is asked; and a local grader that stands in goes by the floor.
 func TestGraderReadsAll(t *testing.T) {
 	in := gradeInput
 	in.Hits = hits("Renters tell the owner a quarter of a year before they leave.")

@@ -82,8 +82,9 @@ func providerText(err error) string {
 	return line(text)
 }
 
-// refused reports whether a provider did not take a request, or found it too long.
-// An error that comes from the journal has its text alone.
-func refused(err error, kind llm.ErrorKind) bool {
-	return err != nil && strings.Contains(providerText(err), ": "+string(kind))
+// isKind reports whether a provider's error is of a kind. Its text tells, as
+// llm.Error writes it: an error that comes from the journal has nothing else.
+func isKind(err error, kind llm.ErrorKind) bool {
+	_, said, _ := strings.Cut(providerText(err), ": ") // after the model's name
+	return strings.HasPrefix(said, string(kind))
 }

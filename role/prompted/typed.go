@@ -143,10 +143,10 @@ func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, erro
 			return reply, err
 		}
 		switch {
-		case refused(err, llm.BadRequest) && a.request.Schema != nil:
+		case isKind(err, llm.BadRequest) && a.request.Schema != nil:
 			a.notes = append(a.notes, providerText(err)+"; it was asked again without a schema")
 			a.request.Schema, a.out.sent = nil, nil
-		case refused(err, llm.TooLong) && a.window > minWindow:
+		case isKind(err, llm.TooLong) && a.window > minWindow:
 			before := a.window
 			if a.window = max(minWindow, a.window/2); !a.begin() {
 				return reply, err
