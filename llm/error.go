@@ -60,7 +60,7 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
-	if e.RetryAfter >= time.Second {
+	if e.RetryAfter >= time.Second && e.Kind != Open {
 		s += fmt.Sprintf("; it asks to wait for %s", e.RetryAfter.Round(time.Second))
 	}
 	if n := len(e.Attempts); n > 0 {

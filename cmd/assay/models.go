@@ -26,8 +26,12 @@ into vectors. One for English is in this program and needs nothing. Models manag
 others: BERT encoders with WordPiece vocabularies, as all-MiniLM, bge, e5 and gte.
 
 They are kept in $ASSAY_MODELS, or else in the user's cache directory, for all data
-directories. Which one a data directory uses is its own choice (assay models use).
-No command but assay models pull ever makes a network connection.`,
+directories. Which one a data directory uses is its own choice (assay models use),
+which may also be an embedding model of a provider.
+
+No command but assay models pull makes a network connection, unless a provider is
+configured: see docs/models.md, and assay doctor --offline. Language models are
+configured, not installed.`,
 		Example: `  assay models list
   assay models pull bge-small-en-v1.5
   assay models use bge-small-en-v1.5

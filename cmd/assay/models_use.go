@@ -24,8 +24,10 @@ func (a *app) modelsUseCommand() *cobra.Command {
 		Long: `Use has the passages of the data directory embedded with another encoder from now
 on. The vectors that are there are searched until the new ones have caught up, and
 are dropped then; vectors of two encoders are never compared. The name default
-stands for the encoder in the program.`,
+stands for the encoder in the program, PROVIDER/MODEL for an embedding model of a
+provider that is configured: it is sent every passage, once, and every question.`,
 		Example: `  assay models use bge-small-en-v1.5
+  assay models use openai/text-embedding-3-small
   assay models use default --data /srv/assay`,
 		Args: oneArgument("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.modelsUse(cmd.Context(), args[0], asJSON) },

@@ -212,6 +212,9 @@ func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hin
 		if p.Key.Empty() && p.Type != Bedrock {
 			return at + " wants a key, and none is configured" + said, "name it with key_env or key_file under providers." + p.Name
 		}
+		if p.Type == Bedrock && failed.Status == 0 {
+			return "AWS was not asked" + said, "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in as AWS's own tools do"
+		}
 		if p.Type == Bedrock {
 			return "AWS refuses these credentials, or they may not do this" + said, "assay doctor --iam-policy prints what they have to allow"
 		}
