@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/strategy"
@@ -227,6 +228,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Content:     e.content,
 		Roles:       models.roles(),
 		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall, ContextTokens: req.ContextTokens},
+		Writer:      req.Models[role.GeneratorRole],
 		Sections:    models.sections(),
 		Stream:      written,
 	})

@@ -291,15 +291,9 @@ func TestHostileModels(t *testing.T) {
 	for i, h := range all {
 		for j, name := range usedRoles {
 			strategies := []string{"static", "corrective", "auto"}
-			strategy := strategies[(i+j)%len(strategies)]
-			some := 2 // of the combinations; each behaviour is tried everywhere in any case
-			switch {
-			case os.Getenv("ASSAY_LONG") != "":
-				some = 1
-			case testing.Short() || strings.HasPrefix(h.name, "10 MB"):
-				some = len(usedRoles)
-			}
-			if (i+j)%some > 0 {
+			strategy := strategies[i%len(strategies)]
+			// One of the roles; each behaviour is tried in all of them at once in any case.
+			if os.Getenv("ASSAY_LONG") == "" && (i+j)%len(usedRoles) > 0 {
 				continue
 			}
 			runs++
@@ -424,7 +418,7 @@ func checkHonest(t *testing.T, a assay.Answer, h hostile, budget assay.Budget) {
 	}
 	used := a.Usage.InputTokens + a.Usage.OutputTokens
 	// What a server writes beyond what it was asked for has been spent; then it is over.
-	holds := a.Usage.Calls <= budget.Calls && (used <= budget.Tokens || h.overruns && a.Stop == assay.StopTokenBudget)
+	holds := a.Usage.Calls <= budget.Calls && (used <= budget.Tokens || h.overruns && (a.Stop == assay.StopTokenBudget || a.Stop == assay.StopDeadline))
 	if !h.lies && !holds {
 		t.Errorf("%d calls and %d tokens were used, of %d and %d", a.Usage.Calls, used, budget.Calls, budget.Tokens)
 	}

@@ -103,6 +103,7 @@ func (m Models) roles() strategy.Roles {
 		Grader:    local.Grader{},
 		Generator: local.Generator{},
 		Verifier:  role.ByClaim(ground.Local{}),
+		Quoter:    local.Generator{},
 		Models:    m.named(),
 	}
 	if m.Verifier != nil {

@@ -181,6 +181,67 @@ func TestRepliesCannotBeUsed(t *testing.T) {
 	}
 }
 
+// A model of whose draft nothing stands is told why and asked once more, and then the
+// passages are quoted; it is never asked the same twice.
+func TestDraftFalls(t *testing.T) {
+	statement := func(text string, sources ...int) string {
+		return jsonOf(map[string]any{
+			"shape": "prose", "columns": []string{}, "conflicts": []any{}, "open": []string{},
+			"statements": []any{map[string]any{"text": text, "sources": sources, "item": false, "cells": []string{}, "section": ""}},
+		})
+	}
+	const truth, lie = "Travel to a customer is approved by the head of the department.", "Travel to a customer is approved by the Pope of Rome."
+	tests := []struct {
+		name   string
+		says   func(n int) string
+		calls  int
+		status assay.Status
+		text   string
+		note   string
+	}{
+		{"it learns", func(n int) string { return statement([]string{lie, truth}[n-1], 1) }, 2, assay.Answered, truth + " [1]", ""},
+		{"it insists", func(int) string { return statement(lie, 1) }, 2, assay.Answered, truth,
+			"generator: nothing of what fake/generator wrote is supported by what it cites; the passages are quoted instead"},
+		{"it cites nothing that was given", func(int) string { return statement(truth, 99) }, 3, assay.Incomplete, truth,
+			"generator: fake/generator wrote nothing that can be used; the passages are quoted instead"},
+	}
+	for _, tt := range tests {
+		by := handbook.models()
+		delete(by, role.VerifierRole) // by words
+		m := by[role.GeneratorRole]
+		m.reply = func(_ context.Context, n int, req llm.Request) (llm.Response, error) { return spoken(tt.says(n), req), nil }
+		e := openModels(t, served(by))
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Status != tt.status || !strings.HasPrefix(a.Text, tt.text) || m.calls() != tt.calls || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(a.Notes, tt.note) {
+			t.Errorf("%s: %s after %d calls: %q, notes %q; want %s after %d, %q", tt.name, a.Status, m.calls(), a.Text, a.Notes, tt.status, tt.calls, tt.text)
+		}
+		asked := map[string]bool{}
+		for _, r := range m.requests {
+			asked[jsonOf(r)] = true
+		}
+		if tt.calls == 2 && len(asked) != m.calls() {
+			t.Errorf("%s: of %d requests %d are different", tt.name, m.calls(), len(asked))
+		}
+		if tt.calls == 2 && !strings.Contains(m.requests[1].Messages[0].Text, "Pope") {
+			t.Errorf("%s: it was not told what fell", tt.name)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+// A budget that ends a run is named with what it lacks.
+func TestBudgetInTheJustification(t *testing.T) {
+	e := openModels(t, served(handbook.models()))
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "static", Budget: assay.Budget{Calls: 1}})
+	if err != nil || a.Justification != "The run was cut short (call_budget: a step may need 1, and 0 are left)." {
+		t.Errorf("%q, %v", a.Justification, err)
+	}
+	replays(t, e, a.Run)
+}
+
 func TestOpenRefusesModels(t *testing.T) {
 	one, two := handbook.models()[role.GeneratorRole], handbook.models()[role.VerifierRole]
 	two.name = one.name

@@ -77,7 +77,8 @@ func (w *watching) ended(ev run.Event) {
 	if w.uses == nil {
 		w.uses, w.served = map[use]assay.Usage{}, map[string][]string{}
 	}
-	if !slices.Contains(w.served[name], ev.Model) {
+	quoted := strings.Contains(ev.Path, "quoted[") // that is local whoever the generator is
+	if !quoted && !slices.Contains(w.served[name], ev.Model) {
 		w.served[name] = append(w.served[name], ev.Model)
 	}
 	calls := w.calls[ev.Path]

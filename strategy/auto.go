@@ -16,7 +16,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	env.Limits = env.Limits.withDefaults()
 	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return notFound("auto", env.Question, []finding{{question: env.Question, stop: stop, notes: said}}), nil
+		return unplannable("auto", env.Question, stop, err, said), nil
 	}
 	if err != nil {
 		return assay.Answer{}, err

@@ -188,6 +188,9 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 		a.Status = assay.Incomplete
 		a.Text = "Not answered: the run ended before the documents were searched to the end."
 		a.Justification = fmt.Sprintf("The run was cut short (%s).", a.Stop)
+		if i := slices.IndexFunc(found, func(f finding) bool { return f.stop == a.Stop && f.lacked != "" }); i >= 0 {
+			a.Justification = fmt.Sprintf("The run was cut short (%s: %s).", a.Stop, found[i].lacked)
+		}
 	case ungraded >= 0 && len(hits) > 0:
 		// Nor is not having been able to judge what was found.
 		a.Status = assay.Incomplete

@@ -20,12 +20,19 @@ func Corrective(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 	env.Limits = env.Limits.withDefaults()
 	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return notFound("corrective", env.Question, []finding{{question: env.Question, stop: stop, notes: said}}), nil
+		return unplannable("corrective", env.Question, stop, err, said), nil
 	}
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	return env.correct(ctx, s, plan, nil, said)
+}
+
+// unplannable is the answer of a run that ended before there was a plan.
+func unplannable(strategy, question string, stop assay.Stop, err error, said notes) assay.Answer {
+	f := finding{question: question, notes: said}
+	f.ends(stop, err)
+	return notFound(strategy, question, []finding{f})
 }
 
 // sideBySide is how many sub-questions are looked up at a time.
@@ -154,7 +161,7 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 		}
 		fresh, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
 		if stop := stopOf(err); stop != "" {
-			f.stop = stop
+			f.ends(stop, err)
 			return nil
 		}
 		if err != nil {
@@ -209,7 +216,7 @@ func (f *finding) redrive(ctx context.Context, s run.Scope, env Env) (int, error
 	}
 	fresh, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
 	if stop := stopOf(err); stop != "" {
-		f.stop = stop
+		f.ends(stop, err)
 		return 0, nil
 	}
 	return fresh, err

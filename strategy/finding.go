@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,9 @@ type finding struct {
 	tries      []try
 	iterations int
 	stop       assay.Stop
-	serves     []int // the sub-questions, by index, that are asked with what this one brings
+	lacked     string  // what the budget had no room for, when it ended the search
+	written    writing // of all findings, in the first: what the last draft became
+	serves     []int   // the sub-questions, by index, that are asked with what this one brings
 }
 
 // A try is a search that was made: the same one again would be circular.
@@ -45,6 +48,14 @@ func (f *finding) tried() []string {
 		queries[i] = s.Query
 	}
 	return queries
+}
+
+// ends notes why err ends the search.
+func (f *finding) ends(stop assay.Stop, err error) {
+	f.stop = stop
+	if budget, ok := errors.AsType[*run.BudgetError](err); ok {
+		f.lacked = fmt.Sprintf("a step may need %d, and %d are left", budget.Need, budget.Left)
+	}
 }
 
 // sufficient reports whether what was found suffices to answer.

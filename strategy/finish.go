@@ -26,19 +26,12 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		return notFound(strategy, e.Question, found), nil, nil
 	}
 	said := &found[0].notes // what is said of one finding is said of the answer
-	draft, err := e.generate(ctx, s, role.GenerateInput{
-		Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts),
-	})
-	said.outcome(role.GeneratorRole, draft.Outcome)
-	draft.Open = asked(e.Question).lines(draft.Open)
-	var checked []checkedClaim
-	readable := false
-	if err == nil {
-		checked, readable, err = e.check(ctx, s, draft, evidence, said)
-	}
+	in := role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts)}
+	w, err := e.write(ctx, s, in, said, &found[0].written)
+	draft, checked, readable := w.draft, w.checked, w.readable
 	if stop := stopOf(err); stop != "" {
 		for i := range found {
-			found[i].stop = stop
+			found[i].ends(stop, err)
 		}
 		answer = notFound(strategy, e.Question, found)
 		answer.Status = assay.Incomplete
@@ -48,7 +41,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if err != nil {
 		return assay.Answer{}, nil, err
 	}
-	supported := slices.DeleteFunc(slices.Clone(checked), func(c checkedClaim) bool { return c.Verdict != assay.Supported })
+	supported := w.supported()
 	for i, p := range parts {
 		if found[i].grade.Verdict == assay.Sufficient && !slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) }) {
 			ungrounded = append(ungrounded, i)
@@ -74,17 +67,25 @@ func unwritten(a assay.Answer, draft role.Draft, checked []checkedClaim, suffice
 	case failed > 0:
 		a.Status = assay.Incomplete
 		a.Text = "Passages were found, but what was written from them could not be verified."
-		a.Justification = fmt.Sprintf("The verifier could not judge %d of the %d statements drafted, and none is supported by what it cites.", failed, len(checked))
+		a.Justification = fmt.Sprintf("The verifier could not judge %d of the %s drafted, and none is supported by what it cites.", failed, count(len(checked), "statement", "statements"))
 	case len(checked) == 0 && a.Status == assay.NotFound:
 		a.Justification = "Passages were found, but none says what an answer could be made of."
 	case len(checked) > 0:
-		a.Justification = fmt.Sprintf("Passages were found, but none of the %d statements drafted from them is supported by what it cites.", len(checked))
+		a.Justification = "Passages were found, but " + noneOf(len(checked)) + " drafted from them is supported by what it cites."
 		if a.Status == assay.NotFound && suffices {
 			a.Status = assay.Incomplete
 			a.Text = "Passages were found, but nothing that was written from them could be verified."
 		}
 	}
 	return a
+}
+
+// noneOf says that none of n statements does what follows.
+func noneOf(n int) string {
+	if n == 1 {
+		return "not the one statement"
+	}
+	return fmt.Sprintf("none of the %d statements", n)
 }
 
 // without returns the lines that others does not have.
@@ -258,27 +259,6 @@ func opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passa
 // passageOf is what the verifier sees of a citation.
 func passageOf(c assay.Citation, p passage) ground.Passage {
 	return ground.Passage{Quote: c.Quote, Context: p.Text, Heading: append([]string{c.Title}, c.Heading...)}
-}
-
-// generate asks the generator. One that fails has written nothing, and the draft
-// says so.
-func (e Env) generate(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
-	step := run.Step{Name: "generate", Kind: assay.StepGenerate, Model: e.Roles.Models[role.GeneratorRole]}
-	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GenerateInput) (role.Draft, error) {
-		d, err := e.Roles.Generator.Generate(ctx, e.caller(s, answerShare), in)
-		if role.Ends(ctx, err) {
-			return role.Draft{}, err
-		}
-		if err != nil {
-			d = role.Draft{Statements: []role.Statement{}, Outcome: role.Outcome{Failure: err.Error()}}
-		}
-		for i, st := range d.Statements {
-			if !slices.Contains(e.Sections, st.Section) {
-				d.Statements[i].Section = ""
-			}
-		}
-		return d, nil
-	})
 }
 
 // A span names the bytes [Start, End) of a document version.

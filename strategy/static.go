@@ -25,7 +25,8 @@ func (e Env) lookOnce(ctx context.Context, s run.Scope, question string) (findin
 	f := finding{question: question, stop: assay.StopIterationLimit}
 	_, err := f.look(ctx, s, e, question, assay.Filter{})
 	if stop := stopOf(err); stop != "" {
-		f.stop, err = stop, nil
+		f.ends(stop, err)
+		err = nil
 	}
 	if err == nil && f.grade.Verdict == assay.Sufficient {
 		f.stop = assay.StopSufficient

@@ -57,6 +57,10 @@ type Env struct {
 	Roles       Roles
 	Limits      Limits
 
+	// Writer is the model that was the generator when the run began; empty: the local
+	// one was.
+	Writer string
+
 	// Sections are the headings that an answer may have; a statement under another one
 	// stands under none.
 	Sections []string
@@ -82,6 +86,10 @@ type Roles struct {
 	Grader    role.Grader
 	Generator role.Generator
 	Verifier  role.Verifier
+
+	// Quoter writes when nothing that a model has written stands; nil: then there is no
+	// answer.
+	Quoter role.Generator
 
 	// Models says which model does a role, by the role's name; one that is not here is
 	// done locally. It is for the record: it decides nothing.
