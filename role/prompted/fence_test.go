@@ -1,6 +1,9 @@
 package prompted
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +31,29 @@ func TestFence(t *testing.T) {
 		}
 		if again := mark(fenced(`passage number="1"`, text)); again != got {
 			t.Errorf("%q has another marker the second time", text)
+		}
+	}
+}
+
+// The attacks of a public collection stay in their fences.
+func TestAttacks(t *testing.T) {
+	folder := os.Getenv("ASSAY_TESTDATA")
+	if folder == "" {
+		t.Skip("ASSAY_TESTDATA, the folder with the shared data, is not set")
+	}
+	raw, err := os.ReadFile(filepath.Join(folder, "data", "injection", "attacks.jsonl"))
+	if err != nil {
+		t.Skip(err)
+	}
+	for l := range strings.Lines(string(raw)) {
+		var attack struct{ Text string }
+		if err := json.Unmarshal([]byte(l), &attack); err != nil {
+			t.Fatal(err)
+		}
+		got := mark(fenced("question", "What is it?") + "\n" + fenced(`passage number="1"`, attack.Text))
+		at := strings.Index(got, `id="`) + 4
+		if marker := got[at : at+12]; strings.Count(got, marker) != 4 || !strings.HasSuffix(got, `</passage id="`+marker+`">`) {
+			t.Errorf("%q is fenced as %q", attack.Text, got)
 		}
 	}
 }

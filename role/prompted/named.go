@@ -22,6 +22,12 @@ import (
 // Names are told by their form. In languages that write all nouns with a capital
 // (German) these are identifiers and quotations alone, and in scripts without
 // capitals Latin words with one.
+//
+// Measured: of 936 sentences of Markdown documents, held to their own paragraph, 3
+// are refused, all of them listings. Of WiCE's development claims (Wikipedia against
+// web pages) 35% of the supported ones are, mostly for a name that the page writes in
+// another way, 88% of those not supported, and 94% of all held to another's page; of
+// SciFact's 35%, 67% and 61%.
 type holdings struct {
 	given  []int
 	texts  map[int]string  // by number, on one line, with title and headings
@@ -132,10 +138,19 @@ func (h holdings) objection(text string, sources []int) string {
 	return ""
 }
 
-// says reports whether a source has a name verbatim.
+// says reports whether a source has a name verbatim; of one with an owner ("Acme's
+// Terms"), both.
 func (h holdings) says(number int, name string) bool {
-	return verbatim(h.texts[number], visible.Line(name))
+	text := h.texts[number]
+	if name = visible.Line(name); verbatim(text, name) {
+		return true
+	}
+	parts := owner.Split(name, -1)
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return !verbatim(text, p) })
 }
+
+// owner matches what joins an owner to what it owns.
+var owner = regexp.MustCompile(`['’]s? `)
 
 // verbatim reports whether a text has a name as it is written, not as a part of a
 // longer word.

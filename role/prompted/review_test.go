@@ -98,6 +98,8 @@ func TestAnalyse(t *testing.T) {
 		{"Acme Housing asks for three months.", "[2,1]", true},
 		{"Bolt GmbH asks for three months.", "[1]", false},
 		{"Tenants of acme housing give notice three months ahead, says Evilcorp.", "[1]", false},
+		{"Acme Housing's E1042 is the form.", "[1]", true},
+		{"Bolt GmbH's E1042 is the form.", "[1]", false},
 		{"The form is E1042.", "[1]", true},
 		{"The form is E1043.", "[1]", false},
 		{"Ibuprofen is not kept at all.", "[2]", true},
