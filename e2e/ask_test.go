@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -16,6 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
 )
 
 // built is the folder that build has made; empty: it has made none.
@@ -166,6 +170,56 @@ func checkWithout(t *testing.T, a assay.Answer) {
 	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes, "stood in") {
 		t.Errorf("the user is not told that the local roles stood in: %q", a.Notes)
 	}
+}
+
+// What the real model says of the question without having read anything, put into the
+// form that a generator has, is checked like all that models say: no document says
+// it, so nobody is shown it, and the answer tells that.
+func TestLlamaIsVerified(t *testing.T) {
+	l := startLlama(t)
+	m := &ignorant{inner: l.open(t, true).Model("tinyllama")}
+	e := openHandbook(t, map[string]llm.Model{role.GeneratorRole: m})
+	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: leaveQuestion, Strategy: "static", Budget: assay.Budget{Wall: leaveTimeout}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the model said %q; %s: %s\nnotes %q\nroles %+v", m.said, got.Status, got.Justification, got.Notes, got.Roles)
+	checkHonest(t, got)
+	switch {
+	case m.said == "":
+		t.Fatalf("the model was not heard: %q", got.Notes)
+	case strings.Contains(m.said, "26 weeks"):
+		t.Skip("the model has guessed right")
+	}
+	if strings.Contains(got.Text, m.said) {
+		t.Errorf("the answer says what no document does:\n%s", got.Text)
+	}
+	if !strings.Contains(strings.Join(got.Notes, "\n")+got.Justification, "supported") {
+		t.Errorf("the user is not told that what the model wrote is not supported: %q, %s", got.Notes, got.Justification)
+	}
+}
+
+// An ignorant generator asks its model the question alone, and cites all passages for
+// what it says.
+type ignorant struct {
+	inner llm.Model
+	said  string
+}
+
+func (m *ignorant) Model() string { return m.inner.Model() }
+
+func (m *ignorant) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	got, err := m.inner.Generate(ctx, ask(fence("question", req), 30), nil)
+	if err != nil {
+		return got, err
+	}
+	m.said = strings.Join(strings.Fields(got.Text), " ")
+	got.Finish = llm.FinishStop
+	got.Text = text(object{
+		"shape": "prose", "columns": []string{}, "conflicts": []string{}, "open": []string{},
+		"statements": []object{{"text": m.said, "sources": passagesWith("", req), "item": false, "cells": []string{}, "section": ""}},
+	})
+	return got, nil
 }
 
 // The server dies while a model is at work: the local roles go on, and say so.
