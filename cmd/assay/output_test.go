@@ -64,3 +64,14 @@ func TestOutputFails(t *testing.T) {
 		}
 	}
 }
+
+// Faint text keeps its own orders and none of what is written.
+func TestFaint(t *testing.T) {
+	for faintly, want := range map[bool]string{false: "by \\u001b[31mx [secret]\n", true: "\x1b[2mby \\u001b[31mx [secret]\n\x1b[0m"} {
+		var b strings.Builder
+		o := &output{w: &b, scrub: func(s string) string { return strings.ReplaceAll(s, "hunter2hunter2", "[secret]") }}
+		if err := o.faint("by \x1b[31mx hunter2hunter2\n", faintly); err != nil || b.String() != want {
+			t.Errorf("faint(%v) wrote %q, %v; want %q", faintly, b.String(), err, want)
+		}
+	}
+}
