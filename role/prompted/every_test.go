@@ -189,6 +189,9 @@ func TestHostileReplies(t *testing.T) {
 				t.Errorf("%s, %s: %d calls", what, name, len(c.calls))
 			}
 			for i, call := range c.calls {
+				if i > 0 && reflect.DeepEqual(call.Request, c.calls[i-1].Request) {
+					t.Errorf("%s, %s: request %d is made twice", what, name, i)
+				}
 				if n := call.Request.InputTokens(); n > 6000 {
 					t.Errorf("%s, %s: call %d has %d tokens", what, name, i, n)
 				}

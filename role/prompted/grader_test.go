@@ -121,6 +121,17 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
+// No request is made twice: the reply would be the same.
+func TestAskedDifferently(t *testing.T) {
+	c := replies(t, `{"relevant_chunks":[7],"verdict":"partly"}`)
+	if _, err := (prompted.Grader{Config: config()}).Grade(t.Context(), c, gradeInput); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.calls) != 3 || len(c.calls[1].Request.Messages) != 3 || len(c.calls[2].Request.Messages) != 1 || !strings.Contains(c.last(2), "Your last reply cannot be used: passage 7") {
+		t.Errorf("%d calls, the last with %q", len(c.calls), c.last(len(c.calls)-1))
+	}
+}
+
 func TestProviderFails(t *testing.T) {
 	in := gradeInput
 	in.Terms = []assay.Term{{Text: "notice", Stem: "notic", Chunks: 1, Weight: 0.5}, {Text: "tenants", Stem: "tenant", Chunks: 1, Weight: 0.5}}

@@ -72,7 +72,7 @@ func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, 
 		}
 		v, problems, readable := a.read(reply)
 		if len(problems) == 0 {
-			return v, role.Outcome{Notes: a.said()}, nil
+			return v, role.Outcome{Notes: a.allNotes()}, nil
 		}
 		if readable {
 			a.best = &v
@@ -80,7 +80,7 @@ func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, 
 		if n == maxPrompts {
 			return a.last(problems)
 		}
-		a.again(reply, problems)
+		a.again(n+1, reply, problems)
 	}
 }
 
@@ -103,7 +103,8 @@ type asking[T any] struct {
 	left    []string // what the prompt leaves out
 	request llm.Request
 	notes   []string
-	best    *T // the last output that could be read, though check refused it
+	said    string // the last reply
+	best    *T     // the last output that could be read, though check refused it
 }
 
 // begin writes the first request. It reports whether it fits the window.
@@ -195,9 +196,11 @@ func whole(text string) bool {
 
 // again writes the next request: the first one, the reply, and what is wrong with
 // it. A reply that was cut off gets twice the room; one that never began, for a
-// model has used it up with its thoughts, four times.
-func (a *asking[T]) again(reply llm.Response, problems []string) {
-	complaint := fmt.Sprintf("That reply cannot be used: %s.\nReply again, with one JSON object as it was asked for and nothing else.", shorten(line(strings.Join(problems, "; ")), 600))
+// model has used it up with its thoughts, four times. No two requests are the same,
+// for the same would come of them; a reply that was repeated is not shown again.
+func (a *asking[T]) again(try int, reply llm.Response, problems []string) {
+	complaint := fmt.Sprintf("That reply cannot be used: %s.\nReply again, with one JSON object as it was asked for and nothing else. This is try %d of %d.",
+		shorten(line(strings.Join(problems, "; ")), 600), try, maxPrompts)
 	said := harmless(shorten(reply.Text, shownReply))
 	messages := []llm.Message{
 		{Speaker: llm.User, Text: a.user},
@@ -206,11 +209,11 @@ func (a *asking[T]) again(reply llm.Response, problems []string) {
 	}
 	next := a.request
 	next.Messages = messages
-	if strings.TrimSpace(said) == "" || next.InputTokens()+next.MaxTokens > a.window {
+	if reply.Text == a.said || strings.TrimSpace(said) == "" || next.InputTokens()+next.MaxTokens > a.window {
 		complaint = strings.Replace(complaint, "That reply", "Your last reply", 1)
 		messages = []llm.Message{{Speaker: llm.User, Text: a.user + "\n\n" + complaint}}
 	}
-	a.request.Messages = messages
+	a.request.Messages, a.said = messages, reply.Text
 	if reply.Finish == llm.FinishLength {
 		times := 2
 		if strings.TrimSpace(reply.Text) == "" {
@@ -227,7 +230,7 @@ func (a *asking[T]) last(problems []string) (T, role.Outcome, error) {
 	if a.best != nil && a.salvage != nil {
 		if notes, ok := a.salvage(a.best); ok {
 			a.notes = append(a.notes, notes...)
-			return *a.best, role.Outcome{Notes: a.said()}, nil
+			return *a.best, role.Outcome{Notes: a.allNotes()}, nil
 		}
 	}
 	return none, a.failed("no reply of the model could be used after %d prompts; of the last: %s", maxPrompts, shorten(line(strings.Join(problems, "; ")), 300)), nil
@@ -235,11 +238,11 @@ func (a *asking[T]) last(problems []string) (T, role.Outcome, error) {
 
 // failed is the outcome of a job without an output.
 func (a *asking[T]) failed(format string, args ...any) role.Outcome {
-	return role.Outcome{Failure: fmt.Sprintf("%s: %s", a.Model.Model(), fmt.Sprintf(format, args...)), Notes: a.said()}
+	return role.Outcome{Failure: fmt.Sprintf("%s: %s", a.Model.Model(), fmt.Sprintf(format, args...)), Notes: a.allNotes()}
 }
 
-// said are the notes of the job, each with the role's name.
-func (a *asking[T]) said() []string {
+// allNotes are the notes of the job, each with the role's name.
+func (a *asking[T]) allNotes() []string {
 	var notes []string
 	for _, n := range slices.Concat(a.left, a.notes) {
 		notes = append(notes, a.role+": "+n)
