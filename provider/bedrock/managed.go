@@ -269,6 +269,18 @@ func (r *managed) finish() (Answer, error) {
 			r.text(rest)
 		}
 	}
+	sources := make([][]assay.Hit, len(r.citations))
+	for i, c := range r.citations { // whatever else is wrong with the answer
+		for _, ref := range c.RetrievedReferences {
+			h, ok := r.source(ref)
+			if !ok {
+				return Answer{}, r.x.errors.Fail(llm.BadReply, "the answer cites what whoever asks may not see; it is dropped")
+			}
+			if h.Text != "" {
+				sources[i] = append(sources[i], h)
+			}
+		}
+	}
 	raw := r.raw.String()
 	text := strings.ToValidUTF8(raw, "\uFFFD")
 	if scrubbed := r.x.errors.Scrub(text); scrubbed != text || text != raw {
@@ -278,20 +290,11 @@ func (r *managed) finish() (Answer, error) {
 	}
 	r.answer.Text = text
 	lost, from := 0, 0
-	for _, c := range r.citations {
+	for i, c := range r.citations {
 		if len(c.RetrievedReferences) == 0 {
 			continue
 		}
-		cited := Citation{}
-		for _, ref := range c.RetrievedReferences {
-			h, ok := r.source(ref)
-			if !ok {
-				return Answer{}, r.x.errors.Fail(llm.BadReply, "the answer cites what whoever asks may not see; it is dropped")
-			}
-			if h.Text != "" {
-				cited.Hits = append(cited.Hits, h)
-			}
-		}
+		cited := Citation{Hits: sources[i]}
 		var found bool
 		if cited.Start, cited.End, found = locate(text, c.GeneratedResponsePart, from); !found {
 			lost++

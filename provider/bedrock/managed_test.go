@@ -403,6 +403,12 @@ func TestAgentRefuses(t *testing.T) {
 			t.Errorf("%+v, %v", a, err)
 		}
 	})
+	t.Run("what she may not see, in bytes that are no text", func(t *testing.T) {
+		s := invoked(part("None.\xff", cited("None.", 0, 4, toEve)))
+		if a, err := s.agent(t, bedrock.Agent{OpenTo: []string{"*"}}, bedrock.KnowledgeBase{ID: "KB1", Sharing: byKey}); !errors.Is(err, assay.ErrUnavailable) || a.Text != "" {
+			t.Errorf("%+v, %v", a, err)
+		}
+	})
 	t.Run("return of control", func(t *testing.T) {
 		s := invoked(part("I "), bedrocktest.Event("returnControl", object{"invocationId": "1", "invocationInputs": []any{object{"functionInvocationInput": object{"actionGroup": "pay", "function": "transfer"}}}}))
 		a, err := s.agent(t, bedrock.Agent{OpenTo: []string{"*"}})
