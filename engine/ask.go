@@ -53,6 +53,11 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	}
 	models := e.config.Models.unless(req.Local)
 	began := stored{Request: req, Models: models.named(), ContextTokens: models.contextTokens()}
+	if models.Roles[role.PlannerRole] != nil && req.Strategy != "static" {
+		if began.Keys, err = e.keys(ctx, principal.Access(), req.Collections); err != nil {
+			return assay.Answer{}, err
+		}
+	}
 	request, err := json.Marshal(began)
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
@@ -226,7 +231,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Access:      r.Principal.Access(),
 		Retriever:   retriever,
 		Content:     e.content,
-		Roles:       models.roles(),
+		Roles:       models.roles(req.Keys),
 		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall, ContextTokens: req.ContextTokens},
 		Writer:      req.Models[role.GeneratorRole],
 		Sections:    models.sections(),

@@ -56,9 +56,10 @@ type Engine struct {
 	runs    store.Runs
 	ranker  retrieve.Ranker
 
-	chooser  *chooser
-	filler   *filler
-	catching *catching
+	chooser   *chooser
+	filler    *filler
+	catching  *catching
+	catalogue catalogue
 
 	// retriever searches as was chosen. The index below it is opened by the first
 	// search: what only looks at runs needs none.

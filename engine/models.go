@@ -96,8 +96,9 @@ func (m Models) named() map[string]string {
 	return names
 }
 
-// roles are those that do the jobs: by a model where there is one, else locally.
-func (m Models) roles() strategy.Roles {
+// roles are those that do the jobs: by a model where there is one, else locally. Keys
+// are those of the metadata that a plan may use.
+func (m Models) roles(keys []prompted.Key) strategy.Roles {
 	roles := strategy.Roles{
 		Planner:   local.Planner{},
 		Grader:    local.Grader{},
@@ -114,7 +115,7 @@ func (m Models) roles() strategy.Roles {
 		return prompted.Config{Model: model, Domain: m.Domain}, model != nil
 	}
 	if c, ok := by(role.PlannerRole); ok {
-		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}}
+		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}, Keys: keys}
 	}
 	if c, ok := by(role.GraderRole); ok {
 		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{}}

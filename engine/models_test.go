@@ -209,7 +209,9 @@ func TestDraftFalls(t *testing.T) {
 		by := handbook.models()
 		delete(by, role.VerifierRole) // by words
 		m := by[role.GeneratorRole]
-		m.reply = func(_ context.Context, n int, req llm.Request) (llm.Response, error) { return spoken(tt.says(n), req), nil }
+		m.reply = func(_ context.Context, n int, req llm.Request) (llm.Response, error) {
+			return spoken(tt.says(n), req), nil
+		}
 		e := openModels(t, served(by))
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
 		if err != nil {

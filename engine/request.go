@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role/prompted"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -47,6 +48,7 @@ type stored struct {
 	Request
 	Models        map[string]string `json:"models,omitempty"`         // by role, when the run began; those not in it are local
 	ContextTokens int               `json:"context_tokens,omitempty"` // see strategy.Limits; 0: the strategy's own
+	Keys          []prompted.Key    `json:"keys,omitempty"`           // of the metadata, that a plan could use
 }
 
 // complete checks r and fills in what is left to the defaults; wall is that of the

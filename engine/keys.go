@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role/prompted"
+)
+
+// What a planner is told of the metadata of the documents: of as many of them as can
+// be looked at while somebody waits, the keys that most of them have, and the values
+// of keys with few.
+const (
+	keyDocuments = 20_000 // documents that are looked at
+	keyCount     = 24
+	keyValues    = 12
+	keyBytes     = 64 // of a key's name, and of a value that is listed
+)
+
+// A catalogue knows which metadata the documents have, as far as an asker may see them.
+// It keeps what it found until the documents change.
+type catalogue struct {
+	mu       sync.Mutex
+	sequence int64
+	found    map[string][]prompted.Key // by asker and collections
+}
+
+// keys returns the metadata keys that plans may use for this asker. All that it tells
+// is of documents that the asker may see.
+func (e *Engine) keys(ctx context.Context, access assay.Access, collections []string) ([]prompted.Key, error) {
+	sequence, err := e.content.Sequence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := access.Key() + "\x00" + strings.Join(collections, "\x00")
+	c := &e.catalogue
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sequence != sequence || c.found == nil {
+		c.sequence, c.found = sequence, map[string][]prompted.Key{}
+	}
+	if keys, ok := c.found[of]; ok {
+		return keys, nil
+	}
+	seen := map[string]*seenKey{}
+	looked, whole := 0, true
+	for d, err := range e.content.Documents(ctx, collections...) {
+		if err != nil {
+			return nil, err
+		}
+		if looked++; looked > keyDocuments {
+			whole = false
+			break
+		}
+		if access.Allows(d.ACL) {
+			see(seen, d.Metadata)
+		}
+	}
+	keys := keysOf(seen, whole)
+	c.found[of] = keys
+	return keys, nil
+}
+
+// A seenKey is what was seen of a key.
+type seenKey struct {
+	documents int
+	kinds     map[assay.ValueKind]bool
+	values    map[string]bool // nil: too many
+}
+
+func see(seen map[string]*seenKey, m assay.Metadata) {
+	for name, v := range m {
+		if len(name) > keyBytes {
+			continue
+		}
+		k := seen[name]
+		if k == nil {
+			k = &seenKey{kinds: map[assay.ValueKind]bool{}, values: map[string]bool{}}
+			seen[name] = k
+		}
+		k.documents++
+		k.kinds[v.Kind] = true
+		values := []string{v.Text()}
+		if v.Kind == assay.KindList {
+			values = v.List
+		}
+		for _, text := range values {
+			if k.values == nil {
+				break
+			}
+			k.values[text] = true
+			if len(k.values) > keyValues || len(text) > keyBytes || v.Kind == assay.KindTime { // nobody asks for a moment
+				k.values = nil
+			}
+		}
+	}
+}
+
+// keysOf returns the keys of most documents. Values are listed only where all documents
+// were looked at: they have to be all there are.
+func keysOf(seen map[string]*seenKey, whole bool) []prompted.Key {
+	names := slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
+		return cmp.Or(cmp.Compare(seen[b].documents, seen[a].documents), cmp.Compare(a, b))
+	})
+	var keys []prompted.Key
+	for _, name := range names[:min(len(names), keyCount)] {
+		k := prompted.Key{Name: name, Kinds: slices.Sorted(maps.Keys(seen[name].kinds))}
+		if whole {
+			k.Values = slices.Sorted(maps.Keys(seen[name].values))
+		}
+		keys = append(keys, k)
+	}
+	return keys
+}

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/prompted"
+)
+
+// A planner is told of the metadata that there is, and what it makes of it narrows the
+// search.
+func TestPlansHaveFilters(t *testing.T) {
+	by := handbook.models()
+	planner := by[role.PlannerRole]
+	planner.reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
+		return spoken(jsonOf(map[string]any{"shape": "single", "sub_questions": []any{map[string]any{
+			"text": "Who approves travel to a customer?", "needs": []int{},
+			"conditions": []any{map[string]any{"key": "year", "operator": "equals", "value": "2022"}},
+		}}}), req), nil
+	}
+	e := openModels(t, served(by))
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "In 2022, who approves travel to a customer?", Strategy: "corrective"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt := planner.requests[0].Messages[0].Text
+	for _, want := range []string{"team (string): finance, people, platform", "year (number): 2022, 2024, 2025"} {
+		if !strings.Contains(prompt, want) {
+			t.Errorf("the prompt lacks %q:\n%s", want, prompt)
+		}
+	}
+	if a.Status != assay.Answered || a.Searched[0].Filter.Key != "year" || a.Searched[0].Hits == 0 {
+		t.Errorf("%s, searched %+v, notes %q", a.Status, a.Searched, a.Notes)
+	}
+	replays(t, e, a.Run)
+}
+
+// What an asker may not see is told to nobody that asks for them.
+func TestKeysOfOthersStayTheirs(t *testing.T) {
+	e := openModels(t, Models{})
+	keys, err := e.keys(t.Context(), assay.Principal{}.Access(), nil)
+	if err != nil || len(keys) > 0 {
+		t.Errorf("nobody is told %+v, %v", keys, err)
+	}
+	mine, err := e.keys(t.Context(), assay.Local().Access(), nil)
+	if err != nil || len(mine) == 0 {
+		t.Fatalf("%+v, %v", mine, err)
+	}
+	ingestPaths(t, e, writeNotes(t, 0, 1))
+	if again, err := e.keys(t.Context(), assay.Local().Access(), nil); err != nil || cmp.Equal(mine, again) && len(again) == 0 {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+func TestKeysOf(t *testing.T) {
+	seen := map[string]*seenKey{}
+	for i := range 20 {
+		see(seen, assay.Metadata{
+			"n": assay.NumberValue(float64(i)), "tags": assay.ListValue("a", "b"), "odd": assay.StringValue("x"), strings.Repeat("k", 65): assay.NumberValue(1),
+		})
+	}
+	see(seen, assay.Metadata{"odd": assay.NumberValue(3), "tags": assay.ListValue("c")})
+	want := []prompted.Key{
+		{Name: "odd", Kinds: []assay.ValueKind{assay.KindNumber, assay.KindString}, Values: []string{"3", "x"}},
+		{Name: "tags", Kinds: []assay.ValueKind{assay.KindList}, Values: []string{"a", "b", "c"}},
+		{Name: "n", Kinds: []assay.ValueKind{assay.KindNumber}},
+	}
+	if diff := cmp.Diff(want, keysOf(seen, true)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := keysOf(seen, false); got[0].Values != nil {
+		t.Errorf("not all documents were looked at, and %q are said to be all values", got[0].Values)
+	}
+	data, err := json.Marshal(want)
+	var back []prompted.Key
+	if err != nil || json.Unmarshal(data, &back) != nil || !cmp.Equal(want, back) {
+		t.Errorf("%s, %v", data, err)
+	}
+}
