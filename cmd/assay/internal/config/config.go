@@ -224,6 +224,9 @@ func (c *Config) choose() error {
 			return c.file.wrong([]string{key}, "as in "+key+": "+choice.Provider+"/MODEL", "names a provider and no model")
 		}
 	}
+	if c.getenv("ASSAY_MODEL") == Local { // the vectors of questions have to be those of the documents all the same
+		c.Rerank = Choice{Why: "ASSAY_MODEL=local"}
+	}
 	if c.file.Domain != "" {
 		c.Domain = c.beside(c.file.Domain)
 	}
@@ -267,8 +270,8 @@ const Guardrail = "guardrail"
 // chooseVerifier checks that nobody verifies what he has written.
 func (c *Config) chooseVerifier() error {
 	v := c.Verifier
-	if c.getenv("ASSAY_MODEL") == Local {
-		c.Verifier = Choice{Why: "ASSAY_MODEL=local"}
+	if c.getenv("ASSAY_MODEL") == Local { // as ask --local does
+		c.Verifier, c.Rerank = Choice{Why: "ASSAY_MODEL=local"}, Choice{Why: "ASSAY_MODEL=local"}
 		return nil
 	}
 	switch {

@@ -111,6 +111,19 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// ASSAY_MODEL=local has nobody asked but for the vectors of questions.
+func TestSwitchedOff(t *testing.T) {
+	c := mustLoad(t, "large: openai\nverifier: gemini/gemini-3.8-flash\nrerank: cohere/rerank-v3.5\nembedding: cohere/embed-v4.0\n", env{"ASSAY_MODEL": "local"})
+	for name, choice := range c.Roles {
+		if !choice.IsLocal() {
+			t.Errorf("the %s is %s", name, choice.Name())
+		}
+	}
+	if !c.Verifier.IsLocal() || !c.Rerank.IsLocal() || c.Embedding.Name() != "cohere/embed-v4.0" {
+		t.Errorf("verifier %s, rerank %s, embedding %s", c.Verifier.Name(), c.Rerank.Name(), c.Embedding.Name())
+	}
+}
+
 // What is wrong is said with its line, and how to put it right.
 func TestErrors(t *testing.T) {
 	tests := []struct {
