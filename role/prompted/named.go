@@ -1,6 +1,7 @@
 package prompted
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -60,15 +61,16 @@ func newHoldings(in role.Reading, given []int, claims []claimReply) holdings {
 	for _, c := range claims {
 		said = append(said, c.Text)
 	}
-	h.nouned = nounsCapitalised(strings.Join(said, " "))
+	h.nouned = nounsCapitalised(strings.Join(said, " "), strings.Join(everything, "\n"))
 	return h
 }
 
 // nounsCapitalised reports whether a text is of a language that writes all nouns
-// with a capital, or at least looks so.
-func nounsCapitalised(text string) bool {
+// with a capital, or at least looks so. Where that is not plain, as with a text that
+// is names and little else, it is taken to be of the language of what it speaks of.
+func nounsCapitalised(text, about string) bool {
 	const manyNouns = 0.3 // of the words that do not begin a sentence
-	switch tongue(text) {
+	switch cmp.Or(tongue(text), tongue(about)) {
 	case "de", "lb":
 		return true
 	case "":

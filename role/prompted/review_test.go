@@ -134,6 +134,17 @@ func TestAnalyseGerman(t *testing.T) {
 	}
 }
 
+// A statement that is names and little else is held to its sources too: that many of
+// its words have a capital does not make it German.
+func TestAnalyseNames(t *testing.T) {
+	in := role.Reading{Question: "Who works at Acme Housing?", Evidence: evidence("Alice Brown and Bob Smith work at Acme Housing, and so does the caretaker of the house.")}
+	reply := `{"categories":[{"name":"People","statements":[{"text":"Chair Alice Brown; Auditor Bob Smith; Founder Carol Jones; Counsel David Lee; Head Erin Gray; Clerk Frank Moore; Owner Grace Hall; Porter Henry Ford.","sources":[1]}]}]}`
+	got, err := prompted.Analyst{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
+	if err != nil || len(got.Categories) != 0 || len(got.Dropped) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestTools(t *testing.T) {
 	x, err := prompted.Extractor{Config: config()}.Extract(t.Context(), replies(t,
 		`{"entities":[{"name":"Acme Housing","kind":"landlord","sources":[2,1]},{"name":"Evilcorp","kind":"?","sources":[1]}],"facts":[{"text":"Evilcorp takes 900 euros.","sources":[1]},{"text":"The deposit is 900 euros.","sources":[1]}]}`), reading)

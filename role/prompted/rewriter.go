@@ -54,8 +54,9 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 				return []string{"the model put something into the question that the conversation does not have; it is searched as it stands"}, true
 			}
 			n := len(reply.Queries)
-			reply.Queries = reply.Queries[:min(n, most)]
-			return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, n > 0
+			short := slices.DeleteFunc(slices.Clone(reply.Queries), func(q string) bool { return tooLong(q, mostBytes(in)) != nil })
+			reply.Queries = short[:min(len(short), most)]
+			return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, len(reply.Queries) > 0
 		},
 	}
 	reply, outcome, err := attempt(ctx, c, j)
@@ -70,18 +71,22 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 		}
 	}
 	if in.Technique == role.Expand {
-		for _, v := range r.Domain.variants(in.Question, most) {
+		for _, v := range r.Domain.Variants(in.Question, most) {
 			add(query(v))
 		}
 	}
 	for _, q := range reply.Queries {
-		if in.Technique == role.HyDE {
-			add(shorten(line(q), maxPassage))
-		} else {
-			add(query(q))
-		}
+		add(query(q))
 	}
 	return out, nil
+}
+
+// mostBytes is how long a rewriting may be.
+func mostBytes(in role.RewriteInput) int {
+	if in.Technique == role.HyDE {
+		return maxPassage
+	}
+	return max(maxQuery, 2*len(in.Question))
 }
 
 // writeRewriting shows the conversation from its last turn back, as far as it fits.
@@ -102,6 +107,9 @@ func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string 
 	if n := len(r.Queries); n > most {
 		problems = append(problems, fmt.Sprintf("there are %d texts, at most %d are wanted", n, most))
 	}
+	for _, q := range r.Queries {
+		problems = append(problems, tooLong(q, mostBytes(in))...)
+	}
 	if in.Technique != role.Resolve {
 		if len(r.Queries) == 0 {
 			problems = append(problems, "there are no texts")
@@ -115,7 +123,7 @@ func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string 
 	}
 	held := strings.ToLower(visible.Line(said.String()))
 	for _, q := range r.Queries {
-		nouned := nounsCapitalised(q) || nounsCapitalised(in.Question)
+		nouned := nounsCapitalised(q, held) || nounsCapitalised(in.Question, held)
 		for _, name := range append(surface.Names(q), digits(q)...) {
 			name = possessive.ReplaceAllString(visible.Line(name), "")
 			if !(nouned && plainWord(name)) && !strings.Contains(held, strings.ToLower(name)) {

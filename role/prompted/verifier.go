@@ -93,7 +93,7 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 	if err != nil {
 		return 0, err
 	}
-	nouned := nounsCapitalised(allOf(claims))
+	nouned := nounsCapitalised(saidAndCited(claims))
 	if shown == 0 { // a claim that is too long for the model: the others may not be
 		shown = 1
 	}
@@ -207,13 +207,16 @@ func around(p ground.Passage) string {
 	return before + " (the words that are cited) " + after
 }
 
-// allOf is what all claims say.
-func allOf(claims []role.Claim) string {
-	texts := make([]string, len(claims))
-	for i, c := range claims {
-		texts[i] = c.Text
+// saidAndCited is what all claims say, and what they cite.
+func saidAndCited(claims []role.Claim) (said, cited string) {
+	var texts, quotes []string
+	for _, c := range claims {
+		texts = append(texts, c.Text)
+		for _, p := range c.Cited {
+			quotes = append(quotes, p.Quote)
+		}
 	}
-	return strings.Join(texts, " ")
+	return strings.Join(texts, " "), strings.Join(quotes, "\n")
 }
 
 // guarded takes back a verdict of supported where the surface of the words says
