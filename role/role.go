@@ -256,4 +256,8 @@ type Verifier interface {
 type Claim struct {
 	Text  string           `json:"claim"`
 	Cited []ground.Passage `json:"cited"`
+
+	// Row is set where the claim is a table's row. Text is then made of its columns and
+	// cells, as it is shown.
+	Row *ground.Row `json:"row,omitempty"`
 }

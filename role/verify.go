@@ -16,6 +16,15 @@ type byClaim struct{ verifier ground.Verifier }
 
 func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground.Judgement, error) {
 	judge := func(claim Claim) (ground.Judgement, error) { return b.verifier.Verify(ctx, claim.Text, claim.Cited) }
+	if rows, ok := b.verifier.(ground.RowVerifier); ok {
+		whole := judge
+		judge = func(claim Claim) (ground.Judgement, error) {
+			if claim.Row == nil {
+				return whole(claim)
+			}
+			return rows.VerifyRow(ctx, *claim.Row, claim.Cited)
+		}
+	}
 	if s, ok := b.verifier.(ground.Service); ok {
 		judge = func(claim Claim) (ground.Judgement, error) { return c.Check(ctx, s, claim) }
 	}

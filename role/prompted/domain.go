@@ -337,9 +337,9 @@ func (d *Domain) part(name string) string {
 	return harmless(strings.TrimSpace(b.String()))
 }
 
-// variants returns the wordings of a text in which a term of the domain's stands
-// in other words, at most n, in the order of the file.
-func (d *Domain) variants(text string, n int) []string {
+// Variants returns the wordings of a text in which a term of the domain stands in
+// its other words, at most n, in the order of the file; none for nil.
+func (d *Domain) Variants(text string, n int) []string {
 	if d == nil {
 		return nil
 	}

@@ -48,11 +48,11 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 			if r.Verdict != assay.Insufficient && len(r.Relevant) == 0 {
 				problems = append(problems, `the verdict is "`+string(r.Verdict)+`", but no passage is listed as relevant`)
 			}
-			return problems
+			return append(problems, tooLong(r.Query, maxQuery)...)
 		},
 		salvage: func(r *gradeReply) ([]string, bool) {
-			r.Relevant, r.Verdict = known(r.Relevant, given), assay.Partly
-			return []string{"the model named passages that it was not given; they are left out, and its verdict does not count"}, len(r.Relevant) > 0
+			r.Relevant, r.Verdict, r.Query = known(r.Relevant, given), assay.Partly, ""
+			return []string{"the model named passages that it was not given, or an endless query; they are left out, and its verdict does not count"}, len(r.Relevant) > 0
 		},
 	}
 	behind := stander[role.Grade]{

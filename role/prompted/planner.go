@@ -142,8 +142,8 @@ func (p Planner) check(question string, r *planReply) []string {
 		if query(part.Text) == "" {
 			problems = append(problems, at+" has no text")
 		}
-		if len(part.Text) > maxQuery {
-			problems = append(problems, fmt.Sprintf("%s has %d bytes, at most %d are allowed", at, len(part.Text), maxQuery))
+		if n := len(part.Text); n > mostPart(question, r) {
+			problems = append(problems, fmt.Sprintf("%s has %d bytes, at most %d are allowed", at, n, mostPart(question, r)))
 		}
 		for _, n := range part.Needs {
 			if n < 1 || n > i {
@@ -162,6 +162,15 @@ func (p Planner) check(question string, r *planReply) []string {
 	return problems
 }
 
+// mostPart is how long, in bytes, a sub-question may be: as long as the question
+// where that is long. One alone stands for the question, whatever it says.
+func mostPart(question string, r *planReply) int {
+	if len(r.Parts) == 1 {
+		return maxReply
+	}
+	return max(maxQuery, len(question))
+}
+
 // mend leaves out what check refuses, and notes it.
 func (p Planner) mend(question string, r *planReply) []string {
 	var notes []string
@@ -169,7 +178,7 @@ func (p Planner) mend(question string, r *planReply) []string {
 	var kept []partReply
 	for i, part := range r.Parts {
 		same := slices.ContainsFunc(kept, func(o partReply) bool { return strings.EqualFold(line(o.Text), line(part.Text)) })
-		if query(part.Text) == "" || len(part.Text) > maxQuery || same || len(kept) == maxParts {
+		if query(part.Text) == "" || len(part.Text) > mostPart(question, r) || same || len(kept) == maxParts {
 			notes = append(notes, fmt.Sprintf("sub-question %q is left out: it is empty, too long, said before or one too many", shorten(line(part.Text), 80)))
 			continue
 		}

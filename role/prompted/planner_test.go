@@ -116,6 +116,21 @@ func TestPlanFilters(t *testing.T) {
 	}
 }
 
+// A long question is its own sub-question, whatever its length.
+func TestPlanLongQuestion(t *testing.T) {
+	question := strings.Repeat("What does the lease say of the garden? ", 200)
+	for _, reply := range []string{
+		`{"shape":"single","sub_questions":[{"text":"` + question + ` And more."}]}`,
+		`{"shape":"conjunction","sub_questions":[{"text":"` + question + `"},{"text":"What of the cellar?"}]}`,
+	} {
+		c := replies(t, reply)
+		got, err := prompted.Planner{Config: config()}.Plan(t.Context(), c, question)
+		if err != nil || len(c.calls) != 1 || got.Failure != "" || len(got.Notes) > 0 || !strings.HasPrefix(got.SubQuestions[0].Text, "What does") {
+			t.Errorf("%d calls, failure %q, notes %q, %v", len(c.calls), got.Failure, got.Notes, err)
+		}
+	}
+}
+
 // Without keys no plan has a filter.
 func TestPlanWithoutKeys(t *testing.T) {
 	c := replies(t, `{"sub_questions":[{"text":"a","conditions":[{"key":"year","operator":"equals","value":"2021"}]},{"text":"b"}]}`)

@@ -37,6 +37,9 @@ func (q Querier) Next(ctx context.Context, c role.Caller, in role.QueryInput) (r
 			if strings.Contains(strings.TrimSpace(r.Query), "\n") {
 				return []string{"the query has several lines, and one is wanted"}
 			}
+			if problems := tooLong(r.Query, maxQuery); problems != nil {
+				return problems
+			}
 			for _, asked := range in.History {
 				if q.Domain.rephrases(r.Query, asked.Query) {
 					return []string{fmt.Sprintf("the query %q repeats or rephrases %q, which was searched", shorten(query(r.Query), 120), shorten(line(asked.Query), 120))}

@@ -15,7 +15,7 @@ import (
 const (
 	maxPhrases = 12
 	maxPhrase  = 300 // bytes
-	maxQuery   = 300 // bytes
+	maxQuery   = 400 // bytes
 )
 
 // phrases are a model's words for a list: each on a line, those that say nothing
@@ -35,8 +35,14 @@ func phrases(words []string) []string {
 }
 
 // query is a model's words for a search: one line without the quotes around it.
-func query(text string) string {
-	return shorten(strings.Trim(line(text), "\"'`“” "), maxQuery)
+func query(text string) string { return strings.Trim(line(text), "\"'`“” ") }
+
+// tooLong complains of a query that is longer than most bytes.
+func tooLong(text string, most int) []string {
+	if n := len(query(text)); n > most {
+		return []string{fmt.Sprintf("a query has %d bytes, at most %d are allowed", n, most)}
+	}
+	return nil
 }
 
 // failed reports whether a provider failed, rather than the run having ended.
