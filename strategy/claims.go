@@ -21,13 +21,16 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 		}
 		from := sourcesOf(st.Evidence, uri, passages)
 		var cut []ground.Claim
-		var cells []string
+		var row *ground.Row
 		var dropped bool
 		switch {
 		case st.Cells != nil && len(st.Cells) != len(columns):
 			said.say("generator: a table's row that does not fit its columns was left out")
 		case st.Cells != nil:
+			var cells []string
 			if cells, dropped = cellsOf(st.Cells, from); strings.Join(cells, "") != "" {
+				sentence, _ := from.statement(st.Text) // is judged, and not shown
+				row = &ground.Row{Columns: columns, Cells: cells, Sentence: sentence}
 				cut = []ground.Claim{{Text: rowText(columns, cells), Evidence: st.Evidence}}
 			}
 		default:
@@ -40,8 +43,8 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 		}
 		for j, c := range cut {
 			c.Item = st.Item && j == 0
-			claim := cite(c, evidence, passages)
-			claim.statement, claim.cells, claim.section = i, cells, sources{}.line(st.Section)
+			claim := cite(c, wordsOf(c, row), evidence, passages)
+			claim.statement, claim.row, claim.section = i, row, sources{}.line(st.Section)
 			claims = append(claims, claim)
 		}
 	}
@@ -75,9 +78,9 @@ func (s sources) cell(text string) (shown string, dropped bool) {
 	return strings.ReplaceAll(text, "|", "/"), dropped
 }
 
-// rowText says what a row says: what each column of it holds. The verifier judges
-// these words, which are those that are shown, and not what the generator says that
-// the row says.
+// rowText says what a row says: what each column of it holds. These are the words that
+// are shown, and those that a verifier judges; one that goes by words judges the
+// generator's sentence for the row beside its cells, since heads are seldom said.
 func rowText(columns, cells []string) string {
 	var pairs []string
 	for i, cell := range cells {
@@ -92,9 +95,21 @@ func rowText(columns, cells []string) string {
 	return strings.Join(pairs, "; ")
 }
 
+// wordsOf are the words by which a claim's citation is found: of a row those of its
+// sentence and its cells.
+func wordsOf(c ground.Claim, row *ground.Row) string {
+	if row == nil {
+		return c.Text
+	}
+	if row.Sentence != "" {
+		return row.Sentence
+	}
+	return strings.Join(row.Cells, "; ")
+}
+
 // cite finds the words of the evidence that a claim rests on. Of evidence that shares
 // no word with it, as when it is in another language, it cites the whole passage.
-func cite(c ground.Claim, evidence []assay.Evidence, passages []passage) checkedClaim {
+func cite(c ground.Claim, words string, evidence []assay.Evidence, passages []passage) checkedClaim {
 	claim := checkedClaim{Claim: c}
 	var cited []int
 	for _, n := range c.Evidence {
@@ -102,7 +117,7 @@ func cite(c ground.Claim, evidence []assay.Evidence, passages []passage) checked
 			continue // a number that was never minted, or bytes that are not what was searched
 		}
 		cited = append(cited, n)
-		start, end := ground.Locate(c.Text, passages[n-1].Text)
+		start, end := ground.Locate(words, passages[n-1].Text)
 		if start == end {
 			start, end = 0, len(passages[n-1].Text)
 		}

@@ -179,7 +179,7 @@ type checkedClaim struct {
 	cited     []assay.Citation // without Claim, which is set when the answer is composed
 	statement int              // of the draft, that it is cut from; -1: none
 	section   string           // heading that it stands under; empty: none
-	cells     []string         // of a table's row; nil: it is none
+	row       *ground.Row      // of a table; nil: it is none
 }
 
 // restsOn reports whether c cites evidence of the part.
@@ -205,7 +205,7 @@ func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence 
 	claims = append(claims, opposing(claims, evidence, passages, surface.Labels(e.Question))...)
 	in := make([]role.Claim, len(claims))
 	for i, c := range claims {
-		in[i] = role.Claim{Text: c.Text, Cited: []ground.Passage{}}
+		in[i] = role.Claim{Text: c.Text, Cited: []ground.Passage{}, Row: c.row}
 		for _, cit := range c.cited {
 			in[i].Cited = append(in[i].Cited, passageOf(cit, passages[cit.Number-1]))
 		}

@@ -24,8 +24,8 @@ func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 		}
 		text.WriteString(lead(before, c, columns, draft.Shape))
 		claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}}
-		if c.cells != nil {
-			text.WriteString("| " + strings.Join(c.cells, " | ") + " |")
+		if c.row != nil {
+			text.WriteString("| " + strings.Join(c.row.Cells, " | ") + " |")
 		} else {
 			text.WriteString(withoutMarks(c.Text))
 		}
@@ -44,7 +44,7 @@ func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 			}
 			text.WriteString("[" + strconv.Itoa(n) + "]")
 		}
-		if c.cells != nil {
+		if c.row != nil {
 			text.WriteString(" |")
 		}
 		a.Claims = append(a.Claims, claim)
@@ -70,16 +70,16 @@ func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.Ans
 		if c.Item {
 			shape = role.List // it is one under its heading
 		}
-		return gap + "## " + c.section + "\n\n" + lead(nil, checkedClaim{Claim: c.Claim, cells: c.cells}, columns, shape)
-	case c.cells != nil && !first && !begins && before.cells != nil:
+		return gap + "## " + c.section + "\n\n" + lead(nil, checkedClaim{Claim: c.Claim, row: c.row}, columns, shape)
+	case c.row != nil && !first && !begins && before.row != nil:
 		return "\n"
-	case c.cells != nil:
+	case c.row != nil:
 		return gap + "| " + strings.Join(columns, " | ") + " | Sources |\n" + strings.Repeat("| --- ", len(columns)+1) + "|\n"
-	case c.Item && (first && shape == role.List || begins || !first && before.cells != nil):
+	case c.Item && (first && shape == role.List || begins || !first && before.row != nil):
 		return gap + "- "
 	case first:
 		return ""
-	case begins || before.cells != nil:
+	case begins || before.row != nil:
 		return gap
 	}
 	return separator(before.Claim, c.Claim)
