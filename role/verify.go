@@ -2,6 +2,7 @@ package role
 
 import (
 	"context"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
@@ -39,9 +40,21 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 		case Ends(ctx, err):
 			return nil, err
 		case err != nil:
-			j = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}
+			j = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + reason(err), Failed: true}
 		}
 		out[i] = j
 	}
 	return out, nil
+}
+
+// reason is an error's text without the step that it is of: of many claims it is the
+// same.
+func reason(err error) string {
+	text := err.Error()
+	if rest, ok := strings.CutPrefix(text, "step "); ok {
+		if _, said, ok := strings.Cut(rest, ": "); ok {
+			return said
+		}
+	}
+	return text
 }

@@ -3,6 +3,7 @@ package prompted
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -227,12 +228,13 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 	if j.Verdict != assay.Supported {
 		return j
 	}
+	words := checkedWords(claim)
 	var cited, near strings.Builder
 	for _, p := range claim.Cited {
 		cited.WriteString(p.Quote + "\n" + strings.Join(p.Heading, "\n") + "\n")
 		near.WriteString(p.Context + "\n")
 	}
-	translated := foreign(tongue(cited.String()), tongue(claim.Text))
+	translated := foreign(tongue(cited.String()), tongue(words))
 	numbers := surface.Numbers
 	if translated {
 		numbers = pointless
@@ -241,7 +243,7 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 	for _, n := range slices.Concat(surface.Numbers(cited.String()), numbers(cited.String())) {
 		held[n] = true
 	}
-	for _, n := range numbers(claim.Text) {
+	for _, n := range numbers(words) {
 		if !held[n] {
 			return ground.Judgement{Verdict: assay.Unsupported, Reason: "the number " + n + " is not in what it cites"}
 		}
@@ -250,9 +252,13 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 		return j
 	}
 	whole := visible.Line(cited.String() + near.String())
-	for _, name := range surface.Names(claim.Text) {
+	var units []string // which sources may write out, or not
+	for _, m := range unit.FindAllStringSubmatch(words, -1) {
+		units = append(units, m[1])
+	}
+	for _, name := range surface.Names(words) {
 		name = possessive.ReplaceAllString(visible.Line(name), "")
-		if nouned && plainWord(name) {
+		if nouned && plainWord(name) || slices.Contains(units, name) {
 			continue
 		}
 		if _, _, ok := wordAt(whole, name); !ok {
@@ -260,6 +266,18 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 		}
 	}
 	return j
+}
+
+// unit matches what stands right behind a number: "140 EUR".
+var unit = regexp.MustCompile(`\d ?(\p{L}{1,4})\b`)
+
+// checkedWords are those of a claim that its sources have to have: of a table's row
+// all but the heads of its columns, which are labels.
+func checkedWords(claim role.Claim) string {
+	if claim.Row == nil {
+		return claim.Text
+	}
+	return claim.Row.Sentence + "\n\n" + strings.Join(claim.Row.Cells, "; ")
 }
 
 // pointless returns the numbers of a text that are written in digits, without the

@@ -37,6 +37,15 @@ func TestVerify(t *testing.T) {
 		{"a name that is not there", claim("Tenants of Evilcorp give notice.", period), one(yes), assay.Unsupported, false, 1},
 		{"numbers in another language", claim("Die Kündigungsfrist, die für den Mieter gilt, ist 1.000 Tage, und der Preis ist 3,5 Euro.",
 			"The period that is set for the tenant is 1,000 days and the price of it is 3.5 euros in all cases."), one(yes), assay.Supported, false, 1},
+		{"a unit that the source writes out", claim("A hotel may cost 140 EUR.", "A hotel may cost up to 140 euros a night."), one(yes), assay.Supported, false, 1},
+		{"a row under heads that are labels", role.Claim{
+			Text: "Who: tenants; Price: 3 months", Cited: claim("", period).Cited,
+			Row: &ground.Row{Columns: []string{"Who", "Price"}, Cells: []string{"tenants", "3 months"}, Sentence: period},
+		}, one(yes), assay.Supported, false, 1},
+		{"a row with another number", role.Claim{
+			Text: "Who: tenants; Notice: 4 months", Cited: claim("", period).Cited,
+			Row: &ground.Row{Columns: []string{"Who", "Notice"}, Cells: []string{"tenants", "4 months"}, Sentence: period},
+		}, one(yes), assay.Unsupported, false, 1},
 		{"no verdict", claim("x y", period), one(), assay.Unsupported, true, 3},
 		{"two verdicts", claim("x y", period), one(yes, strings.Replace(yes, "supported", "unsupported", 1)), assay.Unsupported, true, 3},
 		{"a verdict on another claim", claim("x y", period), one(strings.Replace(yes, `"claim":1`, `"claim":2`, 1)), assay.Unsupported, true, 3},
