@@ -20,15 +20,17 @@ var deeds = []deed{
 }
 
 // byLine says which models made an answer and what that took; empty: none was asked.
-func byLine(a assay.Answer) string {
-	if !slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Model != assay.LocalModel }) {
+// Services are what providers did besides, in words.
+func byLine(a assay.Answer, services ...string) string {
+	asked := slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Model != assay.LocalModel })
+	if !asked && (len(services) == 0 || a.Usage.Calls == 0) {
 		return ""
 	}
 	var order []string
 	did := map[string][]string{} // by whom, what
 	for _, d := range deeds {
-		who := doer(a.Roles, d.role)
-		if who == "" {
+		who := doer(a, d.role)
+		if who == "" || !asked {
 			continue
 		}
 		if d.role == role.GeneratorRole && len(a.Claims) == 0 {
@@ -42,7 +44,7 @@ func byLine(a assay.Answer) string {
 	for i, who := range order {
 		order[i] = enumerate(did[who]) + " " + who
 	}
-	line := strings.Join(order, ", ")
+	line := strings.Join(append(order, services...), ", ")
 	if line == "" {
 		line = "no model came to an end"
 	}
@@ -57,17 +59,17 @@ func byLine(a assay.Answer) string {
 // doer says who did a role: "by openai/gpt-6-luna", "locally", or "locally instead of
 // by openai/gpt-6-luna" where a local role had to do what a model did not; empty:
 // nobody got to it.
-func doer(uses []assay.RoleUse, name string) string {
+func doer(a assay.Answer, name string) string {
 	var models, asked []string
 	local := false
-	for _, u := range uses {
+	for _, u := range a.Roles {
 		switch {
 		case u.Role != name:
 		case u.Model == assay.LocalModel:
 			local = true
 		default:
 			asked = appendNew(asked, "by "+u.Model)
-			if u.Usage.OutputTokens > 0 || name == role.VerifierRole && u.Usage.Calls > 0 {
+			if u.Usage.OutputTokens > 0 || name == role.VerifierRole && u.Usage.Calls > 0 && len(a.Claims) > 0 {
 				models = appendNew(models, "by "+u.Model)
 			}
 		}

@@ -31,11 +31,27 @@ func TestByLine(t *testing.T) {
 			"Drafted and planned by o/x, verified locally; 5 calls, 4,312 tokens"},
 		{"ended before the answer", []assay.RoleUse{used("planner", "o/x"), used("grader", "o/x"), use("generator", "o/x")}, nil, spent,
 			"Planned and graded by o/x; 5 calls, 4,312 tokens"},
+		{"a service that failed", []assay.RoleUse{used("generator", "o/x"), {Role: "verifier", Model: "b/guardrail", Usage: assay.Usage{Calls: 2}}}, nil, spent,
+			"Drafted by o/x; 5 calls, 4,312 tokens"},
 		{"ended at once", []assay.RoleUse{use("planner", "o/x")}, nil, assay.Usage{}, "No model came to an end; 0 calls, 0 tokens"},
 	}
 	for _, test := range tests {
 		if got := byLine(assay.Answer{Roles: test.roles, Claims: test.claims, Usage: test.usage}); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+	searched := []string{"searched with o/vectors", "ranked by c/rerank"}
+	for _, test := range []struct {
+		roles []assay.RoleUse
+		usage assay.Usage
+		want  string
+	}{
+		{[]assay.RoleUse{use("generator", "local")}, spent, "Searched with o/vectors, ranked by c/rerank; 5 calls, 4,312 tokens"},
+		{[]assay.RoleUse{use("generator", "local")}, assay.Usage{}, ""},
+		{[]assay.RoleUse{used("generator", "o/x")}, spent, "Written by o/x, searched with o/vectors, ranked by c/rerank; 5 calls, 4,312 tokens"},
+	} {
+		if got := byLine(assay.Answer{Roles: test.roles, Claims: shown, Usage: test.usage}, searched...); got != test.want {
+			t.Errorf("with services: %q, want %q", got, test.want)
 		}
 	}
 	for micros, want := range map[int64]string{1: "0.000001", 10000: "0.01", 500000: "0.50", 12345678: "12.345678"} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,18 +77,22 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		return err
 	}
 	checks = append(checks, ofEngine(a.checkCache()))
-	if !f.offline {
-		shown.update("trying the models …")
+	if !f.json {
+		err = writeChecks(a.stdout, checks, a.width)
 	}
-	checks = append(checks, a.checkModels(ctx, f.offline)...)
+	if !f.offline {
+		shown.update("trying the models, for up to %s …", config.MaxTrial)
+	}
+	models := a.checkModels(ctx, f.offline)
 	shown.clear()
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
+	checks = append(checks, models...)
 	if f.json {
 		err = writeJSON(a.stdout, checks)
 	} else {
-		err = writeChecks(a.stdout, checks, a.width)
+		err = writeChecks(a.stdout, models, a.width)
 	}
 	if err != nil {
 		return err
@@ -181,7 +186,8 @@ func writeChecks(w io.Writer, checks []config.Check, width int) error {
 	return err
 }
 
-// inShort names the roles that every question has, and counts the others.
+// inShort names the roles that today's strategies hand out. The others are there for
+// programs, and for strategies to come.
 func inShort(roles []string) string {
 	var named []string
 	for _, r := range roles {
@@ -190,13 +196,9 @@ func inShort(roles []string) string {
 		}
 	}
 	if len(named) == 0 {
-		return strings.Join(roles, ", ")
+		return "nothing that ask hands out yet (" + strings.Join(roles, ", ") + ")"
 	}
-	text := strings.Join(named, ", ")
-	if more := len(roles) - len(named); more > 0 {
-		text += " and " + count(more, "other role", "other roles")
-	}
-	return text
+	return strings.Join(named, ", ")
 }
 
 // checkCache checks that ask --docs can keep its stores: in the cache directory,

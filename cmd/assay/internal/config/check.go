@@ -30,9 +30,12 @@ type Check struct {
 // tryTimeout is how long a model may take to answer when it is tried, slowTimeout one
 // on this machine, which may have to be loaded first.
 const (
-	tryTimeout  = 30 * time.Second
-	slowTimeout = 2 * time.Minute
+	tryTimeout  = 20 * time.Second
+	slowTimeout = time.Minute
 )
+
+// MaxTrial is how long Check may take at most, about: it tries all at once.
+const MaxTrial = slowTimeout
 
 // patience is how long a provider is given when it is tried.
 func (p *Provider) patience() time.Duration {
@@ -48,23 +51,39 @@ func (s *Set) Check(ctx context.Context, offline bool) []Check {
 	x := &examination{s: s, ctx: ctx, offline: offline}
 	x.configuration()
 	x.models()
-	x.verifier()
-	x.embedding()
-	x.reranker()
-	return x.checks
+	x.add(x.verifier)
+	x.add(x.embedding)
+	x.add(x.reranker)
+	return x.wait()
 }
 
 type examination struct {
 	s       *Set
 	ctx     context.Context
 	offline bool
-	checks  []Check
+	checks  []func() Check // each waits for its own
 }
 
-func (x *examination) add(c Check) {
-	c.Detail, c.Hint = x.s.c.Secrets.Scrub(c.Detail), x.s.c.Secrets.Scrub(c.Hint)
-	x.checks = append(x.checks, c)
+// add begins a check, beside the others.
+func (x *examination) add(check func() Check) {
+	done := make(chan Check, 1)
+	go func() { done <- check() }() // ends with its trial's time limit
+	x.checks = append(x.checks, func() Check { return <-done })
 }
+
+// wait returns the checks in their order when all have ended.
+func (x *examination) wait() []Check {
+	var out []Check
+	for _, check := range x.checks {
+		c := check()
+		c.Detail, c.Hint = x.s.c.Secrets.Scrub(c.Detail), x.s.c.Secrets.Scrub(c.Hint)
+		out = append(out, c)
+	}
+	return out
+}
+
+// say adds a check that has nothing to wait for.
+func (x *examination) say(c Check) { x.checks = append(x.checks, func() Check { return c }) }
 
 // configuration says what was read, and what of it is worth a warning.
 func (x *examination) configuration() {
@@ -72,10 +91,29 @@ func (x *examination) configuration() {
 	if x.s.c.Path != "" {
 		detail = x.s.c.Path
 	}
-	x.add(Check{Name: "configuration", OK: true, Detail: detail})
-	for _, w := range x.s.c.Warnings {
-		x.add(Check{Name: "configuration", OK: true, Detail: "warning: " + w})
+	x.say(Check{Name: "configuration", OK: true, Detail: detail})
+	for _, w := range append(slices.Clone(x.s.c.Warnings), x.s.c.unused()...) {
+		x.say(Check{Name: "configuration", OK: true, Detail: "warning: " + w})
 	}
+}
+
+// unused warns of what the file says of models that nobody asks, which may be a slip
+// of the pen. Those that make vectors may be a data directory's choice.
+func (c *Config) unused() []string {
+	asked := map[string]bool{}
+	for _, choice := range append(slices.Collect(maps.Values(c.Roles)), c.Verifier, c.Embedding, c.Rerank) {
+		asked[choice.Name()] = true // a provider alone stands for all that it has
+	}
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(c.file.Models)) {
+		m := c.file.Models[name]
+		provider, _, _ := strings.Cut(name, "/")
+		vectors := m.Dimensions > 0 || m.MaxTokens > 0 || m.QueryPrefix+m.PassagePrefix != ""
+		if !asked[name] && !asked[provider] && !vectors {
+			warnings = append(warnings, fmt.Sprintf("%s:%d: models.%s is a model that nothing asks", c.Path, c.file.line("models", name), name))
+		}
+	}
+	return warnings
 }
 
 // models tries each language model once, whatever its roles.
@@ -93,9 +131,13 @@ func (x *examination) models() {
 		if choice := choices[name]; choice.IsLocal() {
 			c.OK, c.Detail = true, "no model is asked ("+choice.Why+")"
 		} else {
-			x.model(&c, choice)
+			x.add(func() Check {
+				x.model(&c, choice)
+				return c
+			})
+			continue
 		}
-		x.add(c)
+		x.say(c)
 	}
 }
 
@@ -133,7 +175,7 @@ func (x *examination) model(c *Check, choice Choice) {
 	if f := llm.FactsOf(m); f.Window > 0 {
 		detail += fmt.Sprintf("; %d tokens fit", f.Window)
 	} else {
-		detail += fmt.Sprintf("; its window is not known and taken for 8192 tokens: models.%s {window: N} says otherwise", m.Model())
+		detail += fmt.Sprintf("; how many tokens fit is not known and taken for 8192: models: {%s: {window: N}} says otherwise", m.Model())
 	}
 	if choice.Model == "" {
 		if d := x.discovered(choice); d.others > 0 {
@@ -222,7 +264,14 @@ func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hin
 	case llm.NoModel:
 		return fmt.Sprintf("%s has no model %s%s", at, shown(choice.Model), said), x.offer(p, choice)
 	case llm.Unreachable:
+		if strings.Contains(failed.Message, "does not look like a TLS handshake") {
+			return at + " does not speak HTTPS" + said, "write http:// in base_url, if it is your own server"
+		}
 		return "cannot connect to " + at + said, p.startHint()
+	case llm.BadRequest:
+		if p.Type == Bedrock && strings.Contains(failed.Message, "region") {
+			return string(failed.Kind) + said, "set AWS_REGION, or region under providers." + p.Name + ".aws"
+		}
 	case llm.NoQuota:
 		return "the account has no quota or money left" + said, "look at the provider's billing page"
 	case llm.RateLimited:
@@ -289,7 +338,7 @@ func (x *examination) offer(p *Provider, choice Choice) string {
 }
 
 // verifier tries who verifies, where that is not local.
-func (x *examination) verifier() {
+func (x *examination) verifier() Check {
 	v := x.s.c.Verifier
 	c := Check{Name: "verifier", Model: v.Name(), Roles: []string{role.VerifierRole}}
 	switch {
@@ -300,7 +349,7 @@ func (x *examination) verifier() {
 	default:
 		x.model(&c, v)
 	}
-	x.add(c)
+	return c
 }
 
 func (x *examination) guardrail(c *Check, choice Choice) {
@@ -318,19 +367,17 @@ func (x *examination) guardrail(c *Check, choice Choice) {
 }
 
 // embedding tries the encoder that the configuration asks for.
-func (x *examination) embedding() {
+func (x *examination) embedding() Check {
 	choice := x.s.c.Embedding
 	c := Check{Name: "embedding", Model: choice.Name()}
 	if choice.IsLocal() {
 		c.OK, c.Detail = true, "local, unless a data directory has chosen another (assay models use)"
-		x.add(c)
-		return
+		return c
 	}
 	if x.offline {
 		_, err := x.s.endpoint(choice.Provider)
 		x.outcome(&c, choice, err, "not tried")
-		x.add(c)
-		return
+		return c
 	}
 	ctx, cancel := x.trial(choice)
 	defer cancel()
@@ -343,23 +390,21 @@ func (x *examination) embedding() {
 		}
 	}
 	x.outcome(&c, choice, x.timedOut(ctx, err), fine)
-	x.add(c)
+	return c
 }
 
 // reranker tries the reranker that the configuration asks for.
-func (x *examination) reranker() {
+func (x *examination) reranker() Check {
 	choice := x.s.c.Rerank
 	c := Check{Name: "reranker", Model: choice.Name()}
 	if choice.IsLocal() {
 		c.OK, c.Detail = true, "local"
-		x.add(c)
-		return
+		return c
 	}
 	r, err := x.s.Reranker()
 	if err != nil || x.offline {
 		x.outcome(&c, choice, err, "not tried")
-		x.add(c)
-		return
+		return c
 	}
 	ctx, cancel := x.trial(choice)
 	defer cancel()
@@ -368,5 +413,5 @@ func (x *examination) reranker() {
 		err = fmt.Errorf("%s gave %d scores for 2 texts: %w", r.Model(), len(scores), assay.ErrUnavailable)
 	}
 	x.outcome(&c, choice, x.timedOut(ctx, err), "orders passages")
-	x.add(c)
+	return c
 }

@@ -94,6 +94,22 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// ASSAY_MODEL=local switches off what ask --local does.
+func TestLocal(t *testing.T) {
+	c := mustLoad(t, "large: openai\nverifier: gemini/x\nrerank: cohere/y\nembedding: openai/z", env{"ASSAY_MODEL": "local"})
+	if !c.Verifier.IsLocal() || !c.Rerank.IsLocal() || c.Embedding.IsLocal() {
+		t.Errorf("verifier %s, reranker %s, embedding %s", c.Verifier.Name(), c.Rerank.Name(), c.Embedding.Name())
+	}
+}
+
+// Who writes of a model that nobody asks has perhaps slipped.
+func TestUnusedModels(t *testing.T) {
+	c := mustLoad(t, "large: openai/gpt-6-luna\nmodels:\n  openai/gpt-6-luna: {window: 1}\n  openai/gpt-6-lunar: {window: 1}\n  openai/e: {dimensions: 3}\n", nil)
+	if got := c.unused(); len(got) != 1 || !strings.HasSuffix(got[0], "config.yaml:4: models.openai/gpt-6-lunar is a model that nothing asks") {
+		t.Errorf("unused: %q", got)
+	}
+}
+
 func TestRoles(t *testing.T) {
 	c := mustLoad(t, "large: anthropic\nroles:\n  planner: local\n  judge: openai/gpt-6.1-sol\n  verifier: gemini/gemini-3.8-flash\n", nil)
 	for name, want := range map[string]string{
@@ -133,6 +149,9 @@ func TestErrors(t *testing.T) {
 		want, hint string
 	}{
 		{"no YAML", "large: [openai\n", nil, 1, "not YAML", "indentation"},
+		{"a tab", "large:\n\topenai\n", nil, 2, "a tab stands here", ""},
+		{"an open bracket", "large: [a\nb: c\n", nil, 2, "a comma or a closing bracket is missing", ""},
+		{"an open brace", "roles: {a: b\n", nil, 1, "a { is not closed", ""},
 		{"an unknown key", "large: openai\nproviders:\n  openai:\n    base_ulr: x\n", nil, 4, `unknown key "base_ulr"`, "did you mean base_url?"},
 		{"a wrong type", "providers:\n  openai:\n    limits: {concurrency: many}\n", nil, 3, "here stands text, want a whole number", ""},
 		{"a list for keys", "roles: [grader]\n", nil, 1, "", ""},

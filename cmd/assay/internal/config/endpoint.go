@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/secret"
@@ -209,11 +210,14 @@ func names(list func(context.Context) ([]string, error)) func(context.Context) (
 // checkKey says that a provider which needs a key has none, and where to put it.
 func (c *Config) checkKey(p *Provider) error {
 	k := kinds[p.Type]
+	if strings.ContainsFunc(p.Key.Reveal(), unicode.IsControl) {
+		return &Error{Where: p.Key.From, Detail: "the key holds a line break or another control character", Hint: "it is one line, without blanks around it"}
+	}
+	if variable := c.file.Providers[p.Name].KeyEnv; variable != "" && p.Key.Empty() {
+		return c.file.wrong([]string{"providers", p.Name, "key_env"}, "set it; or do without models: assay ask --local", "the variable %s is not set", shown(variable))
+	}
 	if !p.Key.Empty() || k.keyEnv == "" || p.BaseURL != "" && p.BaseURL != k.url && p.Azure == nil || p.sendsKey() {
 		return nil
-	}
-	if variable := c.file.Providers[p.Name].KeyEnv; variable != "" {
-		return c.file.wrong([]string{"providers", p.Name, "key_env"}, "set it; or do without models: assay ask --local", "the variable %s is not set", variable)
 	}
 	hint := fmt.Sprintf("set %s, or key_env or key_file under providers.%s; or do without models: assay ask --local", k.keyEnv, p.Name)
 	if c.file.Providers[p.Name].BaseURL != "" {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -179,7 +180,24 @@ func (f *file) syntax(err error) error {
 	if _, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		return f.errorAt(line, "a value stands where keys are expected, or the other way round", "")
 	}
-	return f.errorAt(line, "not YAML: "+oneLine(found.GetMessage()), "check the indentation and the quotes")
+	return f.errorAt(line, "not YAML: "+syntaxWords(found.GetMessage()), "check the indentation and the quotes")
+}
+
+// syntaxWords says in words what the YAML package says in its own.
+func syntaxWords(message string) string {
+	for _, x := range []struct{ part, words string }{
+		{"'\\t'", "a tab stands here, where YAML wants blanks"},
+		{"\t", "a tab stands here, where YAML wants blanks"},
+		{"must be specified", "a comma or a closing bracket is missing"},
+		{"sequence end token", "a [ is not closed"},
+		{"flow map end token", "a { is not closed"},
+		{"mapping end token", "a { is not closed"},
+	} {
+		if strings.Contains(message, x.part) {
+			return x.words
+		}
+	}
+	return cmp.Or(oneLine(message), "it cannot be read from here on")
 }
 
 // oneLine keeps what a message says in words: what it quotes may be anything.
