@@ -22,6 +22,7 @@ type Meter struct {
 
 	mu    sync.Mutex
 	spent assay.Usage
+	held  []assay.Usage // for calls that have room and are not reported yet
 }
 
 // NewMeter returns a meter by which up to limit may be spent. Of its fields, one that
@@ -42,14 +43,17 @@ func (m *Meter) priced(u assay.Usage) assay.Usage {
 	return u
 }
 
-// full says which limit has no room for another u.
-func (m *Meter) full(u assay.Usage) error {
+// hold keeps room for another u, or says which limit has none.
+func (m *Meter) hold(u assay.Usage) error {
 	if m.of != nil {
-		return m.of.full(m.priced(u))
+		return m.of.hold(m.priced(u))
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	after := m.spent.Add(u)
+	for _, other := range m.held {
+		after = after.Add(other)
+	}
 	for _, d := range []struct {
 		what        string
 		after, most int64
@@ -62,6 +66,7 @@ func (m *Meter) full(u assay.Usage) error {
 			return fmt.Errorf("another call does not fit into what is left of the %s: %w", d.what, assay.ErrBudget)
 		}
 	}
+	m.held = append(m.held, u)
 	return nil
 }
 
@@ -85,17 +90,19 @@ func WithPrice(ctx context.Context, f Facts) context.Context {
 
 // Room reports, as assay.ErrBudget, that another call which spends up to u does not
 // fit into what may be spent below ctx. It is asked before each request of an
-// embedder or reranker to a provider, repetitions included. Without a meter there is
-// always room.
+// embedder or reranker to a provider, repetitions included, and the room that it finds
+// is kept until that is reported: of requests made at once each has its own. Without a
+// meter there is always room.
 func Room(ctx context.Context, u assay.Usage) error {
 	if m, ok := ctx.Value(meterKey{}).(*Meter); ok {
-		return m.full(u)
+		return m.hold(u)
 	}
 	return nil
 }
 
 // Report tells the meter of ctx, if there is one, what a request of an embedder or
-// reranker to a provider has spent, also one that failed.
+// reranker to a provider has spent, also one that failed. It is called once for each
+// request, after Room.
 func Report(ctx context.Context, u assay.Usage) {
 	m, ok := ctx.Value(meterKey{}).(*Meter)
 	if !ok {
@@ -110,4 +117,7 @@ func Report(ctx context.Context, u assay.Usage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.spent = m.spent.Add(u)
+	if len(m.held) > 0 {
+		m.held = m.held[1:]
+	}
 }

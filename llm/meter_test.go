@@ -70,6 +70,21 @@ func TestMeterThatAllowsNothing(t *testing.T) {
 	}
 }
 
+// What has room keeps it until it is reported.
+func TestMeterOfCallsAtOnce(t *testing.T) {
+	ctx := llm.WithMeter(context.Background(), llm.NewMeter(assay.Usage{Calls: 2}))
+	one := assay.Usage{Calls: 1}
+	for n, fits := range []bool{true, true, false} {
+		if err := llm.Room(ctx, one); (err == nil) != fits {
+			t.Errorf("call %d: %v, want it to fit: %v", n+1, err, fits)
+		}
+	}
+	llm.Report(ctx, assay.Usage{}) // one was not made after all
+	if err := llm.Room(ctx, one); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMeterOfManyCalls(t *testing.T) {
 	m := llm.NewMeter(assay.Usage{})
 	ctx := llm.WithMeter(context.Background(), m)

@@ -76,12 +76,14 @@ func (c *call[T]) do(ctx context.Context) (T, Spent, error) {
 }
 
 // decides reports whether a result of hedged attempts is that of the call: it
-// succeeded, or nothing else is under way that may.
+// succeeded, or nothing else is under way that may. A second attempt that the budget has
+// no room for says nothing of the first.
 func (c *call[T]) decides(_ T, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	failed, ok := errors.AsType[*llm.Error](err)
-	return err == nil || !ok || !failed.Kind.Temporary() || c.live == 0
+	passing := ok && failed.Kind.Temporary() || errors.Is(err, assay.ErrBudget)
+	return err == nil || !passing || c.live == 0
 }
 
 // again reports whether there is to be another attempt after one that failed, and

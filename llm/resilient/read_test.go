@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 )
@@ -279,5 +282,27 @@ func TestRerankerKeepsTheContract(t *testing.T) {
 		if e, _ := errors.AsType[*llm.Error](err); e == nil || e.Kind != llm.BadReply || scores != nil {
 			t.Errorf("%s: %v, %v", name, scores, err)
 		}
+	}
+}
+
+// A read that is made a second time has room in the budget for both, or is made once.
+func TestHedgesKeepToTheBudget(t *testing.T) {
+	for most, want := range map[int]int64{1: 1, 2: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			m := llm.NewMeter(assay.Usage{Calls: most})
+			var calls atomic.Int64
+			got, _, err := Do(llm.WithMeter(t.Context(), m), New(Config{HedgeAfter: time.Second}), Read{Name: "read"}, func(ctx context.Context) (string, error) {
+				if err := llm.Room(ctx, assay.Usage{Calls: 1}); err != nil {
+					return "", err
+				}
+				defer llm.Report(ctx, assay.Usage{Calls: 1})
+				calls.Add(1)
+				time.Sleep(time.Minute / 2)
+				return "found", nil
+			})
+			if got != "found" || err != nil || calls.Load() != want || m.Spent().Calls != int(want) {
+				t.Errorf("with %d calls left: %q, %v, %d calls made and %d told", most, got, err, calls.Load(), m.Spent().Calls)
+			}
+		})
 	}
 }

@@ -264,14 +264,14 @@ func (k *Retriever) pages(ctx context.Context, in *bedrockagentruntime.RetrieveI
 
 // page asks once.
 func (k *Retriever) page(ctx context.Context, in *bedrockagentruntime.RetrieveInput) (*bedrockagentruntime.RetrieveOutput, error) {
-	if err := llm.Room(ctx, assay.Usage{Calls: 1}); err != nil {
-		return nil, err
-	}
 	x, err := k.provider.exchange(ctx, k.name)
 	if err != nil {
 		return nil, err
 	}
 	defer x.end()
+	if err := llm.Room(ctx, assay.Usage{Calls: 1}); err != nil {
+		return nil, err
+	}
 	defer llm.Report(ctx, assay.Usage{Calls: 1})
 	out, err := x.session.agent.Retrieve(x.ctx, in, func(o *bedrockagentruntime.Options) { o.HTTPClient = x })
 	if err != nil {

@@ -135,14 +135,14 @@ func (r *reranker) batch(ctx context.Context, query string, texts []string) ([]f
 
 // page makes a request, puts its scores in their places and returns how many they are.
 func (r *reranker) page(ctx context.Context, in *bedrockagentruntime.RerankInput, most assay.Usage, scores []float64, seen []bool) (int, error) {
-	if err := llm.Room(ctx, most); err != nil {
-		return 0, err
-	}
 	x, err := r.provider.exchange(ctx, r.name)
 	if err != nil {
 		return 0, err
 	}
 	defer x.end()
+	if err := llm.Room(ctx, most); err != nil {
+		return 0, err
+	}
 	defer llm.Report(ctx, most)
 	in.RerankingConfiguration.BedrockRerankingConfiguration.ModelConfiguration = &types.BedrockRerankingModelConfiguration{
 		ModelArn: aws.String(modelARN(x.session.region, r.id)),

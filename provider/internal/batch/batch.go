@@ -173,7 +173,7 @@ func metered(ctx context.Context, estimate int, request func() (tokens int, err 
 	failed, ok := errors.AsType[*llm.Error](err)
 	switch {
 	case ok && failed.Kind == llm.Unreachable:
-		return err // nobody has done anything
+		used = assay.Usage{} // nobody has done anything
 	case err == nil && tokens <= 0:
 		used.InputTokens = estimate
 	}
