@@ -52,7 +52,7 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 		return assay.Answer{}, err
 	}
 	models := e.config.Models.unless(req.Local)
-	began := stored{Request: req, Models: models.named(), ContextTokens: models.contextTokens()}
+	began := stored{Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep()}
 	if models.Roles[role.PlannerRole] != nil && req.Strategy != "static" {
 		if began.Keys, err = e.keys(ctx, principal.Access(), req.Collections); err != nil {
 			return assay.Answer{}, err
@@ -232,7 +232,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Retriever:   retriever,
 		Content:     e.content,
 		Roles:       models.roles(req.Keys),
-		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall, ContextTokens: req.ContextTokens},
+		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall, ContextTokens: req.ContextTokens, Keep: req.Keep},
 		Writer:      req.Models[role.GeneratorRole],
 		Sections:    models.sections(),
 		Stream:      written,

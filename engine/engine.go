@@ -162,7 +162,7 @@ func (e *Engine) rebuild(ctx context.Context) error {
 // pipeline puts together what searches by the vectors of the model that was chosen.
 func (e *Engine) pipeline(chosen *choice) *searcher {
 	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{}), Ranker: e.ranker}
-	s := &searcher{notes: chosen.notes, local: e.ranker}
+	s := &searcher{notes: chosen.notes, local: e.ranker, domain: e.config.Models.Domain}
 	if m := e.config.Models.Reranker; m != nil {
 		s.ranker = &rerank.Texts{Model: m, Best: readBest, Limit: readLimit}
 	}

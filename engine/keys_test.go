@@ -84,3 +84,49 @@ func TestKeysOf(t *testing.T) {
 		t.Errorf("%s, %v", data, err)
 	}
 }
+
+// The words of a domain are searched beside those of a question.
+func TestDomainIsSearched(t *testing.T) {
+	domain, err := prompted.ParseDomain("team.md", []byte("---\nname: team\n---\n## Vocabulary\n\n- leave: furlough, sabbatical\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const query = "furlough"
+	if r := searchFor(t, openModels(t, Models{}), query); len(r.Hits) > 0 {
+		t.Fatalf("%d hits without the domain", len(r.Hits))
+	}
+	e := openModels(t, Models{Domain: domain})
+	if r := searchFor(t, e, query); len(r.Hits) == 0 {
+		t.Error("no hits in the words of the domain")
+	}
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "How long does a furlough for parents last?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Searched[0].Hits == 0 {
+		t.Errorf("searched %+v", a.Searched)
+	}
+	replays(t, e, a.Run)
+}
+
+// What a model calls relevant another model reads, as far as that goes.
+func TestModelsReadMore(t *testing.T) {
+	by := handbook.models()
+	by[role.GraderRole] = texts("fake/grader", func(req llm.Request) string {
+		relevant := []int{}
+		for n := range len(passages(req)) {
+			relevant = append(relevant, n+1)
+		}
+		return jsonOf(map[string]any{"reason": "all", "relevant_chunks": relevant, "missing": []string{}, "verdict": "sufficient", "reformulated_query": ""})
+	})
+	e := openModels(t, served(by))
+	ingestPaths(t, e, writeNotes(t, 0, 30))
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Where does the lantern burn brightly at night?", Strategy: "static"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(passages(by[role.GeneratorRole].requests[0])); n < 10 {
+		t.Errorf("the generator reads %d passages", n)
+	}
+	replays(t, e, a.Run)
+}

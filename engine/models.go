@@ -27,7 +27,8 @@ type Models struct {
 	// ground.Service, for example, that must not be the generator's model either.
 	Verifier ground.Verifier
 
-	// Domain adds a team's words and rules to the prompts; nil: there are none.
+	// Domain adds a team's words and rules to the prompts, and other words for what is
+	// searched; nil: there are none.
 	Domain *prompted.Domain
 
 	// Reranker orders the best hits of a search; nil: the learned one in the program,
@@ -166,6 +167,18 @@ func (m Models) contextTokens() int {
 		return 0
 	}
 	return min(max((window-promptAndReply)*2/3, leastContext), mostContext)
+}
+
+// readKeep is how many of the hits of a sub-question become evidence where a model says
+// which are relevant and a model reads them: as many as a search brings.
+const readKeep = 20
+
+// keep returns that number; 0: the strategy's own.
+func (m Models) keep() int {
+	if m.Roles[role.GraderRole] == nil || m.Roles[role.GeneratorRole] == nil {
+		return 0
+	}
+	return readKeep
 }
 
 // checkPriced refuses a limit to what a run may cost where something is asked whose

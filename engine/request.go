@@ -48,6 +48,7 @@ type stored struct {
 	Request
 	Models        map[string]string `json:"models,omitempty"`         // by role, when the run began; those not in it are local
 	ContextTokens int               `json:"context_tokens,omitempty"` // see strategy.Limits; 0: the strategy's own
+	Keep          int               `json:"keep,omitempty"`           // see strategy.Limits; 0: the strategy's own
 	Keys          []prompted.Key    `json:"keys,omitempty"`           // of the metadata, that a plan could use
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/role/prompted"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -165,6 +166,19 @@ type searcher struct {
 	remote    bool                             // its encoder is a service
 	ranker    *rerank.Texts                    // a reranker that reads; nil: none
 	local     retrieve.Ranker                  // stands in for it
+	domain    *prompted.Domain                 // whose words are searched, too; nil: none
+}
+
+// variants is how many other wordings of a query are searched beside it, in the words
+// of the domain.
+const variants = 2
+
+// worded is q in the words of the domain as well.
+func (s *searcher) worded(q assay.Query) assay.Query {
+	if len(q.Rewrites) == 0 {
+		q.Rewrites = s.domain.Variants(q.Text, variants)
+	}
+	return q
 }
 
 // forRun returns a searcher for one run. It waits for vectors no longer than the run
@@ -176,7 +190,7 @@ func (s *searcher) forRun(req stored) *searcher {
 		run.retriever = s.retriever.WithFill(nil)
 	}
 	if req.Local {
-		run.ranker = nil
+		run.ranker, run.domain = nil, nil
 	}
 	return &run
 }
@@ -202,7 +216,7 @@ func (s *searcher) forOne() (*retrieve.Retriever, *reader) {
 // Retrieve implements assay.Retriever.
 func (s *searcher) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
 	retriever, ranker := s.forOne()
-	r, err := retriever.Retrieve(ctx, access, q)
+	r, err := retriever.Retrieve(ctx, access, s.worded(q))
 	s.note(&r, q, ranker)
 	return r, err
 }
@@ -210,7 +224,7 @@ func (s *searcher) Retrieve(ctx context.Context, access assay.Access, q assay.Qu
 // Explain is Retrieve, and says how the results came about.
 func (s *searcher) Explain(ctx context.Context, access assay.Access, q assay.Query) (retrieve.Explanation, error) {
 	retriever, ranker := s.forOne()
-	e, err := retriever.Explain(ctx, access, q)
+	e, err := retriever.Explain(ctx, access, s.worded(q))
 	s.note(&e.Results, q, ranker)
 	return e, err
 }

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -48,6 +49,19 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 			claims = append(claims, claim)
 		}
 	}
+	return bySection(claims)
+}
+
+// bySection puts what stands under no heading first, and what stands under one
+// together, in the order in which the headings come.
+func bySection(claims []checkedClaim) []checkedClaim {
+	at := map[string]int{"": 0}
+	for _, c := range claims {
+		if _, ok := at[c.section]; !ok {
+			at[c.section] = len(at)
+		}
+	}
+	slices.SortStableFunc(claims, func(a, b checkedClaim) int { return cmp.Compare(at[a.section], at[b.section]) })
 	return claims
 }
 

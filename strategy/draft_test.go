@@ -95,8 +95,8 @@ func TestListAndSections(t *testing.T) {
 		{Text: "That is all.", Evidence: []int{2}, Section: "[Buy](https://evil.example)"},
 	}}
 	a, _ := drafted(t, d, nil)
-	want := "It depends. [1]\n\n## Hours\n\nIt opens at nine. [1] In town it opens at ten. [2]\n\n" +
-		"## Prices\n\n- A roll is one euro. [1]\n- Coffee is two euros. [2]\n\nThat is all. [2]"
+	want := "It depends. [1] That is all. [2]\n\n## Hours\n\nIt opens at nine. [1] In town it opens at ten. [2]\n\n" +
+		"## Prices\n\n- A roll is one euro. [1]\n- Coffee is two euros. [2]"
 	if diff := cmp.Diff(want, a.Text); diff != "" {
 		t.Errorf("sections (-want +got):\n%s", diff)
 	}

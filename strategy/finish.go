@@ -26,6 +26,13 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		return notFound(strategy, e.Question, found), nil, nil
 	}
 	said := &found[0].notes // what is said of one finding is said of the answer
+	if e.Writer != "" {
+		for _, f := range found {
+			if n := len(f.accepted(len(f.hits))) - e.Limits.Keep; n > 0 {
+				said.say(fmt.Sprintf("of the passages that are relevant to %q %d are left out: more than %d are not read", asked(e.Question).line(f.question), n, e.Limits.Keep))
+			}
+		}
+	}
 	in := role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts)}
 	w, err := e.write(ctx, s, in, said, &found[0].written)
 	draft, checked, readable := w.draft, w.checked, w.readable
