@@ -251,30 +251,44 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 // numbers that count are those of the sources.
 var citationMarks = regexp.MustCompile(`\s*\B\[(?:(?:passage|source|sources|passages) )?\d+(?:\s*[,;–-]\s*\d+)*\]`)
 
-// draftOf turns a reply that is right into the draft.
+// draftOf turns a reply that is right into the draft. What is said again is left
+// out, and its evidence goes to where it was said first.
 func (g Generator) draftOf(r draftReply, outcome role.Outcome) role.Draft {
 	d := role.Draft{Statements: []role.Statement{}, Shape: r.Shape, Open: phrases(r.Open), Outcome: outcome}
 	if len(d.Open) == 0 {
 		d.Open = nil
 	}
-	for _, s := range r.Statements {
-		st := role.Statement{Text: statementText(s.Text), Evidence: slices.Compact(slices.Sorted(slices.Values(s.Sources))), Item: s.Item}
+	at := make([]int, len(r.Statements)) // where each of them is in the draft
+	for i, s := range r.Statements {
+		st := role.Statement{Text: statementText(s.Text), Evidence: ascending(s.Sources), Item: s.Item}
 		if g.Domain.hasSection(s.Section) {
 			st.Section = s.Section
 		}
 		if r.Shape == role.Table {
 			st.Cells = lines(s.Cells)
 		}
+		same := func(o role.Statement) bool { return strings.EqualFold(o.Text, st.Text) && slices.Equal(o.Cells, st.Cells) }
+		if at[i] = slices.IndexFunc(d.Statements, same); at[i] >= 0 {
+			first := &d.Statements[at[i]]
+			first.Evidence = ascending(slices.Concat(first.Evidence, st.Evidence))
+			continue
+		}
+		at[i] = len(d.Statements)
 		d.Statements = append(d.Statements, st)
 	}
 	if r.Shape == role.Table {
 		d.Columns = lines(r.Columns)
 	}
 	for _, c := range r.Conflicts {
-		d.Conflicts = append(d.Conflicts, [2]int{c.One - 1, c.Other - 1})
+		if one, other := at[c.One-1], at[c.Other-1]; one != other {
+			d.Conflicts = append(d.Conflicts, [2]int{one, other})
+		}
 	}
 	return d
 }
+
+// ascending returns numbers in their order, each once.
+func ascending(numbers []int) []int { return slices.Compact(slices.Sorted(slices.Values(numbers))) }
 
 // statementText is a statement's text without citation marks, on one line unless
 // it is code.

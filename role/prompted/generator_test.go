@@ -41,6 +41,9 @@ func TestGenerate(t *testing.T) {
 			}}, 1, ""},
 		{"a conflict", []any{`{"statements":[{"text":"Tenants give notice three months ahead.","sources":[1]},{"text":"The notice period is four weeks.","sources":[3]}],"conflicts":[{"one":1,"other":2}]}`},
 			role.Draft{Statements: []role.Statement{three, {Text: "The notice period is four weeks.", Evidence: []int{3}}}, Conflicts: [][2]int{{0, 1}}}, 1, ""},
+		{"the same twice, with a conflict", []any{`{"statements":[{"text":"Tenants give notice three months ahead.","sources":[1]},{"text":"tenants give notice three months ahead. [2]","sources":[2]},
+			{"text":"The notice period is four weeks.","sources":[3]}],"conflicts":[{"one":2,"other":3},{"one":1,"other":2}]}`},
+			role.Draft{Statements: []role.Statement{{Text: three.Text, Evidence: []int{1, 2}}, {Text: "The notice period is four weeks.", Evidence: []int{3}}}, Conflicts: [][2]int{{0, 1}}}, 1, ""},
 		{"an invented number, then right", []any{
 			`{"statements":[{"text":"x","sources":[4]}]}`, `{"statements":[{"text":"Tenants give notice three months ahead.","sources":["1"]}]}`,
 		}, role.Draft{Statements: []role.Statement{three}}, 2, ""},

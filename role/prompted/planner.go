@@ -150,11 +150,6 @@ func (p Planner) check(question string, r *planReply) []string {
 				problems = append(problems, fmt.Sprintf("%s needs %d, which is no earlier sub-question", at, n))
 			}
 		}
-		for _, cond := range part.Conditions {
-			if _, err := p.filter(question, cond); err != nil {
-				problems = append(problems, at+": "+err.Error())
-			}
-		}
 		if first := slices.IndexFunc(r.Parts, func(o partReply) bool { return strings.EqualFold(line(o.Text), line(part.Text)) }); first < i {
 			problems = append(problems, fmt.Sprintf("%s is the same as sub-question %d", at, first+1))
 		}
@@ -191,13 +186,6 @@ func (p Planner) mend(question string, r *planReply) []string {
 			}
 		}
 		part.Needs = needs
-		part.Conditions = slices.DeleteFunc(slices.Clone(part.Conditions), func(cond conditionReply) bool {
-			_, err := p.filter(question, cond)
-			if err != nil {
-				notes = append(notes, "a filter is left out: "+err.Error())
-			}
-			return err != nil
-		})
 		kept = append(kept, part)
 		at[i+1] = len(kept)
 	}
@@ -205,7 +193,8 @@ func (p Planner) mend(question string, r *planReply) []string {
 	return notes
 }
 
-// planOf turns a reply that is right into the plan.
+// planOf turns a reply that is right into the plan. A filter that cannot be is left
+// out, and a note says so: a plan is good without, and not worth another prompt.
 func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role.Plan {
 	plan := role.Plan{Shape: r.Shape, Outcome: outcome}
 	chained := false
@@ -218,9 +207,12 @@ func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role
 		}
 		chained = chained || len(sub.Needs) > 0
 		for _, cond := range part.Conditions {
-			if f, err := p.filter(question, cond); err == nil { // check or mend saw to it
-				sub.Filter = assay.And(sub.Filter, f)
+			f, err := p.filter(question, cond)
+			if err != nil {
+				plan.Notes = append(plan.Notes, role.PlannerRole+": a filter is left out: "+err.Error())
+				continue
 			}
+			sub.Filter = assay.And(sub.Filter, f)
 		}
 		plan.SubQuestions = append(plan.SubQuestions, sub)
 	}
