@@ -34,6 +34,9 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 		b.WriteString(wrap(a.Text, "", width))
 		writeStatus(&b, a, width)
 		writeSources(&b, a.Citations, width)
+		if len(a.Claims) == 0 { // nothing is shown: at least where to look
+			writeClosest(&b, a.Closest, width)
+		}
 	}
 	appendNotes(&b, a.Notes, width)
 	_, err := io.WriteString(w, b.String())
