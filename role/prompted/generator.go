@@ -267,7 +267,9 @@ func (g Generator) draftOf(r draftReply, outcome role.Outcome) role.Draft {
 		if r.Shape == role.Table {
 			st.Cells = lines(s.Cells)
 		}
-		same := func(o role.Statement) bool { return strings.EqualFold(o.Text, st.Text) && slices.Equal(o.Cells, st.Cells) }
+		same := func(o role.Statement) bool {
+			return strings.EqualFold(o.Text, st.Text) && slices.Equal(o.Cells, st.Cells)
+		}
 		if at[i] = slices.IndexFunc(d.Statements, same); at[i] >= 0 {
 			first := &d.Statements[at[i]]
 			first.Evidence = ascending(slices.Concat(first.Evidence, st.Evidence))
