@@ -10,8 +10,9 @@ import (
 )
 
 // Auto tries the floor first: a question that is not plainly several is looked up
-// once, as Static does, and answered if that suffices. Otherwise it goes on as
-// Corrective does; for a question in one part, without repeating the search.
+// once, as Static does but with the plan's filter, and answered if that suffices.
+// Otherwise it goes on as Corrective does; for a question in one part, without
+// repeating the search.
 func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	env.Limits = env.Limits.withDefaults()
 	plan, said, err := env.plan(ctx, s)
@@ -21,11 +22,12 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	if plan.Shape == role.Conjunction {
+	filter, common := filterOf(plan)
+	if plan.Shape == role.Conjunction || !common {
 		return env.correct(ctx, s.Sub("corrective", 0), plan, nil, said)
 	}
 
-	f, err := env.lookOnce(ctx, s, env.Question)
+	f, err := env.lookOnce(ctx, s, env.Question, filter)
 	if err != nil {
 		return assay.Answer{}, err
 	}
@@ -51,4 +53,17 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	answer.Searched = append(slices.Clone(f.searched), answer.Searched...)
 	answer.Iterations += f.iterations
 	return answer, err
+}
+
+// filterOf returns the filter that all sub-questions of a plan have; common is false
+// where they have different ones.
+func filterOf(plan role.Plan) (filter assay.Filter, common bool) {
+	for i, sub := range plan.SubQuestions {
+		if i == 0 {
+			filter = sub.Filter
+		} else if sub.Filter.String() != filter.String() {
+			return assay.Filter{}, false
+		}
+	}
+	return filter, true
 }

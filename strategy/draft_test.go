@@ -146,10 +146,12 @@ func TestOpen(t *testing.T) {
 // Nothing that leads away is shown, and the verifier judges what is shown.
 func TestLinksAreDropped(t *testing.T) {
 	d := role.Draft{Statements: []role.Statement{
-		{Text: "It opens at [nine](https://evil.example/?q=1) ![x](https://evil.example/x.png). See [this](doc1) [1] [99].", Evidence: []int{1, 1, 42}},
+		{Text: "It opens at [nine](https://evil.example/?q=1). See [this](doc1) [1] [99].", Evidence: []int{1, 1, 42}},
+		{Text: "A map: ![x](https://evil.example/x.png).", Evidence: []int{1}},
+		{Text: "Write to https://evil.example/?q=secret for more.", Evidence: []int{1}},
 	}}
 	a, judged := drafted(t, d, nil)
-	if want := "It opens at nine x. [1] See [this](doc1). [1]"; a.Text != want || !slices.Equal(judged, []string{"It opens at nine x.", "See [this](doc1)."}) {
+	if want := "It opens at nine. [1] See [this](doc1). [1]"; a.Text != want || !slices.Equal(judged, []string{"It opens at nine.", "See [this](doc1)."}) {
 		t.Errorf("text %q, want %q; judged %q", a.Text, want, judged)
 	}
 	want := []string{
@@ -215,5 +217,38 @@ func TestOutcomesAreNotes(t *testing.T) {
 	}
 	if a.Status != assay.Incomplete {
 		t.Errorf("%s: %s; the generator says that it failed", a.Status, a.Justification)
+	}
+}
+
+// A plan's filter holds from the first search on; where its parts have different ones,
+// there is no search for the question as a whole.
+func TestAutoKeepsToThePlansFilter(t *testing.T) {
+	year := func(n float64) assay.Filter {
+		return assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(n)}
+	}
+	tests := []struct {
+		name string
+		plan role.Plan
+		want []string // of the searches
+	}{
+		{"one part", role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: "kiosk opens", Filter: year(2025)}}}, []string{year(2025).String()}},
+		{"two that agree", role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{{Text: "kiosk opens", Filter: year(2025)}, {Text: "kiosk closes", Filter: year(2025)}}},
+			[]string{year(2025).String()}},
+		{"two that differ", role.Plan{Shape: role.Comparison, SubQuestions: []role.SubQuestion{{Text: "kiosk opens", Filter: year(2024)}, {Text: "kiosk closes", Filter: year(2025)}}},
+			[]string{year(2024).String(), year(2025).String()}},
+	}
+	for _, tt := range tests {
+		l := newLibrary("The kiosk opens at nine.")
+		roles := localRoles()
+		roles.Planner = planner(func(string) (role.Plan, error) { return tt.plan, nil })
+		roles.Grader, roles.Generator = grader(enough), generator(verbatim)
+		a := ask(t, strategy.Auto, env(l, "When does the kiosk open?", roles), assay.Budget{})
+		var got []string
+		for _, s := range a.Searched {
+			got = append(got, s.Filter.String())
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: filters (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }

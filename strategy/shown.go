@@ -114,6 +114,9 @@ func (s sources) cleanOnce(text string) (cleaned string, dropped bool) {
 			if a := strings.Trim(m, "<>"); address.FindString(a) == a {
 				return a // an address in angle brackets
 			}
+			if s.named(m) {
+				return m
+			}
 			return drop("")
 		})
 	}
@@ -125,6 +128,25 @@ func (s sources) cleanOnce(text string) (cleaned string, dropped bool) {
 	})
 	return strings.TrimSpace(text), dropped
 }
+
+// garbled reports whether text is not the same without what may not be shown of it.
+func (s sources) garbled(text string) bool {
+	unlinked := link.ReplaceAllString(text, "$1")
+	foreign := func(m string) bool {
+		a := strings.Trim(m, "<>")
+		return address.FindString(a) != a && !s.named(m)
+	}
+	if image.MatchString(text) || !s.holds(text) && slices.ContainsFunc(tag.FindAllString(unlinked, -1), foreign) {
+		return true
+	}
+	return slices.ContainsFunc(address.FindAllString(unlinked, -1), func(a string) bool {
+		return !s.names(strings.TrimRight(a, ".,;:!?"))
+	})
+}
+
+// named reports whether a tag is one that a passage speaks of, as of a type with a
+// parameter, and does nothing by itself.
+func (s sources) named(tag string) bool { return !strings.ContainsAny(tag, "=!/") && s.holds(tag) }
 
 // names reports whether an address is that of a cited document, or stands in a cited
 // passage.
@@ -142,9 +164,18 @@ func (s sources) holds(text string) bool {
 // ownMark matches a citation number that a role wrote itself.
 var ownMark = regexp.MustCompile(`\s*\B\[\d+(?:(?:, ?|[-–])\d+)*\]`)
 
+// heading matches what makes a heading or a quotation of a line in Markdown.
+var heading = regexp.MustCompile(`^(?:#{1,6}|>+)\s+`)
+
 // statement returns a statement's text as it may be shown: clean, and without
-// citation numbers but those that its sources have themselves.
+// citation numbers but those that its sources have themselves. Nothing is left of one
+// with an image, a tag or an address that may not be shown: without that it says
+// something else. Of a link that may not be followed its words are left.
 func (s sources) statement(text string) (shown string, dropped bool) {
+	text = heading.ReplaceAllString(strings.TrimSpace(text), "")
+	if s.garbled(visible.Text(text)) {
+		return "", true
+	}
 	text, dropped = s.clean(text)
 	for range maxPasses {
 		unmarked := strings.TrimSpace(ownMark.ReplaceAllString(text, ""))

@@ -12,7 +12,7 @@ import (
 // found is graded, so that weak context never passes silently into an answer.
 func Static(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	env.Limits = env.Limits.withDefaults()
-	f, err := env.lookOnce(ctx, s, env.Question)
+	f, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
 		return assay.Answer{}, err
 	}
@@ -20,10 +20,10 @@ func Static(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	return answer, err
 }
 
-// lookOnce searches for the question itself, once.
-func (e Env) lookOnce(ctx context.Context, s run.Scope, question string) (finding, error) {
-	f := finding{question: question, stop: assay.StopIterationLimit}
-	_, err := f.look(ctx, s, e, question, assay.Filter{})
+// lookOnce searches for the question itself, once, narrowed by filter.
+func (e Env) lookOnce(ctx context.Context, s run.Scope, question string, filter assay.Filter) (finding, error) {
+	f := finding{question: question, filter: filter, stop: assay.StopIterationLimit}
+	_, err := f.look(ctx, s, e, question, filter)
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
 		err = nil
