@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -277,7 +278,10 @@ func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hin
 	case llm.RateLimited:
 		return "too many calls or tokens at this moment" + said, "wait a little; or bound them with limits under providers." + p.Name
 	case llm.TimedOut:
-		return "no reply in time" + said, "a model on this machine may still be loading: try again; or set timeout under providers." + p.Name
+		if p.onThisMachine() {
+			return cmp.Or(failed.Message, "no reply in time"), "it may still be loading the model: try again"
+		}
+		return cmp.Or(failed.Message, "no reply in time"), "try again; or look at the network, and at what the provider says of its state"
 	case llm.Overloaded, llm.ServerError, llm.BrokeOff, llm.Open:
 		return "the provider is in trouble (" + string(failed.Kind) + ")" + said, "try again later; until then the local roles stand in"
 	case llm.BadReply, llm.TooLarge:
