@@ -40,7 +40,7 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 			cut = ground.Cut(text, st.Evidence)
 		}
 		if dropped {
-			said.say("generator: a link, an image or markup that is not of the cited sources was left out")
+			said.say("generator: a statement with a link, an image or markup that is not of the cited sources was left out")
 		}
 		for j, c := range cut {
 			c.Item = st.Item && j == 0

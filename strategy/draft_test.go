@@ -146,7 +146,8 @@ func TestOpen(t *testing.T) {
 // Nothing that leads away is shown, and the verifier judges what is shown.
 func TestLinksAreDropped(t *testing.T) {
 	d := role.Draft{Statements: []role.Statement{
-		{Text: "It opens at [nine](https://evil.example/?q=1). See [this](doc1) [1] [99].", Evidence: []int{1, 1, 42}},
+		{Text: "It opens at nine. See [this](doc1) [1] [99].", Evidence: []int{1, 1, 42}},
+		{Text: "It opens at [ten](https://evil.example/?q=1).", Evidence: []int{1}},
 		{Text: "A map: ![x](https://evil.example/x.png).", Evidence: []int{1}},
 		{Text: "Write to https://evil.example/?q=secret for more.", Evidence: []int{1}},
 	}}
@@ -156,7 +157,7 @@ func TestLinksAreDropped(t *testing.T) {
 	}
 	want := []string{
 		"generator: a citation number that was never given was left out",
-		"generator: a link, an image or markup that is not of the cited sources was left out",
+		"generator: a statement with a link, an image or markup that is not of the cited sources was left out",
 	}
 	if diff := cmp.Diff(want, a.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

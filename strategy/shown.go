@@ -131,12 +131,18 @@ func (s sources) cleanOnce(text string) (cleaned string, dropped bool) {
 
 // garbled reports whether text is not the same without what may not be shown of it.
 func (s sources) garbled(text string) bool {
+	verbatim := s.holds(text)
+	for _, m := range link.FindAllStringSubmatch(text, -1) {
+		if target := m[2]; !s.names(target) && !(verbatim && !address.MatchString(target)) {
+			return true
+		}
+	}
 	unlinked := link.ReplaceAllString(text, "$1")
 	foreign := func(m string) bool {
 		a := strings.Trim(m, "<>")
 		return address.FindString(a) != a && !s.named(m)
 	}
-	if image.MatchString(text) || !s.holds(text) && slices.ContainsFunc(tag.FindAllString(unlinked, -1), foreign) {
+	if image.MatchString(text) || !verbatim && slices.ContainsFunc(tag.FindAllString(unlinked, -1), foreign) {
 		return true
 	}
 	return slices.ContainsFunc(address.FindAllString(unlinked, -1), func(a string) bool {
@@ -169,8 +175,8 @@ var heading = regexp.MustCompile(`^(?:#{1,6}|>+)\s+`)
 
 // statement returns a statement's text as it may be shown: clean, and without
 // citation numbers but those that its sources have themselves. Nothing is left of one
-// with an image, a tag or an address that may not be shown: without that it says
-// something else. Of a link that may not be followed its words are left.
+// with an image, a link, a tag or an address that may not be shown: without that it says
+// something else.
 func (s sources) statement(text string) (shown string, dropped bool) {
 	text = heading.ReplaceAllString(strings.TrimSpace(text), "")
 	if s.garbled(visible.Text(text)) {
