@@ -190,3 +190,15 @@ func TestTooLongError(t *testing.T) {
 		}
 	}
 }
+
+// Budgets are reserved by the estimate: what has many tokens for its length is not
+// taken for prose.
+func TestEstimateTokens(t *testing.T) {
+	for text, least := range map[string]int{ // by the vocabularies of BERT and of SentencePiece, which have no long numbers
+		"": 0, "Thirty days of annual leave.": 6, "1234567890": 10, "| 12.5 | 7.5 | 0.31 |": 14, "192.168.0.12:8080": 13, "if (x[i] != y[j]) { z++ }": 12, "Größenänderung": 6,
+	} {
+		if got := llm.EstimateTokens(text); got < least || got > len(text) {
+			t.Errorf("EstimateTokens(%q) = %d, want %d to %d", text, got, least, len(text))
+		}
+	}
+}
