@@ -16,6 +16,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/role"
 )
@@ -149,6 +150,9 @@ func checkHonest(t *testing.T, got assay.Answer) {
 func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 	t.Helper()
 	notes := strings.Join(got.Notes, "\n")
+	if a.ends == cautious && strings.Contains(notes, string(llm.BadReply)) {
+		a.ends = standIn // what the model says cannot be sent in the format
+	}
 	switch a.ends {
 	case standIn:
 		for _, name := range []string{role.PlannerRole, role.GraderRole, role.GeneratorRole} {
