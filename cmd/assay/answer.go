@@ -124,7 +124,8 @@ func isProse(text string) bool {
 }
 
 // bySource groups citations by their number, in the order of the numbers, and
-// keeps each quoted span once, in the order of the text it is from.
+// keeps each quoted span once, in the order of the text it is from, without those
+// that another one contains.
 func bySource(citations []assay.Citation) [][]assay.Citation {
 	var sources [][]assay.Citation
 	at := map[int]int{} // evidence number → index into sources
@@ -139,8 +140,14 @@ func bySource(citations []assay.Citation) [][]assay.Citation {
 	}
 	slices.SortFunc(sources, func(x, y []assay.Citation) int { return cmp.Compare(x[0].Number, y[0].Number) })
 	for i, s := range sources {
-		slices.SortFunc(s, func(x, y assay.Citation) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End)) })
-		sources[i] = slices.CompactFunc(s, func(x, y assay.Citation) bool { return x.Start == y.Start && x.End == y.End })
+		slices.SortFunc(s, func(x, y assay.Citation) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End)) })
+		kept, end := s[:0], -1
+		for _, c := range s { // each begins no earlier than those before
+			if c.End > end {
+				kept, end = append(kept, c), c.End
+			}
+		}
+		sources[i] = kept
 	}
 	return sources
 }

@@ -23,6 +23,7 @@ func TestWriteAnswer(t *testing.T) {
 				{Number: 1, Claim: 0, URI: "https://a.example/v", Title: "Steam", Line: 7, Start: 50, End: 60, Quote: "boils at\n100 degrees"},
 				{Number: 1, Claim: 0, URI: "https://a.example/v", Title: "Steam", Line: 2, Start: 5, End: 9, Quote: "Water"},
 				{Number: 1, Claim: 1, URI: "https://a.example/v", Title: "Steam", Line: 2, Start: 5, End: 9, Quote: "Water"},
+				{Number: 1, Claim: 1, URI: "https://a.example/v", Title: "Steam", Line: 7, Start: 53, End: 60, Quote: "at\n100 degrees"},
 			},
 		}, `Water boils at 100 degrees. [1] It
 freezes at 0. [2]

@@ -22,7 +22,7 @@ var deeds = []deed{
 // byLine says which models made an answer and what that took; empty: none was asked.
 // Services are what providers did besides, in words.
 func byLine(a assay.Answer, services ...string) string {
-	asked := slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Model != assay.LocalModel })
+	asked := slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Model != assay.LocalModel && u.Role != assay.SearchRole })
 	if !asked && (len(services) == 0 || a.Usage.Calls == 0) {
 		return ""
 	}
@@ -69,7 +69,11 @@ func doer(a assay.Answer, name string) string {
 			local = true
 		default:
 			asked = appendNew(asked, "by "+u.Model)
-			if u.Usage.OutputTokens > 0 || name == role.VerifierRole && u.Usage.Calls > 0 && len(a.Claims) > 0 {
+			worked := u.Usage.OutputTokens > 0
+			if name == role.VerifierRole { // a service counts no tokens; without a claim nothing came of it
+				worked = u.Usage.Calls > 0 && len(a.Claims) > 0
+			}
+			if worked {
 				models = appendNew(models, "by "+u.Model)
 			}
 		}

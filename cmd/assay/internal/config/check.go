@@ -219,6 +219,9 @@ func (x *examination) outcome(c *Check, choice Choice, err error, fine string) {
 	}
 	c.Err = err
 	c.Detail, c.Hint = x.advice(p, choice, err)
+	if c.Name == "verifier" { // nobody stands in for it
+		c.Hint = strings.Replace(c.Hint, "the local roles stand in", "nothing is shown of what models write", 1)
+	}
 	c.Detail += fmt.Sprintf(" (%s; %s)", choice.Why, p.keyWords())
 }
 
