@@ -16,7 +16,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
-	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/role"
 )
@@ -150,8 +149,8 @@ func checkHonest(t *testing.T, got assay.Answer) {
 func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 	t.Helper()
 	notes := strings.Join(got.Notes, "\n")
-	if a.ends == cautious && strings.Contains(notes, string(llm.BadReply)) {
-		a.ends = standIn // what the model says cannot be sent in the format
+	if a.ends == cautious && strings.Contains(notes, "the local planner stood in") {
+		a.ends = standIn // the format cannot carry what the model says: its provider fails
 	}
 	switch a.ends {
 	case standIn:
@@ -172,7 +171,7 @@ func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 		}
 	case cautious:
 		if got.Status != assay.Incomplete || len(got.Claims) > 0 {
-			t.Errorf("%s with %d claims, want incomplete without any:\n%s", got.Status, len(got.Claims), got.Text)
+			t.Errorf("%s with %d claims, want incomplete without any:\n%s\n%q", got.Status, len(got.Claims), got.Text, got.Notes)
 		}
 		if !strings.Contains(notes, "grader: ") {
 			t.Errorf("no note says that the grader failed:\n%s", notes)
