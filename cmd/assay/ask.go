@@ -118,7 +118,7 @@ func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f a
 			if f.trace {
 				fmt.Fprintf(a.stderr, "%s\n\n", runLine(*ev.Answer))
 			}
-			return a.printAnswer(*ev.Answer, f.json, f.local)
+			return a.printAnswer(*ev.Answer, f.json)
 		case ev.Kind == engine.Draft:
 			draft.add(ev)
 			shown.update("writing, nothing of it verified yet: %s …", count(draft.size(), "character", "characters"))
@@ -171,14 +171,14 @@ var worthNoting = map[assay.StepKind]bool{
 }
 
 // printAnswer prints an answer and returns the error with its exit code.
-func (a *app) printAnswer(answer assay.Answer, asJSON, local bool) error {
+func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
 	var err error
 	if asJSON {
 		err = writeJSON(a.stdout, answer)
 	} else {
 		err = writeAnswer(a.stdout, answer, a.width)
 	}
-	if by := byLine(answer, a.services(answer, local)...); err == nil && by != "" && !asJSON {
+	if by := byLine(answer); err == nil && by != "" && !asJSON {
 		if stoodIn(answer) {
 			by += "; assay doctor says what is wrong with the models"
 		}

@@ -19,11 +19,23 @@ var deeds = []deed{
 	{role.GeneratorRole, "written"}, {role.PlannerRole, "planned"}, {role.GraderRole, "graded"}, {role.VerifierRole, "verified"},
 }
 
+// searchRole is that of encoders and rerankers that are services.
+const searchRole = "search"
+
 // byLine says which models made an answer and what that took; empty: none was asked.
-// Services are what providers did besides, in words.
-func byLine(a assay.Answer, services ...string) string {
-	asked := slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Model != assay.LocalModel && u.Role != assay.SearchRole })
-	if !asked && (len(services) == 0 || a.Usage.Calls == 0) {
+func byLine(a assay.Answer) string {
+	var searched string
+	asked := false
+	for _, u := range a.Roles {
+		switch {
+		case u.Model == assay.LocalModel:
+		case u.Role == searchRole:
+			searched = "searched with " + u.Model
+		default:
+			asked = true
+		}
+	}
+	if !asked && searched == "" {
 		return ""
 	}
 	var order []string
@@ -44,7 +56,10 @@ func byLine(a assay.Answer, services ...string) string {
 	for i, who := range order {
 		order[i] = enumerate(did[who]) + " " + who
 	}
-	line := strings.Join(append(order, services...), ", ")
+	if searched != "" {
+		order = append(order, searched)
+	}
+	line := strings.Join(order, ", ")
 	if line == "" {
 		line = "no model came to an end"
 	}

@@ -40,18 +40,13 @@ func TestByLine(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
-	searched := []string{"searched with o/vectors", "ranked by c/rerank"}
-	for _, test := range []struct {
-		roles []assay.RoleUse
-		usage assay.Usage
-		want  string
-	}{
-		{[]assay.RoleUse{use("generator", "local")}, spent, "Searched with o/vectors, ranked by c/rerank; 5 calls, 4,312 tokens"},
-		{[]assay.RoleUse{use("generator", "local")}, assay.Usage{}, ""},
-		{[]assay.RoleUse{used("generator", "o/x")}, spent, "Written by o/x, searched with o/vectors, ranked by c/rerank; 5 calls, 4,312 tokens"},
+	search := assay.RoleUse{Role: "search", Model: "o/vectors + c/rerank", Usage: assay.Usage{Calls: 2}}
+	for want, roles := range map[string][]assay.RoleUse{
+		"Searched with o/vectors + c/rerank; 5 calls, 4,312 tokens":                 {use("generator", "local"), search},
+		"Written by o/x, searched with o/vectors + c/rerank; 5 calls, 4,312 tokens": {used("generator", "o/x"), search},
 	} {
-		if got := byLine(assay.Answer{Roles: test.roles, Claims: shown, Usage: test.usage}, searched...); got != test.want {
-			t.Errorf("with services: %q, want %q", got, test.want)
+		if got := byLine(assay.Answer{Roles: roles, Claims: shown, Usage: spent}); got != want {
+			t.Errorf("with services: %q, want %q", got, want)
 		}
 	}
 	for micros, want := range map[int64]string{1: "0.000001", 10000: "0.01", 500000: "0.50", 12345678: "12.345678"} {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
@@ -112,24 +110,6 @@ func (u unasked) Model() string { return string(u) }
 
 func (u unasked) Embed(context.Context, llm.Purpose, []string) ([]llm.Vector, error) {
 	return nil, fmt.Errorf("%s is not asked: %w", string(u), assay.ErrUnavailable)
-}
-
-// services says what providers did for an answer beside the roles: vectors, ranking.
-func (a *app) services(answer assay.Answer, local bool) []string {
-	if a.set == nil {
-		return nil
-	}
-	var did []string
-	c := a.set.Config()
-	alone := func(note string) bool { return strings.HasPrefix(note, "searched by text alone") }
-	if name := answer.Index.Model; c.HasProvider(name) && !slices.ContainsFunc(answer.Notes, alone) {
-		did = append(did, "searched with "+name)
-	}
-	failed := func(note string) bool { return strings.Contains(note, c.Rerank.Name()) }
-	if !c.Rerank.IsLocal() && !local && len(answer.Searched) > 0 && !slices.ContainsFunc(answer.Notes, failed) {
-		did = append(did, "ranked by "+c.Rerank.Name())
-	}
-	return did
 }
 
 // configHint is what the configuration's own errors say to do.
