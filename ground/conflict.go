@@ -79,6 +79,31 @@ func share(a, b map[string]bool) float64 {
 	return float64(n) / float64(len(a))
 }
 
+// covers reports whether all terms of a name are held.
+func covers(held map[string]bool, name string) bool {
+	for _, t := range analysis.Tokens(name, "") {
+		if !t.Part && !held[t.Term] {
+			return coversParts(held, name)
+		}
+	}
+	return true
+}
+
+// coversParts reports whether the words of a compound are all held, though the
+// compound itself is not.
+func coversParts(held map[string]bool, name string) bool {
+	parts := 0
+	for _, t := range analysis.Tokens(name, "") {
+		if !t.Part {
+			continue
+		}
+		if parts++; !held[t.Term] {
+			return false
+		}
+	}
+	return parts > 0
+}
+
 // difference returns what a has and b has not, each as often as it is more.
 func difference(a, b []string) []string {
 	left := map[string]int{}
