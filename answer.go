@@ -130,11 +130,15 @@ type Closest struct {
 // A RoleUse says who did a role's jobs in a run. A role that more than one did, as
 // when a provider failed, has one for each.
 type RoleUse struct {
-	Role   string `json:"role"`             // "planner", "grader", "generator", "verifier"
+	Role   string `json:"role"`             // "planner", "grader", "generator", "verifier"; SearchRole
 	Model  string `json:"model"`            // LocalModel, or as the model is called: "openai/gpt-4.1"
 	Prompt string `json:"prompt,omitempty"` // the template and its hash: "grader@5f0c7a1e"
 	Usage  Usage  `json:"usage"`
 }
+
+// SearchRole is the role of encoders and rerankers that searches asked and that are
+// services. Those in the program are not listed.
+const SearchRole = "search"
 
 // LocalModel is what does a role's job without a language model.
 const LocalModel = "local"

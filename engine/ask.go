@@ -223,6 +223,10 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		return assay.Answer{}, err
 	}
 	models := e.config.Models.unless(req.Local)
+	services := ""
+	if s, ok := retriever.(*searcher); ok {
+		services = s.services()
+	}
 	scope := session.Scope()
 	answer, err := ask(ctx, scope, strategy.Env{
 		Question:    req.Question,
@@ -233,6 +237,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Content:     e.content,
 		Roles:       models.roles(req.Keys),
 		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall, ContextTokens: req.ContextTokens, Keep: req.Keep},
+		Services:    services,
 		Writer:      req.Models[role.GeneratorRole],
 		Sections:    models.sections(),
 		Stream:      written,

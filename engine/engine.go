@@ -167,6 +167,7 @@ func (e *Engine) pipeline(chosen *choice) *searcher {
 		s.ranker = &rerank.Texts{Model: m, Best: readBest, Limit: readLimit}
 	}
 	if encoder := chosen.embedder; encoder != nil {
+		s.encoder = encoder.Model()
 		if isService(encoder) {
 			encoder, s.remote = &hasty{encoder, embedLimit}, true
 		}

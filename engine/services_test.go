@@ -81,6 +81,9 @@ func TestSearchesAreCharged(t *testing.T) {
 	if len(a.Notes) > 0 {
 		t.Errorf("notes %q", a.Notes)
 	}
+	if last := a.Roles[len(a.Roles)-1]; last.Role != assay.SearchRole || last.Model != "far/64 + far/rerank" || last.Usage.Calls != a.Usage.Calls {
+		t.Errorf("roles %+v, want what searched at the end", a.Roles)
+	}
 	replays(t, e, a.Run)
 }
 

@@ -163,7 +163,8 @@ type searcher struct {
 	retriever *retrieve.Retriever
 	notes     []string
 	filler    func(*allowance) retrieve.Filler // nil: it fills no vectors in
-	remote    bool                             // its encoder is a service
+	encoder   string                           // its name; empty: there is none
+	remote    bool                             // it is a service
 	ranker    *rerank.Texts                    // a reranker that reads; nil: none
 	local     retrieve.Ranker                  // stands in for it
 	domain    *prompted.Domain                 // whose words are searched, too; nil: none
@@ -193,6 +194,18 @@ func (s *searcher) forRun(req stored) *searcher {
 		run.ranker, run.domain = nil, nil
 	}
 	return &run
+}
+
+// services names the encoder and the reranker that are services.
+func (s *searcher) services() string {
+	var names []string
+	if s.remote {
+		names = append(names, s.encoder)
+	}
+	if s.ranker != nil && isService(s.ranker.Model) {
+		names = append(names, s.ranker.Model.Model())
+	}
+	return strings.Join(names, " + ")
 }
 
 // within returns a searcher that waits for vectors no longer than is allowed.

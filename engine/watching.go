@@ -70,12 +70,17 @@ func (w *watching) ended(ev run.Event) {
 		w.calls[job] = append(w.calls[job], ev)
 		return
 	}
+	if w.uses == nil {
+		w.uses, w.served = map[use]assay.Usage{}, map[string][]string{}
+	}
+	if ev.Kind == assay.StepSearch && ev.Model != "" && ev.Usage.Calls > 0 {
+		u, spent := use{role: assay.SearchRole, model: ev.Model}, ev.Usage
+		spent.Searches = 0
+		w.uses[u] = w.uses[u].Add(spent)
+	}
 	name := roleOf(ev.Kind)
 	if name == "" {
 		return
-	}
-	if w.uses == nil {
-		w.uses, w.served = map[use]assay.Usage{}, map[string][]string{}
 	}
 	quoted := strings.Contains(ev.Path, "quoted[") // that is local whoever the generator is
 	if !quoted && !slices.Contains(w.served[name], ev.Model) {
@@ -118,7 +123,9 @@ func callOf(input json.RawMessage) modelCall {
 // complete puts what was learned into the answer of a run that began as req says.
 func (w *watching) complete(a *assay.Answer, req stored) {
 	a.ElapsedMS = w.active.Milliseconds()
-	order := func(u use) int { return slices.Index(usedRoles, u.role) }
+	order := func(u use) int {
+		return slices.Index(append(usedRoles[:len(usedRoles):len(usedRoles)], assay.SearchRole), u.role)
+	}
 	for _, u := range slices.SortedFunc(maps.Keys(w.uses), func(a, b use) int {
 		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.model, b.model), cmp.Compare(a.prompt, b.prompt))
 	}) {

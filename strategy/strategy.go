@@ -57,6 +57,10 @@ type Env struct {
 	Roles       Roles
 	Limits      Limits
 
+	// Services names the encoder and the reranker that searches may ask, where they are
+	// services; for the record.
+	Services string
+
 	// Writer is the model that was the generator when the run began; empty: the local
 	// one was.
 	Writer string
@@ -204,7 +208,7 @@ func (e Env) search(ctx context.Context, s run.Scope, text string, filter assay.
 		},
 		Access: e.Access,
 	}
-	step := run.Step{Name: "search", Kind: assay.StepSearch}
+	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
 	left := leftFor(s)
 	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
 		meter := llm.NewMeter(left)
