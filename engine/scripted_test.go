@@ -176,7 +176,7 @@ func (k knower) verify(req llm.Request) string {
 
 // handbook knows the handbook.
 var handbook = knower{
-	"approves travel": "approved by the head of the department",
+	"approves travel": "Travel to a customer is approved by the head of the department.",
 }
 
 // models returns one model for each role, each with a name of its own.
