@@ -19,9 +19,6 @@ var deeds = []deed{
 	{role.GeneratorRole, "written"}, {role.PlannerRole, "planned"}, {role.GraderRole, "graded"}, {role.VerifierRole, "verified"},
 }
 
-// searchRole is that of encoders and rerankers that are services.
-const searchRole = "search"
-
 // byLine says which models made an answer and what that took; empty: none was asked.
 func byLine(a assay.Answer) string {
 	var searched string
@@ -29,7 +26,7 @@ func byLine(a assay.Answer) string {
 	for _, u := range a.Roles {
 		switch {
 		case u.Model == assay.LocalModel:
-		case u.Role == searchRole:
+		case u.Role == assay.SearchRole:
 			searched = "searched with " + u.Model
 		default:
 			asked = true

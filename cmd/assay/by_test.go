@@ -40,7 +40,7 @@ func TestByLine(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
-	search := assay.RoleUse{Role: "search", Model: "o/vectors + c/rerank", Usage: assay.Usage{Calls: 2}}
+	search := assay.RoleUse{Role: assay.SearchRole, Model: "o/vectors + c/rerank", Usage: assay.Usage{Calls: 2}}
 	for want, roles := range map[string][]assay.RoleUse{
 		"Searched with o/vectors + c/rerank; 5 calls, 4,312 tokens":                 {use("generator", "local"), search},
 		"Written by o/x, searched with o/vectors + c/rerank; 5 calls, 4,312 tokens": {used("generator", "o/x"), search},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,6 +63,16 @@ func TestScrubStream(t *testing.T) {
 		}
 		if all := fmt.Sprintf("%+v", r); strings.Contains(all, canary) {
 			t.Fatalf("the response holds it: %s", all)
+		}
+	}
+}
+
+// Nor are they seen where somebody has put them into base64.
+func TestScrubBase64(t *testing.T) {
+	for _, form := range []string{canary, "Bearer " + canary, ":" + canary} {
+		text := base64.StdEncoding.EncodeToString([]byte(form))
+		if got := canaries().Scrub("it sent " + text); strings.Contains(got, text[:12]) {
+			t.Errorf("%q in base64: %q", form, got)
 		}
 	}
 }

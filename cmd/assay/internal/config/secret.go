@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -32,13 +33,18 @@ const minSecretBytes = 10
 // Secrets are credentials that no text may hold.
 type Secrets struct{ all []secret.Secret } // the longest first
 
-// add adds credentials that are long enough to be told from words.
+// add adds credentials that are long enough to be told from words, as they are and as
+// they stand in headers that are echoed in base64.
 func (s *Secrets) add(keys ...secret.Secret) {
 	for _, k := range keys {
 		text := k.Reveal()
 		known := slices.ContainsFunc(s.all, func(other secret.Secret) bool { return other.Reveal() == text })
-		if len(text) >= minSecretBytes && !known {
-			s.all = append(s.all, k)
+		if len(text) < minSecretBytes || known {
+			continue
+		}
+		s.all = append(s.all, k)
+		for _, form := range []string{text, "Bearer " + text, ":" + text} {
+			s.all = append(s.all, secret.New(base64.RawStdEncoding.EncodeToString([]byte(form))))
 		}
 	}
 	slices.SortStableFunc(s.all, func(a, b secret.Secret) int { return cmp.Compare(len(b.Reveal()), len(a.Reveal())) })
