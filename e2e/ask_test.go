@@ -89,7 +89,7 @@ var handbook = []string{"--docs", "../engine/testdata/handbook"}
 // needs. What is left by then is an honest answer too.
 const (
 	leaveQuestion = "How long does parental leave last?"
-	leaveTimeout  = 3 * time.Minute
+	leaveTimeout  = 2 * time.Minute
 )
 
 // ask asks the question and checks that the answer is what its exit code says.
