@@ -20,7 +20,7 @@ const (
 // Opposed reports whether two statements cannot both hold: they say the same of
 // the same names, but one number differs, or one negates and the other does not.
 // about are the numbers that the question names: statements that differ in one
-// of those are about different things.
+// of those, or in one that names something ("site 3"), are about different things.
 //
 // It is strict, and misses every contradiction in other words.
 func Opposed(a, b string, about []string) bool {
@@ -39,10 +39,30 @@ func Opposed(a, b string, about []string) bool {
 	case len(onlyA) == 0 && len(onlyB) == 0:
 		return negated
 	case len(onlyA) == 1 && len(onlyB) == 1:
+		about = slices.Concat(about, labels(a), labels(b))
 		return !negated && !slices.Contains(about, onlyA[0]) && !slices.Contains(about, onlyB[0])
 	}
 	return false
 }
+
+// labels returns the numbers of a text that name something by their place: right
+// behind a noun that begins the text, or that a preposition or an article stands before
+// ("at site 3", "the room 12"; not "it costs 3 euros").
+func labels(text string) []string {
+	var out []string
+	words := surface.Words(text)
+	for i := 1; i < len(words); i++ {
+		n := surface.Numbers(words[i])
+		noun := !surface.Function(strings.ToLower(words[i-1])) && len(surface.Numbers(words[i-1])) == 0
+		if len(n) == 1 && noun && (i == 1 || introduces[strings.ToLower(words[i-2])]) {
+			out = append(out, n[0])
+		}
+	}
+	return out
+}
+
+// introduces are the words that a noun follows.
+var introduces = wordSet("the a an of in on at for from to by with and or per within this that each every")
 
 // Opposing finds the sentence of text that is opposed to claim. start == end
 // when there is none.
