@@ -101,6 +101,9 @@ func (x *examination) configuration() {
 // unused warns of what the file says of models that nobody asks, which may be a slip
 // of the pen. Those that make vectors may be a data directory's choice.
 func (c *Config) unused() []string {
+	if c.getenv("ASSAY_MODEL") != "" {
+		return nil // others are asked for now
+	}
 	asked := map[string]bool{}
 	for _, choice := range append(slices.Collect(maps.Values(c.Roles)), c.Verifier, c.Embedding, c.Rerank) {
 		asked[choice.Name()] = true // a provider alone stands for all that it has

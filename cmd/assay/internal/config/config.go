@@ -94,8 +94,9 @@ type Provider struct {
 	Azure *Azure
 	AWS   AWS
 
-	given  bool // it was set up, by the file or by a variable, and not only named
-	listed bool // its server says which models it has, and there is no default
+	unset  error // a header's variable is not set; nil: all are
+	given  bool  // it was set up, by the file or by a variable, and not only named
+	listed bool  // its server says which models it has, and there is no default
 }
 
 // Limits bound what is asked of a provider at once and a minute; 0: no limit, for

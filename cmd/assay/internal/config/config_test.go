@@ -170,7 +170,6 @@ func TestErrors(t *testing.T) {
 		{"a key as a name", "providers:\n  openai:\n    key_env: sk-hunter2hunter2\n", nil, 3, "wants the name of a variable", "key_env: OPENAI_API_KEY"},
 		{"a key as a model", "large: sk-proj-hunter2hunter2hunter2\n", nil, 1, "may be a key", ""},
 		{"no key file", "providers:\n  openai: {key_file: nowhere}\n", nil, 2, "cannot be read: no such file", ""},
-		{"no header variable", "providers:\n  openai:\n    headers_env: {X-A: NOT_SET}\n", nil, 3, `"NOT_SET" is not set`, "leave the header out"},
 		{"a short duration", "providers:\n  openai:\n    timeout: 5\n", nil, 3, "want a duration", ""},
 		{"a negative limit", "providers:\n  openai:\n    limits:\n      concurrency: -1\n", nil, 4, "cannot be negative", ""},
 		{"one price", "models:\n  openai/gpt-6-luna:\n    input_price: 1\n", nil, 2, "one of input_price and output_price is missing", "give both"},

@@ -210,6 +210,9 @@ func names(list func(context.Context) ([]string, error)) func(context.Context) (
 // checkKey says that a provider which needs a key has none, and where to put it.
 func (c *Config) checkKey(p *Provider) error {
 	k := kinds[p.Type]
+	if p.unset != nil {
+		return p.unset
+	}
 	if strings.ContainsFunc(p.Key.Reveal(), unicode.IsControl) {
 		return &Error{Where: p.Key.From, Detail: "the key holds a line break or another control character", Hint: "it is one line, without blanks around it"}
 	}

@@ -275,8 +275,8 @@ func (c *Config) readHeaders(p *Provider, in fileProvider) error {
 	}
 	for name, variable := range in.HeadersEnv {
 		value := strings.TrimSpace(c.getenv(variable))
-		if value == "" {
-			return c.file.wrong([]string{"providers", p.Name, "headers_env", name}, "set it, or leave the header out", "the variable %s is not set", shown(variable))
+		if value == "" && p.unset == nil { // found out when the provider is used
+			p.unset = c.file.wrong([]string{"providers", p.Name, "headers_env", name}, "set it, or leave the header out", "the variable %s is not set", shown(variable))
 		}
 		p.Headers[name] = newKey(value, variable)
 	}

@@ -157,6 +157,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no key of a role", "large: openai\nroles: {judge: gemini/gemini-3.8-flash}", env{"OPENAI_API_KEY": "k"}, "gemini has no key", "GEMINI_API_KEY"},
 		{"a variable that is not set", "large: openai\nproviders: {openai: {key_env: MINE}}", nil, "config.yaml:2: providers.openai.key_env: the variable \"MINE\" is not set", "set it"},
 		{"a variable that is not set, for a server of one's own", "providers: {lab: {type: openai, base_url: 'http://localhost:1/v1', key_env: MINE}}\nlarge: lab/x", nil, "config.yaml:1: providers.lab.key_env", "set it"},
+		{"a header's variable", "large: openai/x\nproviders:\n  openai:\n    headers_env: {X-A: NOT_SET}\n", env{"OPENAI_API_KEY": "k"}, "\"NOT_SET\" is not set", "leave the header out"},
 		{"a key of two lines", "large: openai", env{"OPENAI_API_KEY": "a\nb"}, "OPENAI_API_KEY: the key holds a line break", "one line"},
 		{"no rerankers", "rerank: openai/x", env{"OPENAI_API_KEY": "k"}, "rerank: openai has no rerankers", "cohere"},
 		{"no chat", "large: cohere/command", env{"COHERE_API_KEY": "k"}, "cohere serves no language models", "another"},
