@@ -273,7 +273,8 @@ func (c *Config) readHeaders(p *Provider, in fileProvider) error {
 	for name, value := range in.Headers {
 		p.Headers[name] = newKey(value, fmt.Sprintf("headers.%s in %s", name, c.Path))
 	}
-	for name, variable := range in.HeadersEnv {
+	for _, name := range slices.Sorted(maps.Keys(in.HeadersEnv)) {
+		variable := in.HeadersEnv[name]
 		value := strings.TrimSpace(c.getenv(variable))
 		if value == "" && p.unset == nil { // found out when the provider is used
 			p.unset = c.file.wrong([]string{"providers", p.Name, "headers_env", name}, "set it, or leave the header out", "the variable %s is not set", shown(variable))
