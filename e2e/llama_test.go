@@ -127,7 +127,7 @@ func (l *llama) slot(t *testing.T) slot {
 // until waits for what has to happen soon, and looks each period.
 func until(t *testing.T, what string, period time.Duration, holds func() bool) {
 	t.Helper()
-	const patience = 30 * time.Second
+	const patience = 3 * time.Minute // of a slow machine
 	for end := time.Now().Add(patience); !holds(); time.Sleep(period) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %v", what, patience)
