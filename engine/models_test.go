@@ -234,6 +234,41 @@ func TestDraftFalls(t *testing.T) {
 	}
 }
 
+// A draft that falls when there is no room for another one: what stands in for it says
+// so, and where nothing does, so does the reason to stop.
+func TestNoRoomForAnotherDraft(t *testing.T) {
+	for _, lacks := range []bool{false, true} { // words to quote
+		by := handbook.models()
+		generator, verifier := by[role.GeneratorRole], by[role.VerifierRole]
+		generator.reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
+			return spoken(jsonOf(map[string]any{
+				"shape": "prose", "columns": []string{}, "conflicts": []any{}, "open": []string{},
+				"statements": []any{map[string]any{"text": "Travel to a customer is approved by the Pope of Rome.", "sources": []int{1}, "item": false, "cells": []string{}, "section": ""}},
+			}), req), nil
+		}
+		budget := assay.Budget{Calls: 2}
+		models := map[string]*scripted{role.GraderRole: by[role.GraderRole], role.GeneratorRole: generator}
+		if lacks { // and nobody to verify them
+			verifier.reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
+				return spoken(jsonOf(map[string]any{"verdicts": []any{map[string]any{"claim": 1, "reason": "no", "verdict": "unsupported", "score": 0.1}}}), req), nil
+			}
+			models[role.VerifierRole], budget.Calls = verifier, 3
+		}
+		e := openModels(t, served(models))
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "static", Budget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "no room for another draft (call_budget)") }) {
+			t.Errorf("notes %q", a.Notes)
+		}
+		if lacks && (a.Status != assay.Incomplete || a.Stop != assay.StopCallBudget || len(a.Claims) > 0) || !lacks && len(a.Claims) == 0 {
+			t.Errorf("%s (%s) with %d claims: %s", a.Status, a.Stop, len(a.Claims), a.Justification)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
 // A budget that ends a run is named with what it lacks.
 func TestBudgetInTheJustification(t *testing.T) {
 	e := openModels(t, served(handbook.models()))

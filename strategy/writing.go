@@ -3,6 +3,7 @@ package strategy
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/assay-rag/assay"
@@ -32,7 +33,8 @@ func (w writing) fell() bool {
 // write has an answer written and verified. A model of whose draft nothing stands is
 // asked once more, and told what did not hold; when that is no better, or its replies
 // could not be used at all, the passages are quoted instead. It is not asked again with
-// what it was asked before: then last stands, which is what became of that.
+// what it was asked before: then last stands, which is what became of that. Where the run
+// had no room for one of these and nothing stands, the error says of what.
 func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *writing) (writing, error) {
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.Writer == "" {
@@ -49,6 +51,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	if err != nil {
 		return w, err
 	}
+	var ended error
 	if w.fell() && w.draft.Failure == "" {
 		again := in
 		again.Rejected = rejected(w.checked)
@@ -56,7 +59,10 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 		switch {
 		case err == nil && !second.fell() && len(second.checked) > 0:
 			w = second
-		case err != nil && stopOf(err) == "":
+		case stopOf(err) != "":
+			ended = err
+			said.say(fmt.Sprintf("generator: nothing of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", e.Writer, stopOf(err)))
+		case err != nil:
 			return w, err
 		}
 	}
@@ -71,9 +77,14 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 			}
 			quoted.draft.Failure = w.draft.Failure
 			w = quoted
-		case err != nil && stopOf(err) == "":
+		case stopOf(err) != "":
+			ended = err
+		case err != nil:
 			return w, err
 		}
+	}
+	if ended != nil && w.fell() {
+		return w, ended
 	}
 	w.from = string(from)
 	*last = w
