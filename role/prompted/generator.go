@@ -217,10 +217,14 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 	at := map[int]int{} // number as the model has it → as it is now
 	var kept []statementReply
 	for i, s := range r.Statements {
+		invented := len(unknown("passage", s.Sources, given)) > 0
 		s.Sources = known(s.Sources, given)
 		if strings.TrimSpace(s.Text) == "" || len(s.Sources) == 0 || len(s.Text) > maxStatement || len(kept) == maxStatements {
 			notes = append(notes, fmt.Sprintf("a statement is left out, for it has no source that was given, no text or too much: %q", shorten(line(s.Text), 80)))
 			continue
+		}
+		if invented {
+			notes = append(notes, fmt.Sprintf("a passage that was not given is left out of what a statement rests on: %q", shorten(line(s.Text), 80)))
 		}
 		kept = append(kept, s)
 		at[i+1] = len(kept)
