@@ -96,11 +96,22 @@ const (
 func (u user) ask(t *testing.T, more ...string) assay.Answer {
 	t.Helper()
 	r := u.run(t, slices.Concat([]string{"ask", "--json", "--timeout", leaveTimeout.String()}, handbook, more, []string{leaveQuestion})...)
-	return readAnswer(t, r)
+	return checkAsked(t, r)
 }
 
-// readAnswer reads an answer and checks that nothing in it is unverified, and that
-// the exit code says what it says.
+// checkAsked reads the answer to a question and checks that the exit code says what it
+// says.
+func checkAsked(t *testing.T, r result) assay.Answer {
+	t.Helper()
+	a := readAnswer(t, r)
+	codes := map[assay.Status]int{assay.Answered: 0, assay.NotFound: 3, assay.Incomplete: 4, assay.Conflicting: 5}
+	if want, ok := codes[a.Status]; !ok || r.code != want {
+		t.Errorf("the status is %s and the exit code %d", a.Status, r.code)
+	}
+	return a
+}
+
+// readAnswer reads an answer and checks that nothing in it is unverified.
 func readAnswer(t *testing.T, r result) assay.Answer {
 	t.Helper()
 	var a assay.Answer
@@ -108,10 +119,6 @@ func readAnswer(t *testing.T, r result) assay.Answer {
 		t.Fatalf("the answer: %v\n%s\n%s", err, r.stdout, r.stderr)
 	}
 	t.Logf("%s (%s): %s\n%s\nnotes %q\nroles %+v", a.Status, a.Stop, a.Justification, a.Text, a.Notes, a.Roles)
-	codes := map[assay.Status]int{assay.Answered: 0, assay.NotFound: 3, assay.Incomplete: 4, assay.Conflicting: 5}
-	if want, ok := codes[a.Status]; !ok || r.code != want {
-		t.Errorf("the status is %s and the exit code %d", a.Status, r.code)
-	}
 	checkHonest(t, a)
 	return a
 }
@@ -141,7 +148,11 @@ func TestLlamaAsk(t *testing.T) {
 	})
 	l.stop()
 	t.Run("replay without the server", func(t *testing.T) {
-		again := readAnswer(t, u.run(t, slices.Concat([]string{"replay", asked.Run, "--json"}, handbook)...))
+		r := u.run(t, slices.Concat([]string{"replay", asked.Run, "--json"}, handbook)...)
+		if r.code != 0 {
+			t.Errorf("replay, exit code %d: %s", r.code, r.stderr)
+		}
+		again := readAnswer(t, r)
 		if diff := cmp.Diff(plain(asked), plain(again)); diff != "" {
 			t.Errorf("replayed (-first +again):\n%s", diff)
 		}
@@ -239,5 +250,5 @@ func TestLlamaDies(t *testing.T) {
 	until(t, "the server is at work", 50*time.Millisecond, func() bool { return l.slot(t).Busy })
 	l.stop()
 	cmd.Wait()
-	checkWithout(t, readAnswer(t, result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}))
+	checkWithout(t, checkAsked(t, result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}))
 }
