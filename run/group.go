@@ -22,11 +22,14 @@ import (
 // today. One that was interrupted is: fn is called again and its steps return what
 // was recorded.
 //
-// A group spends nothing itself, so step.Reserve has to be zero: its steps reserve
-// what they need. Its fn gets a context that ends when the wall time does, and its
+// A group spends nothing itself, so step.Reserve has to be zero, else Group panics:
+// its steps reserve what they need. Its fn gets a context that ends when the wall time does, and its
 // steps are refused from then on. Otherwise Group is as [Do].
 func Group[In, Out any](ctx context.Context, s Scope, step Step, in In, fn func(context.Context, Scope, In) (Out, error)) (Out, error) {
 	checkName(step.Name)
+	if step.Reserve != (assay.Usage{}) {
+		panic(fmt.Sprintf("run: the group %s reserves what its steps have to", s.join(step.Name)))
+	}
 	inner := s
 	inner.path = s.join(step.Name)
 	path := inner.path

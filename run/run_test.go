@@ -346,6 +346,10 @@ func TestProgrammingErrorsPanic(t *testing.T) {
 			})
 			t.Errorf("error = %v, want a panic", err)
 		}},
+		{"the group grade reserves", func(s Scope) {
+			_, err := Group(ctx, s, Step{Name: "grade", Kind: assay.StepGrade, Reserve: assay.Usage{Calls: 1}}, 1, notDone(t))
+			t.Errorf("error = %v, want a panic", err)
+		}},
 		{"step in is taken while another", func(s Scope) {
 			err := s.Parallel(ctx, "fork", 2, 1, func(context.Context, int, Scope) error { take(s, "in"); return nil })
 			t.Errorf("error = %v, want a panic", err)
