@@ -6,6 +6,9 @@ import "slices"
 // which either may be put, all of the claim's terms stand in it, in the same order and
 // with the same marks, and what the claim leaves out takes nothing back.
 func holds(source, claim []term) bool {
+	if len(claim) == 0 || len(claim) > len(source) || len(source) > maxTerms {
+		return false
+	}
 	for _, s := range orders(source) {
 		if within(s, claim) {
 			return true
@@ -23,7 +26,7 @@ const maxTerms = 400
 
 // within reports whether claim stands in source in order.
 func within(source, claim []term) bool {
-	if len(claim) == 0 || len(claim) > len(source) || len(source) > maxTerms {
+	if len(claim) == 0 || len(claim) > len(source) {
 		return false
 	}
 	ends := map[int]bool{} // where in source the claim's terms up to here may end
@@ -77,11 +80,15 @@ func agree(s, c marking, first bool) bool {
 		free |= isBut
 	}
 	s, c = s&^free, c&^free
-	return s == c || s&^isAll == c
+	return s == c || s&isNot == 0 && s&^isAll == c
 }
 
-// leads reports whether a claim may begin at a term, leaving out all before it.
-func leads(before []term, at term) bool { return len(before) == 0 || at.edge == strong }
+// leads reports whether a claim may begin at a term, leaving out all before it: what
+// stands before a semicolon, if that announces nothing.
+func leads(before []term, at term) bool {
+	announces := func(t term) bool { return t.edge == colon }
+	return len(before) == 0 || at.edge == strong && !marked(before, restricts) && !slices.ContainsFunc(before, announces)
+}
 
 // skips reports whether a claim may go on from source[k] to source[j]: what lies
 // between is put in brackets or commas, or is one of what "and" joins.
@@ -106,7 +113,7 @@ func leaves(rest, claim []term) bool {
 	switch {
 	case len(rest) == 0:
 		return true
-	case marked(rest, restricts) || len(claim) < least:
+	case marked(rest, restricts) || len(claim) < least || rest[0].edge == colon:
 		return false
 	case rest[0].edge != none:
 		return true
@@ -209,7 +216,8 @@ func active(s []term) []term {
 // demanded or allowed and of nobody else is meant. It is nil for what is not so.
 func addressed(s []term) []term {
 	verb, end, ok := passive(s)
-	if !ok || s[verb].marks&(isMay|isMust|isNeed|isShould) == 0 || marked(s[end:], isBy) {
+	person := func(t term) bool { return people[t.stem] || persons[t.stem] }
+	if !ok || s[verb].marks&(isMay|isMust|isNeed|isShould) == 0 || marked(s[end:], isBy) || slices.ContainsFunc(s[:verb], person) {
 		return nil
 	}
 	return slices.Concat(done(s[verb:end], isYou), s[:verb], s[end:])

@@ -32,7 +32,7 @@ const document = `(?:(?:cited|given|provided|relevant|company)\s)?(?:passages?|d
 // withoutLeadIn returns a claim without what only leads in to it: the yes or no that it
 // answers with, and where it says that it comes from.
 func withoutLeadIn(claim string, t topic) (bare string, answer reply) {
-	bare = strings.TrimSpace(claim)
+	bare = itemMark.ReplaceAllString(strings.TrimSpace(claim), "")
 	const most = 3
 	for range most {
 		before := bare

@@ -9,9 +9,9 @@ import (
 )
 
 // Locate finds the words of text that say claim: the sentences that hold it where
-// text does (however its blanks are broken into lines), else the one to three
-// sentences in a row that share the most of its words. It returns their span;
-// start == end when no sentence shares a word with it.
+// text does (however its blanks are broken into lines), else the first that says it in
+// the sense of [Local], else the one to three sentences in a row that share the most of
+// its words. It returns their span; start == end when no sentence shares a word with it.
 //
 // A part of a sentence is never all that is found: "it is wrong that water boils"
 // holds "water boils" and does not say it. Whole lines, as code and table rows are,
@@ -23,7 +23,15 @@ func Locate(claim, text string) (start, end int) {
 		}
 		return widened(text, start, end)
 	}
-	return nearest(claim, text)
+	claim, _ = withoutLeadIn(claim, nil)
+	spans := sentence.Spans(text)
+	r := read(claim)
+	for _, sp := range spans {
+		if len(r.terms) <= maxTerms && holds(read(text[sp.Start:sp.End]).terms, r.terms) {
+			return sp.Start, sp.End
+		}
+	}
+	return nearest(claim, text, spans)
 }
 
 // widened returns the span of the sentences that [start, end) is a part of.
@@ -81,10 +89,9 @@ func foldBlanks(text string) (folded string, at []int) {
 
 // nearest returns the window of at most maxWindow sentences that covers most of
 // the claim's terms; the shorter, then the earlier on a tie.
-func nearest(claim, text string) (start, end int) {
+func nearest(claim, text string, spans []sentence.Span) (start, end int) {
 	const maxWindow = 3
 	want := termSet(claim)
-	spans := sentence.Spans(text)
 	held := make([]map[string]bool, len(spans))
 	for i, sp := range spans {
 		held[i] = termSet(text[sp.Start:sp.End])

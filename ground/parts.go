@@ -18,7 +18,7 @@ func joined(claim reading, sources []source, t topic) bool {
 		second := slices.Clone(terms[at:])
 		second[0].marks &^= isAnd | isWhile | isBut
 		second[0].edge = none
-		first := reading{terms: terms[:at], again: claim.again}
+		first := reading{terms: terms[:at], again: claim.again, asks: claim.asks}
 		for _, s := range sources {
 			if s.says(first, t) && slices.ContainsFunc(sources, func(o source) bool { return follows(o, s, second, terms[:at], t) }) {
 				return true

@@ -35,6 +35,7 @@ const (
 type reading struct {
 	terms []term
 	again bool // its subject is a pronoun: something that was said before
+	asks  bool // it is a question
 }
 
 // read reads a sentence. A word that is in no list is a content word: of languages
@@ -44,7 +45,7 @@ func read(text string) reading {
 	for i := 0; i < len(r.words); {
 		i += r.step(i)
 	}
-	if r.marks&^(hangs|isYou|isWe)|r.marks&(isOr|isIf|isUnless) != 0 {
+	if r.marks&^faint != 0 {
 		r.terms = append(r.terms, term{marks: r.marks, edge: r.edge})
 	}
 	for i := range r.terms {
@@ -53,7 +54,12 @@ func read(text string) reading {
 			t.marks = t.marks&^isNeed | isMust
 		}
 	}
-	return reading{terms: dated(r.terms), again: again(r.words)}
+	return reading{terms: dated(r.terms), again: again(r.words), asks: asks(text)}
+}
+
+// asks reports whether a sentence is a question.
+func asks(text string) bool {
+	return strings.HasSuffix(strings.TrimRight(text, " \t\n\"'”’»)*_"), "?")
 }
 
 // A word is one word of a text in lower case, and what stands right before it.
@@ -72,7 +78,7 @@ func spansOf(text string) []word {
 	}
 	gap := func(between string) (rest string) {
 		for _, r := range between {
-			if units[string(r)] != "" {
+			if units[string(r)] != "" || phrases[string(r)] != 0 {
 				add(string(r), rest)
 				rest = ""
 				continue
@@ -113,6 +119,9 @@ func (r *reader) step(i int) int {
 		r.edge = e
 	}
 	if n, digits := r.number(i); n > 0 {
+		if minus(w.before, i == 0) {
+			digits = "-" + digits
+		}
 		r.push(digits, w, true)
 		if r.unit != "" {
 			r.push(r.unit, w, false)
@@ -132,6 +141,10 @@ func (r *reader) step(i int) int {
 	}
 	if m := months[w.lower]; m != "" && (len(m) > 3 && w.lower == m && m != "march" || r.besideNumber(i)) {
 		r.push(m, w, false)
+		return 1
+	}
+	if strings.HasSuffix(w.before, "`") { // code: whatever it is, it is no small word
+		r.push(w.lower, w, false)
 		return 1
 	}
 	if n, marks := r.behind(i); n > 0 {
@@ -166,6 +179,13 @@ func (r *reader) step(i int) int {
 	return 1
 }
 
+// minus reports whether what stands before a number takes it below zero: not the dash
+// between two.
+func minus(before string, first bool) bool {
+	sign := strings.HasSuffix(before, "-") || strings.HasSuffix(before, "−")
+	return sign && (first || strings.HasSuffix(strings.TrimRight(before, "-−"), " "))
+}
+
 // phrase returns n words from i with a space between; empty where something else
 // stands between them.
 func (r *reader) phrase(i, n int) string {
@@ -181,6 +201,9 @@ func (r *reader) phrase(i, n int) string {
 
 // mark notes a small word for the content word that follows.
 func (r *reader) mark(marks marking, w word) {
+	if r.marks&marks&^structural != 0 {
+		marks |= isTwice
+	}
 	r.marks |= marks
 	if being[w.lower] {
 		r.be = !r.relative

@@ -109,6 +109,9 @@ func equal(a, b []term) bool {
 // pronoun stands for, or under its heading.
 func (s source) says(claim reading, t topic) bool {
 	terms := claim.terms
+	if s.asks != claim.asks {
+		return false
+	}
 	if holds(s.terms, terms) || holds(s.terms, s.narrowed(terms, t)) {
 		return true
 	}
@@ -139,22 +142,24 @@ func (s source) opens() string {
 }
 
 // about reports whether a source whose subject is a pronoun may be about a subject:
-// what the sentence before it begins with, or where that is not at hand the heading.
+// what the sentence before it begins with, over as many sentences as begin with
+// pronouns themselves, or where there is none the heading.
 func (s source) about(subject []term, t topic) bool {
+	const most = 4 // sentences
 	if !s.again || marked(subject, ^(isAnd|isAll)) {
 		return false
 	}
-	if s.before == nil {
-		return t.named(subject)
+	b := s.before
+	for range most {
+		if b == nil {
+			return t.named(subject)
+		}
+		if !b.again {
+			return len(b.terms) > len(subject) && equal(b.terms[:len(subject)], subject) && b.terms[len(subject)].marks&hangs == 0
+		}
+		b = b.before
 	}
-	b := *s.before
-	if b.again && b.before == nil {
-		return t.named(subject)
-	}
-	if b.again {
-		return b.about(subject, t)
-	}
-	return len(b.terms) > len(subject) && equal(b.terms[:len(subject)], subject) && b.terms[len(subject)].marks&hangs == 0
+	return false
 }
 
 // narrowed returns a claim without the words that only say under which heading its

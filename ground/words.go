@@ -62,6 +62,7 @@ const (
 	isAs
 	isWe
 	isYou
+	isTwice // one of the others is said again: "is never not"
 )
 
 // restricts are the marks by which what follows takes back a part of what stands
@@ -72,6 +73,12 @@ const restricts = isNot | isOnly | isIf | isUnless | isExcept | isUntil | isBut 
 // adverbial are the marks that words begin with which may stand at either end of a
 // sentence: "in Berlin", "within an hour", "if it rains".
 const adverbial = isIn | isWithin | isDuring | isBefore | isAfter | isUntil | isSince | isIf | isUnless | isFor | isFrom | isWith | isBecause
+
+// structural are the marks that say nothing by being said again.
+const structural = hangs | isWe | isYou | isAll
+
+// faint are those that say nothing at the end of a sentence.
+const faint = isAnd | isIn | isTo | isFrom | isBy | isWith | isFor | isAs | isWe | isYou
 
 // hangs are the marks of words that belong to a noun before them.
 const hangs = adverbial | isTo | isBy | isBetween | isThan | isAs | isOr | isAnd
@@ -155,6 +162,12 @@ var phrases = func() map[string]marking {
 		{isWe | isWill, "we'll,i'll"},
 		{isYou, "you,your,yours,you're,you've"},
 		{isYou | isWill, "you'll"},
+		{isLess, "<"},
+		{isMore, ">"},
+		{isAtMost, "≤"},
+		{isAtLeast, "≥"},
+		{isNot, "≠"},
+		{isAbout, "~,≈"},
 	} {
 		for phrase := range strings.SplitSeq(p.list, ",") {
 			m[phrase] = p.marks
@@ -193,6 +206,11 @@ var (
 
 	// people are the words for whoever reads the rules: what they may do you may do.
 	people = wordSet(`employe staff user person peopl anyon everyon everybodi anybodi`)
+
+	// persons are the stems of words for those whom something is done to that is
+	// demanded or allowed: not by themselves.
+	persons = wordSet(`visitor guest child children patient client custom student pupil member applic candid contractor tenant
+		manag worker passeng intern parti supplier vendor resid driver player peopl anyon everyon`)
 
 	// participles are those that do not end in -ed or -en.
 	participles = wordSet(`made paid sent held kept done built set put cut led run sold told left lost found bought brought
