@@ -127,9 +127,26 @@ func TestAnalyseGerman(t *testing.T) {
 	in := role.Reading{Question: "Was müssen die Mieter tun?", Evidence: evidence("Die Mieter kündigen drei Monate vorher mit dem Formular E1042.")}
 	reply := `{"categories":[{"name":"Frist","statements":[
 		{"text":"Die Mieter müssen die Kündigung drei Monate vorher mit dem Formular E1042 einreichen.","sources":[1]},
-		{"text":"Für die Kündigung ist das Formular E1043 nicht zu nehmen, wenn sie schon da ist.","sources":[1]}]}]}`
+		{"text":"Für die Kündigung ist das Formular E1043 nicht zu nehmen, wenn sie schon da ist.","sources":[1]},
+		{"text":"Evilcorp verlangt drei Monate.","sources":[1]},
+		{"text":"Frau Müller leitet die Mieter.","sources":[1]}]}]}`
 	got, err := prompted.Analyst{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
-	if err != nil || len(got.Categories) != 1 || len(got.Categories[0].Statements) != 1 || len(got.Dropped) != 1 || !strings.Contains(got.Dropped[0].Reason, "E1043") {
+	if err != nil || len(got.Categories) != 1 || len(got.Categories[0].Statements) != 1 || len(got.Dropped) != 3 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i, name := range []string{"E1043", "Evilcorp", "Müller"} {
+		if !strings.Contains(got.Dropped[i].Reason, name) {
+			t.Errorf("dropped for %q, want one for %s", got.Dropped[i].Reason, name)
+		}
+	}
+}
+
+// Next to sources in another language nothing tells which German noun is a name.
+func TestAnalyseTranslated(t *testing.T) {
+	in := role.Reading{Question: "Was müssen die Mieter tun?", Evidence: evidence("Tenants of the house give notice three months before they leave, and they use the form E1042 for that.")}
+	reply := `{"categories":[{"name":"Frist","statements":[{"text":"Die Mieter müssen die Kündigung drei Monate vor dem Auszug mit E1042 einreichen.","sources":[1]}]}]}`
+	got, err := prompted.Analyst{Config: config()}.Analyse(t.Context(), replies(t, reply), in)
+	if err != nil || len(got.Categories) != 1 || len(got.Dropped) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

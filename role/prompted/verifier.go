@@ -262,10 +262,19 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 			continue
 		}
 		if _, _, ok := wordAt(whole, name); !ok {
-			return ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the name %q is not in what it cites", name)}
+			return unnamed(name)
+		}
+	}
+	if nouned {
+		if names := strangers(words, newNouns(whole)); len(names) > 0 {
+			return unnamed(names[0])
 		}
 	}
 	return j
+}
+
+func unnamed(name string) ground.Judgement {
+	return ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the name %q is not in what it cites", name)}
 }
 
 // unit matches what stands right behind a number: "140 EUR".

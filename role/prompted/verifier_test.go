@@ -37,6 +37,8 @@ func TestVerify(t *testing.T) {
 		{"a name that is not there", claim("Tenants of Evilcorp give notice.", period), one(yes), assay.Unsupported, false, 1},
 		{"numbers in another language", claim("Die Kündigungsfrist, die für den Mieter gilt, ist 1.000 Tage, und der Preis ist 3,5 Euro.",
 			"The period that is set for the tenant is 1,000 days and the price of it is 3.5 euros in all cases."), one(yes), assay.Supported, false, 1},
+		{"a German name that is not there", claim("Evilcorp verlangt von den Mietern drei Monate.", "Die Mieter kündigen drei Monate vorher, und das mit dem Formular."), one(yes), assay.Unsupported, false, 1},
+		{"German nouns that are", claim("Die Kündigung der Mieter kommt drei Monate vorher.", "Die Mieter kündigen drei Monate vorher, und das mit dem Formular."), one(yes), assay.Supported, false, 1},
 		{"a unit that the source writes out", claim("A hotel may cost 140 EUR.", "A hotel may cost up to 140 euros a night."), one(yes), assay.Supported, false, 1},
 		{"a row under heads that are labels", role.Claim{
 			Text: "Who: tenants; Price: 3 months", Cited: claim("", period).Cited,

@@ -1,0 +1,171 @@
+package prompted
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/sentence"
+	"github.com/assay-rag/assay/internal/surface"
+)
+
+// Nouns are what a text read has for telling names in a language that writes all nouns
+// with a capital. There the form of a word does not tell a name from any other noun;
+// what tells one is that nothing read has the word, nor a relative of it, and that it
+// is no noun of everyday. Some nouns of the writer's own are refused with the names.
+//
+// Measured on XQuAD in German: of the 1317 sentences of its paragraphs none has a name
+// beside its own paragraph and 1271 have beside another, of 1190 questions, which people
+// put into words of their own, 259 beside their paragraph and 1146 beside another.
+type nouns struct {
+	stems map[string]bool
+	words []string // folded, of four letters and more
+}
+
+// newNouns returns the words of texts that have been read.
+func newNouns(texts ...string) nouns {
+	n := nouns{stems: map[string]bool{}}
+	seen := map[string]bool{}
+	for _, text := range texts {
+		for _, t := range analysis.Tokens(text, "de") {
+			n.stems[t.Term] = true
+		}
+		for _, w := range surface.Words(text) {
+			for part := range strings.SplitSeq(w, "-") {
+				if f := folded(part); utf8.RuneCountInString(f) >= 4 && !seen[f] {
+					seen[f] = true
+					n.words = append(n.words, f)
+				}
+			}
+		}
+	}
+	return n
+}
+
+// strangers returns the words of a text that are names which none of the read has.
+func strangers(text string, read ...nouns) []string {
+	var out []string
+	for _, sp := range sentence.Spans(text) {
+		for piece := range strings.SplitSeq(text[sp.Start:sp.End], ": ") {
+			words := surface.Words(piece)
+			for i, w := range words {
+				if i == 0 && !named(words) {
+					continue
+				}
+				for part := range strings.SplitSeq(w, "-") {
+					if noun(part) && !slices.ContainsFunc(read, func(n nouns) bool { return n.has(part) }) {
+						out = append(out, part)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// noun reports whether a word may be a name: a noun, and not one of everyday.
+func noun(word string) bool {
+	first, size := utf8.DecodeRuneInString(word)
+	if !unicode.IsUpper(first) || size == len(word) || !plainWord(word) {
+		return false
+	}
+	return !everyday[folded(word)] && !abstract.MatchString(word)
+}
+
+// has reports whether what was read has a word in any form, or a relative of it. A
+// word that carries nothing every text has.
+func (n nouns) has(word string) bool {
+	tokens := analysis.Tokens(word, "de")
+	for _, t := range tokens {
+		if n.stems[t.Term] {
+			return true
+		}
+	}
+	return len(tokens) == 0 || n.related(folded(word))
+}
+
+// related reports whether a folded word shares its beginning with one that was read
+// ("Kündigung", "kündigen"), or is a compound of it, or a part of it as one.
+func (n nouns) related(word string) bool {
+	const beginning = 5 // letters
+	stem := ending.ReplaceAllString(word, "")
+	for _, w := range n.words {
+		switch {
+		case len(w) >= beginning && len(word) >= beginning && w[:beginning] == word[:beginning],
+			strings.HasPrefix(word, w), strings.HasSuffix(word, w), strings.HasSuffix(stem, w),
+			len(word) >= 4 && (strings.HasPrefix(w, word) || strings.HasSuffix(w, word)):
+			return true
+		}
+	}
+	return false
+}
+
+// folded returns a word in small letters, without what inflection changes inside it.
+func folded(word string) string { return umlauts.Replace(strings.ToLower(word)) }
+
+var umlauts = strings.NewReplacer("ä", "a", "ö", "o", "ü", "u", "ß", "ss")
+
+// named reports whether the words of a sentence, whose first has a capital in any
+// case, are told of that first one as of a name: a verb follows in the singular, and
+// it has not the form of a word that may stand before one without being a noun.
+func named(words []string) bool {
+	if len(words) < 2 || adverb.MatchString(words[0]) || openers[folded(words[0])] {
+		return false
+	}
+	next := words[1]
+	if first, _ := utf8.DecodeRuneInString(next); unicode.IsUpper(first) {
+		return !inflected.MatchString(words[0])
+	}
+	return germanSingular[next] || (strings.HasSuffix(next, "t") || strings.HasSuffix(next, "te")) && !notVerb[next]
+}
+
+var (
+	// abstract matches nouns that are made of other words, which names are not.
+	abstract = regexp.MustCompile(`(ung|heit|keit|ität|tion|ierung|nis)(en|s|se|ses|sen)?$`)
+
+	// adverb matches what stands before a verb and is no noun: adverbs, adjectives
+	// and participles ("Zusätzlich gilt", "Vereinbart ist", "Ausgeschlossen wird").
+	adverb = regexp.MustCompile(`(lich|ig|isch|weise|end|bar|sam|haft|los|falls|mals|wärts|dem|en)$|^(Ge|Be|Ver|Er|Ent|Zer|Ein|Aus|Ab|An|Vor|Auf|Zu|Un|Mit|Nach).*t$|iert$`)
+
+	// ending matches how a noun is inflected, about.
+	ending = regexp.MustCompile(`(es|en|s|n|e)$`)
+
+	// inflected matches the endings of an adjective before a noun.
+	inflected = regexp.MustCompile(`e[nrsm]?$`)
+)
+
+var germanSingular = wordSet(`war wird muss kann darf soll will wurde hat hatte konnte musste sollte durfte wollte mag
+kam ging gab sah fand nahm ließ hieß schrieb bot trug zog hielt stand lag starb begann gewann verlor`)
+
+var notVerb = wordSet(`mit seit nicht erst fast oft jetzt samt laut meist selbst sonst heute beste erste letzte gute nächste damit somit weit insgesamt`)
+
+// openers are words that open a sentence and are no nouns, folded.
+var openers = wordSet(`daher bisher ferner spater fruher immer ausser weiter seither nachher vorher leider lieber wieder eher sicher
+heute gestern morgen ohne beide gerade meist sonst jetzt dort dann danach davor dabei dafur dagegen damit daran darauf daraus darin daruber
+darum darunter davon dazu hier hierbei hierfur hiermit hierzu so somit also nun nur noch oft fast erst bereits bis bevor sobald sofern soweit solange
+wann warum wie wieso weshalb wo woher wohin wofur womit wozu was wer wen wem wessen welche welcher welches trotz wegen wahrend laut gemass statt
+je jeder jede jedes niemand jemand etwas nichts alles vieles manches anders besonders stets bald spat fruh gern genug zuerst zuletzt zudem
+schon auch allerdings hingegen jedoch indes gleichwohl gegebenenfalls insgesamt insbesondere umgekehrt mindestens hochstens wenigstens spatestens fruhestens`)
+
+// everyday are nouns that any text may use: of time, measure and order, of people in
+// general, and of texts. Folded.
+var everyday = wordSet(`tag tage tagen tages woche wochen monat monate monaten monats jahr jahre jahren jahres jahrhundert jahrhunderts stunde stunden minute minuten sekunde sekunden uhr
+montag dienstag mittwoch donnerstag freitag samstag sonntag werktag werktage werktagen januar februar marz april mai juni juli august september oktober november dezember
+zeit zeiten zeitpunkt zeitraum datum anfang beginn ende mitte dauer frist fristen mal male
+euro cent dollar prozent meter kilometer gramm kilogramm liter grad zahl zahlen anzahl menge summe betrag hohe grosse lange breite halfte drittel viertel teil teile teilen
+mensch menschen person personen leute mann manner frau frauen kind kinder herr herrn dame damen name namen wer
+fall falle fallen falls grund grunde grunden art arten weise form formen stelle stellen punkt punkte punkten seite seiten beispiel beispiele regel regeln frage fragen antwort antworten
+sache sachen ding dinge ziel ziele zweck folge folgen ursache ursachen wirkung unterschied unterschiede vergleich gegensatz zusammenhang rahmen hinblick bezug
+text texte textes quelle quellen dokument dokumente dokumenten abschnitt abschnitte absatz kapitel angabe angaben hinweis hinweise thema themen liste tabelle
+ort orte land lander stadt welt weg wege arbeit recht rechte pflicht pflichten kosten preis preise geld gruppe gruppen reihe bereich bereiche aufgabe aufgaben rolle problem probleme`)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		set[w] = true
+	}
+	return set
+}
