@@ -211,10 +211,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (g *Guard) leave(err error, given bool) {
 	defer g.room.ReleasePermit()
 	failed, _ := errors.AsType[*llm.Error](err)
+	unheard := given || err != nil && failed == nil // or no call was made: the budget had no room, or a text is too long
 	switch {
-	case given && g.breaker.IsHalfOpen():
+	case unheard && g.breaker.IsHalfOpen():
 		g.breaker.Open() // the one that was let through tells nothing
-	case given:
+	case unheard:
 	case failed != nil && failing(failed.Kind):
 		g.breaker.RecordFailure()
 	default:

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 )
@@ -102,6 +103,27 @@ func TestBreakerAndCancelledCalls(t *testing.T) {
 		giveUp()
 		if kind := asks(t.Context(), fine, 1); kind != llm.Open {
 			t.Errorf("%q after the one that was let through was given up", kind)
+		}
+		time.Sleep(20 * time.Second)
+		if kind := asks(t.Context(), fine, 1); kind != "" {
+			t.Errorf("%q, want another to be let through", kind)
+		}
+	})
+}
+
+// Nor does an error of the caller's side, with which no call was made.
+func TestBreakerAndCallsNotMade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		g := New(Config{OpenAfter: 1, OpenFor: 20 * time.Second})
+		down, fine := g.Model(newSequence(failed(llm.ServerError)), llm.Facts{}), g.Model(new(llmtest.Scripted), llm.Facts{})
+		asks(t.Context(), down, 1)
+		time.Sleep(20 * time.Second)
+		_, _, err := Do(t.Context(), g, Read{Name: "far"}, func(context.Context) (int, error) { return 0, assay.ErrBudget })
+		if !errors.Is(err, assay.ErrBudget) {
+			t.Fatal(err)
+		}
+		if kind := asks(t.Context(), fine, 1); kind != llm.Open {
+			t.Errorf("%q after a call that was not made, want it left alone", kind)
 		}
 		time.Sleep(20 * time.Second)
 		if kind := asks(t.Context(), fine, 1); kind != "" {
