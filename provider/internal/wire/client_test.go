@@ -198,6 +198,27 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// That holds too while an error is being read. A server that falls silent in one has
+// said what is wrong.
+func TestContextInAnError(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusInternalServerError)
+		io.WriteString(w, "out of order")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := client().JSON(ctx, http.MethodPost, url, 1, nil)
+	if _, ok := errors.AsType[*llm.Error](err); ok || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want the context's error", err)
+	}
+	c := client()
+	c.Idle = 50 * time.Millisecond
+	checkKind(t, c.JSON(t.Context(), http.MethodPost, url, 1, nil), llm.ServerError)
+}
+
 func TestStream(t *testing.T) {
 	type event struct{ Name, Data string }
 	collect := func(kind, body string) (events []event, err error) {

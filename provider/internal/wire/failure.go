@@ -2,7 +2,9 @@ package wire
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -25,7 +27,7 @@ func (c *Client) refused(r *reply, res *http.Response) error {
 		return e
 	}
 	body, err := io.ReadAll(io.LimitReader(r, maxErrorBytes))
-	if err != nil && len(body) == 0 {
+	if err != nil && (len(body) == 0 || !errors.Is(context.Cause(r.ctx), errSilent)) {
 		if ended := c.ended(r.ctx); ended != nil {
 			return ended
 		}
