@@ -11,7 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/document"
+	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/schemas"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
+	"github.com/aws/smithy-go/transport/http/protocol/restjson1"
 
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/internal/schema"
@@ -334,7 +336,12 @@ func (m *model) converseStream(x *exchange, in input, r *reading, stream func(ll
 	out, err := x.session.runtime.ConverseStream(x.ctx, &bedrockruntime.ConverseStreamInput{
 		ModelId: &m.id, Messages: in.messages, System: in.system, InferenceConfig: in.inference,
 		ToolConfig: in.tools, OutputConfig: in.output, AdditionalModelRequestFields: in.more,
-	}, func(o *bedrockruntime.Options) { o.HTTPClient = x })
+	}, func(o *bedrockruntime.Options) {
+		o.HTTPClient = x
+		// One for each call, since it holds the decoder of events, which is not made for
+		// streams at the same time (a data race in smithy-go 1.28.8).
+		o.Protocol = restjson1.New(schemas.AmazonBedrockFrontendService)
+	})
 	if err != nil {
 		return x.fail(err, m.explain)
 	}

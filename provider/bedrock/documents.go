@@ -1,7 +1,10 @@
 package bedrock
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"path"
@@ -43,11 +46,11 @@ func (k *Retriever) document(content *types.RetrievalResultContent, location *ty
 	}
 	if d.URI == "" {
 		d.URI = "bedrock:" + k.id + "/" + meta[metaChunk].String
+		if meta[metaChunk].String == "" { // two passages are two documents all the same
+			d.URI, d.Title = d.URI+hashOf(text), k.id
+		}
 	}
-	d.Title = meta[assay.MetaTitle].String
-	if d.Title == "" {
-		d.Title = path.Base(strings.TrimRight(d.URI, "/"))
-	}
+	d.Title = cmp.Or(meta[assay.MetaTitle].String, d.Title, path.Base(strings.TrimRight(d.URI, "/")))
 	page := 0
 	if n := meta[metaPage].Number; n >= 1 && n < math.MaxInt32 {
 		page = int(n)
@@ -58,6 +61,12 @@ func (k *Retriever) document(content *types.RetrievalResultContent, location *ty
 	d.ID = assay.DocumentID(d.Collection, d.URI)
 	d.Version = assay.DocumentVersion(d.Text, d.Metadata, pipeline)
 	return d, page
+}
+
+// hashOf returns what tells a text from others.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
 }
 
 // textOf returns the text of a passage; a row of a table as "column: value" lines.

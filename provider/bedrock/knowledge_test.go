@@ -204,7 +204,7 @@ func TestLocations(t *testing.T) {
 		{map[string]any{"type": "SQL", "sqlLocation": map[string]any{"query": "SELECT 1"}}, nil, "sql:SELECT 1"},
 		{nil, map[string]any{"x-amz-bedrock-kb-source-uri": "s3://b/meta"}, "s3://b/meta"},
 		{map[string]any{"type": "MOON"}, map[string]any{"x-amz-bedrock-kb-chunk-id": "c1"}, "bedrock:KB12345678/c1"},
-		{nil, nil, "bedrock:KB12345678/"},
+		{nil, nil, "bedrock:KB12345678/19ff87f136dd804a91c8f7e7bf0da2c5"},
 	}
 	for _, test := range tests {
 		b := &bedrocktest.Base{Passages: []bedrocktest.Passage{{Text: "days of leave", Location: test.location, Metadata: test.metadata}}}

@@ -58,10 +58,11 @@ type Question struct {
 
 // Answer has the knowledge base answer a question from what access may see, in one call
 // (RetrieveAndGenerate). text, where it is not nil and the answer is a stream, is told
-// the text as it arrives.
+// the text as it arrives: before the citations, and so before anybody has looked at what
+// it cites. Whoever shows it trusts Bedrock to keep to the filter.
 //
 // An access that sees nothing is assay.ErrNotFound. An answer that cites what access
-// may not see is dropped and an error. The end of a stream has no mark of its own in
+// may not see is dropped and an error, though text may have been told of it. The end of a stream has no mark of its own in
 // Bedrock's format: one whose connection is closed between two events, in good order
 // and too early, cannot be told from a whole one. Failures are *llm.Error.
 func (k *Retriever) Answer(ctx context.Context, access assay.Access, g Generation, q Question, text func(string)) (Answer, error) {

@@ -201,6 +201,21 @@ func TestSpans(t *testing.T) {
 }
 
 // TestAnswerAccess checks that nobody is told what they may not see.
+// Passages of which Bedrock says nothing but the text are documents of their own.
+func TestAnswerNameless(t *testing.T) {
+	nameless := func(text string) object {
+		return object{"content": object{"text": text}, "metadata": object{"users": []string{"ann"}}}
+	}
+	one, other := nameless("Everybody has thirty days of leave."), nameless("Nobody works on Sunday.")
+	a, err := generated("Thirty days.", cited("Thirty days.", 0, 11, one, other, one)).ask(t, bedrock.KnowledgeBase{Sharing: byKey}, bedrock.Generation{}, nil)
+	if err != nil || len(a.Citations) != 1 || len(a.Citations[0].Hits) != 3 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if hits := a.Citations[0].Hits; hits[0].URI == hits[1].URI || hits[0].URI != hits[2].URI {
+		t.Errorf("URIs %q, %q and %q again", hits[0].URI, hits[1].URI, hits[2].URI)
+	}
+}
+
 func TestAnswerAccess(t *testing.T) {
 	for name, test := range map[string]struct {
 		sharing bedrock.Sharing
