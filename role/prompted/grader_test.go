@@ -182,6 +182,20 @@ func TestWithoutSchema(t *testing.T) {
 	}
 }
 
+// Where no request would be taken none is made again, of a replayed error neither.
+func TestNobodyThere(t *testing.T) {
+	for _, status := range []int{307, 404, 405} {
+		refusal := error(&llm.Error{Model: "fake/small", Kind: llm.BadRequest, Status: status, Message: "page not found"})
+		for _, err := range []error{refusal, fmt.Errorf("step auto/grade/call[0]/model: %w", refusal)} {
+			c := replies(t, err)
+			got, err := prompted.Grader{Config: config()}.Grade(t.Context(), c, gradeInput)
+			if err != nil || got.Verdict != assay.Insufficient || len(c.calls) != 1 {
+				t.Errorf("HTTP %d: %+v, %v after %d calls", status, got, err, len(c.calls))
+			}
+		}
+	}
+}
+
 // What does not fit into the window is left out, the worst last, and noted.
 func TestSmallWindow(t *testing.T) {
 	in := gradeInput

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -144,7 +145,7 @@ func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, erro
 			return reply, err
 		}
 		switch {
-		case isKind(err, llm.BadRequest) && a.request.Schema != nil:
+		case refusesRequest(err) && a.request.Schema != nil:
 			a.notes = append(a.notes, providerText(err)+"; it was asked again without a schema")
 			a.request.Schema, a.out.sent = nil, nil
 		case isKind(err, llm.TooLong) && a.window > minWindow:
@@ -158,6 +159,15 @@ func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, erro
 		}
 	}
 }
+
+// refusesRequest reports whether a provider has refused what a request says, so that
+// another may do better: not one that redirects, or that has nothing at its address.
+func refusesRequest(err error) bool {
+	return isKind(err, llm.BadRequest) && !elsewhere.MatchString(providerText(err))
+}
+
+// elsewhere matches errors of HTTP that no other request to the address avoids.
+var elsewhere = regexp.MustCompile(`^.*?: ` + string(llm.BadRequest) + ` \(HTTP (3\d\d|404|405|410)\)`)
 
 // read reads a reply and says what is wrong with it; readable, when all that is
 // wrong is what it means.
