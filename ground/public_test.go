@@ -2,7 +2,6 @@ package ground_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,64 +9,62 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/ground"
 )
 
-// TestLocalOnPublicClaims holds the local verifier to its precision on claims by
-// others: of those that it calls supported, how many are. It calls few so.
+// TestLocalOnPublicClaims holds the local verifier against claims by others that are
+// not supported by what they cite, many of them made by a small change of one that is:
+// it must support none of these. Of those that are supported it finds next to none,
+// since they are put into other words.
 func TestLocalOnPublicClaims(t *testing.T) {
 	data := os.Getenv("ASSAY_TESTDATA")
 	if data == "" {
 		t.Skip("ASSAY_TESTDATA is not set: it names a folder that holds data/grounding")
 	}
-	tests := []struct {
-		file, label string
-		precision   float64 // at least
-	}{
-		{"scifact-train.jsonl", "SUPPORT", 0.85},
-		{"wice-claim-dev.jsonl", "supported", 0.9},
-	}
-	for _, tt := range tests {
+	for _, tt := range []struct{ file, label string }{
+		{"scifact-train.jsonl", "SUPPORT"},
+		{"wice-claim-dev.jsonl", "supported"},
+		{"summedits.jsonl", "consistent"},
+	} {
 		f, err := os.Open(filepath.Join(data, "data", "grounding", tt.file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		var supported, right, all int
+		var found, wrong, are, all int
 		lines := bufio.NewScanner(f)
 		lines.Buffer(nil, 16<<20)
 		for lines.Scan() {
 			var c struct {
-				Claim    string
-				Evidence []string
-				Label    string
+				Claim, Label string
+				Evidence     json.RawMessage // a text or sentences
 			}
 			if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 				t.Fatal(err)
 			}
-			text := strings.Join(c.Evidence, "\n")
-			start, end := ground.Locate(c.Claim, text)
-			j, err := ground.Local{}.Verify(context.Background(), c.Claim, []ground.Passage{{Quote: text[start:end], Context: text}})
-			if err != nil {
-				t.Fatal(err)
+			var text string
+			var sentences []string
+			if json.Unmarshal(c.Evidence, &text) != nil {
+				if err := json.Unmarshal(c.Evidence, &sentences); err != nil {
+					t.Fatal(err)
+				}
+				text = strings.Join(sentences, "\n")
 			}
+			all++
 			if c.Label == tt.label {
-				all++
+				are++
 			}
-			if j.Verdict == assay.Supported {
-				supported++
+			if j := verdict(t, c.Claim, text, nil); j.Verdict == assay.Supported {
 				if c.Label == tt.label {
-					right++
+					found++
+				} else {
+					wrong++
+					t.Errorf("%s: %q is called supported", tt.file, c.Claim)
 				}
 			}
 		}
 		if err := lines.Err(); err != nil {
 			t.Fatal(err)
 		}
-		precision := float64(right) / float64(max(supported, 1))
-		t.Logf("%s: %d called supported, precision %.2f, recall %.2f", tt.file, supported, precision, float64(right)/float64(all))
-		if supported == 0 || precision < tt.precision {
-			t.Errorf("%s: precision %.2f of %d, want %.2f", tt.file, precision, supported, tt.precision)
-		}
+		t.Logf("%s: %d claims; %d of the %d that are supported are called so, %d of the others", tt.file, all, found, are, wrong)
 	}
 }

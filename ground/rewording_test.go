@@ -166,7 +166,7 @@ func TestMixUps(t *testing.T) {
 			"Receipts are handed in after 30 days.", "Receipts are handed in within 30 nights.", "Receipts are handed in within 40 days.",
 			"Meals are handed in within 30 days.", "A hotel is paid at a flat rate of 40 euros a day.", "Meals cost up to 140 euros a night.",
 			"Receipts may not be handed in within 30 days.", "Only meals are paid at a flat rate of 40 euros a day.",
-			"Item: Hotel; Rate: 40 euros a day", "Item: Meals; Rate: 140 euros a night", "Item: Hotel; Cost: 140 euros a night|row",
+			"Item: Hotel; Rate: 40 euros a day", "Item: Meals; Rate: 140 euros a night",
 		},
 		trains: {
 			"Flights are booked in economy class.", "Trains are booked in economy class.", "Flights shorter than four hours are booked in second class.",
@@ -203,7 +203,7 @@ func TestMixUps(t *testing.T) {
 			"The people team is sent to the note.", "Sick leave of three days needs a note from a doctor.", "The note is sent to the people team within three days.",
 		},
 		lost: {
-			"A lost laptop is reported within one hour to the platform team after locking|x", "A lost laptop is reported to the platform team after one hour.", "The platform team is reported to a lost laptop within one hour.",
+			"A lost laptop is reported to the platform team after one hour.", "The platform team is reported to a lost laptop within one hour.",
 			"A lost laptop is reported to the platform team within two hours.", "A lost laptop locks the device and wipes its disk.",
 			"The device locks the platform team.", "The platform team wipes the device and locks its disk.", "The platform team wipes the device.", "The platform team locks its disk.",
 			"The platform team reports a lost laptop within one hour.", "The platform team may lock the device and wipe its disk.", "The disk is reported to the platform team within one hour.",
@@ -231,15 +231,93 @@ func TestMixUps(t *testing.T) {
 			"Dienstreisen innerhalb Europas genehmigt nicht die Abteilungsleitung.", "Nur die Finanzabteilung genehmigt Reisen außerhalb Europas.",
 		},
 	} {
-		n := 0
 		for _, claim := range claims {
-			if m := len(claim) - len("|row"); claim[m:] == "|row" {
-				continue
-			}
-			n++
 			if j := verdict(t, claim, passage, headings[passage]); j.Verdict == assay.Supported {
 				t.Errorf("%q is %s (%s)", claim, j.Verdict, j.Reason)
 			}
+		}
+	}
+}
+
+// TestTraps are single sentences that a claim may seem to follow from.
+func TestTraps(t *testing.T) {
+	for _, tt := range []struct{ source, claim string }{
+		{"Not all employees have laptops.", "No employees have laptops."},
+		{"Not all employees have laptops.", "Employees do not have laptops."},
+		{"Is the limit 5 GB?", "The limit is 5 GB."},
+		{"Are refunds offered within 30 days?", "Refunds are offered within 30 days."},
+		{"Staff who have worked for a year may work from home.", "Staff may work from home."},
+		{"Employees, unless they are on probation, may work from home.", "Employees may work from home."},
+		{"If the disk is full, the server stops.", "The server stops."},
+		{"The server stops if the disk is full.", "The server stops."},
+		{"The server stops, but only if the disk is full.", "The server stops."},
+		{"Visitors may enter the laboratory with a badge.", "Visitors may enter the laboratory."},
+		{"The CEO, not the CFO, signs contracts.", "The CFO signs contracts."},
+		{"The CEO or the CFO signs contracts.", "The CEO signs contracts."},
+		{"The CEO or the CFO signs contracts.", "The CEO and the CFO sign contracts."},
+		{"Alice said Bob approved the budget.", "Alice approved the budget."},
+		{"Some people believe that the earth is flat.", "The earth is flat."},
+		{"It is not true that the earth is flat.", "The earth is flat."},
+		{"The following is wrong: the earth is round; the sun is cold.", "The sun is cold."},
+		{"Alice pays Bob and Carol pays Dan.", "Alice pays Carol."},
+		{"Alice pays Bob and Carol pays Dan.", "Carol pays Bob."},
+		{"Alice pays Bob.", "Bob pays Alice."},
+		{"Alice was paid by Bob.", "Alice paid Bob."},
+		{"The team is supported.", "The team supported."},
+		{"Meals cost 40 euros and hotels 140 euros.", "Meals cost 140 euros."},
+		{"Meals cost 40 euros and hotels 140 euros.", "Item: Meals; Cost: 140 euros"},
+		{"The reading is -5 degrees.", "The reading is 5 degrees."},
+		{"The trial lasts 3-5 days.", "The trial lasts 5 days."},
+		{"The trial lasts 3 to 5 days.", "The trial lasts 3 days."},
+		{"The value has to be < 30.", "The value has to be > 30."},
+		{"You need not register.", "You must not register."},
+		{"You do not have to register.", "You must not register."},
+		{"You must give us notice.", "We must give you notice."},
+		{"We must give you notice.", "You must give us notice."},
+		{"Visitors must be accompanied.", "Employees must accompany visitors."},
+		{"Interns may be dismissed within two weeks.", "You may dismiss interns within two weeks."},
+		{"The door was locked.", "The door is locked."},
+		{"The door will be locked.", "The door is locked."},
+		{"The door may be locked.", "The door is locked."},
+		{"The feature is rarely used.", "The feature is used."},
+		{"Almost all passengers survived.", "All passengers survived."},
+		{"Passengers survived.", "All passengers survived."},
+		{"Up to 5 of the servers are used.", "5 of the servers are used."},
+		{"The office opens at 8 and closes at 18.", "The office opens at 18 and closes at 8."},
+		{"Version 2 replaces version 1.", "Version 1 replaces version 2."},
+		{"The price fell from 30 to 20 euros.", "The price fell from 20 to 30 euros."},
+		{"The fee is 5% for members and 10% for guests.", "The fee is 10% for members."},
+		{"The fee is 5% for members and 10% for guests.", "The fee is 5% for guests."},
+		{"Backups are deleted after one year.", "Backups are deleted within one year."},
+		{"It takes 5 days and 3 hours.", "It takes 5 days."},
+		{"Payment is due by 31 March.", "Payment is due after March 31."},
+		{"The server is faster than the client.", "The client is faster than the server."},
+		{"Nobody outside the security team may read the logs.", "Everybody outside the security team may read the logs."},
+		{"Nobody outside the security team may read the logs.", "The security team may not read the logs."},
+	} {
+		if j := verdict(t, tt.claim, tt.source, nil); j.Verdict == assay.Supported {
+			t.Errorf("%q is %s by %q (%s)", tt.claim, j.Verdict, tt.source, j.Reason)
+		}
+	}
+	for _, tt := range []struct{ source, claim string }{
+		{"If the disk is full, the server stops.", "The server stops if the disk is full."},
+		{"In 2019, the company moved to Berlin.", "The company moved to Berlin in 2019."},
+		{"The fee is 5% for members.", "The fee is 5 percent for members."},
+		{"The CEO and the CFO sign contracts.", "Contracts are signed by the CEO and the CFO."},
+		{"Alice was paid by Bob.", "Bob paid Alice."},
+		{"You do not have to register.", "You don't need to register."},
+		{"You cannot cancel the order.", "You can't cancel the order."},
+		{"The limit is 5 GB.", "5 GB is the limit."},
+		{"The file (at most 5 MB) is stored in the cache.", "The file is stored in the cache."},
+		{"It takes at least 5 days.", "It takes 5 days or more."},
+		{"It takes two hundred days.", "It takes 200 days."},
+		{"Payment is due by March 31, 2024.", "Payment is due by 31 March 2024."},
+		{"The fee is $5 a month.", "The fee is 5 dollars a month."},
+		{"RESULTS The drug lowers the risk of death.", "The drug lowers the risk of death."},
+		{"The server isn't restarted.", "The server is not restarted."},
+	} {
+		if j := verdict(t, tt.claim, tt.source, nil); j.Verdict != assay.Supported {
+			t.Errorf("%q is %s by %q (%s)", tt.claim, j.Verdict, tt.source, j.Reason)
 		}
 	}
 }

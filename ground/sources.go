@@ -39,7 +39,7 @@ func sourcesOf(p Passage) []source {
 			before = nil
 		}
 		end = sp.End
-		bare := itemMark.ReplaceAllString(text, "")
+		bare := label.ReplaceAllString(itemMark.ReplaceAllString(text, ""), "")
 		s := source{reading: read(bare), text: oneLine(bare), before: before, around: around}
 		if len(s.terms) <= maxTerms {
 			out = append(out, s)
@@ -49,7 +49,7 @@ func sourcesOf(p Passage) []source {
 		}
 		if strings.HasSuffix(text, ":") {
 			announced = strings.TrimSuffix(text, ":") + ": "
-		} else if bare == text {
+		} else if !itemMark.MatchString(text) {
 			announced = ""
 		}
 		if lines := strings.Split(text, "\n"); len(lines) > 1 && (strings.Contains(text, "|") || surface.Code(text)) {
@@ -64,6 +64,9 @@ func sourcesOf(p Passage) []source {
 
 // itemMark matches the mark of a list item.
 var itemMark = regexp.MustCompile(`^(?:[-*•+–◦▪‣]|\d{1,2}[.)]|\(?[a-z]\))\s+`)
+
+// label matches what the sentences of abstracts begin with.
+var label = regexp.MustCompile(`^(?:BACKGROUND|OBJECTIVES?|METHODS|RESULTS|FINDINGS|CONCLUSIONS?(?: AND RELEVANCE)?|INTERPRETATION)\b:?\s+`)
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
