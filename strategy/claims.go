@@ -11,11 +11,11 @@ import (
 )
 
 // claimsOf cuts a draft into claims, each with the words of the evidence that it rests
-// on. What they say is what will be shown, so it is cleaned first.
-func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, said *notes) []checkedClaim {
+// on. What they say is what will be shown, so it is cleaned first. Unusable are the
+// statements, by index, of which nothing is left then.
+func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, said *notes) (claims []checkedClaim, unusable []int) {
 	columns := columnsOf(draft)
 	uri := func(n int) string { return evidence[n-1].Hit.URI }
-	var claims []checkedClaim
 	for i, st := range draft.Statements {
 		if slices.ContainsFunc(st.Evidence, func(n int) bool { return n < 1 || n > len(evidence) }) {
 			said.say("generator: a citation number that was never given was left out")
@@ -26,10 +26,11 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 		var dropped bool
 		switch {
 		case st.Cells != nil && len(st.Cells) != len(columns):
+			unusable = append(unusable, i)
 			said.say("generator: a table's row that does not fit its columns was left out")
 		case st.Cells != nil:
 			var cells []string
-			if cells, dropped = cellsOf(st.Cells, from); strings.Join(cells, "") != "" {
+			if cells, dropped = cellsOf(st.Cells, from); !dropped && strings.Join(cells, "") != "" {
 				sentence, _ := from.statement(st.Text) // is judged, and not shown
 				row = &ground.Row{Columns: columns, Cells: cells, Sentence: sentence}
 				cut = []ground.Claim{{Text: rowText(columns, cells), Evidence: st.Evidence}}
@@ -39,8 +40,12 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 			text, dropped = from.statement(st.Text)
 			cut = ground.Cut(text, st.Evidence)
 		}
-		if dropped {
+		switch {
+		case dropped && len(cut) == 0:
+			unusable = append(unusable, i)
 			said.say("generator: a statement with a link, an image or markup that is not of the cited sources was left out")
+		case dropped:
+			said.say("generator: a link that is not of the cited sources was left out of a statement")
 		}
 		for j, c := range cut {
 			c.Item = st.Item && j == 0
@@ -49,7 +54,7 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 			claims = append(claims, claim)
 		}
 	}
-	return bySection(claims)
+	return bySection(claims), unusable
 }
 
 // bySection puts what stands under no heading first, and what stands under one
@@ -74,12 +79,14 @@ func columnsOf(draft role.Draft) []string {
 	return columns
 }
 
+// cellsOf returns a row's cells as they may be shown. Dropped says that one of them may
+// not be.
 func cellsOf(cells []string, from sources) (out []string, dropped bool) {
 	out = make([]string, len(cells))
 	for i, c := range cells {
 		gone := false
 		out[i], gone = from.cell(c)
-		dropped = dropped || gone
+		dropped = dropped || gone && out[i] == ""
 	}
 	return out, dropped
 }

@@ -14,8 +14,10 @@ import (
 )
 
 // compose writes the answer from the claims that the verifier supported.
-func (e Env) compose(strategy string, found []finding, parts []role.Part, draft role.Draft, checked, supported []checkedClaim) assay.Answer {
+func (e Env) compose(strategy string, found []finding, parts []role.Part, w writing) assay.Answer {
+	draft, supported := w.draft, w.supported()
 	a := base(strategy, e.Question, found)
+	a.Notes = w.remarks(a.Notes)
 	a.Status = assay.Answered
 	write(&a, draft, supported)
 	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
@@ -41,15 +43,18 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, draft 
 		}
 	}
 	a.Missing = append(a.Missing, without(draft.Open, a.Missing)...)
-	failed := failures(checked)
+	failed := failures(w.checked)
 	a.Justification = fmt.Sprintf("%s supported by the cited words", count(len(supported), "statement is", "statements are"))
-	if n := len(checked) - len(supported); n > 0 {
+	if n := len(w.checked) - len(supported); n > 0 {
 		a.Justification += fmt.Sprintf("; %s not and left out", count(n, "was", "were"))
 	}
 	if failed > 0 {
 		a.Justification += fmt.Sprintf(" (at %d of them the verifier failed)", failed)
 	}
 	switch {
+	case open == 0 && w.torn():
+		a.Status = assay.Incomplete
+		a.Justification += "; a list, a table or a conflict is not whole without what is left out."
 	case open == 0 && (failed > 0 || draft.Failure != "" || len(draft.Open) > 0):
 		a.Status = assay.Incomplete
 		a.Justification += "; the question may not be fully answered."

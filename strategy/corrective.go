@@ -74,6 +74,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	if err != nil || len(ungrounded) == 0 {
 		return answer, err
 	}
+	ofDraft := without(answer.Notes, base("corrective", e.Question, found).Notes)
 
 	// Re-drive: what was found and graded sufficient but could not be grounded
 	// gets the iterations it has left, and the answer is written once more.
@@ -94,7 +95,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	// What was verified before stands; only what was searched is more.
 	now := base("corrective", e.Question, found)
 	answer.Stop, answer.Searched, answer.Iterations = now.Stop, now.Searched, now.Iterations
-	answer.Notes, answer.Index = now.Notes, now.Index
+	answer.Notes, answer.Index = append(now.Notes, ofDraft...), now.Index
 	return answer, nil
 }
 

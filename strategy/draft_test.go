@@ -73,8 +73,12 @@ func TestTable(t *testing.T) {
 	if got := shownClaims(a); got[1] != "| kiosk | nine |" || len(got) != 4 {
 		t.Errorf("claims %q", got)
 	}
-	if a.Status != assay.Answered || !slices.Contains(a.Notes, "generator: a table's row that does not fit its columns was left out") {
-		t.Errorf("%s, notes %q", a.Status, a.Notes)
+	notes := []string{
+		"generator: a table's row that does not fit its columns was left out",
+		"left out: 2 of 6 statements: 1 because the words it cites do not say it, 1 because it cannot be shown as it is",
+	}
+	if diff := cmp.Diff(notes, a.Notes); a.Status != assay.Incomplete || diff != "" {
+		t.Errorf("%s, notes (-want +got):\n%s", a.Status, diff)
 	}
 }
 
@@ -115,7 +119,7 @@ func TestDeclaredConflict(t *testing.T) {
 		{"both sides", role.Draft{Statements: []role.Statement{one, other}, Conflicts: pair}, nil, assay.Conflicting},
 		{"the other way round", role.Draft{Statements: []role.Statement{one, other}, Conflicts: [][2]int{{1, 0}}}, nil, assay.Conflicting},
 		{"nobody says so", role.Draft{Statements: []role.Statement{one, other}}, nil, assay.Answered},
-		{"one side is not supported", role.Draft{Statements: []role.Statement{one, other}, Conflicts: pair}, func(c string) bool { return c == one.Text }, assay.Answered},
+		{"one side is not supported", role.Draft{Statements: []role.Statement{one, other}, Conflicts: pair}, func(c string) bool { return c == one.Text }, assay.Incomplete},
 		{"of one source", role.Draft{Statements: []role.Statement{one, {Text: "It opens at nine, they say.", Evidence: []int{1}}}, Conflicts: pair}, nil, assay.Answered},
 		{"with itself and with nobody", role.Draft{Statements: []role.Statement{one, other}, Conflicts: [][2]int{{0, 0}, {0, 7}, {-1, 1}, {-1, -1}}}, nil, assay.Answered},
 	}
@@ -126,6 +130,97 @@ func TestDeclaredConflict(t *testing.T) {
 		}
 		if tt.want == assay.Conflicting && (len(a.Claims) != 2 || !strings.Contains(a.Justification, "statements 1 and 2")) {
 			t.Errorf("%s: %d claims, %q", tt.name, len(a.Claims), a.Justification)
+		}
+	}
+}
+
+// What of a draft does not stand is left out and said to be; a list, and a table, is not
+// whole without it.
+func TestLeftOut(t *testing.T) {
+	item := func(text string) role.Statement { return role.Statement{Text: text, Evidence: []int{1}, Item: true} }
+	prose := func(text string) role.Statement { return role.Statement{Text: text, Evidence: []int{1}} }
+	row := func(cells ...string) role.Statement {
+		return role.Statement{Text: strings.Join(cells, " "), Evidence: []int{1}, Cells: cells}
+	}
+	table := []string{"Thing", "Price"}
+	tests := []struct {
+		name   string
+		draft  role.Draft
+		text   string
+		status assay.Status
+		note   string
+	}{
+		{"all stands", role.Draft{Shape: role.List, Statements: []role.Statement{item("One."), item("Two.")}}, "- One. [1]\n- Two. [1]", assay.Answered, ""},
+		{"prose", role.Draft{Statements: []role.Statement{prose("One."), prose("A lie."), prose("Two.")}}, "One. [1] Two. [1]", assay.Answered,
+			"left out: 1 of 3 statements, because the words it cites do not say it"},
+		{"items", role.Draft{Shape: role.List, Statements: []role.Statement{item("A lie."), item("One."), item("Two lie.")}}, "- One. [1]", assay.Incomplete,
+			"left out: 2 of 3 statements, because the words they cite do not say them"},
+		{"the beginning of an item", role.Draft{Shape: role.List, Statements: []role.Statement{item("One."), item("A lie. And so it goes."), item("Two.")}},
+			"- One. [1]\n- And so it goes. [1]\n- Two. [1]", assay.Incomplete, "left out: 1 of 4 statements, because the words it cites do not say it"},
+		{"a row", role.Draft{Shape: role.Table, Columns: table, Statements: []role.Statement{row("roll", "one"), row("lie", "two")}},
+			"| Thing | Price | Sources |\n| --- | --- | --- |\n| roll | one | [1] |", assay.Incomplete, "left out: 1 of 2 statements, because the words it cites do not say it"},
+		{"a row with a link", role.Draft{Shape: role.Table, Columns: table, Statements: []role.Statement{row("roll", "one"), row("coffee", "[two](https://evil.example)")}},
+			"| Thing | Price | Sources |\n| --- | --- | --- |\n| roll | one | [1] |", assay.Incomplete, "left out: 1 of 2 statements, because it cannot be shown as it is"},
+		{"all", role.Draft{Statements: []role.Statement{prose("A lie.")}}, "Passages were found, but nothing that was written from them could be verified.", assay.Incomplete,
+			"left out: 1 of 1 statement, because the words it cites do not say it"},
+	}
+	for _, tt := range tests {
+		a, _ := drafted(t, tt.draft, func(c string) bool { return !strings.Contains(c, "lie") })
+		if a.Text != tt.text || a.Status != tt.status || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(a.Notes, tt.note) {
+			t.Errorf("%s: %s %q, notes %q; want %s %q, %q", tt.name, a.Status, a.Text, a.Notes, tt.status, tt.text, tt.note)
+		}
+	}
+}
+
+// A model is asked once more where something of its draft fell, and of both drafts the
+// one counts of which more stands.
+func TestSomethingFell(t *testing.T) {
+	said := func(texts ...string) role.Draft {
+		d := role.Draft{Shape: role.List}
+		for _, text := range texts {
+			d.Statements = append(d.Statements, role.Statement{Text: text, Evidence: []int{1}, Item: true})
+		}
+		return d
+	}
+	tests := []struct {
+		name   string
+		drafts []role.Draft
+		want   string
+		status assay.Status
+		note   string
+	}{
+		{"all stands", []role.Draft{said("One.", "Two.")}, "- One. [1]\n- Two. [1]", assay.Answered, ""},
+		{"it learns", []role.Draft{said("One.", "A lie."), said("One.", "Two.")}, "- One. [1]\n- Two. [1]", assay.Answered, ""},
+		{"it does not", []role.Draft{said("One.", "A lie."), said("Three.", "A lie.", "Lies.")}, "- One. [1]", assay.Incomplete, "left out: 1 of 2 statements, because the words it cites do not say it"},
+		{"it does worse", []role.Draft{said("One.", "Two.", "A lie."), said()}, "- One. [1]\n- Two. [1]", assay.Incomplete, "left out: 1 of 3 statements, because the words it cites do not say it"},
+	}
+	for _, tt := range tests {
+		l := newLibrary("The kiosk opens at nine. A roll is one euro.")
+		roles := localRoles()
+		roles.Grader = grader(enough)
+		var asked []role.GenerateInput
+		roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
+			asked = append(asked, in)
+			return tt.drafts[len(asked)-1], nil
+		})
+		roles.Models = map[string]string{role.GeneratorRole: "far/writer"}
+		roles.Verifier = role.ByClaim(verifier(func(claim string, _ []ground.Passage) (ground.Judgement, error) {
+			if strings.Contains(strings.ToLower(claim), "lie") {
+				return ground.Judgement{Verdict: assay.Unsupported, Reason: "not said"}, nil
+			}
+			return ground.Judgement{Verdict: assay.Supported, Score: 0.9}, nil
+		}))
+		e := env(l, "When does the kiosk open?", roles)
+		e.Writer = "far/writer"
+		a := ask(t, strategy.Static, e, assay.Budget{})
+		if a.Text != tt.want || a.Status != tt.status || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(a.Notes, tt.note) {
+			t.Errorf("%s: %s %q, notes %q; want %s %q, %q", tt.name, a.Status, a.Text, a.Notes, tt.status, tt.want, tt.note)
+		}
+		if len(asked) != len(tt.drafts) {
+			t.Errorf("%s: asked %d times, want %d", tt.name, len(asked), len(tt.drafts))
+		}
+		if want := []role.Rejected{{Text: "A lie.", Reason: "not said"}}; len(asked) == 2 && !slices.Equal(asked[1].Rejected, want) {
+			t.Errorf("%s: told %v", tt.name, asked[1].Rejected)
 		}
 	}
 }
@@ -158,6 +253,7 @@ func TestLinksAreDropped(t *testing.T) {
 	want := []string{
 		"generator: a citation number that was never given was left out",
 		"generator: a statement with a link, an image or markup that is not of the cited sources was left out",
+		"left out: 3 of 5 statements, because they cannot be shown as they are",
 	}
 	if diff := cmp.Diff(want, a.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)

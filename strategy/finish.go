@@ -35,7 +35,6 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	}
 	in := role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts)}
 	w, err := e.write(ctx, s, in, said, &found[0].written)
-	draft, checked, readable := w.draft, w.checked, w.readable
 	if stop := stopOf(err); stop != "" {
 		for i := range found {
 			found[i].ends(stop, err)
@@ -55,15 +54,17 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		}
 	}
 	if len(supported) == 0 {
-		return unwritten(notFound(strategy, e.Question, found), draft, checked, readable && slices.ContainsFunc(found, finding.sufficient)), ungrounded, nil
+		return unwritten(notFound(strategy, e.Question, found), w, slices.ContainsFunc(found, finding.sufficient)), ungrounded, nil
 	}
-	return e.compose(strategy, found, parts, draft, checked, supported), ungrounded, nil
+	return e.compose(strategy, found, parts, w), ungrounded, nil
 }
 
 // unwritten turns the answer that nothing was found into the one that passages
 // were, but that no statement drafted from them stood. Not having been able to write
 // or to verify what suffices is not the same as not having found.
-func unwritten(a assay.Answer, draft role.Draft, checked []checkedClaim, suffices bool) assay.Answer {
+func unwritten(a assay.Answer, w writing, suffices bool) assay.Answer {
+	draft, checked := w.draft, w.checked
+	a.Notes = w.remarks(a.Notes)
 	a.Missing = append(a.Missing, without(draft.Open, a.Missing)...)
 	failed := failures(checked)
 	switch {
@@ -79,7 +80,7 @@ func unwritten(a assay.Answer, draft role.Draft, checked []checkedClaim, suffice
 		a.Justification = "Passages were found, but none says what an answer could be made of."
 	case len(checked) > 0:
 		a.Justification = "Passages were found, but " + noneOf(len(checked)) + " drafted from them is supported by what it cites."
-		if a.Status == assay.NotFound && suffices {
+		if a.Status == assay.NotFound && w.readable && suffices {
 			a.Status = assay.Incomplete
 			a.Text = "Passages were found, but nothing that was written from them could be verified."
 		}
@@ -201,14 +202,14 @@ func (c checkedClaim) cites(document string) bool {
 
 // check cuts a draft into claims and has each verified against the exact bytes
 // that it cites. The evidence that says otherwise is heard too: its sentences
-// follow as claims of their own. Readable says that there are bytes to cite.
-func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence []assay.Evidence, said *notes) (checked []checkedClaim, readable bool, err error) {
+// follow as claims of their own.
+func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assay.Evidence, said *notes) error {
 	passages, err := e.read(ctx, s, evidence)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
-	readable = slices.ContainsFunc(passages, func(p passage) bool { return p.Text != "" })
-	claims := claimsOf(draft, evidence, passages, said)
+	w.readable = slices.ContainsFunc(passages, func(p passage) bool { return p.Text != "" })
+	claims, unusable := claimsOf(w.draft, evidence, passages, &w.notes)
 	claims = append(claims, opposing(claims, evidence, passages, surface.Labels(e.Question))...)
 	in := make([]role.Claim, len(claims))
 	for i, c := range claims {
@@ -219,7 +220,7 @@ func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence 
 	}
 	judgements, err := e.verify(ctx, s, in)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	for i := range claims {
 		claims[i].Judgement = judgements[i]
@@ -231,7 +232,8 @@ func (e Env) check(ctx context.Context, s run.Scope, draft role.Draft, evidence 
 			said.outcome(role.VerifierRole, role.Outcome{Failure: claims[i].Reason})
 		}
 	}
-	return claims, readable, nil
+	w.checked, w.unusable = claims, unusable
+	return nil
 }
 
 // opposing returns the sentences of the evidence that cannot hold together with

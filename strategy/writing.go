@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -16,12 +18,43 @@ type writing struct {
 	from     string // what it was written from: the generator's input, as JSON
 	draft    role.Draft
 	checked  []checkedClaim
-	readable bool // there are bytes of the evidence to cite
+	unusable []int // the draft's statements, by index, that could not be shown as they are
+	readable bool  // there are bytes of the evidence to cite
+	byModel  bool  // it is not the local generator's
+	notes    notes // of what could not be shown
 }
 
 // supported returns the claims that the verifier let through.
 func (w writing) supported() []checkedClaim {
-	return slices.DeleteFunc(slices.Clone(w.checked), func(c checkedClaim) bool { return c.Verdict != assay.Supported })
+	claims := slices.DeleteFunc(slices.Clone(w.checked), func(c checkedClaim) bool { return c.Verdict != assay.Supported })
+	for i := range claims { // an item whose beginning fell is one all the same
+		first := i == 0 || claims[i-1].statement != claims[i].statement
+		claims[i].Item = first && w.isItem(claims[i].statement)
+	}
+	return claims
+}
+
+func (w writing) isItem(statement int) bool {
+	return statement >= 0 && w.draft.Statements[statement].Item
+}
+
+// stand counts the claims of the draft that stand.
+func (w writing) stand() int {
+	n := 0
+	for _, c := range w.checked {
+		if c.statement >= 0 && c.Verdict == assay.Supported {
+			n++
+		}
+	}
+	return n
+}
+
+// refused returns the claims of the draft that the verifier judged and did not let
+// through.
+func (w writing) refused() []checkedClaim {
+	return slices.DeleteFunc(slices.Clone(w.checked), func(c checkedClaim) bool {
+		return c.statement < 0 || c.Failed || c.Verdict == assay.Supported
+	})
 }
 
 // fell reports whether something was drafted, or should have been, and nothing of it
@@ -30,11 +63,18 @@ func (w writing) fell() bool {
 	return w.readable && failures(w.checked) == 0 && len(w.supported()) == 0 && (len(w.checked) > 0 || w.draft.Failure != "")
 }
 
-// write has an answer written and verified. A model of whose draft nothing stands is
-// asked once more, and told what did not hold; when that is no better, or its replies
-// could not be used at all, the passages are quoted instead. It is not asked again with
-// what it was asked before: then last stands, which is what became of that. Where the run
-// had no room for one of these and nothing stands, the error says of what.
+// lacks reports whether something of the draft fell, for which another one may have
+// better words.
+func (w writing) lacks() bool {
+	return w.readable && w.draft.Failure == "" && failures(w.checked) == 0 && len(w.refused())+len(w.unusable) > 0
+}
+
+// write has an answer written and verified. A model of whose draft something does not
+// stand is asked once more, and told what; of both drafts the one counts of which more
+// stands. When nothing does, or its replies could not be used at all, the passages are
+// quoted instead. It is not asked again with what it was asked before: then last
+// stands, which is what became of that. Where the run had no room for one of these and
+// nothing stands, the error says of what.
 func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *writing) (writing, error) {
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.Writer == "" {
@@ -52,16 +92,20 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 		return w, err
 	}
 	var ended error
-	if w.fell() && w.draft.Failure == "" {
+	if w.lacks() {
 		again := in
-		again.Rejected = rejected(w.checked)
+		again.Rejected = rejected(w)
 		second, err := e.draft(ctx, s.Sub("again", 0), e.Roles.Generator, model, again, said)
 		switch {
-		case err == nil && !second.fell() && len(second.checked) > 0:
+		case err == nil && second.stand() > w.stand():
 			w = second
 		case stopOf(err) != "":
 			ended = err
-			said.say(fmt.Sprintf("generator: nothing of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", e.Writer, stopOf(err)))
+			what := "not all"
+			if w.fell() {
+				what = "nothing"
+			}
+			said.say(fmt.Sprintf("generator: %s of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", what, e.Writer, stopOf(err)))
 		case err != nil:
 			return w, err
 		}
@@ -91,31 +135,97 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	return w, nil
 }
 
-// draft has one generator write, and what it writes verified.
+// draft has one generator write, and what it writes verified. Model is the one that the
+// generator asks; empty: none.
 func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, in role.GenerateInput, said *notes) (writing, error) {
-	var w writing
+	w := writing{byModel: model != ""}
 	var err error
 	if w.draft, err = e.generate(ctx, s, generator, model, in); err != nil {
 		return w, err
 	}
 	said.outcome(role.GeneratorRole, w.draft.Outcome)
 	w.draft.Open = asked(e.Question).lines(w.draft.Open)
-	w.checked, w.readable, err = e.check(ctx, s, w.draft, in.Evidence, said)
+	err = e.check(ctx, s, &w, in.Evidence, said)
 	return w, err
+}
+
+// remarks adds to notes what is to be known of what is not shown.
+func (w writing) remarks(said []string) []string {
+	all := notes{texts: slices.Clone(said)}
+	all.join(w.notes)
+	if text := w.leftOut(); text != "" {
+		all.say(text)
+	}
+	return all.texts
+}
+
+// leftOut says how many of a draft's statements are not shown, and why; empty: none
+// is missing.
+func (w writing) leftOut() string {
+	refused, failed, all := len(w.refused()), 0, len(w.unusable)
+	for _, c := range w.checked {
+		if c.statement >= 0 {
+			all++
+			if c.Failed {
+				failed++
+			}
+		}
+	}
+	var why []string
+	for _, r := range []struct {
+		n         int
+		one, many string
+	}{
+		{refused, "because the words it cites do not say it", "because the words they cite do not say them"},
+		{failed, "because the verifier failed", "because the verifier failed"},
+		{len(w.unusable), "because it cannot be shown as it is", "because they cannot be shown as they are"},
+	} {
+		switch r.n {
+		case 0:
+		case 1:
+			why = append(why, "1 "+r.one)
+		default:
+			why = append(why, strconv.Itoa(r.n)+" "+r.many)
+		}
+	}
+	n := refused + failed + len(w.unusable)
+	switch len(why) {
+	case 0:
+		return ""
+	case 1:
+		_, reason, _ := strings.Cut(why[0], " ")
+		return fmt.Sprintf("left out: %d of %s, %s", n, count(all, "statement", "statements"), reason)
+	}
+	return fmt.Sprintf("left out: %d of %s: %s", n, count(all, "statement", "statements"), strings.Join(why, ", "))
+}
+
+// torn reports whether what is left out was an item of a list, a row of a table or a
+// side of a conflict: what is shown then looks whole and is not.
+func (w writing) torn() bool {
+	out := slices.Clone(w.unusable)
+	for _, c := range w.checked {
+		if c.statement >= 0 && c.Verdict != assay.Supported {
+			out = append(out, c.statement)
+		}
+	}
+	return slices.ContainsFunc(out, func(i int) bool {
+		return w.isItem(i) || w.draft.Statements[i].Cells != nil || slices.ContainsFunc(w.draft.Conflicts, func(pair [2]int) bool { return i == pair[0] || i == pair[1] })
+	})
 }
 
 // maxRejected is how many statements a generator is told of that did not hold.
 const maxRejected = 12
 
-// rejected lists the claims of a draft that were not let through.
-func rejected(checked []checkedClaim) []role.Rejected {
+// rejected lists what of a draft was not let through.
+func rejected(w writing) []role.Rejected {
 	var list []role.Rejected
-	for _, c := range checked {
-		if c.statement >= 0 && c.Verdict != assay.Supported && len(list) < maxRejected {
-			list = append(list, role.Rejected{Text: c.Text, Reason: c.Reason})
-		}
+	for _, c := range w.refused() {
+		list = append(list, role.Rejected{Text: c.Text, Reason: c.Reason})
 	}
-	return list
+	for _, i := range w.unusable {
+		list = append(list, role.Rejected{Text: w.draft.Statements[i].Text, Reason: "it has a link, an image or markup that is not of its sources, or does not fit the table's columns"})
+	}
+	return list[:min(len(list), maxRejected)]
 }
 
 // generate asks a generator; model is the one that it asks. One that fails has written
