@@ -96,7 +96,7 @@ func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage, u
 	vectors := make([]llm.Vector, len(ps))
 	todo := f.begin(e.Model(), ps, vectors)
 	defer f.end(e.Model(), todo, ps)
-	limited, cancel := context.WithDeadline(llm.WithPrice(ctx, factsOf(e)), until)
+	limited, cancel := context.WithDeadline(llm.WithPrice(ctx, llm.FactsOf(e)), until)
 	defer cancel()
 	for len(todo) > 0 {
 		batch, bytes := f.batch(ps, todo, time.Until(until))

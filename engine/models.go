@@ -185,7 +185,7 @@ func (m Models) keep() int {
 // price is not known: nobody could keep to it.
 func (m Models) checkPriced(encoder llm.Embedder) error {
 	unpriced := func(what string, v any) error {
-		if factsOf(v).Priced {
+		if llm.FactsOf(v).Priced {
 			return nil
 		}
 		return fmt.Errorf("the price of %s is not known, so the cost of a run cannot be limited: configure its price, or limit calls or tokens: %w", what, assay.ErrInvalid)

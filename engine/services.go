@@ -25,14 +25,6 @@ func isService(v any) bool {
 	return ok
 }
 
-// factsOf returns what is known of a service.
-func factsOf(v any) llm.Facts {
-	if d, ok := v.(llm.Described); ok {
-		return d.Facts()
-	}
-	return llm.Facts{}
-}
-
 // A hasty is an encoder that is a service, for questions: one that does not answer in
 // time has failed, and the search goes by words alone.
 type hasty struct {
@@ -42,7 +34,7 @@ type hasty struct {
 
 // Embed implements llm.Embedder.
 func (h *hasty) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
-	limited, cancel := context.WithTimeout(llm.WithPrice(ctx, factsOf(h.Embedder)), h.limit)
+	limited, cancel := context.WithTimeout(llm.WithPrice(ctx, llm.FactsOf(h.Embedder)), h.limit)
 	defer cancel()
 	vectors, err := h.Embedder.Embed(limited, p, texts)
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
@@ -71,7 +63,7 @@ type reader struct {
 // Rank implements retrieve.Ranker.
 func (r *reader) Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error) {
 	if r.failed == "" && r.scores == nil {
-		scores, err := r.texts.Rank(llm.WithPrice(ctx, factsOf(r.texts.Model)), q, found)
+		scores, err := r.texts.Rank(llm.WithPrice(ctx, llm.FactsOf(r.texts.Model)), q, found)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()

@@ -160,12 +160,12 @@ func (f Facts) Cost(u assay.Usage) int64 {
 	return (int64(u.InputTokens)*f.Input + int64(u.OutputTokens)*f.Output + million - 1) / million
 }
 
-// A Described is a Model of which something is known.
+// A Described is a Model, or another service that is asked, of which something is known.
 type Described interface{ Facts() Facts }
 
-// FactsOf returns what is known of m.
-func FactsOf(m Model) Facts {
-	if d, ok := m.(Described); ok {
+// FactsOf returns what is known of a service: of one that is no [Described], nothing.
+func FactsOf(service any) Facts {
+	if d, ok := service.(Described); ok {
 		return d.Facts()
 	}
 	return Facts{}

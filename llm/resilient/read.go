@@ -55,14 +55,6 @@ func Do[T any](ctx context.Context, g *Guard, r Read, f func(context.Context) (T
 
 func within(tokens int) int { return min(max(0, tokens), maxTokens) }
 
-// factsOf returns what a service says of itself.
-func factsOf(service any) llm.Facts {
-	if d, ok := service.(llm.Described); ok {
-		return d.Facts()
-	}
-	return llm.Facts{}
-}
-
 // Texts are embedded in parts, so that each is a call of its own to a provider that
 // takes about as many in a request.
 const (
@@ -109,7 +101,7 @@ type embedder struct {
 func (e embedder) Model() string { return e.name }
 
 // Facts implements llm.Described: what is guarded is a service.
-func (e embedder) Facts() llm.Facts { return factsOf(e.inner) }
+func (e embedder) Facts() llm.Facts { return llm.FactsOf(e.inner) }
 
 // Embed implements llm.Embedder.
 func (e embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
@@ -198,7 +190,7 @@ type reranker struct {
 func (r reranker) Model() string { return r.name }
 
 // Facts implements llm.Described: what is guarded is a service.
-func (r reranker) Facts() llm.Facts { return factsOf(r.inner) }
+func (r reranker) Facts() llm.Facts { return llm.FactsOf(r.inner) }
 
 // Rerank implements llm.Reranker.
 func (r reranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {

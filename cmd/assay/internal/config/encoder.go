@@ -102,7 +102,7 @@ type encoder struct {
 func (e encoder) Model() string { return e.name }
 
 // Facts implements llm.Described: the embedder is a provider's.
-func (e encoder) Facts() llm.Facts { return factsOf(e.inner) }
+func (e encoder) Facts() llm.Facts { return llm.FactsOf(e.inner) }
 
 func (e encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
 	v, err := e.inner.Embed(ctx, p, texts)

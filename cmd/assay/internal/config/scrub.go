@@ -117,19 +117,11 @@ type scrubbedReranker struct {
 }
 
 // Facts implements llm.Described: the reranker is a provider's.
-func (r scrubbedReranker) Facts() llm.Facts { return factsOf(r.Reranker) }
+func (r scrubbedReranker) Facts() llm.Facts { return llm.FactsOf(r.Reranker) }
 
 func (r scrubbedReranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
 	scores, err := r.Reranker.Rerank(ctx, query, texts)
 	return scores, r.secrets.scrubError(err)
-}
-
-// factsOf returns what something says of itself.
-func factsOf(v any) llm.Facts {
-	if d, ok := v.(llm.Described); ok {
-		return d.Facts()
-	}
-	return llm.Facts{}
 }
 
 // scrubVerifier is scrubModel for a verifier that is a service.
@@ -143,7 +135,7 @@ type scrubbedVerifier struct {
 }
 
 // Facts implements llm.Described.
-func (v scrubbedVerifier) Facts() llm.Facts { return factsOf(v.Service) }
+func (v scrubbedVerifier) Facts() llm.Facts { return llm.FactsOf(v.Service) }
 
 func (v scrubbedVerifier) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
 	j, err := v.Service.Verify(ctx, claim, cited)

@@ -185,7 +185,7 @@ func (v guardedVerifier) Verify(ctx context.Context, claim string, cited []groun
 }
 
 // Facts implements llm.Described.
-func (v guardedVerifier) Facts() llm.Facts { return factsOf(v.Service) }
+func (v guardedVerifier) Facts() llm.Facts { return llm.FactsOf(v.Service) }
 
 // Reranker opens the reranker; nil: the local one.
 func (s *Set) Reranker() (llm.Reranker, error) {
