@@ -7,14 +7,13 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
-	"github.com/assay-rag/assay/provider/internal/tokencount"
+	"github.com/assay-rag/assay/provider/internal/batch"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -63,121 +62,75 @@ func (p *Provider) Embedder(ctx context.Context, name string, c EmbedConfig) (ll
 	if c.Dimensions < 0 || c.MaxTokens < 0 || c.Batch < 0 {
 		return nil, fmt.Errorf("the limits of %s/%s are not numbers from 0 on: %w", p.c.Name, name, assay.ErrInvalid)
 	}
-	e := &embedder{p: p, name: name, c: c, client: p.client}
-	e.client.Name = p.c.Name + "/" + name
-	e.c.Batch = cmp.Or(c.Batch, defaultBatch)
-	e.c.MaxTokens = cmp.Or(c.MaxTokens, known[name].maxTokens, defaultMaxTokens)
-	if native := known[name].dimensions; native > 0 {
-		e.c.Dimensions = cmp.Or(c.Dimensions, native)
-		e.c.Shorten = c.Shorten || e.c.Dimensions != native
+	native, ok := known[name]
+	if ok {
+		c.Dimensions = cmp.Or(c.Dimensions, native.dimensions)
+		c.Shorten = c.Shorten || c.Dimensions != native.dimensions
 	}
-	if e.c.Dimensions == 0 {
-		vectors, err := e.request(ctx, []string{"dimensions"})
+	f := &fetcher{p: p, name: name, client: p.client}
+	f.client.Name = p.c.Name + "/" + name
+	if c.Dimensions == 0 {
+		probe := batch.Embedder{Client: &f.client, Most: 1, Fetch: f.fetch}
+		vectors, err := probe.Embed(ctx, llm.Passage, []string{"dimensions"})
 		if err != nil {
-			return nil, fmt.Errorf("ask %s for its dimensions: %w", e.client.Name, err)
+			return nil, fmt.Errorf("ask %s for its dimensions: %w", f.client.Name, err)
 		}
-		e.c.Dimensions = len(vectors[0])
+		c.Dimensions = len(vectors[0])
 	}
-	e.client.Name = e.Model()
-	return e, nil
+	if c.Shorten {
+		f.dimensions = c.Dimensions
+	}
+	f.client.Name = c.space(f.client.Name)
+	e := &batch.Embedder{
+		Client: &f.client, Most: cmp.Or(c.Batch, defaultBatch), Bytes: maxBatchBytes, Dimensions: c.Dimensions, Prefix: c.prefix, Fetch: f.fetch,
+		Limit: batch.Limit{Tokens: cmp.Or(c.MaxTokens, native.maxTokens, defaultMaxTokens), Cuts: true}, // or refuses: servers differ
+	}
+	return e.Counting(), nil
 }
 
-// An embedder is one embedding model of a provider.
-type embedder struct {
-	p      *Provider
-	name   string
-	c      EmbedConfig
-	client wire.Client
-}
-
-// Model implements llm.Embedder: provider, model, dimensions, and where texts get
-// prefixes a hash of these.
-func (e *embedder) Model() string {
-	s := fmt.Sprintf("%s/%s/%d", e.p.c.Name, e.name, e.c.Dimensions)
-	if e.c.QueryPrefix+e.c.PassagePrefix != "" {
-		sum := sha256.Sum256([]byte(e.c.QueryPrefix + "\x00" + e.c.PassagePrefix))
+// space returns the name of a model's embedding space: provider, model, dimensions, and
+// where texts get prefixes a hash of these.
+func (c EmbedConfig) space(model string) string {
+	s := fmt.Sprintf("%s/%d", model, c.Dimensions)
+	if c.QueryPrefix+c.PassagePrefix != "" {
+		sum := sha256.Sum256([]byte(c.QueryPrefix + "\x00" + c.PassagePrefix))
 		s += fmt.Sprintf("/%x", sum[:4])
 	}
 	return s
 }
 
-// Facts implements llm.Described: nothing but that the model is not in this process.
-func (e *embedder) Facts() llm.Facts { return llm.Facts{} }
-
-// MaxTokens implements llm.TokenCounter.
-func (e *embedder) MaxTokens() int { return e.c.MaxTokens }
-
-// Tokens implements llm.TokenCounter by an estimate: see package tokencount.
-func (e *embedder) Tokens(text string) int {
-	return max(tokencount.Estimate(e.c.QueryPrefix), tokencount.Estimate(e.c.PassagePrefix)) + tokencount.Estimate(text)
-}
-
-// Embed implements llm.Embedder.
-func (e *embedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
-	var vectors []llm.Vector
-	for len(vectors) < len(texts) {
-		batch, err := e.batch(texts, len(vectors))
-		if len(batch) == 0 {
-			return vectors, err
-		}
-		made, batchErr := e.embed(ctx, p, batch, len(vectors))
-		vectors = append(vectors, made...)
-		if batchErr != nil {
-			return vectors, batchErr
-		}
-		if err != nil {
-			return vectors, err
-		}
-	}
-	return vectors, nil
-}
-
-// batch returns the texts of the next request: those from a given one on that fit
-// into it, up to one that is too long.
-func (e *embedder) batch(texts []string, from int) ([]string, error) {
-	size := 0
-	for i := from; i < len(texts); i++ {
-		if n := e.Tokens(texts[i]); n > e.c.MaxTokens {
-			return texts[from:i], &llm.TooLongError{Model: e.Model(), Text: i, Tokens: n, Limit: e.c.MaxTokens}
-		}
-		size += len(texts[i])
-		if i > from && (i-from >= e.c.Batch || size > maxBatchBytes) {
-			return texts[from:i], nil
-		}
-	}
-	return texts[from:], nil
-}
-
-// embed embeds texts by one request. Where the server finds one of them too long
-// after all, it halves them until it knows which; from is the place of the first in
-// the call.
-func (e *embedder) embed(ctx context.Context, p llm.Purpose, texts []string, from int) ([]llm.Vector, error) {
-	prefix := e.c.PassagePrefix
+// prefix returns what is put before a text.
+func (c EmbedConfig) prefix(p llm.Purpose) string {
 	if p == llm.Query {
-		prefix = e.c.QueryPrefix
+		return c.QueryPrefix
 	}
-	input := make([]string, len(texts))
-	for i, text := range texts {
-		input[i] = prefix + text
-		if input[i] == "" {
-			input[i] = " " // OpenAI refuses an empty one
-		}
+	return c.PassagePrefix
+}
+
+// A fetcher makes the requests of one embedding model.
+type fetcher struct {
+	p          *Provider
+	name       string
+	dimensions int // that the server is to shorten vectors to; 0: it is not told
+	client     wire.Client
+}
+
+// fetch makes one request, as batch.Embedder has it.
+func (f *fetcher) fetch(ctx context.Context, _ llm.Purpose, texts []string) ([]batch.Row, int, error) {
+	body := embedRequest{Model: f.name, Input: texts, Encoding: "float", Dimensions: f.dimensions}
+	var r embedReply
+	err := f.client.JSON(ctx, http.MethodPost, f.p.url("embeddings", f.name), body, &r)
+	if err == nil && r.Error != nil {
+		err = r.Error.fail(&f.client)
 	}
-	vectors, err := e.request(ctx, input)
-	if failed, ok := errors.AsType[*llm.Error](err); !ok || failed.Kind != llm.TooLong {
-		return vectors, err
-	}
-	if len(texts) == 1 {
-		long := &llm.TooLongError{Model: e.Model(), Text: from, Tokens: max(e.Tokens(texts[0]), e.c.MaxTokens+1), Limit: e.c.MaxTokens}
-		return nil, fmt.Errorf("%w, says the server: %w", long, err)
-	}
-	half := len(texts) / 2
-	first, err := e.embed(ctx, p, texts[:half], from)
 	if err != nil {
-		return first, err
+		return nil, 0, err
 	}
-	second, err := e.embed(ctx, p, texts[half:], from+half)
-	return append(first, second...), err
+	rows := make([]batch.Row, len(r.Data))
+	for i, d := range r.Data {
+		rows[i] = batch.Row{Index: d.Index, Values: batch.Values(d.Embedding)}
+	}
+	return rows, r.Usage.Prompt, nil
 }
 
 // An embedRequest is the body of a request for vectors.
@@ -203,12 +156,16 @@ type embedReply struct {
 
 // A vector is a list of numbers, or as some servers have it in any case, the bytes of
 // them (float32, the least significant first) in base64.
-type vector []float32
+type vector batch.Values
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *vector) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '"' {
-		return json.Unmarshal(data, (*[]float32)(v))
+		err := json.Unmarshal(data, (*batch.Values)(v))
+		for i, x := range *v {
+			(*v)[i] = float64(float32(x)) // which the server wrote in digits
+		}
+		return err
 	}
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -223,76 +180,7 @@ func (v *vector) UnmarshalJSON(data []byte) error {
 	}
 	*v = make(vector, len(raw)/4)
 	for i := range *v {
-		(*v)[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		(*v)[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
 	}
 	return nil
-}
-
-// request makes one request and returns the vectors of its input, in its order and at
-// unit length.
-func (e *embedder) request(ctx context.Context, input []string) ([]llm.Vector, error) {
-	most := assay.Usage{Calls: 1}
-	for _, text := range input {
-		most.InputTokens += llm.EstimateTokens(text)
-	}
-	if err := llm.Room(ctx, most); err != nil {
-		return nil, fmt.Errorf("embed by %s: %w", e.client.Name, err)
-	}
-	body := embedRequest{Model: e.name, Input: input, Encoding: "float"}
-	if e.c.Shorten {
-		body.Dimensions = e.c.Dimensions
-	}
-	var r embedReply
-	err := e.client.JSON(ctx, http.MethodPost, e.p.url("embeddings", e.name), body, &r)
-	if err == nil && r.Error != nil {
-		err = r.Error.fail(&e.client)
-	}
-	if err != nil {
-		llm.Report(ctx, assay.Usage{Calls: 1})
-		return nil, err
-	}
-	llm.Report(ctx, assay.Usage{Calls: 1, InputTokens: cmp.Or(max(0, r.Usage.Prompt), most.InputTokens)})
-	return e.vectors(r, len(input))
-}
-
-// vectors returns the vectors of a reply to n texts.
-func (e *embedder) vectors(r embedReply, n int) ([]llm.Vector, error) {
-	if len(r.Data) != n {
-		return nil, e.client.Fail(llm.BadReply, "the reply holds %d vectors for %d texts", len(r.Data), n)
-	}
-	vectors := make([]llm.Vector, n)
-	for i, d := range r.Data {
-		at := i
-		if d.Index != nil {
-			at = *d.Index
-		}
-		if at < 0 || at >= n || vectors[at] != nil {
-			return nil, e.client.Fail(llm.BadReply, "the reply has no vector for each text, or two for one (index %d)", at)
-		}
-		if e.c.Dimensions > 0 && len(d.Embedding) != e.c.Dimensions {
-			return nil, e.client.Fail(llm.BadReply, "the reply holds a vector of %d dimensions, want %d", len(d.Embedding), e.c.Dimensions)
-		}
-		if vectors[at] = unit(d.Embedding); vectors[at] == nil {
-			return nil, e.client.Fail(llm.BadReply, "the reply holds a vector without a direction")
-		}
-	}
-	return vectors, nil
-}
-
-// unit returns a vector at unit length; nil, if it has none: what is empty, zero or
-// not finite.
-func unit(v []float32) llm.Vector {
-	square := 0.0
-	for _, x := range v {
-		square += float64(x) * float64(x)
-	}
-	norm := math.Sqrt(square)
-	if norm == 0 || math.IsNaN(norm) || math.IsInf(norm, 0) {
-		return nil
-	}
-	made := make(llm.Vector, len(v))
-	for i, x := range v {
-		made[i] = float32(float64(x) / norm)
-	}
-	return made
 }

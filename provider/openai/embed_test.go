@@ -175,6 +175,22 @@ func TestRequestsAreBoundedAndMetered(t *testing.T) {
 	}
 }
 
+// A request that nobody has got is not counted.
+func TestUnreachableIsNotCounted(t *testing.T) {
+	e, err := provider(t, openai.Config{BaseURL: "http://127.0.0.1:1"}).Embedder(t.Context(), "m", openai.EmbedConfig{Dimensions: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meter := llm.NewMeter(assay.Usage{})
+	_, err = e.Embed(llm.WithMeter(t.Context(), meter), llm.Query, []string{"a"})
+	if failed, ok := errors.AsType[*llm.Error](err); !ok || failed.Kind != llm.Unreachable {
+		t.Errorf("%v, want an error of the kind %q", err, llm.Unreachable)
+	}
+	if diff := cmp.Diff(assay.Usage{}, meter.Spent()); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+}
+
 // Long passages are windowed by the counter, so that each text is sent once.
 func TestPassagesAreSentOnce(t *testing.T) {
 	s := new(vectorServer)

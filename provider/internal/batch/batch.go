@@ -4,6 +4,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
-// maxBytes is how much text a request holds at most, unless a single text is longer.
+// maxBytes is how much text a request holds at most where an Embedder does not say.
 // Services bound the tokens of a request; the least known bound, Gemini's, is 20,000.
 const maxBytes = 48 << 10
 
@@ -32,7 +33,10 @@ type Limit struct {
 type Embedder struct {
 	Client *wire.Client // whose Name is that of the embedding space
 	Most   int          // texts of a request, at least 1
+	Bytes  int          // of a request's texts, unless a single one is longer; 0: 48 KiB
 	Limit  Limit
+
+	Dimensions int // that the vectors have to have; 0: as the service makes them
 
 	// Prefix is put before a text, for services that know what it is for by that; nil:
 	// nothing.
@@ -110,7 +114,7 @@ func (e *Embedder) next(texts []string, from int) (int, error) {
 		if tokens := e.tokens(text); e.Limit.Cuts && e.Limit.Tokens > 0 && tokens > e.Limit.Tokens {
 			return i, &llm.TooLongError{Model: e.Model(), Text: from + i, Tokens: tokens, Limit: e.Limit.Tokens}
 		}
-		if size += len(text); i > 0 && (i == e.Most || size > maxBytes) {
+		if size += len(text); i > 0 && (i == e.Most || size > cmp.Or(e.Bytes, maxBytes)) {
 			return i, nil
 		}
 	}
@@ -126,7 +130,8 @@ func (e *Embedder) some(ctx context.Context, p llm.Purpose, texts []string, from
 		return made, err
 	}
 	if len(texts) == 1 {
-		return nil, &llm.TooLongError{Model: e.Model(), Text: from, Tokens: max(e.tokens(texts[0]), e.Limit.Tokens+1), Limit: e.Limit.Tokens}
+		long := &llm.TooLongError{Model: e.Model(), Text: from, Tokens: max(e.tokens(texts[0]), e.Limit.Tokens+1), Limit: e.Limit.Tokens}
+		return nil, fmt.Errorf("%w, says the service: %w", long, err)
 	}
 	half := len(texts) / 2
 	first, err := e.some(ctx, p, texts[:half], from)
@@ -149,7 +154,7 @@ func (e *Embedder) request(ctx context.Context, p llm.Purpose, texts []string) (
 		estimate += e.tokens(text)
 	}
 	var rows []Row
-	err := metered(ctx, estimate, func() (tokens int, err error) {
+	err := metered(ctx, e.Client, estimate, func() (tokens int, err error) {
 		rows, tokens, err = e.Fetch(ctx, p, input)
 		return tokens, err
 	})
@@ -160,13 +165,16 @@ func (e *Embedder) request(ctx context.Context, p llm.Purpose, texts []string) (
 	if err != nil {
 		return nil, e.Client.Fail(llm.BadReply, "%v", err)
 	}
+	if made := len(vectors[0]); e.Dimensions > 0 && made != e.Dimensions {
+		return nil, e.Client.Fail(llm.BadReply, "the reply holds vectors of %d dimensions, want %d", made, e.Dimensions)
+	}
 	return vectors, nil
 }
 
 // metered makes one request, if there is room for it, and reports what it has spent.
-func metered(ctx context.Context, estimate int, request func() (tokens int, err error)) error {
+func metered(ctx context.Context, c *wire.Client, estimate int, request func() (tokens int, err error)) error {
 	if err := llm.Room(ctx, assay.Usage{Calls: 1, InputTokens: estimate}); err != nil {
-		return err
+		return fmt.Errorf("ask %s: %w", c.Name, err)
 	}
 	tokens, err := request()
 	used := assay.Usage{Calls: 1, InputTokens: tokens}
@@ -219,7 +227,7 @@ func (r *Reranker) Rerank(ctx context.Context, query string, texts []string) ([]
 		estimate += n
 	}
 	var scores []Score
-	err := metered(ctx, estimate, func() (tokens int, err error) {
+	err := metered(ctx, r.Client, estimate, func() (tokens int, err error) {
 		scores, tokens, err = r.Fetch(ctx, query, input)
 		return tokens, err
 	})

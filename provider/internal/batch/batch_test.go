@@ -101,6 +101,9 @@ func TestTooLongIsFound(t *testing.T) {
 		if !ok || long.Text != bad || len(made) != bad || long.Tokens <= long.Limit {
 			t.Errorf("text %d is too long: %d vectors, %v", bad, len(made), err)
 		}
+		if failed, ok := errors.AsType[*llm.Error](err); !ok || failed.Kind != llm.TooLong {
+			t.Errorf("%v does not say what the service said", err)
+		}
 	}
 }
 
@@ -119,6 +122,19 @@ func TestCutsAreNotAskedFor(t *testing.T) {
 	}
 	if _, counts := s.embedder(Limit{Tokens: 12}).Counting().(llm.TokenCounter); counts {
 		t.Error("an embedder whose service refuses counts tokens")
+	}
+}
+
+// Vectors of other dimensions than the embedder's are refused.
+func TestDimensions(t *testing.T) {
+	for dimensions, want := range map[int]int{0: 2, 2: 2, 3: 0} {
+		e := new(service).embedder(Limit{})
+		e.Dimensions = dimensions
+		made, err := e.Embed(t.Context(), llm.Query, []string{"a", "b"})
+		failed, ok := errors.AsType[*llm.Error](err)
+		if len(made) != want || want == 0 && (!ok || failed.Kind != llm.BadReply) {
+			t.Errorf("of %d dimensions: %d vectors, %v", dimensions, len(made), err)
+		}
 	}
 }
 
