@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,7 +54,8 @@ func Redact(text string, secrets ...Secret) string {
 }
 
 // without takes one secret out of text: as it is and as it is written in URLs and
-// in Basic authorization, then every word that holds a part of it.
+// in Basic authorization, then every word that holds a part of it, backwards and in
+// base64 too.
 func without(text, secret string) string {
 	if len(secret) < gram {
 		return withoutWord(text, secret)
@@ -65,9 +67,11 @@ func without(text, secret string) string {
 		text = strings.ReplaceAll(text, form, mask)
 	}
 	grams := map[string]bool{}
-	lower := strings.ToLower(secret)
-	for i := 0; i+gram <= len(lower); i++ {
-		grams[lower[i:i+gram]] = true
+	for _, form := range append(encoded(secret), secret, reversed(secret)) {
+		form = strings.ToLower(form)
+		for i := 0; i+gram <= len(form); i++ {
+			grams[form[i:i+gram]] = true
+		}
 	}
 	var b strings.Builder
 	for len(text) > 0 {
@@ -83,6 +87,24 @@ func without(text, secret string) string {
 		text = text[n:]
 	}
 	return b.String()
+}
+
+// encoded returns what base64 makes of a secret inside a longer text, such as "Bearer "
+// and the secret: of the bytes that do not depend on what stands before and after.
+func encoded(secret string) []string {
+	var forms []string
+	for skip := range min(3, len(secret)) {
+		inner := secret[skip:]
+		inner = inner[:len(inner)/3*3]
+		forms = append(forms, base64.RawStdEncoding.EncodeToString([]byte(inner)), base64.RawURLEncoding.EncodeToString([]byte(inner)))
+	}
+	return forms
+}
+
+func reversed(text string) string {
+	bytes := []byte(text)
+	slices.Reverse(bytes)
+	return string(bytes)
 }
 
 // withoutWord takes a short secret out of text where it stands by itself. It is no

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -78,6 +79,30 @@ func TestRedact(t *testing.T) {
 		if !strings.Contains(got, "[secret]") {
 			t.Errorf("%s: nothing shows where it was: %q", name, got)
 		}
+	}
+}
+
+// A header that a server echoes in base64, or backwards, does not show the secret that
+// is a part of it.
+func TestRedactEncoded(t *testing.T) {
+	s := secret.New(canary)
+	for _, before := range []string{"", "a", "ab", "user:", "Bearer ", "Token token="} {
+		for _, after := range []string{"", "\n", "; q=1"} {
+			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+				text := "bad key " + encoding.EncodeToString([]byte(before+canary+after)) + "."
+				got := secret.Redact(text, s)
+				// What is left are the letters of what stood before and after.
+				left := strings.NewReplacer("bad key ", "", "[secret]", "", ".", "").Replace(got)
+				if most := encoding.EncodedLen(len(before)) + encoding.EncodedLen(len(after)); !strings.Contains(got, "[secret]") || len(left) > most+3 {
+					t.Errorf("base64 between %q and %q: %q", before, after, got)
+				}
+			}
+		}
+	}
+	backwards := []rune("Bearer " + canary)
+	slices.Reverse(backwards)
+	if got := secret.Redact("bad key "+string(backwards), s); got != "bad key [secret] reraeB" {
+		t.Errorf("backwards: %q", got)
 	}
 }
 
