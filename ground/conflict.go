@@ -39,7 +39,11 @@ func Opposed(a, b string, about []string) bool {
 	case len(onlyA) == 0 && len(onlyB) == 0:
 		return negated
 	case len(onlyA) == 1 && len(onlyB) == 1:
-		about = slices.Concat(about, labels(a), labels(b))
+		la, lb := labels(a), labels(b)
+		if len(difference(la, lb))+len(difference(lb, la)) > 0 {
+			return false
+		}
+		about = slices.Concat(about, la, lb)
 		return !negated && !slices.Contains(about, onlyA[0]) && !slices.Contains(about, onlyB[0])
 	}
 	return false

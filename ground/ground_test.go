@@ -115,6 +115,8 @@ func TestOpposed(t *testing.T) {
 		{"Chapter 3 has ten pages.", "Chapter 4 has ten pages.", []string{"3"}, false},
 		{"The warehouse at site 1 opens at 8 and closes at 20.", "The warehouse at site 21 opens at 8 and closes at 20.", nil, false},
 		{"The warehouse at site 1 opens at 8 and closes at 20.", "The warehouse at site 1 opens at 9 and closes at 20.", nil, true},
+		{"The warehouse at site 6 opens at 8:00 and closes at 18:30.", "The warehouse at site 8 opens at 6:00 and closes at 20:30.", nil, false},
+		{"The warehouse at site 6 opens at 8 and closes at 18.", "The warehouse at site 8 opens at 6 and closes at 20.", nil, false},
 		{"Room 12 has two doors.", "Room 14 has two doors.", nil, false},
 		{"The Basic plan costs 12 euros.", "The Basic plan costs 15 euros.", nil, true},
 		{"The default timeout is 30 seconds.", "Bananas are yellow.", nil, false},

@@ -91,6 +91,9 @@ type Outcome struct {
 	// Notes say what went wrong and was made up for, each in a sentence: "grader:
 	// openai/gpt-4.1-mini: rate limited (HTTP 429); the local grader stood in".
 	Notes []string `json:"notes,omitempty"`
+
+	// StoodIn says that the local role did it, for the provider failed.
+	StoodIn bool `json:"stood_in,omitempty"`
 }
 
 // A PlanShape is how a plan's sub-questions make up its question.

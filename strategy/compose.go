@@ -68,7 +68,7 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, w writ
 	default:
 		a.Justification += "; the evidence was graded sufficient."
 	}
-	if x, y, ok := conflict(supported, surface.Labels(e.Question)); ok {
+	if x, y, ok := w.conflict(supported, surface.Labels(e.Question)); ok {
 		a.Status = assay.Conflicting
 		a.Justification = fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", x+1, y+1)
 	} else if x, y, ok := declared(draft, supported); ok {
@@ -104,10 +104,14 @@ func (c checkedClaim) citesMore(other checkedClaim) bool {
 }
 
 // conflict returns the first two claims, by index, that rest on different
-// documents and cannot both hold.
-func conflict(claims []checkedClaim, about []string) (i, j int, found bool) {
+// documents and cannot both hold. A model has read what it wrote: of two claims of its
+// own it is the one to declare that.
+func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, found bool) {
 	for i := range claims {
 		for j := i + 1; j < len(claims); j++ {
+			if w.byModel && claims[i].statement >= 0 && claims[j].statement >= 0 {
+				continue
+			}
 			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
 			if !shared && ground.Opposed(claims[i].Text, claims[j].Text, about) {
 				return i, j, true

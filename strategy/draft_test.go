@@ -225,6 +225,40 @@ func TestSomethingFell(t *testing.T) {
 	}
 }
 
+// Of two statements of a model's draft the model says whether they are a conflict; the
+// evidence that it does not mention is heard all the same.
+func TestUndeclaredConflict(t *testing.T) {
+	nine, ten := role.Statement{Text: "The kiosk opens at 9.", Evidence: []int{1}}, role.Statement{Text: "The kiosk opens at 10.", Evidence: []int{2}}
+	tests := []struct {
+		name  string
+		model string
+		fails bool
+		says  []role.Statement
+		want  assay.Status
+	}{
+		{"quoted", "", false, []role.Statement{nine, ten}, assay.Conflicting},
+		{"a model's own", "far/writer", false, []role.Statement{nine, ten}, assay.Answered},
+		{"quoted for a model", "far/writer", true, []role.Statement{nine, ten}, assay.Conflicting},
+		{"what a model does not mention", "far/writer", false, []role.Statement{nine}, assay.Conflicting},
+	}
+	for _, tt := range tests {
+		l := newLibrary("The kiosk opens at 9.", "The kiosk opens at 10.")
+		roles := localRoles()
+		roles.Grader = grader(enough)
+		roles.Generator = generator(func(role.GenerateInput) (role.Draft, error) {
+			return role.Draft{Shape: role.List, Statements: tt.says, Outcome: role.Outcome{StoodIn: tt.fails}}, nil
+		})
+		if tt.model != "" {
+			roles.Models = map[string]string{role.GeneratorRole: tt.model}
+		}
+		e := env(l, "When does the kiosk open?", roles)
+		e.Writer = tt.model
+		if a := ask(t, strategy.Static, e, assay.Budget{}); a.Status != tt.want {
+			t.Errorf("%s: %s, want %s: %s", tt.name, a.Status, tt.want, a.Justification)
+		}
+	}
+}
+
 // What a draft leaves open is missing, and the answer is not whole.
 func TestOpen(t *testing.T) {
 	d := role.Draft{Statements: []role.Statement{{Text: "It opens at nine.", Evidence: []int{1}}}, Open: []string{"Sundays", "", "see https://evil.example"}}

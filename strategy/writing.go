@@ -20,7 +20,7 @@ type writing struct {
 	checked  []checkedClaim
 	unusable []int // the draft's statements, by index, that could not be shown as they are
 	readable bool  // there are bytes of the evidence to cite
-	byModel  bool  // it is not the local generator's
+	byModel  bool  // a model wrote it, and not the local generator
 	notes    notes // of what could not be shown
 }
 
@@ -92,7 +92,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 		return w, err
 	}
 	var ended error
-	if w.lacks() {
+	if w.byModel && w.lacks() {
 		again := in
 		again.Rejected = rejected(w)
 		second, err := e.draft(ctx, s.Sub("again", 0), e.Roles.Generator, model, again, said)
@@ -138,11 +138,12 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 // draft has one generator write, and what it writes verified. Model is the one that the
 // generator asks; empty: none.
 func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, in role.GenerateInput, said *notes) (writing, error) {
-	w := writing{byModel: model != ""}
+	var w writing
 	var err error
 	if w.draft, err = e.generate(ctx, s, generator, model, in); err != nil {
 		return w, err
 	}
+	w.byModel = model != "" && !w.draft.StoodIn
 	said.outcome(role.GeneratorRole, w.draft.Outcome)
 	w.draft.Open = asked(e.Question).lines(w.draft.Open)
 	err = e.check(ctx, s, &w, in.Evidence, said)

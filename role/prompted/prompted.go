@@ -66,7 +66,7 @@ func (s stander[Out]) without(ctx context.Context, failed error) (Out, error) {
 		return s.cautious(role.Outcome{Failure: fmt.Sprintf("the local %s failed: %v", s.role, err), Notes: []string{note}}), nil
 	}
 	o := s.outcome(&out)
-	o.Notes = append([]string{note}, o.Notes...)
+	o.Notes, o.StoodIn = append([]string{note}, o.Notes...), true
 	return out, nil
 }
 
