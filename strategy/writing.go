@@ -91,11 +91,13 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	if err != nil {
 		return w, err
 	}
+	w.byModel = !w.draft.StoodIn
 	var ended error
 	if w.byModel && w.lacks() {
 		again := in
 		again.Rejected = rejected(w)
 		second, err := e.draft(ctx, s.Sub("again", 0), e.Roles.Generator, model, again, said)
+		second.byModel = !second.draft.StoodIn
 		switch {
 		case err == nil && second.stand() > w.stand():
 			w = second
@@ -136,7 +138,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 }
 
 // draft has one generator write, and what it writes verified. Model is the one that the
-// generator asks; empty: none.
+// generator asks today, for the record; empty: none.
 func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, in role.GenerateInput, said *notes) (writing, error) {
 	var w writing
 	var err error
