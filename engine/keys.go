@@ -66,11 +66,18 @@ func (e *Engine) keys(ctx context.Context, access assay.Access, collections []st
 	return keys, nil
 }
 
+// ownKeys are the keys that assay sets by what a file is, where it lies and what it is
+// called. Their values are told to no model: nobody meant them for filters, and names of
+// files and folders stay on this computer.
+var ownKeys = []string{
+	assay.MetaSource, assay.MetaType, assay.MetaTitle, assay.MetaAuthor, assay.MetaCreated, assay.MetaModified, assay.MetaLanguage, assay.MetaPath,
+}
+
 // A seenKey is what was seen of a key.
 type seenKey struct {
 	documents int
 	kinds     map[assay.ValueKind]bool
-	values    map[string]bool // nil: too many
+	values    map[string]bool // nil: too many, or not to be told
 }
 
 func see(seen map[string]*seenKey, m assay.Metadata) {
@@ -85,6 +92,9 @@ func see(seen map[string]*seenKey, m assay.Metadata) {
 		}
 		k.documents++
 		k.kinds[v.Kind] = true
+		if slices.Contains(ownKeys, name) {
+			k.values = nil
+		}
 		values := []string{v.Text()}
 		if v.Kind == assay.KindList {
 			values = v.List

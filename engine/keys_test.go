@@ -36,6 +36,11 @@ func TestPlansHaveFilters(t *testing.T) {
 			t.Errorf("the prompt lacks %q:\n%s", want, prompt)
 		}
 	}
+	for _, hidden := range []string{".md", "file", "title (string):", "path (list):"} { // names of files and folders
+		if strings.Contains(prompt, hidden) {
+			t.Errorf("the prompt has %q:\n%s", hidden, prompt)
+		}
+	}
 	if a.Status != assay.Answered || a.Searched[0].Filter.Key != "year" || a.Searched[0].Hits == 0 {
 		t.Errorf("%s, searched %+v, notes %q", a.Status, a.Searched, a.Notes)
 	}
