@@ -155,11 +155,14 @@ func (d *draft) add(ev engine.Event) {
 // size is how many characters have come.
 func (d *draft) size() int { return utf8.RuneCountInString(d.text.String()) }
 
-// print prints the draft of the call that has ended, marked as what it is.
+// print prints the draft of the call that has ended, marked as what it is. Blank lines,
+// of which models that are held to a grammar write many, are left out.
 func (d *draft) print(w io.Writer, path string) {
 	if d.trace && path == d.path && d.text.Len() > 0 {
 		for line := range strings.Lines(d.text.String()) {
-			fmt.Fprintf(w, "           unverified draft | %s\n", strings.TrimRight(line, "\n"))
+			if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+				fmt.Fprintf(w, "           unverified draft | %s\n", line)
+			}
 		}
 		d.text.Reset()
 	}
