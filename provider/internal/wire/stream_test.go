@@ -96,6 +96,7 @@ func FuzzDecoder(f *testing.F) {
 }
 
 func FuzzScrubber(f *testing.F) {
+	const scrubbed = "[secret]"
 	f.Add("the key sk-0123456789abcdef is here", "sk-0123456789abcdef", 5)
 	f.Add("aaaaaaaaaaaaaaaaaaaaaaaaaab", "aaaaaaaaaaaab", 1)
 	f.Fuzz(func(t *testing.T, text, key string, size int) {

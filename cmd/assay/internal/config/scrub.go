@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -28,16 +29,21 @@ func (m scrubbedModel) Model() string { return m.inner.Model() }
 func (m scrubbedModel) Facts() llm.Facts { return llm.FactsOf(m.inner) }
 
 func (m scrubbedModel) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
-	pieces := &pieces{secrets: m.secrets, to: stream}
+	pieces := secret.NewScrubber(m.secrets.all...)
+	tell := func(text string) {
+		if text != "" && stream != nil {
+			stream(llm.Delta{Text: text})
+		}
+	}
 	var each func(llm.Delta)
 	if stream != nil {
-		each = pieces.add
+		each = func(d llm.Delta) { tell(pieces.Next(d.Text)) }
 	}
 	r, err := m.inner.Generate(ctx, req, each)
 	if err != nil {
 		return llm.Response{}, m.secrets.scrubError(err)
 	}
-	pieces.end()
+	tell(pieces.Rest())
 	r.Text = m.secrets.Scrub(r.Text)
 	r.Served = m.secrets.Scrub(r.Served)
 	for i := range r.Calls {
@@ -47,29 +53,6 @@ func (m scrubbedModel) Generate(ctx context.Context, req llm.Request, stream fun
 	}
 	m.secrets.scrubAttempts(r.Attempts)
 	return r, nil
-}
-
-// pieces hands on a streamed text, and holds back what may be the beginning of a
-// credential until it is known to be none.
-type pieces struct {
-	secrets *Secrets
-	to      func(llm.Delta)
-	held    string
-}
-
-func (p *pieces) add(d llm.Delta) {
-	text := p.secrets.Scrub(p.held + d.Text)
-	keep := p.secrets.beginning(text)
-	p.held = text[len(text)-keep:]
-	p.send(text[:len(text)-keep])
-}
-
-func (p *pieces) end() { p.send(p.held) }
-
-func (p *pieces) send(text string) {
-	if text != "" && p.to != nil {
-		p.to(llm.Delta{Text: text})
-	}
 }
 
 // scrubError takes credentials out of an error, and keeps what callers ask it. The

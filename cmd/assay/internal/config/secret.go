@@ -1,10 +1,8 @@
 package config
 
 import (
-	"cmp"
 	"encoding/base64"
 	"slices"
-	"strings"
 
 	"github.com/assay-rag/assay/internal/secret"
 )
@@ -22,16 +20,13 @@ func newKey(text, from string) Key {
 	return Key{secret.New(text), from}
 }
 
-// hiddenText stands where a credential stood.
-const hiddenText = "[secret]"
-
 // minSecretBytes is the length from which on a credential is looked for in texts.
 // Shorter ones ("none", "ollama") are what people write where none is needed, and
 // are words.
 const minSecretBytes = 10
 
 // Secrets are credentials that no text may hold.
-type Secrets struct{ all []secret.Secret } // the longest first
+type Secrets struct{ all []secret.Secret }
 
 // add adds credentials that are long enough to be told from words, as they are and as
 // they stand in headers that are echoed in base64.
@@ -47,28 +42,7 @@ func (s *Secrets) add(keys ...secret.Secret) {
 			s.all = append(s.all, secret.New(base64.RawStdEncoding.EncodeToString([]byte(form))))
 		}
 	}
-	slices.SortStableFunc(s.all, func(a, b secret.Secret) int { return cmp.Compare(len(b.Reveal()), len(a.Reveal())) })
-}
-
-// beginning returns how many bytes at the end of text may be the beginning of a
-// credential.
-func (s Secrets) beginning(text string) int {
-	longest := 0
-	for _, k := range s.all {
-		key := k.Reveal()
-		for n := min(len(key)-1, len(text)); n > longest; n-- {
-			if strings.HasSuffix(text, key[:n]) {
-				longest = n
-			}
-		}
-	}
-	return longest
 }
 
 // Scrub returns text without the credentials; all else of it stays as it is.
-func (s Secrets) Scrub(text string) string {
-	for _, k := range s.all {
-		text = strings.ReplaceAll(text, k.Reveal(), hiddenText)
-	}
-	return text
-}
+func (s Secrets) Scrub(text string) string { return secret.Scrub(text, s.all...) }
