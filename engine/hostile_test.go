@@ -289,6 +289,9 @@ func TestHostileModels(t *testing.T) {
 	ask(t, e, someQuestion) // opens the index
 	runs := 0
 	for i, h := range all {
+		if testing.Short() && i%5 > 0 { // so that all roles and strategies are met
+			continue
+		}
 		for j, name := range usedRoles {
 			strategies := []string{"static", "corrective", "auto"}
 			strategy := strategies[i%len(strategies)]

@@ -18,8 +18,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// Two hundred runs over Go's own documentation, by all strategies and with all
-// kinds of end, are replayed to the same answers.
+// Two hundred runs over Go's own documentation (forty with -short), by all strategies
+// and with all kinds of end, are replayed to the same answers.
 func TestReplayManyRuns(t *testing.T) {
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(filepath.Join(docs, "go_spec.html")); err != nil {
@@ -30,7 +30,10 @@ func TestReplayManyRuns(t *testing.T) {
 	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{docs}}); err != nil {
 		t.Fatal(err)
 	}
-	const runs = 200
+	runs := 200
+	if testing.Short() {
+		runs = 40
+	}
 	statuses := map[assay.Status]int{}
 	for i, question := range manyQuestions(t, e, runs) {
 		req := Request{Question: question, Strategy: strategy.Names()[i%len(strategy.Names())]}

@@ -123,9 +123,9 @@ func (s *sandbox) want(code int, words string, args ...string) {
 // await waits until what another process does has come about.
 func (s *sandbox) await(there func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !there(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatal("waited for a minute in vain")
+			s.t.Fatal("waited for three minutes in vain")
 		}
 	}
 }
