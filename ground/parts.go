@@ -1,6 +1,7 @@
 package ground
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -63,6 +64,8 @@ func unlike(claim []term, sources []source) string {
 		for _, c := range claim {
 			j := slices.IndexFunc(s.terms, func(t term) bool { return t.stem == c.stem && t.number == c.number })
 			switch {
+			case c.stem == "":
+				other = cmp.Or(other, "its end")
 			case j < 0:
 				if n++; first == "" {
 					first = c.word
@@ -81,7 +84,7 @@ func unlike(claim []term, sources []source) string {
 	case lacks > 0:
 		return fmt.Sprintf("no one sentence of the source has all its words: the nearest lacks %q", lacked)
 	case marks != "":
-		return fmt.Sprintf("the small words before %q are not the same in the source", marks)
+		return fmt.Sprintf("what stands before %q is not the same in the source", marks)
 	}
 	return "its words stand in the source in another order, or without what the source says with them"
 }
