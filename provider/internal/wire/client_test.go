@@ -215,7 +215,7 @@ func TestContextInAnError(t *testing.T) {
 		t.Errorf("%v, want the context's error", err)
 	}
 	c := client()
-	c.Idle = 50 * time.Millisecond
+	c.Idle = time.Second
 	checkKind(t, c.JSON(t.Context(), http.MethodPost, url, 1, nil), llm.ServerError)
 }
 
