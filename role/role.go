@@ -218,6 +218,10 @@ type Draft struct {
 	// Open says, in words, what of the question the evidence does not answer.
 	Open []string `json:"open,omitempty"`
 
+	// Torn says that an item of its list, a row of its table or a side of a conflict
+	// could not be used and is not here: what is looks whole and is not.
+	Torn bool `json:"torn,omitempty"`
+
 	Outcome
 }
 

@@ -161,6 +161,7 @@ func TestLeftOut(t *testing.T) {
 			"| Thing | Price | Sources |\n| --- | --- | --- |\n| roll | one | [1] |", assay.Incomplete, "left out: 1 of 2 statements, because the words it cites do not say it"},
 		{"a row with a link", role.Draft{Shape: role.Table, Columns: table, Statements: []role.Statement{row("roll", "one"), row("coffee", "[two](https://evil.example)")}},
 			"| Thing | Price | Sources |\n| --- | --- | --- |\n| roll | one | [1] |", assay.Incomplete, "left out: 1 of 2 statements, because it cannot be shown as it is"},
+		{"an item that the generator left out", role.Draft{Shape: role.List, Statements: []role.Statement{item("One.")}, Torn: true}, "- One. [1]", assay.Incomplete, ""},
 		{"all", role.Draft{Statements: []role.Statement{prose("A lie.")}}, "Passages were found, but nothing that was written from them could be verified.", assay.Incomplete,
 			"left out: 1 of 1 statement, because the words it cites do not say it"},
 	}

@@ -211,7 +211,7 @@ func (w writing) torn() bool {
 			out = append(out, c.statement)
 		}
 	}
-	return slices.ContainsFunc(out, func(i int) bool {
+	return w.draft.Torn || slices.ContainsFunc(out, func(i int) bool {
 		return w.isItem(i) || w.draft.Statements[i].Cells != nil || slices.ContainsFunc(w.draft.Conflicts, func(pair [2]int) bool { return i == pair[0] || i == pair[1] })
 	})
 }

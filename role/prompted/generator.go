@@ -58,6 +58,7 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 		return role.Draft{Statements: []role.Statement{}}, nil
 	}
 	var given []int
+	torn := false
 	asked := tongue(in.Question)
 	best, order := contextOf(in)
 	j := job[draftReply]{
@@ -70,7 +71,10 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 		}),
 		check: func(r *draftReply) []string { return checkDraft(r, given, asked) },
 		salvage: func(r *draftReply) ([]string, bool) {
-			return mendDraft(r, given, asked), len(r.Statements) > 0
+			whole := *r
+			notes := mendDraft(r, given, asked)
+			torn = whole.tornIn(*r)
+			return notes, len(r.Statements) > 0
 		},
 	}
 	behind := stander[role.Draft]{
@@ -90,7 +94,9 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 	case outcome.Failure != "":
 		return behind.cautious(outcome), nil
 	}
-	return g.draftOf(reply, outcome), nil
+	d := g.draftOf(reply, outcome)
+	d.Torn = torn
+	return d, nil
 }
 
 // contextOf returns what of the evidence there is to read: best first, as its
@@ -249,6 +255,21 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 		notes = append(notes, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
 	}
 	return notes
+}
+
+// tornIn reports whether kept, what is left of a draft, lacks something of a list, a table
+// or a conflict.
+func (r draftReply) tornIn(kept draftReply) bool {
+	pairs := func(d draftReply) (n int) {
+		for _, c := range d.Conflicts {
+			if isPair(c, len(d.Statements)) {
+				n++
+			}
+		}
+		return n
+	}
+	parts := slices.ContainsFunc(r.Statements, func(s statementReply) bool { return s.Item || isRow(s) })
+	return parts && len(kept.Statements) < len(r.Statements) || pairs(kept) < pairs(r)
 }
 
 // citationMarks matches the brackets by which a model cites in its text; the

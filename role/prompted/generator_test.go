@@ -54,7 +54,9 @@ func TestGenerate(t *testing.T) {
 		{"wrong to the end", []any{`{"shape":"table","columns":["one"],"statements":[
 			{"text":"no source","sources":[]},{"text":"Tenants give notice three months ahead.","sources":[1,99],"cells":["a","b"]},{"text":" ","sources":[1]}],
 			"conflicts":[{"one":2,"other":3},{"one":0,"other":9}]}`},
-			role.Draft{Shape: role.List, Statements: []role.Statement{{Text: three.Text, Evidence: []int{1}, Item: true}}}, 3, "is shown as a list"},
+			role.Draft{Shape: role.List, Statements: []role.Statement{{Text: three.Text, Evidence: []int{1}, Item: true}}, Torn: true}, 3, "is shown as a list"},
+		{"an item of no source to the end", []any{`{"shape":"list","statements":[{"text":"Tenants give notice three months ahead.","sources":[1],"item":true},{"text":"So does the landlord.","sources":[99],"item":true}]}`},
+			role.Draft{Shape: role.List, Statements: []role.Statement{{Text: three.Text, Evidence: []int{1}, Item: true}}, Torn: true}, 3, "a statement is left out"},
 		{"an invented number to the end", []any{`{"statements":[{"text":"Tenants give notice three months ahead.","sources":[1,99]}]}`},
 			role.Draft{Statements: []role.Statement{three}}, 3, "a passage that was not given is left out"},
 		{"nothing to say", []any{`{"statements":[],"open":["all of it"]}`}, role.Draft{Statements: []role.Statement{}, Open: []string{"all of it"}}, 1, ""},
