@@ -34,10 +34,17 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// client is one that is not patient.
+// hasty is a client that is not patient.
+func hasty() *wire.Client {
+	c := client()
+	c.Idle, c.First = 200*time.Millisecond, 200*time.Millisecond
+	return c
+}
+
+// client is one that waits for a slow machine.
 func client() *wire.Client {
 	return &wire.Client{
-		Name: "test/model", Secrets: []wire.Secret{wire.NewSecret(key)}, Idle: 200 * time.Millisecond, First: 200 * time.Millisecond, MaxBytes: 1 << 16,
+		Name: "test/model", Secrets: []wire.Secret{wire.NewSecret(key)}, Idle: 20 * time.Second, First: 20 * time.Second, MaxBytes: 1 << 16,
 		Header: func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+key) },
 	}
 }
@@ -138,8 +145,12 @@ func TestBadReplies(t *testing.T) {
 			if test.name == "too much of events" {
 				kind = llm.TooLarge
 			}
-			checkKind(t, client().JSON(t.Context(), http.MethodPost, url, 1, &out), kind)
-			err := client().Stream(t.Context(), url, 1, func(string, []byte) error { return nil })
+			c := client()
+			if kind == llm.TimedOut {
+				c = hasty()
+			}
+			checkKind(t, c.JSON(t.Context(), http.MethodPost, url, 1, &out), kind)
+			err := c.Stream(t.Context(), url, 1, func(string, []byte) error { return nil })
 			if test.stream != "" {
 				checkKind(t, err, test.stream)
 			} else if err != nil {
