@@ -44,6 +44,7 @@ type Judgement struct {
 	// Failed is set where there is no judgement because the verifier failed.
 	Failed bool `json:"failed,omitempty"`
 
-	// Usage is what a Service has spent on it. It is recorded with the step.
+	// Usage is what a Service has spent on it: calls, and tokens up to those of what it
+	// was given. It is recorded with the step.
 	Usage assay.Usage `json:"-"`
 }

@@ -119,17 +119,16 @@ func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) 
 	})
 }
 
-// mostOf returns the most that one judgement of a service may cost: where its price is
-// known, that of what it reads.
+// mostOf returns the most that one judgement of a service may cost: what it reads.
 func mostOf(v ground.Service, claim role.Claim) assay.Usage {
-	u := assay.Usage{Calls: 1}
-	d, ok := v.(llm.Described)
-	if !ok || !d.Facts().Priced {
-		return u
-	}
 	text := llm.EstimateTokens(claim.Text)
 	for _, p := range claim.Cited {
 		text += llm.EstimateTokens(p.Quote) + llm.EstimateTokens(p.Context)
+	}
+	u := assay.Usage{Calls: 1, InputTokens: text}
+	d, ok := v.(llm.Described)
+	if !ok || !d.Facts().Priced {
+		return u
 	}
 	u.CostMicros = max(1, d.Facts().Cost(assay.Usage{InputTokens: text}))
 	return u

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -58,4 +59,16 @@ func TestSlowModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// reading is a verifier that is a service and reads what it is given.
+type reading struct{ ground.Service }
+
+// TestServiceReservesTokens says that a verifier that is a service has room for what it
+// reads, whether or not its price is known.
+func TestServiceReservesTokens(t *testing.T) {
+	claim := role.Claim{Text: "The notice is three months.", Cited: []ground.Passage{{Quote: "The notice is three months.", Context: strings.Repeat("The notice is three months. ", 20)}}}
+	if u := mostOf(reading{}, claim); u.Calls != 1 || u.InputTokens < 100 || u.CostMicros != 0 {
+		t.Errorf("it reserves %+v", u)
+	}
 }
