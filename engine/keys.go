@@ -23,11 +23,47 @@ const (
 )
 
 // A catalogue knows which metadata the documents have, as far as an asker may see them.
-// It keeps what it found until the documents change.
+// It keeps what it found until the documents change, for a bounded number of askers.
 type catalogue struct {
 	mu       sync.Mutex
 	sequence int64
-	found    map[string][]prompted.Key // by asker and collections
+	found    map[string]*keyScan // by asker and collections
+}
+
+// maxScans is how many askers a catalogue remembers the keys of.
+const maxScans = 256
+
+// A keyScan is one look at the documents, for all that wait for it.
+type keyScan struct {
+	done chan struct{}
+	keys []prompted.Key
+	err  error
+}
+
+// scan returns the look at the documents for one asker, and whether it is the caller's to
+// take.
+func (c *catalogue) scan(sequence int64, of string) (s *keyScan, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sequence != sequence || c.found == nil || len(c.found) >= maxScans && c.found[of] == nil {
+		c.sequence, c.found = sequence, map[string]*keyScan{}
+	}
+	if s := c.found[of]; s != nil {
+		return s, false
+	}
+	s = &keyScan{done: make(chan struct{})}
+	c.found[of] = s
+	return s, true
+}
+
+// end tells those that wait for a scan what it found. One that failed is forgotten.
+func (c *catalogue) end(of string, s *keyScan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.err != nil && c.found[of] == s {
+		delete(c.found, of)
+	}
+	close(s.done)
 }
 
 // keys returns the metadata keys that plans may use for this asker. All that it tells
@@ -38,15 +74,26 @@ func (e *Engine) keys(ctx context.Context, access assay.Access, collections []st
 		return nil, err
 	}
 	of := access.Key() + "\x00" + strings.Join(collections, "\x00")
-	c := &e.catalogue
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.sequence != sequence || c.found == nil {
-		c.sequence, c.found = sequence, map[string][]prompted.Key{}
+	for {
+		s, mine := e.catalogue.scan(sequence, of)
+		if mine {
+			s.keys, s.err = e.lookForKeys(ctx, access, collections)
+			e.catalogue.end(of, s)
+			return s.keys, s.err
+		}
+		select {
+		case <-s.done:
+			if s.err == nil {
+				return s.keys, nil
+			} // who looked was interrupted, perhaps: look again
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	if keys, ok := c.found[of]; ok {
-		return keys, nil
-	}
+}
+
+// lookForKeys looks at the documents.
+func (e *Engine) lookForKeys(ctx context.Context, access assay.Access, collections []string) ([]prompted.Key, error) {
 	seen := map[string]*seenKey{}
 	looked, whole := 0, true
 	for d, err := range e.content.Documents(ctx, collections...) {
@@ -61,9 +108,7 @@ func (e *Engine) keys(ctx context.Context, access assay.Access, collections []st
 			see(seen, d.Metadata)
 		}
 	}
-	keys := keysOf(seen, whole)
-	c.found[of] = keys
-	return keys, nil
+	return keysOf(seen, whole), nil
 }
 
 // ownKeys are the keys that assay sets by what a file is, where it lies and what it is

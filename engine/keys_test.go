@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -61,6 +62,46 @@ func TestKeysOfOthersStayTheirs(t *testing.T) {
 	ingestPaths(t, e, writeNotes(t, 0, 1))
 	if again, err := e.keys(t.Context(), assay.Local().Access(), nil); err != nil || cmp.Equal(mine, again) && len(again) == 0 {
 		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// Who waits for another's look at the documents may go, takes over where that one is
+// interrupted, and what is remembered has a bound.
+func TestKeysAreLookedForOnce(t *testing.T) {
+	e := openModels(t, Models{})
+	access := assay.Local().Access()
+	sequence, err := e.content.Sequence(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := access.Key() + "\x00"
+	other, mine := e.catalogue.scan(sequence, of)
+	if !mine {
+		t.Fatal("somebody looks already")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.keys(ended, access, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting for another: %v", err)
+	}
+	got := make(chan []prompted.Key, 1)
+	go func() {
+		keys, err := e.keys(t.Context(), access, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- keys
+	}()
+	other.err = context.Canceled
+	e.catalogue.end(of, other)
+	if keys := <-got; len(keys) == 0 {
+		t.Error("nobody looked again")
+	}
+	for i := range 3 * maxScans {
+		e.catalogue.scan(sequence, strings.Repeat("x", i))
+	}
+	if n := len(e.catalogue.found); n > maxScans {
+		t.Errorf("%d askers are remembered", n)
 	}
 }
 
