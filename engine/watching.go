@@ -12,6 +12,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/strategy"
 )
 
 // A watching learns from a run's steps what its answer says of the run itself: how
@@ -82,7 +83,7 @@ func (w *watching) ended(ev run.Event) {
 	if name == "" {
 		return
 	}
-	quoted := strings.Contains(ev.Path, "quoted[") // that is local whoever the generator is
+	quoted := strategy.Quoted(ev.Path) // that is local whoever the generator is
 	if !quoted && !slices.Contains(w.served[name], ev.Model) {
 		w.served[name] = append(w.served[name], ev.Model)
 	}

@@ -113,7 +113,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 		}
 	}
 	if w.fell() && e.Roles.Quoter != nil {
-		quoted, err := e.draft(ctx, s.Sub("quoted", 0), e.Roles.Quoter, "", in, said)
+		quoted, err := e.draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", in, said)
 		switch {
 		case err == nil && len(quoted.supported()) > 0:
 			if w.draft.Failure == "" {
@@ -215,6 +215,13 @@ func (w writing) torn() bool {
 		return w.isItem(i) || w.draft.Statements[i].Cells != nil || slices.ContainsFunc(w.draft.Conflicts, func(pair [2]int) bool { return i == pair[0] || i == pair[1] })
 	})
 }
+
+// quotedScope is where the local generator writes in the place of a model.
+const quotedScope = "quoted"
+
+// Quoted reports whether the step of that path is one of the local generator, which wrote
+// in the place of the model that the run began with.
+func Quoted(path string) bool { return strings.Contains(path, quotedScope+"[") }
 
 // maxRejected is how many statements a generator is told of that did not hold.
 const maxRejected = 12
