@@ -82,6 +82,32 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// A row whose cells stand in other columns than those of the other rows is not shown.
+func TestColumnsAgree(t *testing.T) {
+	row := func(text string, cells ...string) role.Statement {
+		return role.Statement{Text: text, Cells: cells, Evidence: []int{1}}
+	}
+	basic, pro := "The Basic plan costs 12 euros and includes 5 GB.", "The Pro plan costs 25 euros and includes 50 GB."
+	tests := []struct {
+		name string
+		rows []role.Statement
+		want []string
+	}{
+		{"as they are", []role.Statement{row(basic, "Basic", "12 euros", "5 GB"), row(pro, "Pro", "25 euros", "50 GB")}, []string{"| Basic | 12 euros | 5 GB |", "| Pro | 25 euros | 50 GB |"}},
+		{"one is not", []role.Statement{row(basic, "Basic", "5 GB", "12 euros"), row(pro, "Pro", "25 euros", "50 GB"), row("Team costs 40 euros and includes 80 GB.", "Team", "40 euros", "80 GB")},
+			[]string{"| Pro | 25 euros | 50 GB |", "| Team | 40 euros | 80 GB |"}},
+		{"nobody knows which", []role.Statement{row(basic, "Basic", "5 GB", "12 euros"), row(pro, "Pro", "25 euros", "50 GB")}, nil},
+		{"alone", []role.Statement{row(basic, "Basic", "5 GB", "12 euros")}, []string{"| Basic | 5 GB | 12 euros |"}},
+		{"in other words", []role.Statement{row(basic, "Basic", "12 euros", "5 GB"), row(pro, "Pro", "25 EUR", "50 GB")}, []string{"| Basic | 12 euros | 5 GB |", "| Pro | 25 EUR | 50 GB |"}},
+	}
+	for _, tt := range tests {
+		a, _ := drafted(t, role.Draft{Shape: role.Table, Columns: []string{"Plan", "Price", "Storage"}, Statements: tt.rows}, nil)
+		if diff := cmp.Diff(tt.want, shownClaims(a)); diff != "" {
+			t.Errorf("%s: rows (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
 func TestListAndSections(t *testing.T) {
 	d := role.Draft{Shape: role.List, Statements: []role.Statement{
 		{Text: "It opens at nine.", Evidence: []int{1}, Item: true},

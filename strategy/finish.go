@@ -232,6 +232,7 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 			said.outcome(role.VerifierRole, role.Outcome{Failure: claims[i].Reason})
 		}
 	}
+	columnsAgree(claims)
 	w.checked, w.unusable = claims, unusable
 	return nil
 }

@@ -1,0 +1,57 @@
+package strategy
+
+import (
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+)
+
+// columnsAgree refuses rows of a table whose cells their sentences name in another order
+// than those of most rows: a cell of one of them stands in a wrong column, and no word
+// of the source says in which. Where as many rows have one order as the other, all are
+// refused. A cell that its sentence does not hold once tells nothing.
+func columnsAgree(claims []checkedClaim) {
+	columns := 0
+	for _, c := range claims {
+		if c.row != nil && c.Verdict == assay.Supported {
+			columns = len(c.row.Cells)
+		}
+	}
+	var wrong []int
+	for i := range columns {
+		for j := range i {
+			var before, after []int
+			for k, c := range claims {
+				if c.row == nil || c.Verdict != assay.Supported {
+					continue
+				}
+				switch a, b := placeIn(c.row, j), placeIn(c.row, i); {
+				case a < 0 || b < 0 || a == b:
+				case a < b:
+					before = append(before, k)
+				default:
+					after = append(after, k)
+				}
+			}
+			if len(before) > 0 && len(before) <= len(after) {
+				wrong = append(wrong, before...)
+			}
+			if len(after) > 0 && len(after) <= len(before) {
+				wrong = append(wrong, after...)
+			}
+		}
+	}
+	for _, k := range wrong {
+		claims[k].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "its cells stand in other columns than those of the other rows"}
+	}
+}
+
+// placeIn returns where a row's sentence names a cell; -1: it does not, or more than once.
+func placeIn(row *ground.Row, cell int) int {
+	sentence, text := strings.ToLower(row.Sentence), strings.ToLower(row.Cells[cell])
+	if text == "" || strings.Count(sentence, text) != 1 {
+		return -1
+	}
+	return strings.Index(sentence, text)
+}
