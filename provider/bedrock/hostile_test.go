@@ -80,13 +80,13 @@ func TestHostile(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var doc any
-			if err := json.Unmarshal(bedrocktest.JSON(test.reply), &doc); err != nil {
+			if err := json.Unmarshal(llmtest.JSON(test.reply), &doc); err != nil {
 				t.Fatal(err)
 			}
 			n := 0
 			mutate(doc, func() {
 				n++
-				reply = bedrocktest.JSON(doc)
+				reply = llmtest.JSON(doc)
 				if err := test.ask(); err != nil && !errors.Is(err, assay.ErrUnavailable) {
 					t.Errorf("after %s: %v", reply, err)
 				}

@@ -85,7 +85,7 @@ var (
 //
 // Source: AWS, Amazon Bedrock API Reference, RetrieveAndGenerate, response syntax.
 func generated(text string, citations ...object) *service {
-	return &service{kind: "application/json", parts: [][]byte{bedrocktest.JSON(object{
+	return &service{kind: "application/json", parts: [][]byte{llmtest.JSON(object{
 		"output": object{"text": text}, "citations": citations, "sessionId": "session-1", "guardrailAction": "NONE",
 	})}}
 }
@@ -472,7 +472,7 @@ func TestManagedSecrets(t *testing.T) {
 	for name, s := range map[string]*service{
 		"answer": generated("The key is "+llmtest.Canary+".", cited("The key", 0, 6, toAnn)),
 		"stream": streamed([]string{"The key is sk-can", strings.TrimPrefix(llmtest.Canary, "sk-can")}),
-		"error":  {status: 400, kind: "application/json", parts: [][]byte{bedrocktest.JSON(object{"message": "bad: " + llmtest.Canary})}},
+		"error":  {status: 400, kind: "application/json", parts: [][]byte{llmtest.JSON(object{"message": "bad: " + llmtest.Canary})}},
 	} {
 		var told strings.Builder
 		a, err := s.ask(t, bedrock.KnowledgeBase{Sharing: byKey}, bedrock.Generation{Stream: name == "stream"}, func(text string) { told.WriteString(text) })

@@ -131,15 +131,15 @@ func profiles(t *testing.T) *bedrock.Provider {
 			"models": []any{object{"modelArn": "arn:aws:bedrock:eu-west-1::foundation-model/amazon.nova-2-lite-v1:0"}, object{"modelArn": "arn:aws:bedrock:::foundation-model/amazon.nova-2-lite-v1:0"}}}
 		switch r.URL.Path {
 		case "/inference-profiles/global.amazon.nova-2-lite-v1:0":
-			_, _ = w.Write(bedrocktest.JSON(global))
+			_, _ = w.Write(llmtest.JSON(global))
 		case "/inference-profiles":
 			if r.URL.Query().Get("nextToken") == "" {
-				_, _ = w.Write(bedrocktest.JSON(object{"inferenceProfileSummaries": []any{global}, "nextToken": "n/1"}))
+				_, _ = w.Write(llmtest.JSON(object{"inferenceProfileSummaries": []any{global}, "nextToken": "n/1"}))
 				return
 			}
-			_, _ = w.Write(bedrocktest.JSON(object{"inferenceProfileSummaries": []any{object{"inferenceProfileId": "eu.x.y", "status": "ACTIVE"}}}))
+			_, _ = w.Write(llmtest.JSON(object{"inferenceProfileSummaries": []any{object{"inferenceProfileId": "eu.x.y", "status": "ACTIVE"}}}))
 		case "/foundation-models":
-			_, _ = w.Write(bedrocktest.JSON(object{"modelSummaries": []any{
+			_, _ = w.Write(llmtest.JSON(object{"modelSummaries": []any{
 				object{"modelId": "amazon.nova-lite-v1:0", "inferenceTypesSupported": []string{"ON_DEMAND"}}, object{"modelId": "amazon.nova-2-lite-v1:0", "inferenceTypesSupported": []string{"INFERENCE_PROFILE"}},
 			}}))
 		default:

@@ -22,7 +22,7 @@ import (
 //
 // Source: AWS, Amazon Bedrock API Reference, Converse, response syntax.
 func reply(stop string, usage object, content ...any) *service {
-	return &service{kind: "application/json", parts: [][]byte{bedrocktest.JSON(object{
+	return &service{kind: "application/json", parts: [][]byte{llmtest.JSON(object{
 		"output": object{"message": object{"role": "assistant", "content": content}}, "stopReason": stop, "usage": usage, "metrics": object{"latencyMs": 1},
 	})}}
 }
@@ -82,9 +82,9 @@ func TestSchemas(t *testing.T) {
 		} else if asked["toolConfig"] != nil {
 			got = "tool"
 		}
-		inWords := strings.Contains(string(bedrocktest.JSON(asked["system"])), "follow this JSON schema")
+		inWords := strings.Contains(string(llmtest.JSON(asked["system"])), "follow this JSON schema")
 		if got != test.want || inWords != (got == "words") || r.Text != `{"z":1}` {
-			t.Errorf("%s: asked as %s, want %s: %s", test.model, got, test.want, bedrocktest.JSON(asked))
+			t.Errorf("%s: asked as %s, want %s: %s", test.model, got, test.want, llmtest.JSON(asked))
 		}
 	}
 	t.Run("configured", func(t *testing.T) {
@@ -104,14 +104,14 @@ func TestSchemas(t *testing.T) {
 	})
 	t.Run("beside tools", func(t *testing.T) {
 		_, asked, err := ok().generate(t, nil, "amazon.nova-lite-v1:0", llm.Request{Schema: verdict, Tools: []llm.Tool{{Name: "search", Parameters: json.RawMessage(`{"type":"object"}`)}}})
-		if tools := string(bedrocktest.JSON(asked["toolConfig"])); err != nil || !strings.Contains(tools, "search") || strings.Contains(tools, "verdict") || asked["system"] == nil {
+		if tools := string(llmtest.JSON(asked["toolConfig"])); err != nil || !strings.Contains(tools, "search") || strings.Contains(tools, "verdict") || asked["system"] == nil {
 			t.Errorf("%v, %v", asked, err)
 		}
 	})
 	t.Run("the tool's arguments", func(t *testing.T) {
 		s := reply("tool_use", few, object{"text": ""}, object{"toolUse": object{"toolUseId": "1", "name": "verdict", "input": object{"z": 12345678901234567, "a": "x"}}})
 		r, asked, err := s.generate(t, nil, "amazon.nova-lite-v1:0", llm.Request{Schema: verdict})
-		if err != nil || compact(t, r.Text) != `{"a":"x","z":12345678901234567}` || len(r.Calls) > 0 || r.Finish != llm.FinishStop || compact(t, string(bedrocktest.JSON(asked["toolConfig"].(map[string]any)["toolChoice"]))) != `{"tool":{"name":"verdict"}}` {
+		if err != nil || compact(t, r.Text) != `{"a":"x","z":12345678901234567}` || len(r.Calls) > 0 || r.Finish != llm.FinishStop || compact(t, string(llmtest.JSON(asked["toolConfig"].(map[string]any)["toolChoice"]))) != `{"tool":{"name":"verdict"}}` {
 			t.Errorf("%+v, %v, asked %v", r, err, asked)
 		}
 	})
@@ -159,7 +159,7 @@ func TestRequest(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, asked, err := ok().generate(t, test.config, test.model, test.req)
-			if got := compact(t, string(bedrocktest.JSON(asked[test.field]))); err != nil || got != test.want {
+			if got := compact(t, string(llmtest.JSON(asked[test.field]))); err != nil || got != test.want {
 				t.Errorf("%s is %s, %v; want %s", test.field, got, err, test.want)
 			}
 		})
@@ -242,9 +242,9 @@ func TestReasoning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(bedrocktest.JSON(asked["messages"].([]any)[1].(map[string]any)["content"]))
+		return string(llmtest.JSON(asked["messages"].([]any)[1].(map[string]any)["content"]))
 	}
-	if diff := cmp.Diff(compact(t, string(bedrocktest.JSON(blocks))), back(r.Calls[0].Opaque)); diff != "" {
+	if diff := cmp.Diff(compact(t, string(llmtest.JSON(blocks))), back(r.Calls[0].Opaque)); diff != "" {
 		t.Errorf("what comes back (-want +got):\n%s", diff)
 	}
 	if got := back("gemini: something"); strings.Contains(got, "reasoning") {
@@ -275,7 +275,7 @@ func TestMissing(t *testing.T) {
 	}
 	for _, stream := range []bool{false, true} {
 		for _, test := range tests {
-			s := &service{status: test.status, kind: "application/json", header: http.Header{"X-Amzn-Errortype": {test.code + ":http://internal.amazon.com/coral/"}}, parts: [][]byte{bedrocktest.JSON(object{"message": test.message})}}
+			s := &service{status: test.status, kind: "application/json", header: http.Header{"X-Amzn-Errortype": {test.code + ":http://internal.amazon.com/coral/"}}, parts: [][]byte{llmtest.JSON(object{"message": test.message})}}
 			_, _, err := s.generate(t, func(c *bedrock.Config) { c.Stream = stream }, haiku, llm.Request{})
 			e, ok := errors.AsType[*llm.Error](err)
 			if !ok || e.Kind != test.kind || e.Status != test.status || e.Model != "bedrock/"+haiku {
@@ -332,7 +332,7 @@ func TestCredentials(t *testing.T) {
 		if _, _, err := s.generate(t, func(c *bedrock.Config) { bare(c); c.Region = "" }, haiku, llm.Request{}); err != nil {
 			t.Error(err)
 		}
-		echo := &service{status: 403, kind: "application/json", header: http.Header{"X-Amzn-Errortype": {"SignatureDoesNotMatch"}}, parts: [][]byte{bedrocktest.JSON(object{"message": "Canonical string: x-amz-security-token:" + llmtest.Canary + " AKIAIOSFODNN7EXAMPLE " + llmtest.Canary})}}
+		echo := &service{status: 403, kind: "application/json", header: http.Header{"X-Amzn-Errortype": {"SignatureDoesNotMatch"}}, parts: [][]byte{llmtest.JSON(object{"message": "Canonical string: x-amz-security-token:" + llmtest.Canary + " AKIAIOSFODNN7EXAMPLE " + llmtest.Canary})}}
 		_, _, err := echo.generate(t, func(c *bedrock.Config) { bare(c); c.Region = "" }, haiku, llm.Request{})
 		if err == nil || strings.Contains(err.Error(), llmtest.Canary) || strings.Contains(err.Error(), "AKIAIOSFODNN7EXAMPLE") {
 			t.Errorf("%v", err)
@@ -347,7 +347,7 @@ func TestCredentials(t *testing.T) {
 			"configured":         func(c *bedrock.Config) { bare(c); c.Key = secret.New(llmtest.Canary) },
 			"of the environment": func(c *bedrock.Config) { bare(c); t.Setenv("AWS_BEARER_TOKEN_BEDROCK", llmtest.Canary) },
 		} {
-			s := &service{status: 403, kind: "application/json", parts: [][]byte{bedrocktest.JSON(object{"message": "the key " + llmtest.Canary + " is not valid"})}}
+			s := &service{status: 403, kind: "application/json", parts: [][]byte{llmtest.JSON(object{"message": "the key " + llmtest.Canary + " is not valid"})}}
 			var auth string
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				auth = r.Header.Get("Authorization")

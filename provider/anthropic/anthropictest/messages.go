@@ -201,7 +201,7 @@ func reply(s llmtest.Script, stream bool) llmtest.Body {
 	if u := usage(s); u != nil {
 		m["usage"] = u
 	}
-	return llmtest.Body{Type: "application/json", Parts: [][]byte{encode(m)}}
+	return llmtest.Document(0, m)
 }
 
 // pieces are the events of a stream up to the end of its content.
@@ -274,8 +274,8 @@ func fail(f llmtest.Failure) (llmtest.Body, bool) {
 	if !ok {
 		return llmtest.Body{}, false
 	}
-	b := llmtest.Body{Status: e.status, Type: "application/json", Header: http.Header{"Request-Id": {"req_011CSHoEeqs5C35K2UUqR7Fy"}}}
-	b.Parts = [][]byte{encode(failure(f))}
+	b := llmtest.Document(e.status, failure(f))
+	b.Header = http.Header{"Request-Id": {"req_011CSHoEeqs5C35K2UUqR7Fy"}}
 	if f.RetryAfter > 0 {
 		b.Header.Set("Retry-After", strconv.Itoa(int(f.RetryAfter.Seconds())))
 	}
@@ -296,13 +296,5 @@ func failure(f llmtest.Failure) any {
 }
 
 func sse(name string, data any) []byte {
-	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, encode(data))
-}
-
-func encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // a programmer's mistake: scripts can be encoded
-	}
-	return data
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, llmtest.JSON(data))
 }

@@ -90,10 +90,10 @@ func Reply(s llmtest.Script, stream, tools bool) llmtest.Body {
 	for _, c := range s.Calls {
 		content = append(content, object{"toolUse": object{"toolUseId": c.ID, "name": c.Name, "input": json.RawMessage(c.Arguments)}})
 	}
-	return llmtest.Body{Type: "application/json", Parts: [][]byte{JSON(object{
+	return llmtest.Document(0, object{
 		"output":     object{"message": object{"role": "assistant", "content": content}},
 		"stopReason": stop, "usage": usage, "metrics": metrics,
-	})}}
+	})
 }
 
 func replyStream(s llmtest.Script, stop string, tools bool, usage, metrics object) llmtest.Body {
@@ -163,7 +163,9 @@ func Fail(f llmtest.Failure) (llmtest.Body, bool) {
 	if f.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.Itoa(int(f.RetryAfter/time.Second)))
 	}
-	return llmtest.Body{Status: k.status, Type: "application/json", Header: header, Parts: [][]byte{JSON(object{"message": k.words + f.Message})}}, true
+	b := llmtest.Document(k.status, object{"message": k.words + f.Message})
+	b.Header = header
+	return b, true
 }
 
 // failLate is a stream that ends in one of the errors that ConverseStreamOutput has.

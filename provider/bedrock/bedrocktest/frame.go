@@ -2,10 +2,11 @@ package bedrocktest
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+
+	"github.com/assay-rag/assay/llm/llmtest"
 )
 
 // Event returns a frame of an event stream that is an event of a kind, with a payload
@@ -34,20 +35,11 @@ func frame(payload any, headers map[string]string) []byte {
 		}
 	}
 	if payload != nil {
-		m.Payload = JSON(payload)
+		m.Payload = llmtest.JSON(payload)
 	}
 	var b bytes.Buffer
 	if err := eventstream.NewEncoder().Encode(&b, m); err != nil {
 		panic(fmt.Sprintf("bedrocktest: a frame cannot be encoded: %v", err))
 	}
 	return b.Bytes()
-}
-
-// JSON returns v as JSON.
-func JSON(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("bedrocktest: a payload cannot be encoded: %v", err))
-	}
-	return data
 }

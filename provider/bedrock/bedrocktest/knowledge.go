@@ -120,7 +120,7 @@ func (b *Base) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(JSON(b.reply(in, filter)))
+	_, _ = w.Write(llmtest.JSON(b.reply(in, filter)))
 }
 
 // Refuse answers with an error.
@@ -128,7 +128,7 @@ func Refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("X-Amzn-Errortype", code)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(JSON(map[string]string{"message": message}))
+	_, _ = w.Write(llmtest.JSON(map[string]string{"message": message}))
 }
 
 func (b *Base) reply(in RetrieveRequest, filter assay.Filter) map[string]any {
@@ -176,7 +176,7 @@ func (p Passage) metadata() assay.Metadata {
 	m := assay.Metadata{}
 	for key, v := range p.Metadata {
 		var value assay.Value
-		if value.UnmarshalJSON(JSON(v)) == nil {
+		if value.UnmarshalJSON(llmtest.JSON(v)) == nil {
 			m[key] = value
 		}
 	}

@@ -2,7 +2,6 @@ package bedrocktest
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -53,7 +52,7 @@ func Rerank() llmtest.RerankWire {
 			for _, s := range scores {
 				results = append(results, map[string]any{"index": s.Index, "relevanceScore": json.RawMessage(s.Value)})
 			}
-			return document(map[string]any{"results": results})
+			return llmtest.Document(0, map[string]any{"results": results})
 		},
 		Fail: failVectors,
 	}
@@ -79,9 +78,9 @@ func EmbedTitan() llmtest.EmbedWire {
 		Reply: func(vectors []llmtest.Indexed) llmtest.Body {
 			out := map[string]any{"inputTextTokenCount": 5}
 			for _, v := range vectors {
-				out["embedding"] = values(v)
+				out["embedding"] = v.JSON()
 			}
-			return document(out)
+			return llmtest.Document(0, out)
 		},
 		Fail: failVectors,
 	}
@@ -111,9 +110,9 @@ func EmbedCohere() llmtest.EmbedWire {
 		Reply: func(vectors []llmtest.Indexed) llmtest.Body {
 			list := []json.RawMessage{}
 			for _, v := range vectors {
-				list = append(list, values(v))
+				list = append(list, v.JSON())
 			}
-			return document(map[string]any{"embeddings": map[string]any{"float": list}, "id": "8b1b3c4d", "response_type": "embeddings_by_type"})
+			return llmtest.Document(0, map[string]any{"embeddings": map[string]any{"float": list}, "id": "8b1b3c4d", "response_type": "embeddings_by_type"})
 		},
 		Fail: failVectors,
 	}
@@ -141,53 +140,6 @@ func embedder(t testing.TB, s llmtest.Setup, model string) llm.Embedder {
 		t.Fatal(err)
 	}
 	return e
-}
-
-func values(v llmtest.Indexed) json.RawMessage {
-	if v.Values != "" {
-		return json.RawMessage(v.Values)
-	}
-	return JSON(v.Vector)
-}
-
-// document is a reply in JSON, which need not be valid.
-func document(v map[string]any) llmtest.Body {
-	var parts []string
-	for key, value := range v {
-		data, ok := value.(json.RawMessage)
-		if !ok {
-			data = loose(value)
-		}
-		parts = append(parts, fmt.Sprintf("%q:%s", key, data))
-	}
-	return llmtest.Body{Type: "application/json", Parts: [][]byte{[]byte("{" + strings.Join(parts, ",") + "}")}}
-}
-
-// loose writes lists and objects whose raw values need not be valid JSON.
-func loose(v any) json.RawMessage {
-	switch v := v.(type) {
-	case json.RawMessage:
-		return v
-	case []json.RawMessage:
-		parts := make([]string, len(v))
-		for i, e := range v {
-			parts[i] = string(e)
-		}
-		return json.RawMessage("[" + strings.Join(parts, ",") + "]")
-	case []any:
-		parts := make([]string, len(v))
-		for i, e := range v {
-			parts[i] = string(loose(e))
-		}
-		return json.RawMessage("[" + strings.Join(parts, ",") + "]")
-	case map[string]any:
-		var parts []string
-		for key, e := range v {
-			parts = append(parts, fmt.Sprintf("%q:%s", key, loose(e)))
-		}
-		return json.RawMessage("{" + strings.Join(parts, ",") + "}")
-	}
-	return JSON(v)
 }
 
 func read(t testing.TB, body []byte, into any) {

@@ -26,15 +26,6 @@ func open(t testing.TB, s llmtest.Setup) *cohere.Provider {
 	return p
 }
 
-func read(t testing.TB, r *http.Request, path string, body []byte, in any) {
-	if err := json.Unmarshal(body, in); err != nil {
-		t.Fatalf("the request is not of the format: %v", err)
-	}
-	if r.Method != http.MethodPost || r.URL.Path != path || r.Header.Get("Authorization") != "Bearer "+llmtest.Canary || r.Header.Get("X-Gateway-Key") != llmtest.Canary {
-		t.Errorf("%s %s with the headers %v", r.Method, r.URL.Path, r.Header)
-	}
-}
-
 // Rerank is a reranker.
 func Rerank() llmtest.RerankWire {
 	return llmtest.RerankWire{
@@ -49,7 +40,7 @@ func Rerank() llmtest.RerankWire {
 				MaxTokensPerDoc int      `json:"max_tokens_per_doc"`
 				TopN            *int     `json:"top_n"`
 			}
-			read(t, r, "/v2/rerank", body, &in)
+			llmtest.Read(t, r, "/v2/rerank", body, &in)
 			if in.Model != "rerank-v3.5" || in.MaxTokensPerDoc != 4096 || in.TopN != nil {
 				t.Errorf("the request has %+v", in)
 			}
@@ -60,7 +51,7 @@ func Rerank() llmtest.RerankWire {
 			for _, s := range scores {
 				results = append(results, map[string]any{"index": s.Index, "relevance_score": json.RawMessage(s.Value)})
 			}
-			return document(0, map[string]any{
+			return llmtest.Document(0, map[string]any{
 				"id": "07734bd2-2473-4f07-94e1-0d9f0e6843cf", "results": results,
 				"meta": map[string]any{"api_version": map[string]any{"version": "2"}, "billed_units": map[string]any{"search_units": 1}},
 			})
@@ -90,7 +81,7 @@ func Embed() llmtest.EmbedWire {
 				Truncate   string   `json:"truncate"`
 				Dimensions int      `json:"output_dimension"`
 			}
-			read(t, r, "/v2/embed", body, &in)
+			llmtest.Read(t, r, "/v2/embed", body, &in)
 			if in.Model != "embed-v4.0" || in.Truncate != "NONE" || in.Dimensions != 1024 || fmt.Sprint(in.Types) != "[float]" || in.InputType != "search_document" && in.InputType != "search_query" {
 				t.Errorf("the request has %+v", in)
 			}
@@ -99,13 +90,9 @@ func Embed() llmtest.EmbedWire {
 		Reply: func(vectors []llmtest.Indexed) llmtest.Body {
 			rows := []any{}
 			for _, v := range vectors {
-				values := encode(v.Vector)
-				if v.Values != "" {
-					values = []byte(v.Values)
-				}
-				rows = append(rows, json.RawMessage(values))
+				rows = append(rows, v.JSON())
 			}
-			return document(0, map[string]any{
+			return llmtest.Document(0, map[string]any{
 				"id": "da6e531f-54c5-4a73-bf92-f60566d8d753", "embeddings": map[string]any{"float": rows}, "texts": []any{},
 				"meta": map[string]any{"api_version": map[string]any{"version": "2"}, "billed_units": map[string]any{"input_tokens": 2}},
 			})
@@ -137,17 +124,5 @@ func fail(f llmtest.Failure) (llmtest.Body, bool) {
 	if !ok {
 		return llmtest.Body{}, false
 	}
-	return document(e.status, map[string]any{"id": "7f4a0a1e-5f8a-4f4e-8e1e-3f6c8a1f7c8d", "message": e.words + f.Message}), true
-}
-
-func document(status int, v any) llmtest.Body {
-	return llmtest.Body{Status: status, Type: "application/json", Parts: [][]byte{encode(v)}}
-}
-
-func encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // a programmer's mistake: scripts can be encoded
-	}
-	return data
+	return llmtest.Document(e.status, map[string]any{"id": "7f4a0a1e-5f8a-4f4e-8e1e-3f6c8a1f7c8d", "message": e.words + f.Message}), true
 }

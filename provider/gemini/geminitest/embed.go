@@ -52,13 +52,9 @@ func Embed() llmtest.EmbedWire {
 		Reply: func(vectors []llmtest.Indexed) llmtest.Body {
 			rows := []any{}
 			for _, v := range vectors {
-				values := encode(v.Vector)
-				if v.Values != "" {
-					values = []byte(v.Values)
-				}
-				rows = append(rows, map[string]any{"values": json.RawMessage(values)})
+				rows = append(rows, map[string]any{"values": v.JSON()})
 			}
-			return llmtest.Body{Type: "application/json; charset=UTF-8", Parts: [][]byte{encode(map[string]any{"embeddings": rows})}}
+			return llmtest.Body{Type: "application/json; charset=UTF-8", Parts: [][]byte{llmtest.JSON(map[string]any{"embeddings": rows})}}
 		},
 		Fail: func(f llmtest.Failure) (llmtest.Body, bool) {
 			if f.Kind == llm.TooLong {

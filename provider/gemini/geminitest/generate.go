@@ -227,7 +227,7 @@ func reply(s llmtest.Script, stream bool) llmtest.Body {
 	for _, c := range s.Calls {
 		parts = append(parts, callOf(c))
 	}
-	return llmtest.Body{Type: "application/json; charset=UTF-8", Parts: [][]byte{encode(piece(s, finishes[s.Finish], parts...))}}
+	return llmtest.Body{Type: "application/json; charset=UTF-8", Parts: [][]byte{llmtest.JSON(piece(s, finishes[s.Finish], parts...))}}
 }
 
 // pieces are the events of a stream but for the last.
@@ -263,7 +263,7 @@ func fail(f llmtest.Failure) (llmtest.Body, bool) {
 	if !ok {
 		return llmtest.Body{}, false
 	}
-	return llmtest.Body{Status: e.code, Type: "application/json; charset=UTF-8", Parts: [][]byte{encode(failure(f))}}, true
+	return llmtest.Body{Status: e.code, Type: "application/json; charset=UTF-8", Parts: [][]byte{llmtest.JSON(failure(f))}}, true
 }
 
 // failLate is an error in place of a piece.
@@ -289,12 +289,4 @@ func failure(f llmtest.Failure) any {
 	return map[string]any{"error": map[string]any{"code": e.code, "message": e.words + f.Message, "status": e.status, "details": details}}
 }
 
-func sse(data any) []byte { return fmt.Appendf(nil, "data: %s\r\n\r\n", encode(data)) }
-
-func encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // a programmer's mistake: scripts can be encoded
-	}
-	return data
-}
+func sse(data any) []byte { return fmt.Appendf(nil, "data: %s\r\n\r\n", llmtest.JSON(data)) }

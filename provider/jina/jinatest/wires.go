@@ -28,15 +28,6 @@ func open(t testing.TB, s llmtest.Setup) *jina.Provider {
 	return p
 }
 
-func read(t testing.TB, r *http.Request, path string, body []byte, in any) {
-	if err := json.Unmarshal(body, in); err != nil {
-		t.Fatalf("the request is not of the format: %v", err)
-	}
-	if r.Method != http.MethodPost || r.URL.Path != path || r.Header.Get("Authorization") != "Bearer "+llmtest.Canary || r.Header.Get("X-Gateway-Key") != llmtest.Canary {
-		t.Errorf("%s %s with the headers %v", r.Method, r.URL.Path, r.Header)
-	}
-}
-
 // Rerank is a reranker of Jina's. llama.cpp, vLLM and Infinity speak like it.
 func Rerank() llmtest.RerankWire { return like("jina-reranker-v3", jina.Jina, "results") }
 
@@ -57,7 +48,7 @@ func like(model string, format jina.Format, field string) llmtest.RerankWire {
 				ReturnDocuments *bool    `json:"return_documents"`
 				Truncation      *bool    `json:"truncation"`
 			}
-			read(t, r, "/v1/rerank", body, &in)
+			llmtest.Read(t, r, "/v1/rerank", body, &in)
 			if in.Model != model || in.TopN != nil || in.ReturnDocuments == nil || *in.ReturnDocuments {
 				t.Errorf("the request has %+v", in)
 			}
@@ -71,7 +62,7 @@ func like(model string, format jina.Format, field string) llmtest.RerankWire {
 			for _, s := range scores {
 				results = append(results, map[string]any{"index": s.Index, "relevance_score": json.RawMessage(s.Value)})
 			}
-			return document(0, map[string]any{"model": model, "object": "list", "usage": map[string]any{"total_tokens": 38}, field: results})
+			return llmtest.Document(0, map[string]any{"model": model, "object": "list", "usage": map[string]any{"total_tokens": 38}, field: results})
 		},
 		Fail:  fail,
 		Lacks: []llmtest.Feature{llmtest.RetryAfter},
@@ -91,7 +82,7 @@ func TEI() llmtest.RerankWire {
 				Truncate  *bool    `json:"truncate"`
 				RawScores bool     `json:"raw_scores"`
 			}
-			read(t, r, "/rerank", body, &in)
+			llmtest.Read(t, r, "/rerank", body, &in)
 			if in.Truncate == nil || *in.Truncate || in.RawScores {
 				t.Errorf("the request has %+v", in)
 			}
@@ -102,7 +93,7 @@ func TEI() llmtest.RerankWire {
 			for _, s := range scores {
 				results = append(results, map[string]any{"index": s.Index, "score": json.RawMessage(s.Value)})
 			}
-			return document(0, results)
+			return llmtest.Document(0, results)
 		},
 		Fail: func(f llmtest.Failure) (llmtest.Body, bool) {
 			status, kind := 0, ""
@@ -118,7 +109,7 @@ func TEI() llmtest.RerankWire {
 			default:
 				return llmtest.Body{}, false
 			}
-			return document(status, map[string]any{"error": f.Message, "error_type": kind}), true
+			return llmtest.Document(status, map[string]any{"error": f.Message, "error_type": kind}), true
 		},
 		Lacks: []llmtest.Feature{llmtest.RetryAfter},
 	}
@@ -146,7 +137,7 @@ func Embed() llmtest.EmbedWire {
 				Truncate   *bool    `json:"truncate"`
 				Dimensions int      `json:"dimensions"`
 			}
-			read(t, r, "/v1/embeddings", body, &in)
+			llmtest.Read(t, r, "/v1/embeddings", body, &in)
 			if in.Model != "jina-embeddings-v3" || in.Truncate == nil || *in.Truncate || in.Dimensions != 512 || !in.Normalized || in.Type != "float" || in.Task != "retrieval.query" && in.Task != "retrieval.passage" {
 				t.Errorf("the request has %+v", in)
 			}
@@ -155,13 +146,9 @@ func Embed() llmtest.EmbedWire {
 		Reply: func(vectors []llmtest.Indexed) llmtest.Body {
 			data := []any{}
 			for _, v := range vectors {
-				values := encode(v.Vector)
-				if v.Values != "" {
-					values = []byte(v.Values)
-				}
-				data = append(data, map[string]any{"object": "embedding", "index": v.Index, "embedding": json.RawMessage(values)})
+				data = append(data, map[string]any{"object": "embedding", "index": v.Index, "embedding": v.JSON()})
 			}
-			return document(0, map[string]any{"model": "jina-embeddings-v3", "object": "list", "usage": map[string]any{"total_tokens": 6, "prompt_tokens": 6}, "data": data})
+			return llmtest.Document(0, map[string]any{"model": "jina-embeddings-v3", "object": "list", "usage": map[string]any{"total_tokens": 6, "prompt_tokens": 6}, "data": data})
 		},
 		Fail:  fail,
 		Lacks: []llmtest.Feature{llmtest.RetryAfter},
@@ -193,17 +180,5 @@ func fail(f llmtest.Failure) (llmtest.Body, bool) {
 	if e.code != "" {
 		detail = "[" + e.code + "] " + f.Message
 	}
-	return document(e.status, map[string]any{"detail": detail}), true
-}
-
-func document(status int, v any) llmtest.Body {
-	return llmtest.Body{Status: status, Type: "application/json", Parts: [][]byte{encode(v)}}
-}
-
-func encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // a programmer's mistake: scripts can be encoded
-	}
-	return data
+	return llmtest.Document(e.status, map[string]any{"detail": detail}), true
 }

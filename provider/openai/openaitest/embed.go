@@ -52,13 +52,9 @@ func Embed() llmtest.EmbedWire {
 		Reply: func(vectors []llmtest.Indexed) llmtest.Body {
 			data := []any{}
 			for _, v := range vectors {
-				var values any = v.Vector
-				if v.Values != "" {
-					values = json.RawMessage(v.Values)
-				}
-				data = append(data, object{"object": "embedding", "index": v.Index, "embedding": values})
+				data = append(data, object{"object": "embedding", "index": v.Index, "embedding": v.JSON()})
 			}
-			return llmtest.Body{Type: "application/json", Parts: [][]byte{encode(object{"object": "list", "data": data, "model": "nomic-embed-text", "usage": object{"prompt_tokens": 8, "total_tokens": 8}})}}
+			return llmtest.Document(0, object{"object": "list", "data": data, "model": "nomic-embed-text", "usage": object{"prompt_tokens": 8, "total_tokens": 8}})
 		},
 		Indexed: true,
 		Fail:    failWith(openaiError),
