@@ -15,9 +15,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a suite waits for what has to happen at once, before it
-// calls it hanging.
-const patience = 20 * time.Second
+// patience is how long a suite waits for what has to happen at once, or for thousands
+// of calls in a row, before it calls it hanging: on a slow machine, and with the race
+// detector.
+const patience = 3 * time.Minute
 
 // A host is a server on loopback whose replies a test decides.
 type host struct {
