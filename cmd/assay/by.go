@@ -64,8 +64,23 @@ func byLine(a assay.Answer) string {
 	line = strings.ToUpper(line[:1]) + line[1:] + fmt.Sprintf("; %s, %s", count(a.Usage.Calls, "call", "calls"), tokenCount(tokens))
 	if a.Usage.CostMicros > 0 {
 		line += ", cost " + money(a.Usage.CostMicros)
+		if free := unpriced(a); len(free) > 0 {
+			line += ", with nothing for " + enumerate(free)
+		}
 	}
 	return line
+}
+
+// unpriced lists the models that were paid nothing for their tokens, as far as is known:
+// where a price is not configured, the cost is that of the others.
+func unpriced(a assay.Answer) []string {
+	var free []string
+	for _, u := range a.Roles {
+		if u.Usage.InputTokens+u.Usage.OutputTokens > 0 && u.Usage.CostMicros == 0 {
+			free = appendNew(free, u.Model)
+		}
+	}
+	return free
 }
 
 // doer says who did a role: "by openai/gpt-6-luna", "locally", or "locally instead of

@@ -10,6 +10,11 @@ func TestByLine(t *testing.T) {
 	use := func(role, model string) assay.RoleUse { return assay.RoleUse{Role: role, Model: model} }
 	spent := assay.Usage{Calls: 5, InputTokens: 4000, OutputTokens: 312}
 	used := func(role, model string) assay.RoleUse { return assay.RoleUse{Role: role, Model: model, Usage: spent} }
+	priced := func(role, model string) assay.RoleUse {
+		u := used(role, model)
+		u.Usage.CostMicros = 600
+		return u
+	}
 	shown := []assay.Claim{{}}
 	tests := []struct {
 		name   string
@@ -21,8 +26,10 @@ func TestByLine(t *testing.T) {
 		{"none", []assay.RoleUse{use("planner", "local"), use("generator", "local")}, shown, assay.Usage{}, ""},
 		{"two", []assay.RoleUse{used("planner", "o/small"), used("grader", "o/small"), used("generator", "o/large"), use("verifier", "local")}, shown, spent,
 			"Written by o/large, planned and graded by o/small, verified locally; 5 calls, 4,312 tokens"},
-		{"one, with its price", []assay.RoleUse{used("generator", "o/x"), used("verifier", "o/y")}, shown, assay.Usage{Calls: 1, InputTokens: 1, CostMicros: 1200},
+		{"with prices", []assay.RoleUse{priced("generator", "o/x"), priced("verifier", "o/y")}, shown, assay.Usage{Calls: 1, InputTokens: 1, CostMicros: 1200},
 			"Written by o/x, verified by o/y; 1 call, 1 token, cost 0.0012"},
+		{"with one price", []assay.RoleUse{priced("generator", "o/x"), used("grader", "o/y"), used("verifier", "o/y")}, shown, assay.Usage{Calls: 1, InputTokens: 1, CostMicros: 1200},
+			"Written by o/x, graded and verified by o/y; 1 call, 1 token, cost 0.0012, with nothing for o/y"},
 		{"a service that counts no tokens", []assay.RoleUse{used("generator", "o/x"), {Role: "verifier", Model: "b/guardrail", Usage: assay.Usage{Calls: 2}}}, shown, spent,
 			"Written by o/x, verified by b/guardrail; 5 calls, 4,312 tokens"},
 		{"stand-ins", []assay.RoleUse{use("grader", "o/x"), use("grader", "local"), use("generator", "local"), used("generator", "o/x")}, shown, spent,
