@@ -102,11 +102,17 @@ func checkOutcome(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
 		checkError(ctx, t, m, o)
 		return
 	}
-	r := o.response
+	CheckResponse(t, o.response, strings.Join(o.told, ""))
+}
+
+// CheckResponse checks what holds of every response of a provider's, whatever its
+// server has sent. Told is what its stream was told.
+func CheckResponse(t testing.TB, r llm.Response, told string) {
+	t.Helper()
 	if !utf8.ValidString(r.Text) {
 		t.Errorf("the text is not UTF-8: %.80q", r.Text)
 	}
-	if told := strings.Join(o.told, ""); told != r.Text {
+	if told != r.Text {
 		t.Errorf("the stream was told %.80q (%d bytes), the response has %.80q (%d bytes)", told, len(told), r.Text, len(r.Text))
 	}
 	ids := map[string]bool{}
@@ -114,7 +120,7 @@ func checkOutcome(ctx context.Context, t testing.TB, m llm.Model, o outcome) {
 		if c.ID == "" || ids[c.ID] {
 			t.Errorf("call %d has the id %q, of %v", i, c.ID, r.Calls)
 		}
-		if ids[c.ID] = true; !utf8.ValidString(c.ID + c.Name + c.Arguments) {
+		if ids[c.ID] = true; !utf8.ValidString(c.ID + c.Name + c.Arguments + c.Opaque) {
 			t.Errorf("call %d is not UTF-8: %q", i, c)
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/provider/internal/wire"
 )
 
@@ -33,18 +33,9 @@ func FuzzReply(f *testing.F) {
 				return
 			}
 			res := r.response(llm.Request{MaxTokens: 10})
-			if res.Text != told || !utf8.ValidString(res.Text) || strings.Contains(res.Text, "secret-of-this-test") {
-				t.Errorf("the text is %q, told was %q", res.Text, told)
-			}
-			if u := res.Usage; u.Calls != 1 || u.InputTokens < 0 || u.OutputTokens < 0 || res.Cached < 0 || res.Cached > u.InputTokens {
-				t.Errorf("usage %+v with %d cached", u, res.Cached)
-			}
-			ids := map[string]bool{}
-			for _, c := range res.Calls {
-				if c.ID == "" || ids[c.ID] || !utf8.ValidString(c.ID+c.Name+c.Arguments+c.Opaque) {
-					t.Errorf("calls %q", res.Calls)
-				}
-				ids[c.ID] = true
+			llmtest.CheckResponse(t, res, told)
+			if strings.Contains(res.Text, "secret-of-this-test") {
+				t.Errorf("the text is %q", res.Text)
 			}
 		}
 		check(bytes.Split(data, []byte("\n")), "")

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/provider/openai"
 )
 
@@ -53,15 +54,6 @@ func FuzzReply(f *testing.F) {
 			}
 			return
 		}
-		if told.String() != r.Text || !utf8.ValidString(r.Text) || r.Finish == "" || r.Usage.Calls != 1 || r.Usage.InputTokens < 0 || r.Usage.OutputTokens < 0 || r.Cached > r.Usage.InputTokens {
-			t.Errorf("%+v, streamed %q", r, told.String())
-		}
-		ids := map[string]bool{}
-		for _, call := range r.Calls {
-			if call.ID == "" || ids[call.ID] {
-				t.Errorf("the calls %+v have no ids of their own", r.Calls)
-			}
-			ids[call.ID] = true
-		}
+		llmtest.CheckResponse(t, r, told.String())
 	})
 }
