@@ -3,10 +3,6 @@ package anthropic_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -30,38 +26,12 @@ func TestContract(t *testing.T) {
 	t.Run("compatible", func(t *testing.T) { llmtest.TestModel(t, anthropictest.Compatible()) })
 }
 
-// A server answers each request with the next of its replies, and keeps the bodies.
-type server struct {
-	t       *testing.T
-	kind    string
-	replies []string
-	bodies  []string
-	paths   []string
-}
-
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		s.t.Error(err)
-	}
-	s.bodies, s.paths = append(s.bodies, string(body)), append(s.paths, r.URL.RequestURI())
-	w.Header().Set("Content-Type", s.kind)
-	if len(s.replies) == 0 {
-		s.t.Error("one request too many")
-		return
-	}
-	fmt.Fprint(w, s.replies[0])
-	s.replies = s.replies[1:]
-}
-
-func start(t *testing.T, c anthropic.Config, replies ...string) (*server, *anthropic.Provider) {
-	s := &server{t: t, kind: "application/json", replies: replies}
+func start(t *testing.T, c anthropic.Config, replies ...string) (*llmtest.Canned, *anthropic.Provider) {
+	s := &llmtest.Canned{Type: "application/json", Replies: replies}
 	if c.Stream {
-		s.kind = "text/event-stream"
+		s.Type = "text/event-stream"
 	}
-	h := httptest.NewServer(s)
-	t.Cleanup(h.Close)
-	c.BaseURL, c.Key = h.URL, secret.New("sk-ant-key")
+	c.BaseURL, c.Key = s.Start(t), secret.New("sk-ant-key")
 	p, err := anthropic.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +85,7 @@ func TestRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := `{"model":"` + test.model + `"` + test.want + "}\n"
-			if diff := cmp.Diff(want, s.bodies[0]); diff != "" {
+			if diff := cmp.Diff(want, s.Bodies[0]); diff != "" {
 				t.Errorf("the request (-want +got):\n%s", diff)
 			}
 		})
@@ -222,7 +192,7 @@ func TestThinking(t *testing.T) {
 			var sent struct {
 				Messages []struct{ Content []map[string]any }
 			}
-			if err := json.Unmarshal([]byte(s.bodies[1]), &sent); err != nil {
+			if err := json.Unmarshal([]byte(s.Bodies[1]), &sent); err != nil {
 				t.Fatal(err)
 			}
 			content := []map[string]any{
@@ -246,8 +216,8 @@ func TestForeignOpaque(t *testing.T) {
 		if _, err := p.Model("claude-haiku-5-5").Generate(t.Context(), req, nil); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(s.bodies[0], `"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{"arguments":""}}]}]`) {
-			t.Errorf("with %q: %s", opaque, s.bodies[0])
+		if !strings.Contains(s.Bodies[0], `"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{"arguments":""}}]}]`) {
+			t.Errorf("with %q: %s", opaque, s.Bodies[0])
 		}
 	}
 }
@@ -304,7 +274,7 @@ func TestModels(t *testing.T) {
 	if diff := cmp.Diff([]string{"claude-sonnet-5-5", "claude-haiku-5-5"}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"/v1/models?limit=1000", "/v1/models?limit=1000&after_id=claude-sonnet-5-5"}, s.paths); diff != "" {
+	if diff := cmp.Diff([]string{"/v1/models?limit=1000", "/v1/models?limit=1000&after_id=claude-sonnet-5-5"}, s.Paths); diff != "" {
 		t.Errorf("the requests (-want +got):\n%s", diff)
 	}
 }

@@ -3,9 +3,6 @@ package cohere_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -26,31 +23,20 @@ func TestContract(t *testing.T) {
 
 // start starts a server that answers each request with one reply, and keeps the
 // requests.
-func start(t *testing.T, path string, status int, reply string) (*cohere.Provider, *[]string) {
-	var requests []string
-	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		requests = append(requests, r.Method+" "+r.URL.Path+" "+strings.TrimSpace(string(body)))
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		fmt.Fprint(w, reply)
-	}))
-	t.Cleanup(h.Close)
-	p, err := cohere.New(cohere.Config{BaseURL: h.URL + path, Key: secret.New("a-key-of-this-test")})
+func start(t *testing.T, path string, status int, reply string) (*cohere.Provider, *llmtest.Canned) {
+	h := &llmtest.Canned{Status: status, Type: "application/json", Replies: []string{reply}, Repeat: true}
+	p, err := cohere.New(cohere.Config{BaseURL: h.Start(t) + path, Key: secret.New("a-key-of-this-test")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, &requests
+	return p, h
 }
 
 // The reply is the example of "Rerank" in the API reference, shortened.
 func TestRerank(t *testing.T) {
 	const reply = `{"results":[{"index":3,"relevance_score":0.999071},{"index":0,"relevance_score":0.32713068},{"index":2,"relevance_score":0.1},{"index":1,"relevance_score":0.001}],"id":"07734bd2","meta":{"api_version":{"version":"2","is_experimental":false},"billed_units":{"search_units":1}}}`
 	for path, want := range map[string]string{"": "/v2/rerank", "/v2/": "/v2/rerank", "/v3": "/v3/rerank", "/gateway": "/gateway/v2/rerank"} {
-		p, requests := start(t, path, 200, reply)
+		p, asked := start(t, path, 200, reply)
 		r := p.Reranker("rerank-v4.0-pro", cohere.RerankConfig{})
 		meter := llm.NewMeter(assay.Usage{})
 		got, err := r.Rerank(llm.WithMeter(t.Context(), meter), "capital?", []string{"a", "b", "c", "d"})
@@ -58,7 +44,7 @@ func TestRerank(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 		want := `POST ` + want + ` {"model":"rerank-v4.0-pro","query":"capital?","documents":["a","b","c","d"],"max_tokens_per_doc":32764}`
-		if diff := cmp.Diff([]string{want}, *requests); diff != "" {
+		if diff := cmp.Diff([]string{want}, asked.Requests()); diff != "" {
 			t.Errorf("the request (-want +got):\n%s", diff)
 		}
 		if spent := meter.Spent(); spent.Calls != 1 || spent.InputTokens == 0 {
@@ -69,17 +55,17 @@ func TestRerank(t *testing.T) {
 
 // The API would cut it.
 func TestRerankTooLong(t *testing.T) {
-	p, requests := start(t, "", 200, `{}`)
+	p, asked := start(t, "", 200, `{}`)
 	for _, model := range []string{"rerank-v3.5", "another"} {
 		_, err := p.Reranker(model, cohere.RerankConfig{}).Rerank(t.Context(), "capital?", []string{"a", strings.Repeat("word ", 4000)})
-		if long, ok := errors.AsType[*llm.TooLongError](err); !ok || long.Text != 1 || long.Limit != 4096 || len(*requests) > 0 {
-			t.Errorf("%v after %d requests, want a *TooLongError before any", err, len(*requests))
+		if long, ok := errors.AsType[*llm.TooLongError](err); !ok || long.Text != 1 || long.Limit != 4096 || len(asked.Bodies) > 0 {
+			t.Errorf("%v after %d requests, want a *TooLongError before any", err, len(asked.Bodies))
 		}
 	}
 }
 
 func TestEmbed(t *testing.T) {
-	p, requests := start(t, "", 200, `{"id":"da6e531f","embeddings":{"float":[[3,4]]},"texts":["hello"],"meta":{"billed_units":{"input_tokens":2}}}`)
+	p, asked := start(t, "", 200, `{"id":"da6e531f","embeddings":{"float":[[3,4]]},"texts":["hello"],"meta":{"billed_units":{"input_tokens":2}}}`)
 	e, err := p.Embedder("embed-v4.0", cohere.EmbedConfig{})
 	if err != nil || e.Model() != "cohere/embed-v4.0" {
 		t.Fatalf("%v, %v", e, err)
@@ -90,7 +76,7 @@ func TestEmbed(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	want := `POST /v2/embed {"model":"embed-v4.0","texts":["hello"],"input_type":"search_query","embedding_types":["float"],"truncate":"NONE"}`
-	if diff := cmp.Diff([]string{want}, *requests); diff != "" {
+	if diff := cmp.Diff([]string{want}, asked.Requests()); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(assay.Usage{Calls: 1, InputTokens: 2}, meter.Spent()); diff != "" {

@@ -3,10 +3,6 @@ package gemini_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -31,40 +27,12 @@ func TestContract(t *testing.T) {
 	t.Run("earlier", func(t *testing.T) { llmtest.TestModel(t, geminitest.Earlier()) })
 }
 
-// A server answers each request with the next of its replies, and keeps the bodies.
-type server struct {
-	t       *testing.T
-	status  int
-	kind    string
-	replies []string
-	bodies  []string
-	paths   []string
-}
-
-func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		s.t.Error(err)
-	}
-	s.bodies, s.paths = append(s.bodies, string(body)), append(s.paths, r.URL.RequestURI())
-	w.Header().Set("Content-Type", s.kind)
-	w.WriteHeader(s.status)
-	if len(s.replies) == 0 {
-		s.t.Error("one request too many")
-		return
-	}
-	fmt.Fprint(w, s.replies[0])
-	s.replies = s.replies[1:]
-}
-
-func start(t *testing.T, c gemini.Config, replies ...string) (*server, *gemini.Provider) {
-	s := &server{t: t, status: 200, kind: "application/json; charset=UTF-8", replies: replies}
+func start(t *testing.T, c gemini.Config, replies ...string) (*llmtest.Canned, *gemini.Provider) {
+	s := &llmtest.Canned{Type: "application/json; charset=UTF-8", Replies: replies}
 	if c.Stream {
-		s.kind = "text/event-stream"
+		s.Type = "text/event-stream"
 	}
-	h := httptest.NewServer(s)
-	t.Cleanup(h.Close)
-	c.BaseURL, c.Key = h.URL, secret.New("AIzaSyKeyOfATest")
+	c.BaseURL, c.Key = s.Start(t), secret.New("AIzaSyKeyOfATest")
 	p, err := gemini.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -106,11 +74,11 @@ func TestRequests(t *testing.T) {
 			if _, err := p.Model("models/"+test.model).Generate(t.Context(), req, nil); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want+"\n", s.bodies[0]); diff != "" {
+			if diff := cmp.Diff(test.want+"\n", s.Bodies[0]); diff != "" {
 				t.Errorf("the request (-want +got):\n%s", diff)
 			}
-			if want := "/v1beta/models/" + test.model + ":generateContent"; s.paths[0] != want {
-				t.Errorf("the path is %s, want %s", s.paths[0], want)
+			if want := "/v1beta/models/" + test.model + ":generateContent"; s.Paths[0] != want {
+				t.Errorf("the path is %s, want %s", s.Paths[0], want)
 			}
 		})
 	}
@@ -166,8 +134,8 @@ func TestSignatures(t *testing.T) {
 		`{"role":"model","parts":[{"thoughtSignature":"CpcBAdHtim9YbYwb","functionCall":{"id":"fc_1","name":"check_weather","args":{"city":"Paris"}}},{"functionCall":{"id":"fc_2","name":"check_weather","args":{"city":"London"}}}]},` +
 		`{"role":"user","parts":[{"functionResponse":{"id":"fc_1","name":"check_weather","response":{"output":"15C"}}},{"functionResponse":{"id":"fc_2","name":"check_weather","response":{"error":"no such city"}}}]},` +
 		`{"role":"model","parts":[{"thoughtSignature":"skip_thought_signature_validator","functionCall":{"id":"x","name":"check_weather","args":{"arguments":"?"}}}]}]`
-	if !strings.Contains(s.bodies[1], contents) {
-		t.Errorf("what goes back:\n%s\nwant in it\n%s", s.bodies[1], contents)
+	if !strings.Contains(s.Bodies[1], contents) {
+		t.Errorf("what goes back:\n%s\nwant in it\n%s", s.Bodies[1], contents)
 	}
 }
 
@@ -224,7 +192,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, test := range tests {
 		s, p := start(t, gemini.Config{}, test.body)
-		s.status = test.status
+		s.Status = test.status
 		_, err := p.Model("gemini-3.8-flash").Generate(t.Context(), llm.Request{}, nil)
 		if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != test.want || e.RetryAfter != test.wait || e.Status != test.status {
 			t.Errorf("%s: %v with %+v, want the kind %q and a wait of %v", test.body, err, e, test.want, test.wait)
@@ -241,7 +209,7 @@ func TestModels(t *testing.T) {
 	if diff := cmp.Diff([]string{"gemini-3.8-flash", "gemini-3.5-flash-lite"}, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"/v1beta/models?pageSize=1000", "/v1beta/models?pageSize=1000&pageToken=a+b"}, s.paths); diff != "" {
+	if diff := cmp.Diff([]string{"/v1beta/models?pageSize=1000", "/v1beta/models?pageSize=1000&pageToken=a+b"}, s.Paths); diff != "" {
 		t.Errorf("the requests (-want +got):\n%s", diff)
 	}
 }
@@ -263,7 +231,7 @@ func TestEmbedders(t *testing.T) {
 		`{"requests":[{"model":"models/gemini-embedding-2","content":{"parts":[{"text":"task: search result | query: days of leave"}]}}]}` + "\n",
 		`{"requests":[{"model":"models/gemini-embedding-2","content":{"parts":[{"text":"title: none | text: Five days."}]}}]}` + "\n",
 	}
-	if diff := cmp.Diff(want, s.bodies); diff != "" {
+	if diff := cmp.Diff(want, s.Bodies); diff != "" {
 		t.Errorf("the requests (-want +got):\n%s", diff)
 	}
 	// The API would cut it.

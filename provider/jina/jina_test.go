@@ -2,10 +2,6 @@ package jina_test
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -28,24 +24,13 @@ func TestContract(t *testing.T) {
 
 // start starts a server that answers each request with one reply, and keeps the
 // requests.
-func start(t *testing.T, path string, status int, reply string) (*jina.Provider, *[]string) {
-	var requests []string
-	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		requests = append(requests, r.Method+" "+r.URL.Path+" "+strings.TrimSpace(string(body)))
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		fmt.Fprint(w, reply)
-	}))
-	t.Cleanup(h.Close)
-	p, err := jina.New(jina.Config{BaseURL: h.URL + path, Key: secret.New("a-key-of-this-test")})
+func start(t *testing.T, path string, status int, reply string) (*jina.Provider, *llmtest.Canned) {
+	h := &llmtest.Canned{Status: status, Type: "application/json", Replies: []string{reply}, Repeat: true}
+	p, err := jina.New(jina.Config{BaseURL: h.Start(t) + path, Key: secret.New("a-key-of-this-test")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p, &requests
+	return p, h
 }
 
 // The replies are the examples of the services' documentation, shortened; llama.cpp's
@@ -71,12 +56,12 @@ func TestRerank(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p, requests := start(t, test.path, 200, test.reply)
+			p, asked := start(t, test.path, 200, test.reply)
 			got, err := p.Reranker(test.model, jina.RerankConfig{Format: test.format}).Rerank(t.Context(), "q", []string{"a", "b"})
 			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff([]string{test.request}, *requests); diff != "" {
+			if diff := cmp.Diff([]string{test.request}, asked.Requests()); diff != "" {
 				t.Errorf("the request (-want +got):\n%s", diff)
 			}
 		})
@@ -86,11 +71,11 @@ func TestRerank(t *testing.T) {
 // What a service would cut is not sent; what it refuses is too long. The refusals are
 // llama.cpp's (recorded from build b9844) and TEI's (from its source).
 func TestTooLong(t *testing.T) {
-	p, requests := start(t, "", 200, `{}`)
+	p, asked := start(t, "", 200, `{}`)
 	texts := []string{"a", strings.Repeat("word ", 8000)}
 	for model, c := range map[string]jina.RerankConfig{"jina-reranker-v3": {}, "bge": {MaxTokens: 512}} {
-		if _, err := p.Reranker(model, c).Rerank(t.Context(), "q", texts); !tooLong(err, 1) || len(*requests) > 0 {
-			t.Errorf("%s: %v after %d requests, want a *TooLongError before any", model, err, len(*requests))
+		if _, err := p.Reranker(model, c).Rerank(t.Context(), "q", texts); !tooLong(err, 1) || len(asked.Bodies) > 0 {
+			t.Errorf("%s: %v after %d requests, want a *TooLongError before any", model, err, len(asked.Bodies))
 		}
 	}
 	refusals := map[jina.Format]struct {
@@ -121,7 +106,7 @@ func TestEmbed(t *testing.T) {
 		{"jina-embeddings-v2-base-en", "", ""},
 	}
 	for _, test := range tests {
-		p, requests := start(t, "", 200, `{"model":"m","object":"list","usage":{"total_tokens":6},"data":[{"object":"embedding","index":0,"embedding":[3,4]}]}`)
+		p, asked := start(t, "", 200, `{"model":"m","object":"list","usage":{"total_tokens":6},"data":[{"object":"embedding","index":0,"embedding":[3,4]}]}`)
 		e, err := p.Embedder(test.model, jina.EmbedConfig{})
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +121,7 @@ func TestEmbed(t *testing.T) {
 		for _, task := range []string{test.query, test.passage} {
 			want = append(want, `POST /v1/embeddings {"model":"`+test.model+`","input":["days"],`+task+`"normalized":true,"embedding_type":"float","truncate":false}`)
 		}
-		if diff := cmp.Diff(want, *requests); diff != "" {
+		if diff := cmp.Diff(want, asked.Requests()); diff != "" {
 			t.Errorf("the requests (-want +got):\n%s", diff)
 		}
 	}
