@@ -112,7 +112,7 @@ func testCanaries(t *testing.T, k canaries, setting canarySetting) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	server.echo, server.fail = true, setting.fail
+	server.behave(setting.fail, true)
 	u := server.URL
 	if setting.format == "openai" {
 		u += "/v1"

@@ -63,6 +63,13 @@ func newFakeModel(name string) (*fakeModel, error) {
 	return f, nil
 }
 
+// behave sets how every call from now on goes: see fail and echo.
+func (f *fakeModel) behave(fail llm.ErrorKind, echo bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail, f.echo = fail, echo
+}
+
 func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()

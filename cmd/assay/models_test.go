@@ -18,17 +18,19 @@ func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	f, err := newFakeModel(args[1])
 	ts.Check(err)
 	ts.Defer(func() { f.CloseClientConnections(); f.Close() })
+	fail, echo := llm.ErrorKind(""), false
 	for _, how := range args[2:] {
 		kind, failing := strings.CutPrefix(how, "fail=")
 		switch {
 		case failing:
-			f.fail = llm.ErrorKind(kind)
+			fail = llm.ErrorKind(kind)
 		case how == "echo":
-			f.echo = true
+			echo = true
 		default:
 			ts.Fatalf("model: unknown setting %q", how)
 		}
 	}
+	f.behave(fail, echo)
 	url := f.URL
 	if args[1] == "openai" || args[1] == "ollama" {
 		url += "/v1"
