@@ -29,13 +29,13 @@ type Planner struct {
 
 // A Key is a metadata key that a planner may use.
 type Key struct {
-	Name  string
-	Kinds []assay.ValueKind // that its values have
+	Name  string            `json:"name"`
+	Kinds []assay.ValueKind `json:"kinds"` // that its values have
 
 	// Values are those of a key that has few, all of them: nothing is said to equal
 	// another one. None: there are too many to list. A filter's value is always one
 	// that the question names.
-	Values []string
+	Values []string `json:"values,omitempty"`
 }
 
 // planReply is what the model is asked for.
