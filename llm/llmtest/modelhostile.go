@@ -168,15 +168,17 @@ func mutants(part []byte) [][]byte {
 			out = append(out, slices.Concat(before, data, after))
 		}
 	}
-	mutate(doc, emit)
+	Mutate(doc, emit)
 	return out
 }
 
 // strange are values in place of others.
-var strange = []any{nil, true, -7, 1e18, json.RawMessage("1e999"), "", "strange", "\x00\u202e", []any{}, []any{nil}, map[string]any{}}
+var strange = []any{nil, true, -7, 1e18, 1e300, json.RawMessage("1e999"), "", "strange", "\x00\u202e", []any{}, []any{nil}, map[string]any{}}
 
-// mutate calls emit with each of the values within doc replaced or left out.
-func mutate(doc any, emit func()) {
+// Mutate calls emit with each of the values within doc, which is JSON as encoding/json
+// decodes it into an any, replaced by strange ones or left out. Afterwards doc is as it
+// was.
+func Mutate(doc any, emit func()) {
 	switch v := doc.(type) {
 	case map[string]any:
 		for key, old := range v {
@@ -187,7 +189,7 @@ func mutate(doc any, emit func()) {
 			delete(v, key)
 			emit()
 			v[key] = old
-			mutate(old, emit)
+			Mutate(old, emit)
 		}
 	case []any:
 		for i, old := range v {
@@ -196,7 +198,7 @@ func mutate(doc any, emit func()) {
 				emit()
 			}
 			v[i] = old
-			mutate(old, emit)
+			Mutate(old, emit)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func TestHostile(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := 0
-			mutate(doc, func() {
+			llmtest.Mutate(doc, func() {
 				n++
 				reply = llmtest.JSON(doc)
 				if err := test.ask(); err != nil && !errors.Is(err, assay.ErrUnavailable) {
@@ -118,33 +118,6 @@ func checkHit(t *testing.T, h assay.Hit) {
 	}
 	if _, err := json.Marshal(h); err != nil {
 		t.Errorf("hit %+v: %v", h, err)
-	}
-}
-
-// mutate calls emit with each of the values within doc replaced, or left out.
-func mutate(doc any, emit func()) {
-	strange := []any{nil, true, -7, 1e300, json.RawMessage("1e999"), "", "strange", "\x00\u202e", []any{}, []any{nil}, object{}}
-	switch v := doc.(type) {
-	case object:
-		for key, old := range v {
-			for _, value := range strange {
-				v[key] = value
-				emit()
-			}
-			delete(v, key)
-			emit()
-			v[key] = old
-			mutate(old, emit)
-		}
-	case []any:
-		for i, old := range v {
-			for _, value := range strange {
-				v[i] = value
-				emit()
-			}
-			v[i] = old
-			mutate(old, emit)
-		}
 	}
 }
 

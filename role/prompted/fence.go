@@ -9,15 +9,15 @@ import (
 	"github.com/assay-rag/assay/internal/visible"
 )
 
-// placeholder stands for the marker of a message until that is known. Text that
+// unmarked stands for the marker of a message until that is known. Text that
 // has been made visible does not hold it.
-const placeholder = "\x00"
+const unmarked = "\x00"
 
 // fenced marks text as data with a name, in a message that mark is yet to see.
 func fenced(name, text string) string {
-	tag := strings.TrimSpace(name) + ` id="` + placeholder + `"`
+	tag := strings.TrimSpace(name) + ` id="` + unmarked + `"`
 	short, _, _ := strings.Cut(name, " ")
-	return "<" + tag + ">\n" + harmless(text) + "\n</" + short + ` id="` + placeholder + `">`
+	return "<" + tag + ">\n" + harmless(text) + "\n</" + short + ` id="` + unmarked + `">`
 }
 
 // mark gives a message its marker: one that nothing else in the message holds, so
@@ -25,10 +25,10 @@ func fenced(name, text string) string {
 // messages have equal markers, and whoever writes a document cannot know it.
 func mark(message string) string {
 	for n := 0; ; n++ {
-		sum := sha256.Sum256([]byte(strconv.Itoa(n) + placeholder + message))
+		sum := sha256.Sum256([]byte(strconv.Itoa(n) + unmarked + message))
 		marker := hex.EncodeToString(sum[:6])
 		if !strings.Contains(message, marker) {
-			return strings.ReplaceAll(message, placeholder, marker)
+			return strings.ReplaceAll(message, unmarked, marker)
 		}
 	}
 }

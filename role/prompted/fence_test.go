@@ -79,7 +79,7 @@ func FuzzFence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		got := mark(fenced("question", a) + "\n" + fenced(`passage number="1"`, b))
 		at := strings.Index(got, `id="`) + 4
-		if marker := got[at : at+12]; strings.Count(got, marker) != 4 || strings.Contains(got, placeholder) {
+		if marker := got[at : at+12]; strings.Count(got, marker) != 4 || strings.Contains(got, unmarked) {
 			t.Errorf("%q and %q are fenced as %q", a, b, got)
 		}
 	})
