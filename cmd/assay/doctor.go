@@ -112,6 +112,9 @@ func (a *app) printPolicy(ctx context.Context) error {
 		return err
 	}
 	policy, err := set.Policy(ctx)
+	if errors.Is(err, assay.ErrUnavailable) { // only where a profile leads is asked
+		return hinted{err, "give AWS credentials, or name them in the file under inference_profiles (docs/models.md)"}
+	}
 	if err != nil {
 		return err
 	}
