@@ -62,10 +62,20 @@ type Answer struct {
 	Status   Status `json:"status"`
 	Stop     Stop   `json:"stop"`
 	Question string `json:"question"`
+	// Understood is the question as it was gone about, where that is not how it was
+	// asked: of a follow-up, with what the conversation says it means.
+	Understood string `json:"understood,omitempty"`
 	// Text is the answer for people. Each claim is followed by its citation
 	// numbers in brackets. When nothing was found it says so.
-	Text          string       `json:"text"`
-	Strategy      string       `json:"strategy"` // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before either
+	Text string `json:"text"`
+	// Readings are the meanings of an ambiguous question that the answer speaks of, or,
+	// where AskBack is set, that it could have.
+	Readings []string `json:"readings,omitempty"`
+	// AskBack is what to ask whoever asked, where the question can mean several things;
+	// then there are no claims, and the status is Incomplete.
+	AskBack       string       `json:"ask_back,omitempty"`
+	Strategy      string       `json:"strategy"`         // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before any
+	Cached        *Cached      `json:"cached,omitempty"` // set: it is the answer of an earlier run
 	Claims        []Claim      `json:"claims"`
 	Citations     []Citation   `json:"citations"`       // by claim, then number, then span
 	Missing       []string     `json:"missing"`         // what the documents did not hold, in words
@@ -105,13 +115,22 @@ type Citation struct {
 	Start    int      `json:"start"`
 	End      int      `json:"end"`
 	Quote    string   `json:"quote"`
-	Web      bool     `json:"web"` // from the open web, not from the user's documents
+	Origin   Origin   `json:"origin,omitempty"`
+}
+
+// Cached says whose answer it was that a run gave again.
+type Cached struct {
+	Run        string  `json:"run"`        // that found it
+	Question   string  `json:"question"`   // that it answered
+	Similarity float64 `json:"similarity"` // of the two questions, cosine of their vectors; 1: the same words
 }
 
 // Searched is one search of a run.
 type Searched struct {
 	Query        string       `json:"query"`
-	Filter       Filter       `json:"filter"` // the caller's and the sub-question's
+	Collections  []string     `json:"collections,omitempty"` // that it was narrowed to, beyond the caller's; empty: to none
+	Origin       Origin       `json:"origin,omitempty"`      // what was searched
+	Filter       Filter       `json:"filter"`                // the caller's and the sub-question's
 	Hits         int          `json:"hits"`
 	TopRelevance float64      `json:"top_relevance"` // in [0, 1]; 0 without hits
 	Grade        GradeVerdict `json:"grade"`

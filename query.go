@@ -50,8 +50,19 @@ type Hit struct {
 	// Children are the chunks that were found where the hit is the section that holds
 	// them, best first. Its scores are then the best of theirs.
 	Children []Chunk `json:"children,omitempty"`
+	Origin   Origin  `json:"origin,omitempty"`
 	Scores   Scores  `json:"scores"`
 }
+
+// An Origin says where a hit and what is cited of it are from.
+type Origin string
+
+// The origins.
+const (
+	FromDocuments Origin = ""        // the user's documents, as they are stored
+	FromWeb       Origin = "web"     // the open web; what is cited is kept in the run's journal alone
+	FromService   Origin = "service" // a managed service, as a knowledge base; kept as that of the web
+)
 
 // Scores are a hit's scores. Each has its own meaning and range and they are
 // never compared with one another; nil means it was not computed, not zero.

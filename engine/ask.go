@@ -237,6 +237,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Content:     e.content,
 		Roles:       models.roles(req.Keys),
 		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall, ContextTokens: req.ContextTokens, Keep: req.Keep},
+		Settings:    req.Settings,
 		Services:    services,
 		Writer:      req.Models[role.GeneratorRole],
 		Sections:    models.sections(),

@@ -292,11 +292,11 @@ func TestHostileModels(t *testing.T) {
 		if testing.Short() && i%5 > 0 { // so that all roles and strategies are met
 			continue
 		}
-		for j, name := range usedRoles {
+		for j, name := range roleNames {
 			strategies := []string{"static", "corrective", "auto"}
 			strategy := strategies[i%len(strategies)]
 			// One of the roles; each behaviour is tried in all of them at once in any case.
-			if os.Getenv("ASSAY_LONG") == "" && (i+j)%len(usedRoles) > 0 {
+			if os.Getenv("ASSAY_LONG") == "" && (i+j)%len(roleNames) > 0 {
 				continue
 			}
 			runs++

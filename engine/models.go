@@ -43,9 +43,6 @@ var roleNames = []string{
 	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole,
 }
 
-// usedRoles are those that today's strategies hand out.
-var usedRoles = []string{role.PlannerRole, role.GraderRole, role.GeneratorRole, role.VerifierRole}
-
 // check says what is wrong with m, as assay.ErrInvalid.
 func (m Models) check() error {
 	for _, name := range slices.Sorted(maps.Keys(m.Roles)) {
@@ -82,11 +79,10 @@ func (m Models) unless(local bool) Models {
 	return m
 }
 
-// named returns which model does which of the used roles; those that are not in it
-// are done locally.
+// named returns which model does which role; those that are not in it are done locally.
 func (m Models) named() map[string]string {
 	names := map[string]string{}
-	for _, name := range usedRoles {
+	for _, name := range roleNames {
 		if model := m.Roles[name]; model != nil {
 			names[name] = model.Model()
 		}
@@ -126,6 +122,45 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 	}
 	if c, ok := by(role.VerifierRole); ok {
 		roles.Verifier = prompted.Verifier{Config: c}
+	}
+	if c, ok := by(role.RewriterRole); ok {
+		roles.Rewriter = prompted.Rewriter{Config: c}
+	}
+	if c, ok := by(role.RouterRole); ok {
+		roles.Router = prompted.Router{Config: c}
+	}
+	if c, ok := by(role.QuerierRole); ok {
+		roles.Querier = prompted.Querier{Config: c}
+	}
+	if c, ok := by(role.ScorerRole); ok {
+		roles.Scorer = prompted.Scorer{Config: c}
+	}
+	if c, ok := by(role.RetrievalGraderRole); ok {
+		roles.RetrievalGrader = prompted.RetrievalGrader{Config: c}
+	}
+	if c, ok := by(role.SupportGraderRole); ok {
+		roles.SupportGrader = prompted.SupportGrader{Config: c}
+	}
+	if c, ok := by(role.AnalystRole); ok {
+		roles.Analyst = prompted.Analyst{Config: c}
+	}
+	if c, ok := by(role.ReflectorRole); ok {
+		roles.Reflector = prompted.Reflector{Config: c}
+	}
+	if c, ok := by(role.JudgeRole); ok {
+		roles.Judge = prompted.Judge{Config: c}
+	}
+	if c, ok := by(role.CriticRole); ok {
+		roles.Critic = prompted.Critic{Config: c}
+	}
+	if c, ok := by(role.ExtractorRole); ok {
+		roles.Extractor = prompted.Extractor{Config: c}
+	}
+	if c, ok := by(role.SummariserRole); ok {
+		roles.Summariser = prompted.Summariser{Config: c}
+	}
+	if c, ok := by(role.ComparerRole); ok {
+		roles.Comparer = prompted.Comparer{Config: c}
 	}
 	return roles
 }
@@ -190,7 +225,7 @@ func (m Models) checkPriced(encoder llm.Embedder) error {
 		}
 		return fmt.Errorf("the price of %s is not known, so the cost of a run cannot be limited: configure its price, or limit calls or tokens: %w", what, assay.ErrInvalid)
 	}
-	for _, name := range usedRoles {
+	for _, name := range roleNames {
 		if model := m.Roles[name]; model != nil {
 			if err := unpriced(model.Model(), model); err != nil {
 				return err

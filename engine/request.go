@@ -40,6 +40,10 @@ type Request struct {
 	// are. An encoder that is a service is asked for vectors all the same: those of the
 	// documents are its own.
 	Local bool `json:"local,omitempty"`
+
+	// Settings are the thresholds of strategies; zero fields: the engine's configuration,
+	// then strategy.Settings.
+	Settings strategy.Settings `json:"settings,omitzero"`
 }
 
 // A stored is what a run keeps to be gone on with and replayed: its request, and what

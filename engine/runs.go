@@ -126,12 +126,16 @@ func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.R
 			return fmt.Errorf("what its step %s found cannot be read: %w", rec.Path, assay.ErrDamaged)
 		}
 		for _, h := range results.Hits {
-			documents[h.Chunk.Document] = true
+			if h.Origin == assay.FromDocuments {
+				documents[h.Chunk.Document] = true
+			}
 		}
 	}
 	if r.Answer != nil {
 		for _, c := range r.Answer.Citations {
-			documents[c.Document] = true
+			if c.Origin == assay.FromDocuments {
+				documents[c.Document] = true
+			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(documents)) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -47,9 +48,11 @@ func jobOf(path string) string {
 	return path[:max(i, 0)]
 }
 
-// roleOf names the role whose job a step of this kind is.
-func roleOf(kind assay.StepKind) string {
+// roleOf names the role whose job the step at that path is.
+func roleOf(kind assay.StepKind, at string) string {
 	switch kind {
+	case assay.StepRole:
+		return path.Base(at)
 	case assay.StepPlan:
 		return role.PlannerRole
 	case assay.StepGrade:
@@ -79,7 +82,7 @@ func (w *watching) ended(ev run.Event) {
 		spent.Searches = 0
 		w.uses[u] = w.uses[u].Add(spent)
 	}
-	name := roleOf(ev.Kind)
+	name := roleOf(ev.Kind, ev.Path)
 	if name == "" {
 		return
 	}
@@ -125,14 +128,14 @@ func callOf(input json.RawMessage) modelCall {
 func (w *watching) complete(a *assay.Answer, req stored) {
 	a.ElapsedMS = w.active.Milliseconds()
 	order := func(u use) int {
-		return slices.Index(append(usedRoles[:len(usedRoles):len(usedRoles)], assay.SearchRole), u.role)
+		return slices.Index(append(slices.Clone(roleNames), assay.SearchRole), u.role)
 	}
 	for _, u := range slices.SortedFunc(maps.Keys(w.uses), func(a, b use) int {
 		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a.model, b.model), cmp.Compare(a.prompt, b.prompt))
 	}) {
 		a.Roles = append(a.Roles, assay.RoleUse{Role: u.role, Model: u.model, Prompt: u.prompt, Usage: w.uses[u]})
 	}
-	for _, name := range usedRoles {
+	for _, name := range roleNames {
 		var others []string
 		for _, model := range w.served[name] {
 			if model != req.Models[name] {

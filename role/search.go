@@ -14,10 +14,10 @@ type Rewriter interface {
 
 // RewriteInput is a question and what to make of it.
 type RewriteInput struct {
-	Question  string    `json:"question"`
-	Technique Technique `json:"technique"`
-	History   []Turn    `json:"history,omitempty"` // of the conversation before the question, the oldest first
-	Most      int       `json:"most,omitempty"`    // queries to make with Expand; 0: 3
+	Question  string       `json:"question"`
+	Technique Technique    `json:"technique"`
+	History   []assay.Turn `json:"history,omitempty"` // of the conversation before the question, the oldest first
+	Most      int          `json:"most,omitempty"`    // queries to make with Expand; 0: 3
 }
 
 // A Technique is a way to rewrite a question.
@@ -30,12 +30,6 @@ const (
 	HyDE     Technique = "hyde"      // a passage as it would stand in a document that answers it
 	StepBack Technique = "step_back" // one more general question, whose answer is the background
 )
-
-// A Turn is one question of a conversation and what was answered.
-type Turn struct {
-	Question string `json:"question"`
-	Answer   string `json:"answer"`
-}
 
 // A Rewriting is what a question became. None of its queries is the question
 // itself, and each says something.

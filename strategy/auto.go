@@ -14,7 +14,7 @@ import (
 // Otherwise it goes on as Corrective does; for a question in one part, without
 // repeating the search.
 func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
-	env.Limits = env.Limits.withDefaults()
+	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
 		return unplannable("auto", env.Question, stop, err, said), nil

@@ -17,7 +17,7 @@ import (
 // Source: Yan et al., "Corrective Retrieval Augmented Generation", 2024, for the
 // graded loop; the ladder and the re-drive are assay's.
 func Corrective(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
-	env.Limits = env.Limits.withDefaults()
+	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
 		return unplannable("corrective", env.Question, stop, err, said), nil

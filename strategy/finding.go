@@ -25,6 +25,7 @@ type finding struct {
 	terms      []assay.Term // of the question, from its first search
 	grade      role.Grade
 	searched   []assay.Searched
+	graded     int // searches, when the finding was graded last
 	notes      notes
 	tries      []try
 	iterations int
@@ -41,10 +42,10 @@ func tryOf(query string, filter assay.Filter) try {
 	return try{strings.Join(strings.Fields(strings.ToLower(query)), " "), filter.String()}
 }
 
-// tried lists the queries that were searched.
+// tried lists the queries that were searched when the finding was graded last.
 func (f *finding) tried() []string {
-	queries := make([]string, len(f.searched))
-	for i, s := range f.searched {
+	queries := make([]string, f.graded)
+	for i, s := range f.searched[:f.graded] {
 		queries[i] = s.Query
 	}
 	return queries
@@ -74,33 +75,57 @@ func (f *finding) cutShort() bool {
 // look makes one search and grades all that the finding holds then. It returns
 // how many of the hits are new.
 func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, filter assay.Filter) (fresh int, err error) {
-	found, err := env.search(ctx, s, query, filter)
+	fresh, err = f.find(ctx, s, env, assay.Query{Text: query, Filter: filter})
+	if err != nil {
+		return fresh, err
+	}
+	return fresh, f.judge(ctx, s, env)
+}
+
+// find makes one search, without grading what it brings: until judge does, that is
+// Insufficient. It returns how many of the hits are new.
+func (f *finding) find(ctx context.Context, s run.Scope, env Env, q assay.Query) (fresh int, err error) {
+	found, err := env.search(ctx, s, q)
 	if err != nil {
 		return 0, err
 	}
 	f.iterations++
-	f.tries = append(f.tries, tryOf(query, filter))
+	f.tries = append(f.tries, tryOf(q.Text, q.Filter))
+	return f.take(env, q, found), nil
+}
+
+// take takes up what a search of q brought. It returns how many of the hits are new.
+func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) {
 	f.notes.add(found)
 	fresh = f.merge(found.Hits)
 	if f.terms == nil {
 		f.terms = found.Terms
 	}
+	searched := assay.Searched{
+		Query: q.Text, Collections: q.Collections, Filter: assay.And(env.Filter, q.Filter), Hits: len(found.Hits), Grade: assay.Insufficient,
+	}
+	for _, h := range found.Hits {
+		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)
+	}
+	f.searched = append(f.searched, searched)
+	return fresh
+}
+
+// judge grades all that the finding holds, and says so of its last search.
+func (f *finding) judge(ctx context.Context, s run.Scope, env Env) error {
+	var err error
 	f.grade, err = env.grade(ctx, s, *f)
+	f.graded = len(f.searched)
 	f.notes.outcome(role.GraderRole, f.grade.Outcome)
 	f.grade.Missing = asked(env.Question).lines(f.grade.Missing)
 	if f.grade.Query = visible.Line(f.grade.Query); len(f.grade.Query) > maxQuery {
 		f.notes.say(fmt.Sprintf("grader: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(f.grade.Query)))
 		f.grade.Query = ""
 	}
-	searched := assay.Searched{Query: query, Filter: assay.And(env.Filter, filter), Hits: len(found.Hits), Grade: f.grade.Verdict}
-	for _, h := range found.Hits {
-		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)
+	if err == nil && len(f.searched) > 0 {
+		f.searched[len(f.searched)-1].Grade = f.grade.Verdict
 	}
-	if err != nil {
-		searched.Grade = assay.Insufficient
-	}
-	f.searched = append(f.searched, searched)
-	return fresh, err
+	return err
 }
 
 // merge adds the hits that are new and keeps the best relevance of those that

@@ -289,11 +289,14 @@ type passage struct {
 // read reads the evidence's bytes from the stored documents: what a citation
 // quotes is what is stored, not what a search returned. Evidence that is gone,
 // may no longer be seen or differs from its hit has no text, and nothing can
-// cite it.
+// cite it. What is not from the documents is as the step holds it that brought it.
 func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) ([]passage, error) {
 	spans := make([]span, len(evidence))
 	for i, ev := range evidence {
 		c := ev.Hit.Chunk
+		if ev.Hit.Origin != assay.FromDocuments {
+			continue // a span of nothing: its text is what the journal holds
+		}
 		spans[i] = span{Document: c.Document, Version: c.Version, Start: c.Start, End: c.End}
 	}
 	step := run.Step{Name: "read", Kind: assay.StepRead}
@@ -301,6 +304,9 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 		passages := make([]passage, len(spans))
 		documents := map[[2]string]assay.Document{} // those that are gone or hidden are empty
 		for i, sp := range spans {
+			if sp == (span{}) {
+				continue
+			}
 			key := [2]string{sp.Document, sp.Version}
 			d, ok := documents[key]
 			if !ok {
@@ -323,6 +329,9 @@ func (e Env) read(ctx context.Context, s run.Scope, evidence []assay.Evidence) (
 		return nil, fmt.Errorf("%d passages read for %d pieces of evidence: %w", len(passages), len(evidence), assay.ErrDamaged)
 	}
 	for i := range passages {
+		if h := evidence[i].Hit; h.Origin != assay.FromDocuments {
+			passages[i] = passage{Text: h.Text}
+		}
 		if passages[i].Text != evidence[i].Hit.Text {
 			passages[i] = passage{}
 		}
@@ -390,6 +399,7 @@ func citation(ev assay.Evidence, p passage, start, end int) assay.Citation {
 		Start:    h.Chunk.Start + start,
 		End:      h.Chunk.Start + end,
 		Quote:    p.Text[start:end],
+		Origin:   h.Origin,
 	}
 	if c.Heading == nil {
 		c.Heading = []string{}

@@ -11,7 +11,7 @@ import (
 // strategy is measured against, and right for most factual questions. What it
 // found is graded, so that weak context never passes silently into an answer.
 func Static(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
-	env.Limits = env.Limits.withDefaults()
+	env = env.withDefaults()
 	f, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
 		return assay.Answer{}, err

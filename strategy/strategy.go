@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,19 +29,32 @@ import (
 // could not go on (cancelled, journal not writable, invalid filter).
 type Func func(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 
+// strategies are all of them, the default first.
+var strategies = []struct {
+	name string
+	ask  Func
+}{
+	{"auto", Auto},
+	{"static", Static},
+	{"corrective", Corrective},
+}
+
 // Names lists the strategies, the default first.
-func Names() []string { return []string{"auto", "static", "corrective"} }
+func Names() []string {
+	names := make([]string, len(strategies))
+	for i, s := range strategies {
+		names[i] = s.name
+	}
+	return names
+}
 
 // Lookup returns the strategy of that name; "" is auto. An unknown name is
 // assay.ErrInvalid.
 func Lookup(name string) (Func, error) {
-	switch name {
-	case "", "auto":
-		return Auto, nil
-	case "static":
-		return Static, nil
-	case "corrective":
-		return Corrective, nil
+	for _, s := range strategies {
+		if s.name == name || name == "" {
+			return s.ask, nil
+		}
 	}
 	return nil, fmt.Errorf("unknown strategy %q, want one of %s: %w", name, strings.Join(Names(), ", "), assay.ErrInvalid)
 }
@@ -56,6 +70,7 @@ type Env struct {
 	Content     Content
 	Roles       Roles
 	Limits      Limits
+	Settings    Settings
 
 	// Services names the encoder and the reranker that searches may ask, where they are
 	// services; for the record.
@@ -74,6 +89,11 @@ type Env struct {
 	Stream func(path string, d llm.Delta)
 }
 
+func (e Env) withDefaults() Env {
+	e.Limits, e.Settings = e.Limits.withDefaults(), e.Settings.withDefaults()
+	return e
+}
+
 // Content reads the documents that hits point into; a store's content is one.
 type Content interface {
 	// ACL returns the ACL that decides now who may see a document, of one that
@@ -84,12 +104,27 @@ type Content interface {
 	Version(ctx context.Context, id, version string) (assay.Document, error)
 }
 
-// Roles are who does the jobs. The four are required.
+// Roles are who does the jobs. The first four are required, the others by the
+// strategies that hand them out.
 type Roles struct {
 	Planner   role.Planner
 	Grader    role.Grader
 	Generator role.Generator
 	Verifier  role.Verifier
+
+	Rewriter        role.Rewriter
+	Router          role.Router
+	Querier         role.Querier
+	Scorer          role.Scorer
+	RetrievalGrader role.RetrievalGrader
+	SupportGrader   role.SupportGrader
+	Analyst         role.Analyst
+	Reflector       role.Reflector
+	Judge           role.Judge
+	Critic          role.Critic
+	Extractor       role.Extractor
+	Summariser      role.Summariser
+	Comparer        role.Comparer
 
 	// Quoter writes when nothing that a model has written stands; nil: then there is no
 	// answer.
@@ -119,19 +154,12 @@ type Limits struct {
 var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Wall: 12 * time.Second}
 
 func (l Limits) withDefaults() Limits {
-	or := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
 	or(&l.Iterations, defaultLimits.Iterations)
 	or(&l.Candidates, defaultLimits.Candidates)
 	or(&l.Keep, defaultLimits.Keep)
 	or(&l.ContextTokens, defaultLimits.ContextTokens)
 	or(&l.Parts, defaultLimits.Parts)
-	if l.Floor <= 0 {
-		l.Floor = defaultLimits.Floor
-	}
+	or(&l.Floor, defaultLimits.Floor)
 	if l.Wall <= 0 {
 		l.Wall = defaultLimits.Wall
 	}
@@ -193,21 +221,18 @@ type searchInput struct {
 	Access assay.Access `json:"access"`
 }
 
-// search makes one search, narrowed by filter beyond the caller's own.
+// search makes one search. Its filter narrows the caller's own, and so do its
+// collections, where it names some; a limit of 0 is that of the candidates.
 //
 // Searching ends at three quarters of the run's wall time, so that what was
 // found by then can still be written and verified: a search that starts or is
 // still going on later is assay.ErrDeadline.
-func (e Env) search(ctx context.Context, s run.Scope, text string, filter assay.Filter) (assay.Results, error) {
-	in := searchInput{
-		Query: assay.Query{
-			Text:        text,
-			Collections: e.Collections,
-			Filter:      assay.And(e.Filter, filter),
-			Limit:       e.Limits.Candidates,
-		},
-		Access: e.Access,
+func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
+	q.Filter = assay.And(e.Filter, q.Filter)
+	if q.Collections = e.within(q.Collections); q.Limit == 0 {
+		q.Limit = e.Limits.Candidates
 	}
+	in := searchInput{Query: q, Access: e.Access}
 	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
 	left := leftFor(s)
 	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
@@ -217,6 +242,19 @@ func (e Env) search(ctx context.Context, s run.Scope, text string, filter assay.
 		usage.Searches = 1
 		return found, usage, err
 	})
+}
+
+// within returns the collections to search of those named: they narrow the caller's,
+// and where none of them is one of those it is the caller's that are searched.
+func (e Env) within(named []string) []string {
+	if len(e.Collections) == 0 {
+		return named
+	}
+	both := slices.DeleteFunc(slices.Clone(named), func(c string) bool { return !slices.Contains(e.Collections, c) })
+	if len(both) == 0 {
+		return e.Collections
+	}
+	return both
 }
 
 // leftFor returns what a search in s may spend on encoders and rerankers that are

@@ -129,7 +129,7 @@ var everyRole = map[string]struct {
 		return prompted.Planner{Config: cfg, Keys: []prompted.Key{{Name: "year", Kinds: []assay.ValueKind{assay.KindNumber}}}}.Plan(ctx, c, asked)
 	}, `{"shape":"single","sub_questions":[{"text":"How long is the notice period?","needs":[],"conditions":[]}]}`},
 	role.RewriterRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
-		return prompted.Rewriter{Config: cfg}.Rewrite(ctx, c, role.RewriteInput{Question: asked, Technique: role.Expand, History: []role.Turn{{Question: "Who is Acme?", Answer: "A landlord."}}})
+		return prompted.Rewriter{Config: cfg}.Rewrite(ctx, c, role.RewriteInput{Question: asked, Technique: role.Expand, History: []assay.Turn{{Question: "Who is Acme?", Answer: "A landlord."}}})
 	}, `{"queries":["termination period lease"]}`},
 	role.RouterRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Router{Config: cfg}.Route(ctx, c, asked)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestRewrite(t *testing.T) {
-	history := []role.Turn{{Question: "Who runs Acme Housing?", Answer: "Ann Lee runs it since 2019."}}
+	history := []assay.Turn{{Question: "Who runs Acme Housing?", Answer: "Ann Lee runs it since 2019."}}
 	tests := []struct {
 		name   string
 		in     role.RewriteInput
@@ -78,9 +78,9 @@ func TestRewriteWithDomain(t *testing.T) {
 func TestRewriteLongConversation(t *testing.T) {
 	in := role.RewriteInput{Question: "And then?", Technique: role.Resolve}
 	for range 100 {
-		in.History = append(in.History, role.Turn{Question: "What is it?", Answer: strings.Repeat("Long. ", 100)})
+		in.History = append(in.History, assay.Turn{Question: "What is it?", Answer: strings.Repeat("Long. ", 100)})
 	}
-	in.History = append(in.History, role.Turn{Question: "Who is Ann?", Answer: "A judge."})
+	in.History = append(in.History, assay.Turn{Question: "Who is Ann?", Answer: "A judge."})
 	c := replies(t, `{"queries":["What did Ann do then?"]}`)
 	got, err := prompted.Rewriter{Config: prompted.Config{Model: model{llm.Facts{Window: 2048}}}}.Rewrite(t.Context(), c, in)
 	if err != nil || len(got.Queries) != 1 || len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "of 101 turns") || !strings.Contains(c.last(0), "Who is Ann?") {

@@ -300,7 +300,7 @@ func (l *lease) finish(ctx context.Context, t tx, state assay.RunState, answer *
 		return err
 	}
 	for _, c := range answer.Citations {
-		if c.Web {
+		if c.Origin != assay.FromDocuments {
 			continue
 		}
 		_, err := t.exec(ctx, `INSERT OR IGNORE INTO pins (document, version, run) VALUES (?, ?, ?)`, c.Document, c.Version, l.number)

@@ -1,0 +1,101 @@
+package strategy
+
+// Settings are the thresholds of the strategies. Zero fields mean the defaults, which
+// are those of their sources.
+type Settings struct {
+	CRAG     CRAGSettings     `json:"crag" yaml:"crag"`
+	Self     SelfSettings     `json:"self" yaml:"self"`
+	Adaptive AdaptiveSettings `json:"adaptive" yaml:"adaptive"`
+	Fusion   FusionSettings   `json:"fusion" yaml:"fusion"`
+	Judge    RoundSettings    `json:"judge" yaml:"judge"`
+	Reflect  RoundSettings    `json:"reflect" yaml:"reflect"`
+	React    ReactSettings    `json:"react" yaml:"react"`
+	Multihop MultihopSettings `json:"multihop" yaml:"multihop"`
+}
+
+// CRAGSettings are those of the strategy crag.
+type CRAGSettings struct {
+	Correct   float64 `json:"correct" yaml:"correct"`     // score from which a hit is relevant; 0.7
+	Incorrect float64 `json:"incorrect" yaml:"incorrect"` // score under which it is not; 0.3
+	Relevant  int     `json:"relevant" yaml:"relevant"`   // relevant hits that suffice; 2
+	Web       int     `json:"web" yaml:"web"`             // results of a search of the web; 5
+	WebScore  float64 `json:"web_score" yaml:"web_score"` // score that a result of the web counts with; 0.8
+}
+
+// SelfSettings are those of the strategy self.
+type SelfSettings struct {
+	Iterations int `json:"iterations" yaml:"iterations"` // drafts at most; 3
+}
+
+// AdaptiveSettings are those of the strategy adaptive.
+type AdaptiveSettings struct {
+	Simple   int `json:"simple" yaml:"simple"`     // hits of a simple question; 3
+	Moderate int `json:"moderate" yaml:"moderate"` // hits of each search of a moderate question; 5
+	Rounds   int `json:"rounds" yaml:"rounds"`     // searches of a moderate question; 2
+	Complex  int `json:"complex" yaml:"complex"`   // hits of each sub-question of a complex question; 3
+}
+
+// FusionSettings are those of the strategy fusion.
+type FusionSettings struct {
+	Queries int `json:"queries" yaml:"queries"` // rewritings that are searched beside the question; 3
+}
+
+// RoundSettings bound a loop.
+type RoundSettings struct {
+	Rounds int `json:"rounds" yaml:"rounds"` // 3
+}
+
+// ReactSettings are those of the strategies react and agent.
+type ReactSettings struct {
+	Steps    int `json:"steps" yaml:"steps"`       // 8
+	Compress int `json:"compress" yaml:"compress"` // steps after which what was observed is put in short; 3
+	Invalid  int `json:"invalid" yaml:"invalid"`   // calls of no tool, or with bad arguments, that are answered with what there is; 3
+}
+
+// MultihopSettings are those of the strategy multihop.
+type MultihopSettings struct {
+	Hops int `json:"hops" yaml:"hops"` // sub-questions that build on one another, at most; 5
+}
+
+// defaultSettings are what zero fields stand for. Sources: Yan et al., "Corrective
+// Retrieval Augmented Generation", 2024; Asai et al., "Self-RAG", 2023; Jeong et al.,
+// "Adaptive-RAG", 2024; Raudaschl, "RAG-Fusion", 2023; Yao et al., "ReAct", 2022.
+var defaultSettings = Settings{
+	CRAG:     CRAGSettings{Correct: 0.7, Incorrect: 0.3, Relevant: 2, Web: 5, WebScore: 0.8},
+	Self:     SelfSettings{Iterations: 3},
+	Adaptive: AdaptiveSettings{Simple: 3, Moderate: 5, Rounds: 2, Complex: 3},
+	Fusion:   FusionSettings{Queries: 3},
+	Judge:    RoundSettings{Rounds: 3},
+	Reflect:  RoundSettings{Rounds: 3},
+	React:    ReactSettings{Steps: 8, Compress: 3, Invalid: 3},
+	Multihop: MultihopSettings{Hops: 5},
+}
+
+func (s Settings) withDefaults() Settings {
+	d := defaultSettings
+	or(&s.CRAG.Correct, d.CRAG.Correct)
+	or(&s.CRAG.Incorrect, d.CRAG.Incorrect)
+	or(&s.CRAG.Relevant, d.CRAG.Relevant)
+	or(&s.CRAG.Web, d.CRAG.Web)
+	or(&s.CRAG.WebScore, d.CRAG.WebScore)
+	or(&s.Self.Iterations, d.Self.Iterations)
+	or(&s.Adaptive.Simple, d.Adaptive.Simple)
+	or(&s.Adaptive.Moderate, d.Adaptive.Moderate)
+	or(&s.Adaptive.Rounds, d.Adaptive.Rounds)
+	or(&s.Adaptive.Complex, d.Adaptive.Complex)
+	or(&s.Fusion.Queries, d.Fusion.Queries)
+	or(&s.Judge.Rounds, d.Judge.Rounds)
+	or(&s.Reflect.Rounds, d.Reflect.Rounds)
+	or(&s.React.Steps, d.React.Steps)
+	or(&s.React.Compress, d.React.Compress)
+	or(&s.React.Invalid, d.React.Invalid)
+	or(&s.Multihop.Hops, d.Multihop.Hops)
+	return s
+}
+
+// or sets a field that is not set to its default.
+func or[T int | float64](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}
