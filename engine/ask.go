@@ -218,17 +218,13 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease sto
 // answer calls the strategy and completes its answer with what the run knows.
 // Written is told what a model writes, see strategy.Env; nil: nobody wants to know.
 func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *run.Run, retriever assay.Retriever, written func(string, llm.Delta)) (assay.Answer, error) {
-	ask, err := strategy.Lookup(req.Strategy)
-	if err != nil {
-		return assay.Answer{}, err
-	}
 	models := e.config.Models.unless(req.Local)
 	services := ""
 	if s, ok := retriever.(*searcher); ok {
 		services = s.services()
 	}
 	scope := session.Scope()
-	answer, err := ask(ctx, scope, strategy.Env{
+	answer, err := strategy.Ask(ctx, scope, strategy.Env{
 		Question:    req.Question,
 		Collections: req.Collections,
 		Filter:      req.Filter,
@@ -242,7 +238,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Writer:      req.Models[role.GeneratorRole],
 		Sections:    models.sections(),
 		Stream:      written,
-	})
+	}, req.Strategy)
 	if err != nil {
 		return assay.Answer{}, err
 	}

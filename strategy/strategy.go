@@ -63,6 +63,7 @@ func Lookup(name string) (Func, error) {
 // behalf of whoever asks.
 type Env struct {
 	Question    string
+	History     []assay.Turn // of the conversation before the question, the oldest first
 	Collections []string     // empty: all
 	Filter      assay.Filter // the caller's; narrowed, never widened
 	Access      assay.Access

@@ -1,0 +1,83 @@
+package strategy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// Ask has a question answered by the strategy of that name ("" is auto), as whoever
+// asked means it: a follow-up is understood from its conversation first. What there is
+// nothing to do for takes no step, so a question that stands for itself is gone about
+// as the strategy does.
+//
+// The answer's Question is the one that was asked, and Understood the one that was
+// gone about, where that is another. An unknown name is assay.ErrInvalid.
+func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, error) {
+	ask, err := Lookup(name)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	question := env.Question
+	env, said, err := env.understand(ctx, s.Sub("understand", 0))
+	if stop := stopOf(err); stop != "" {
+		return unplannable(nameOf(name), question, stop, err, said), nil
+	}
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	answer, err := ask(ctx, s, env)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	return asAsked(answer, question, said), nil
+}
+
+// nameOf is the name of the strategy that a request names.
+func nameOf(name string) string {
+	if name == "" {
+		return strategies[0].name
+	}
+	return name
+}
+
+// asAsked is the answer to what was gone about, as that to the question that was asked.
+func asAsked(a assay.Answer, question string, said notes) assay.Answer {
+	if a.Question != question {
+		a.Question, a.Understood = question, a.Question
+	}
+	if before := said.list(); len(before) > 0 {
+		a.Notes = append(before, without(a.Notes, before)...)
+	}
+	return a
+}
+
+// understand returns e with the question that a follow-up is, once it is said without
+// the conversation before it. One that cannot be told is gone about as it stands.
+func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
+	var said notes
+	if len(e.History) == 0 || e.Roles.Rewriter == nil {
+		return e, said, nil
+	}
+	in := role.RewriteInput{Question: e.Question, Technique: role.Resolve, History: e.History}
+	out, err := hand(ctx, s, e, job[role.RewriteInput, role.Rewriting]{
+		role:    role.RewriterRole,
+		do:      e.Roles.Rewriter.Rewrite,
+		outcome: func(r *role.Rewriting) *role.Outcome { return &r.Outcome },
+	}, in, &said)
+	if err != nil || len(out.Queries) == 0 {
+		return e, said, err
+	}
+	switch q := visible.Line(out.Queries[0]); {
+	case q == "":
+	case len(q) > maxQuery:
+		said.say(fmt.Sprintf("rewriter: the question that it made of the conversation has %d bytes, which is more than a question may have; it was gone about as it stands", len(q)))
+	default:
+		e.Question = q
+	}
+	return e, said, nil
+}
