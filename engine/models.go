@@ -165,6 +165,15 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 	return roles
 }
 
+// Equip fills in who does the jobs of a strategy that is driven without an engine, and
+// how much of the evidence they read.
+func (m Models) Equip(env strategy.Env) strategy.Env {
+	env.Roles, env.Sections = m.roles(nil), m.sections()
+	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
+	env.Writer = m.named()[role.GeneratorRole]
+	return env
+}
+
 // prompt returns which prompt a role is asked with today; empty: with none.
 func (m Models) prompt(name string) string {
 	model := m.Roles[name]

@@ -39,6 +39,8 @@ type Query struct {
 	ID       string
 	Text     string
 	Relevant map[string]int // passage ID → grade, above 0
+	Answers  []string       // right ones, where the set has them
+	Kind     string         // what sort of question it is, in the set's own words; empty: it does not say
 }
 
 // maxGrade is the highest grade of a judgement: the gain of a grade doubles with
@@ -46,7 +48,7 @@ type Query struct {
 const maxGrade = 30
 
 // ReadSet reads a folder in the BEIR layout: corpus.jsonl {_id, title, text},
-// queries.jsonl {_id, text} and the judgements (query-id, corpus-id, score, with
+// queries.jsonl {_id, text, metadata} and the judgements (query-id, corpus-id, score, with
 // a header or without) in qrels.tsv, else in qrels/test.tsv, qrels/dev.tsv or
 // qrels/train.tsv, the first of them that exists. IDs may be numbers, titles may
 // be missing, lines may be repeated. A line that does not parse, and an ID with
@@ -108,6 +110,32 @@ type record struct {
 	ID    recordID `json:"_id"`
 	Title string   `json:"title"`
 	Text  string   `json:"text"`
+
+	Metadata json.RawMessage `json:"metadata"` // of a query; what of it is known is taken, the rest is the set's own
+}
+
+// answers returns the right answers that a query's metadata names under one of the
+// names in use, and what sort of question it is.
+func (r record) answers() (answers []string, kind string) {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(r.Metadata, &m) != nil {
+		return nil, ""
+	}
+	for _, name := range []string{"answer", "answers", "answer_aliases"} {
+		var one string
+		var several []string
+		if json.Unmarshal(m[name], &one) == nil && one != "" {
+			answers = append(answers, one)
+		} else if json.Unmarshal(m[name], &several) == nil {
+			answers = append(answers, several...)
+		}
+	}
+	for _, name := range []string{"hops", "type"} {
+		if json.Unmarshal(m[name], &kind) == nil && kind != "" {
+			break
+		}
+	}
+	return answers, kind
 }
 
 // A recordID is a string, or a number as it is written.
@@ -132,6 +160,7 @@ func readQueries(path string) ([]Query, error) {
 			return err
 		}
 		q := Query{ID: string(r.ID), Text: r.Text, Relevant: map[string]int{}}
+		q.Answers, q.Kind = r.answers()
 		if i, twice := at[q.ID]; twice && queries[i].Text == q.Text {
 			return nil
 		} else if q.ID == "" || twice {

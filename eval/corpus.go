@@ -19,13 +19,14 @@ type corpus struct {
 	documents []assay.Document
 	chunks    []assay.Chunk
 	byChunk   map[string]int
+	byDoc     map[string]int
 
 	model   string       // of vectors; empty: there are none
 	vectors []llm.Vector // one for each chunk, nil where it has none
 }
 
 func newCorpus(set Set) *corpus {
-	c := &corpus{byChunk: map[string]int{}}
+	c := &corpus{byChunk: map[string]int{}, byDoc: map[string]int{}}
 	for _, p := range set.Passages {
 		m := assay.Metadata{}
 		if code := language.Detect(p.Text); code != "" { // as ingest does
@@ -47,7 +48,7 @@ func newCorpus(set Set) *corpus {
 			Kind:     assay.ChunkProse,
 			End:      len(p.Text),
 		}
-		c.byChunk[ch.ID] = len(c.documents)
+		c.byChunk[ch.ID], c.byDoc[d.ID] = len(c.documents), len(c.documents)
 		c.documents = append(c.documents, d)
 		c.chunks = append(c.chunks, ch)
 	}
@@ -148,6 +149,23 @@ func (c *corpus) Passages(_ context.Context, ids []string) ([]assay.Passage, err
 		passages[i] = c.passage(at)
 	}
 	return passages, nil
+}
+
+// ACL implements strategy.Content: everybody may see a set.
+func (c *corpus) ACL(_ context.Context, id string) (assay.ACL, error) {
+	if _, ok := c.byDoc[id]; !ok {
+		return assay.ACL{}, fmt.Errorf("document %s: %w", id, assay.ErrNotFound)
+	}
+	return assay.ACL{}, nil
+}
+
+// Version implements strategy.Content.
+func (c *corpus) Version(_ context.Context, id, version string) (assay.Document, error) {
+	i, ok := c.byDoc[id]
+	if !ok || c.documents[i].Version != version {
+		return assay.Document{}, fmt.Errorf("version %s of document %s: %w", version, id, assay.ErrNotFound)
+	}
+	return c.documents[i], nil
 }
 
 func (c *corpus) passage(i int) assay.Passage {

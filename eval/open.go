@@ -19,6 +19,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/strategy"
 )
 
 // Parts are what a set is searched with beside its text.
@@ -49,7 +50,8 @@ type Opened struct {
 	Set      Set
 	Index    *index.Searcher
 	Content  retrieve.Content
-	Embedder llm.Embedder // that of Parts through the cache; nil: none
+	Stored   strategy.Content // the passages, as what cites them reads them
+	Embedder llm.Embedder     // that of Parts through the cache; nil: none
 
 	Encoded time.Duration // that embedding the passages took
 	Indexed time.Duration
@@ -82,7 +84,7 @@ func Open(ctx context.Context, set Set, parts Parts) (_ *Opened, err error) {
 		o.Embedder = cached(parts.Embedder, o.cache)
 	}
 	c := newCorpus(set)
-	o.Content = c
+	o.Content, o.Stored = c, c
 	if o.Embedder != nil {
 		report := o.stage("encode")
 		if err := c.embed(ctx, o.Embedder, parts.Covered, report); err != nil {

@@ -149,6 +149,10 @@ type Limits struct {
 	Parts int           // sub-questions that are looked up; the others are reported as missing; 6
 	Floor float64       // relevance under which a hit does not count for a grader that goes by it; 0.5
 	Wall  time.Duration // of the run; searching ends at three quarters of it; 12 s
+
+	// Passages is how many passages the generator is handed, no more, and no fewer while
+	// as many were found: so strategies are compared. 0: there is no such rule.
+	Passages int
 }
 
 // defaultLimits are the limits that zero fields stand for.
