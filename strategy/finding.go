@@ -28,6 +28,7 @@ type finding struct {
 	graded     int // searches, when the finding was graded last
 	notes      notes
 	tries      []try
+	places     map[string]int // of the hits, by chunk: the best that a search gave them, from 0
 	iterations int
 	stop       assay.Stop
 	lacked     string  // what the budget had no room for, when it ended the search
@@ -136,7 +137,13 @@ func (f *finding) merge(hits []assay.Hit) (fresh int) {
 	for i, h := range f.hits {
 		at[h.Chunk.ID] = i
 	}
-	for _, h := range hits {
+	if f.places == nil {
+		f.places = make(map[string]int, len(hits))
+	}
+	for place, h := range hits {
+		if best, ok := f.places[h.Chunk.ID]; !ok || place < best {
+			f.places[h.Chunk.ID] = place
+		}
 		i, known := at[h.Chunk.ID]
 		switch {
 		case !known:

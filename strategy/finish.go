@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,30 +117,95 @@ func failures(checked []checkedClaim) int {
 // numbers. What is accepted twice, lies in another accepted hit, as a passage in
 // its section, or says the same as one, has that one's number: what crowds the
 // evidence says nothing more.
+//
+// Where the number of passages is set, the findings take turns until there are so
+// many: each with its best accepted hit, each with its second, and so on. If that is
+// not enough, the best of all other hits follow.
 func (e Env) mint(found []finding) (evidence []assay.Evidence, parts []role.Part) {
-	var all []assay.Hit
-	for _, f := range found {
-		all = append(all, f.accepted(len(f.hits))...)
-	}
-	var said retrieve.Sayings
-	for _, f := range found {
-		p := role.Part{Question: f.question, Terms: f.terms, Evidence: []int{}}
-		for _, h := range f.accepted(len(f.hits)) {
-			if len(p.Evidence) == e.Limits.Keep {
-				break
-			}
-			h = widest(h, all)
-			i, known := said.Add(h)
-			if !known {
-				evidence = append(evidence, assay.Evidence{Number: i + 1, Hit: h})
-			}
-			if !slices.Contains(p.Evidence, i+1) {
-				p.Evidence = append(p.Evidence, i+1)
+	m := newMinting(found)
+	if e.Limits.Passages == 0 {
+		for i := range found {
+			for k := 0; k < len(m.accepted[i]) && len(m.parts[i].Evidence) < e.Limits.Keep; k++ {
+				m.add(i, m.accepted[i][k])
 			}
 		}
-		parts = append(parts, p)
+		return m.evidence, m.parts
 	}
-	return evidence, parts
+	for k, more := 0, true; more && len(m.evidence) < e.Limits.Passages; k++ {
+		more = false
+		for i, hits := range m.accepted {
+			if k < len(hits) && len(m.evidence) < e.Limits.Passages {
+				m.add(i, hits[k])
+				more = true
+			}
+		}
+	}
+	for _, h := range m.others(found) {
+		if len(m.evidence) == e.Limits.Passages {
+			break
+		}
+		m.add(h.finding, h.Hit)
+	}
+	return m.evidence, m.parts
+}
+
+// A minting is evidence while it is numbered.
+type minting struct {
+	accepted [][]assay.Hit // of each finding, best first
+	all      []assay.Hit   // that are accepted
+	said     retrieve.Sayings
+	evidence []assay.Evidence
+	parts    []role.Part
+}
+
+func newMinting(found []finding) *minting {
+	m := &minting{}
+	for _, f := range found {
+		hits := f.accepted(len(f.hits))
+		m.accepted, m.all = append(m.accepted, hits), append(m.all, hits...)
+		m.parts = append(m.parts, role.Part{Question: f.question, Terms: f.terms, Evidence: []int{}})
+	}
+	return m
+}
+
+// add has a finding rest on a hit.
+func (m *minting) add(finding int, h assay.Hit) {
+	h = widest(h, m.all)
+	i, known := m.said.Add(h)
+	if !known {
+		m.evidence = append(m.evidence, assay.Evidence{Number: i + 1, Hit: h})
+	}
+	if p := &m.parts[finding]; !slices.Contains(p.Evidence, i+1) {
+		p.Evidence = append(p.Evidence, i+1)
+	}
+}
+
+// A foundHit is a hit and the finding, by index, whose it is.
+type foundHit struct {
+	assay.Hit
+	finding int
+	place   int // the best that a search gave it, from 0
+}
+
+// others returns the hits that no finding accepted, those that searches put first
+// first: their order knows what leads from one hit to another, which a hit's relevance
+// by itself does not.
+func (m *minting) others(found []finding) []foundHit {
+	known := map[string]bool{}
+	for _, h := range m.all {
+		known[h.Chunk.ID] = true
+	}
+	var others []foundHit
+	for i, f := range found {
+		for _, h := range f.hits {
+			if !known[h.Chunk.ID] {
+				known[h.Chunk.ID] = true
+				others = append(others, foundHit{h, i, f.places[h.Chunk.ID]})
+			}
+		}
+	}
+	slices.SortStableFunc(others, func(a, b foundHit) int { return cmp.Compare(a.place, b.place) })
+	return others
 }
 
 // widest returns the longest of the hits that h lies in, itself if there is none.

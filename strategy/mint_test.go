@@ -1,6 +1,7 @@
 package strategy_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,13 @@ func given(t *testing.T, l *library, limits strategy.Limits) role.GenerateInput 
 	t.Helper()
 	var in role.GenerateInput
 	roles := localRoles()
-	roles.Grader = grader(enough)
+	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+		g, err := enough(in)
+		g.Relevant = slices.DeleteFunc(g.Relevant, func(id string) bool {
+			return slices.ContainsFunc(in.Hits, func(h assay.Hit) bool { return h.Chunk.ID == id && h.Scores.Relevance < in.Floor })
+		})
+		return g, err
+	})
 	roles.Generator = generator(func(got role.GenerateInput) (role.Draft, error) {
 		in = got
 		return verbatim(got)
@@ -68,5 +75,25 @@ func TestContextFits(t *testing.T) {
 	}
 	if in := given(t, newLibrary("The kiosk opens at nine."), strategy.Limits{}); len(in.Context) != 1 || len(in.Context[0].Spans) != 1 {
 		t.Errorf("what fits goes whole: %+v", in.Context)
+	}
+}
+
+// Where the number of passages is set, the accepted ones come first, and the next best
+// make up for those that are not there.
+func TestSoManyPassages(t *testing.T) {
+	l := newLibrary("The kiosk opens at nine.", "The kiosk opens in May.", "The kiosk is red.", "The kiosk sells bread.", "The kiosk is old.")
+	l.relevance = map[string]float64{"doc3": 0.1, "doc4": 0.2, "doc5": 0.3}
+	for passages, want := range map[int][]string{
+		1:  {"doc1"},
+		4:  {"doc1", "doc2", "doc3", "doc4"}, // as the search ranked them
+		10: {"doc1", "doc2", "doc3", "doc4", "doc5"},
+	} {
+		var got []string
+		for _, ev := range given(t, l, strategy.Limits{Passages: passages, Keep: 1}).Evidence {
+			got = append(got, ev.Hit.URI)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d passages: -want +got\n%s", passages, diff)
+		}
 	}
 }
