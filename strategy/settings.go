@@ -1,5 +1,7 @@
 package strategy
 
+import "time"
+
 // Settings are the thresholds of the strategies. Zero fields mean the defaults, which
 // are those of their sources.
 type Settings struct {
@@ -71,30 +73,32 @@ var defaultSettings = Settings{
 	Multihop: MultihopSettings{Hops: 5},
 }
 
-func (s Settings) withDefaults() Settings {
-	d := defaultSettings
-	or(&s.CRAG.Correct, d.CRAG.Correct)
-	or(&s.CRAG.Incorrect, d.CRAG.Incorrect)
-	or(&s.CRAG.Relevant, d.CRAG.Relevant)
-	or(&s.CRAG.Web, d.CRAG.Web)
-	or(&s.CRAG.WebScore, d.CRAG.WebScore)
-	or(&s.Self.Iterations, d.Self.Iterations)
-	or(&s.Adaptive.Simple, d.Adaptive.Simple)
-	or(&s.Adaptive.Moderate, d.Adaptive.Moderate)
-	or(&s.Adaptive.Rounds, d.Adaptive.Rounds)
-	or(&s.Adaptive.Complex, d.Adaptive.Complex)
-	or(&s.Fusion.Queries, d.Fusion.Queries)
-	or(&s.Judge.Rounds, d.Judge.Rounds)
-	or(&s.Reflect.Rounds, d.Reflect.Rounds)
-	or(&s.React.Steps, d.React.Steps)
-	or(&s.React.Compress, d.React.Compress)
-	or(&s.React.Invalid, d.React.Invalid)
-	or(&s.Multihop.Hops, d.Multihop.Hops)
+func (s Settings) withDefaults() Settings { return s.Over(defaultSettings) }
+
+// Over returns s with the fields that are not set as below has them.
+func (s Settings) Over(below Settings) Settings {
+	or(&s.CRAG.Correct, below.CRAG.Correct)
+	or(&s.CRAG.Incorrect, below.CRAG.Incorrect)
+	or(&s.CRAG.Relevant, below.CRAG.Relevant)
+	or(&s.CRAG.Web, below.CRAG.Web)
+	or(&s.CRAG.WebScore, below.CRAG.WebScore)
+	or(&s.Self.Iterations, below.Self.Iterations)
+	or(&s.Adaptive.Simple, below.Adaptive.Simple)
+	or(&s.Adaptive.Moderate, below.Adaptive.Moderate)
+	or(&s.Adaptive.Rounds, below.Adaptive.Rounds)
+	or(&s.Adaptive.Complex, below.Adaptive.Complex)
+	or(&s.Fusion.Queries, below.Fusion.Queries)
+	or(&s.Judge.Rounds, below.Judge.Rounds)
+	or(&s.Reflect.Rounds, below.Reflect.Rounds)
+	or(&s.React.Steps, below.React.Steps)
+	or(&s.React.Compress, below.React.Compress)
+	or(&s.React.Invalid, below.React.Invalid)
+	or(&s.Multihop.Hops, below.Multihop.Hops)
 	return s
 }
 
-// or sets a field that is not set to its default.
-func or[T int | float64](field *T, value T) {
+// or sets a field that is not set.
+func or[T int | float64 | time.Duration](field *T, value T) {
 	if *field <= 0 {
 		*field = value
 	}

@@ -138,36 +138,38 @@ type Roles struct {
 
 // Limits bound a strategy. Zero fields mean the defaults.
 type Limits struct {
-	Iterations int // searches per sub-question; 4
-	Candidates int // hits per search; 20
-	Keep       int // hits per sub-question that become evidence; 5
+	Iterations int `json:"iterations,omitempty" yaml:"iterations"` // searches per sub-question; 4
+	Candidates int `json:"candidates,omitempty" yaml:"candidates"` // hits per search; 20
+	Keep       int `json:"keep,omitempty" yaml:"keep"`             // hits per sub-question that become evidence; 5
 
 	// ContextTokens is how much of the evidence a generator is given to read, for
 	// all sub-questions together; 6000.
-	ContextTokens int
+	ContextTokens int `json:"context_tokens,omitempty" yaml:"context_tokens"`
 
-	Parts int           // sub-questions that are looked up; the others are reported as missing; 6
-	Floor float64       // relevance under which a hit does not count for a grader that goes by it; 0.5
-	Wall  time.Duration // of the run; searching ends at three quarters of it; 12 s
+	Parts int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are looked up; the others are reported as missing; 6
+	Floor float64       `json:"floor,omitempty" yaml:"floor"` // relevance under which a hit does not count for a grader that goes by it; 0.5
+	Wall  time.Duration `json:"wall_ns,omitempty" yaml:"-"`   // of the run; searching ends at three quarters of it; 12 s
 
 	// Passages is how many passages the generator is handed, no more, and no fewer while
 	// as many were found: so strategies are compared. 0: there is no such rule.
-	Passages int
+	Passages int `json:"passages,omitempty" yaml:"-"`
 }
 
 // defaultLimits are the limits that zero fields stand for.
 var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Wall: 12 * time.Second}
 
-func (l Limits) withDefaults() Limits {
-	or(&l.Iterations, defaultLimits.Iterations)
-	or(&l.Candidates, defaultLimits.Candidates)
-	or(&l.Keep, defaultLimits.Keep)
-	or(&l.ContextTokens, defaultLimits.ContextTokens)
-	or(&l.Parts, defaultLimits.Parts)
-	or(&l.Floor, defaultLimits.Floor)
-	if l.Wall <= 0 {
-		l.Wall = defaultLimits.Wall
-	}
+func (l Limits) withDefaults() Limits { return l.Over(defaultLimits) }
+
+// Over returns l with the fields that are not set as below has them.
+func (l Limits) Over(below Limits) Limits {
+	or(&l.Iterations, below.Iterations)
+	or(&l.Candidates, below.Candidates)
+	or(&l.Keep, below.Keep)
+	or(&l.ContextTokens, below.ContextTokens)
+	or(&l.Parts, below.Parts)
+	or(&l.Floor, below.Floor)
+	or(&l.Wall, below.Wall)
+	or(&l.Passages, below.Passages)
 	return l
 }
 
