@@ -190,8 +190,27 @@ type Runs interface {
 	// the same machine, elsewhere when it expires.
 	Acquire(ctx context.Context, run string) (Lease, error)
 
-	// Delete removes a run and its journal; assay.ErrLeased while it is live.
+	// Delete removes a run, its journal and its offer; assay.ErrLeased while it is live.
 	Delete(ctx context.Context, run string) error
+
+	// Offer offers the answer of a run to whoever asks under the same key, which says
+	// all that the answer depends on. A run has one offer: a second one replaces it. A
+	// run that is not done is assay.ErrInvalid, and so is an empty key. Only the offers
+	// of the MaxOffers runs that were created last are kept.
+	Offer(ctx context.Context, run, key string) error
+
+	// Offers returns the runs that are offered under the key, the last created first,
+	// at most limit (0: all).
+	Offers(ctx context.Context, key string, limit int) ([]Offer, error)
+}
+
+// MaxOffers is how many offers a tenant keeps.
+const MaxOffers = 10_000
+
+// An Offer is a run whose answer may be given again.
+type Offer struct {
+	Run      string
+	Question string
 }
 
 // A Lease is the right to write one run's journal. It is renewed in the

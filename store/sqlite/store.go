@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
 )
 
 const (
@@ -51,6 +52,7 @@ type options struct {
 	now       func() time.Time
 	leaseTime time.Duration
 	host      host
+	maxOffers int // store.MaxOffers, but in tests
 }
 
 // An Option changes what Open does by default.
@@ -70,7 +72,7 @@ func WithLeaseTime(d time.Duration) Option { return func(o *options) { o.leaseTi
 // not written into; one of a later format is assay.ErrNewer; one whose parts are
 // missing is assay.ErrDamaged. A read-only directory is opened for reading.
 func Open(ctx context.Context, dir string, opts ...Option) (*Store, error) {
-	o := options{now: time.Now, leaseTime: 30 * time.Second, host: thisHost()}
+	o := options{now: time.Now, leaseTime: 30 * time.Second, host: thisHost(), maxOffers: store.MaxOffers}
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -22,6 +22,7 @@ var runTests = []contractTest{
 	{"sequences grow across runs", testRecordSequence},
 	{"finish", testFinish},
 	{"delete", testRunDelete},
+	{"offers", testOffers},
 }
 
 // mustCreate creates a run.
