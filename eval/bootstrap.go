@@ -91,3 +91,24 @@ func Compare(row, other Row) Difference {
 	d.Low, d.High = bounds(means)
 	return d
 }
+
+// meanOf returns the mean of xs, one for each question, with its bounds.
+func meanOf(xs []float64) Mean {
+	if len(xs) == 0 {
+		return Mean{}
+	}
+	sum := func(at func(i int) float64) float64 {
+		s := 0.0
+		for i := range xs {
+			s += at(i)
+		}
+		return s / float64(len(xs))
+	}
+	m := Mean{Mean: sum(func(i int) float64 { return xs[i] })}
+	var means []float64
+	bootstrap(len(xs), func(draw []int) {
+		means = append(means, sum(func(i int) float64 { return xs[draw[i]] }))
+	})
+	m.Low, m.High = bounds(means)
+	return m
+}

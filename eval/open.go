@@ -1,14 +1,11 @@
 package eval
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -204,10 +201,7 @@ func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, qu
 	if err := errors.Join(g.Wait(), ctx.Err()); err != nil {
 		return row, err
 	}
-	for note, n := range notes {
-		row.Notes = append(row.Notes, Noted{note, n})
-	}
-	slices.SortFunc(row.Notes, func(a, b Noted) int { return cmp.Or(b.Queries-a.Queries, strings.Compare(a.Note, b.Note)) })
+	row.Notes = noted(notes)
 	row.SearchMS = float64(spent.Microseconds()) / 1000 / float64(max(len(queries), 1))
 	row.Metrics = mean(row.PerQuery)
 	row.Low, row.High = interval(row.PerQuery)

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// strategiesFlags are the flags of eval strategies.
+type strategiesFlags struct {
+	evalFlags
+	strategies []string
+	questions  int
+	markdown   bool
+}
+
+func (a *app) evalStrategiesCommand() *cobra.Command {
+	var f strategiesFlags
+	cmd := &cobra.Command{
+		Use:   "strategies FOLDER...",
+		Short: "Measure the strategies on labelled sets in the BEIR layout",
+		Long: `Strategies asks each question of a labelled set by every strategy, all over the
+search that ask uses by default, and prints what came of it. Every strategy hands
+the generator ten passages, no more, so that none gains by showing more:
+
+  recall    the share of a question's relevant passages that are among the ten
+  all gold  the share of questions with every relevant passage among them
+  match     the share of questions whose answer, where the set has it, stands in
+            what was answered; f1 is how far the words of the two are the same
+  steps     records of the run's journal; searches, calls of models and tokens
+            are counted among them
+  time      median of a question, on this machine and beside whatever else it does
+
+Recall and all gold are means over the questions, ± half of the interval in which
+they would be for 95 of 100 sets of as many such questions (bootstrap). Beside static
+is how much all gold a line has more than static's, with its interval: where that does
+not hold 0, the difference is not one of chance.
+
+No language model is asked, whatever is configured.
+
+A FOLDER is as for assay eval retrieval: corpus.jsonl, queries.jsonl and the
+judgements. Answers are taken from a query's metadata: answer, answers or
+answer_aliases. Vectors are kept in a cache folder. Equal sets give equal figures
+but for times.`,
+		Example: `  assay eval strategies ./musique
+  assay eval strategies --strategy static,multihop,auto ./musique ./hotpotqa
+  assay eval strategies --questions 20 --json ./clapnq`,
+		Args: needFolders,
+		RunE: func(cmd *cobra.Command, folders []string) error { return a.evalStrategies(cmd.Context(), folders, f) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these alone, by `name`; may be repeated (default: all)")
+	flags.IntVar(&f.questions, "questions", 0, "ask the first `n` of each set (default: all)")
+	flags.BoolVar(&f.markdown, "markdown", false, "print tables in Markdown")
+	return cmd
+}
+
+func (a *app) evalStrategies(ctx context.Context, folders []string, f strategiesFlags) error {
+	if f.json && f.markdown {
+		return usagef("--json and --markdown are two forms of one report")
+	}
+	for _, name := range f.strategies {
+		if !slices.Contains(strategy.Names(), name) {
+			return usagef("--strategy %q is none of %s", name, strings.Join(strategy.Names(), ", "))
+		}
+	}
+	if err := a.openEval(ctx, &f.evalFlags); err != nil {
+		return err
+	}
+	var all []eval.StrategyRow
+	for i, folder := range folders {
+		rows, err := a.strategiesOf(ctx, folder, f)
+		all = append(all, rows...)
+		if printed := a.printStrategies(rows, f, i > 0); err != nil || printed != nil {
+			return errors.Join(err, printed)
+		}
+	}
+	if f.json {
+		return nil
+	}
+	return writeTargets(a.stdout, eval.TargetsOf(all))
+}
+
+// strategiesOf measures one set. Rows that were finished before an error are returned
+// with it.
+func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags) (rows []eval.StrategyRow, err error) {
+	err = a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) error {
+		o, err := eval.Open(ctx, set, parts)
+		if err != nil {
+			return err
+		}
+		rows, err = o.Strategies(ctx, eval.StrategyOptions{Strategies: f.strategies, Questions: f.questions})
+		return errors.Join(err, o.Close())
+	})
+	return rows, err
+}
+
+// printStrategies prints a set's rows in the form that is asked for.
+func (a *app) printStrategies(rows []eval.StrategyRow, f strategiesFlags, again bool) error {
+	switch {
+	case len(rows) == 0:
+		return nil
+	case f.json:
+		encoder := json.NewEncoder(a.stdout)
+		for _, row := range rows {
+			if err := encoder.Encode(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	case f.markdown:
+		return writeMarkdown(a.stdout, rows, again)
+	}
+	return writeStrategies(a.stdout, rows, again)
+}
+
+// strategyColumns are the heads of a table of strategies.
+var strategyColumns = []string{"strategy", "roles", "recall", "all gold", "beside static", "match", "f1", "steps", "searches", "calls", "tokens", "time"}
+
+// strategyCells are those of a row.
+func strategyCells(r eval.StrategyRow) []string {
+	beside, match, f1 := "", "", ""
+	if r.Gain != nil {
+		beside = interval(r.Gain.AllGold)
+	}
+	if r.Answers > 0 {
+		match, f1 = fmt.Sprintf("%.2f", r.Match), fmt.Sprintf("%.2f", r.F1)
+	}
+	return []string{
+		r.Strategy, r.Roles, figure(r.Recall.Mean, r.Recall.Low, r.Recall.High), figure(r.AllGold.Mean, r.AllGold.Low, r.AllGold.High), beside,
+		match, f1, fmt.Sprintf("%.1f", r.Steps), fmt.Sprintf("%.1f", r.Searches), fmt.Sprintf("%.1f", r.Calls), fmt.Sprintf("%.0f", r.Tokens),
+		fmt.Sprintf("%.0f ms", r.MedianMS),
+	}
+}
+
+// interval writes a difference with its bounds.
+func interval(m eval.Mean) string {
+	return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", m.Mean, m.Low, m.High)
+}
+
+// writeStrategies prints a set's table.
+func writeStrategies(w io.Writer, rows []eval.StrategyRow, again bool) error {
+	var b strings.Builder
+	if again {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s: %s\n", rows[0].Set, count(rows[0].Questions, "question", "questions"))
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.Join(strategyColumns, "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(table, strings.Join(strategyCells(row), "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, remark := range strategyRemarks(rows) {
+		fmt.Fprintln(&b, remark)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeMarkdown prints a set's table for a document.
+func writeMarkdown(w io.Writer, rows []eval.StrategyRow, again bool) error {
+	var b strings.Builder
+	if again {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "`%s`, %s:\n\n", rows[0].Set, count(rows[0].Questions, "question", "questions"))
+	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	line(strategyColumns)
+	line(slices.Repeat([]string{"---"}, len(strategyColumns)))
+	for _, row := range rows {
+		cells := strategyCells(row)
+		cells[0] = "`" + cells[0] + "`"
+		line(cells)
+	}
+	b.WriteString("\n")
+	for _, remark := range strategyRemarks(rows) {
+		fmt.Fprintf(&b, "- %s\n", remark)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// strategyRemarks say what of rows is not in their figures: how many passages were
+// handed where it is not the number that all have, what failed, and how the questions
+// ended.
+func strategyRemarks(rows []eval.StrategyRow) []string {
+	var remarks []string
+	say := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
+	for _, r := range rows {
+		if r.Over > 0 {
+			say("%s hands more than %d passages for %s; only so many count", r.Strategy, eval.Handed, count(r.Over, "question", "questions"))
+		}
+		if short := float64(eval.Handed) - r.Handed; short > 0.05 && r.Over == 0 {
+			say("%s hands %.1f passages in the mean", r.Strategy, r.Handed)
+		}
+		if r.Failed > 0 {
+			say("%s fails at %s: %s", r.Strategy, count(r.Failed, "question", "questions"), r.Failure)
+		}
+	}
+	var ended []string
+	for _, r := range rows {
+		var parts []string
+		for _, status := range []assay.Status{assay.Answered, assay.Incomplete, assay.Conflicting, assay.NotFound} {
+			if n := r.Statuses[status]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(status), "_", " ")))
+			}
+		}
+		ended = append(ended, r.Strategy+": "+strings.Join(parts, ", "))
+	}
+	return append(remarks, "statuses: "+strings.Join(ended, "; "))
+}
+
+// writeTargets prints what the strategies are held to.
+func writeTargets(w io.Writer, t eval.Targets) error {
+	var b strings.Builder
+	for _, g := range t.MultiHop {
+		fmt.Fprintf(&b, "%s: %s has %s all gold beside static, %s recall\n", g.Set, g.Strategy, interval(g.AllGold), interval(g.Recall))
+	}
+	if s := t.Auto; s != nil {
+		fmt.Fprintf(&b, "auto, over %s: %.1f%% of the best mean recall (%s) and %.1f%% of the best mean all gold (%s), in %.0f%% of the steps of multihop\n",
+			count(s.Sets, "set", "sets"), 100*s.Recall, s.Best, 100*s.AllGold, s.BestAllGold, 100*s.Steps)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	_, err := io.WriteString(w, "\n"+b.String())
+	return err
+}
