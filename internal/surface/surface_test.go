@@ -218,3 +218,31 @@ func TestCode(t *testing.T) {
 		}
 	}
 }
+
+func TestRephrases(t *testing.T) {
+	content := func(text string) map[string]bool {
+		set := map[string]bool{}
+		for _, stem := range surface.Content(text) {
+			set[stem] = true
+		}
+		return set
+	}
+	tests := []struct {
+		query, earlier string
+		want           bool
+	}{
+		{"servers shut down", "How do I shut down the server?", true},
+		{"search for information about servers", "server", true},
+		{"server timeout", "server", false},
+		{"", "server", false},
+		{"the", "server", true}, // adds nothing
+		{"E1042 cause of the error in module", "E1043 cause of the error in module", false},
+		{"population of Springfield in 1990 by district and age", "population of Springfield in 1990 by district and sex", false},
+		{"alpha beta gamma delta epsilon zeta eta theta iota lambda", "alpha beta gamma delta epsilon zeta eta theta kappa iota", true},
+	}
+	for _, tt := range tests {
+		if got := surface.Rephrases(tt.query, tt.earlier, content); got != tt.want {
+			t.Errorf("Rephrases(%q, %q) = %v, want %v", tt.query, tt.earlier, got, tt.want)
+		}
+	}
+}

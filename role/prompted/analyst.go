@@ -11,7 +11,10 @@ import (
 // Analyst sorts by category what evidence says. What it says of something that it
 // names rests on a source that has the name verbatim: that is checked here, and
 // statements that do not are left out and listed.
-type Analyst struct{ Config }
+type Analyst struct {
+	Config
+	Local role.Analyst // for when the provider fails; nil: the cautious output
+}
 
 // analysisReply is what the model is asked for.
 type analysisReply struct {
@@ -36,7 +39,7 @@ var analysisOutput = outputOf[analysisReply]("analysis")
 // Analyse implements role.Analyst.
 func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (role.Analysis, error) {
 	var given []int
-	reply, outcome, err := attempt(ctx, c, job[analysisReply]{
+	reply, outcome, err := ask(ctx, c, job[analysisReply]{
 		Config: a.Config, role: role.AnalystRole, out: analysisOutput(), maxTokens: 1500,
 		write: readingAll(in, &given),
 		check: func(r *analysisReply) []string {
@@ -48,11 +51,18 @@ func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (r
 		},
 		salvage: func(r *analysisReply) ([]string, bool) { return nil, sourced(textsOf(*r), given) }, // the others are dropped below
 	})
-	if err != nil {
-		return role.Analysis{}, err
+	behind := stander[role.Analysis]{
+		role:    role.AnalystRole,
+		outcome: func(a *role.Analysis) *role.Outcome { return &a.Outcome },
+		cautious: func(o role.Outcome) role.Analysis {
+			return role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{in.Question}, Outcome: o}
+		},
 	}
-	if outcome.Failure != "" {
-		return role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{in.Question}, Outcome: outcome}, nil
+	if a.Local != nil {
+		behind.local = func() (role.Analysis, error) { return a.Local.Analyse(ctx, c, in) }
+	}
+	if out, err, done := behind.instead(ctx, outcome, err); done {
+		return out, err
 	}
 	out := role.Analysis{Categories: []role.Category{}, Answered: phrases(reply.Answered), Open: phrases(reply.Open)}
 	held := newHoldings(in, given, textsOf(reply))

@@ -70,6 +70,21 @@ func (s stander[Out]) without(ctx context.Context, failed error) (Out, error) {
 	return out, nil
 }
 
+// instead returns the output of a role whose model gave none, done: the provider failed,
+// or no reply could be used. It is done as well with an error that ends the run.
+func (s stander[Out]) instead(ctx context.Context, o role.Outcome, err error) (out Out, ended error, done bool) {
+	switch {
+	case failed(ctx, err):
+		out, ended = s.without(ctx, err)
+		return out, ended, true
+	case err != nil:
+		return out, err, true
+	case o.Failure != "":
+		return s.cautious(o), nil, true
+	}
+	return out, nil, false
+}
+
 // providerText is the text of a call's error as it was when the call was made,
 // also when it comes from the journal.
 func providerText(err error) string {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
@@ -14,7 +13,10 @@ import (
 
 // Querier chooses the next query. That it repeats none is checked here, by its
 // words and by those that the domain says mean the same.
-type Querier struct{ Config }
+type Querier struct {
+	Config
+	Local role.Querier // for when the provider fails; nil: the cautious output
+}
 
 // queryReply is what the model is asked for.
 type queryReply struct {
@@ -30,7 +32,7 @@ const shownBrought = 300
 
 // Next implements role.Querier.
 func (q Querier) Next(ctx context.Context, c role.Caller, in role.QueryInput) (role.NextQuery, error) {
-	reply, outcome, err := attempt(ctx, c, job[queryReply]{
+	reply, outcome, err := ask(ctx, c, job[queryReply]{
 		Config: q.Config, role: role.QuerierRole, out: queryOutput(), maxTokens: 200,
 		write: writeQuery(in),
 		check: func(r *queryReply) []string {
@@ -52,11 +54,18 @@ func (q Querier) Next(ctx context.Context, c role.Caller, in role.QueryInput) (r
 			return []string{"the model knows no query that was not asked already"}, true
 		},
 	})
-	if err != nil {
-		return role.NextQuery{}, err
+	behind := stander[role.NextQuery]{
+		role:    role.QuerierRole,
+		outcome: func(n *role.NextQuery) *role.Outcome { return &n.Outcome },
+		cautious: func(o role.Outcome) role.NextQuery {
+			return role.NextQuery{Reason: "the querier failed: " + o.Failure, Outcome: o}
+		},
 	}
-	if outcome.Failure != "" {
-		return role.NextQuery{Reason: "the querier failed: " + outcome.Failure, Outcome: outcome}, nil
+	if q.Local != nil {
+		behind.local = func() (role.NextQuery, error) { return q.Local.Next(ctx, c, in) }
+	}
+	if out, err, done := behind.instead(ctx, outcome, err); done {
+		return out, err
 	}
 	return role.NextQuery{
 		Query: query(reply.Query), Gap: shorten(visible.Line(reply.Gap), maxPhrase), Reason: shorten(visible.Line(reply.Reason), maxPhrase), Outcome: outcome,
@@ -79,35 +88,10 @@ func writeQuery(in role.QueryInput) func(prompt, int) (string, []string, bool) {
 	})
 }
 
-// rephrases reports whether a query asks what an earlier one did: it adds no word
-// of content to it, or nearly all of their words are the same and what differs is
-// no name and no number. The empty query asks nothing.
+// rephrases reports whether a query asks what an earlier one did, by words of content of
+// which the domain says what means the same.
 func (d *Domain) rephrases(query, earlier string) bool {
-	const minShared = 0.8
-	if strings.TrimSpace(query) == "" {
-		return false
-	}
-	a, b := d.content(query), d.content(earlier)
-	shared := 0
-	for stem := range a {
-		if b[stem] {
-			shared++
-		}
-	}
-	if shared == len(a) {
-		return true
-	}
-	if float64(shared) < minShared*float64(len(a)+len(b)-shared) {
-		return false
-	}
-	for _, name := range append(surface.Names(query), surface.Numbers(query)...) {
-		for stem := range d.content(name) {
-			if !b[stem] {
-				return false
-			}
-		}
-	}
-	return true
+	return surface.Rephrases(query, earlier, d.content)
 }
 
 // content returns the stems of a text's words of content, those that the domain
@@ -129,17 +113,7 @@ func (d *Domain) content(text string) map[string]bool {
 }
 
 // contentStems returns the stems of a text's words of content, in order.
-func contentStems(text string) []string {
-	var stems []string
-	text = line(text)
-	for _, t := range analysis.Tokens(text, "") {
-		word := strings.ToLower(text[t.Start:t.End])
-		if !t.Part && !surface.Function(word) && !slices.Contains(askingWords, word) {
-			stems = append(stems, t.Term)
-		}
-	}
-	return stems
-}
+func contentStems(text string) []string { return surface.Content(line(text)) }
 
 // replaced returns a list with one sequence put in the place of another.
 func replaced(list, old, with []string) []string {
@@ -157,6 +131,3 @@ func replaced(list, old, with []string) []string {
 	}
 	return out
 }
-
-// askingWords only say that something is asked or searched.
-var askingWords = []string{"find", "search", "information", "info", "details", "about", "regarding", "concerning"}

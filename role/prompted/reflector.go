@@ -11,7 +11,10 @@ import (
 
 // Reflector says whether what is known suffices. That COMPLETED reaches the
 // threshold is checked here.
-type Reflector struct{ Config }
+type Reflector struct {
+	Config
+	Local role.Reflector // for when the provider fails; nil: the cautious output
+}
 
 // reflectionReply is what the model is asked for.
 type reflectionReply struct {
@@ -28,7 +31,7 @@ func (r Reflector) Reflect(ctx context.Context, c role.Caller, in role.ReflectIn
 	if threshold <= 0 || threshold > 1 {
 		threshold = role.DefaultThreshold
 	}
-	reply, outcome, err := attempt(ctx, c, job[reflectionReply]{
+	reply, outcome, err := ask(ctx, c, job[reflectionReply]{
 		Config: r.Config, role: role.ReflectorRole, out: reflectionOutput(), maxTokens: 300,
 		write: writeReflection(in, threshold),
 		check: func(r *reflectionReply) []string {
@@ -38,11 +41,18 @@ func (r Reflector) Reflect(ctx context.Context, c role.Caller, in role.ReflectIn
 			return nil
 		},
 	})
-	if err != nil {
-		return role.Reflection{}, err
+	behind := stander[role.Reflection]{
+		role:    role.ReflectorRole,
+		outcome: func(r *role.Reflection) *role.Outcome { return &r.Outcome },
+		cautious: func(o role.Outcome) role.Reflection {
+			return role.Reflection{Status: role.IncompleteStatus, Justification: "the reflector failed: " + o.Failure, Threshold: threshold, Outcome: o}
+		},
 	}
-	if outcome.Failure != "" {
-		return role.Reflection{Status: role.IncompleteStatus, Justification: "the reflector failed: " + outcome.Failure, Threshold: threshold, Outcome: outcome}, nil
+	if r.Local != nil {
+		behind.local = func() (role.Reflection, error) { return r.Local.Reflect(ctx, c, in) }
+	}
+	if out, err, done := behind.instead(ctx, outcome, err); done {
+		return out, err
 	}
 	out := role.Reflection{
 		Status: reply.Status, Justification: shorten(visible.Line(reply.Justification), 500), Coverage: reply.Coverage, Threshold: threshold, Outcome: outcome,

@@ -11,7 +11,10 @@ import (
 
 // Judge decides whether a draft may go out. A draft that says nothing, and an
 // ACCEPT with something to revise, are to be revised.
-type Judge struct{ Config }
+type Judge struct {
+	Config
+	Local role.Judge // for when the provider fails; nil: the cautious output
+}
 
 // judgementReply is what the model is asked for.
 type judgementReply struct {
@@ -24,7 +27,7 @@ var judgementOutput = outputOf[judgementReply]("judgement")
 
 // Judge implements role.Judge.
 func (j Judge) Judge(ctx context.Context, c role.Caller, in role.DraftInput) (role.Judgement, error) {
-	reply, outcome, err := attempt(ctx, c, job[judgementReply]{
+	reply, outcome, err := ask(ctx, c, job[judgementReply]{
 		Config: j.Config, role: role.JudgeRole, out: judgementOutput(), maxTokens: 500,
 		write: readingDraft(in),
 		check: func(r *judgementReply) []string {
@@ -37,12 +40,19 @@ func (j Judge) Judge(ctx context.Context, c role.Caller, in role.DraftInput) (ro
 			return []string{"the model wants the draft revised and does not say what"}, true
 		},
 	})
-	if err != nil {
-		return role.Judgement{}, err
+	behind := stander[role.Judgement]{
+		role:    role.JudgeRole,
+		outcome: func(j *role.Judgement) *role.Outcome { return &j.Outcome },
+		cautious: func(o role.Outcome) role.Judgement {
+			reason := "the judge failed: " + o.Failure
+			return role.Judgement{Verdict: role.Revise, Revise: []string{reason}, Reason: reason, Outcome: o}
+		},
 	}
-	if outcome.Failure != "" {
-		reason := "the judge failed: " + outcome.Failure
-		return role.Judgement{Verdict: role.Revise, Revise: []string{reason}, Reason: reason, Outcome: outcome}, nil
+	if j.Local != nil {
+		behind.local = func() (role.Judgement, error) { return j.Local.Judge(ctx, c, in) }
+	}
+	if out, err, done := behind.instead(ctx, outcome, err); done {
+		return out, err
 	}
 	out := role.Judgement{Verdict: reply.Verdict, Revise: phrases(reply.Revise), Reason: shorten(visible.Line(reply.Reason), 500), Outcome: outcome}
 	if len(in.Draft.Statements) == 0 {
@@ -57,7 +67,10 @@ func (j Judge) Judge(ctx context.Context, c role.Caller, in role.DraftInput) (ro
 }
 
 // Critic looks at a draft from fixed sides.
-type Critic struct{ Config }
+type Critic struct {
+	Config
+	Local role.Critic // for when the provider fails; nil: the cautious output
+}
 
 // critiqueReply is what the model is asked for.
 type critiqueReply struct {
@@ -79,7 +92,7 @@ var critiqueOutput = outputOf[critiqueReply]("critique")
 // Criticise implements role.Critic.
 func (k Critic) Criticise(ctx context.Context, c role.Caller, in role.DraftInput) (role.Critique, error) {
 	wrong := func(r remarkReply) bool { return r.Statement < 0 || r.Statement > len(in.Draft.Statements) }
-	reply, outcome, err := attempt(ctx, c, job[critiqueReply]{
+	reply, outcome, err := ask(ctx, c, job[critiqueReply]{
 		Config: k.Config, role: role.CriticRole, out: critiqueOutput(), maxTokens: 800,
 		write: readingDraft(in),
 		check: func(r *critiqueReply) []string {
@@ -97,11 +110,18 @@ func (k Critic) Criticise(ctx context.Context, c role.Caller, in role.DraftInput
 			return []string{fmt.Sprintf("%d remarks of the model are about statements that do not exist and are left out", n-len(r.Remarks))}, true
 		},
 	})
-	if err != nil {
-		return role.Critique{}, err
+	behind := stander[role.Critique]{
+		role:    role.CriticRole,
+		outcome: func(k *role.Critique) *role.Outcome { return &k.Outcome },
+		cautious: func(o role.Outcome) role.Critique {
+			return role.Critique{Grounded: role.Fair, Complete: role.Fair, Relevant: role.Fair, Clear: role.Fair, Remarks: []role.Remark{}, Outcome: o}
+		},
 	}
-	if outcome.Failure != "" {
-		return role.Critique{Grounded: role.Fair, Complete: role.Fair, Relevant: role.Fair, Clear: role.Fair, Remarks: []role.Remark{}, Outcome: outcome}, nil
+	if k.Local != nil {
+		behind.local = func() (role.Critique, error) { return k.Local.Criticise(ctx, c, in) }
+	}
+	if out, err, done := behind.instead(ctx, outcome, err); done {
+		return out, err
 	}
 	out := role.Critique{Grounded: reply.Grounded, Complete: reply.Complete, Relevant: reply.Relevant, Clear: reply.Clear, Remarks: []role.Remark{}, Outcome: outcome}
 	for _, x := range reply.Remarks {
