@@ -102,6 +102,8 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		Generator: local.Generator{},
 		Verifier:  role.ByClaim(ground.Local{}),
 		Quoter:    local.Generator{},
+		Router:    local.Router{},
+		Querier:   local.Querier{},
 		Models:    m.named(),
 	}
 	if m.Verifier != nil {
@@ -127,10 +129,10 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		roles.Rewriter = prompted.Rewriter{Config: c}
 	}
 	if c, ok := by(role.RouterRole); ok {
-		roles.Router = prompted.Router{Config: c}
+		roles.Router = prompted.Router{Config: c, Local: local.Router{}}
 	}
 	if c, ok := by(role.QuerierRole); ok {
-		roles.Querier = prompted.Querier{Config: c}
+		roles.Querier = prompted.Querier{Config: c, Local: local.Querier{}}
 	}
 	if c, ok := by(role.ScorerRole); ok {
 		roles.Scorer = prompted.Scorer{Config: c}
