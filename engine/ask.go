@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,8 +52,16 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	talk, err := e.conversation(ctx, principal, req)
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	req.History = talk.turns
 	models := e.config.Models.unless(req.Local)
-	began := stored{Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep()}
+	began := stored{
+		Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
+		EarlierTurns: talk.earlier, Rests: talk.rests,
+	}
 	if models.Roles[role.PlannerRole] != nil && req.Strategy != "static" {
 		if began.Keys, err = e.keys(ctx, principal.Access(), req.Collections); err != nil {
 			return assay.Answer{}, err
@@ -139,10 +148,13 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	if !models.none() {
 		wall = modelWall
 	}
+	req.Strategy = cmp.Or(req.Strategy, e.config.Strategy)
 	req, err := req.complete(wall)
 	if err != nil {
 		return req, err
 	}
+	req.Limits = req.Limits.Over(req.Mode.Limits(e.config.Limits))
+	req.Settings = req.Settings.Over(req.Mode.Settings(e.config.Settings))
 	if req.Budget.CostMicros > 0 {
 		if err := e.checkPriced(ctx, models); err != nil {
 			return req, err
@@ -225,19 +237,21 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	}
 	scope := session.Scope()
 	answer, err := strategy.Ask(ctx, scope, strategy.Env{
-		Question:    req.Question,
-		Collections: req.Collections,
-		Filter:      req.Filter,
-		Access:      r.Principal.Access(),
-		Retriever:   retriever,
-		Content:     e.content,
-		Roles:       models.roles(req.Keys),
-		Limits:      strategy.Limits{Iterations: req.Budget.Iterations, Wall: req.Budget.Wall, ContextTokens: req.ContextTokens, Keep: req.Keep},
-		Settings:    req.Settings,
-		Services:    services,
-		Writer:      req.Models[role.GeneratorRole],
-		Sections:    models.sections(),
-		Stream:      written,
+		Question:     req.Question,
+		History:      req.History,
+		EarlierTurns: req.EarlierTurns,
+		Collections:  req.Collections,
+		Filter:       req.Filter,
+		Access:       r.Principal.Access(),
+		Retriever:    retriever,
+		Content:      e.content,
+		Roles:        models.roles(req.Keys),
+		Limits:       req.limits(),
+		Settings:     req.Settings,
+		Services:     services,
+		Writer:       req.Models[role.GeneratorRole],
+		Sections:     models.sections(),
+		Stream:       written,
 	}, req.Strategy)
 	if err != nil {
 		return assay.Answer{}, err

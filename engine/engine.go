@@ -17,6 +17,7 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/store"
 	"github.com/assay-rag/assay/store/sqlite"
+	"github.com/assay-rag/assay/strategy"
 )
 
 // tenantName is the one tenant of a data directory, as long as nothing
@@ -39,6 +40,12 @@ type Config struct {
 
 	// Models are the language models that do roles; the zero Models: none.
 	Models Models
+
+	// Strategy is the strategy of requests that name none; empty: "auto". Limits and
+	// Settings are those of requests that do not set them; zero fields: their defaults.
+	Strategy string
+	Limits   strategy.Limits
+	Settings strategy.Settings
 
 	// NoBackground leaves vectors to Embed, to IngestRequest.Wait and to the searches
 	// that need them. Without it they catch up by themselves, in the background, as
@@ -82,6 +89,10 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if err := config.Models.check(); err != nil {
 		return nil, err
 	}
+	if _, err := strategy.Lookup(config.Strategy); err != nil {
+		return nil, err
+	}
+	config.Limits.Wall = 0 // a request's
 	ranker, err := rerank.New(rerank.Default())
 	if err != nil {
 		return nil, err

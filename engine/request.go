@@ -41,9 +41,24 @@ type Request struct {
 	// documents are its own.
 	Local bool `json:"local,omitempty"`
 
-	// Settings are the thresholds of strategies; zero fields: the engine's configuration,
-	// then strategy.Settings.
+	// Settings are the thresholds of strategies, and Limits what bounds them beside the
+	// Budget; zero fields: the engine's configuration, then the defaults of each, as Mode
+	// scales them.
 	Settings strategy.Settings `json:"settings,omitzero"`
+	Limits   strategy.Limits   `json:"limits,omitzero"` // without Wall, which is the Budget's
+
+	// Mode says how much work the question is worth. It scales what neither Budget nor
+	// Settings nor Limits set.
+	Mode strategy.Mode `json:"mode,omitempty"`
+
+	// Follows is a run whose conversation the question goes on: it may say "it" and "the
+	// other one". It has to be the principal's own, and to have an answer.
+	Follows string `json:"follows,omitempty"`
+
+	// History is the conversation before the question, the oldest turn first, where who
+	// asks keeps it: not beside Follows. At most 1,000 turns and 1 MiB; the newest MaxTurns
+	// of them, up to MaxHistoryBytes, are what a follow-up is understood from.
+	History []assay.Turn `json:"history,omitempty"`
 }
 
 // A stored is what a run keeps to be gone on with and replayed: its request, and what
@@ -54,6 +69,12 @@ type stored struct {
 	ContextTokens int               `json:"context_tokens,omitempty"` // see strategy.Limits; 0: the strategy's own
 	Keep          int               `json:"keep,omitempty"`           // see strategy.Limits; 0: the strategy's own
 	Keys          []prompted.Key    `json:"keys,omitempty"`           // of the metadata, that a plan could use
+
+	// Of a conversation, whose newest turns are the request's History: how many turns were
+	// before those, and the documents that the answers in it were made from. Who may not see
+	// those may not see the run.
+	EarlierTurns int      `json:"earlier_turns,omitempty"`
+	Rests        []string `json:"rests,omitempty"`
 }
 
 // complete checks r and fills in what is left to the defaults; wall is that of the
@@ -81,6 +102,12 @@ func (r Request) complete(wall time.Duration) (Request, error) {
 	if _, err := strategy.Lookup(r.Strategy); err != nil {
 		return r, err
 	}
+	if err := r.Mode.Check(); err != nil {
+		return r, err
+	}
+	if err := r.checkHistory(); err != nil {
+		return r, err
+	}
 	b := &r.Budget
 	for _, limit := range []struct {
 		name  string
@@ -92,9 +119,16 @@ func (r Request) complete(wall time.Duration) (Request, error) {
 			return r, fmt.Errorf("the budget of %s is negative: %w", limit.name, assay.ErrInvalid)
 		}
 	}
-	b.Wall = cmp.Or(b.Wall, wall)
+	b.Wall = cmp.Or(b.Wall, r.Mode.Wall(wall))
+	r.Limits.Wall = 0 // the budget's
 	if r.Collections == nil {
 		r.Collections = []string{}
 	}
 	return r, nil
+}
+
+// limits are what bounds the strategy of a request: of the same bound in several places
+// the budget's counts first, then that of the request, then that of the models.
+func (r stored) limits() strategy.Limits {
+	return strategy.Limits{Iterations: r.Budget.Iterations, Wall: r.Budget.Wall}.Over(r.Limits).Over(strategy.Limits{ContextTokens: r.ContextTokens, Keep: r.Keep})
 }

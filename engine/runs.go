@@ -110,33 +110,15 @@ func (e *Engine) journal(ctx context.Context, principal assay.Principal, id stri
 	return r, records, nil
 }
 
-// checkAccess refuses a run of which principal may not see all documents that
-// its searches found and its answer cites, by their ACLs of today: of a document
+// checkAccess refuses a run of which principal may not see all documents that it
+// read, see documentsOf, by their ACLs of today: of a document
 // that was replaced the current one counts, of one that was deleted its last one;
 // see store.Content. When that is not known the answer is no. The error does not
 // name the document.
 func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.Run, records []assay.Record) error {
-	documents := map[string]bool{}
-	for _, rec := range records {
-		if rec.Kind != assay.StepSearch || rec.Error != nil {
-			continue
-		}
-		results := read(rec).results
-		if results == nil { // what it found cannot be told, so nobody may see it
-			return fmt.Errorf("what its step %s found cannot be read: %w", rec.Path, assay.ErrDamaged)
-		}
-		for _, h := range results.Hits {
-			if h.Origin == assay.FromDocuments {
-				documents[h.Chunk.Document] = true
-			}
-		}
-	}
-	if r.Answer != nil {
-		for _, c := range r.Answer.Citations {
-			if c.Origin == assay.FromDocuments {
-				documents[c.Document] = true
-			}
-		}
+	documents, err := documentsOf(r, records)
+	if err != nil {
+		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(documents)) {
 		if err := e.checkDocument(ctx, access, id); err != nil {

@@ -63,6 +63,9 @@ func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
 	if len(e.History) == 0 || e.Roles.Rewriter == nil {
 		return e, said, nil
 	}
+	if e.EarlierTurns > 0 {
+		said.say(fmt.Sprintf("the question is understood from the last %s; %s not read", count(len(e.History), "turn of its conversation", "turns of its conversation"), count(e.EarlierTurns, "before that was", "before those were")))
+	}
 	in := role.RewriteInput{Question: e.Question, Technique: role.Resolve, History: e.History}
 	out, err := hand(ctx, s, e, job[role.RewriteInput, role.Rewriting]{
 		role:    role.RewriterRole,

@@ -62,16 +62,17 @@ func Lookup(name string) (Func, error) {
 // Env is what a strategy works with: the question, and what it may reach on
 // behalf of whoever asks.
 type Env struct {
-	Question    string
-	History     []assay.Turn // of the conversation before the question, the oldest first
-	Collections []string     // empty: all
-	Filter      assay.Filter // the caller's; narrowed, never widened
-	Access      assay.Access
-	Retriever   assay.Retriever
-	Content     Content
-	Roles       Roles
-	Limits      Limits
-	Settings    Settings
+	Question     string
+	History      []assay.Turn // the newest of the conversation before the question, the oldest first
+	EarlierTurns int          // of it, before those
+	Collections  []string     // empty: all
+	Filter       assay.Filter // the caller's; narrowed, never widened
+	Access       assay.Access
+	Retriever    assay.Retriever
+	Content      Content
+	Roles        Roles
+	Limits       Limits
+	Settings     Settings
 
 	// Services names the encoder and the reranker that searches may ask, where they are
 	// services; for the record.
