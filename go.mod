@@ -22,6 +22,8 @@ require (
 	modernc.org/sqlite v1.60.0
 )
 
+require code.dny.dev/ssrf v0.3.0 // indirect
+
 require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.26
