@@ -1,0 +1,134 @@
+// Package brave searches the web by the Brave Search API.
+//
+// Sources: Brave, "Web Search", "Response Headers" and "Rate limiting" at
+// api-dashboard.search.brave.com/documentation.
+package brave
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/internal/results"
+	"github.com/assay-rag/assay/provider/internal/wire"
+)
+
+// DefaultURL is where Brave serves the API.
+const DefaultURL = "https://api.search.brave.com/res/v1"
+
+// MaxResults is how many results a search brings at most.
+const MaxResults = 20
+
+// A Config says how Brave is reached. Key is required.
+type Config struct {
+	Name    string // in errors and answers; empty: "brave"
+	BaseURL string // empty: DefaultURL
+	Key     secret.Secret
+
+	// Headers go with each request. Their values are taken for credentials.
+	Headers map[string]string
+
+	HTTP     *http.Client  // nil: one with net/http's defaults
+	First    time.Duration // how long until a reply begins; 0: ten minutes
+	Idle     time.Duration // how long a reply that has begun may be silent; 0: a minute
+	MaxBytes int64         // of a reply; 0: 8 MiB
+}
+
+// A Searcher searches the web. It implements assay.WebSearcher.
+type Searcher struct {
+	client wire.Client
+	base   string
+}
+
+// New returns a searcher. An address that is none is assay.ErrInvalid.
+func New(c Config) (*Searcher, error) {
+	client, base, err := wire.Endpoint{
+		Name: cmp.Or(c.Name, "brave"), BaseURL: cmp.Or(c.BaseURL, DefaultURL), Key: c.Key, Headers: c.Headers,
+		HTTP: c.HTTP, First: c.First, Idle: c.Idle, MaxBytes: c.MaxBytes,
+	}.Client("X-Subscription-Token", "")
+	if err != nil {
+		return nil, err
+	}
+	client.Explain = explain
+	return &Searcher{client: client, base: base}, nil
+}
+
+// Name implements assay.WebSearcher.
+func (s *Searcher) Name() string { return s.client.Name }
+
+// SearchWeb implements assay.WebSearcher. Of more than MaxResults that many are asked
+// for. Failures are *llm.Error; one is a query that Brave finds too long: it takes 400
+// characters and 50 words.
+func (s *Searcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
+	if n < 1 || strings.TrimSpace(query) == "" {
+		return nil, fmt.Errorf("search the web for %d results of %q: %w", n, query, assay.ErrInvalid)
+	}
+	var out struct {
+		Type string `json:"type"`
+		Web  struct {
+			Results []struct {
+				URL         string `json:"url"`
+				Title       string `json:"title"`
+				Description string `json:"description"`
+			} `json:"results"`
+		} `json:"web"` // left out where nothing was found
+	}
+	parameters := url.Values{"q": {query}, "count": {strconv.Itoa(min(n, MaxResults))}, "text_decorations": {"false"}, "result_filter": {"web"}}
+	if err := s.client.JSON(ctx, http.MethodGet, s.base+"/web/search?"+parameters.Encode(), nil, &out); err != nil {
+		return nil, err
+	}
+	if out.Type != "search" {
+		return nil, s.client.Fail(llm.BadReply, "the reply is not the JSON expected: it is no search but %q", out.Type)
+	}
+	raw := make([]results.Raw, len(out.Web.Results))
+	for i, r := range out.Web.Results {
+		raw[i] = results.Raw{URL: r.URL, Title: r.Title, Text: r.Description}
+	}
+	return results.Clean(&s.client, raw, n)
+}
+
+// explain reads a failure: Brave's codes say more than the status.
+func explain(status int, header http.Header, body []byte) wire.Fault {
+	var reply struct {
+		Error struct {
+			Code   string `json:"code"`
+			Detail string `json:"detail"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(body, &reply) // what is no JSON says nothing more than its status
+	f := wire.Fault{Message: reply.Error.Detail}
+	switch {
+	case strings.HasPrefix(reply.Error.Code, "SUBSCRIPTION_"): // with the status 422
+		f.Kind = llm.BadKey
+	case strings.HasPrefix(reply.Error.Code, "QUOTA_"):
+		f.Kind = llm.NoQuota
+	case status == http.StatusTooManyRequests:
+		f.RetryAfter = reset(header)
+	}
+	return f
+}
+
+// reset returns how long the windows of the rate limit take that are used up: they are
+// listed side by side, as in "0, 14523" requests left and "1, 1419704" seconds.
+func reset(h http.Header) time.Duration {
+	left, until := strings.Split(h.Get("X-RateLimit-Remaining"), ","), strings.Split(h.Get("X-RateLimit-Reset"), ",")
+	const day = 24 * 60 * 60
+	longest := 0
+	for i := range min(len(left), len(until)) {
+		n, err := strconv.Atoi(strings.TrimSpace(left[i]))
+		seconds, errUntil := strconv.Atoi(strings.TrimSpace(until[i]))
+		if err == nil && errUntil == nil && n <= 0 {
+			longest = max(longest, min(seconds, day))
+		}
+	}
+	return time.Duration(longest) * time.Second
+}
