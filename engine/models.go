@@ -43,6 +43,9 @@ var roleNames = []string{
 	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole,
 }
 
+// RoleNames lists the roles that a model can do.
+func RoleNames() []string { return slices.Clone(roleNames) }
+
 // check says what is wrong with m, as assay.ErrInvalid.
 func (m Models) check() error {
 	for _, name := range slices.Sorted(maps.Keys(m.Roles)) {
@@ -104,6 +107,10 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		Quoter:    local.Generator{},
 		Router:    local.Router{},
 		Querier:   local.Querier{},
+		Analyst:   local.Analyst{},
+		Reflector: local.Reflector{},
+		Judge:     local.Judge{},
+		Critic:    local.Critic{},
 		Models:    m.named(),
 	}
 	if m.Verifier != nil {
@@ -144,16 +151,16 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		roles.SupportGrader = prompted.SupportGrader{Config: c}
 	}
 	if c, ok := by(role.AnalystRole); ok {
-		roles.Analyst = prompted.Analyst{Config: c}
+		roles.Analyst = prompted.Analyst{Config: c, Local: local.Analyst{}}
 	}
 	if c, ok := by(role.ReflectorRole); ok {
-		roles.Reflector = prompted.Reflector{Config: c}
+		roles.Reflector = prompted.Reflector{Config: c, Local: local.Reflector{}}
 	}
 	if c, ok := by(role.JudgeRole); ok {
-		roles.Judge = prompted.Judge{Config: c}
+		roles.Judge = prompted.Judge{Config: c, Local: local.Judge{}}
 	}
 	if c, ok := by(role.CriticRole); ok {
-		roles.Critic = prompted.Critic{Config: c}
+		roles.Critic = prompted.Critic{Config: c, Local: local.Critic{}}
 	}
 	if c, ok := by(role.ExtractorRole); ok {
 		roles.Extractor = prompted.Extractor{Config: c}
