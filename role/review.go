@@ -89,6 +89,9 @@ const (
 type DraftInput struct {
 	Reading
 	Draft Draft `json:"draft"`
+
+	// Critique is what a critic said of the draft, for a judge; nil: there was none.
+	Critique *Critique `json:"critique,omitempty"`
 }
 
 // A Judge says whether a draft may go out. Its cautious output is REVISE.

@@ -41,6 +41,7 @@ const (
 	SummariserRole = "summariser"
 	ComparerRole   = "comparer"
 
+	ClarifierRole       = "clarifier"
 	ScorerRole          = "scorer" // of hits
 	RetrievalGraderRole = "retrieval_grader"
 	SupportGraderRole   = "support_grader"
@@ -161,6 +162,10 @@ type GenerateInput struct {
 	// Rejected are statements that a draft before this one had, and that were not
 	// found in what they cite.
 	Rejected []Rejected `json:"rejected,omitempty"`
+
+	// Advice says, in words, what a draft before this one did not do, and that this one
+	// should where the evidence allows it.
+	Advice []string `json:"advice,omitempty"`
 }
 
 // Rejected is a statement that the verifier did not let through, and why.

@@ -64,9 +64,10 @@ func reviewed(ctx context.Context, in role.DraftInput) (review, error) {
 }
 
 // Judge accepts a draft when the local verifier finds each statement in its own evidence,
-// and together they speak of every name and number of the question, of half of the weight
-// of its words, and of what its question word asks for. What it accepts may still be off
-// the point: it reads words.
+// together they speak of every name and number of the question, of half of the weight of
+// its words and of what its question word asks for, and a critic, where there is one,
+// finds it neither ungrounded nor incomplete nor off the point. What it accepts may still
+// be wrong: it reads words.
 type Judge struct{}
 
 // Judge implements role.Judge. It returns an error only when ctx has ended.
@@ -82,7 +83,7 @@ func (Judge) Judge(ctx context.Context, _ role.Caller, in role.DraftInput) (role
 	if len(in.Draft.Statements) == 0 {
 		out.Revise = append(out.Revise, "the draft says nothing")
 	} else {
-		out.Revise = r.faults()
+		out.Revise = append(r.faults(), poor(in.Critique)...)
 	}
 	if len(out.Revise) > 0 {
 		out.Verdict, out.Reason = role.Revise, out.Revise[0]
@@ -106,6 +107,24 @@ func (r review) faults() []string {
 	}
 	if r.share < minCoverage && len(r.names) == 0 {
 		out = append(out, "no statement speaks of "+strings.Join(r.missing, ", "))
+	}
+	return out
+}
+
+// poor lists what a critic says of what it finds poor; of one that finds nothing poor
+// nothing, for a judge lets through what is fair.
+func poor(k *role.Critique) []string {
+	if k == nil || k.Grounded != role.Poor && k.Complete != role.Poor && k.Relevant != role.Poor {
+		return nil
+	}
+	var out []string
+	for _, r := range k.Remarks {
+		if !slices.Contains(out, r.Advice) && r.Advice != "" {
+			out = append(out, r.Advice)
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, "the critic finds it poor and does not say why")
 	}
 	return out
 }

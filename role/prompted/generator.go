@@ -67,7 +67,7 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 			given = numbersOf(shown)
 			shown = slices.Clone(shown)
 			slices.SortStableFunc(shown, func(a, b passage) int { return cmp.Compare(order[a.number], order[b.number]) })
-			return map[string]any{"Question": in.Question, "Parts": partsOf(in), "Passages": shown, "Language": asked, "Rejected": rejectedOf(in)}
+			return map[string]any{"Question": in.Question, "Parts": partsOf(in), "Passages": shown, "Language": asked, "Rejected": rejectedOf(in), "Advice": adviceOf(in)}
 		}),
 		check: func(r *draftReply) []string { return checkDraft(r, given, asked) },
 		salvage: func(r *draftReply) ([]string, bool) {
@@ -159,6 +159,18 @@ func rejectedOf(in role.GenerateInput) string {
 	}
 	if n := len(in.Rejected) - maxRejected; n > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more", n))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxAdvice is how many pieces of advice a prompt shows.
+const maxAdvice = 8
+
+// adviceOf lists what was found wanting in a draft before, one a line.
+func adviceOf(in role.GenerateInput) string {
+	var lines []string
+	for _, a := range in.Advice[:min(len(in.Advice), maxAdvice)] {
+		lines = append(lines, "- "+shorten(line(a), maxPhrase))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
@@ -204,6 +205,26 @@ func readingDraft(in role.DraftInput) func(prompt, int) (string, []string, bool)
 		return 1
 	})
 	return reading(best, func(shown []passage) any {
-		return map[string]any{"Question": in.Question, "Statements": statements, "Passages": shown}
+		return map[string]any{"Question": in.Question, "Statements": statements, "Passages": shown, "Remarks": remarksOf(in.Critique)}
 	})
+}
+
+// maxRemarks is how many remarks of a critic a prompt shows.
+const maxRemarks = 12
+
+// remarksOf lists what a critic said, one a line: its ratings and its remarks. Of a critic
+// that failed there is nothing to say.
+func remarksOf(k *role.Critique) string {
+	if k == nil || k.Failure != "" {
+		return ""
+	}
+	lines := []string{fmt.Sprintf("grounded: %s; complete: %s; relevant: %s; clear: %s", k.Grounded, k.Complete, k.Relevant, k.Clear)}
+	for _, r := range k.Remarks[:min(len(k.Remarks), maxRemarks)] {
+		about := "the draft"
+		if r.Statement >= 0 {
+			about = fmt.Sprintf("statement %d", r.Statement+1)
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", about, r.Flaw, shorten(line(r.Advice), maxPhrase)))
+	}
+	return strings.Join(lines, "\n")
 }
