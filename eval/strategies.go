@@ -61,11 +61,12 @@ type StrategyRow struct {
 
 	// Means of a question: records of the journal, searches, calls of models and their
 	// tokens, input and output together.
-	Steps    float64 `json:"steps"`
-	Searches float64 `json:"searches"`
-	Calls    float64 `json:"calls"`
-	Tokens   float64 `json:"tokens"`
-	MedianMS float64 `json:"median_ms"` // wall time of a question
+	Steps       float64 `json:"steps"`
+	Searches    float64 `json:"searches"`
+	Calls       float64 `json:"calls"`
+	Tokens      float64 `json:"tokens"`
+	CallsFailed int     `json:"calls_failed"` // calls of all questions that no reply came of: not recorded, when played back
+	MedianMS    float64 `json:"median_ms"`    // wall time of a question
 
 	// Gain compares it with static, where that was measured by the same roles.
 	Gain *Gain `json:"gain,omitempty"`
@@ -75,21 +76,22 @@ type StrategyRow struct {
 
 // A StrategyOutcome is one question's.
 type StrategyOutcome struct {
-	Question string       `json:"question"` // its ID
-	Kind     string       `json:"kind,omitempty"`
-	Status   assay.Status `json:"status"`
-	Stop     assay.Stop   `json:"stop"`
-	Answered string       `json:"answered_by"`      // the strategy that produced the answer
-	Handed   []string     `json:"handed"`           // passage IDs, in the order of their numbers
-	Missed   []string     `json:"missed,omitempty"` // relevant ones that are not among them
-	Recall   float64      `json:"recall@10"`
-	AllGold  bool         `json:"all_gold@10"`
-	Match    bool         `json:"answer_match"`
-	F1       float64      `json:"answer_f1"`
-	Steps    int          `json:"steps"`
-	Usage    assay.Usage  `json:"usage"`
-	MS       float64      `json:"ms"`
-	Failure  string       `json:"failure,omitempty"` // the strategy's error
+	Question    string       `json:"question"` // its ID
+	Kind        string       `json:"kind,omitempty"`
+	Status      assay.Status `json:"status"`
+	Stop        assay.Stop   `json:"stop"`
+	Answered    string       `json:"answered_by"`      // the strategy that produced the answer
+	Handed      []string     `json:"handed"`           // passage IDs, in the order of their numbers
+	Missed      []string     `json:"missed,omitempty"` // relevant ones that are not among them
+	Recall      float64      `json:"recall@10"`
+	AllGold     bool         `json:"all_gold@10"`
+	Match       bool         `json:"answer_match"`
+	F1          float64      `json:"answer_f1"`
+	Steps       int          `json:"steps"`
+	Usage       assay.Usage  `json:"usage"`
+	CallsFailed int          `json:"calls_failed,omitempty"`
+	MS          float64      `json:"ms"`
+	Failure     string       `json:"failure,omitempty"` // the strategy's error
 
 	notes []string
 }
@@ -215,6 +217,9 @@ func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string
 	}
 	records := journal.Records()
 	out.Steps, out.Usage = len(records), session.Scope().Spent()
+	for _, rec := range records {
+		out.CallsFailed += one(rec.Kind == assay.StepModel && rec.Error != nil)
+	}
 	out.Status, out.Stop, out.Answered, out.notes = answer.Status, answer.Stop, answer.Strategy, answer.Notes
 	if out.Handed, err = handed(records); err != nil {
 		return out, err
@@ -291,6 +296,7 @@ func rowOf(set, name, roles string, queries []Query, outcomes []StrategyOutcome)
 		row.Searches += float64(o.Usage.Searches)
 		row.Calls += float64(o.Usage.Calls)
 		row.Tokens += float64(o.Usage.InputTokens + o.Usage.OutputTokens)
+		row.CallsFailed += o.CallsFailed
 		times = append(times, o.MS)
 		if len(queries[i].Answers) > 0 {
 			row.Answers++

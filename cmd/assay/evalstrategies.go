@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/llm/recorded"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -23,6 +25,9 @@ type strategiesFlags struct {
 	strategies []string
 	questions  int
 	markdown   bool
+
+	record, recorded string
+	scripted         bool
 }
 
 func (a *app) evalStrategiesCommand() *cobra.Command {
@@ -47,7 +52,17 @@ they would be for 95 of 100 sets of as many such questions (bootstrap). Beside s
 is how much all gold a line has more than static's, with its interval: where that does
 not hold 0, the difference is not one of chance.
 
-No language model is asked, whatever is configured.
+Local roles do all jobs, whatever models are configured. With --record FILE these
+are asked instead, and their replies kept: what the file has already is not asked
+again, so a recording that was interrupted goes on. --scripted asks models that are
+none: they reply by a rule, at once. With --recorded FILE each strategy has a second
+line, for which the replies are played back, without a network. A call that the file
+has no reply for is not made up: the local role stands in (none does for the verifier),
+and the calls are counted under the table. Steps, calls and tokens are then those of the models; times are not,
+and with --scripted recall and match say nothing of what a model is worth.
+
+Replies quote the passages: a recording is as confidential as the set. It may be
+compressed with gzip when it is whole.
 
 A FOLDER is as for assay eval retrieval: corpus.jsonl, queries.jsonl and the
 judgements. Answers are taken from a query's metadata: answer, answers or
@@ -55,7 +70,9 @@ answer_aliases. Vectors are kept in a cache folder. Equal sets give equal figure
 but for times.`,
 		Example: `  assay eval strategies ./musique
   assay eval strategies --strategy static,multihop,auto ./musique ./hotpotqa
-  assay eval strategies --questions 20 --json ./clapnq`,
+  assay eval strategies --questions 20 --json ./clapnq
+  assay eval strategies --record replies.jsonl --scripted ./musique
+  assay eval strategies --recorded replies.jsonl ./musique`,
 		Args: needFolders,
 		RunE: func(cmd *cobra.Command, folders []string) error { return a.evalStrategies(cmd.Context(), folders, f) },
 	}
@@ -64,24 +81,38 @@ but for times.`,
 	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these alone, by `name`; may be repeated (default: all)")
 	flags.IntVar(&f.questions, "questions", 0, "ask the first `n` of each set (default: all)")
 	flags.BoolVar(&f.markdown, "markdown", false, "print tables in Markdown")
+	flags.StringVar(&f.record, "record", "", "ask the configured models, and keep their replies in `FILE`")
+	flags.BoolVar(&f.scripted, "scripted", false, "with --record: models that reply by a rule, instead of those configured")
+	flags.StringVar(&f.recorded, "recorded", "", "measure with the replies that `FILE` has, too")
 	return cmd
 }
 
-func (a *app) evalStrategies(ctx context.Context, folders []string, f strategiesFlags) error {
-	if f.json && f.markdown {
-		return usagef("--json and --markdown are two forms of one report")
-	}
-	for _, name := range f.strategies {
-		if !slices.Contains(strategy.Names(), name) {
-			return usagef("--strategy %q is none of %s", name, strings.Join(strategy.Names(), ", "))
-		}
+func (a *app) evalStrategies(ctx context.Context, folders []string, f strategiesFlags) (err error) {
+	if err := f.check(); err != nil {
+		return err
 	}
 	if err := a.openEval(ctx, &f.evalFlags); err != nil {
 		return err
 	}
+	runs := []eval.StrategyOptions{{}}
+	switch {
+	case f.record != "":
+		recorder, err := a.recorder(ctx, f)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, recorder.Close()) }()
+		runs = []eval.StrategyOptions{{Roles: "recording", Models: engine.Models{Roles: recorder.Roles()}}}
+	case f.recorded != "":
+		tape, err := recorded.Open(f.recorded)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, eval.StrategyOptions{Roles: "recorded", Models: engine.Models{Roles: tape.Roles()}})
+	}
 	var all []eval.StrategyRow
 	for i, folder := range folders {
-		rows, err := a.strategiesOf(ctx, folder, f)
+		rows, err := a.strategiesOf(ctx, folder, f, runs)
 		all = append(all, rows...)
 		if printed := a.printStrategies(rows, f, i > 0); err != nil || printed != nil {
 			return errors.Join(err, printed)
@@ -93,16 +124,63 @@ func (a *app) evalStrategies(ctx context.Context, folders []string, f strategies
 	return writeTargets(a.stdout, eval.TargetsOf(all))
 }
 
+// check refuses flags that do not go together.
+func (f strategiesFlags) check() error {
+	for _, name := range f.strategies {
+		if !slices.Contains(strategy.Names(), name) {
+			return usagef("--strategy %q is none of %s", name, strings.Join(strategy.Names(), ", "))
+		}
+	}
+	switch {
+	case f.json && f.markdown:
+		return usagef("--json and --markdown are two forms of one report")
+	case f.record != "" && f.recorded != "":
+		return usagef("--record writes a recording and --recorded plays one back")
+	case f.scripted && f.record == "":
+		return usagef("--scripted is for --record FILE")
+	case f.questions < 0:
+		return usagef("--questions is negative")
+	}
+	return nil
+}
+
+// recorder opens the recording that is to be made, of the models that are configured
+// or of the scripted ones. What judges and ranks without being one of them is left
+// out: it is not recorded.
+func (a *app) recorder(ctx context.Context, f strategiesFlags) (*recorded.Recorder, error) {
+	models := eval.Scripted()
+	if !f.scripted {
+		set, err := a.settings()
+		if err != nil {
+			return nil, err
+		}
+		if models, err = set.Models(ctx); err != nil {
+			return nil, err
+		}
+		if len(models.Roles) == 0 {
+			return nil, hinted{usagef("--record: no language model is configured"), "configure one (docs/models.md), or add --scripted"}
+		}
+	}
+	return recorded.Record(f.record, models.Roles)
+}
+
 // strategiesOf measures one set. Rows that were finished before an error are returned
 // with it.
-func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags) (rows []eval.StrategyRow, err error) {
-	err = a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) error {
+func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags, runs []eval.StrategyOptions) (rows []eval.StrategyRow, err error) {
+	err = a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) (err error) {
 		o, err := eval.Open(ctx, set, parts)
 		if err != nil {
 			return err
 		}
-		rows, err = o.Strategies(ctx, eval.StrategyOptions{Strategies: f.strategies, Questions: f.questions})
-		return errors.Join(err, o.Close())
+		defer func() { err = errors.Join(err, o.Close()) }()
+		for _, opts := range runs {
+			opts.Strategies, opts.Questions = f.strategies, f.questions
+			more, err := o.Strategies(ctx, opts)
+			if rows = append(rows, more...); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return rows, err
 }
@@ -208,6 +286,9 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 		if short := float64(eval.Handed) - r.Handed; short > 0.05 && r.Over == 0 {
 			say("%s hands %.1f passages in the mean", r.Strategy, r.Handed)
 		}
+		if r.CallsFailed > 0 {
+			say("%s (%s): no reply came of %s; local roles stood in, and nobody for the verifier", r.Strategy, r.Roles, count(r.CallsFailed, "call", "calls"))
+		}
 		if r.Failed > 0 {
 			say("%s fails at %s: %s", r.Strategy, count(r.Failed, "question", "questions"), r.Failure)
 		}
@@ -220,7 +301,7 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 				parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(status), "_", " ")))
 			}
 		}
-		ended = append(ended, r.Strategy+": "+strings.Join(parts, ", "))
+		ended = append(ended, r.Strategy+" ("+r.Roles+"): "+strings.Join(parts, ", "))
 	}
 	return append(remarks, "statuses: "+strings.Join(ended, "; "))
 }

@@ -1,0 +1,299 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/sentence"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Scripted returns models for every role that are none: each replies to a prompt by
+// a fixed rule, at once and always alike. A passage is relevant as far as it has the
+// question's words, and what is written quotes the sentences that have most of them.
+//
+// They drive the prompts, the parsing of replies and the accounting of a strategy as a
+// model does, and say nothing of what one is worth.
+func Scripted() engine.Models {
+	roles := map[string]llm.Model{}
+	for _, name := range engine.RoleNames() {
+		roles[name] = scripted("scripted/writer")
+	}
+	roles[role.VerifierRole] = scripted("scripted/checker") // never the one that wrote
+	return engine.Models{Roles: roles}
+}
+
+// scripted is such a model, by its name.
+type scripted string
+
+// Model implements llm.Model.
+func (s scripted) Model() string { return string(s) }
+
+// Facts implements llm.Described.
+func (s scripted) Facts() llm.Facts { return llm.Facts{Window: 32768} }
+
+// Generate implements llm.Model.
+func (s scripted) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return llm.Response{}, err
+	}
+	name := ""
+	if req.Schema != nil {
+		name = req.Schema.Name
+	}
+	fill, known := scripts[name]
+	if !known {
+		return llm.Response{}, &llm.Error{Model: string(s), Kind: llm.Filtered, Message: fmt.Sprintf("no script fills the form %q", name), Usage: assay.Usage{Calls: 1}}
+	}
+	text, err := json.Marshal(fill(shownIn(req)))
+	if err != nil {
+		return llm.Response{}, err
+	}
+	if stream != nil {
+		stream(llm.Delta{Text: string(text)})
+	}
+	return llm.Response{
+		Text: string(text), Finish: llm.FinishStop, Served: string(s),
+		Usage:     assay.Usage{Calls: 1, InputTokens: req.InputTokens(), OutputTokens: llm.EstimateTokens(string(text))},
+		Estimated: true,
+	}, nil
+}
+
+// shown is what a prompt shows.
+type shown struct {
+	question string
+	passages []shownPassage
+	others   map[string][]string // data by its name: "claim", "statement", "searched"
+	asked    string              // the whole of what the user says
+}
+
+type shownPassage struct {
+	number int
+	text   string
+	has    float64 // share of the question's words of content
+}
+
+// fencedData matches data in a prompt, by its name, its attributes and its text.
+var fencedData = regexp.MustCompile(`(?s)<(\w+)((?: \w+="[^"]*")*) id="\w+">\n(.*?)\n</\w+ id="\w+">`)
+
+// numberOf matches the number among attributes.
+var numberOf = regexp.MustCompile(` number="(\d+)"`)
+
+// shownIn reads a prompt back.
+func shownIn(req llm.Request) shown {
+	p := shown{others: map[string][]string{}}
+	for _, m := range req.Messages {
+		if m.Speaker == llm.User {
+			p.asked += m.Text + "\n"
+		}
+	}
+	for _, m := range fencedData.FindAllStringSubmatch(p.asked, -1) {
+		switch m[1] {
+		case "question":
+			p.question = m[3]
+		case "passage":
+			_, text, _ := strings.Cut(m[3], "\n") // after its heading
+			n := 0
+			if at := numberOf.FindStringSubmatch(m[2]); at != nil {
+				fmt.Sscan(at[1], &n)
+			}
+			p.passages = append(p.passages, shownPassage{number: n, text: text})
+		default:
+			p.others[m[1]] = append(p.others[m[1]], m[3])
+		}
+	}
+	for i, of := range p.passages {
+		p.passages[i].has = covers(of.text, p.question)
+	}
+	return p
+}
+
+// covers is the share of a question's words of content that a text has.
+func covers(text, question string) float64 {
+	wanted := surface.Content(question)
+	if len(wanted) == 0 {
+		return 0
+	}
+	held := surface.Content(text)
+	n := 0
+	for _, w := range wanted {
+		n += one(slices.Contains(held, w))
+	}
+	return float64(n) / float64(len(wanted))
+}
+
+// best lists the passages that have most of the question's words, at most n.
+func (p shown) best(n int) []shownPassage {
+	ranked := slices.Clone(p.passages)
+	slices.SortStableFunc(ranked, func(a, b shownPassage) int { return cmp.Compare(b.has, a.has) })
+	return ranked[:min(n, len(ranked))]
+}
+
+// missing lists the question's words that none of the passages has.
+func (p shown) missing() []string {
+	var all strings.Builder
+	for _, of := range p.passages {
+		all.WriteString(of.text + "\n")
+	}
+	held := surface.Content(all.String())
+	words := []string{}
+	for _, w := range surface.Words(p.question) {
+		stems := surface.Content(w)
+		if len(stems) > 0 && !slices.Contains(held, stems[0]) {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// quotes are statements in the words of the best passages, one of each.
+func (p shown) quotes(n int) []map[string]any {
+	statements := []map[string]any{}
+	for _, of := range p.best(n) {
+		said, has := "", -1.0
+		for _, sp := range sentence.Spans(of.text) {
+			text := strings.Join(strings.Fields(of.text[sp.Start:sp.End]), " ")
+			if c := covers(text, p.question); c > has {
+				said, has = text, c
+			}
+		}
+		if said != "" {
+			statements = append(statements, map[string]any{"text": said, "sources": []int{of.number}})
+		}
+	}
+	return statements
+}
+
+// each makes one entry for each of n things.
+func each(n int, entry func(i int) map[string]any) []map[string]any {
+	entries := make([]map[string]any, n)
+	for i := range entries {
+		entries[i] = entry(i)
+	}
+	return entries
+}
+
+// enough is the share of a question's words from which its passages suffice.
+const enough = 0.75
+
+// scripts fill each form, by the name of its schema.
+var scripts = map[string]func(p shown) any{
+	"plan": func(p shown) any {
+		return map[string]any{"shape": "single", "sub_questions": []any{map[string]any{"text": p.question, "needs": []int{}, "conditions": []any{}}}}
+	},
+	"route": func(shown) any { return map[string]any{"reason": "by rule", "complexity": "moderate"} },
+	"grade": func(p shown) any {
+		relevant, missing := []int{}, p.missing()
+		for _, of := range p.best(5) {
+			if of.has > 0 {
+				relevant = append(relevant, of.number)
+			}
+		}
+		g := map[string]any{"reason": "by rule", "relevant_chunks": relevant, "missing": missing, "verdict": "sufficient", "reformulated_query": ""}
+		if len(relevant) == 0 {
+			g["verdict"] = "insufficient"
+		} else if best := p.best(1); best[0].has < enough && len(missing) > 0 {
+			g["verdict"], g["reformulated_query"] = "partly", strings.Join(missing, " ")
+		}
+		return g
+	},
+	"answer": func(p shown) any {
+		statements := p.quotes(2)
+		for _, s := range statements {
+			s["item"], s["cells"], s["section"] = false, []string{}, ""
+		}
+		return map[string]any{"shape": "prose", "columns": []string{}, "statements": statements, "conflicts": []any{}, "open": []string{}}
+	},
+	"verdicts": func(p shown) any {
+		return map[string]any{"verdicts": each(len(p.others["claim"]), func(i int) map[string]any {
+			return map[string]any{"claim": i + 1, "reason": "by rule", "verdict": "supported", "score": 0.9}
+		})}
+	},
+	"scores": func(p shown) any {
+		return map[string]any{"scores": each(len(p.passages), func(i int) map[string]any {
+			return map[string]any{"passage": p.passages[i].number, "score": int(10 * p.passages[i].has)}
+		})}
+	},
+	"retrieval_grades": func(p shown) any {
+		return map[string]any{"grades": each(len(p.passages), func(i int) map[string]any {
+			grade := "not"
+			if has := p.passages[i].has; has >= enough {
+				grade = "relevant"
+			} else if has > 0.3 {
+				grade = "partly"
+			}
+			return map[string]any{"passage": p.passages[i].number, "grade": grade}
+		})}
+	},
+	"support_grades": func(p shown) any {
+		return map[string]any{"grades": each(len(p.others["statement"]), func(i int) map[string]any {
+			return map[string]any{"statement": i + 1, "grade": "supported"}
+		})}
+	},
+	"judgement": func(shown) any {
+		return map[string]any{"reason": "by rule", "revise": []string{}, "verdict": "ACCEPT"}
+	},
+	"critique": func(shown) any {
+		return map[string]any{"remarks": []any{}, "grounded": "good", "complete": "good", "relevant": "good", "clear": "good"}
+	},
+	"reflection": func(p shown) any {
+		if len(p.others["known"]) == 0 {
+			return map[string]any{"justification": "by rule", "coverage": 0, "status": "INCOMPLETE"}
+		}
+		return map[string]any{"justification": "by rule", "coverage": 1, "status": "COMPLETED"}
+	},
+	"next_query": func(p shown) any {
+		gap := ""
+		if gaps := p.others["missing"]; len(gaps) > 0 {
+			gap, _, _ = strings.Cut(gaps[0], "\n")
+		}
+		query := gap
+		for _, searched := range p.others["searched"] {
+			earlier, _, _ := strings.Cut(strings.TrimPrefix(searched, "Query: "), "\n")
+			if covers(earlier, gap) == 1 {
+				query = "" // nothing better is known
+			}
+		}
+		return map[string]any{"reason": "by rule", "gap": gap, "query": query}
+	},
+	"rewriting": func(p shown) any {
+		words := surface.Content(p.question)
+		switch {
+		case strings.Contains(p.asked, `Technique: "resolve"`):
+			return map[string]any{"queries": []string{}}
+		case strings.Contains(p.asked, `Technique: "step_back"`):
+			return map[string]any{"queries": []string{"What is known about " + strings.Join(surface.Names(p.question), " and ") + "?"}}
+		case strings.Contains(p.asked, `Technique: "hyde"`):
+			return map[string]any{"queries": []string{"This passage says: " + p.question}}
+		}
+		half := (len(words) + 1) / 2
+		queries := []string{strings.Join(words, " ") + " facts"}
+		if half < len(words) {
+			queries = append(queries, strings.Join(words[:half], " ")+" overview", strings.Join(words[half:], " ")+" overview")
+		}
+		return map[string]any{"queries": queries}
+	},
+	"analysis": func(p shown) any {
+		return map[string]any{"categories": []any{map[string]any{"name": "by rule", "statements": p.quotes(3)}}, "answered": []string{p.question}, "open": []string{}}
+	},
+	"extraction": func(p shown) any {
+		return map[string]any{"entities": []any{}, "facts": p.quotes(3)}
+	},
+	"summary": func(p shown) any { return map[string]any{"statements": p.quotes(3)} },
+	"comparison": func(p shown) any {
+		points := []any{}
+		if sides := p.quotes(2); len(sides) == 2 {
+			points = append(points, map[string]any{"aspect": "by rule", "sides": sides, "relation": "differ"})
+		}
+		return map[string]any{"points": points}
+	},
+}

@@ -1,0 +1,317 @@
+package eval_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/llm/llmtest"
+	"github.com/assay-rag/assay/llm/recorded"
+	"github.com/assay-rag/assay/provider/embedded"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// orchard is a set with more passages about its subjects than are handed over, and
+// with a question in two steps.
+func orchard() eval.Set {
+	set := eval.Set{Name: "orchard"}
+	add := func(id, title, text string) {
+		set.Passages = append(set.Passages, eval.Passage{ID: id, Title: title, Text: text})
+	}
+	for i, fruit := range []string{"apple", "pear", "plum", "quince", "cherry", "medlar", "apricot", "peach", "walnut", "almond", "fig", "mulberry"} {
+		add(fruit, "The "+fruit+" tree", fmt.Sprintf("The %s tree in the orchard was planted in 19%02d. It is watered on Mondays.", fruit, 10+i))
+	}
+	add("mill", "The old mill", "The old mill was built by Harriet Crane. It stands beside the orchard.")
+	add("crane", "Harriet Crane", "Harriet Crane was born in Lanford. She learned to build there.")
+	ask := func(id, kind, question, answer string, relevant ...string) {
+		q := eval.Query{ID: id, Text: question, Kind: kind, Relevant: map[string]int{}}
+		for _, r := range relevant {
+			q.Relevant[r] = 1
+		}
+		if answer != "" {
+			q.Answers = []string{answer}
+		}
+		set.Queries = append(set.Queries, q)
+	}
+	ask("q1", "one", "When was the quince tree planted?", "in 1913", "quince")
+	ask("q2", "two", "Where was the builder of the old mill born?", "Lanford", "mill", "crane")
+	ask("q3", "one", "Which tree in the orchard is watered on Mondays?", "", "apple", "pear", "plum")
+	return set
+}
+
+func opened(t *testing.T, set eval.Set) *eval.Opened {
+	t.Helper()
+	o, err := eval.Open(t.Context(), set, eval.Parts{Embedder: &llmtest.Hashing{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return o
+}
+
+// times are what differs from one measurement to the next.
+var times = cmp.Options{
+	cmpopts.IgnoreFields(eval.StrategyRow{}, "MedianMS", "Roles"), cmpopts.IgnoreFields(eval.StrategyOutcome{}, "MS"), cmpopts.IgnoreUnexported(eval.StrategyOutcome{}),
+}
+
+func TestStrategies(t *testing.T) {
+	o := opened(t, orchard())
+	rows, err := o.Strategies(t.Context(), eval.StrategyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != len(strategy.Names()) {
+		t.Fatalf("%d rows for %d strategies", len(rows), len(strategy.Names()))
+	}
+	for _, row := range rows {
+		if row.Questions != 3 || row.Answers != 2 || row.Failed > 0 || len(row.Outcomes) != 3 {
+			t.Errorf("%s: %+v", row.Strategy, row)
+		}
+		if row.Over > 0 {
+			t.Errorf("%s hands more than %d passages to the generator", row.Strategy, eval.Handed)
+		}
+		for _, out := range row.Outcomes {
+			if out.AllGold != (len(out.Missed) == 0) || out.Recall < 0 || out.Recall > 1 {
+				t.Errorf("%s: %+v", row.Strategy, out)
+			}
+		}
+	}
+	static := rows[slices.IndexFunc(rows, func(r eval.StrategyRow) bool { return r.Strategy == "static" })]
+	first := static.Outcomes[0]
+	if first.Status != assay.Answered || !first.Match || first.Recall != 1 || len(first.Handed) != eval.Handed || first.Usage.Searches != 1 || first.Steps != 5 {
+		t.Errorf("static: %+v", first)
+	}
+	if static.Gain != nil || rows[len(rows)-1].Gain == nil || rows[len(rows)-1].Gain.Strategy != "static" {
+		t.Error("all but static are compared with static")
+	}
+	again, err := o.Strategies(t.Context(), eval.StrategyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rows, again, times); diff != "" {
+		t.Errorf("measured twice (-first +second):\n%s", diff)
+	}
+}
+
+func TestStrategiesOfSome(t *testing.T) {
+	o := opened(t, orchard())
+	rows, err := o.Strategies(t.Context(), eval.StrategyOptions{Strategies: []string{"static"}, Questions: 2})
+	if err != nil || len(rows) != 1 || rows[0].Questions != 2 {
+		t.Errorf("%v, %v", rows, err)
+	}
+	if _, err := o.Strategies(t.Context(), eval.StrategyOptions{Strategies: []string{"hasty"}}); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("an unknown strategy: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := o.Strategies(ctx, eval.StrategyOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+}
+
+// Every strategy is asked by scripted models, and their recorded replies are enough to
+// measure it again. The scripts fill every form that a prompt has.
+func TestStrategiesRecorded(t *testing.T) {
+	o := opened(t, orchard())
+	path := filepath.Join(t.TempDir(), "tape.jsonl")
+	recorder, err := recorded.Record(path, eval.Scripted().Roles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := o.Strategies(t.Context(), eval.StrategyOptions{Roles: "recording", Models: engine.Models{Roles: recorder.Roles()}})
+	if err = errors.Join(err, recorder.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range made {
+		if row.CallsFailed > 0 || row.Calls == 0 && row.Strategy != "managed" {
+			t.Errorf("%s: %.1f calls for a question, and no reply of %d", row.Strategy, row.Calls, row.CallsFailed)
+		}
+		for _, n := range row.Notes {
+			if strings.Contains(n.Note, "stood in") || strings.Contains(n.Note, "could be used") {
+				t.Errorf("%s: %s", row.Strategy, n.Note)
+			}
+		}
+	}
+	tape, err := recorded.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played, err := o.Strategies(t.Context(), eval.StrategyOptions{Roles: "recorded", Models: engine.Models{Roles: tape.Roles()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(made, played, times); diff != "" {
+		t.Errorf("(-recorded +played back)\n%s", diff)
+	}
+	if tape.Unknown() > 0 {
+		t.Errorf("%d requests were not recorded", tape.Unknown())
+	}
+	// What was not recorded is counted: local roles stand in, but none for the verifier.
+	other := orchard()
+	other.Queries[0].Text = "When was the medlar tree planted?"
+	rows, err := opened(t, other).Strategies(t.Context(), eval.StrategyOptions{
+		Roles: "recorded", Models: engine.Models{Roles: tape.Roles()}, Strategies: []string{"static"}, Questions: 1,
+	})
+	if err != nil || rows[0].CallsFailed == 0 || tape.Unknown() != rows[0].CallsFailed || rows[0].Statuses[assay.Incomplete] != 1 {
+		t.Errorf("a question that was not recorded: %+v, %v; %d unknown", rows, err, tape.Unknown())
+	}
+}
+
+func TestTargets(t *testing.T) {
+	row := func(set, name string, recall, allGold, steps float64, gain *eval.Gain) eval.StrategyRow {
+		return eval.StrategyRow{
+			Set: set, Strategy: name, Roles: "local", Recall: eval.Mean{Mean: recall}, AllGold: eval.Mean{Mean: allGold}, Steps: steps, Gain: gain,
+		}
+	}
+	better := &eval.Gain{Strategy: "static", AllGold: eval.Mean{Mean: 0.1, Low: 0.02, High: 0.2}}
+	rows := []eval.StrategyRow{
+		row("a", "auto", 0.8, 0.6, 6, nil), row("a", "static", 0.7, 0.5, 5, nil), row("a", "corrective", 0.8, 0.6, 10, better), row("a", "multihop", 0.9, 0.7, 12, better),
+		row("b", "auto", 1, 0.8, 6, nil), row("b", "static", 1, 0.8, 5, nil), row("b", "corrective", 1, 0.8, 10, nil), row("b", "multihop", 1, 0.9, 12, nil),
+	}
+	rows = append(rows, eval.StrategyRow{Set: "a", Strategy: "multihop", Roles: "recorded", Steps: 100, Gain: better})
+	got := eval.TargetsOf(rows)
+	want := eval.Targets{
+		MultiHop: []eval.SetGain{{"a", "corrective", better.AllGold, eval.Mean{}}, {"a", "multihop", better.AllGold, eval.Mean{}}},
+		Auto:     &eval.Share{Sets: 2, Best: "multihop", Recall: 1.8 / 1.9, BestAllGold: "multihop", AllGold: 1.4 / 1.6, Steps: 0.5},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if eval.TargetsOf(rows[1:]).Auto != nil { // auto was not measured on every set
+		t.Error("a share without all sets")
+	}
+}
+
+// TestAnswersOfSets reads the answers that the metadata of queries has, however it is
+// made up.
+func TestAnswersOfSets(t *testing.T) {
+	queries := `{"_id":"q1","text":"a","metadata":{"answer":"35","answer_aliases":["thirty-five"],"hops":"2hop"}}
+{"_id":"q2","text":"b","metadata":{"answers":["x","y"],"type":"bridge"}}
+{"_id":"q3","text":"c","metadata":{"answer":null,"type":7}}
+{"_id":"q4","text":"d","metadata":["odd"]}
+{"_id":"q5","text":"e"}
+`
+	var qrels strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&qrels, "q%d\tp1\t1\n", i+1)
+	}
+	set, err := eval.ReadSet(writeSet(t, tinyCorpus, queries, qrels.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answers struct {
+		Answers []string
+		Kind    string
+	}
+	var got []answers
+	for _, q := range set.Queries {
+		got = append(got, answers{q.Answers, q.Kind})
+	}
+	want := []answers{{[]string{"35", "thirty-five"}, "2hop"}, {[]string{"x", "y"}, "bridge"}, {}, {}, {}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestStrategyFigures holds the strategies to what they reach by words alone on the
+// first questions of two sets, within a tolerance of one question in thirty; with
+// ASSAY_LONG, on all of three sets with vectors, to what docs/strategies.md says.
+func TestStrategyFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches two sets")
+	}
+	for _, tt := range strategyFigures {
+		t.Run(tt.set, func(t *testing.T) {
+			rows := measured(t, tt.set, eval.Parts{}, 30)
+			for _, row := range rows {
+				want, known := tt.want[row.Strategy]
+				t.Logf("%-10s recall %.3f, all gold %.3f, match %.2f, %.1f steps", row.Strategy, row.Recall.Mean, row.AllGold.Mean, row.Match, row.Steps)
+				if known && (row.Recall.Mean < want.recall-0.034 || row.AllGold.Mean < want.allGold-0.034 || row.Steps > want.steps+0.5) {
+					t.Errorf("%s: recall %.3f, all gold %.3f, %.1f steps; want %+v", row.Strategy, row.Recall.Mean, row.AllGold.Mean, row.Steps, want)
+				}
+			}
+		})
+	}
+}
+
+// measured measures the strategies that the figures are of.
+func measured(t *testing.T, name string, parts eval.Parts, questions int) []eval.StrategyRow {
+	t.Helper()
+	set := sharedSets(t, name)[0]
+	o, err := eval.Open(t.Context(), set, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	rows, err := o.Strategies(t.Context(), eval.StrategyOptions{Strategies: measuredStrategies(), Questions: questions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// measuredStrategies are those that figures are kept of.
+func measuredStrategies() []string {
+	return slices.DeleteFunc([]string{"static", "corrective", "multihop", "auto"}, func(name string) bool { return !slices.Contains(strategy.Names(), name) })
+}
+
+// TestStrategyTargets holds the strategies to what docs/strategies.md says of all
+// questions of three sets, with vectors.
+func TestStrategyTargets(t *testing.T) {
+	if os.Getenv("ASSAY_LONG") == "" {
+		t.Skip("ASSAY_LONG is not set: this encodes three sets")
+	}
+	encoder, err := embedded.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []eval.StrategyRow
+	for _, set := range []string{"hotpotqa-train100", "musique-train100", "clapnq-answerable"} {
+		all = append(all, measured(t, set, eval.Parts{Embedder: encoder, CacheDir: filepath.Join(os.TempDir(), "assay-eval-research")}, 0)...)
+	}
+	targets := eval.TargetsOf(all)
+	best := map[string]eval.Mean{}
+	for _, g := range targets.MultiHop {
+		if before, known := best[g.Set]; !known || g.AllGold.Mean > before.Mean {
+			best[g.Set] = g.AllGold
+		}
+	}
+	if g := best["musique-train100"]; g.Mean < 0.05 || g.Low <= 0 {
+		t.Errorf("musique-train100: all gold %+v beside static, want 0.05 or more and an interval above 0", g)
+	}
+	if g := best["hotpotqa-train100"]; g.Mean < 0 {
+		t.Errorf("hotpotqa-train100: all gold %+v beside static, want no less", g)
+	}
+	if s := targets.Auto; s == nil || math.Min(s.Recall, s.AllGold) < 0.98 || s.Steps > 0.6 {
+		t.Errorf("auto: %+v, want 0.98 of the best in 0.6 of the steps of multihop", s)
+	}
+}
+
+// strategyFigures are what is reached by words alone on the first 30 questions.
+var strategyFigures = []struct {
+	set  string
+	want map[string]struct{ recall, allGold, steps float64 }
+}{
+	{"musique-train100", map[string]struct{ recall, allGold, steps float64 }{
+		"static": {0.783, 0.567, 5},
+	}},
+	{"hotpotqa-train100", map[string]struct{ recall, allGold, steps float64 }{
+		"static": {0.967, 0.933, 5},
+	}},
+}
