@@ -111,7 +111,12 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		Reflector: local.Reflector{},
 		Judge:     local.Judge{},
 		Critic:    local.Critic{},
-		Models:    m.named(),
+		Rewriter:  local.Rewriter{Words: m.Domain.Variants},
+
+		RetrievalGrader: local.RetrievalGrader{},
+		SupportGrader:   local.SupportGrader{},
+
+		Models: m.named(),
 	}
 	if m.Verifier != nil {
 		roles.Verifier = role.ByClaim(m.Verifier)
@@ -133,7 +138,7 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		roles.Verifier = prompted.Verifier{Config: c}
 	}
 	if c, ok := by(role.RewriterRole); ok {
-		roles.Rewriter = prompted.Rewriter{Config: c}
+		roles.Rewriter = prompted.Rewriter{Config: c, Local: local.Rewriter{Words: m.Domain.Variants}}
 	}
 	if c, ok := by(role.RouterRole); ok {
 		roles.Router = prompted.Router{Config: c, Local: local.Router{}}
@@ -145,10 +150,10 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		roles.Scorer = prompted.Scorer{Config: c}
 	}
 	if c, ok := by(role.RetrievalGraderRole); ok {
-		roles.RetrievalGrader = prompted.RetrievalGrader{Config: c}
+		roles.RetrievalGrader = prompted.RetrievalGrader{Config: c, Local: local.RetrievalGrader{}}
 	}
 	if c, ok := by(role.SupportGraderRole); ok {
-		roles.SupportGrader = prompted.SupportGrader{Config: c}
+		roles.SupportGrader = prompted.SupportGrader{Config: c, Local: local.SupportGrader{}}
 	}
 	if c, ok := by(role.AnalystRole); ok {
 		roles.Analyst = prompted.Analyst{Config: c, Local: local.Analyst{}}

@@ -134,7 +134,8 @@ func (k Critic) Criticise(ctx context.Context, c role.Caller, in role.DraftInput
 // SupportGrader grades a draft's statements. One without evidence is not
 // supported; one whose grade cannot be read is partly. It has no domain.
 type SupportGrader struct {
-	Config // Domain is not used
+	Config                    // Domain is not used
+	Local  role.SupportGrader // for when the provider fails; nil: the cautious output
 }
 
 type supportsReply struct {
@@ -160,7 +161,7 @@ func (g SupportGrader) GradeSupport(ctx context.Context, c role.Caller, in role.
 		all[i] = i + 1
 	}
 	number := func(x supportReply) int { return x.Statement }
-	reply, outcome, err := attempt(ctx, c, job[supportsReply]{
+	reply, outcome, err := ask(ctx, c, job[supportsReply]{
 		Config: g.Config, role: role.SupportGraderRole, out: supportsOutput(), maxTokens: 28*len(all) + 80,
 		write: readingDraft(in),
 		check: func(r *supportsReply) []string { return eachOnce("statement", mapped(r.Grades, number), all) },
@@ -169,19 +170,30 @@ func (g SupportGrader) GradeSupport(ctx context.Context, c role.Caller, in role.
 			return []string{fmt.Sprintf("the model graded %d of %d statements; the others are partly supported", len(r.Grades), len(all))}, len(r.Grades) > 0
 		},
 	})
-	if err != nil {
-		return role.SupportGrades{}, err
-	}
-	out.Outcome = outcome
-	for _, x := range reply.Grades {
-		out.Grades[x.Statement-1] = x.Grade
-	}
-	for i, s := range in.Draft.Statements {
-		if len(s.Evidence) == 0 {
-			out.Grades[i] = role.NotSupported
+	cited := func(reply supportsReply, o role.Outcome) role.SupportGrades {
+		out.Outcome = o
+		for _, x := range reply.Grades {
+			out.Grades[x.Statement-1] = x.Grade
 		}
+		for i, s := range in.Draft.Statements {
+			if len(s.Evidence) == 0 {
+				out.Grades[i] = role.NotSupported
+			}
+		}
+		return out
 	}
-	return out, nil
+	behind := stander[role.SupportGrades]{
+		role:     role.SupportGraderRole,
+		outcome:  func(g *role.SupportGrades) *role.Outcome { return &g.Outcome },
+		cautious: func(o role.Outcome) role.SupportGrades { return cited(supportsReply{}, o) },
+	}
+	if g.Local != nil {
+		behind.local = func() (role.SupportGrades, error) { return g.Local.GradeSupport(ctx, c, in) }
+	}
+	if stood, err, done := behind.instead(ctx, outcome, err); done {
+		return stood, err
+	}
+	return cited(reply, outcome), nil
 }
 
 // readingDraft shows a draft and the evidence that it cites first, then the rest.

@@ -14,7 +14,10 @@ import (
 
 // Rewriter puts a question into other words. With role.Expand the domain's own
 // words for it come first, and they come also when the model fails.
-type Rewriter struct{ Config }
+type Rewriter struct {
+	Config
+	Local role.Rewriter // for when the provider fails; nil: the cautious output
+}
 
 // rewritingReply is what the model is asked for.
 type rewritingReply struct {
@@ -59,10 +62,25 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 			return []string{fmt.Sprintf("%d of %d rewritings are used", len(reply.Queries), n)}, len(reply.Queries) > 0
 		},
 	}
-	reply, outcome, err := attempt(ctx, c, j)
-	if err != nil {
-		return role.Rewriting{}, err
+	reply, outcome, err := ask(ctx, c, j)
+	behind := stander[role.Rewriting]{
+		role:    role.RewriterRole,
+		outcome: func(r *role.Rewriting) *role.Outcome { return &r.Outcome },
+		cautious: func(o role.Outcome) role.Rewriting {
+			return r.rewriting(rewritingReply{}, o, in, most)
+		},
 	}
+	if r.Local != nil {
+		behind.local = func() (role.Rewriting, error) { return r.Local.Rewrite(ctx, c, in) }
+	}
+	if out, err, done := behind.instead(ctx, outcome, err); done {
+		return out, err
+	}
+	return r.rewriting(reply, outcome, in, most), nil
+}
+
+// rewriting is what a reply makes of a question, beside the domain's words.
+func (r Rewriter) rewriting(reply rewritingReply, outcome role.Outcome, in role.RewriteInput, most int) role.Rewriting {
 	out := role.Rewriting{Queries: []string{}, Outcome: outcome}
 	add := func(q string) {
 		same := func(o string) bool { return strings.EqualFold(q, o) }
@@ -78,7 +96,7 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 	for _, q := range reply.Queries {
 		add(query(q))
 	}
-	return out, nil
+	return out
 }
 
 // mostBytes is how long a rewriting may be.

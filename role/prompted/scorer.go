@@ -11,7 +11,10 @@ import (
 
 // Scorer scores hits by reading them. One that it is not shown, or whose score
 // cannot be read, has the cautious score.
-type Scorer struct{ Config }
+type Scorer struct {
+	Config
+	Local role.Scorer // for when the provider fails; nil: the cautious output
+}
 
 // scoresReply is what the model is asked for: whole numbers, which models tell
 // apart better than fractions.
@@ -35,7 +38,7 @@ func (s Scorer) Score(ctx context.Context, c role.Caller, question string, hits 
 		return out, nil
 	}
 	var given []int
-	reply, outcome, err := attempt(ctx, c, job[scoresReply]{
+	reply, outcome, err := ask(ctx, c, job[scoresReply]{
 		Config: s.Config, role: role.ScorerRole, out: scoresOutput(), maxTokens: 24*len(hits) + 80,
 		write: readingFor(question, hits, &given),
 		check: func(r *scoresReply) []string {
@@ -55,8 +58,18 @@ func (s Scorer) Score(ctx context.Context, c role.Caller, question string, hits 
 			return []string{fmt.Sprintf("the model scored %d of %d passages; the others have the score %v", len(r.Scores), len(given), role.CautiousScore)}, len(r.Scores) > 0
 		},
 	})
-	if err != nil {
-		return role.HitScores{}, err
+	behind := stander[role.HitScores]{
+		role:    role.ScorerRole,
+		outcome: func(s *role.HitScores) *role.Outcome { return &s.Outcome },
+		cautious: func(o role.Outcome) role.HitScores {
+			return role.HitScores{Scores: out.Scores, Outcome: o}
+		},
+	}
+	if s.Local != nil {
+		behind.local = func() (role.HitScores, error) { return s.Local.Score(ctx, c, question, hits) }
+	}
+	if stood, err, done := behind.instead(ctx, outcome, err); done {
+		return stood, err
 	}
 	out.Outcome = outcome
 	for _, x := range reply.Scores {
@@ -67,7 +80,10 @@ func (s Scorer) Score(ctx context.Context, c role.Caller, question string, hits 
 
 // RetrievalGrader grades hits by reading them. One that it is not shown, or whose
 // grade cannot be read, is partly relevant.
-type RetrievalGrader struct{ Config }
+type RetrievalGrader struct {
+	Config
+	Local role.RetrievalGrader // for when the provider fails; nil: the cautious output
+}
 
 type relevancesReply struct {
 	Grades []relevanceReply `json:"grades"`
@@ -88,7 +104,7 @@ func (g RetrievalGrader) GradeRetrieval(ctx context.Context, c role.Caller, ques
 	}
 	var given []int
 	number := func(x relevanceReply) int { return x.Passage }
-	reply, outcome, err := attempt(ctx, c, job[relevancesReply]{
+	reply, outcome, err := ask(ctx, c, job[relevancesReply]{
 		Config: g.Config, role: role.RetrievalGraderRole, out: relevancesOutput(), maxTokens: 28*len(hits) + 80,
 		write: readingFor(question, hits, &given),
 		check: func(r *relevancesReply) []string { return eachOnce("passage", mapped(r.Grades, number), given) },
@@ -97,8 +113,16 @@ func (g RetrievalGrader) GradeRetrieval(ctx context.Context, c role.Caller, ques
 			return []string{fmt.Sprintf("the model graded %d of %d passages; the others are partly relevant", len(r.Grades), len(given))}, len(r.Grades) > 0
 		},
 	})
-	if err != nil {
-		return role.RetrievalGrades{}, err
+	behind := stander[role.RetrievalGrades]{
+		role:     role.RetrievalGraderRole,
+		outcome:  func(g *role.RetrievalGrades) *role.Outcome { return &g.Outcome },
+		cautious: func(o role.Outcome) role.RetrievalGrades { return role.RetrievalGrades{Grades: out.Grades, Outcome: o} },
+	}
+	if g.Local != nil {
+		behind.local = func() (role.RetrievalGrades, error) { return g.Local.GradeRetrieval(ctx, c, question, hits) }
+	}
+	if stood, err, done := behind.instead(ctx, outcome, err); done {
+		return stood, err
 	}
 	out.Outcome = outcome
 	for _, x := range reply.Grades {

@@ -1,0 +1,313 @@
+package local
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/assay-rag/assay/internal/surface"
+)
+
+// An aside is a follow-up that is no sentence: "And in Germany?", "What about the other
+// one?". It asks the last question of something else.
+type aside struct {
+	whole string // as it was asked
+	what  string // "in Germany", "the other one"
+	lead  string // the preposition that it opens with, lower case; empty: none
+}
+
+var (
+	asideLead  = regexp.MustCompile(`(?i)^(?:(?:ok(?:ay)?|thanks?|thank you|well|great)[,.!]? )?(?:(?:and|but|or|so|then|also)[, ]+)*(?:(?:and |so )?(?:what|how) (?:about|of)|(?:is (?:it|that|this) )?(?:the )?same\b|does the same (?:apply|hold|go)|is the same true)\b\s*(.+?)[?.! ]*$`)
+	asideAnd   = regexp.MustCompile(`(?i)^(?:and|or|but)[, ]+(?:then )?(.+?)[?.! ]*$`)
+	asideLeads = regexp.MustCompile(`(?i)^(in|on|at|for|with|from|to|by|under|during|after|before|since|via|without|of)\b`)
+	clauseLead = regexp.MustCompile(`(?i)^(?:if|when|while|unless|once|until|because)\b`)
+)
+
+// maxAside is the length of an aside in words; what is longer is a question.
+const maxAside = 8
+
+// asideOf reads a follow-up as an aside; ok is false when it is none.
+func asideOf(question string) (aside, bool) {
+	a := aside{whole: question}
+	if m := asideLead.FindStringSubmatch(question); m != nil {
+		a.what = m[1]
+	} else if m := asideAnd.FindStringSubmatch(question); m != nil && !asksItself(m[1]) {
+		a.what = m[1]
+	} else if asideLeads.MatchString(question) && !asksInside.MatchString(question) {
+		a.what = strings.TrimRight(question, "?!. ")
+	} else {
+		return aside{}, false
+	}
+	if len(strings.Fields(a.what)) > maxAside && !clauseLead.MatchString(a.what) {
+		return aside{}, false
+	}
+	if m := asideLeads.FindStringSubmatch(a.what); m != nil {
+		a.lead = strings.ToLower(m[1])
+	}
+	return a, true
+}
+
+// asksInside matches what a sentence has that asks by itself.
+var asksInside = regexp.MustCompile(`(?i)\b(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|should|will|would|must|has|have|am)\b`)
+
+func asksItself(what string) bool {
+	return asksInside.MatchString(what) && !clauseLead.MatchString(what) || opensAsking.MatchString(what)
+}
+
+// beside returns the last question, asked of what the aside names; empty: what that
+// names is not plain.
+func (a aside) beside(before []turn) string {
+	last := before[len(before)-1]
+	question := strings.TrimRight(last.question, "?!. ")
+	if other, ok := othersOf(a.what, before); ok {
+		if other.name == "" || !strings.Contains(question, other.instead) || other.instead == "" {
+			return ""
+		}
+		return strings.Replace(question, other.instead, other.name, 1) + "?"
+	}
+	if r, ok := reference(a.what); ok {
+		filled := r.filled(a.what, before)
+		if filled == "" {
+			return ""
+		}
+		return strings.Replace(a.whole, a.what, strings.TrimRight(filled, "?"), 1)
+	}
+	if clauseLead.MatchString(a.what) {
+		return question + ", " + a.what + "?"
+	}
+	if a.lead != "" {
+		if q := a.inPlaceOf(question); q != "" {
+			return q + "?"
+		}
+		return last.question + " " + a.whole
+	}
+	if old := parallel(question, a.what); old != "" {
+		return strings.Replace(question, old, a.what, 1) + "?"
+	}
+	return last.question + " " + a.whole
+}
+
+// phrased matches a preposition and the short phrase after it.
+var phrased = regexp.MustCompile(`\b(in|on|at|for|with|from|to|by|under|during|after|before|since|via|without|of) ((?:(?:the|a|an|my|our|your) )?(?:\p{Lu}[\p{L}\p{N}._'’-]*(?: \p{Lu}[\p{L}\p{N}._'’-]*)*|[\p{L}\p{N}._'’-]+(?: [\p{L}\p{N}._'’-]+)?))`)
+
+// inPlaceOf returns the question with the aside in the place of the phrase that has
+// its preposition and form; where there is none and the aside says where or when, at
+// its end. Empty: neither.
+func (a aside) inPlaceOf(question string) string {
+	object := strings.TrimSpace(a.what[len(a.lead):])
+	var found [][]int
+	for _, at := range phrased.FindAllStringSubmatchIndex(question, -1) {
+		if strings.EqualFold(question[at[2]:at[3]], a.lead) && formOf(question[at[4]:at[5]]) == formOf(object) {
+			found = append(found, at)
+		}
+	}
+	if len(found) == 1 {
+		at := found[0]
+		end := at[5]
+		if formOf(object) == formWord { // words in lower case: the phrase ends with the question, or is one word
+			end = endOfPhrase(question, at[4], at[5])
+		}
+		return question[:at[0]] + a.what + question[end:]
+	}
+	if len(found) == 0 && whereWhen[a.lead] {
+		return question + " " + a.what
+	}
+	return ""
+}
+
+// endOfPhrase returns where the phrase that begins at start ends, at most at end: before
+// a small word.
+func endOfPhrase(text string, start, end int) int {
+	first, rest, two := strings.Cut(text[start:end], " ")
+	if two && surface.Function(strings.ToLower(rest)) && !articles[strings.ToLower(first)] {
+		return start + len(first)
+	}
+	return end
+}
+
+var whereWhen = wordsIn("in on at during after before since under")
+
+// A form is what a phrase looks like.
+type form int
+
+const (
+	formWord form = iota
+	formName
+	formCode
+	formNumber
+)
+
+func formOf(phrase string) form {
+	phrase = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(phrase, "the "), "a "), "an ")
+	names := surface.Names("of " + phrase)
+	switch {
+	case len(surface.Numbers(phrase)) > 0 && len(names) == 0 && !strings.Contains(phrase, " "):
+		return formNumber
+	case len(names) != 1 || names[0] != phrase:
+		return formWord
+	case personal(names[0]):
+		return formName
+	}
+	return formCode
+}
+
+// parallel returns what of a question an aside stands in the place of: the only thing
+// of the same form, for a name or a number; for words a phrase with the same head, or
+// the only bare word after a preposition for a bare word. Empty: that is not plain.
+func parallel(question, what string) string {
+	form := formOf(what)
+	if form == formWord {
+		return parallelWords(question, what)
+	}
+	var same []string
+	if form == formNumber {
+		for _, w := range surface.Words(question) {
+			if len(surface.Numbers(w)) > 0 && formOf(w) == formNumber {
+				same = append(same, w)
+			}
+		}
+	}
+	for _, n := range namesIn(question) {
+		if formOf(n.text) == form {
+			same = append(same, n.text)
+		}
+	}
+	if len(same) == 1 {
+		return same[0]
+	}
+	return ""
+}
+
+func parallelWords(question, what string) string {
+	for _, p := range []string{phraseAt(subject(question)), headOf(subject(question)), lastPhrase(question)} {
+		if p != "" && !strings.Contains(what, p) && sameHead(p, what) && strings.Contains(question, p) && strings.Count(what, " ") <= strings.Count(p, " ")+1 {
+			return p
+		}
+	}
+	if strings.Contains(what, " ") {
+		return ""
+	}
+	var bare []string
+	for _, m := range phrased.FindAllStringSubmatch(question, -1) {
+		if word := m[2]; !strings.Contains(word, " ") && formOf(word) == formWord && strings.HasSuffix(word, "s") == strings.HasSuffix(what, "s") {
+			bare = append(bare, word)
+		}
+	}
+	if len(bare) == 1 && strings.Count(question, bare[0]) == 1 {
+		return bare[0]
+	}
+	return ""
+}
+
+// headOf returns a phrase up to its first preposition.
+func headOf(phrase string) string {
+	words := strings.Fields(phrase)
+	for i, w := range words {
+		if i > 0 && prepositions[strings.ToLower(w)] {
+			return strings.Join(words[:i], " ")
+		}
+	}
+	return phrase
+}
+
+// lastPhrase returns the words of content that a question ends in.
+func lastPhrase(question string) string {
+	words := strings.Fields(question)
+	i := len(words)
+	for i > 0 && !surface.Function(strings.ToLower(words[i-1])) && !strings.ContainsFunc(words[i-1], unicode.IsPunct) {
+		i--
+	}
+	if i > 0 && articles[strings.ToLower(words[i-1])] {
+		i--
+	}
+	return strings.Join(words[i:], " ")
+}
+
+// An other is one of two things of which the last question is about the second.
+type other struct{ name, instead string }
+
+var (
+	theOther  = regexp.MustCompile(`(?i)^(?:the )?other(?: one)?$`)
+	theFormer = regexp.MustCompile(`(?i)^the (former|latter|first|second)(?: one)?$`)
+	otherIn   = regexp.MustCompile(`(?i)\bthe (?:other|former|latter|first|second)(?: one)?\b`)
+)
+
+// othersOf returns what "the other one", "the former" and their like stand for; ok is
+// false where what is none of these. An other without a name is not plain.
+func othersOf(what string, before []turn) (other, bool) {
+	if !theOther.MatchString(what) && !theFormer.MatchString(what) {
+		return other{}, false
+	}
+	a, b, at := pairBefore(before)
+	if at < 0 {
+		return other{}, true
+	}
+	last := before[len(before)-1]
+	if m := theFormer.FindStringSubmatch(what); m != nil {
+		name, instead := a, b
+		if w := strings.ToLower(m[1]); w == "latter" || w == "second" {
+			name, instead = b, a
+		}
+		if at == len(before)-1 { // the pair is in the question itself
+			return other{}, true
+		}
+		return other{name, instead}, true
+	}
+	hasA, hasB := matter{text: last.question}.has(a), matter{text: last.question}.has(b)
+	switch {
+	case hasA && !hasB:
+		return other{b, a}, true
+	case hasB && !hasA:
+		return other{a, b}, true
+	}
+	return other{}, true
+}
+
+// has reports whether a text has all words of a name.
+func (t matter) has(name string) bool { return holdsName(stems("", t.text), name) }
+
+// pairBefore returns the two things that a turn of the last three held side by side, in
+// its question or its answer's first sentence, and which turn it was; -1: none did.
+func pairBefore(before []turn) (a, b string, at int) {
+	for i := len(before) - 1; i >= max(0, len(before)-3); i-- {
+		if a, b, ok := pairIn(before[i].question); ok {
+			return a, b, i
+		}
+		if a, b, ok := pairIn("of " + before[i].answer); ok && len(before[i].answer) <= longest {
+			return a, b, i
+		}
+	}
+	return "", "", -1
+}
+
+// eitherOf returns a question in which "the former", "the second one" and their like stand
+// for one of two things, with its name; empty: it has none of these, or it is not plain.
+func eitherOf(question string, before []turn) string {
+	at := otherIn.FindStringIndex(question)
+	if at == nil {
+		return ""
+	}
+	phrase := question[at[0]:at[1]]
+	if next := wordAfter.FindStringSubmatch(question[at[1]:]); next != nil && !surface.Function(strings.ToLower(next[1])) {
+		return "" // the first chapter
+	}
+	a, b, n := pairBefore(before)
+	if n < 0 {
+		return ""
+	}
+	name := ""
+	switch words := strings.Fields(strings.ToLower(phrase)); words[1] {
+	case "former", "first":
+		name = a
+	case "latter", "second":
+		name = b
+	case "other":
+		if o, ok := othersOf("the other one", before); ok {
+			name = o.name
+		}
+	}
+	if name == "" {
+		return ""
+	}
+	return question[:at[0]] + name + question[at[1]:]
+}

@@ -1,0 +1,399 @@
+package local
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
+)
+
+// A turn is one of a conversation: its question as it stands for itself.
+type turn struct{ question, answer string }
+
+// remembered is how many turns back a follow-up is understood from.
+const remembered = 8
+
+// longest is the length, in bytes, of a turn's question that another is understood
+// from. Who asks more than that at once refers to no plain thing.
+const longest = 300
+
+// resolve returns a question as it can be understood without the conversation; empty:
+// it can be as it is, or what it refers to is not plain. Each turn is understood from
+// the ones before it first, so that a chain of follow-ups holds together.
+func resolve(question string, history []assay.Turn) string {
+	var before []turn
+	for _, t := range history[max(0, len(history)-remembered):] {
+		q := visible.Line(t.Question)
+		if r := follow(q, before); r != "" {
+			q = r
+		}
+		if contentful(q) && len(q) <= longest {
+			before = append(before, turn{q, visible.Line(t.Answer)})
+		}
+	}
+	return follow(question, before)
+}
+
+// follow returns what a follow-up to the turns before asks; empty: see resolve.
+func follow(question string, before []turn) string {
+	if len(before) == 0 || len(question) > longest || smallTalk.MatchString(question) {
+		return ""
+	}
+	last := before[len(before)-1]
+	if readings := offered(last.answer); len(readings) > 0 {
+		if r := chosen(question, readings); r != "" {
+			return meaning(last.question, r)
+		}
+	}
+	if doubts.MatchString(question) {
+		return last.question
+	}
+	if aside, ok := asideOf(question); ok {
+		return aside.beside(before)
+	}
+	if q := eitherOf(question, before); q != "" {
+		return q
+	}
+	refers, ok := reference(question)
+	if ok {
+		return refers.filled(question, before)
+	}
+	return completed(question, last)
+}
+
+var (
+	// smallTalk matches a turn that asks nothing.
+	smallTalk = regexp.MustCompile(`(?i)^(?:thanks?(?: you)?|thank you very much|ok(?:ay)?|great|good|perfect|nice|cool|fine|sure|yes|no|yep|nope|hello|hi|hey|bye|goodbye|got it|i see|that is fine|never ?mind)(?:[ ,.!](?:thanks?(?: you)?|thank you|then|bye|very much|so much|please))*[ .!]*$`)
+
+	// doubts matches a turn that asks the last question again.
+	doubts = regexp.MustCompile(`(?i)^(?:and |but |so )?(?:are you (?:really )?sure|really|is (?:that|this) (?:really )?(?:so|true|right|correct|the case)|says who)(?: about (?:that|this|it))?\s*\?*$`)
+)
+
+// contentful reports whether a turn's question is about anything.
+func contentful(question string) bool {
+	return len(contentWords(question)) > 0 && !smallTalk.MatchString(question)
+}
+
+// A referral is the word of a question that stands for something said before.
+type referral struct {
+	start, end int
+	kind       referralKind
+	noun       string // of "this program", lower case; empty: a pronoun
+}
+
+type referralKind int
+
+const (
+	toThing  referralKind = iota // it, this, that, this program
+	toOwner                      // its, their
+	toMany                       // they, them, these
+	toPerson                     // he, she, him
+	toHis                        // his, her before a noun
+	toOne                        // one: another of the kind
+	toPlace                      // there
+)
+
+var (
+	pronounAt = regexp.MustCompile(`(?i)\b(it|its|they|them|their|he|she|him|his|her|this|that|these|those|one|there)\b`)
+
+	// pleonastic matches an "it" that stands for nothing.
+	pleonastic = regexp.MustCompile(`(?i)\b(?:is|was|be|would be|isn['’]t|wasn['’]t) it (?:\w+ly |not |still |also |ever )?(?:possible|necessary|required|ok|okay|allowed|safe|legal|illegal|true|better|best|worth|hard|easy|difficult|important|common|normal|wise|useful|sensible|recommended|advisable|mandatory|mostly|fair|too late|raining|snowing|time|\w+er to)\b` +
+		`|\bit (?:is|was|would be) (?:\w+ly |not )?(?:possible|necessary|required|ok|okay|allowed|safe|legal|true|better|best|worth|hard|easy|difficult|important|common|recommended) (?:to|that|for|if)\b` +
+		`|\bit (?:takes?|took|costs?) (?:to|for|me|you|us|a|an)\b|\b(?:does|did|will|would|can) it (?:take|cost|make sense|matter|mean|help) (?:to|for|if|when|that|me|you|us)\b` +
+		`|\b(?:what|which) (?:time|day|date|year) is it\b|\b(?:how|why) is it that\b|\bit (?:seems|appears|turns out|follows|rains|snows)\b|\bas it (?:is|were)\b` +
+		`|\b(?:got|get) it\b|\b(?:that|this|it)(?: is|['’]s| was| sounds) (?:fine|ok|okay|great|good|bad|too bad|impressive|interesting|amazing|awesome|important|nice|cool|sad|all|enough)\b|\bthat makes sense\b|\bit would (?:seem|appear)\b`)
+
+	// after a "this" or "that" that stands for itself.
+	standsAlone = regexp.MustCompile(`(?i)^(?:'s)?(?:\s*(?:[?!.,;:)]|$)|\s+(?:is|are|was|were|mean|means|work|works|apply|applies|happen|happens|affect|affects|change|changes|cost|costs|take|takes|include|includes|cover|covers|hold|holds|help|helps|matter|differ|compare|depend|count|also|still|really|always|ever|in|on|for|with|to|when|if|or|and|not|true|possible|safe|free|work|can|could|does|do|will|would|should|has|have)\b)`)
+
+	// times follow a "this" or "that" that stands for no thing that was said.
+	times = regexp.MustCompile(`(?i)^(?:year|month|week|day|morning|evening|afternoon|weekend|time|moment|point|case|situation|days|way|kind|sort|type|much|many|long|far|else)s?$`)
+
+	wordAfter = regexp.MustCompile(`^ ([\p{L}\p{N}_-]+)`)
+	boundary  = regexp.MustCompile(`(?i)[,;.:?!]\s|\s(?:and|or|but|if|when|while|whenever|because|before|after|until|unless|since|so|that|which|who|though|although|than)\s`)
+)
+
+// reference finds what of a question has to be filled in from the turns before.
+func reference(question string) (referral, bool) {
+	idle := pleonastic.FindAllStringIndex(question, -1)
+	for _, at := range pronounAt.FindAllStringIndex(question, -1) {
+		r := referral{start: at[0], end: at[1]}
+		word, rest := strings.ToLower(question[at[0]:at[1]]), question[at[1]:]
+		if liesIn(idle, at) || joinedWord(question, at) {
+			continue
+		}
+		next := ""
+		if m := wordAfter.FindStringSubmatch(rest); m != nil {
+			next = strings.ToLower(m[1])
+		}
+		switch word {
+		case "it":
+		case "its":
+			r.kind = toOwner
+		case "their":
+			r.kind = toOwner
+		case "they", "them":
+			r.kind = toMany
+		case "he", "she", "him":
+			r.kind = toPerson
+		case "his":
+			r.kind = toHis
+		case "her":
+			r.kind = toPerson
+			if next != "" && !surface.Function(next) {
+				r.kind = toHis
+			}
+		case "this", "that", "these", "those":
+			switch {
+			case word == "that" && !asksThat(question[:at[0]]) && next != "" && !standsAlone.MatchString(rest):
+				if !demonstrative(question[:at[0]]) {
+					continue // "the file that …", "I think that …"
+				}
+				fallthrough
+			case !standsAlone.MatchString(rest):
+				if next == "" || surface.Function(next) || times.MatchString(next) {
+					continue
+				}
+				r.noun, r.end = next, at[1]+1+len(next)
+			case word == "that" && !asksThat(question[:at[0]]):
+				continue
+			case word == "these" || word == "those":
+				r.kind = toMany
+			}
+		case "one":
+			if !asksForOne(question[:at[0]], rest) {
+				continue
+			}
+			r.kind = toOne
+		case "there":
+			if !standsAlone.MatchString(rest) || existential.MatchString(question) {
+				continue
+			}
+			r.kind = toPlace
+		}
+		if !r.inside(question) {
+			return r, true
+		}
+	}
+	return referral{}, false
+}
+
+var (
+	existential = regexp.MustCompile(`(?i)\b(?:is|are|was|were|be|isn't|aren't|will|has|have|been|does|do) there\b|\bthere (?:is|are|was|were|will|has|have|be|exist|should|may|might|must|could)\b`)
+	beforeThat  = regexp.MustCompile(`(?i)(?:^|\b(?:is|are|was|were|does|did|do|doing|will|would|can|could|should|has|about|of|for|with|like|from|after|before|to|by|on|in|at|than|why|how|mean|use|get|change|configure|fix|avoid|explain|prove|apply|set|disable|enable|and|but|so))\s*$`)
+	beforeOne   = regexp.MustCompile(`(?i)\b(?:get|buy|need|have|make|create|use|see|find|open|choose|want|own|order|write|add|for|of|to)\s+$`)
+)
+
+// asksThat reports whether a "that" after these words stands for a thing.
+func asksThat(before string) bool { return beforeThat.MatchString(before) }
+
+// demonstrative reports whether a "that" after these words points at a noun.
+func demonstrative(before string) bool { return beforeThat.MatchString(before) }
+
+// asksForOne reports whether "one" stands for another of what was spoken of, rather
+// than for a number or for anyone.
+func asksForOne(before, rest string) bool {
+	return beforeOne.MatchString(before) && (strings.TrimLeft(rest, "?!. ") == "" || strings.HasPrefix(rest, " in ") || strings.HasPrefix(rest, " for ") || strings.HasPrefix(rest, ","))
+}
+
+// joinedWord reports whether a word is a part of a longer one ("one-off", "that's" is
+// not).
+func joinedWord(text string, at []int) bool {
+	return at[0] > 0 && strings.ContainsRune("-_.'’", rune(text[at[0]-1])) ||
+		at[1]+1 < len(text) && strings.ContainsRune("-_", rune(text[at[1]]))
+}
+
+func liesIn(spans [][]int, at []int) bool {
+	for _, s := range spans {
+		if s[0] <= at[0] && at[1] <= s[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// inside reports whether what r stands for is named before it in its own question: in
+// another clause, or in the same one where r is the thing's owner ("Does a server keep
+// its logs?").
+func (r referral) inside(question string) bool {
+	before := question[:r.start]
+	if r.noun != "" {
+		return matter{text: before}.speaksOf(r.noun)
+	}
+	if r.kind == toOwner || r.kind == toHis {
+		return namesThing(before) || manyThings.MatchString(before)
+	}
+	cuts := boundary.FindAllStringIndex(before+" ", -1)
+	if len(cuts) == 0 {
+		return false
+	}
+	clause := before[:cuts[len(cuts)-1][0]]
+	return namesThing(clause) || len(contentWords(clause)) > 1 && !smallTalk.MatchString(clause)
+}
+
+var (
+	// aThing matches a noun that has an article or an owner.
+	aThing = regexp.MustCompile(`(?i)\b(?:a|an|the|my|our|your|each|every|some|any|no|two|three)\s+([\p{L}\p{N}_-]+)`)
+
+	manyThings = regexp.MustCompile(`(?i)\b\p{L}{3,}[^\W_s]s (?:\p{L}+ )*$`)
+)
+
+// namesThing reports whether the words before a pronoun hold what it may stand for.
+func namesThing(before string) bool {
+	for _, m := range aThing.FindAllStringSubmatch(before, -1) {
+		if w := strings.ToLower(m[1]); !surface.Function(w) && !times.MatchString(w) {
+			return true
+		}
+	}
+	return len(namesIn(before)) > 0
+}
+
+// filled returns the question with what r refers to in its place; empty: that is not
+// plain.
+func (r referral) filled(question string, before []turn) string {
+	t, ok := r.antecedent(before)
+	if !ok || (matter{text: question}).has(t.text) {
+		return ""
+	}
+	if r.kind == toPlace {
+		return put(question, r, "in "+t.text)
+	}
+	if !t.sure || r.noun != "" && !t.speaksOf(r.noun) {
+		if r.noun != "" && !t.sure || !strings.HasSuffix(question, "?") && !opensAsking.MatchString(question) {
+			return ""
+		}
+		return withAside(question, t.text)
+	}
+	switch r.kind {
+	case toOwner, toHis:
+		return put(question, r, owners(t.text))
+	}
+	return put(question, r, t.text)
+}
+
+// put puts text in the place of r.
+func put(question string, r referral, text string) string {
+	return question[:r.start] + text + question[r.end:]
+}
+
+// owners is the form of a name that owns what follows.
+func owners(name string) string {
+	if strings.HasSuffix(name, "s") {
+		return name + "'"
+	}
+	return name + "'s"
+}
+
+// withAside adds words to a question in brackets, before its mark.
+func withAside(question, words string) string {
+	bare := strings.TrimRight(question, "?!. ")
+	return bare + " (" + words + ")?"
+}
+
+// antecedent returns what r refers to.
+func (r referral) antecedent(before []turn) (matter, bool) {
+	for i := len(before) - 1; i >= max(0, len(before)-3); i-- {
+		t, ok := before[i].about(r)
+		if ok {
+			return t, r.noun == "" || t.speaksOf(r.noun) || pointsAtAny[r.noun] || before[i].speaksOf(r.noun)
+		}
+		if t.text == several {
+			return matter{}, false // and none of them is the one
+		}
+	}
+	return matter{}, false
+}
+
+// pointsAtAny are nouns that anything can be called by.
+var pointsAtAny = wordsIn(`thing things topic topics subject issue issues problem problems feature option setting product service program programme
+process procedure method approach concept term word place city country company organisation organization person man woman film movie book song
+team game event document policy rule law function type package tool system`)
+
+// completed returns a question that names nothing and has at most one word that it
+// could be about, as "What are the requirements?", beside what the last one was about;
+// empty: it is no such question.
+func completed(question string, last turn) string {
+	words := contentWords(question)
+	if len(words) == 0 {
+		if !opensAsking.MatchString(question) && !askForMore.MatchString(question) {
+			return ""
+		}
+		return last.question + " " + question
+	}
+	if len(words) > 1 || len(surface.Names(question)) > 0 || asksMeaning.MatchString(question) || !opensAsking.MatchString(question) && !askForMore.MatchString(question) {
+		return ""
+	}
+	t, ok := last.about(referral{})
+	if !ok || t.speaksOf(strings.ToLower(words[0])) {
+		return ""
+	}
+	return withAside(question, t.text)
+}
+
+var (
+	askForMore  = regexp.MustCompile(`(?i)^(?:please |can you |could you |would you )*(?:tell me|say|give me|show me|explain|elaborate|go on|what else|anything else|more)\b`)
+	asksMeaning = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:what|who)(?:'s| is| are| does| do)? (?:an? )?[\p{L}\p{N}_.-]+(?: mean)?\s*\??$`)
+)
+
+// askedBack matches the answer that asks what a question means.
+var askedBack = regexp.MustCompile(`^What is meant: (.+)\?$`)
+
+// offered returns the readings of a question that its answer asked back; nil: it did not.
+func offered(answer string) []string {
+	m := askedBack.FindStringSubmatch(answer)
+	if m == nil {
+		return nil
+	}
+	rest, last, ok := cutLast(m[1], " or ")
+	if !ok {
+		return []string{m[1]}
+	}
+	return append(strings.Split(rest, ", "), last)
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return strings.TrimSuffix(s[:i], ","), s[i+len(sep):], true
+}
+
+var ordinal = regexp.MustCompile(`(?i)\b(first|second|third|last|former|latter)\b|^(?:the |number |no\. ?|#)?(\d)\.?$`)
+
+// chosen returns the one of the readings that a reply names or counts; empty: it does
+// neither, or names several.
+func chosen(reply string, readings []string) string {
+	var named []string
+	for _, r := range readings {
+		if (matter{text: reply}).has(r) || len(contentWords(reply)) > 0 && len(contentWords(reply)) <= len(contentWords(r)) && (matter{text: r}).has(reply) {
+			named = append(named, r)
+		}
+	}
+	if len(named) == 1 {
+		return named[0]
+	}
+	m := ordinal.FindStringSubmatch(reply)
+	if len(named) > 1 || m == nil || len(strings.Fields(reply)) > 4 {
+		return ""
+	}
+	places := map[string]int{"first": 0, "former": 0, "1": 0, "second": 1, "2": 1, "third": 2, "3": 2, "latter": len(readings) - 1, "last": len(readings) - 1}
+	at, ok := places[strings.ToLower(m[1]+m[2])]
+	if !ok || at >= len(readings) {
+		return ""
+	}
+	return readings[at]
+}
+
+// meaning returns a question with the reading that was meant in it.
+func meaning(question, reading string) string {
+	if r, ok := reference(question); ok && r.kind != toPlace {
+		if r.kind == toOwner || r.kind == toHis {
+			return put(question, r, owners(reading))
+		}
+		return put(question, r, reading)
+	}
+	return withAside(question, reading)
+}
