@@ -67,6 +67,11 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 			return assay.Answer{}, err
 		}
 	}
+	if began.Key = e.reuseKey(ctx, principal, began); began.Key != "" && !req.Fresh {
+		if began.Earlier, err = e.earlier(ctx, began.Key, req.Question); err != nil {
+			return assay.Answer{}, err
+		}
+	}
 	request, err := json.Marshal(began)
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
@@ -192,6 +197,7 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req stored, lease store
 	if err := lease.Finish(ctx, assay.RunDone, &answer, ""); err != nil {
 		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
 	}
+	_ = e.offer(ctx, r, req, answer) // the answer is stored; not to be given again is all that it loses
 	return answer, nil
 }
 
@@ -240,6 +246,8 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Question:     req.Question,
 		History:      req.History,
 		EarlierTurns: req.EarlierTurns,
+		Earlier:      req.Earlier,
+		Reuse:        reuser{e, r.Principal, req},
 		Collections:  req.Collections,
 		Filter:       req.Filter,
 		Access:       r.Principal.Access(),

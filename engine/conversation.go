@@ -137,7 +137,19 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 		}
 	}
 	for _, rec := range records {
-		if rec.Kind != assay.StepSearch || rec.Error != nil {
+		if rec.Error != nil {
+			continue
+		}
+		if rec.Kind == assay.StepCache {
+			given := read(rec).reused
+			if given == nil {
+				return nil, fmt.Errorf("what its step %s brought cannot be read: %w", rec.Path, assay.ErrDamaged)
+			}
+			for _, id := range given.Documents {
+				documents[id] = true
+			}
+		}
+		if rec.Kind != assay.StepSearch {
 			continue
 		}
 		results := read(rec).results

@@ -51,6 +51,9 @@ type Config struct {
 	// that need them. Without it they catch up by themselves, in the background, as
 	// long as the engine is open: who only asks once and ends has nothing of that.
 	NoBackground bool
+
+	// NoCache has each question gone about anew, and no answer kept to be given again.
+	NoCache bool
 }
 
 // An Engine works on one data directory. Any number of engines, in any number of

@@ -137,6 +137,7 @@ type payload struct {
 	verdicts []ground.Judgement
 	call     *modelCall    // with the reply, or the error
 	reply    *llm.Response // of a call
+	reused   *reused
 }
 
 func read(rec assay.Record) payload {
@@ -159,6 +160,8 @@ func read(rec assay.Record) payload {
 		if v := decode[[]ground.Judgement](rec.Output); v != nil {
 			p.verdicts = *v
 		}
+	case assay.StepCache:
+		p.reused = decode[reused](rec.Output)
 	case assay.StepModel:
 		p.call = decode[modelCall](rec.Input)
 		p.reply = decode[llm.Response](rec.Output)
@@ -192,6 +195,8 @@ func intention(p payload, rec assay.Record) string {
 		return "reading the cited words"
 	case assay.StepVerify:
 		return "verifying each claim"
+	case assay.StepCache:
+		return "looking for an earlier answer"
 	case assay.StepModel:
 		return fmt.Sprintf("asking %s for %s", rec.Model, jobs[callOf(rec.Input).Role])
 	}
@@ -220,6 +225,8 @@ func summary(p payload, rec assay.Record) string {
 		return "the generator failed: " + p.draft.Failure
 	case p.draft != nil:
 		return counted(len(p.draft.Statements), "statement") + " drafted, not verified yet"
+	case p.reused != nil:
+		return p.reused.String()
 	case p.verdicts != nil:
 		return verdictSummary(p.verdicts)
 	case rec.Kind == assay.StepModel && p.reply != nil:

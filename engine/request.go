@@ -59,6 +59,9 @@ type Request struct {
 	// asks keeps it: not beside Follows. At most 1,000 turns and 1 MiB; the newest MaxTurns
 	// of them, up to MaxHistoryBytes, are what a follow-up is understood from.
 	History []assay.Turn `json:"history,omitempty"`
+
+	// Fresh has the question gone about anew, also where an earlier run has answered it.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
 // A stored is what a run keeps to be gone on with and replayed: its request, and what
@@ -75,6 +78,11 @@ type stored struct {
 	// those may not see the run.
 	EarlierTurns int      `json:"earlier_turns,omitempty"`
 	Rests        []string `json:"rests,omitempty"`
+
+	// Of the cache of answers: the key under which the answer is looked for and offered,
+	// and the runs under it whose questions are like this one.
+	Key     string             `json:"key,omitempty"`
+	Earlier []strategy.Earlier `json:"earlier,omitempty"`
 }
 
 // complete checks r and fills in what is left to the defaults; wall is that of the

@@ -30,7 +30,10 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	answer, err := ask(ctx, s, env)
+	answer, given := env.reuse(ctx, s, &said)
+	if !given {
+		answer, err = ask(ctx, s, env)
+	}
 	if err != nil {
 		return assay.Answer{}, err
 	}
