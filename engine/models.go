@@ -118,6 +118,7 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 
 		Models: m.named(),
 	}
+	roles.Scorer = local.Scorer{}
 	if m.Verifier != nil {
 		roles.Verifier = role.ByClaim(m.Verifier)
 	}
@@ -147,7 +148,7 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		roles.Querier = prompted.Querier{Config: c, Local: local.Querier{}}
 	}
 	if c, ok := by(role.ScorerRole); ok {
-		roles.Scorer = prompted.Scorer{Config: c}
+		roles.Scorer = prompted.Scorer{Config: c, Local: local.Scorer{}}
 	}
 	if c, ok := by(role.RetrievalGraderRole); ok {
 		roles.RetrievalGrader = prompted.RetrievalGrader{Config: c, Local: local.RetrievalGrader{}}

@@ -75,6 +75,7 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, w writ
 		a.Status = assay.Conflicting
 		a.Justification = fmt.Sprintf("The documents disagree, by the generator's word: statements %d and %d, each supported by what it cites, cannot both hold.", x+1, y+1)
 	}
+	elsewhere(&a)
 	return a
 }
 

@@ -37,6 +37,8 @@ var strategies = []struct {
 	{"auto", Auto},
 	{"static", Static},
 	{"corrective", Corrective},
+	{"crag", CRAG},
+	{"managed", AskManaged},
 }
 
 // Names lists the strategies, the default first.
@@ -87,6 +89,14 @@ type Env struct {
 	// Sections are the headings that an answer may have; a statement under another one
 	// stands under none.
 	Sections []string
+
+	// Web is the open web, where the question may be looked up there; nil: it may not, and
+	// NoWeb says why, in words that follow "the web was not searched: ".
+	Web   Web
+	NoWeb string
+
+	// Managed is a service that answers questions by itself; nil: there is none.
+	Managed Managed
 
 	// Stream, when set, is given what models write while they write it, with the
 	// path of the step. Nothing of it is verified. Calls of parallel branches mix.

@@ -1,0 +1,317 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/run"
+)
+
+// Web is the open web as a strategy reaches it. What is asked of it leaves the machine:
+// it is the words of the question, and nothing of any document. It is safe for
+// concurrent use.
+type Web interface {
+	// Name says who is asked: "searxng".
+	Name() string
+
+	// Search returns up to n results, best first. The error is assay.ErrUnavailable
+	// where the service failed.
+	Search(ctx context.Context, query string, n int) ([]assay.WebResult, error)
+
+	// Page fetches a page and returns what it says, cut into passages, in their order.
+	// An address that must not be asked is assay.ErrInvalid, a page that cannot be read
+	// assay.ErrUnavailable.
+	Page(ctx context.Context, url string) ([]assay.Passage, error)
+}
+
+// pagePassages is how many passages of one page become hits.
+const pagePassages = 2
+
+// webInput is what a search of the web records.
+type webInput struct {
+	Query string `json:"query"`
+	Limit int    `json:"limit"`
+}
+
+// pageAsked is what the reading of a page records: which one, and what is looked for
+// in it.
+type pageAsked struct {
+	URL   string       `json:"url"`
+	Terms []assay.Term `json:"terms"`
+}
+
+// fromWeb looks a finding up on the web: one search, of which it reads the pages. What
+// they say is added to the finding, marked as what it is. Where the web is off, or does
+// not answer, the finding's notes say so, and nothing is added.
+//
+// The run's filter and collections say nothing of the web. The error is that the run
+// cannot go on.
+func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
+	if e.Web == nil {
+		f.notes.say("the web was not searched: " + cmp.Or(e.NoWeb, "it is off"))
+		return nil
+	}
+	query, cut := webQuery(f.question)
+	if query == "" {
+		f.notes.say("the web was not searched: the question has no words to search for")
+		return nil
+	}
+	if cut {
+		f.notes.say(fmt.Sprintf("the question is too long for a search of the web, which was made with %q", query))
+	}
+	results, err := e.searchWeb(ctx, s, query)
+	switch {
+	case stopOf(err) != "":
+		return err
+	case isFailure(err):
+		f.notes.say(remark("the web could not be searched: " + failureOf(err)))
+		return nil
+	case err != nil:
+		return err
+	}
+	pages, err := e.readPages(ctx, s, results, f)
+	if err != nil {
+		return err
+	}
+	f.iterations++
+	f.tries = append(f.tries, tryOf("web: "+query, assay.Filter{}))
+	hits := f.webHits(results, pages, e.Settings.CRAG.WebScore)
+	searched := assay.Searched{Query: query, Origin: assay.FromWeb, Hits: len(hits), Grade: assay.Insufficient}
+	if len(hits) > 0 {
+		searched.TopRelevance = e.Settings.CRAG.WebScore
+	}
+	f.searched = append(f.searched, searched)
+	f.notes.say(fmt.Sprintf("%s was asked to search the web for %q: %s", e.Web.Name(), query, count(len(results), "result", "results")))
+	f.terms = known(f.terms, hits)
+	f.merge(hits)
+	return nil
+}
+
+// searchWeb makes one search of the web.
+func (e Env) searchWeb(ctx context.Context, s run.Scope, query string) ([]assay.WebResult, error) {
+	step := run.Step{Name: "web", Kind: assay.StepWeb, Model: e.Web.Name()}
+	in := webInput{Query: query, Limit: e.Settings.CRAG.Web}
+	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in webInput) ([]assay.WebResult, assay.Usage, error) {
+		results, err := e.Web.Search(ctx, in.Query, in.Limit)
+		return results[:min(len(results), in.Limit)], assay.Usage{Searches: 1}, err
+	})
+}
+
+// A webPage is what was read of one: the passages that say most of what is looked for.
+type webPage struct {
+	Hits    []assay.Hit `json:"hits"`
+	failed  string      // why it was not read; empty: it was
+	refused bool        // it must not be read, nor counts what a search shows of it
+}
+
+// readPages reads the pages of results, side by side. One that cannot be read stands
+// for none.
+func (e Env) readPages(ctx context.Context, s run.Scope, results []assay.WebResult, f *finding) ([]webPage, error) {
+	pages := make([]webPage, len(results))
+	err := s.Parallel(ctx, "page", len(results), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
+		step := run.Step{Name: "page", Kind: assay.StepWeb}
+		in := pageAsked{URL: results[i].URL, Terms: f.terms}
+		page, err := run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in pageAsked) (webPage, assay.Usage, error) {
+			passages, err := e.Web.Page(ctx, in.URL)
+			return webPage{Hits: best(passages, in.Terms)}, assay.Usage{}, err
+		})
+		if err != nil && stopOf(err) == "" && !isFailure(err) {
+			return err
+		}
+		if pages[i] = page; err != nil {
+			pages[i].failed, pages[i].refused = failureOf(err), errors.Is(err, assay.ErrInvalid)
+		}
+		return nil
+	})
+	return pages, err
+}
+
+// webHits returns what the pages say, and what the search shows of those that could not
+// be read, each page's best passage first. All count with the same score: nobody has
+// calibrated what the web brings.
+func (f *finding) webHits(results []assay.WebResult, pages []webPage, score float64) []assay.Hit {
+	var first, more []assay.Hit
+	for i, page := range pages {
+		hits := page.Hits
+		if page.failed != "" {
+			f.notes.say(remark(fmt.Sprintf("%s was not read: %s", results[i].URL, page.failed)))
+			if hits = snippetOf(results[i]); page.refused {
+				hits = nil
+			} else if len(hits) > 0 {
+				f.notes.say(remark(results[i].URL + " counts with what the search shows of it alone"))
+			}
+		}
+		for j, h := range hits[:min(len(hits), pagePassages)] {
+			h.Origin, h.Collection, h.Scores = assay.FromWeb, "", assay.Scores{Relevance: score}
+			if j == 0 {
+				first = append(first, h)
+			} else {
+				more = append(more, h)
+			}
+		}
+	}
+	return append(first, more...)
+}
+
+// snippetOf returns what a search shows of a page, as a hit; none where it shows nothing.
+func snippetOf(r assay.WebResult) []assay.Hit {
+	text := visible.Line(r.Snippet)
+	if text == "" {
+		return nil
+	}
+	id := assay.DocumentID("web", r.URL)
+	version := assay.DocumentVersion(text, nil, "snippet")
+	return []assay.Hit{{
+		Chunk: assay.Chunk{ID: assay.ChunkID(id, version, 0), Document: id, Version: version, Kind: assay.ChunkProse, End: len(text), Headings: []string{}},
+		Text:  text, URI: r.URL, Title: cmp.Or(visible.Line(r.Title), r.URL),
+	}}
+}
+
+// best returns the passages of a page that say most of what is looked for, as hits: by
+// the weight of the terms that they hold, then as they stand. Those that hold none are
+// left out.
+func best(passages []assay.Passage, terms []assay.Term) []assay.Hit {
+	type weighed struct {
+		assay.Passage
+		weight float64
+	}
+	var list []weighed
+	for _, p := range passages {
+		if w := weightIn(p.Text, p.Language, terms); w > 0 {
+			list = append(list, weighed{p, w})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b weighed) int { return cmp.Compare(b.weight, a.weight) })
+	hits := []assay.Hit{}
+	for _, p := range list[:min(len(list), pagePassages)] {
+		hits = append(hits, assay.Hit{
+			Chunk: p.Chunk, Text: p.Text, URI: p.URI, Title: p.Title, Language: p.Language, Line: p.Line, Page: p.Page,
+		})
+	}
+	return hits
+}
+
+// weightIn is the weight of the terms that a text in a language holds.
+func weightIn(text, language string, terms []assay.Term) float64 {
+	held := heldBy(text, language)
+	sum := 0.0
+	for _, t := range terms {
+		if holds(held, t) {
+			sum += t.Weight
+		}
+	}
+	return sum
+}
+
+// heldBy returns the stems that a text holds, in its language and in English.
+func heldBy(text, language string) map[string]bool {
+	held := map[string]bool{}
+	for _, t := range analysis.Tokens(text, "") {
+		held[t.Term] = true
+	}
+	if language != "" && language != "en" {
+		for _, t := range analysis.Tokens(text, language) {
+			held[t.Term] = true
+		}
+	}
+	return held
+}
+
+func holds(held map[string]bool, t assay.Term) bool {
+	return held[t.Stem] || slices.ContainsFunc(t.Forms, func(form string) bool { return held[form] })
+}
+
+// known returns the terms of a search of the documents with what hits from elsewhere
+// hold: a word that no document has, and these do, is not unknown.
+func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
+	terms = slices.Clone(terms)
+	for _, h := range hits {
+		held := heldBy(h.Title+"\n"+strings.Join(h.Chunk.Headings, "\n")+"\n"+h.Text, h.Language)
+		for i, t := range terms {
+			if holds(held, t) {
+				terms[i].Chunks++
+			}
+		}
+	}
+	return terms
+}
+
+// What a search of the web takes: services refuse longer queries.
+//
+// Source: Brave, "Web Search", q: at most 400 characters and 50 words.
+const (
+	maxWebWords = 50
+	maxWebRunes = 400
+)
+
+// webQuery returns a question as the web is asked it. Of one that is too long only the
+// first words that mean something are left.
+func webQuery(question string) (query string, cut bool) {
+	question = visible.Line(question)
+	words := strings.Fields(question)
+	if len(words) <= maxWebWords && utf8.RuneCountInString(question) <= maxWebRunes {
+		return question, false
+	}
+	var kept []string
+	size := 0
+	for _, w := range words {
+		n := utf8.RuneCountInString(w) + 1
+		if surface.Function(strings.ToLower(w)) || size+n > maxWebRunes || len(kept) == maxWebWords {
+			continue
+		}
+		kept, size = append(kept, w), size+n
+	}
+	return strings.Join(kept, " "), true
+}
+
+// isFailure reports whether err is of what was asked, and not of the run.
+func isFailure(err error) bool {
+	return errors.Is(err, assay.ErrUnavailable) || errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrNotFound)
+}
+
+// failureOf is the text of a step's error, without the step.
+func failureOf(err error) string {
+	text := err.Error()
+	if rest, ok := strings.CutPrefix(text, "step "); ok {
+		if _, said, ok := strings.Cut(rest, ": "); ok {
+			return said
+		}
+	}
+	return text
+}
+
+// elsewhere says which of an answer's citations are not from the documents, before its
+// text, where nobody can miss it. The claims move along.
+func elsewhere(a *assay.Answer) {
+	var notices []string
+	for _, from := range []struct {
+		origin assay.Origin
+		words  string
+	}{{assay.FromWeb, "from the web"}, {assay.FromService, "from a managed service"}} {
+		var marks []string
+		for _, c := range a.Citations {
+			if mark := fmt.Sprintf("[%d]", c.Number); c.Origin == from.origin && !slices.Contains(marks, mark) {
+				marks = append(marks, mark)
+			}
+		}
+		if len(marks) > 0 {
+			slices.SortFunc(marks, func(x, y string) int { return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)) })
+			notices = append(notices, "What cites "+strings.Join(marks, ", ")+" is "+from.words+", not from your documents.\n\n")
+		}
+	}
+	notice := strings.Join(notices, "")
+	a.Text = notice + a.Text
+	for i := range a.Claims {
+		a.Claims[i].Start += len(notice)
+		a.Claims[i].End += len(notice)
+	}
+}
