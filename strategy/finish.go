@@ -34,7 +34,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 			}
 		}
 	}
-	in := role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts)}
+	in := role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice}
 	w, err := e.write(ctx, s, in, said, &found[0].written)
 	if stop := stopOf(err); stop != "" {
 		for i := range found {

@@ -38,6 +38,9 @@ var strategies = []struct {
 	{"static", Static},
 	{"corrective", Corrective},
 	{"crag", CRAG},
+	{"adaptive", Adaptive},
+	{"judge", Judge},
+	{"reflect", Reflect},
 	{"managed", AskManaged},
 }
 
@@ -97,6 +100,8 @@ type Env struct {
 
 	// Managed is a service that answers questions by itself; nil: there is none.
 	Managed Managed
+
+	advice []string // for the generator: what a draft before was found wanting in
 
 	// Stream, when set, is given what models write while they write it, with the
 	// path of the step. Nothing of it is verified. Calls of parallel branches mix.

@@ -120,6 +120,7 @@ func (f verifier) Verify(_ context.Context, claim string, cited []ground.Passage
 func localRoles() strategy.Roles {
 	return strategy.Roles{
 		Planner: local.Planner{}, Grader: local.Grader{}, Generator: local.Generator{}, Verifier: role.ByClaim(ground.Local{}),
+		Router: local.Router{}, Querier: local.Querier{}, Analyst: local.Analyst{}, Reflector: local.Reflector{}, Judge: local.Judge{}, Critic: local.Critic{},
 		Scorer: local.Scorer{},
 	}
 }

@@ -78,7 +78,11 @@ func (w writing) lacks() bool {
 func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *writing) (writing, error) {
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.Writer == "" {
-		return e.draft(ctx, s, e.Roles.Generator, model, in, said)
+		w, err := e.draft(ctx, s, e.Roles.Generator, model, in, said)
+		if err == nil {
+			*last = w
+		}
+		return w, err
 	}
 	from, err := json.Marshal(in)
 	if err != nil {

@@ -1,0 +1,142 @@
+package strategy
+
+import (
+	"context"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// Adaptive does as much work as a question is. A simple one is searched once, for few
+// hits. A moderate one is searched in rounds: what was found is graded, and while
+// something is missing the querier says what to search next. A complex one is planned,
+// and its sub-questions are looked up as Multihop does, for few hits each. A router that
+// fails, or says something else, has called it moderate.
+//
+// How much work a question is, is decided once: a simple question whose one search does
+// not suffice gets an honest status, not another search. Auto is for who wants that.
+//
+// Source: Jeong et al., "Adaptive-RAG: Learning to Adapt Retrieval-Augmented Large
+// Language Models through Question Complexity", 2024, for the three ways; there simple
+// questions are not searched for at all, which a cited answer cannot do without.
+func Adaptive(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env = env.withDefaults()
+	const name = "adaptive"
+	var said notes
+	route, err := env.route(ctx, s, &said)
+	if stop := stopOf(err); stop != "" {
+		return unplannable(name, env.Question, stop, err, said), nil
+	}
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	var found []finding
+	switch route.Complexity {
+	case role.Simple:
+		env.Limits.Candidates = env.Settings.Adaptive.Simple
+		found, err = env.rounds(ctx, s, 1)
+	case role.Complex:
+		env.Limits.Candidates = env.Settings.Adaptive.Complex
+		found, err = env.hop(ctx, s)
+	default:
+		env.Limits.Candidates = env.Settings.Adaptive.Moderate
+		found, err = env.rounds(ctx, s, env.Settings.Adaptive.Rounds)
+	}
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	found[0].notes.join(said)
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
+	return answer, err
+}
+
+// route asks the router how much work the question is. One that fails says Moderate.
+func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, error) {
+	return hand(ctx, s, e, job[string, role.Route]{
+		role:     role.RouterRole,
+		do:       e.Roles.Router.Route,
+		outcome:  func(r *role.Route) *role.Outcome { return &r.Outcome },
+		cautious: role.Route{Complexity: role.Moderate, Reason: "the router failed"},
+	}, e.Question, said)
+}
+
+// rounds searches for the question as it stands, then for what is missing, at most n
+// times.
+func (e Env) rounds(ctx context.Context, s run.Scope, n int) ([]finding, error) {
+	f := finding{question: e.Question, stop: assay.StopIterationLimit}
+	err := f.goOn(ctx, s, e, n)
+	if stop := stopOf(err); stop != "" {
+		f.ends(stop, err)
+		err = nil
+	}
+	return []finding{f}, err
+}
+
+// goOn searches until what f holds suffices, nothing better is known, two searches in a
+// row have brought nothing new, or n searches were made.
+func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
+	var t trail
+	query, dry := f.question, 0
+	for round := range n {
+		s := s.Sub("round", round)
+		if round > 0 {
+			next, stop, err := env.next(ctx, s, f.question, f, t, f.grade.Missing)
+			if err != nil {
+				return err
+			}
+			if stop != "" {
+				f.stop = stop
+				return nil
+			}
+			query = next
+		}
+		fresh, err := f.findOn(ctx, s, env, assay.Query{Text: query}, &t)
+		if err == nil {
+			err = f.judge(ctx, s, env)
+		}
+		if dry++; fresh > 0 {
+			dry = 0
+		}
+		switch {
+		case err != nil:
+			return err
+		case f.sufficient():
+			f.stop = assay.StopSufficient
+			return nil
+		case dry == 2:
+			f.stop = assay.StopNoProgress
+			return nil
+		}
+	}
+	return nil
+}
+
+// hop plans the question and looks its sub-questions up, those that need another one
+// after it.
+func (e Env) hop(ctx context.Context, s run.Scope) ([]finding, error) {
+	plan, said, err := e.plan(ctx, s)
+	if stop := stopOf(err); stop != "" {
+		f := finding{question: e.Question, notes: said}
+		f.ends(stop, err)
+		return []finding{f}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := make([]finding, len(plan.SubQuestions))
+	for i, sub := range plan.SubQuestions {
+		found[i] = finding{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
+	}
+	found[0].notes.join(said)
+	for k, stage := range stages(plan) {
+		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
+			i := stage[j]
+			return found[i].lookUp(ctx, s, e, hints(plan, found, i))
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,211 @@
+package strategy
+
+import (
+	"context"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// Judge has three nodes. The executor searches, writes and has what it wrote verified; a
+// judge, who has heard a critic, accepts what is left of it or says what to do better; a
+// router has it searched for what is missing, or written again with the judge's advice.
+// There are as many rounds as Settings.Judge says at most.
+//
+// The judge is asked about what the verifier let through, for nothing else is shown. What
+// it accepts is answered only where the evidence was graded sufficient, too: a judge can
+// keep an answer back and cannot make one good. So while something is missing by the
+// grader's word, an accepted draft is gone on with, and it stands if nothing better comes.
+// A draft that nobody has accepted when the rounds are over is incomplete, whatever was
+// verified of it: it is shown with what the judge wants. A judge that fails has not
+// accepted anything.
+//
+// Source: assay's own, after the actor and the evaluator of Shinn et al., "Reflexion:
+// Language Agents with Verbal Reinforcement Learning", 2023.
+func Judge(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env = env.withDefaults()
+	d := drafting{found: []finding{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
+	for round := range env.Settings.Judge.Rounds {
+		goOn, err := d.round(ctx, s.Sub("round", round), env)
+		if stop := stopOf(err); stop != "" {
+			d.found[0].ends(stop, err)
+			break
+		}
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		if !goOn {
+			break
+		}
+	}
+	return d.answer(env), nil
+}
+
+// A drafting is how far the executor and the judge have come.
+type drafting struct {
+	found  []finding // one
+	trail  trail
+	query  string   // to search next; empty: write again
+	advice []string // to write by
+	best   draft    // that is shown when nothing better comes
+	dry    int      // rounds in a row whose search has brought nothing new
+}
+
+// A draft is an answer and what the judge says of it.
+type draft struct {
+	assay.Answer
+	remarks  []string // its notes that are of the draft and not of a search
+	critique role.Critique
+	accepted bool
+	wanted   []string // what the judge wants; nil: nothing, or it was not asked
+}
+
+// round searches and writes, has that judged, and says what to do next. It reports
+// whether there is something.
+func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
+	f := &d.found[0]
+	if d.query != "" {
+		fresh, err := f.findOn(ctx, s, env, assay.Query{Text: d.query}, &d.trail)
+		if err == nil {
+			err = f.judge(ctx, s, env)
+		}
+		if err != nil {
+			return false, err
+		}
+		if d.dry++; fresh > 0 {
+			d.dry = 0
+		}
+	}
+	now, err := d.execute(ctx, s, env)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case now.accepted && f.sufficient():
+		f.stop = assay.StopSufficient
+		return false, nil
+	case f.cutShort():
+		return false, nil
+	case d.dry == 2:
+		f.stop = assay.StopNoProgress
+		return false, nil
+	}
+	return d.route(ctx, s, env, now.critique)
+}
+
+// execute writes from what was found, has it verified, and asks the critic and the judge
+// what they think of that. The draft is kept unless an earlier one is better.
+func (d *drafting) execute(ctx context.Context, s run.Scope, env Env) (now draft, err error) {
+	env.advice = d.advice
+	if now.Answer, _, err = env.finish(ctx, s.Sub("finish", 0), "judge", d.found); err != nil {
+		return now, err
+	}
+	now.remarks = without(now.Notes, base("judge", env.Question, d.found).Notes)
+	if len(now.Claims) > 0 && !d.found[0].cutShort() {
+		err = env.review(ctx, s, d.found, &now)
+	}
+	if now.rank() >= d.best.rank() { // also where nobody could be asked about it any more
+		d.best = now
+	}
+	d.advice = now.wanted
+	return now, err
+}
+
+// rank orders drafts: one that says something, one that was accepted, and one that is
+// whole besides.
+func (d draft) rank() int {
+	switch {
+	case d.accepted && d.Status != assay.Incomplete:
+		return 3
+	case d.accepted:
+		return 2
+	case len(d.Claims) > 0:
+		return 1
+	}
+	return 0
+}
+
+// review asks the critic and then the judge about what was verified of a draft.
+func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draft) (err error) {
+	evidence, parts := e.mint(found)
+	in := role.DraftInput{
+		Reading: role.Reading{Question: e.Question, Evidence: evidence, Context: e.assemble(evidence, parts)},
+		Draft:   role.Draft{Statements: found[0].written.shown(), Open: found[0].written.draft.Open},
+	}
+	said := &found[0].notes
+	now.critique, err = hand(ctx, s, e, job[role.DraftInput, role.Critique]{
+		role:     role.CriticRole,
+		do:       e.Roles.Critic.Criticise,
+		outcome:  func(c *role.Critique) *role.Outcome { return &c.Outcome },
+		cautious: role.Critique{Grounded: role.Fair, Complete: role.Fair, Relevant: role.Fair, Clear: role.Fair, Remarks: []role.Remark{}},
+	}, in, said)
+	if err != nil {
+		return err
+	}
+	in.Critique = &now.critique
+	judgement, err := hand(ctx, s, e, job[role.DraftInput, role.Judgement]{
+		role:     role.JudgeRole,
+		do:       e.Roles.Judge.Judge,
+		outcome:  func(j *role.Judgement) *role.Outcome { return &j.Outcome },
+		cautious: role.Judgement{Verdict: role.Revise},
+	}, in, said)
+	if err != nil {
+		return err
+	}
+	now.wanted = asked(e.Question).lines(judgement.Revise)
+	now.accepted = judgement.Verdict == role.Accept && judgement.Failure == "" && len(judgement.Revise) == 0
+	if !now.accepted && len(now.wanted) == 0 {
+		now.wanted = []string{asked(e.Question).line(e.Question)}
+	}
+	return nil
+}
+
+// shown returns the statements of a draft that the verifier let through, as they are
+// shown.
+func (w writing) shown() []role.Statement {
+	var out []role.Statement
+	for _, c := range w.supported() {
+		out = append(out, role.Statement{Text: c.Text, Evidence: c.Evidence, Item: c.Item, Section: c.section})
+	}
+	return out
+}
+
+// route says what the next round does: search for what is missing, or, where nothing is,
+// or nothing better to search is known, write again. Only a model writes something else
+// from the same evidence.
+func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique role.Critique) (goOn bool, err error) {
+	f := &d.found[0]
+	missing := slices.ContainsFunc(critique.Remarks, func(r role.Remark) bool { return r.Flaw == role.FlawMissing })
+	rewrite := env.Writer != "" && len(d.advice) > 0
+	if rewrite && f.sufficient() && !missing && critique.Failure == "" {
+		d.query = ""
+		return true, nil
+	}
+	gaps := slices.Concat(f.grade.Missing, without(d.advice, f.grade.Missing))
+	query, stop, err := env.next(ctx, s, env.Question, f, d.trail, gaps)
+	if err != nil {
+		return false, err
+	}
+	d.query = query
+	if stop != "" && !rewrite {
+		f.stop = stop
+		return false, nil
+	}
+	return true, nil
+}
+
+// answer is the best draft, with what was searched since, and kept back where the judge
+// has not accepted it.
+func (d *drafting) answer(env Env) assay.Answer {
+	a := d.best.Answer
+	if a.Status == "" { // the run ended before anything was written
+		return notFound("judge", env.Question, d.found)
+	}
+	a = since(a, base("judge", env.Question, d.found), d.best.remarks)
+	if !d.best.accepted && len(a.Claims) > 0 {
+		a = keptBack(a, d.best.wanted, "the judge has not accepted it")
+	}
+	return a
+}

@@ -1,0 +1,256 @@
+package strategy
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// Reflect has six nodes: a planner cuts the question into sub-questions; a retriever
+// searches for them; an analyst sorts what the evidence says and names what is open; a
+// reflector says whether that covers the question; a router has the next query, for what
+// is open, searched; and the finalizer writes. There are as many rounds of retriever,
+// analyst and reflector as Settings.Reflect says at most.
+//
+// A question is answered only where the reflector has said COMPLETED, with a coverage of
+// role.DefaultThreshold at least, and each part's evidence was graded sufficient: what the
+// reflector finds open is missing in the answer, whatever was graded. A reflector that
+// fails has not said COMPLETED.
+//
+// Source: assay's own, after the reflection of Shinn et al., "Reflexion: Language Agents
+// with Verbal Reinforcement Learning", 2023.
+func Reflect(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env = env.withDefaults()
+	plan, said, err := env.plan(ctx, s)
+	if stop := stopOf(err); stop != "" {
+		return unplannable("reflect", env.Question, stop, err, said), nil
+	}
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	r := reflection{found: make([]finding, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
+	for i, sub := range plan.SubQuestions {
+		r.found[i] = finding{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
+		for _, n := range sub.Needs {
+			if n >= 0 && n < i {
+				r.found[n].serves = append(r.found[n].serves, i)
+			}
+		}
+	}
+	r.found[0].notes.join(said)
+	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), env.Limits.Parts)]
+	if err := r.rounds(ctx, s, env, plan); err != nil {
+		return assay.Answer{}, err
+	}
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "reflect", r.found)
+	if err == nil && !r.completed && len(answer.Claims) > 0 {
+		answer = keptBack(answer, r.open, "the reflector has not found that what is known covers the question")
+	}
+	return answer, err
+}
+
+// A reflection is how far that has come.
+type reflection struct {
+	found     []finding // of which the last ones, beyond the limit of parts, are not looked up
+	trail     trail     // of all of them
+	open      []string  // by the last analysis
+	completed bool
+	stop      assay.Stop
+}
+
+// rounds searches and reflects until the reflector is content, and says of each part why
+// that ended.
+func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+	looked := r.found[:len(plan.SubQuestions)]
+	err := r.goOn(ctx, s, env, plan)
+	stop := stopOf(err)
+	for i := range looked {
+		switch {
+		case stop != "":
+			looked[i].ends(stop, err)
+		case !looked[i].cutShort():
+			looked[i].stop = r.stop
+		}
+	}
+	if stop != "" {
+		return nil
+	}
+	return err
+}
+
+func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+	dry := 0
+	for round := range env.Settings.Reflect.Rounds {
+		s := s.Sub("round", round)
+		if round == 0 {
+			if err := r.retrieve(ctx, s, env, plan); err != nil {
+				return err
+			}
+		} else {
+			fresh, stop, err := r.route(ctx, s, env, r.found[:len(plan.SubQuestions)])
+			if err != nil {
+				return err
+			}
+			if dry++; fresh > 0 {
+				dry = 0
+			}
+			if dry == 2 {
+				stop = assay.StopNoProgress
+			}
+			if stop != "" {
+				r.stop = stop
+				return nil
+			}
+		}
+		if err := r.assess(ctx, s, env, round+1); err != nil {
+			return err
+		}
+		if r.completed {
+			r.stop = assay.StopSufficient
+			return nil
+		}
+	}
+	return nil
+}
+
+// retrieve searches once for each sub-question, for those that need others with the names
+// of what these brought.
+func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
+	trails := make([]trail, len(plan.SubQuestions))
+	for k, stage := range stages(plan) {
+		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
+			i := stage[j]
+			f := &r.found[i]
+			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
+			_, err := f.findOn(ctx, s, env, assay.Query{Text: query, Filter: f.filter}, &trails[i])
+			if err == nil {
+				err = f.judge(ctx, s, env)
+			}
+			if stop := stopOf(err); stop != "" {
+				f.ends(stop, err)
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.trail = slices.Concat(trails...)
+	return nil
+}
+
+// route has what is open searched: the querier's next query, for the part that shares most
+// words with it, of those that are not graded sufficient first.
+func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []finding) (fresh int, stop assay.Stop, err error) {
+	query, stop, err := env.next(ctx, s, env.Question, &r.found[0], r.trail, r.open)
+	if err != nil || stop != "" {
+		return 0, stop, err
+	}
+	f := &looked[nearest(looked, query)]
+	fresh, err = f.findOn(ctx, s, env, assay.Query{Text: query, Filter: f.filter}, &r.trail)
+	if err == nil {
+		err = f.judge(ctx, s, env)
+	}
+	return fresh, "", err
+}
+
+// nearest returns the finding, by index, whose question is nearest to a query by its words;
+// one that is not graded sufficient before one that is, and the last of equals, which is
+// what the others lead to.
+func nearest(found []finding, query string) int {
+	words := surface.Content(query)
+	best, most := 0, -1
+	for i, f := range found {
+		n := 0
+		if !f.sufficient() {
+			n += len(words) + 1
+		}
+		of := surface.Content(f.question)
+		for _, w := range words {
+			if slices.Contains(of, w) {
+				n++
+			}
+		}
+		if n >= most {
+			best, most = i, n
+		}
+	}
+	return best
+}
+
+// assess has the analyst sort what the evidence says, and the reflector say whether that
+// covers the question. Without evidence there is nothing to ask about.
+func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
+	evidence, parts := env.mint(r.found)
+	r.open = nil
+	if len(evidence) == 0 {
+		for _, f := range r.found {
+			r.open = append(r.open, asked(env.Question).line(f.question))
+		}
+		return nil
+	}
+	analysis, err := env.analyse(ctx, s, role.Reading{Question: env.Question, Evidence: evidence, Context: env.assemble(evidence, parts)}, &r.found[0].notes)
+	if err != nil {
+		return err
+	}
+	r.open = asked(env.Question).lines(analysis.Open)
+	known := knownBy(analysis, evidence)
+	if len(known) == 0 {
+		return nil
+	}
+	word, err := env.reflect(ctx, s, role.ReflectInput{
+		Question: env.Question, Known: known, Open: r.open, Rounds: rounds, Threshold: role.DefaultThreshold,
+	}, &r.found[0].notes)
+	if err != nil {
+		return err
+	}
+	r.completed = word.Status == role.CompletedStatus && word.Failure == "" && word.Coverage >= role.DefaultThreshold
+	return nil
+}
+
+// knownBy lists an analysis's statements that rest on evidence that there is, each with the
+// title of the first of it.
+func knownBy(a role.Analysis, evidence []assay.Evidence) []string {
+	var known []string
+	for _, k := range a.Categories {
+		for _, st := range k.Statements {
+			at := slices.IndexFunc(evidence, func(ev assay.Evidence) bool { return slices.Contains(st.Evidence, ev.Number) })
+			text := visible.Line(st.Text)
+			if at < 0 || text == "" {
+				continue
+			}
+			if title := visible.Line(evidence[at].Hit.Title); title != "" {
+				text = title + ": " + text
+			}
+			known = append(known, text)
+		}
+	}
+	return known
+}
+
+// analyse asks the analyst. One that fails knows nothing.
+func (e Env) analyse(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Analysis, error) {
+	return hand(ctx, s, e, job[role.Reading, role.Analysis]{
+		role:     role.AnalystRole,
+		do:       e.Roles.Analyst.Analyse,
+		outcome:  func(a *role.Analysis) *role.Outcome { return &a.Outcome },
+		cautious: role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{in.Question}},
+	}, in, said)
+}
+
+// reflect asks the reflector. One that fails has not found it complete.
+func (e Env) reflect(ctx context.Context, s run.Scope, in role.ReflectInput, said *notes) (role.Reflection, error) {
+	return hand(ctx, s, e, job[role.ReflectInput, role.Reflection]{
+		role:     role.ReflectorRole,
+		do:       e.Roles.Reflector.Reflect,
+		outcome:  func(r *role.Reflection) *role.Outcome { return &r.Outcome },
+		cautious: role.Reflection{Status: role.IncompleteStatus, Threshold: in.Threshold},
+	}, in, said)
+}

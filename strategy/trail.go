@@ -1,0 +1,99 @@
+package strategy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/sentence"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// A trail is what was searched for a question, the oldest first, and what each search
+// brought: what a querier goes by.
+type trail []role.Asked
+
+// findOn makes one search for f and takes it up in the trail. It returns how many of the
+// hits are new.
+func (f *finding) findOn(ctx context.Context, s run.Scope, env Env, q assay.Query, t *trail) (fresh int, err error) {
+	known := map[string]bool{}
+	for _, h := range f.hits {
+		known[h.Chunk.ID] = true
+	}
+	if fresh, err = f.find(ctx, s, env, q); err != nil {
+		return 0, err
+	}
+	var brought []string
+	for _, h := range f.hits {
+		if !known[h.Chunk.ID] && len(brought) < maxBrought {
+			brought = append(brought, telling(env.Question, h))
+		}
+	}
+	if len(brought) == 0 {
+		brought = append(brought, "nothing new")
+	}
+	*t = append(*t, role.Asked{Query: q.Text, Brought: strings.Join(brought, "\n")})
+	return fresh, nil
+}
+
+// maxBrought is how many hits of a search a querier is told of, the best first.
+const maxBrought = 3
+
+// telling returns a hit's title and the sentence of it that shares most words of content
+// with a question, on one line.
+func telling(question string, h assay.Hit) string {
+	const maxBytes = 240
+	asked := map[string]bool{}
+	for _, stem := range surface.Content(question) {
+		asked[stem] = true
+	}
+	best, most := "", -1
+	for _, sp := range sentence.Spans(h.Text) {
+		text, shared := h.Text[sp.Start:sp.End], map[string]bool{}
+		for _, stem := range surface.Content(text) {
+			if asked[stem] {
+				shared[stem] = true
+			}
+		}
+		if n := len(shared); n > most {
+			best, most = text, n
+		}
+	}
+	line := visible.Line(h.Title + ": " + best)
+	if len(line) > maxBytes {
+		line = strings.ToValidUTF8(line[:maxBytes], "") + " …"
+	}
+	return line
+}
+
+// next asks the querier what to search next for a question. Where there is nothing, stop
+// says why: nothing better is known, or it was searched for f already.
+func (e Env) next(ctx context.Context, s run.Scope, question string, f *finding, t trail, gaps []string) (query string, stop assay.Stop, err error) {
+	in := role.QueryInput{Question: question, History: t, Gaps: gaps}
+	out, err := hand(ctx, s, e, job[role.QueryInput, role.NextQuery]{
+		role:     role.QuerierRole,
+		do:       e.Roles.Querier.Next,
+		outcome:  func(n *role.NextQuery) *role.Outcome { return &n.Outcome },
+		cautious: role.NextQuery{Reason: "the querier failed"},
+	}, in, &f.notes)
+	if err != nil {
+		return "", "", err
+	}
+	query = visible.Line(out.Query)
+	if len(query) > maxQuery {
+		f.notes.say(fmt.Sprintf("querier: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(query)))
+		query = ""
+	}
+	switch repeats := slices.ContainsFunc(t, func(a role.Asked) bool { return tryOf(a.Query, assay.Filter{}) == tryOf(query, assay.Filter{}) }); {
+	case query == "":
+		return "", assay.StopNoProgress, nil
+	case repeats:
+		return "", assay.StopCircular, nil
+	}
+	return query, "", nil
+}
