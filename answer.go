@@ -28,6 +28,7 @@ const (
 	StopMoneyBudget    Stop = "money_budget"
 	StopNoProgress     Stop = "no_progress" // the last searches brought nothing new
 	StopCircular       Stop = "circular"    // the next step would repeat an earlier one
+	StopAmbiguous      Stop = "ambiguous"   // the question can mean several things: it was asked back
 )
 
 // A Verdict is the verifier's word on a claim.

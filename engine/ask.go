@@ -60,7 +60,7 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	models := e.config.Models.unless(req.Local)
 	began := stored{
 		Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
-		EarlierTurns: talk.earlier, Rests: talk.rests,
+		EarlierTurns: talk.earlier, Rests: talk.rests, Clarify: true,
 	}
 	if models.Roles[role.PlannerRole] != nil && req.Strategy != "static" {
 		if began.Keys, err = e.keys(ctx, principal.Access(), req.Collections); err != nil {
@@ -245,6 +245,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	answer, err := strategy.Ask(ctx, scope, strategy.Env{
 		Question:     req.Question,
 		History:      req.History,
+		Clarify:      req.Clarify,
 		EarlierTurns: req.EarlierTurns,
 		Earlier:      req.Earlier,
 		Reuse:        reuser{e, r.Principal, req},

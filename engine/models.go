@@ -40,7 +40,7 @@ type Models struct {
 var roleNames = []string{
 	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
 	role.JudgeRole, role.CriticRole, role.GeneratorRole, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
-	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole,
+	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole,
 }
 
 // RoleNames lists the roles that a model can do.
@@ -140,6 +140,9 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 	}
 	if c, ok := by(role.RewriterRole); ok {
 		roles.Rewriter = prompted.Rewriter{Config: c, Local: local.Rewriter{Words: m.Domain.Variants}}
+	}
+	if c, ok := by(role.ClarifierRole); ok {
+		roles.Clarifier = prompted.Clarifier{Config: c, Local: local.Clarifier{}}
 	}
 	if c, ok := by(role.RouterRole); ok {
 		roles.Router = prompted.Router{Config: c, Local: local.Router{}}

@@ -79,6 +79,10 @@ type stored struct {
 	EarlierTurns int      `json:"earlier_turns,omitempty"`
 	Rests        []string `json:"rests,omitempty"`
 
+	// Clarify says that a question that can mean several things is asked back; runs that
+	// began with versions before that have it not.
+	Clarify bool `json:"clarify,omitempty"`
+
 	// Of the cache of answers: the key under which the answer is looked for and offered,
 	// and the runs under it whose questions are like this one.
 	Key     string             `json:"key,omitempty"`

@@ -32,12 +32,28 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	}
 	answer, given := env.reuse(ctx, s, &said)
 	if !given {
-		answer, err = ask(ctx, s, env)
+		answer, err = env.goAbout(ctx, s, ask, nameOf(name), &said)
 	}
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	return asAsked(answer, question, said), nil
+}
+
+// goAbout has the strategy answer a question, unless it can mean several things: then it
+// is asked back, or each of them is answered.
+func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, said *notes) (assay.Answer, error) {
+	answer, done, err := e.clarify(ctx, s.Sub("clarify", 0), name, said)
+	if err != nil || done {
+		return answer, err
+	}
+	if e.Clarify {
+		e.first = &firstSearch{}
+	}
+	if answer, err = ask(ctx, s, e); err != nil {
+		return assay.Answer{}, err
+	}
+	return e.readings(ctx, s.Sub("readings", 0), answer, said)
 }
 
 // nameOf is the name of the strategy that a request names.

@@ -103,6 +103,13 @@ type Env struct {
 
 	advice []string // for the generator: what a draft before was found wanting in
 
+	// Clarify has a question that can mean several things asked back, or answered for each
+	// of them. Runs of versions that could not do so were begun without it.
+	Clarify bool
+
+	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know
+	eachForItself bool         // the parts are the same question about different things: what they say may differ
+
 	// Stream, when set, is given what models write while they write it, with the
 	// path of the step. Nothing of it is verified. Calls of parallel branches mix.
 	Stream func(path string, d llm.Delta)
@@ -144,6 +151,7 @@ type Roles struct {
 	Extractor       role.Extractor
 	Summariser      role.Summariser
 	Comparer        role.Comparer
+	Clarifier       role.Clarifier
 
 	// Quoter writes when nothing that a model has written stands; nil: then there is no
 	// answer.
@@ -253,6 +261,7 @@ type searchInput struct {
 // found by then can still be written and verified: a search that starts or is
 // still going on later is assay.ErrDeadline.
 func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
+	itself := q.Text == e.Question && q.Filter.IsZero() && len(q.Collections) == 0
 	q.Filter = assay.And(e.Filter, q.Filter)
 	if q.Collections = e.within(q.Collections); q.Limit == 0 {
 		q.Limit = e.Limits.Candidates
@@ -260,13 +269,17 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (assay.Resu
 	in := searchInput{Query: q, Access: e.Access}
 	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
 	left := leftFor(s)
-	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
+	found, err := run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
 		meter := llm.NewMeter(left)
 		found, err := e.Retriever.Retrieve(llm.WithMeter(ctx, meter), e.Access, in.Query)
 		usage := meter.Spent()
 		usage.Searches = 1
 		return found, usage, err
 	})
+	if itself && err == nil && e.first != nil {
+		e.first.saw(s.Path(), found)
+	}
+	return found, err
 }
 
 // within returns the collections to search of those named: they narrow the caller's,

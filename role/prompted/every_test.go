@@ -223,6 +223,7 @@ func TestCautious(t *testing.T) {
 		role.ExtractorRole:       `{"entities":[],"facts":[]`,
 		role.SummariserRole:      `{"statements":[]`,
 		role.ComparerRole:        `{"points":[]`,
+		role.ClarifierRole:       `{"ambiguous":false,"readings":[]`,
 	}
 	for _, name := range prompted.Roles() {
 		for what, script := range map[string]any{"unusable": "no", "provider down": down} {

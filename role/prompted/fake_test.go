@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/sense"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/role/prompted"
@@ -175,6 +176,12 @@ var everyRole = map[string]struct {
 	role.SummariserRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Summariser{Config: cfg}.Summarise(ctx, c, reading)
 	}, `{"statements":[{"text":"Landlords give notice six months ahead.","sources":[2]}]}`},
+	role.ClarifierRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Clarifier{Config: cfg}.Clarify(ctx, c, role.ClarifyInput{
+			Question: "How long is it?", Open: "it", Hits: hits(sources...), History: []assay.Turn{{Question: "Who is Acme?", Answer: "A landlord."}},
+			Means: []sense.Sense{{Name: "Tenants", Hits: []int{0}}, {Name: "Landlords", Hits: []int{1}}},
+		})
+	}, `{"reason":"both have one","ambiguous":true,"meanings":[1,2]}`},
 	role.ComparerRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Comparer{Config: cfg}.Compare(ctx, c, reading)
 	}, `{"points":[{"aspect":"notice","sides":[{"text":"Tenants give notice three months ahead.","sources":[1]},{"text":"Landlords give notice six months ahead.","sources":[2]}],"relation":"differ"}]}`},

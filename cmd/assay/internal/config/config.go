@@ -143,7 +143,7 @@ var (
 	smallRoles = []string{
 		role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.ReflectorRole,
 		role.JudgeRole, role.CriticRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
-		role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole,
+		role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole,
 	}
 )
 

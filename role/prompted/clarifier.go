@@ -1,0 +1,95 @@
+package prompted
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assay-rag/assay/role"
+)
+
+// Clarifier says whether a question can mean several things by reading what was found.
+// It chooses among the meanings that it is shown, by number. Where there is nothing to
+// choose from the local one says it.
+type Clarifier struct {
+	Config
+	Local role.Clarifier // for that, and for when the provider fails; nil: the cautious output
+}
+
+// clarityReply is what the model is asked for.
+type clarityReply struct {
+	Reason    string `json:"reason,omitempty"`
+	Ambiguous bool   `json:"ambiguous"`
+	Meanings  []int  `json:"meanings"`
+}
+
+var clarityOutput = outputOf[clarityReply]("clarity")
+
+// shownMeanings is how many meanings a model is shown, and shownTurns how many turns of
+// the conversation, the last ones.
+const (
+	shownMeanings = 8
+	shownTurns    = 2
+)
+
+// Clarify implements role.Clarifier.
+func (x Clarifier) Clarify(ctx context.Context, c role.Caller, in role.ClarifyInput) (role.Clarity, error) {
+	if len(in.Means) < 2 && x.Local != nil {
+		return x.Local.Clarify(ctx, c, in)
+	}
+	var given []int
+	reply, outcome, err := ask(ctx, c, job[clarityReply]{
+		Config: x.Config, role: role.ClarifierRole, out: clarityOutput(), maxTokens: 250,
+		write: writeClarifying(in, &given),
+		check: func(r *clarityReply) []string {
+			problems := unknown("meaning", r.Meanings, given)
+			if n := len(known(r.Meanings, given)); r.Ambiguous && n < 2 {
+				problems = append(problems, fmt.Sprintf("it is ambiguous and has %d meanings", n))
+			}
+			return problems
+		},
+		salvage: func(r *clarityReply) ([]string, bool) {
+			r.Meanings = known(r.Meanings, given)
+			return []string{"the model named meanings that there are not"}, !r.Ambiguous || len(r.Meanings) > 1
+		},
+	})
+	behind := stander[role.Clarity]{
+		role:     role.ClarifierRole,
+		outcome:  func(r *role.Clarity) *role.Outcome { return &r.Outcome },
+		cautious: func(o role.Outcome) role.Clarity { return role.Clarity{Readings: []int{}, Outcome: o} },
+	}
+	if x.Local != nil {
+		behind.local = func() (role.Clarity, error) { return x.Local.Clarify(ctx, c, in) }
+	}
+	if out, err, done := behind.instead(ctx, outcome, err); done {
+		return out, err
+	}
+	out := role.Clarity{Ambiguous: reply.Ambiguous, Readings: []int{}, Outcome: outcome}
+	if out.Ambiguous {
+		for _, n := range known(reply.Meanings, given) {
+			out.Readings = append(out.Readings, n-1)
+		}
+		slices.Sort(out.Readings)
+	}
+	return out, nil
+}
+
+// writeClarifying shows each meaning as its best passage, under the meaning's name and
+// number, and keeps in given which.
+func writeClarifying(in role.ClarifyInput, given *[]int) func(prompt, int) (string, []string, bool) {
+	var meanings []passage
+	for i, m := range in.Means[:min(len(in.Means), shownMeanings)] {
+		if len(m.Hits) == 0 || m.Hits[0] < 0 || m.Hits[0] >= len(in.Hits) {
+			continue
+		}
+		meanings = append(meanings, passage{number: i + 1, head: m.Name, text: in.Hits[m.Hits[0]].Text})
+	}
+	var turns []string
+	for _, t := range in.History[max(0, len(in.History)-shownTurns):] {
+		turns = append(turns, "Question: "+shorten(line(t.Question), shownAnswer)+"\nAnswer: "+shorten(line(t.Answer), shownAnswer))
+	}
+	return reading(meanings, func(shown []passage) any {
+		*given = numbersOf(shown)
+		return map[string]any{"Question": in.Question, "Open": in.Open, "Passages": shown, "History": turns}
+	})
+}
