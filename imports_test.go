@@ -36,8 +36,9 @@ var allowed = map[string][]string{
 	"rerank":    {"llm"},
 	"retrieve":  {"index", "llm", "graph"},
 	"role":      {"ground", "llm"},
-	"strategy":  {"role", "ground", "llm", "retrieve", "run"},
-	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "rerank", "role", "ground", "run", "strategy"},
+	"tool":      {"llm", "role"},
+	"strategy":  {"role", "ground", "llm", "retrieve", "run", "tool"},
+	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "rerank", "role", "ground", "run", "strategy", "tool"},
 	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
 	"provider":  {"llm", "ground"}, // provider/embedded also provider/local
 	"models":    {},

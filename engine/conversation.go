@@ -124,7 +124,7 @@ func (r Request) checkHistory() error {
 }
 
 // documentsOf returns the IDs of the documents that a run read: what its searches
-// found, what its answer cites, and what the conversation before it rests on.
+// found and its tools read, what its answer cites, and what the conversation before it rests on.
 func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 	documents := map[string]bool{}
 	if len(r.Request) > 0 {
@@ -148,6 +148,13 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 			for _, id := range given.Documents {
 				documents[id] = true
 			}
+		}
+		if isPage(rec) {
+			p := pageOf(rec)
+			if p == nil || p.Document == "" {
+				return nil, fmt.Errorf("what its step %s read cannot be told: %w", rec.Path, assay.ErrDamaged)
+			}
+			documents[p.Document] = true
 		}
 		if rec.Kind != assay.StepSearch {
 			continue

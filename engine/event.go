@@ -14,6 +14,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/tool"
 )
 
 // An EventKind says what an Event reports.
@@ -195,18 +196,18 @@ func intention(p payload, rec assay.Record) string {
 		return "reading the cited words"
 	case assay.StepVerify:
 		return "verifying each claim"
+	case assay.StepRole:
+		return "asking for " + jobs[rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]]
+	case assay.StepTool:
+		if c := decode[tool.Call](rec.Input); c != nil {
+			return "calling " + c.Tool
+		}
 	case assay.StepCache:
 		return "looking for an earlier answer"
 	case assay.StepModel:
 		return fmt.Sprintf("asking %s for %s", rec.Model, jobs[callOf(rec.Input).Role])
 	}
 	return string(rec.Kind)
-}
-
-// jobs say what the roles are asked for. A call without a role is of a verifier that
-// is a service.
-var jobs = map[string]string{
-	role.PlannerRole: "the plan", role.GraderRole: "a grade", role.GeneratorRole: "the answer", role.VerifierRole: "verdicts", "": "a verdict",
 }
 
 // summary says what a step did.
@@ -231,6 +232,12 @@ func summary(p payload, rec assay.Record) string {
 		return verdictSummary(p.verdicts)
 	case rec.Kind == assay.StepModel && p.reply != nil:
 		return callSummary(rec, *p.reply)
+	case rec.Kind == assay.StepRole:
+		return roleSummary(rec)
+	case rec.Kind == assay.StepTool:
+		return toolSummary(rec)
+	case pageOf(rec) != nil:
+		return pageSummary(*pageOf(rec))
 	case rec.Kind == assay.StepRead:
 		if spans := decode[[]json.RawMessage](rec.Output); spans != nil {
 			return counted(len(*spans), "passage") + " read from the stored documents"

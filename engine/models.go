@@ -40,7 +40,7 @@ type Models struct {
 var roleNames = []string{
 	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
 	role.JudgeRole, role.CriticRole, role.GeneratorRole, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
-	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole,
+	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole, role.ActorRole,
 }
 
 // RoleNames lists the roles that a model can do.
@@ -111,12 +111,17 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		Reflector: local.Reflector{},
 		Judge:     local.Judge{},
 		Critic:    local.Critic{},
+		Clarifier: local.Clarifier{},
 		Rewriter:  local.Rewriter{Words: m.Domain.Variants},
 
 		RetrievalGrader: local.RetrievalGrader{},
 		SupportGrader:   local.SupportGrader{},
 
-		Models: m.named(),
+		Actor:      local.Actor{},
+		Extractor:  local.Extractor{},
+		Comparer:   local.Comparer{},
+		Summariser: local.Summariser{},
+		Models:     m.named(),
 	}
 	roles.Scorer = local.Scorer{}
 	if m.Verifier != nil {
@@ -172,13 +177,16 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		roles.Critic = prompted.Critic{Config: c, Local: local.Critic{}}
 	}
 	if c, ok := by(role.ExtractorRole); ok {
-		roles.Extractor = prompted.Extractor{Config: c}
+		roles.Extractor = prompted.Extractor{Config: c, Local: local.Extractor{}}
 	}
 	if c, ok := by(role.SummariserRole); ok {
-		roles.Summariser = prompted.Summariser{Config: c}
+		roles.Summariser = prompted.Summariser{Config: c, Local: local.Summariser{}}
 	}
 	if c, ok := by(role.ComparerRole); ok {
-		roles.Comparer = prompted.Comparer{Config: c}
+		roles.Comparer = prompted.Comparer{Config: c, Local: local.Comparer{}}
+	}
+	if c, ok := by(role.ActorRole); ok {
+		roles.Actor = prompted.Actor{Config: c, Local: local.Actor{}}
 	}
 	return roles
 }
@@ -193,12 +201,15 @@ func (m Models) Equip(env strategy.Env) strategy.Env {
 }
 
 // prompt returns which prompt a role is asked with today; empty: with none.
-func (m Models) prompt(name string) string {
+func (m Models) prompt(name string) string { return m.prompted(name, name) }
+
+// prompted is that of a template of the role.
+func (m Models) prompted(name, template string) string {
 	model := m.Roles[name]
 	if model == nil {
 		return ""
 	}
-	return prompted.Config{Model: model, Domain: m.Domain}.Prompt(name)
+	return prompted.Config{Model: model, Domain: m.Domain}.Prompt(template)
 }
 
 // sections are the headings that an answer may have.

@@ -168,7 +168,8 @@ func checkInterrupted(records []assay.Record, models Models) error {
 		if today := cmp.Or(now[name], assay.LocalModel); today != rec.Model {
 			return fmt.Errorf("it was interrupted while %s was the %s, which is %s now; go on with it as it was, or ask again: %w", rec.Model, name, today, assay.ErrInvalid)
 		}
-		if today := models.prompt(name); today != call.Prompt {
+		template, _, _ := strings.Cut(call.Prompt, "@") // the role's name, but for an actor that is an agent
+		if today := models.prompted(name, template); today != call.Prompt {
 			return fmt.Errorf("it was interrupted while the %s was asked with the prompt %s, which is %s now; ask again: %w", name, call.Prompt, today, assay.ErrInvalid)
 		}
 	}

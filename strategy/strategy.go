@@ -41,6 +41,8 @@ var strategies = []struct {
 	{"adaptive", Adaptive},
 	{"judge", Judge},
 	{"reflect", Reflect},
+	{"react", React},
+	{"agent", Agent},
 	{"managed", AskManaged},
 }
 
@@ -93,6 +95,13 @@ type Env struct {
 	// stands under none.
 	Sections []string
 
+	// Clarify has a question that can mean several things asked back, or answered for each
+	// of them. Runs of versions that could not do so were begun without it.
+	Clarify bool
+
+	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know
+	eachForItself bool         // the parts are the same question about different things: what they say may differ
+
 	// Web is the open web, where the question may be looked up there; nil: it may not, and
 	// NoWeb says why, in words that follow "the web was not searched: ".
 	Web   Web
@@ -102,13 +111,6 @@ type Env struct {
 	Managed Managed
 
 	advice []string // for the generator: what a draft before was found wanting in
-
-	// Clarify has a question that can mean several things asked back, or answered for each
-	// of them. Runs of versions that could not do so were begun without it.
-	Clarify bool
-
-	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know
-	eachForItself bool         // the parts are the same question about different things: what they say may differ
 
 	// Stream, when set, is given what models write while they write it, with the
 	// path of the step. Nothing of it is verified. Calls of parallel branches mix.
@@ -152,6 +154,7 @@ type Roles struct {
 	Summariser      role.Summariser
 	Comparer        role.Comparer
 	Clarifier       role.Clarifier
+	Actor           role.Actor
 
 	// Quoter writes when nothing that a model has written stands; nil: then there is no
 	// answer.

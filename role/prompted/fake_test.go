@@ -2,6 +2,7 @@ package prompted_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -121,6 +122,9 @@ var (
 	}
 )
 
+// someTools are what an actor has in tests.
+var someTools = []llm.Tool{{Name: "search", Description: "Searches.", Parameters: json.RawMessage(`{"type":"object"}`)}}
+
 // everyRole are the roles, with a reply that is right.
 var everyRole = map[string]struct {
 	do   act
@@ -176,6 +180,9 @@ var everyRole = map[string]struct {
 	role.SummariserRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Summariser{Config: cfg}.Summarise(ctx, c, reading)
 	}, `{"statements":[{"text":"Landlords give notice six months ahead.","sources":[2]}]}`},
+	role.ActorRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.Actor{Config: cfg}.Act(ctx, c, role.ActInput{Question: asked, Tools: someTools, Most: 4, Left: 8, Plain: true})
+	}, `{"thought":"Search first.","calls":[{"tool":"search","arguments":{"query":"notice period"}}],"done":false}`},
 	role.ClarifierRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Clarifier{Config: cfg}.Clarify(ctx, c, role.ClarifyInput{
 			Question: "How long is it?", Open: "it", Hits: hits(sources...), History: []assay.Turn{{Question: "Who is Acme?", Answer: "A landlord."}},

@@ -67,10 +67,10 @@ func (p prompt) render(in any) string {
 }
 
 // Prompt returns the id of a role's prompt: its name and a hash of the template
-// and of what the domain adds to it. It is "" for a name that is no role of this
-// package.
+// and of what the domain adds to it. That of the actor in the style role.AllInOne has
+// the name "agent". It is "" for a name that is no role of this package.
 func (c Config) Prompt(name string) string {
-	if !slices.Contains(Roles(), name) {
+	if !slices.Contains(Roles(), name) && name != agentPrompt {
 		return ""
 	}
 	return c.promptOf(name).id
@@ -80,7 +80,7 @@ func (c Config) Prompt(name string) string {
 // order.
 func Roles() []string {
 	return []string{
-		role.AnalystRole, role.ClarifierRole, role.ComparerRole, role.CriticRole, role.ExtractorRole, role.GeneratorRole, role.GraderRole, role.JudgeRole,
+		role.ActorRole, role.AnalystRole, role.ClarifierRole, role.ComparerRole, role.CriticRole, role.ExtractorRole, role.GeneratorRole, role.GraderRole, role.JudgeRole,
 		role.PlannerRole, role.QuerierRole, role.ReflectorRole, role.RetrievalGraderRole, role.RewriterRole, role.RouterRole,
 		role.ScorerRole, role.SummariserRole, role.SupportGraderRole, role.VerifierRole,
 	}

@@ -9,7 +9,10 @@ import (
 )
 
 // Extractor lists what evidence names and says.
-type Extractor struct{ Config }
+type Extractor struct {
+	Config
+	Local role.Extractor // for when the provider fails; nil: the cautious output
+}
 
 // extractionReply is what the model is asked for.
 type extractionReply struct {
@@ -32,7 +35,7 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 		return out, nil
 	}
 	var given []int
-	reply, outcome, err := attempt(ctx, c, job[extractionReply]{
+	reply, outcome, err := ask(ctx, c, job[extractionReply]{
 		Config: e.Config, role: role.ExtractorRole, out: extractionOutput(), maxTokens: 1200,
 		write: readingAll(in, &given),
 		check: func(r *extractionReply) []string {
@@ -47,8 +50,18 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 			return nil, named || sourced(r.Facts, given)
 		},
 	})
-	if err != nil {
-		return role.Extraction{}, err
+	behind := stander[role.Extraction]{
+		role:    role.ExtractorRole,
+		outcome: func(x *role.Extraction) *role.Outcome { return &x.Outcome },
+		cautious: func(o role.Outcome) role.Extraction {
+			return role.Extraction{Entities: []role.Entity{}, Facts: []role.Statement{}, Outcome: o}
+		},
+	}
+	if e.Local != nil {
+		behind.local = func() (role.Extraction, error) { return e.Local.Extract(ctx, c, in) }
+	}
+	if instead, ended, done := behind.instead(ctx, outcome, err); done {
+		return instead, ended
 	}
 	held := newHoldings(in, given, reply.Facts)
 	for _, x := range reply.Entities {
@@ -68,7 +81,10 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 }
 
 // Summariser says in short what evidence says.
-type Summariser struct{ Config }
+type Summariser struct {
+	Config
+	Local role.Summariser // for when the provider fails; nil: the cautious output
+}
 
 type summaryReply struct {
 	Statements []claimReply `json:"statements"`
@@ -83,14 +99,22 @@ func (s Summariser) Summarise(ctx context.Context, c role.Caller, in role.Readin
 		return out, nil
 	}
 	var given []int
-	reply, outcome, err := attempt(ctx, c, job[summaryReply]{
+	reply, outcome, err := ask(ctx, c, job[summaryReply]{
 		Config: s.Config, role: role.SummariserRole, out: summaryOutput(), maxTokens: 800,
 		write:   readingAll(in, &given),
 		check:   func(r *summaryReply) []string { return checkClaims("statements", r.Statements, given) },
 		salvage: func(r *summaryReply) ([]string, bool) { return nil, sourced(r.Statements, given) },
 	})
-	if err != nil {
-		return role.Summary{}, err
+	behind := stander[role.Summary]{
+		role:     role.SummariserRole,
+		outcome:  func(x *role.Summary) *role.Outcome { return &x.Outcome },
+		cautious: func(o role.Outcome) role.Summary { return role.Summary{Statements: []role.Statement{}, Outcome: o} },
+	}
+	if s.Local != nil {
+		behind.local = func() (role.Summary, error) { return s.Local.Summarise(ctx, c, in) }
+	}
+	if instead, ended, done := behind.instead(ctx, outcome, err); done {
+		return instead, ended
 	}
 	kept, dropped := newHoldings(in, given, reply.Statements).vet(reply.Statements)
 	out.Statements, out.Dropped = append(out.Statements, kept...), dropped
@@ -99,7 +123,10 @@ func (s Summariser) Summarise(ctx context.Context, c role.Caller, in role.Readin
 }
 
 // Comparer holds pieces of evidence against one another.
-type Comparer struct{ Config }
+type Comparer struct {
+	Config
+	Local role.Comparer // for when the provider fails; nil: the cautious output
+}
 
 type contrastReply struct {
 	Points []pointReply `json:"points"`
@@ -120,7 +147,7 @@ func (m Comparer) Compare(ctx context.Context, c role.Caller, in role.Reading) (
 		return out, nil
 	}
 	var given []int
-	reply, outcome, err := attempt(ctx, c, job[contrastReply]{
+	reply, outcome, err := ask(ctx, c, job[contrastReply]{
 		Config: m.Config, role: role.ComparerRole, out: contrastOutput(), maxTokens: 1200,
 		write: readingAll(in, &given),
 		check: func(r *contrastReply) []string {
@@ -138,8 +165,16 @@ func (m Comparer) Compare(ctx context.Context, c role.Caller, in role.Reading) (
 			return nil, slices.ContainsFunc(r.Points, func(p pointReply) bool { return sourced(p.Sides, given) })
 		},
 	})
-	if err != nil {
-		return role.Contrast{}, err
+	behind := stander[role.Contrast]{
+		role:     role.ComparerRole,
+		outcome:  func(x *role.Contrast) *role.Outcome { return &x.Outcome },
+		cautious: func(o role.Outcome) role.Contrast { return role.Contrast{Points: []role.Point{}, Outcome: o} },
+	}
+	if m.Local != nil {
+		behind.local = func() (role.Contrast, error) { return m.Local.Compare(ctx, c, in) }
+	}
+	if instead, ended, done := behind.instead(ctx, outcome, err); done {
+		return instead, ended
 	}
 	var all []claimReply
 	for _, p := range reply.Points {

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/tool"
+)
+
+// jobs say what the roles are asked for. A call without a role is of a verifier that
+// is a service.
+var jobs = map[string]string{
+	role.PlannerRole: "the plan", role.GraderRole: "a grade", role.GeneratorRole: "the answer", role.VerifierRole: "verdicts", "": "a verdict",
+	role.RewriterRole: "other wordings", role.RouterRole: "how much work it is", role.QuerierRole: "the next query", role.ClarifierRole: "what is meant",
+	role.ScorerRole: "scores of the hits", role.RetrievalGraderRole: "grades of the hits", role.SupportGraderRole: "what the sources support",
+	role.AnalystRole: "an analysis", role.ReflectorRole: "whether it is complete", role.JudgeRole: "a judgement", role.CriticRole: "a critique",
+	role.ActorRole: "the next action", role.ExtractorRole: "names and facts", role.SummariserRole: "a summary", role.ComparerRole: "a comparison",
+}
+
+// A summing says in a few words what a role's job brought, from its output; "": it
+// cannot be told.
+type summing func(output json.RawMessage) string
+
+// sum returns the summing of outputs of a type.
+func sum[T any](say func(T) string) summing {
+	return func(output json.RawMessage) string {
+		if v := decode[T](output); v != nil {
+			return say(*v)
+		}
+		return ""
+	}
+}
+
+// brought are those of the roles whose output has more to say than that it is there.
+var brought = map[string]summing{
+	role.ActorRole: sum(actionSummary),
+	role.ExtractorRole: sum(func(x role.Extraction) string {
+		return fmt.Sprintf("%d named, %d facts", len(x.Entities), len(x.Facts))
+	}),
+	role.SummariserRole: sum(func(x role.Summary) string { return counted(len(x.Statements), "statement") }),
+	role.ComparerRole:   sum(func(x role.Contrast) string { return counted(len(x.Points), "point") + " compared" }),
+}
+
+// roleSummary says what a job of a role brought.
+func roleSummary(rec assay.Record) string {
+	name := rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]
+	if say := brought[name]; say != nil {
+		if text := say(rec.Output); text != "" {
+			return name + ": " + text
+		}
+	}
+	if o := decode[role.Outcome](rec.Output); o != nil && o.Failure != "" {
+		return "the " + name + " failed: " + o.Failure
+	}
+	return name
+}
+
+func actionSummary(a role.Action) string {
+	if a.Failure != "" {
+		return "it failed: " + a.Failure
+	}
+	if a.Done {
+		return "done"
+	}
+	names := make([]string, len(a.Calls))
+	for i, c := range a.Calls {
+		names[i] = fmt.Sprintf("%.40q", c.Name)
+	}
+	return "calls " + strings.Join(names, ", ")
+}
+
+// toolSummary says what a call of a tool brought.
+func toolSummary(rec assay.Record) string {
+	in, out := decode[tool.Call](rec.Input), decode[tool.Output](rec.Output)
+	if in == nil || out == nil {
+		return string(rec.Kind)
+	}
+	switch {
+	case out.Refused != "":
+		return in.Tool + ": " + out.Refused
+	case out.Results != nil:
+		return fmt.Sprintf("%s: %s", in.Tool, counted(len(out.Results.Hits), "hit"))
+	case out.Page != nil:
+		return in.Tool + ": " + pageSummary(*out.Page)
+	}
+	return in.Tool
+}
+
+// pageSummary says which part of a document was read.
+func pageSummary(p tool.Page) string {
+	return fmt.Sprintf("bytes %d to %d of %d of %s", p.Start, p.End, p.Total, p.URI)
+}
+
+// isPage reports whether a step read a page of a document, and not what an answer cites.
+func isPage(rec assay.Record) bool {
+	return rec.Kind == assay.StepRead && len(rec.Output) > 0 && rec.Output[0] == '{'
+}
+
+// pageOf returns the page of a document that a step read; nil: it read none.
+func pageOf(rec assay.Record) *tool.Page {
+	if !isPage(rec) {
+		return nil
+	}
+	return decode[tool.Page](rec.Output)
+}

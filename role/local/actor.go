@@ -1,0 +1,226 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/sentence"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Actor acts by rule. It searches the question (in the style [role.AllInOne] each of
+// its parts at once), judges what was found as [Grader] does, and while that does not
+// suffice searches what the grader says and what [Querier] makes of the best passages,
+// and reads on where the best of them is cut off. Of a comparison it searches both sides,
+// and has their documents compared. It is done when what was found
+// suffices, when its last calls brought nothing new, or when it knows nothing else.
+type Actor struct{}
+
+// The tools that it calls. (Package tool names them; a strategy's test holds the two to
+// one another.)
+const (
+	searchTool   = "search"
+	documentTool = "get_document"
+	compareTool  = "compare_documents"
+)
+
+// reachBack is how much, in bytes, of the text before a passage is read with what
+// follows it.
+const (
+	reachBack   = 500
+	reachPage   = 4000
+	mostResults = 20
+	maxURI      = 2000
+)
+
+// Act implements role.Actor. It returns an error only when ctx has ended.
+func (Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
+	plan, err := Planner{}.Plan(ctx, c, in.Question)
+	if err != nil {
+		return role.Action{}, err
+	}
+	a := acts{in: in, plan: plan, tried: searched(in)}
+	if len(a.tried) == 0 {
+		a.begin()
+		return a.action("what the question asks is searched first")
+	}
+	hits := make([]assay.Hit, len(in.Found))
+	for i, ev := range in.Found {
+		hits[i] = ev.Hit
+	}
+	grade, err := Grader{}.Grade(ctx, c, role.GradeInput{Question: in.Question, Hits: hits, Terms: in.Terms, Tried: a.tried, Floor: in.Floor})
+	if err != nil {
+		return role.Action{}, err
+	}
+	if a.compare(); len(a.calls) > 0 {
+		return a.action("both sides were searched: their documents are compared")
+	}
+	switch {
+	case grade.Verdict == assay.Sufficient:
+		return role.Action{Thought: grade.Reason, Done: true}, nil
+	case in.Fresh == 0:
+		return role.Action{Thought: "the last calls brought nothing new; " + grade.Reason, Done: true}, nil
+	}
+	if err := a.next(ctx, c, grade, hits); err != nil {
+		return role.Action{}, err
+	}
+	return a.action(grade.Reason)
+}
+
+// acts are the calls of one reply.
+type acts struct {
+	in    role.ActInput
+	plan  role.Plan
+	tried []string // queries
+	calls []llm.ToolCall
+}
+
+// searched lists the queries of all calls so far.
+func searched(in role.ActInput) []string {
+	var out []string
+	for _, u := range uses(in) {
+		var a struct{ Query string }
+		if u.Call.Name == searchTool && json.Unmarshal([]byte(u.Call.Arguments), &a) == nil && a.Query != "" {
+			out = append(out, a.Query)
+		}
+	}
+	return out
+}
+
+// uses are all calls so far.
+func uses(in role.ActInput) []role.ToolUse {
+	all := slices.Clone(in.Made)
+	for _, s := range in.Steps {
+		all = append(all, s.Uses...)
+	}
+	return all
+}
+
+// called reports whether a tool was called before.
+func (a *acts) called(name string) bool {
+	return slices.ContainsFunc(uses(a.in), func(u role.ToolUse) bool { return u.Call.Name == name })
+}
+
+// call adds a call, unless the reply has as many as are made.
+func (a *acts) call(name string, arguments any) {
+	raw, err := json.Marshal(arguments)
+	if err != nil || len(a.calls) >= max(1, a.in.Most) {
+		return
+	}
+	a.calls = append(a.calls, llm.ToolCall{ID: fmt.Sprintf("local%d", len(a.calls)), Name: name, Arguments: string(raw)})
+}
+
+// search adds a search for something that was not searched.
+func (a *acts) search(query string) {
+	const most = 400 // characters that a search takes
+	query = strings.Join(strings.Fields(query), " ")
+	for n := len(query); utf8.RuneCountInString(query) > most; n-- {
+		query = strings.ToValidUTF8(query[:n-1], "")
+	}
+	if query == "" || slices.ContainsFunc(a.tried, func(t string) bool { return strings.EqualFold(t, query) }) {
+		return
+	}
+	a.tried = append(a.tried, query)
+	a.call(searchTool, map[string]any{"query": query, "limit": mostResults})
+}
+
+// action is the reply with the calls; without any it is done.
+func (a *acts) action(thought string) (role.Action, error) {
+	if len(a.calls) == 0 {
+		return role.Action{Thought: "nothing else to look for is known; " + thought, Done: true}, nil
+	}
+	return role.Action{Thought: thought, Calls: a.calls}, nil
+}
+
+// begin searches the question, and its parts where they are asked for at once or
+// compared.
+func (a *acts) begin() {
+	a.search(a.in.Question)
+	if a.in.Style == role.AllInOne || a.plan.Shape == role.Comparison {
+		for _, sub := range a.plan.SubQuestions {
+			a.search(sub.Text)
+		}
+	}
+}
+
+// compare compares the best documents of both sides of a comparison, once.
+func (a *acts) compare() {
+	if a.plan.Shape != role.Comparison || a.called(compareTool) {
+		return
+	}
+	var documents []string
+	for _, sub := range a.plan.SubQuestions {
+		q := read(sub.Text, nil)
+		best, most := "", 0.0
+		for _, ev := range a.in.Found {
+			share := q.coverage(stems(ev.Hit.Language, around(ev.Hit)...)) * ev.Hit.Scores.Relevance
+			if share > most && !slices.Contains(documents, ev.Hit.URI) && len(ev.Hit.URI) <= maxURI {
+				best, most = ev.Hit.URI, share
+			}
+		}
+		if best != "" {
+			documents = append(documents, best)
+		}
+	}
+	if len(documents) == 2 {
+		a.call(compareTool, map[string]any{"documents": documents, "question": clip(a.in.Question)})
+	}
+}
+
+// clip is a question as long as a tool takes it.
+func clip(question string) string {
+	const most = 400
+	if utf8.RuneCountInString(question) <= most {
+		return question
+	}
+	return string([]rune(question)[:most])
+}
+
+// next looks further: for what the grader says, for what the querier makes of the best
+// passages, and on where the best of them is cut off.
+func (a *acts) next(ctx context.Context, c role.Caller, grade role.Grade, hits []assay.Hit) error {
+	a.search(grade.Query)
+	query, err := Querier{}.Next(ctx, c, role.QueryInput{Question: a.in.Question, History: a.history(hits), Gaps: grade.Missing})
+	if err != nil {
+		return err
+	}
+	a.search(query.Query)
+	if len(hits) > 0 && cutOff(hits[0]) && !a.called(documentTool) && len(hits[0].URI) <= maxURI {
+		h := hits[0]
+		a.call(documentTool, map[string]any{"document": h.URI, "offset": max(0, h.Chunk.Start-reachBack), "limit": reachPage})
+	}
+	return nil
+}
+
+// history are the queries so far, with the sentences of the best passages as what the
+// last one brought.
+func (a *acts) history(hits []assay.Hit) []role.Asked {
+	const best = 5
+	var out []role.Asked
+	for _, query := range a.tried {
+		out = append(out, role.Asked{Query: query})
+	}
+	var brought strings.Builder
+	for _, h := range hits[:min(best, len(hits))] {
+		for _, sp := range sentence.Spans(h.Text) {
+			brought.WriteString(oneLine(h.Title+": "+h.Text[sp.Start:sp.End]) + "\n")
+		}
+	}
+	if len(out) > 0 {
+		out[len(out)-1].Brought = brought.String()
+	}
+	return out
+}
+
+// cutOff reports whether a hit's text ends in the middle of something.
+func cutOff(h assay.Hit) bool {
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(h.Text, unicode.IsSpace))
+	return !strings.ContainsRune(".!?\"')]}”’»。！？", last)
+}

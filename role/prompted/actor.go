@@ -1,0 +1,426 @@
+package prompted
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Actor has a model call the tools, as a conversation: its calls and what they brought
+// are turns of it, in the provider's own form, so that one step's prompt is the
+// beginning of the next one's. A model that takes no tools is told of them in words and
+// replies with JSON. It checks no argument: who makes the calls does, and tells.
+type Actor struct {
+	Config
+
+	// Local acts when the provider fails; nil: the cautious output.
+	Local role.Actor
+}
+
+// agentPrompt is the template of an actor in the style role.AllInOne.
+const agentPrompt = "agent"
+
+// The bounds of what is taken over from a reply, and of what is shown again.
+const (
+	maxThought   = 600     // bytes
+	maxArguments = 9 << 10 // bytes of a call: more than any tool takes, so that a longer one is refused
+	maxShownUse  = 240     // bytes of a call whose result is not shown any more
+	actTokens    = 700     // of a reply
+)
+
+// Act implements role.Actor.
+func (a Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
+	name := role.ActorRole
+	if in.Style == role.AllInOne {
+		name = agentPrompt
+	}
+	behind := stander[role.Action]{
+		role:     role.ActorRole,
+		outcome:  func(out *role.Action) *role.Outcome { return &out.Outcome },
+		cautious: func(o role.Outcome) role.Action { return role.Action{Done: true, Plain: in.Plain, Outcome: o} },
+	}
+	if a.Local != nil {
+		behind.local = func() (role.Action, error) { return a.Local.Act(ctx, c, in) }
+	}
+	t := acting{config: a.Config, in: in, prompt: a.promptOf(name), window: llm.FactsOf(a.Model).Window, plain: in.Plain || len(in.Tools) == 0}
+	if t.window <= 0 {
+		t.window = unknownWindow
+	}
+	action, outcome, err := t.ask(ctx, c)
+	if out, ended, done := behind.instead(ctx, outcome, err); done {
+		out.Plain = t.plain
+		return out, ended
+	}
+	action.Plain, action.Outcome = t.plain, outcome
+	return action, nil
+}
+
+// acting is a job of the actor on the way.
+type acting struct {
+	config  Config
+	in      role.ActInput
+	prompt  prompt
+	window  int
+	plain   bool          // tools are told of in words
+	base    []llm.Message // of the first request
+	request llm.Request
+	notes   []string
+}
+
+// ask asks the model, as ask does for a typed output.
+func (t *acting) ask(ctx context.Context, c role.Caller) (role.Action, role.Outcome, error) {
+	if !t.begin() {
+		return role.Action{}, t.failed("what is asked does not fit into the model's window of %d tokens", t.window), nil
+	}
+	for n := 1; ; n++ {
+		reply, err := t.call(ctx, c)
+		if err != nil {
+			return role.Action{}, role.Outcome{}, err
+		}
+		if reply.Finish == llm.FinishRefused {
+			return role.Action{}, t.failed("the model refused: %s", shorten(line(reply.Text), 200)), nil
+		}
+		action, problem := t.read(reply)
+		if problem == "" {
+			return action, role.Outcome{Notes: t.notes}, nil
+		}
+		if n == maxPrompts {
+			return role.Action{}, t.failed("no reply of the model could be used after %d prompts; of the last: %s", maxPrompts, shorten(line(problem), 300)), nil
+		}
+		t.again(n+1, reply, problem)
+	}
+}
+
+// call asks once. A provider that does not take the tools is told of them in words; one
+// that finds the request too long is sent less.
+func (t *acting) call(ctx context.Context, c role.Caller) (llm.Response, error) {
+	for {
+		reply, err := c.Call(ctx, role.Call{Role: role.ActorRole, Prompt: t.prompt.id, Model: t.config.Model, Request: t.request})
+		if err == nil || !errors.Is(err, assay.ErrUnavailable) {
+			return reply, err
+		}
+		switch {
+		case refusesRequest(err) && !t.plain:
+			t.plain = true
+			if !t.begin() {
+				return reply, err
+			}
+			t.note("%s; it was asked again without tools", providerText(err))
+		case isKind(err, llm.TooLong) && t.window > minWindow:
+			before := t.window
+			if t.window = max(minWindow, t.window/2); !t.begin() {
+				return reply, err
+			}
+			t.note("%s; it was asked again with less, as if its window were %d tokens rather than %d", providerText(err), t.window, before)
+		default:
+			return reply, err
+		}
+	}
+}
+
+func (t *acting) note(format string, args ...any) {
+	t.notes = append(t.notes, role.ActorRole+": "+fmt.Sprintf(format, args...))
+}
+
+func (t *acting) failed(format string, args ...any) role.Outcome {
+	return role.Outcome{Failure: fmt.Sprintf("%s: %s", t.config.Model.Model(), fmt.Sprintf(format, args...)), Notes: t.notes}
+}
+
+// begin writes the first request, with as many of the latest steps as fit, and of the
+// last at least a part. It reports whether the question fits.
+func (t *acting) begin() bool {
+	reply := max(1, min(actTokens, t.window/4))
+	if most := llm.FactsOf(t.config.Model).MaxOutput; most > 0 {
+		reply = min(reply, most)
+	}
+	fits := func(k, room int) bool {
+		t.base = t.messages(k, room)
+		t.request = llm.Request{System: t.prompt.system, Messages: t.base, MaxTokens: reply}
+		if !t.plain {
+			t.request.Tools = t.in.Tools
+		}
+		return t.request.InputTokens()+reply+retryRoom <= t.window
+	}
+	n := len(t.in.Steps)
+	if k := most(n, func(k int) bool { return fits(k, 0) }); k > 0 || n == 0 {
+		return fits(k, 0)
+	}
+	for room := 4000; room >= 250; room /= 2 {
+		if fits(1, room) {
+			return true
+		}
+	}
+	return fits(0, 0)
+}
+
+// messages are the conversation with the last k steps. A room that is not 0 is how many
+// bytes of each observation are shown.
+func (t *acting) messages(k, room int) []llm.Message {
+	steps := t.in.Steps
+	left := len(steps) - k
+	made := slices.Clone(t.in.Made)
+	for _, s := range steps[:left] {
+		made = append(made, s.Uses...)
+	}
+	data := map[string]any{"Question": t.in.Question, "Made": usesText(made), "Memo": memoText(t.in.Memo), "Left": left, "Tools": ""}
+	if t.plain {
+		data["Tools"] = toolsText(t.in.Tools)
+	}
+	messages := []llm.Message{{Speaker: llm.User, Text: t.prompt.render(data)}}
+	ids := map[string]bool{}
+	for i, s := range steps[left:] {
+		after := fmt.Sprintf("You have %d more replies.", t.in.Left+k-1-i)
+		if s.Note != "" {
+			after += " " + s.Note + "."
+		}
+		if t.plain {
+			messages = append(messages, inWords(s, room, after)...)
+		} else {
+			messages = append(messages, inCalls(s, room, after, ids)...)
+		}
+	}
+	return messages
+}
+
+// inCalls is a step as two turns of a conversation with tools. What the model wrote goes
+// back as it was, but for what a provider would not take.
+func inCalls(s role.ActStep, room int, after string, ids map[string]bool) []llm.Message {
+	said := llm.Message{Speaker: llm.Assistant, Text: harmless(s.Thought)}
+	told := llm.Message{Speaker: llm.User, Text: after}
+	for _, u := range s.Uses {
+		call := u.Call
+		if call.ID == "" || len(call.ID) > 64 || ids[call.ID] || !plainName.MatchString(call.ID) {
+			call.ID = fmt.Sprintf("call%d", len(ids))
+		}
+		ids[call.ID] = true
+		if !plainName.MatchString(call.Name) {
+			call.Name = "unknown"
+		}
+		var object map[string]any
+		if len(call.Arguments) > maxArguments || json.Unmarshal([]byte(call.Arguments), &object) != nil || object == nil {
+			call.Arguments = "{}"
+		}
+		said.Calls = append(said.Calls, call)
+		told.Results = append(told.Results, llm.ToolResult{Call: call.ID, Name: call.Name, Text: mark(fenced("observation", inRoom(u.Brought, room))), Error: u.Failed})
+	}
+	return []llm.Message{said, told}
+}
+
+// plainName matches what providers take for the name or the ID of a call.
+var plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// inWords is a step as two turns of a conversation without tools.
+func inWords(s role.ActStep, room int, after string) []llm.Message {
+	reply := actReply{Thought: harmless(s.Thought)}
+	var told strings.Builder
+	for _, u := range s.Uses {
+		raw := json.RawMessage(u.Call.Arguments)
+		var object map[string]any
+		if len(raw) > maxArguments || json.Unmarshal(raw, &object) != nil || object == nil {
+			raw = json.RawMessage("{}")
+		}
+		reply.Calls = append(reply.Calls, callReply{Tool: shorten(line(u.Call.Name), 64), Arguments: raw})
+		told.WriteString(fenced("observation", inRoom(u.Brought, room)) + "\n")
+	}
+	text, err := json.Marshal(reply)
+	if err != nil { // it was read from JSON
+		text = []byte(`{"thought":"","calls":[],"done":false}`)
+	}
+	return []llm.Message{
+		{Speaker: llm.Assistant, Text: harmless(string(text))},
+		{Speaker: llm.User, Text: mark(told.String() + "\n" + after)},
+	}
+}
+
+// inRoom is an observation of which at most room bytes are shown; 0: all.
+func inRoom(text string, room int) string {
+	if room == 0 {
+		return text
+	}
+	return shorten(text, room)
+}
+
+// usesText lists calls, one a line, with what they brought in a few words.
+func usesText(uses []role.ToolUse) string {
+	lines := make([]string, len(uses))
+	for i, u := range uses {
+		lines[i] = shorten(line(u.Call.Name+" "+u.Call.Arguments), maxShownUse) + ": " + shorten(line(u.Short), 120)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// memoText lists statements, one a line, with the numbers of their results.
+func memoText(memo []role.Statement) string {
+	lines := make([]string, len(memo))
+	for i, s := range memo {
+		lines[i] = fmt.Sprintf("%s (results %s)", shorten(line(s.Text), maxPhrase), listed(s.Evidence))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// toolsText tells of the tools in words.
+func toolsText(tools []llm.Tool) string {
+	lines := make([]string, len(tools))
+	for i, d := range tools {
+		lines[i] = fmt.Sprintf("- %s: %s\n  %s", d.Name, d.Description, d.Parameters)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// again writes the next request: the first one, and at its end what was wrong with the
+// reply. A reply that was cut off gets twice the room.
+func (t *acting) again(try int, reply llm.Response, problem string) {
+	if reply.Finish == llm.FinishLength {
+		more := min(2*t.request.MaxTokens, t.window/2, t.window-t.request.InputTokens()-retryRoom)
+		t.request.MaxTokens = max(t.request.MaxTokens, more)
+	}
+	messages := slices.Clone(t.base)
+	messages[len(messages)-1].Text += fmt.Sprintf("\n\nYour last reply cannot be used: %s. Call tools, or reply as you were told. This is try %d of %d.",
+		shorten(line(problem), 300), try, maxPrompts)
+	t.request.Messages = messages
+}
+
+// actReply is what a model replies that takes no tools.
+type actReply struct {
+	Thought string      `json:"thought"`
+	Calls   []callReply `json:"calls"`
+	Done    bool        `json:"done"`
+
+	callReply // of one that says no more than its call
+}
+
+type callReply struct {
+	Tool      string          `json:"tool,omitempty"`
+	Name      string          `json:"name,omitempty"` // as some models write Tool
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// read reads a reply, or says what is wrong with it.
+func (t *acting) read(reply llm.Response) (role.Action, string) {
+	if len(reply.Calls) > 0 {
+		return t.action(reply.Text, reply.Calls), ""
+	}
+	text := withoutThoughts(reply.Text)
+	said, err := actsIn(text)
+	switch {
+	case err == nil && (len(said.Calls) > 0 || said.Done):
+		var calls []llm.ToolCall
+		for i, c := range said.Calls {
+			calls = append(calls, llm.ToolCall{ID: fmt.Sprintf("words%d", i), Name: c.Tool, Arguments: string(c.Arguments)})
+		}
+		return t.action(said.Thought, calls), ""
+	case err == nil:
+		return role.Action{}, `it calls nothing and does not say "done": true`
+	case reply.Finish == llm.FinishLength:
+		return role.Action{}, fmt.Sprintf("it was cut off after %d tokens: say it in fewer words", t.request.MaxTokens)
+	case strings.TrimSpace(text) == "":
+		return role.Action{}, "it is empty"
+	case t.plain || !errors.Is(err, errNoObject):
+		return role.Action{}, err.Error()
+	}
+	return t.action(text, nil), "" // words and no call: it is done
+}
+
+// action is what a reply asks to have done: as many of its calls as are made.
+func (t *acting) action(thought string, calls []llm.ToolCall) role.Action {
+	a := role.Action{Thought: shorten(line(thought[:min(len(thought), 8*maxThought)]), maxThought), Done: len(calls) == 0}
+	if len(calls) > max(1, t.in.Most) {
+		a.Asked, calls = len(calls), calls[:max(1, t.in.Most)]
+	}
+	for _, c := range calls {
+		c.Name, c.Arguments = shorten(c.Name, 200), cutTo(c.Arguments, maxArguments)
+		a.Calls = append(a.Calls, c)
+	}
+	return a
+}
+
+// cutTo returns the first n bytes of arguments: of those that are longer, which no tool
+// takes, the rest is of no use.
+func cutTo(text string, n int) string {
+	return strings.ToValidUTF8(text[:min(len(text), n)], "\uFFFD")
+}
+
+// actsIn reads what a model without tools replies: one JSON object, or one for each
+// call.
+func actsIn(text string) (actReply, error) {
+	var all actReply
+	if len(text) > maxReply {
+		return all, fmt.Errorf("it has %d bytes, at most %d are read", len(text), maxReply)
+	}
+	problem := errNoObject
+	found := false
+	for _, piece := range objects(text) {
+		var one actReply
+		if err := readAct(piece, &one); err != nil {
+			problem = err
+			continue
+		}
+		if one.Tool = one.tool(); one.Tool != "" {
+			one.Calls = append(one.Calls, one.callReply)
+		}
+		if len(one.Calls) == 0 && !one.Done {
+			problem = errors.New(`an object of it has neither "calls" nor "done"`)
+			continue
+		}
+		if found && one.Done != all.Done {
+			return all, errors.New("it both calls tools and says that it is done")
+		}
+		if all.Thought == "" {
+			all.Thought = one.Thought
+		}
+		all.Calls, all.Done, found = append(all.Calls, one.Calls...), one.Done, true
+	}
+	if !found {
+		return all, problem
+	}
+	for i, c := range all.Calls {
+		all.Calls[i] = callReply{Tool: c.tool(), Arguments: c.unquoted()}
+	}
+	all.Done = all.Done && len(all.Calls) == 0
+	return all, nil
+}
+
+// readAct reads one object, repaired where it is nearly JSON.
+func readAct(piece string, into *actReply) error {
+	if nesting(piece) > maxNesting {
+		return fmt.Errorf("its brackets are nested deeper than %d", maxNesting)
+	}
+	if !json.Valid([]byte(piece)) {
+		repaired, err := repair(piece)
+		if err != nil {
+			return fmt.Errorf("it is no valid JSON: %w", err)
+		}
+		piece = repaired
+	}
+	if err := checkKeys(piece); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(piece), into); err != nil {
+		return errors.New(`it does not have the form {"thought": "...", "calls": [{"tool": "NAME", "arguments": {...}}], "done": false}`)
+	}
+	return nil
+}
+
+func (c callReply) tool() string {
+	if c.Tool != "" {
+		return c.Tool
+	}
+	return c.Name
+}
+
+// unquoted are the arguments, also where they were written as a text that holds them.
+func (c callReply) unquoted() json.RawMessage {
+	var text string
+	if json.Unmarshal(c.Arguments, &text) == nil {
+		return json.RawMessage(text)
+	}
+	return c.Arguments
+}

@@ -1,0 +1,153 @@
+package strategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/tool"
+)
+
+// A reach is what the tools reach in a run: each of its methods is a step in the scope
+// of the call, made with the asker's own access, filter and collections.
+type reach struct {
+	env Env
+	s   run.Scope
+}
+
+// Search implements tool.Reach.
+func (r reach) Search(ctx context.Context, q assay.Query) (assay.Results, error) {
+	return r.env.search(ctx, r.s, q)
+}
+
+// A Reader is a Content that has the current version of a document. One that is none
+// has only documents that were found.
+type Reader interface {
+	// Document returns the current version; assay.ErrNotFound if there is none.
+	Document(ctx context.Context, id string) (assay.Document, error)
+}
+
+// pageInput is what the step of a page records.
+type pageInput struct {
+	Of     []tool.Reference `json:"of"` // one of them; the first that can be read
+	Filter assay.Filter     `json:"filter"`
+	Access assay.Access     `json:"access"`
+	Offset int              `json:"offset"`
+	Limit  int              `json:"limit"`
+}
+
+// Page implements tool.Reach. A URI is looked for in the collections that the asker
+// searches, and where those are all, in the one that the call names.
+func (r reach) Page(ctx context.Context, ref tool.Reference, offset, limit int) (tool.Page, error) {
+	in := pageInput{Filter: r.env.Filter, Access: r.env.Access, Offset: offset, Limit: limit}
+	if ref.Document != "" {
+		in.Of = []tool.Reference{ref}
+	} else {
+		in.Of = r.env.candidates(ref)
+	}
+	step := run.Step{Name: "page", Kind: assay.StepRead}
+	return run.Do(ctx, r.s, step, in, func(ctx context.Context, in pageInput) (tool.Page, assay.Usage, error) {
+		for _, ref := range in.Of {
+			d, err := r.env.readable(ctx, ref)
+			if errors.Is(err, assay.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return tool.Page{}, assay.Usage{}, err
+			}
+			return tool.PageOf(d, in.Offset, in.Limit), assay.Usage{}, nil
+		}
+		return tool.Page{}, assay.Usage{}, fmt.Errorf("read a page: %w", assay.ErrNotFound)
+	})
+}
+
+// candidates are the documents that a URI may stand for: one for each collection that
+// the asker searches.
+func (e Env) candidates(ref tool.Reference) []tool.Reference {
+	collections := e.Collections
+	if ref.Collection != "" {
+		collections = e.only([]string{ref.Collection})
+	}
+	of := []tool.Reference{}
+	for _, c := range collections {
+		of = append(of, tool.Reference{Document: assay.DocumentID(c, ref.URI), URI: ref.URI, Collection: c})
+	}
+	return of
+}
+
+// only returns those of the named collections that the asker searches.
+func (e Env) only(named []string) []string {
+	if len(e.Collections) == 0 {
+		return named
+	}
+	return slices.DeleteFunc(slices.Clone(named), func(c string) bool { return !slices.Contains(e.Collections, c) })
+}
+
+// readable returns a document that the asker may see by its ACL of today, that is in a
+// collection they search and that their filter keeps; else assay.ErrNotFound. Of a
+// document that was found the version that was found is read.
+func (e Env) readable(ctx context.Context, ref tool.Reference) (assay.Document, error) {
+	acl, err := e.Content.ACL(ctx, ref.Document)
+	if err != nil {
+		return assay.Document{}, err
+	}
+	if !e.Access.Allows(acl) {
+		return assay.Document{}, assay.ErrNotFound
+	}
+	d, err := e.version(ctx, ref)
+	if err != nil {
+		return assay.Document{}, err
+	}
+	if len(e.Collections) > 0 && len(e.only([]string{d.Collection})) == 0 || !e.Filter.Match(d.Metadata) {
+		return assay.Document{}, assay.ErrNotFound
+	}
+	return d, nil
+}
+
+func (e Env) version(ctx context.Context, ref tool.Reference) (assay.Document, error) {
+	if ref.Version != "" {
+		return e.Content.Version(ctx, ref.Document, ref.Version)
+	}
+	if r, ok := e.Content.(Reader); ok {
+		return r.Document(ctx, ref.Document)
+	}
+	return assay.Document{}, assay.ErrNotFound
+}
+
+// What is said of a role's job is in the tool's output, which the journal has whether
+// the job is done or repeated: see acting.observe.
+
+// Summarise implements tool.Reach.
+func (r reach) Summarise(ctx context.Context, in role.Reading) (role.Summary, error) {
+	return r.env.summarise(ctx, r.s, in, new(notes))
+}
+
+func (e Env) summarise(ctx context.Context, s run.Scope, in role.Reading, said *notes) (role.Summary, error) {
+	return hand(ctx, s, e, job[role.Reading, role.Summary]{
+		role:    role.SummariserRole,
+		do:      e.Roles.Summariser.Summarise,
+		outcome: func(out *role.Summary) *role.Outcome { return &out.Outcome },
+	}, in, said)
+}
+
+// Compare implements tool.Reach.
+func (r reach) Compare(ctx context.Context, in role.Reading) (role.Contrast, error) {
+	return hand(ctx, r.s, r.env, job[role.Reading, role.Contrast]{
+		role:    role.ComparerRole,
+		do:      r.env.Roles.Comparer.Compare,
+		outcome: func(out *role.Contrast) *role.Outcome { return &out.Outcome },
+	}, in, new(notes))
+}
+
+// Extract implements tool.Reach.
+func (r reach) Extract(ctx context.Context, in role.Reading) (role.Extraction, error) {
+	return hand(ctx, r.s, r.env, job[role.Reading, role.Extraction]{
+		role:    role.ExtractorRole,
+		do:      r.env.Roles.Extractor.Extract,
+		outcome: func(out *role.Extraction) *role.Outcome { return &out.Outcome },
+	}, in, new(notes))
+}

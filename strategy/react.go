@@ -1,0 +1,310 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/tool"
+)
+
+// React reasons, acts and observes, and again: an actor calls the five read-only tools
+// of package tool, several side by side, and sees what they bring, until it is done or
+// has no step left. What the tools brought is the evidence; it is graded, and answered
+// from as by every other strategy. Nothing that the actor says is shown.
+//
+// After every third step the steps before the last are put in short by the summariser:
+// its statements, each with the numbers of its results, and a list of the calls stand
+// for what they observed.
+//
+// Source: Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models",
+// 2022. Typed tools, the answered mistakes, the end of circles and the memo are assay's.
+func React(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	return env.withDefaults().act(ctx, s, "react", role.StepByStep)
+}
+
+// act goes about the question with an actor of that style.
+func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.ActStyle) (assay.Answer, error) {
+	a := acting{env: e, style: style, session: tool.Session{Collections: e.Collections}, made: map[string]bool{}}
+	a.found = finding{question: e.Question, stop: assay.StopIterationLimit}
+	until := s.Until(e.Limits.Wall * 3 / 4) // so that what was found by then can be answered from
+	for i := range e.Settings.React.Steps {
+		goes, err := a.step(ctx, until.Sub("step", i), i)
+		if stop := stopOf(err); stop != "" {
+			a.found.ends(stop, err)
+			break
+		}
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		if !goes {
+			break
+		}
+	}
+	if err := a.weigh(ctx, s.Sub("weigh", 0)); err != nil {
+		return assay.Answer{}, err
+	}
+	answer, _, err := e.finish(ctx, s.Sub("finish", 0), strategy, []finding{a.found})
+	return answer, err
+}
+
+// maxCalls is how many calls are made of one reply of an actor, sideBySide at a time.
+const maxCalls = 4
+
+// An acting is a question that an actor is going about.
+type acting struct {
+	env     Env
+	style   role.ActStyle
+	session tool.Session
+	found   finding
+	asked   bool         // a search was for the question itself
+	terms   []assay.Term // of all searches, where none was
+
+	steps    []role.ActStep
+	memo     []role.Statement
+	before   []role.ToolUse  // the calls of the steps that the memo stands for
+	made     map[string]bool // calls, by key
+	mistakes int             // calls of no tool, or with bad arguments
+	fresh    int             // hits that the last step brought and that were new
+	plain    bool            // the actor's model takes no tools
+	done     bool            // the actor said so
+}
+
+// step is the actor's turn i, from 0. It reports whether there is to be another.
+func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err error) {
+	if stop := a.env.keepsForAnswer(s); stop != "" && len(a.found.hits) > 0 {
+		a.found.stop, a.found.lacked = stop, "what is left is for grading, writing and verifying"
+		return false, nil
+	}
+	if i > 0 && i%a.env.Settings.React.Compress == 0 {
+		if err := a.compress(ctx, s); err != nil {
+			return false, err
+		}
+	}
+	action, err := a.decide(ctx, s, a.env.Settings.React.Steps-i)
+	if err != nil {
+		return false, err
+	}
+	a.plain = a.plain || action.Plain
+	if action.Done || len(action.Calls) == 0 {
+		a.done, a.found.stop = true, assay.StopNoProgress
+		return false, nil
+	}
+	turn := role.ActStep{Thought: action.Thought}
+	if asked := max(action.Asked, len(action.Calls)); asked > maxCalls {
+		turn.Note = fmt.Sprintf("%d further calls of that reply were not made: at most %d are", asked-maxCalls, maxCalls)
+		action.Calls = action.Calls[:min(len(action.Calls), maxCalls)]
+	}
+	var calls []use
+	circular := false
+	for i, c := range action.Calls {
+		call, err := a.session.Parse(c.Name, c.Arguments)
+		refused := "it was not made"
+		switch {
+		case err != nil:
+			if a.mistaken() {
+				return false, nil
+			}
+			refused = err.Error()
+		case a.made[call.Key()]:
+			circular, refused = true, "this call was made before"
+		default:
+			a.made[call.Key()] = true
+			calls = append(calls, use{call, i})
+		}
+		turn.Uses = append(turn.Uses, useOf(c, tool.Refuse(refused)))
+	}
+	if err := a.perform(ctx, s, calls, &turn); err != nil {
+		return false, err
+	}
+	a.steps = append(a.steps, turn)
+	if circular {
+		a.found.stop = assay.StopCircular
+	}
+	return !circular && a.mistakes <= a.env.Settings.React.Invalid, nil
+}
+
+// A use is a call to be made: that of the turn's use at.
+type use struct {
+	tool.Call
+	at int
+}
+
+func useOf(c llm.ToolCall, obs tool.Observation) role.ToolUse {
+	return role.ToolUse{Call: c, Brought: obs.Text, Short: obs.Brief, Failed: obs.Failed}
+}
+
+// mistaken counts a call that cannot be made, and reports whether it was one too many.
+func (a *acting) mistaken() bool {
+	a.mistakes++
+	most := a.env.Settings.React.Invalid
+	if a.mistakes <= most {
+		return false
+	}
+	a.found.stop = assay.StopNoProgress
+	a.found.notes.say(fmt.Sprintf("actor: it called tools that there are not, or with arguments that they do not take, more than %d times; its search ended there", most))
+	return true
+}
+
+// decide asks the actor what to do next.
+func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action, error) {
+	in := role.ActInput{
+		Question: a.env.Question, Style: a.style, Tools: tool.Tools(), Most: maxCalls, Left: left,
+		Memo: a.memo, Made: a.before, Steps: a.steps,
+		Found: a.best(), Terms: a.found.terms, Floor: a.env.Limits.Floor, Fresh: a.fresh, Plain: a.plain,
+	}
+	return hand(ctx, s, a.env, job[role.ActInput, role.Action]{
+		role:     role.ActorRole,
+		do:       a.env.Roles.Actor.Act,
+		outcome:  func(out *role.Action) *role.Outcome { return &out.Outcome },
+		cautious: role.Action{Done: true},
+	}, in, &a.found.notes)
+}
+
+// best returns what the tools brought, best first, as much as a search brings.
+func (a *acting) best() []assay.Evidence {
+	found := a.session.Evidence()
+	slices.SortStableFunc(found, func(x, y assay.Evidence) int {
+		return cmp.Compare(y.Hit.Scores.Relevance, x.Hit.Scores.Relevance)
+	})
+	return found[:min(len(found), a.env.Limits.Candidates)]
+}
+
+// perform makes the calls of a turn side by side, and takes up what they bring in
+// their order. What came before the run ran out of something counts all the same.
+func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *role.ActStep) error {
+	outs := make([]tool.Output, len(calls))
+	done := make([]bool, len(calls))
+	err := s.Parallel(ctx, "use", len(calls), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
+		step := run.Step{Name: calls[i].Tool, Kind: assay.StepTool}
+		out, err := run.Group(ctx, s, step, calls[i].Call, func(ctx context.Context, s run.Scope, c tool.Call) (tool.Output, error) {
+			return a.session.Do(ctx, reach{a.env, s}, c)
+		})
+		outs[i], done[i] = out, err == nil
+		return err
+	})
+	if err != nil && stopOf(err) == "" {
+		return err
+	}
+	a.fresh = 0
+	for i, c := range calls {
+		if done[i] {
+			turn.Uses[c.at] = useOf(turn.Uses[c.at].Call, a.observe(c.Call, outs[i]))
+		}
+	}
+	return err
+}
+
+// observe takes up what a call brought.
+func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
+	obs := a.session.Show(c, out)
+	f := &a.found
+	switch {
+	case out.Invalid:
+		a.mistaken()
+	case out.Results != nil:
+		a.take(*out.Query, *out.Results)
+	case out.Page != nil:
+		a.fresh += f.merge(obs.Hits)
+	case out.Summary != nil:
+		f.notes.outcome(role.SummariserRole, out.Summary.Outcome)
+	case out.Contrast != nil:
+		f.notes.outcome(role.ComparerRole, out.Contrast.Outcome)
+	case out.Extraction != nil:
+		f.notes.outcome(role.ExtractorRole, out.Extraction.Outcome)
+	}
+	return obs
+}
+
+// take takes up what a search brought. The terms by which the question is weighed are
+// those of a search for the question itself.
+func (a *acting) take(q assay.Query, found assay.Results) {
+	f := &a.found
+	terms := f.terms
+	a.fresh += f.take(a.env, q, found)
+	f.iterations++
+	if f.terms = terms; tryOf(q.Text, assay.Filter{}) == tryOf(a.env.Question, assay.Filter{}) {
+		f.terms, a.asked = found.Terms, true
+	}
+	for _, t := range found.Terms {
+		if !slices.ContainsFunc(a.terms, func(o assay.Term) bool { return o.Stem == t.Stem }) {
+			a.terms = append(a.terms, t)
+		}
+	}
+}
+
+// compress puts the steps before the last in short.
+func (a *acting) compress(ctx context.Context, s run.Scope) error {
+	last := len(a.steps) - 1
+	if evidence := a.best(); len(evidence) > 0 {
+		summary, err := a.env.summarise(ctx, s, role.Reading{Question: a.env.Question, Evidence: evidence}, &a.found.notes)
+		if err != nil {
+			return err
+		}
+		a.memo = summary.Statements
+	}
+	for _, step := range a.steps[:last] {
+		for _, u := range step.Uses {
+			u.Brought, u.Call.Opaque = "", ""
+			a.before = append(a.before, u)
+		}
+	}
+	a.steps = slices.Clone(a.steps[last:])
+	return nil
+}
+
+// weigh grades what the tools brought. The question itself is searched before, where
+// the actor never did: what is enough is weighed by the question's own words.
+func (a *acting) weigh(ctx context.Context, s run.Scope) error {
+	f := &a.found
+	if !a.asked {
+		stop, lacked := f.stop, f.lacked
+		_, err := f.find(ctx, s, a.env, assay.Query{Text: a.env.Question})
+		if err != nil && stopOf(err) == "" {
+			return err
+		}
+		if f.stop, f.lacked = stop, lacked; f.terms == nil {
+			f.terms = a.terms
+		}
+	}
+	if len(f.hits) == 0 && f.cutShort() {
+		return nil
+	}
+	err := f.judge(ctx, s, a.env)
+	if stop := stopOf(err); stop != "" {
+		f.ends(stop, err)
+		return nil
+	}
+	if err == nil && a.done && f.sufficient() {
+		f.stop = assay.StopSufficient
+	}
+	return err
+}
+
+// keepsForAnswer says of what the run has no more left than it takes to grade what was
+// found, write and verify: an actor that had the last of it would have found for
+// nothing. Empty: there is more, or no limit.
+func (e Env) keepsForAnswer(s run.Scope) assay.Stop {
+	var calls, tokens assay.Usage
+	for _, name := range []string{role.GraderRole, role.GeneratorRole, role.VerifierRole} {
+		if e.Roles.Models[name] != "" {
+			calls.Calls++
+			tokens.InputTokens += e.Limits.ContextTokens/2 + 1000
+		}
+	}
+	if e.Roles.Models[role.ActorRole] != "" && calls.Calls > 0 {
+		calls.Calls++
+	}
+	switch {
+	case s.Affords(calls) == 0:
+		return assay.StopCallBudget
+	case s.Affords(tokens) == 0:
+		return assay.StopTokenBudget
+	}
+	return ""
+}

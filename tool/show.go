@@ -1,0 +1,327 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/role"
+)
+
+// MaxObservation is how long an observation is at most, in bytes.
+const MaxObservation = 8000
+
+// The bounds of what is shown of one thing, in bytes.
+const (
+	maxShown  = 1600 // of a passage of a search
+	minShown  = 120
+	maxPhrase = 300
+)
+
+// An Observation is what whoever made a call is told of what it brought: a JSON object
+// of MaxObservation bytes at most. What did not fit is said.
+type Observation struct {
+	Text   string
+	Failed bool        // the call brought nothing, and the text says why
+	Hits   []assay.Hit // that it brought, those seen before too
+	Brief  string      // the same in a few words, without any of a document's
+}
+
+// Show numbers what a call brought and writes it down.
+func (s *Session) Show(c Call, out Output) Observation {
+	switch {
+	case out.Refused != "":
+		return Refuse(out.Refused)
+	case out.Results != nil:
+		return s.showResults(*out.Results)
+	case out.Page != nil:
+		return s.showPage(*out.Page)
+	case out.Summary != nil:
+		return s.showStatements(out.Summary.Statements, out.Summary.Outcome)
+	case out.Contrast != nil:
+		return s.showContrast(*out.Contrast)
+	case out.Extraction != nil:
+		return s.showExtraction(*out.Extraction)
+	}
+	return Refuse(c.Tool + " brought nothing")
+}
+
+// Refuse is the observation of a call that was not made, or that brought nothing.
+func Refuse(why string) Observation {
+	why = brief(why, 2000)
+	return Observation{Text: written(struct {
+		Error string `json:"error"`
+	}{why}), Failed: true, Brief: brief(why, 120)}
+}
+
+// written is v as JSON.
+func written(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // nobody shows it in a page
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprintf("tool: an observation has no JSON: %v", err)) // structs of strings and numbers have
+	}
+	return string(bytes.TrimSpace(b.Bytes()))
+}
+
+type shownResult struct {
+	Result    int      `json:"result"`
+	Document  string   `json:"document"`
+	URI       string   `json:"uri"`
+	Title     string   `json:"title,omitempty"`
+	Headings  []string `json:"headings,omitempty"`
+	Relevance float64  `json:"relevance"`
+	Start     int      `json:"start"`
+	End       int      `json:"end"`
+	Text      string   `json:"text"`
+	Cut       string   `json:"cut,omitempty"`
+}
+
+type shownResults struct {
+	Results []shownResult `json:"results"`
+	Left    int           `json:"left_out,omitempty"` // for want of room
+	Note    string        `json:"note,omitempty"`
+}
+
+func (s *Session) showResults(found assay.Results) Observation {
+	var numbers []int
+	for _, h := range found.Hits {
+		numbers = append(numbers, s.number(h))
+	}
+	handles := make([]string, len(found.Hits))
+	for i, h := range found.Hits {
+		handles[i] = s.handle(h)
+	}
+	obs := Observation{Hits: found.Hits, Brief: "nothing was found"}
+	if len(numbers) > 0 {
+		obs.Brief = fmt.Sprintf("results %s", runs(numbers))
+	}
+	shown, room := len(found.Hits), maxShown
+	for {
+		out := shownResults{Results: []shownResult{}, Left: len(found.Hits) - shown}
+		if len(found.Hits) == 0 {
+			out.Note = "nothing was found: try other words"
+		}
+		for i, h := range found.Hits[:shown] {
+			out.Results = append(out.Results, resultOf(h, numbers[i], handles[i], room))
+		}
+		obs.Text = written(out)
+		switch {
+		case len(obs.Text) <= MaxObservation:
+			return obs
+		case room > minShown:
+			room = max(minShown, room*3/4)
+		default:
+			shown--
+		}
+	}
+}
+
+// resultOf shows up to room bytes of a hit.
+func resultOf(h assay.Hit, number int, handle string, room int) shownResult {
+	out := shownResult{
+		Result: number, Document: handle, URI: brief(h.URI, maxPhrase), Title: brief(h.Title, 120),
+		Relevance: math.Round(h.Scores.Relevance*100) / 100, Start: h.Chunk.Start, End: h.Chunk.End,
+	}
+	for _, heading := range h.Chunk.Headings[max(0, len(h.Chunk.Headings)-3):] {
+		out.Headings = append(out.Headings, brief(heading, 120))
+	}
+	text := upTo(h.Text, room)
+	out.Text = visible.Text(text)
+	if len(text) < len(h.Text) {
+		out.Cut = fmt.Sprintf("%d of %d bytes; get_document %s with offset %d goes on", len(text), len(h.Text), handle, h.Chunk.Start+len(text))
+	}
+	return out
+}
+
+// upTo returns the first n bytes of a text, or what of them are whole characters.
+func upTo(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && text[n]&0xC0 == 0x80 {
+		n--
+	}
+	return text[:n]
+}
+
+type shownPage struct {
+	Result   int    `json:"result"`
+	Document string `json:"document"`
+	URI      string `json:"uri"`
+	Title    string `json:"title,omitempty"`
+	Start    int    `json:"start"`
+	End      int    `json:"end"`
+	Total    int    `json:"total"`
+	Text     string `json:"text"`
+	Next     string `json:"next,omitempty"`
+}
+
+// showPage shows a page. What of it does not fit is not shown and not evidence either.
+func (s *Session) showPage(p Page) Observation {
+	h := p.Hit(0)
+	handle := s.handle(h)
+	if p.Start >= p.Total {
+		return Refuse(fmt.Sprintf("the document ends at byte %d: there is nothing at %d", p.Total, p.Start))
+	}
+	for {
+		h = p.Hit(s.relevanceOf(p))
+		shown := shownPage{
+			Document: handle, URI: brief(p.URI, maxPhrase), Title: brief(p.Title, 120), Start: p.Start, End: p.End, Total: p.Total, Text: visible.Text(p.Text),
+			Result: s.peek(h),
+		}
+		if p.End < p.Total {
+			shown.Next = fmt.Sprintf("offset %d goes on", p.End)
+		}
+		text := written(shown)
+		if len(text) <= MaxObservation {
+			n := s.number(h)
+			return Observation{Text: text, Hits: []assay.Hit{h}, Brief: fmt.Sprintf("result %d, bytes %d to %d of %d", n, p.Start, p.End, p.Total)}
+		}
+		p.Text = upTo(p.Text, len(p.Text)*3/4)
+		p.End = p.Start + len(p.Text)
+	}
+}
+
+// peek returns the number that a result has or would have.
+func (s *Session) peek(h assay.Hit) int {
+	for i, o := range s.results {
+		if o.Chunk.ID == h.Chunk.ID {
+			return i + 1
+		}
+	}
+	return len(s.results) + 1
+}
+
+type shownStatement struct {
+	Text    string `json:"text"`
+	Results []int  `json:"results"`
+}
+
+// statements are those of a role as they are shown: with results that there are.
+func (s *Session) statements(from []role.Statement) []shownStatement {
+	out := []shownStatement{}
+	for _, st := range from {
+		numbers := s.real(st.Evidence)
+		if text := brief(st.Text, 3*maxPhrase); text != "" && len(numbers) > 0 {
+			out = append(out, shownStatement{text, numbers})
+		}
+	}
+	return out
+}
+
+// real returns the numbers that results have, ascending.
+func (s *Session) real(numbers []int) []int {
+	var out []int
+	for _, n := range numbers {
+		if n >= 1 && n <= len(s.results) && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (s *Session) showStatements(from []role.Statement, o role.Outcome) Observation {
+	return fitted(s.statements(from), "statement", o, func(list []shownStatement, left int) any {
+		return struct {
+			Statements []shownStatement `json:"statements"`
+			Left       int              `json:"left_out,omitempty"`
+		}{list, left}
+	})
+}
+
+type shownPoint struct {
+	Aspect   string           `json:"aspect"`
+	Relation role.Relation    `json:"relation"`
+	Sides    []shownStatement `json:"sides"`
+}
+
+func (s *Session) showContrast(c role.Contrast) Observation {
+	points := []shownPoint{}
+	for _, p := range c.Points {
+		if sides := s.statements(p.Sides); len(sides) > 1 {
+			points = append(points, shownPoint{brief(p.Aspect, maxPhrase), p.Relation, sides})
+		}
+	}
+	return fitted(points, "point", c.Outcome, func(list []shownPoint, left int) any {
+		return struct {
+			Points []shownPoint `json:"points"`
+			Left   int          `json:"left_out,omitempty"`
+		}{list, left}
+	})
+}
+
+type shownEntity struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind,omitempty"`
+	Results []int  `json:"results"`
+}
+
+func (s *Session) showExtraction(x role.Extraction) Observation {
+	entities := []shownEntity{}
+	for _, e := range x.Entities {
+		if numbers, name := s.real(e.Evidence), brief(e.Name, maxPhrase); name != "" && len(numbers) > 0 {
+			entities = append(entities, shownEntity{name, brief(e.Kind, 60), numbers})
+		}
+	}
+	facts := s.statements(x.Facts)
+	const mostFacts = 8
+	facts = facts[:min(len(facts), mostFacts)]
+	if len(entities) == 0 && len(facts) > 0 {
+		return s.showStatements(x.Facts, x.Outcome)
+	}
+	return fitted(entities, "entity", x.Outcome, func(list []shownEntity, left int) any {
+		return struct {
+			Entities []shownEntity    `json:"entities"`
+			Facts    []shownStatement `json:"facts"`
+			Left     int              `json:"left_out,omitempty"`
+		}{list, facts, left}
+	})
+}
+
+// fitted shows a list, as much of it as fits.
+func fitted[T any](list []T, noun string, o role.Outcome, write func(list []T, left int) any) Observation {
+	if len(list) == 0 {
+		why := "the results say nothing of that kind"
+		if o.Failure != "" {
+			why = "it could not be done: " + o.Failure
+		}
+		return Refuse(why)
+	}
+	n := len(list)
+	text := written(write(list, 0))
+	for len(text) > MaxObservation && n > 0 {
+		n--
+		text = written(write(list[:n], len(list)-n))
+	}
+	return Observation{Text: text, Brief: fmt.Sprintf("%d × %s", n, noun)}
+}
+
+// runs writes numbers for people, runs as such: "1-5, 8".
+func runs(numbers []int) string {
+	numbers = slices.Clone(numbers)
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	text := ""
+	for i := 0; i < len(numbers); {
+		j := i
+		for j+1 < len(numbers) && numbers[j+1] == numbers[j]+1 {
+			j++
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprint(numbers[i])
+		if j > i {
+			text += fmt.Sprintf("-%d", numbers[j])
+		}
+		i = j + 1
+	}
+	return text
+}
