@@ -120,8 +120,8 @@ func (f verifier) Verify(_ context.Context, claim string, cited []ground.Passage
 func localRoles() strategy.Roles {
 	return strategy.Roles{
 		Planner: local.Planner{}, Grader: local.Grader{}, Generator: local.Generator{}, Verifier: role.ByClaim(ground.Local{}),
+		Scorer: local.Scorer{}, Actor: local.Actor{}, Summariser: local.Summariser{}, Comparer: local.Comparer{}, Extractor: local.Extractor{},
 		Router: local.Router{}, Querier: local.Querier{}, Analyst: local.Analyst{}, Reflector: local.Reflector{}, Judge: local.Judge{}, Critic: local.Critic{},
-		Scorer: local.Scorer{},
 	}
 }
 
