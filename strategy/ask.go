@@ -22,6 +22,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	env = env.withDefaults()
 	question := env.Question
 	env, said, err := env.understand(ctx, s.Sub("understand", 0))
 	if stop := stopOf(err); stop != "" {

@@ -27,17 +27,22 @@ const (
 // a question that is clear by its words it takes no step; done is false then, and where
 // one thing alone can be meant.
 func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *notes) (answer assay.Answer, done bool, err error) {
-	open := surface.Dangling(e.Question)
+	open, bare := surface.Dangling(e.Question)
 	if !e.Clarify || e.Roles.Clarifier == nil || open == "" {
 		return assay.Answer{}, false, nil
 	}
-	q := assay.Query{Text: e.Question}
-	found, err := e.search(ctx, s, q)
-	if stopOf(err) != "" {
-		return assay.Answer{}, false, nil // the strategy will say so
-	}
-	if err != nil {
-		return assay.Answer{}, false, err
+	f, q := finding{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
+	var found assay.Results
+	if !bare { // else there is no word to search for
+		found, err = e.search(ctx, s, q)
+		if stopOf(err) != "" {
+			return assay.Answer{}, false, nil // the strategy will say so
+		}
+		if err != nil {
+			return assay.Answer{}, false, err
+		}
+		f.take(e, q, found)
+		f.iterations++
 	}
 	in := role.ClarifyInput{Question: e.Question, History: e.History, Open: open, Hits: found.Hits, Means: topics(found.Hits)}
 	c, err := e.ambiguity(ctx, s, in, said)
@@ -47,10 +52,7 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 	if err != nil {
 		return assay.Answer{}, false, err
 	}
-	f := finding{question: e.Question, stop: assay.StopAmbiguous}
-	f.take(e, q, found)
 	a := base(strategy, e.Question, []finding{f})
-	a.Iterations = 1
 	whole := strings.EqualFold(strings.TrimRight(strings.TrimSpace(e.Question), "?!. "), open)
 	a.Justification = fmt.Sprintf("The question does not say what %q stands for.", open)
 	if whole {

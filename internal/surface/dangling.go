@@ -9,16 +9,17 @@ import (
 // Dangling returns the words of a question that stand for something which the question
 // does not say: "it" in "How do I configure it?", "the second one" in "What about the
 // second one?". Of a question that has no word of content at all, as "Why?", all of it
-// dangles. It is empty where the question says what it is about, and where that cannot
+// dangles. Bare says that no other word of the question has content, so that there is
+// nothing to search for. It is empty where the question says what it is about, and where that cannot
 // be told: "it" that stands for nothing ("Is it possible to …"), or for what else the
 // question names ("If a request fails, is it retried?"). It knows English.
-func Dangling(question string) string {
+func Dangling(question string) (dangling string, bare bool) {
 	if len(Names(question)) > 0 || namedByFunctionWords(question) || aboutAll.MatchString(question) {
-		return ""
+		return "", false
 	}
 	spans := wordSpans(question)
 	if len(spans) == 0 {
-		return ""
+		return "", false
 	}
 	words := make([]string, len(spans))
 	for i, w := range spans {
@@ -29,13 +30,13 @@ func Dangling(question string) string {
 	switch {
 	case len(topics) == 0:
 		if from < to {
-			return question[spans[from].start:spans[to-1].end]
+			return question[spans[from].start:spans[to-1].end], true
 		}
-		return strings.TrimRight(strings.TrimSpace(question), "?!. ")
+		return strings.TrimRight(strings.TrimSpace(question), "?!. "), true
 	case from == to || !subjectless(words, topics, from, to):
-		return ""
+		return "", false
 	}
-	return question[spans[from].start:spans[to-1].end]
+	return question[spans[from].start:spans[to-1].end], false
 }
 
 // namedByFunctionWords reports whether a word that is none elsewhere is a name here, for

@@ -92,7 +92,7 @@ func TestDangling(t *testing.T) {
 		{"42", ""},
 	}
 	for _, test := range tests {
-		if got := Dangling(test.question); got != test.want {
+		if got, _ := Dangling(test.question); got != test.want {
 			t.Errorf("Dangling(%q) = %q, want %q", test.question, got, test.want)
 		}
 	}
@@ -103,4 +103,14 @@ func FuzzDangling(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, q string) { Dangling(q) })
+}
+
+func TestDanglingBare(t *testing.T) {
+	for question, want := range map[string]bool{
+		"How do I configure it?": false, "Why?": true, "What about the second one?": true, "What does this mean?": true, "Is that allowed?": false, "Who approves travel?": false,
+	} {
+		if _, got := Dangling(question); got != want {
+			t.Errorf("Dangling(%q) is bare: %v, want %v", question, got, want)
+		}
+	}
 }
