@@ -42,18 +42,55 @@ var brought = map[string]summing{
 	}),
 	role.SummariserRole: sum(func(x role.Summary) string { return counted(len(x.Statements), "statement") }),
 	role.ComparerRole:   sum(func(x role.Contrast) string { return counted(len(x.Points), "point") + " compared" }),
+	role.RouterRole:     sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
+	role.QuerierRole: sum(func(n role.NextQuery) string {
+		if n.Query == "" {
+			return said("no other query is known", n.Reason)
+		}
+		return said(fmt.Sprintf("%q", n.Query), n.Reason)
+	}),
+	role.AnalystRole: sum(func(a role.Analysis) string {
+		n := 0
+		for _, c := range a.Categories {
+			n += len(c.Statements)
+		}
+		return counted(n, "statement") + " sorted" + listed("open", a.Open)
+	}),
+	role.ReflectorRole: sum(func(r role.Reflection) string {
+		return said(fmt.Sprintf("%s, coverage %.2f", r.Status, r.Coverage), r.Justification)
+	}),
+	role.JudgeRole: sum(func(j role.Judgement) string { return string(j.Verdict) + listed("to revise", j.Revise) }),
+	role.CriticRole: sum(func(c role.Critique) string {
+		return fmt.Sprintf("grounded %s, complete %s, relevant %s, clear %s; %s", c.Grounded, c.Complete, c.Relevant, c.Clear, counted(len(c.Remarks), "remark"))
+	}),
+}
+
+// said is what a role decided, and why.
+func said(what, reason string) string {
+	if reason == "" {
+		return what
+	}
+	return what + ": " + reason
+}
+
+// listed names a few things after a colon; "": there are none.
+func listed(what string, things []string) string {
+	if len(things) == 0 {
+		return ""
+	}
+	return "; " + what + ": " + strings.Join(things, ", ")
 }
 
 // roleSummary says what a job of a role brought.
 func roleSummary(rec assay.Record) string {
 	name := rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]
+	if o := decode[role.Outcome](rec.Output); o != nil && o.Failure != "" {
+		return "the " + name + " failed: " + o.Failure
+	}
 	if say := brought[name]; say != nil {
 		if text := say(rec.Output); text != "" {
 			return name + ": " + text
 		}
-	}
-	if o := decode[role.Outcome](rec.Output); o != nil && o.Failure != "" {
-		return "the " + name + " failed: " + o.Failure
 	}
 	return name
 }

@@ -28,8 +28,11 @@ type library struct {
 	last      map[string]assay.ACL // of deleted documents, by ID
 	kept      []assay.Document     // versions that were replaced or deleted since they were found
 
+	onSearch func() // called by each search; nil: nothing is
+
 	mu       sync.Mutex
 	searches []string
+	limits   []int // of the searches
 }
 
 func newLibrary(texts ...string) *library {
@@ -49,7 +52,10 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 		return assay.Results{}, l.err
 	}
 	l.mu.Lock()
-	l.searches = append(l.searches, q.Text)
+	l.searches, l.limits = append(l.searches, q.Text), append(l.limits, q.Limit)
+	if l.onSearch != nil {
+		l.onSearch()
+	}
 	l.mu.Unlock()
 	found := assay.Results{Chunks: len(l.documents)}
 	for _, w := range strings.Fields(strings.Trim(q.Text, "?")) {
