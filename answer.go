@@ -160,6 +160,9 @@ type RoleUse struct {
 // services. Those in the program are not listed.
 const SearchRole = "search"
 
+// ManagedRole is that of a service that has answered by itself.
+const ManagedRole = "managed"
+
 // LocalModel is what does a role's job without a language model.
 const LocalModel = "local"
 

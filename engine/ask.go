@@ -60,7 +60,10 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	models := e.config.Models.unless(req.Local)
 	began := stored{
 		Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
-		EarlierTurns: talk.earlier, Rests: talk.rests, Clarify: true,
+		EarlierTurns: talk.earlier, Rests: talk.rests, Clarify: true, Searcher: e.searcherName(req),
+	}
+	if req.Strategy == "managed" {
+		began.Managed = e.managedName()
 	}
 	if models.Roles[role.PlannerRole] != nil && req.Strategy != "static" {
 		if began.Keys, err = e.keys(ctx, principal.Access(), req.Collections); err != nil {
@@ -160,6 +163,9 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	}
 	req.Limits = req.Limits.Over(req.Mode.Limits(e.config.Limits))
 	req.Settings = req.Settings.Over(req.Mode.Settings(e.config.Settings))
+	if err := e.checkManaged(req); err != nil {
+		return req, err
+	}
 	if req.Budget.CostMicros > 0 {
 		if err := e.checkPriced(ctx, models); err != nil {
 			return req, err
@@ -241,6 +247,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	if s, ok := retriever.(*searcher); ok {
 		services = s.services()
 	}
+	web, off := e.webOf(req)
 	scope := session.Scope()
 	answer, err := strategy.Ask(ctx, scope, strategy.Env{
 		Question:     req.Question,
@@ -260,6 +267,9 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Services:     services,
 		Writer:       req.Models[role.GeneratorRole],
 		Sections:     models.sections(),
+		Web:          web,
+		NoWeb:        off,
+		Managed:      e.managedOf(req),
 		Stream:       written,
 	}, req.Strategy)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/graph"
 	"github.com/assay-rag/assay/index"
+	"github.com/assay-rag/assay/internal/webfetch"
 	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/store"
@@ -47,6 +48,14 @@ type Config struct {
 	Limits   strategy.Limits
 	Settings strategy.Settings
 
+	// Web searches the web for questions that allow it, and Pages reads what it finds; nil:
+	// nobody does, and a fetcher that reaches nothing but the public internet.
+	Web   assay.WebSearcher
+	Pages *webfetch.Fetcher
+
+	// Managed answers questions by itself, for the strategy of that name; nil: nobody does.
+	Managed strategy.Managed
+
 	// NoBackground leaves vectors to Embed, to IngestRequest.Wait and to the searches
 	// that need them. Without it they catch up by themselves, in the background, as
 	// long as the engine is open: who only asks once and ends has nothing of that.
@@ -65,6 +74,7 @@ type Engine struct {
 	content store.Content
 	runs    store.Runs
 	ranker  retrieve.Ranker
+	pages   *webfetch.Fetcher
 
 	chooser   *chooser
 	filler    *filler
@@ -109,6 +119,9 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 		return nil, fmt.Errorf("open data directory %s: %w", config.Dir, err)
 	}
 	e := &Engine{config: config, tenant: tenant, content: tenant.Content(), runs: tenant.Runs(), ranker: ranker}
+	if e.pages = config.Pages; e.pages == nil {
+		e.pages = webfetch.New(webfetch.Config{})
+	}
 	e.chooser = &chooser{dir: tenant.Dir(), content: e.content, shelf: newShelf(config.Encoders, config.Now), now: config.Now}
 	e.filler, e.catching = newFiller(e), newCatching(e)
 	if config.Encoders != nil && !config.NoBackground && !tenant.ReadOnly() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -204,7 +205,12 @@ func intention(p payload, rec assay.Record) string {
 		}
 	case assay.StepCache:
 		return "looking for an earlier answer"
+	case assay.StepWeb:
+		return webIntention(rec)
 	case assay.StepModel:
+		if path.Base(rec.Path) == managedStep {
+			return "asking " + rec.Model
+		}
 		return fmt.Sprintf("asking %s for %s", rec.Model, jobs[callOf(rec.Input).Role])
 	}
 	return string(rec.Kind)
@@ -230,6 +236,10 @@ func summary(p payload, rec assay.Record) string {
 		return p.reused.String()
 	case p.verdicts != nil:
 		return verdictSummary(p.verdicts)
+	case rec.Kind == assay.StepWeb:
+		return webSummary(rec)
+	case rec.Kind == assay.StepModel && path.Base(rec.Path) == managedStep:
+		return managedSummary(rec)
 	case rec.Kind == assay.StepModel && p.reply != nil:
 		return callSummary(rec, *p.reply)
 	case rec.Kind == assay.StepRole:

@@ -60,6 +60,11 @@ type Request struct {
 	// of them, up to MaxHistoryBytes, are what a follow-up is understood from.
 	History []assay.Turn `json:"history,omitempty"`
 
+	// Web lets strategies that can look the question up on the web, where a search of the
+	// web is configured: its words leave the machine then. What the answer has from there
+	// is marked. Filter and Collections say nothing of the web.
+	Web bool `json:"web,omitempty"`
+
 	// Fresh has the question gone about anew, also where an earlier run has answered it.
 	Fresh bool `json:"fresh,omitempty"`
 }
@@ -82,6 +87,11 @@ type stored struct {
 	// Clarify says that a question that can mean several things is asked back; runs that
 	// began with versions before that have it not.
 	Clarify bool `json:"clarify,omitempty"`
+
+	// Who was configured when the run began to search the web, where the request allows it,
+	// and to answer by itself, where the strategy asks that; empty: nobody.
+	Searcher string `json:"searcher,omitempty"`
+	Managed  string `json:"managed,omitempty"`
 
 	// Of the cache of answers: the key under which the answer is looked for and offered,
 	// and the runs under it whose questions are like this one.

@@ -82,6 +82,10 @@ func (w *watching) ended(ev run.Event) {
 		spent.Searches = 0
 		w.uses[u] = w.uses[u].Add(spent)
 	}
+	if ev.Kind == assay.StepModel && path.Base(ev.Path) == managedStep {
+		u := use{role: assay.ManagedRole, model: ev.Model}
+		w.uses[u] = w.uses[u].Add(ev.Usage)
+	}
 	name := roleOf(ev.Kind, ev.Path)
 	if name == "" {
 		return

@@ -1,0 +1,223 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/chunk"
+	"github.com/assay-rag/assay/internal/webfetch"
+	"github.com/assay-rag/assay/parse"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// searcherName names who searches the web for a question; empty: nobody does.
+func (e *Engine) searcherName(req Request) string {
+	if !req.Web || e.config.Web == nil {
+		return ""
+	}
+	return e.config.Web.Name()
+}
+
+// webOf returns the web as a run may reach it, or why it may not.
+func (e *Engine) webOf(req stored) (web strategy.Web, off string) {
+	switch {
+	case !req.Web:
+		return nil, "the question does not allow it (--web does)"
+	case req.Searcher == "":
+		return nil, "no search of the web is configured"
+	}
+	return openWeb{name: req.Searcher, searcher: e.config.Web, pages: e.pages}, ""
+}
+
+// An openWeb is the web as runs reach it: by the searcher that was configured when they
+// began. In a replay nobody is asked.
+type openWeb struct {
+	name     string
+	searcher assay.WebSearcher // of today; nil: none
+	pages    *webfetch.Fetcher
+}
+
+// Name implements strategy.Web.
+func (w openWeb) Name() string { return w.name }
+
+// Search implements strategy.Web.
+func (w openWeb) Search(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
+	if w.searcher == nil || w.searcher.Name() != w.name {
+		return nil, fmt.Errorf("%s was configured when the run began, and is not any more: %w", w.name, assay.ErrUnavailable)
+	}
+	ctx, cancel := half(ctx)
+	defer cancel()
+	return w.searcher.SearchWeb(ctx, query, n)
+}
+
+// half returns a context that ends when half of the time is over that ctx has left: one
+// server that is slow must not have all of it.
+func half(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, time.Until(end)/2, errHalf)
+}
+
+// errHalf is the cause of a context that half has ended.
+var errHalf = fmt.Errorf("half of the time that was left is over: %w", assay.ErrUnavailable)
+
+// pageNames are names of files by media type: a hint for the parser.
+var pageNames = map[string]string{"text/html": "page.html", "application/xhtml+xml": "page.html", "text/plain": "page.txt", "text/markdown": "page.md"}
+
+// Page implements strategy.Web.
+func (w openWeb) Page(ctx context.Context, url string) (passages []assay.Passage, err error) {
+	limited, cancel := half(ctx)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil { // a page that a parser stumbles over is no reason to end the run
+			passages, err = nil, fmt.Errorf("read %s: it cannot be parsed: %w", url, assay.ErrUnavailable)
+		}
+	}()
+	page, err := w.pages.Fetch(limited, url)
+	if err == nil {
+		passages, err = passagesOf(limited, page)
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("read %s: %w", url, errHalf)
+	}
+	return passages, err
+}
+
+// passagesOf reads a page as a document is read, and cuts it as one.
+func passagesOf(ctx context.Context, page webfetch.Page) ([]assay.Passage, error) {
+	doc, err := parse.Parse(ctx, parse.Input{Name: pageNames[page.Type], Data: page.Data})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("read %s: %v: %w", page.URL, err, assay.ErrUnavailable)
+	}
+	id := assay.DocumentID("web", page.URL)
+	version := assay.DocumentVersion(doc.Text, nil, parse.Version+"/"+chunk.Version)
+	language := doc.Metadata[assay.MetaLanguage].String
+	var passages []assay.Passage
+	for _, c := range chunk.Split(doc, id, version, chunk.Options{}) {
+		if c.Kind == assay.ChunkSection {
+			continue // it holds passages that are here themselves
+		}
+		passages = append(passages, assay.Passage{
+			Chunk: c, Text: doc.Text[c.Start:c.End], URI: page.URL, Title: cmp.Or(doc.Title, page.URL), Language: language,
+		})
+	}
+	return passages, nil
+}
+
+// managedName names the service that answers questions by itself; empty: there is none.
+func (e *Engine) managedName() string {
+	if e.config.Managed == nil {
+		return ""
+	}
+	return e.config.Managed.Name()
+}
+
+// checkManaged refuses, as assay.ErrInvalid, a question for a managed service that cannot
+// be handed to one.
+func (e *Engine) checkManaged(req Request) error {
+	switch {
+	case req.Strategy != "managed":
+		return nil
+	case req.Local:
+		return fmt.Errorf("the strategy managed asks a service, and the question is to be answered locally: %w", assay.ErrInvalid)
+	case e.config.Managed == nil:
+		return fmt.Errorf("the strategy managed hands questions to a service, and none is configured; see managed: in docs/models.md: %w", assay.ErrInvalid)
+	case req.Budget.CostMicros > 0:
+		return fmt.Errorf("what %s costs is not known, so the cost of a run cannot be limited: limit calls instead: %w", e.config.Managed.Name(), assay.ErrInvalid)
+	}
+	return nil
+}
+
+// managedOf returns the service that a run was begun with; nil: it was begun with none.
+func (e *Engine) managedOf(req stored) strategy.Managed {
+	if req.Managed == "" {
+		return nil
+	}
+	return begun{name: req.Managed, service: e.config.Managed}
+}
+
+// A begun service is the one that was configured when a run began. In a replay it is not
+// asked.
+type begun struct {
+	name    string
+	service strategy.Managed // of today; nil: none
+}
+
+// Name implements strategy.Managed.
+func (b begun) Name() string { return b.name }
+
+// Most implements strategy.Managed.
+func (b begun) Most(question string) assay.Usage {
+	if b.service == nil {
+		return assay.Usage{Calls: 1}
+	}
+	return b.service.Most(question)
+}
+
+// Ask implements strategy.Managed.
+func (b begun) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
+	if b.service == nil || b.service.Name() != b.name {
+		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s was configured when the run began, and is not any more: %w", b.name, assay.ErrUnavailable)
+	}
+	return b.service.Ask(ctx, access, q)
+}
+
+// managedStep is the name of the step that asks a managed service.
+const managedStep = "managed"
+
+// A webStep is what is read of a step of the web: a search, or a page.
+type webStep struct {
+	Query string `json:"query"`
+	URL   string `json:"url"`
+}
+
+// webIntention says what a step of the web is about to do.
+func webIntention(rec assay.Record) string {
+	in := decode[webStep](rec.Input)
+	switch {
+	case in == nil:
+		return "asking the web"
+	case in.URL != "":
+		return "reading " + in.URL
+	}
+	return fmt.Sprintf("searching the web for %q", in.Query)
+}
+
+// webSummary says what a step of the web brought.
+func webSummary(rec assay.Record) string {
+	in := decode[webStep](rec.Input)
+	if in == nil {
+		return string(rec.Kind)
+	}
+	if in.URL != "" {
+		page := decode[struct {
+			Hits []assay.Hit `json:"hits"`
+		}](rec.Output)
+		if page == nil {
+			return "read " + in.URL
+		}
+		return fmt.Sprintf("read %s: %s of the question", in.URL, counted(len(page.Hits), "passage"))
+	}
+	results := decode[[]assay.WebResult](rec.Output)
+	if results == nil {
+		return fmt.Sprintf("%s, %q", rec.Model, in.Query)
+	}
+	return fmt.Sprintf("%s, %q: %s", rec.Model, in.Query, counted(len(*results), "result"))
+}
+
+// managedSummary says what a managed service brought.
+func managedSummary(rec assay.Record) string {
+	said := decode[strategy.ManagedAnswer](rec.Output)
+	if said == nil {
+		return rec.Model
+	}
+	return fmt.Sprintf("%s wrote %s and gives sources for %s of it, not verified yet", rec.Model, counted(len(said.Text), "byte"), counted(len(said.Parts), "part"))
+}

@@ -1,0 +1,292 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/webfetch"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// A searchEngine is a search of the web that knows its pages.
+type searchEngine struct {
+	results []assay.WebResult
+	err     error
+	asked   []string
+}
+
+func (s *searchEngine) Name() string { return "finder" }
+
+func (s *searchEngine) SearchWeb(_ context.Context, query string, n int) ([]assay.WebResult, error) {
+	s.asked = append(s.asked, fmt.Sprintf("%d of %s", n, query))
+	return s.results, s.err
+}
+
+// site starts a server of pages on loopback, and returns its address and a fetcher that
+// may reach it and nothing else of this machine.
+func site(t *testing.T, pages map[string]string) (string, *webfetch.Fetcher, func()) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := pages[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, page)
+	}))
+	t.Cleanup(s.Close)
+	at := netip.MustParseAddrPort(strings.TrimPrefix(s.URL, "http://"))
+	return s.URL, webfetch.New(webfetch.Config{Permit: func(a netip.AddrPort) bool { return a == at }}), s.Close
+}
+
+// webEngine opens an engine on the handbook that searches the web.
+func webEngine(t *testing.T, dir string, web assay.WebSearcher, pages *webfetch.Fetcher) *Engine {
+	t.Helper()
+	e, err := Open(t.Context(), Config{Dir: dir, Web: web, Pages: pages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+const (
+	lunar       = "What is the orbital period of the moon Ganymede?"
+	ganymede    = "<html><head><title>Ganymede</title></head><body><article><h1>Orbit</h1><p>Ganymede is a moon of Jupiter. The orbital period of the moon Ganymede is about seven days.</p></article></body></html>"
+	notAllowed  = "the web was not searched: the question does not allow it (--web does)"
+	notAnEngine = "the web was not searched: no search of the web is configured"
+)
+
+// TestWeb takes a question that the documents do not answer the whole way: to a search
+// of the web, its page, an answer that says where it is from, and a replay for which
+// nobody is asked.
+func TestWeb(t *testing.T) {
+	at, pages, stop := site(t, map[string]string{"/ganymede": ganymede})
+	finder := &searchEngine{results: []assay.WebResult{
+		{URL: at + "/ganymede", Title: "Ganymede", Snippet: "A moon."},
+		{URL: at + "/gone", Title: "Gone", Snippet: "The moon Ganymede has an orbital period of days."},
+		{URL: "http://169.254.169.254/latest/", Title: "Metadata", Snippet: "The orbital period of the moon Ganymede is a secret."},
+		{URL: "javascript:alert(1)", Title: "Script", Snippet: "The orbital period of the moon Ganymede is a script."},
+	}}
+	dir := t.TempDir()
+	e := webEngine(t, dir, finder, pages)
+	ingestPaths(t, e, "testdata/handbook")
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: lunar, Strategy: "crag", Web: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != assay.Answered || !strings.HasPrefix(a.Text, "What cites [1]") || !strings.Contains(a.Text, "is from the web, not from your documents.") || !strings.Contains(a.Text, "is about seven days. [1]") {
+		t.Errorf("%s (%s): %q; %s", a.Status, a.Stop, a.Text, a.Justification)
+	}
+	for _, c := range a.Claims {
+		if text := a.Text[c.Start:c.End]; strings.Contains(text, "What cites") || strings.Contains(text, "secret") || strings.Contains(text, "script") {
+			t.Errorf("claim %q", text)
+		}
+	}
+	if len(a.Citations) == 0 || a.Citations[0].Origin != assay.FromWeb || a.Citations[0].URI != at+"/ganymede" || a.Citations[0].Title != "Ganymede" {
+		t.Errorf("citations %+v", a.Citations)
+	}
+	if diff := cmp.Diff([]string{"5 of " + lunar}, finder.asked); diff != "" {
+		t.Errorf("the web was asked (-want +got):\n%s", diff)
+	}
+	last := a.Searched[len(a.Searched)-1]
+	if last.Origin != assay.FromWeb || last.TopRelevance != 0.8 || last.Hits == 0 {
+		t.Errorf("searched %+v", a.Searched)
+	}
+	notes := strings.Join(a.Notes, "\n")
+	for _, want := range []string{"no passage of the documents scored 0.30 or more", "finder was asked to search the web", at + "/gone was not read: ", "169.254.169.254/latest/ was not read: ", "refused"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes %q, want %q in them", a.Notes, want)
+		}
+	}
+	_, steps, err := e.Run(t.Context(), assay.Local(), a.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []assay.StepKind
+	for _, s := range steps {
+		kinds = append(kinds, s.Kind)
+		if s.Summary == "" || s.Kind == assay.StepWeb && s.Error == nil && !strings.Contains(s.Summary, "result") && !strings.Contains(s.Summary, "passage") {
+			t.Errorf("step %s: %q", s.Path, s.Summary)
+		}
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(kinds), func(k assay.StepKind) bool { return k != assay.StepWeb })); n != 5 {
+		t.Errorf("%d steps of the web in %v, want a search and four pages", n, kinds)
+	}
+
+	stop()
+	finder.err = errors.New("nobody may be asked")
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, other := range map[string]*Engine{"with the engine of then": webEngine(t, dir, finder, nil), "without any web": webEngine(t, dir, nil, nil)} {
+		again, err := other.Replay(t.Context(), assay.Local(), a.Run)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(a, again); diff != "" {
+			t.Errorf("%s: replay (-want +got):\n%s", name, diff)
+		}
+	}
+	if len(finder.asked) != 1 {
+		t.Errorf("the replay asked the web: %q", finder.asked)
+	}
+}
+
+// TestWebOff says that a question goes to the web only where it is allowed to and
+// somebody is configured, and that the answer says why not.
+func TestWebOff(t *testing.T) {
+	finder := &searchEngine{}
+	for _, test := range []struct {
+		name string
+		web  assay.WebSearcher
+		req  Request
+		note string
+	}{
+		{"not allowed", finder, Request{Question: lunar}, notAllowed},
+		{"not configured", nil, Request{Question: lunar, Web: true}, notAnEngine},
+	} {
+		e := webEngine(t, t.TempDir(), test.web, nil)
+		ingestPaths(t, e, "testdata/handbook")
+		test.req.Strategy = "crag"
+		a, err := e.Answer(t.Context(), assay.Local(), test.req)
+		if err != nil || a.Status != assay.NotFound || !slices.Contains(a.Notes, test.note) || len(finder.asked) > 0 {
+			t.Errorf("%s: %s, %q, %v; asked %q", test.name, a.Status, a.Notes, err, finder.asked)
+		}
+		if _, err := e.Replay(t.Context(), assay.Local(), a.Run); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+// TestWebFails says that a search of the web that fails is no answer, and no error.
+func TestWebFails(t *testing.T) {
+	for _, err := range []error{
+		fmt.Errorf("finder: overloaded: %w", assay.ErrUnavailable), fmt.Errorf("finder: %w", assay.ErrInvalid),
+	} {
+		e := webEngine(t, t.TempDir(), &searchEngine{err: err}, nil)
+		ingestPaths(t, e, "testdata/handbook")
+		a, failed := e.Answer(t.Context(), assay.Local(), Request{Question: lunar, Strategy: "crag", Web: true})
+		if failed != nil || a.Status != assay.NotFound || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, "the web could not be searched: finder") }) {
+			t.Errorf("%s, %q, %v", a.Status, a.Notes, failed)
+		}
+		if _, err := e.Replay(t.Context(), assay.Local(), a.Run); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A service is a managed one that says what a test wants it to.
+type service struct {
+	answer strategy.ManagedAnswer
+	err    error
+	asked  []strategy.ManagedQuestion
+	access []assay.Access
+}
+
+func (s *service) Name() string { return "cloud/base" }
+
+func (s *service) Most(question string) assay.Usage { return strategy.MostOfManaged(question, 100) }
+
+func (s *service) Ask(_ context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
+	s.asked, s.access = append(s.asked, q), append(s.access, access)
+	return s.answer, assay.Usage{Calls: 1, OutputTokens: 7}, s.err
+}
+
+// retrieved is a passage as a service gives it.
+func retrieved(uri, text string) assay.Hit {
+	id := assay.DocumentID("cloud", uri)
+	version := assay.DocumentVersion(text, nil, "")
+	return assay.Hit{
+		Chunk: assay.Chunk{ID: assay.ChunkID(id, version, 0), Document: id, Version: version, Kind: assay.ChunkProse, End: len(text), Headings: []string{}},
+		Text:  text, URI: uri, Title: uri, Collection: "cloud",
+	}
+}
+
+// TestManaged says that of what a service writes only that is shown which the passages
+// that it gives say, and that a replay asks nobody.
+func TestManaged(t *testing.T) {
+	text := "Sure! The orbital period of the moon Ganymede is about seven days. Ganymede is made of cheese."
+	first, second := strings.Index(text, "The orbital"), strings.Index(text, "Ganymede is made")
+	source := retrieved("s3://bucket/ganymede.txt", "The orbital period of the moon Ganymede is about seven days. It is large.")
+	s := &service{answer: strategy.ManagedAnswer{Text: text, Notes: []string{"cloud: a note"}, Parts: []strategy.ManagedPart{
+		{Start: first, End: second - 1, Hits: []assay.Hit{source}},
+		{Start: second, End: len(text), Hits: []assay.Hit{source}},
+	}}}
+	dir := t.TempDir()
+	e, err := Open(t.Context(), Config{Dir: dir, Managed: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: lunar, Strategy: "managed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != assay.Incomplete || !strings.HasPrefix(a.Text, "What cites [1] is from a managed service, not from your documents.") ||
+		!strings.Contains(a.Text, "about seven days. [1]") || strings.Contains(a.Text, "cheese") || strings.Contains(a.Text, "Sure") || a.Strategy != "managed" {
+		t.Errorf("%s: %q; %s", a.Status, a.Text, a.Justification)
+	}
+	if len(a.Citations) != 1 || a.Citations[0].Origin != assay.FromService || a.Citations[0].Quote != "The orbital period of the moon Ganymede is about seven days." {
+		t.Errorf("citations %+v", a.Citations)
+	}
+	if a.Usage.Calls != 1 || a.Usage.OutputTokens != 7 || !slices.Contains(a.Notes, "cloud: a note") {
+		t.Errorf("usage %+v, notes %q", a.Usage, a.Notes)
+	}
+	if !slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Role == assay.ManagedRole && u.Model == "cloud/base" }) {
+		t.Errorf("roles %+v", a.Roles)
+	}
+	if len(s.asked) != 1 || s.asked[0].Text != lunar || s.access[0].Key() != assay.Local().Access().Key() {
+		t.Errorf("asked %+v as %+v", s.asked, s.access)
+	}
+	for _, other := range []strategy.Managed{s, nil} {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if e, err = Open(t.Context(), Config{Dir: dir, Managed: other}); err != nil {
+			t.Fatal(err)
+		}
+		again, err := e.Replay(t.Context(), assay.Local(), a.Run)
+		if diff := cmp.Diff(a, again); err != nil || diff != "" || len(s.asked) != 1 {
+			t.Errorf("replay: %v, asked %d times (-want +got):\n%s", err, len(s.asked), diff)
+		}
+	}
+}
+
+// TestManagedRefused says which questions are not handed to a service, before anything
+// is stored.
+func TestManagedRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		managed strategy.Managed
+		req     Request
+	}{
+		"not configured": {nil, Request{Question: lunar}},
+		"local":          {&service{}, Request{Question: lunar, Local: true}},
+		"a cost":         {&service{}, Request{Question: lunar, Budget: assay.Budget{CostMicros: 1}}},
+	} {
+		e, err := Open(t.Context(), Config{Dir: t.TempDir(), Managed: test.managed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test.req.Strategy = "managed"
+		if _, err := e.Answer(t.Context(), assay.Local(), test.req); !errors.Is(err, assay.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if runs, err := e.Runs(t.Context(), assay.Local(), 10); err != nil || len(runs) > 0 {
+			t.Errorf("%s: %d runs are stored, %v", name, len(runs), err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
