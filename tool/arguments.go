@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,22 +139,23 @@ func (c *Call) take(plain []byte) error {
 		if err = json.Unmarshal(plain, a); err == nil {
 			a.Document, a.Collection = visible.Line(a.Document), visible.Line(a.Collection)
 			or(&a.Limit, defaultPage)
-			spelled, err = *a, said("document", a.Document)
+			spelled, err = *a, said("document", a.Document, maxReference)
 		}
 	case Summarise, Extract:
 		a := &c.results
 		if err = json.Unmarshal(plain, a); err == nil {
 			a.Question = visible.Line(a.Question)
 			slices.Sort(a.Results)
-			spelled = *a
+			spelled, err = *a, said("question", cmp.Or(a.Question, "none"), maxQuery)
 		}
 	case Compare:
 		a := &c.compare
 		if err = json.Unmarshal(plain, a); err == nil {
 			a.Question = visible.Line(a.Question)
+			err = said("question", cmp.Or(a.Question, "none"), maxQuery)
 			for i, d := range a.Documents {
 				a.Documents[i] = visible.Line(d)
-				err = errors.Join(err, said("documents", a.Documents[i]))
+				err = errors.Join(err, said("documents", a.Documents[i], maxReference))
 			}
 			slices.Sort(a.Documents)
 			spelled = *a
@@ -183,19 +185,26 @@ func (c *Call) takeSearch(plain []byte) (any, error) {
 	a.Query, a.Filter = visible.Line(a.Query), a.filter.String()
 	for i := range a.Collections {
 		a.Collections[i] = visible.Line(a.Collections[i])
+		if err := said("collections", a.Collections[i], maxName); err != nil {
+			return nil, err
+		}
 	}
 	slices.Sort(a.Collections)
 	a.Collections = slices.Compact(a.Collections)
 	or(&a.Limit, defaultResults)
 	spelled := *a
 	spelled.Query = strings.ToLower(a.Query)
-	return spelled, said("query", a.Query)
+	return spelled, said("query", a.Query, maxQuery)
 }
 
-// said refuses a text of which nothing is left to see.
-func said(name, text string) error {
-	if text == "" {
+// said refuses a text of which nothing is left to see, or more than most characters:
+// some are written as two.
+func said(name, text string, most int) error {
+	switch n := utf8.RuneCountInString(text); {
+	case n == 0:
 		return fmt.Errorf("%s says nothing", name)
+	case n > most:
+		return fmt.Errorf("%s has %d characters", name, n)
 	}
 	return nil
 }

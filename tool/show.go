@@ -20,6 +20,8 @@ const (
 	maxShown  = 1600 // of a passage of a search
 	minShown  = 120
 	maxPhrase = 300
+
+	mostListed = 100 // entries of a list
 )
 
 // An Observation is what whoever made a call is told of what it brought: a JSON object
@@ -294,8 +296,8 @@ func fitted[T any](list []T, noun string, o role.Outcome, write func(list []T, l
 		}
 		return Refuse(why)
 	}
-	n := len(list)
-	text := written(write(list, 0))
+	n := min(len(list), mostListed)
+	text := written(write(list[:n], len(list)-n))
 	for len(text) > MaxObservation && n > 0 {
 		n--
 		text = written(write(list[:n], len(list)-n))

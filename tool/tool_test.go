@@ -1,0 +1,252 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/assay-rag/assay"
+)
+
+// What models are told of the tools: a name that providers take, words that teach, and a
+// schema that a stranger reads as this package does.
+func TestTools(t *testing.T) {
+	if len(Tools()) != 5 || len(Names()) != 5 {
+		t.Fatalf("%d tools, %d names; want five", len(Tools()), len(Names()))
+	}
+	for i, d := range Tools() {
+		if d.Name != Names()[i] || !regexp.MustCompile(`^[a-z_]{1,64}$`).MatchString(d.Name) || len(d.Description) < 60 {
+			t.Errorf("tool %d: name %q, description %q", i, d.Name, d.Description)
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal(d.Parameters, &s); err != nil {
+			t.Fatalf("%s: %v", d.Name, err)
+		}
+		if s.Type != "object" || len(s.Required) == 0 || !strings.Contains(string(d.Parameters), `"additionalProperties":false`) {
+			t.Errorf("%s: schema %s", d.Name, d.Parameters)
+		}
+		for name, p := range s.Properties {
+			if p.Description == "" {
+				t.Errorf("%s: nobody says what %s is", d.Name, name)
+			}
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ tool, arguments, want string }{
+		{Search, `{"query":" Read  timeouts "}`, `{"limit":8,"query":"read timeouts"}`},
+		{Search, `{"limit":8.0,"query":"READ timeouts"}`, `{"limit":8,"query":"read timeouts"}`},
+		{Search, `{"query":"x","collections":["b","a"],"filter":"year>2020"}`, `{"collections":["a","b"],"filter":"year > 2020","limit":8,"query":"x"}`},
+		{GetDocument, `{"document":"d2"}`, `{"document":"d2","limit":3000,"offset":0}`},
+		{GetDocument, `{"document":"/a.md","offset":1e3,"limit":200}`, `{"document":"/a.md","limit":200,"offset":1000}`},
+		{Summarise, `{"results":[3,1]}`, `{"results":[1,3]}`},
+		{Compare, `{"documents":["d2","d1"],"question":"who"}`, `{"documents":["d1","d2"],"question":"who"}`},
+		{Extract, `{"results":[20]}`, `{"results":[20]}`},
+	} {
+		got, err := Parse(c.tool, c.arguments)
+		if err != nil || string(got.Arguments) != c.want {
+			t.Errorf("Parse(%s, %s) = %s, %v; want %s", c.tool, c.arguments, got.Arguments, err, c.want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
+	for _, c := range []struct{ tool, arguments, says string }{
+		{"shell", `{"command":"rm -rf /"}`, `there is no tool "shell"; the tools are search, get_document,`},
+		{"http_get", `{"url":"http://169.254.169.254/"}`, "there is no tool"},
+		{"delete_document", `{}`, "there is no tool"},
+		{"SEARCH", `{"query":"x"}`, "there is no tool"},
+		{"", `{}`, "there is no tool"},
+		{"search\x00\u202e", `{}`, "there is no tool"},
+		{Search, ``, "the arguments are empty"},
+		{Search, `null`, "no object"},
+		{Search, `[]`, "no object"},
+		{Search, `"query"`, "no object"},
+		{Search, `{}`, "query is missing"},
+		{Search, `{"query":7}`, "query is no text"},
+		{Search, `{"query":null}`, "query is no text"},
+		{Search, `{"query":["x"]}`, "query is no text"},
+		{Search, `{"query":""}`, "query has 0 characters"},
+		{Search, `{"query":" \u200b\t"}`, "query says nothing"},
+		{Search, `{"query":"` + strings.Repeat("x", 401) + `"}`, "query has 401 characters"},
+		{Search, `{"query":"x","limit":0}`, "limit is 0"},
+		{Search, `{"query":"x","limit":-1}`, "limit is -1"},
+		{Search, `{"query":"x","limit":21}`, "limit is 21"},
+		{Search, `{"query":"x","limit":2.5}`, "limit is no whole number"},
+		{Search, `{"query":"x","limit":"2"}`, "limit is no whole number"},
+		{Search, `{"query":"x","limit":1e999}`, "no valid JSON"},
+		{Search, `{"query":"x","limit":NaN}`, "no valid JSON"},
+		{Search, `{"query":"x","tenant":"other"}`, `there is no parameter "tenant"`},
+		{Search, `{"query":"x","access":["*"]}`, `there is no parameter "access"`},
+		{Search, `{"Query":"x"}`, "query is missing"},
+		{Search, `{"query":"x","query":"y"}`, `"query" twice`},
+		{Search, `{"query":"x"} {"query":"y"}`, "something follows"},
+		{Search, `{"query":"x"}]`, "something follows"},
+		{Search, `{"query":"x"`, "no valid JSON"},
+		{Search, `{query:"x"}`, "no valid JSON"},
+		{Search, `{'query':'x'}`, "no valid JSON"},
+		{Search, "{\"query\":\"\xff\xfe\"}", "not UTF-8"},
+		{Search, deep, "nested deeper"},
+		{Search, strings.Repeat("[", 4000), "nested deeper"},
+		{Search, `{"query":"` + strings.Repeat("x", 10<<20) + `"}`, "at most 8192 are read"},
+		{Search, `{"query":"x","collections":[]}`, "collections has 0 entries"},
+		{Search, `{"query":"x","collections":["a","a"]}`, "an entry twice"},
+		{Search, `{"query":"x","collections":"a"}`, "collections is no list"},
+		{Search, `{"query":"x","filter":"year >"}`, "filter"},
+		{Search, `{"query":"x","filter":{"orAll":[]}}`, "filter is no text"},
+		{GetDocument, `{"document":"d1","offset":-1}`, "offset is -1"},
+		{GetDocument, `{"document":"d1","limit":1}`, "limit is 1"},
+		{GetDocument, `{"document":"d1","offset":1e300}`, "offset is"},
+		{Summarise, `{"results":[]}`, "results has 0 entries"},
+		{Summarise, `{"results":[0]}`, "entry 1 of results is 0"},
+		{Summarise, `{"results":[1,1]}`, "an entry twice"},
+		{Summarise, `{"results":["1"]}`, "no whole number"},
+		{Compare, `{"documents":["d1"]}`, "documents has 1 entries"},
+		{Compare, `{"documents":["d1","d2","d3","d4","d5"]}`, "documents has 5 entries"},
+		{Extract, `{"results":[1.5]}`, "no whole number"},
+	} {
+		_, err := Parse(c.tool, c.arguments)
+		var refusal *Refusal
+		if !errors.As(err, &refusal) || !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("Parse(%q, %.80q) = %v, want a refusal with %q", c.tool, c.arguments, err, c.says)
+			continue
+		}
+		if !utf8.ValidString(err.Error()) || len(err.Error()) > 2000 || strings.ContainsAny(err.Error(), "\n\x00\u202e") {
+			t.Errorf("Parse(%q, %.80q) refuses with %.200q", c.tool, c.arguments, err)
+		}
+	}
+}
+
+// The checks of this package and the schema that models are given take and refuse the
+// same.
+func TestSchemasAgree(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 11))
+	taken := 0
+	for range 20_000 {
+		d := definitions()[random.IntN(5)]
+		value := map[string]any{}
+		for name, p := range d.schema.Properties {
+			if random.IntN(4) > 0 {
+				value[name] = randomValue(random, p)
+			}
+		}
+		if random.IntN(20) == 0 {
+			value["other"] = 1.0
+		}
+		raw, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := strictJSON(string(raw))
+		if err != nil {
+			if len(raw) <= MaxArguments {
+				t.Fatalf("%s: %v", raw, err)
+			}
+			continue
+		}
+		ours, theirs := mismatch("", read, d.schema), d.held.Validate(read)
+		if (ours == nil) != (theirs == nil) {
+			t.Fatalf("%s %s: this package says %v, the schema %v", d.name, raw, ours, theirs)
+		}
+		if ours == nil {
+			taken++
+		}
+	}
+	if taken < 500 {
+		t.Errorf("only %d of the calls were right", taken)
+	}
+}
+
+// randomValue is a value of a schema, or one that is nearly of it.
+func randomValue(random *rand.Rand, s *jsonschema.Schema) any {
+	if random.IntN(12) == 0 {
+		return []any{nil, true, "x", 3.0, -1.0, 0.5, []any{}, map[string]any{}, strings.Repeat("é", 2001)}[random.IntN(9)]
+	}
+	switch s.Type {
+	case "string":
+		n := []int{0, 1, 5, *s.MaxLength, *s.MaxLength + 1}[random.IntN(5)]
+		return strings.Repeat([]string{"a", "é", "語"}[random.IntN(3)], n)
+	case "integer":
+		return []float64{*s.Minimum - 1, *s.Minimum, *s.Minimum + 0.5, *s.Maximum, *s.Maximum + 1}[random.IntN(5)]
+	default:
+		list := []any{}
+		for i := range random.IntN(*s.MaxItems + 2) {
+			if s.Items.Type == "integer" {
+				list = append(list, float64(1+i-random.IntN(20)/19))
+			} else {
+				list = append(list, fmt.Sprint("n", i-random.IntN(20)/19))
+			}
+		}
+		return list
+	}
+}
+
+// Equal calls have equal keys, whatever their spelling, and others have others.
+func TestKeys(t *testing.T) {
+	keys := map[string]string{}
+	for _, c := range []struct{ same, tool, arguments string }{
+		{"a", Search, `{"query":"x y"}`},
+		{"a", Search, `{ "limit": 8, "query": "X  Y" }`},
+		{"b", Search, `{"query":"x y","limit":9}`},
+		{"c", Search, `{"query":"x y","filter":"a = 1"}`},
+		{"c", Search, `{"query":"x y","filter":"a=1"}`},
+		{"d", Summarise, `{"results":[1,2]}`},
+		{"d", Summarise, `{"results":[2,1]}`},
+		{"e", Extract, `{"results":[1,2]}`},
+	} {
+		call, err := Parse(c.tool, c.arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, ok := keys[c.same]; ok && before != call.Key() {
+			t.Errorf("%s %s has the key %q, want %q", c.tool, c.arguments, call.Key(), before)
+		}
+		for same, key := range keys {
+			if same != c.same && key == call.Key() {
+				t.Errorf("%s %s has the key of %s", c.tool, c.arguments, same)
+			}
+		}
+		keys[c.same] = call.Key()
+	}
+}
+
+// Whatever comes in, a call that is taken follows the schema, and its spelling is taken
+// again as it stands.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{`{"query":"x"}`, `{"document":"d1","offset":3}`, `{"results":[1,2]}`, `{"documents":["d1","d2"]}`, `{"a":{"a":[]}}`, "\xff", `{"query":"\ud800"}`} {
+		for i := range Names() {
+			f.Add(i, seed)
+		}
+	}
+	f.Fuzz(func(t *testing.T, i int, arguments string) {
+		name := Names()[((i%5)+5)%5]
+		call, err := Parse(name, arguments)
+		if err != nil {
+			if !errors.Is(err, assay.ErrInvalid) || !utf8.ValidString(err.Error()) {
+				t.Fatalf("Parse(%s, %q): %v", name, arguments, err)
+			}
+			return
+		}
+		if utf8.RuneCountInString(call.search.Filter) > maxFilter || utf8.RuneCountInString(call.document.Collection) > maxName {
+			return // its one spelling is longer than what was given
+		}
+		d, _ := define(name)
+		var value any
+		if err := json.Unmarshal(call.Arguments, &value); err != nil || d.held.Validate(value) != nil {
+			t.Fatalf("Parse(%s, %q) = %s, which is not of the schema (%v)", name, arguments, call.Arguments, err)
+		}
+		again, err := Parse(name, string(call.Arguments))
+		if err != nil || again.Key() != call.Key() {
+			t.Fatalf("Parse(%s, %s) = %s, %v", name, call.Arguments, again.Arguments, err)
+		}
+	})
+}
