@@ -46,26 +46,72 @@ func (s scripted) Generate(ctx context.Context, req llm.Request, stream func(llm
 	if err := ctx.Err(); err != nil {
 		return llm.Response{}, err
 	}
-	name := ""
-	if req.Schema != nil {
-		name = req.Schema.Name
-	}
-	fill, known := scripts[name]
-	if !known {
-		return llm.Response{}, &llm.Error{Model: string(s), Kind: llm.Filtered, Message: fmt.Sprintf("no script fills the form %q", name), Usage: assay.Usage{Calls: 1}}
-	}
-	text, err := json.Marshal(fill(shownIn(req)))
-	if err != nil {
-		return llm.Response{}, err
+	var calls []llm.ToolCall
+	var text string
+	switch fill := scripts[formOf(req)]; {
+	case len(req.Tools) > 0:
+		text, calls = act(req)
+	case fill != nil:
+		form, err := json.Marshal(fill(shownIn(req)))
+		if err != nil {
+			return llm.Response{}, err
+		}
+		text = string(form)
+	default:
+		return llm.Response{}, &llm.Error{
+			Model: string(s), Kind: llm.Filtered, Message: fmt.Sprintf("no script fills the form %q", formOf(req)), Usage: assay.Usage{Calls: 1},
+		}
 	}
 	if stream != nil {
-		stream(llm.Delta{Text: string(text)})
+		stream(llm.Delta{Text: text})
 	}
-	return llm.Response{
-		Text: string(text), Finish: llm.FinishStop, Served: string(s),
-		Usage:     assay.Usage{Calls: 1, InputTokens: req.InputTokens(), OutputTokens: llm.EstimateTokens(string(text))},
-		Estimated: true,
-	}, nil
+	out := llm.EstimateTokens(text)
+	for _, c := range calls {
+		out += llm.EstimateTokens(c.Name) + llm.EstimateTokens(c.Arguments)
+	}
+	r := llm.Response{
+		Text: text, Calls: calls, Finish: llm.FinishStop, Served: string(s),
+		Usage: assay.Usage{Calls: 1, InputTokens: req.InputTokens(), OutputTokens: out}, Estimated: true,
+	}
+	if len(calls) > 0 {
+		r.Finish = llm.FinishTools
+	}
+	return r, nil
+}
+
+// formOf names the form that a request wants filled in; empty: none.
+func formOf(req llm.Request) string {
+	if req.Schema == nil {
+		return ""
+	}
+	return req.Schema.Name
+}
+
+// act calls tools: it searches for the question, then sums the first results up, then
+// stops.
+func act(req llm.Request) (string, []llm.ToolCall) {
+	made := 0
+	for _, m := range req.Messages {
+		made += len(m.Calls)
+	}
+	p := shownIn(req)
+	if made == 0 && len(p.others["calls that were made"]) > 0 { // they are told of in words
+		made = 2
+	}
+	call := func(name string, arguments any) []llm.ToolCall {
+		text, err := json.Marshal(arguments)
+		if err != nil || !slices.ContainsFunc(req.Tools, func(t llm.Tool) bool { return t.Name == name }) {
+			return nil
+		}
+		return []llm.ToolCall{{ID: fmt.Sprintf("call%d", made), Name: name, Arguments: string(text)}}
+	}
+	switch made {
+	case 0:
+		return "Nothing is known yet.", call("search", map[string]any{"query": p.question})
+	case 1:
+		return "Something was found.", call("summarise_results", map[string]any{"results": []int{1, 2}, "question": p.question})
+	}
+	return "That is all.", nil
 }
 
 // shown is what a prompt shows.
@@ -83,7 +129,7 @@ type shownPassage struct {
 }
 
 // fencedData matches data in a prompt, by its name, its attributes and its text.
-var fencedData = regexp.MustCompile(`(?s)<(\w+)((?: \w+="[^"]*")*) id="\w+">\n(.*?)\n</\w+ id="\w+">`)
+var fencedData = regexp.MustCompile(`(?s)<([\w ]+?)((?: \w+="[^"]*")*) id="\w+">\n(.*?)\n</\w+ id="\w+">`)
 
 // numberOf matches the number among attributes.
 var numberOf = regexp.MustCompile(` number="(\d+)"`)
@@ -190,7 +236,8 @@ var scripts = map[string]func(p shown) any{
 	"plan": func(p shown) any {
 		return map[string]any{"shape": "single", "sub_questions": []any{map[string]any{"text": p.question, "needs": []int{}, "conditions": []any{}}}}
 	},
-	"route": func(shown) any { return map[string]any{"reason": "by rule", "complexity": "moderate"} },
+	"route":   func(shown) any { return map[string]any{"reason": "by rule", "complexity": "moderate"} },
+	"clarity": func(shown) any { return map[string]any{"reason": "by rule", "ambiguous": false, "meanings": []int{}} },
 	"grade": func(p shown) any {
 		relevant, missing := []int{}, p.missing()
 		for _, of := range p.best(5) {

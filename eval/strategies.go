@@ -26,7 +26,7 @@ const Handed = 10
 
 // StrategyOptions say which strategies are measured, and how.
 type StrategyOptions struct {
-	Strategies []string // by name; empty: all
+	Strategies []string // by name; empty: all but managed, which asks a service
 	Questions  int      // the first of the set; 0: all
 
 	Roles    string            // what the rows call who does the jobs; empty: "local"
@@ -111,11 +111,13 @@ type Gain struct {
 	AllGold  Mean   `json:"all_gold@10"`
 }
 
-// floorStrategy is the one that the others are compared with, and localRoles what rows
-// call it when no model is asked.
+// floorStrategy is the one that the others are compared with, localRoles what rows call
+// it when no model is asked, and managed the one that asks a service with passages of its
+// own.
 const (
 	floorStrategy = "static"
 	localRoles    = "local"
+	managed       = "managed"
 )
 
 // Strategies asks the set's questions by each of the strategies, all over the search
@@ -128,7 +130,7 @@ const (
 // ends the measuring.
 func (o *Opened) Strategies(ctx context.Context, opts StrategyOptions) ([]StrategyRow, error) {
 	if len(opts.Strategies) == 0 {
-		opts.Strategies = strategy.Names()
+		opts.Strategies = slices.DeleteFunc(strategy.Names(), func(name string) bool { return name == managed })
 	}
 	opts.Roles, opts.Wall = cmp.Or(opts.Roles, localRoles), cmp.Or(opts.Wall, time.Hour)
 	for _, name := range opts.Strategies {
@@ -203,7 +205,7 @@ func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string
 		return out, err
 	}
 	env := opts.Models.Equip(strategy.Env{
-		Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored, Settings: opts.Settings,
+		Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored, Settings: opts.Settings, Clarify: true,
 	})
 	env.Limits.Passages, env.Limits.Wall = Handed, opts.Wall
 	began := time.Now()

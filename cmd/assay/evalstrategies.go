@@ -52,6 +52,8 @@ they would be for 95 of 100 sets of as many such questions (bootstrap). Beside s
 is how much all gold a line has more than static's, with its interval: where that does
 not hold 0, the difference is not one of chance.
 
+managed is left out: it asks a service that has passages of its own.
+
 Local roles do all jobs, whatever models are configured. With --record FILE these
 are asked instead, and their replies kept: what the file has already is not asked
 again, so a recording that was interrupted goes on. --scripted asks models that are
@@ -78,7 +80,7 @@ but for times.`,
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these alone, by `name`; may be repeated (default: all)")
+	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these alone, by `name`; may be repeated (default: all but managed)")
 	flags.IntVar(&f.questions, "questions", 0, "ask the first `n` of each set (default: all)")
 	flags.BoolVar(&f.markdown, "markdown", false, "print tables in Markdown")
 	flags.StringVar(&f.record, "record", "", "ask the configured models, and keep their replies in `FILE`")
