@@ -290,11 +290,13 @@ func (s *Session) showExtraction(x role.Extraction) Observation {
 // fitted shows a list, as much of it as fits.
 func fitted[T any](list []T, noun string, o role.Outcome, write func(list []T, left int) any) Observation {
 	if len(list) == 0 {
-		why := "the results say nothing of that kind"
 		if o.Failure != "" {
-			why = "it could not be done: " + o.Failure
+			return Refuse("it could not be done: " + o.Failure)
 		}
-		return Refuse(why)
+		nothing := "the results say nothing of that kind"
+		return Observation{Text: written(struct {
+			Note string `json:"note"`
+		}{nothing}), Brief: nothing}
 	}
 	n := min(len(list), mostListed)
 	text := written(write(list[:n], len(list)-n))

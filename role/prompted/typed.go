@@ -85,16 +85,6 @@ func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, 
 	}
 }
 
-// attempt is ask for a role that nobody stands in for: when the provider fails,
-// the outcome says so.
-func attempt[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, error) {
-	v, outcome, err := ask(ctx, c, j)
-	if failed(ctx, err) {
-		return v, without(j.role, err), nil
-	}
-	return v, outcome, err
-}
-
 // asking is a job on the way.
 type asking[T any] struct {
 	job[T]
