@@ -27,7 +27,9 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		return notFound(strategy, e.Question, found), nil, nil
 	}
 	said := &found[0].notes // what is said of one finding is said of the answer
-	if e.Writer != "" {
+	if _, alone := e.alone(found); alone {
+		said.say("one passage is far more relevant than the others, and is read alone")
+	} else if e.Writer != "" {
 		for _, f := range found {
 			if n := len(f.accepted(len(f.hits))) - e.Limits.Keep; n > 0 {
 				said.say(fmt.Sprintf("of the passages that are relevant to %q %d are left out: more than %d are not read", asked(e.Question).line(f.question), n, e.Limits.Keep))
@@ -123,6 +125,9 @@ func failures(checked []checkedClaim) int {
 // not enough, the best of all other hits follow.
 func (e Env) mint(found []finding) (evidence []assay.Evidence, parts []role.Part) {
 	m := newMinting(found)
+	if hit, ok := e.alone(found); ok {
+		m.accepted[0] = []assay.Hit{hit}
+	}
 	if e.Limits.Passages == 0 {
 		for i := range found {
 			for k := 0; k < len(m.accepted[i]) && len(m.parts[i].Evidence) < e.Limits.Keep; k++ {

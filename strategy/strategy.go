@@ -182,6 +182,11 @@ type Limits struct {
 	// Passages is how many passages the generator is handed, no more, and no fewer while
 	// as many were found: so strategies are compared. 0: there is no such rule.
 	Passages int `json:"passages,omitempty" yaml:"-"`
+
+	// Alone is the relevance from which one hit, clearly ahead of the others, is all that a
+	// model is handed of a question that asks for one thing. 0: never, which is the default,
+	// for it costs more evidence than it is worth: see docs/strategies.md.
+	Alone float64 `json:"alone,omitempty" yaml:"alone"`
 }
 
 // defaultLimits are the limits that zero fields stand for.
@@ -199,6 +204,7 @@ func (l Limits) Over(below Limits) Limits {
 	or(&l.Floor, below.Floor)
 	or(&l.Wall, below.Wall)
 	or(&l.Passages, below.Passages)
+	or(&l.Alone, below.Alone)
 	return l
 }
 

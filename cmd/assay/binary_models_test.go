@@ -25,7 +25,7 @@ func TestInterruptModel(t *testing.T) {
 	env := []string{"OPENAI_BASE_URL=" + server.URL + "/v1", "ASSAY_MODEL=openai/gpt-6-luna"}
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		server.holdAfter(2) // the plan and the grade; the answer never comes
-		cmd := s.command("ask", "--strategy", "corrective", "Who approves travel to a customer?")
+		cmd := s.command("ask", "--no-cache", "--strategy", "corrective", "Who approves travel to a customer?")
 		cmd.Env = append(cmd.Env, env...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr

@@ -21,6 +21,9 @@ var deeds = []deed{
 
 // byLine says which models made an answer and what that took; empty: none was asked.
 func byLine(a assay.Answer) string {
+	if a.Cached != nil {
+		return "" // whoever made it did so in another run, which the notes name
+	}
 	var searched string
 	asked := false
 	for _, u := range a.Roles {

@@ -52,6 +52,7 @@ func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Con
 	if err != nil {
 		return c, err
 	}
+	c.NoCache = set.Config().NoCache
 	if c.Encoders, err = a.encoders(); err != nil {
 		return c, err
 	}

@@ -43,6 +43,7 @@ type Config struct {
 	Embedding Choice
 	Rerank    Choice
 	Domain    string // path of the domain file; empty: none
+	NoCache   bool   // answers are not kept to be given again
 
 	Secrets Secrets // every credential that was read
 
@@ -161,6 +162,7 @@ func Load(s Sources) (*Config, error) {
 		}
 		c.Path = path
 	}
+	c.NoCache = c.file.Cache != nil && !*c.file.Cache
 	c.environment()
 	for _, step := range []func() error{c.providers, c.models, c.choose} {
 		if err := step(); err != nil {

@@ -28,6 +28,7 @@ type file struct {
 	Embedding string                  `yaml:"embedding"`
 	Rerank    string                  `yaml:"rerank"`
 	Domain    string                  `yaml:"domain"`
+	Cache     *bool                   `yaml:"cache"`
 	Providers map[string]fileProvider `yaml:"providers"`
 	Models    map[string]fileModel    `yaml:"models"`
 

@@ -1,0 +1,57 @@
+package strategy
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+)
+
+// graded is a finding with hits of these relevances, all of which are accepted.
+func graded(verdict assay.GradeVerdict, relevances ...float64) finding {
+	f := finding{grade: role.Grade{Verdict: verdict}}
+	for i, r := range relevances {
+		id := fmt.Sprint("chunk", i)
+		f.hits = append(f.hits, assay.Hit{Chunk: assay.Chunk{ID: id, Document: id}, Text: id, Scores: assay.Scores{Relevance: r}})
+		f.grade.Relevant = append(f.grade.Relevant, id)
+	}
+	return f
+}
+
+// One strong hit is handed alone where that is set, and nothing says that more than one
+// is needed.
+func TestAlone(t *testing.T) {
+	const single = "Who approves travel to a customer?"
+	for _, tt := range []struct {
+		name     string
+		question string
+		limits   Limits
+		writer   string
+		found    []finding
+		want     int // passages that are handed
+	}{
+		{"not set", single, Limits{}, "m", []finding{graded(assay.Sufficient, 0.99, 0.5)}, 2},
+		{"strong and ahead", single, Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.95, 0.8, 0.6)}, 1},
+		{"not the first by the grader", single, Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.6, 0.95, 0.8)}, 1},
+		{"too weak", single, Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.89, 0.5)}, 2},
+		{"not ahead", single, Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.95, 0.86)}, 2},
+		{"does not suffice", single, Limits{Alone: 0.9}, "m", []finding{graded(assay.Partly, 0.95, 0.5)}, 2},
+		{"the local generator writes", single, Limits{Alone: 0.9}, "", []finding{graded(assay.Sufficient, 0.95, 0.5)}, 2},
+		{"a number of passages is set", single, Limits{Alone: 0.9, Passages: 10}, "m", []finding{graded(assay.Sufficient, 0.95, 0.5)}, 2},
+		{"several parts", single, Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.95, 0.5), graded(assay.Sufficient, 0.95, 0.5)}, 2},
+		{"a comparison", "What is the difference between Peek and Read?", Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.95, 0.5)}, 2},
+		{"several things", "Who approves travel, and how many days of leave are there?", Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.95, 0.5)}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			env := Env{Question: tt.question, Limits: tt.limits, Writer: tt.writer}.withDefaults()
+			evidence, parts := env.mint(tt.found)
+			if len(evidence) != tt.want || len(parts) != len(tt.found) {
+				t.Errorf("%d passages are handed, want %d", len(evidence), tt.want)
+			}
+			if tt.want == 1 && evidence[0].Hit.Scores.Relevance != 0.95 {
+				t.Errorf("the one of relevance %v is handed", evidence[0].Hit.Scores.Relevance)
+			}
+		})
+	}
+}
