@@ -43,7 +43,7 @@ func TestModeSettings(t *testing.T) {
 		Adaptive: AdaptiveSettings{Simple: 2, Moderate: 3, Rounds: 1, Complex: 2},
 		Fusion:   FusionSettings{Queries: 2},
 		Judge:    RoundSettings{Rounds: 2},
-		Reflect:  RoundSettings{Rounds: 2},
+		Reflect:  ReflectSettings{Rounds: 2, Coverage: 0.8},
 		React:    ReactSettings{Steps: 4, Compress: 3, Invalid: 3},
 		Multihop: MultihopSettings{Hops: 3},
 	}

@@ -19,7 +19,7 @@ import (
 // analyst and reflector as Settings.Reflect says at most.
 //
 // A question is answered only where the reflector has said COMPLETED, with a coverage of
-// role.DefaultThreshold at least, and each part's evidence was graded sufficient: what the
+// Settings.Reflect.Coverage at least, and each part's evidence was graded sufficient: what the
 // reflector finds open is missing in the answer, whatever was graded. A reflector that
 // fails has not said COMPLETED.
 //
@@ -206,12 +206,12 @@ func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds in
 		return nil
 	}
 	word, err := env.reflect(ctx, s, role.ReflectInput{
-		Question: env.Question, Known: known, Open: r.open, Rounds: rounds, Threshold: role.DefaultThreshold,
+		Question: env.Question, Known: known, Open: r.open, Rounds: rounds, Threshold: env.Settings.Reflect.Coverage,
 	}, &r.found[0].notes)
 	if err != nil {
 		return err
 	}
-	r.completed = word.Status == role.CompletedStatus && word.Failure == "" && word.Coverage >= role.DefaultThreshold
+	r.completed = word.Status == role.CompletedStatus && word.Failure == "" && word.Coverage >= env.Settings.Reflect.Coverage
 	return nil
 }
 

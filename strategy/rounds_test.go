@@ -370,6 +370,25 @@ func TestReflectRounds(t *testing.T) {
 	}
 }
 
+// How much has to be covered is a setting, and the reflector is told.
+func TestReflectCoverage(t *testing.T) {
+	for coverage, want := range map[float64]assay.Status{0: assay.Incomplete, 0.5: assay.Answered, 0.8: assay.Incomplete, 7: assay.Incomplete} {
+		roles := localRoles()
+		roles.Grader, roles.Generator = grader(enough), generator(verbatim)
+		roles.Reflector = reflector(func(in role.ReflectInput) (role.Reflection, error) {
+			if told := in.Threshold; told != coverage && (coverage != 0 || told != role.DefaultThreshold) {
+				t.Errorf("the threshold is %v, want %v", told, coverage)
+			}
+			return role.Reflection{Status: role.CompletedStatus, Coverage: 0.6}, nil
+		})
+		e := env(growing(0), about, roles)
+		e.Settings.Reflect.Coverage = coverage
+		if a := ask(t, strategy.Reflect, e, assay.Budget{}); a.Status != want {
+			t.Errorf("coverage %v: %s, want %s", coverage, a.Status, want)
+		}
+	}
+}
+
 // Sub-questions are searched for side by side, those that need another one after it; what
 // is open then is searched for the part that it belongs to. Parts beyond the limit are
 // missing.

@@ -1,6 +1,10 @@
 package strategy
 
-import "time"
+import (
+	"time"
+
+	"github.com/assay-rag/assay/role"
+)
 
 // Settings are the thresholds of the strategies. Zero fields mean the defaults, which
 // are those of their sources.
@@ -10,7 +14,7 @@ type Settings struct {
 	Adaptive AdaptiveSettings `json:"adaptive" yaml:"adaptive"`
 	Fusion   FusionSettings   `json:"fusion" yaml:"fusion"`
 	Judge    RoundSettings    `json:"judge" yaml:"judge"`
-	Reflect  RoundSettings    `json:"reflect" yaml:"reflect"`
+	Reflect  ReflectSettings  `json:"reflect" yaml:"reflect"`
 	React    ReactSettings    `json:"react" yaml:"react"`
 	Multihop MultihopSettings `json:"multihop" yaml:"multihop"`
 }
@@ -42,6 +46,12 @@ type FusionSettings struct {
 	Queries int `json:"queries" yaml:"queries"` // rewritings that are searched beside the question; 3
 }
 
+// ReflectSettings are those of the strategy reflect.
+type ReflectSettings struct {
+	Rounds   int     `json:"rounds" yaml:"rounds"`     // 3
+	Coverage float64 `json:"coverage" yaml:"coverage"` // share of the question, in [0, 1], that has to be covered; 0.8
+}
+
 // RoundSettings bound a loop.
 type RoundSettings struct {
 	Rounds int `json:"rounds" yaml:"rounds"` // 3
@@ -68,7 +78,7 @@ var defaultSettings = Settings{
 	Adaptive: AdaptiveSettings{Simple: 3, Moderate: 5, Rounds: 2, Complex: 3},
 	Fusion:   FusionSettings{Queries: 3},
 	Judge:    RoundSettings{Rounds: 3},
-	Reflect:  RoundSettings{Rounds: 3},
+	Reflect:  ReflectSettings{Rounds: 3, Coverage: role.DefaultThreshold},
 	React:    ReactSettings{Steps: 8, Compress: 3, Invalid: 3},
 	Multihop: MultihopSettings{Hops: 5},
 }
@@ -90,6 +100,7 @@ func (s Settings) Over(below Settings) Settings {
 	or(&s.Fusion.Queries, below.Fusion.Queries)
 	or(&s.Judge.Rounds, below.Judge.Rounds)
 	or(&s.Reflect.Rounds, below.Reflect.Rounds)
+	or(&s.Reflect.Coverage, below.Reflect.Coverage)
 	or(&s.React.Steps, below.React.Steps)
 	or(&s.React.Compress, below.React.Compress)
 	or(&s.React.Invalid, below.React.Invalid)
