@@ -99,7 +99,7 @@ func bridgesIn(q question, sentence string, asked map[string]bool) []bridge {
 			open = append(open, t.Text)
 		}
 	}
-	if said == 0 || len(open) == 0 {
+	if len(open) == 0 || !leadsOn(q, held, said) {
 		return nil
 	}
 	var finder entity.Finder
@@ -114,6 +114,16 @@ func bridgesIn(q question, sentence string, asked map[string]bool) []bridge {
 		}
 	}
 	return out
+}
+
+// leadsOn reports whether a sentence is about what the question begins from, so that a name
+// in it may lead on: it speaks of something that the question names, or, where that is
+// nothing, has half of the weight of its words.
+func leadsOn(q question, held map[string]bool, said float64) bool {
+	if len(q.names) == 0 {
+		return said >= q.weight()/2
+	}
+	return slices.ContainsFunc(q.names, func(name string) bool { return q.speaksOf(held, name) })
 }
 
 // distance is how many words stand between a name and the nearest word of its sentence

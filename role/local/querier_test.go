@@ -40,6 +40,18 @@ func TestNext(t *testing.T) {
 			}},
 			"",
 		},
+		{
+			"a name beside nothing that the question names", role.QueryInput{Question: "What does GOGC control?", History: []role.Asked{
+				{Query: "What does GOGC control?", Brought: "TLS: The RSA keys control access to os.Open.\nMaps: Aliases control nothing."},
+			}},
+			"",
+		},
+		{
+			"a name beside half of what names nothing", role.QueryInput{Question: "who approves parental leave abroad", History: []role.Asked{
+				{Query: "who approves parental leave abroad", Brought: "Travel: Trips abroad are paid by Acme.\nLeave: Parental leave is handled by the office of Ada Lovelace."},
+			}},
+			"ada lovelace approves abroad",
+		},
 		{"no question", role.QueryInput{}, ""},
 		{"nothing was searched", role.QueryInput{Question: "What is a slice?"}, "slice"},
 	}
