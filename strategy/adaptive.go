@@ -35,13 +35,13 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	switch route.Complexity {
 	case role.Simple:
 		env.Limits.Candidates = env.Settings.Adaptive.Simple
-		found, err = env.rounds(ctx, s, 1)
+		found, err = env.rounds(ctx, s, assay.Filter{}, 1)
 	case role.Complex:
 		env.Limits.Candidates = env.Settings.Adaptive.Complex
 		found, err = env.hop(ctx, s)
 	default:
 		env.Limits.Candidates = env.Settings.Adaptive.Moderate
-		found, err = env.rounds(ctx, s, env.Settings.Adaptive.Rounds)
+		found, err = env.rounds(ctx, s, assay.Filter{}, env.Settings.Adaptive.Rounds)
 	}
 	if err != nil {
 		return assay.Answer{}, err
@@ -62,9 +62,9 @@ func (e Env) route(ctx context.Context, s run.Scope, said *notes) (role.Route, e
 }
 
 // rounds searches for the question as it stands, then for what is missing, at most n
-// times.
-func (e Env) rounds(ctx context.Context, s run.Scope, n int) ([]finding, error) {
-	f := finding{question: e.Question, stop: assay.StopIterationLimit}
+// times, narrowed by filter.
+func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int) ([]finding, error) {
+	f := finding{question: e.Question, filter: filter, stop: assay.StopIterationLimit}
 	err := f.goOn(ctx, s, e, n)
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
@@ -91,7 +91,7 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 			}
 			query = next
 		}
-		fresh, err := f.findOn(ctx, s, env, assay.Query{Text: query}, &t)
+		fresh, err := f.findOn(ctx, s, env, assay.Query{Text: query, Filter: f.filter}, &t)
 		if err == nil {
 			err = f.judge(ctx, s, env)
 		}
@@ -113,7 +113,7 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 }
 
 // hop plans the question and looks its sub-questions up, those that need another one
-// after it.
+// after it. A question that the plan leaves whole is searched in rounds.
 func (e Env) hop(ctx context.Context, s run.Scope) ([]finding, error) {
 	plan, said, err := e.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
@@ -123,6 +123,13 @@ func (e Env) hop(ctx context.Context, s run.Scope) ([]finding, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(plan.SubQuestions) == 1 { // it was not cut, so each search leads to the next
+		found, err := e.rounds(ctx, s, plan.SubQuestions[0].Filter, e.Limits.Iterations)
+		if err == nil {
+			found[0].notes.join(said)
+		}
+		return found, err
 	}
 	found := make([]finding, len(plan.SubQuestions))
 	for i, sub := range plan.SubQuestions {

@@ -175,6 +175,24 @@ func TestAdaptiveRounds(t *testing.T) {
 	}
 }
 
+// A complex question keeps the plan's filters, in one part or in several.
+func TestAdaptiveFilters(t *testing.T) {
+	year := assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2024)}
+	for _, texts := range [][]string{{"gravity"}, {"gravity", "apple1"}} {
+		l := growing(9)
+		roles := localRoles()
+		var subs []role.SubQuestion
+		for _, text := range texts {
+			subs = append(subs, role.SubQuestion{Text: text, Filter: year})
+		}
+		roles.Router, roles.Querier, roles.Planner, roles.Grader = says(role.Complex), numbered(), plans(role.Conjunction, subs...), grader(enough)
+		a := ask(t, strategy.Adaptive, env(l, about, roles), assay.Budget{})
+		if len(a.Searched) != len(texts) || slices.ContainsFunc(a.Searched, func(s assay.Searched) bool { return s.Filter.String() != year.String() }) {
+			t.Errorf("%q: searched %+v, want each with the filter %s", texts, a.Searched, year)
+		}
+	}
+}
+
 // The querier is told what was searched, what that brought, and what is missing.
 func TestTrail(t *testing.T) {
 	var got []role.QueryInput
