@@ -39,7 +39,7 @@ type ActInput struct {
 	Found []assay.Evidence `json:"found,omitempty"`
 	Terms []assay.Term     `json:"terms,omitempty"`
 	Floor float64          `json:"floor,omitempty"`
-	Fresh int              `json:"fresh,omitempty"` // of what the last step brought, how much was new
+	Fresh int              `json:"fresh,omitempty"` // of what the last step brought, how much reaches Floor and did not before
 
 	// Plain says that the model takes no tools, as an earlier Action said.
 	Plain bool `json:"plain,omitempty"`

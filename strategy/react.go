@@ -70,7 +70,7 @@ type acting struct {
 	before   []role.ToolUse  // the calls of the steps that the memo stands for
 	made     map[string]bool // calls, by key
 	mistakes int             // calls of no tool, or with bad arguments
-	fresh    int             // hits that the last step brought and that were new
+	fresh    int             // of the hits, those that the last step brought over the floor
 	plain    bool            // the actor's model takes no tools
 	done     bool            // the actor said so
 }
@@ -191,13 +191,25 @@ func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *ro
 	if err != nil && stopOf(err) == "" {
 		return err
 	}
-	a.fresh = 0
+	before := a.overFloor()
 	for i, c := range calls {
 		if done[i] {
 			turn.Uses[c.at] = useOf(turn.Uses[c.at].Call, a.observe(c.Call, outs[i]))
 		}
 	}
+	a.fresh = a.overFloor() - before
 	return err
+}
+
+// overFloor counts the hits that are relevant enough.
+func (a *acting) overFloor() int {
+	n := 0
+	for _, h := range a.found.hits {
+		if h.Scores.Relevance >= a.env.Limits.Floor {
+			n++
+		}
+	}
+	return n
 }
 
 // observe takes up what a call brought.
@@ -210,7 +222,7 @@ func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 	case out.Results != nil:
 		a.take(*out.Query, *out.Results)
 	case out.Page != nil:
-		a.fresh += f.merge(obs.Hits)
+		f.merge(obs.Hits)
 	case out.Summary != nil:
 		f.notes.outcome(role.SummariserRole, out.Summary.Outcome)
 	case out.Contrast != nil:
@@ -226,7 +238,7 @@ func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 func (a *acting) take(q assay.Query, found assay.Results) {
 	f := &a.found
 	terms := f.terms
-	a.fresh += f.take(a.env, q, found)
+	f.take(a.env, q, found)
 	f.iterations++
 	if f.terms = terms; tryOf(q.Text, assay.Filter{}) == tryOf(a.env.Question, assay.Filter{}) {
 		f.terms, a.asked = found.Terms, true

@@ -19,8 +19,10 @@ import (
 // its parts at once), judges what was found as [Grader] does, and while that does not
 // suffice searches what the grader says and what [Querier] makes of the best passages,
 // and reads on where the best of them is cut off. Of a comparison it searches both sides,
-// and has their documents compared. It is done when what was found
-// suffices, when its last calls brought nothing new, or when it knows nothing else.
+// and has their documents compared. It is done when what was found suffices, when no
+// document has what the question names, when its last calls brought no passage that is
+// relevant enough, or when it knows nothing else. On MuSiQue (100 questions, ten
+// passages) all that is needed is there for 80, by one search for 76.
 type Actor struct{}
 
 // The tools that it calls. (Package tool names them; a strategy's test holds the two to
@@ -62,11 +64,12 @@ func (Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Act
 	if a.compare(); len(a.calls) > 0 {
 		return a.action("both sides were searched: their documents are compared")
 	}
+	q := read(in.Question, in.Terms)
 	switch {
-	case grade.Verdict == assay.Sufficient:
+	case grade.Verdict == assay.Sufficient, len(unknownNames(q)) > 0, unknownShare(q) >= maxUnknown: // no search finds what no document has
 		return role.Action{Thought: grade.Reason, Done: true}, nil
-	case in.Fresh == 0:
-		return role.Action{Thought: "the last calls brought nothing new; " + grade.Reason, Done: true}, nil
+	case in.Fresh == 0 && len(a.tried) > 1+len(plan.SubQuestions):
+		return role.Action{Thought: "the last calls brought nothing that helps; " + grade.Reason, Done: true}, nil
 	}
 	if err := a.next(ctx, c, grade, hits); err != nil {
 		return role.Action{}, err
@@ -191,7 +194,9 @@ func (a *acts) next(ctx context.Context, c role.Caller, grade role.Grade, hits [
 	if err != nil {
 		return err
 	}
-	a.search(query.Query)
+	if query.Gap != "" {
+		a.search(query.Query)
+	}
 	if len(hits) > 0 && cutOff(hits[0]) && !a.called(documentTool) && len(hits[0].URI) <= maxURI {
 		h := hits[0]
 		a.call(documentTool, map[string]any{"document": h.URI, "offset": max(0, h.Chunk.Start-reachBack), "limit": reachPage})
