@@ -15,6 +15,8 @@ type Query struct {
 	Rewrites  []string `json:"rewrites,omitempty"`  // other wordings of Text, searched beside it
 	Feedback  bool     `json:"feedback,omitempty"`  // search as well for what is like the passages nearest to Text
 	Diversity float64  `json:"diversity,omitempty"` // in [0, 1]: how much a hit loses for being like a better one (MMR); 0: nothing
+	Walk      Walk     `json:"walk,omitempty"`      // how far what the best passages name is followed, where there is an entity graph
+	From      []string `json:"from,omitempty"`      // IDs of chunks that are followed as well, as the best are; those that the search may not find are left out
 }
 
 // A Mode says which scores find candidates.
@@ -34,6 +36,15 @@ type Fusion string
 const (
 	FusionWeighted Fusion = ""    // normalised scores, weighted
 	FusionRRF      Fusion = "rrf" // reciprocal ranks
+)
+
+// A Walk says how far a search follows what passages name to others.
+type Walk string
+
+// The walks.
+const (
+	WalkNear Walk = ""    // for most questions
+	WalkFar  Walk = "far" // further, for questions whose answer lies behind what they name
 )
 
 // A Hit is a chunk that a search returned, with its text and where it stands.

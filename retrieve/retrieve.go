@@ -255,6 +255,10 @@ func (s *search) check() error {
 		return fmt.Errorf("fusion %q is not %q: %w", q.Fusion, assay.FusionRRF, assay.ErrInvalid)
 	case !(0 <= q.Diversity && q.Diversity <= 1):
 		return fmt.Errorf("diversity %v is not in [0, 1]: %w", q.Diversity, assay.ErrInvalid)
+	case q.Walk != assay.WalkNear && q.Walk != assay.WalkFar:
+		return fmt.Errorf("walk %q is not %q: %w", q.Walk, assay.WalkFar, assay.ErrInvalid)
+	case len(q.From) > maxFrom:
+		return fmt.Errorf("%d chunks to follow, at most %d: %w", len(q.From), maxFrom, assay.ErrInvalid)
 	case len(q.Rewrites) > maxRewrites:
 		return fmt.Errorf("%d rewrites, at most %d: %w", len(q.Rewrites), maxRewrites, assay.ErrInvalid)
 	case q.Mode == assay.ModeVector && s.Embedder == nil:

@@ -3,6 +3,7 @@ package retrieve
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/graph"
@@ -22,6 +23,9 @@ type Walker interface {
 // itself is worse at each weight: 0.885 at its best.
 const graphWeight = 0.7
 
+// farWeight is that of a far walk; see graph.Walker.
+const farWeight = 1.3
+
 // seeds is how many of the best candidates a walk is offered to start from; how many
 // of them it takes is its own affair.
 const seeds = 10
@@ -29,6 +33,9 @@ const seeds = 10
 // led is how many of the passages that a walk leads to are candidates: those with
 // the most mass.
 const led = 40
+
+// maxFrom is how many passages a query may have followed beside the best candidates.
+const maxFrom = 16
 
 // allNouns are the languages in which not only names are capitalised. What links
 // their passages is often a word like any other: of 300 questions of xquad-de a walk
@@ -42,8 +49,13 @@ func (s *search) walk(ctx context.Context) error {
 		return nil
 	}
 	var from []graph.Seed
+	for _, id := range s.query.From {
+		from = append(from, graph.Seed{Chunk: id, Score: s.found[0].fused})
+	}
 	for _, c := range s.found[:min(len(s.found), seeds)] {
-		from = append(from, graph.Seed{Chunk: c.hit.Chunk.ID, Score: c.fused})
+		if !slices.Contains(s.query.From, c.hit.Chunk.ID) {
+			from = append(from, graph.Seed{Chunk: c.hit.Chunk.ID, Score: c.fused})
+		}
 	}
 	reached, err := s.Graph.Walk(ctx, s.access, s.query, from)
 	if ctx.Err() != nil {
@@ -75,7 +87,10 @@ func (s *search) walk(ctx context.Context) error {
 // passage that gets half of what another does is not half as likely to matter,
 // normalised by the greatest.
 func (s *search) join() {
-	most := 0.0
+	most, weight := 0.0, graphWeight
+	if s.query.Walk == assay.WalkFar {
+		weight = farWeight
+	}
 	for _, c := range s.found {
 		most = max(most, c.mass)
 	}
@@ -84,7 +99,7 @@ func (s *search) join() {
 			continue
 		}
 		c.hit.Scores.Graph = &c.mass
-		c.terms.Graph = graphWeight * math.Sqrt(c.mass/most)
+		c.terms.Graph = weight * math.Sqrt(c.mass/most)
 		if s.query.Fusion == assay.FusionRRF {
 			c.terms.Graph = 1 / float64(rrfK+c.places.Graph)
 		}

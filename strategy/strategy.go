@@ -36,12 +36,16 @@ var strategies = []struct {
 }{
 	{"auto", Auto},
 	{"static", Static},
+	{"advanced", Advanced},
 	{"corrective", Corrective},
+	{"self", Self},
 	{"crag", CRAG},
 	{"adaptive", Adaptive},
+	{"fusion", Fusion},
 	{"judge", Judge},
 	{"reflect", Reflect},
 	{"react", React},
+	{"graph", Graph},
 	{"agent", Agent},
 	{"managed", AskManaged},
 }

@@ -127,6 +127,7 @@ func localRoles() strategy.Roles {
 	return strategy.Roles{
 		Planner: local.Planner{}, Grader: local.Grader{}, Generator: local.Generator{}, Verifier: role.ByClaim(ground.Local{}),
 		Scorer: local.Scorer{}, Actor: local.Actor{}, Summariser: local.Summariser{}, Comparer: local.Comparer{}, Extractor: local.Extractor{},
+		Rewriter: local.Rewriter{}, RetrievalGrader: local.RetrievalGrader{}, SupportGrader: local.SupportGrader{},
 		Router: local.Router{}, Querier: local.Querier{}, Analyst: local.Analyst{}, Reflector: local.Reflector{}, Judge: local.Judge{}, Critic: local.Critic{},
 	}
 }

@@ -1,0 +1,110 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// Fusion searches for the question and for several rewritings of it side by side, and
+// fuses what they found by reciprocal rank: what many of them find early comes first.
+// The fused rank decides the order in which hits are graded and read; whether one is
+// relevant is for its calibrated relevance to the question, which no rank changes.
+//
+// Sources: Raudaschl, "Forget RAG, the Future is RAG-Fusion", 2023; Cormack, Clarke and
+// Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning
+// methods", SIGIR 2009, for k.
+func Fusion(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env = env.withDefaults()
+	f := finding{question: env.Question, stop: assay.StopIterationLimit}
+	err := f.fuse(ctx, s, env)
+	if err == nil {
+		err = f.judge(ctx, s, env)
+	}
+	switch stop := stopOf(err); {
+	case stop != "":
+		f.ends(stop, err)
+	case err != nil:
+		return assay.Answer{}, err
+	case f.sufficient() && !f.cutShort():
+		f.stop = assay.StopSufficient
+	}
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "fusion", []finding{f})
+	return answer, err
+}
+
+// fuse searches for the finding's question as it stands and with each of its rewritings,
+// and orders what all of them found. A search that the run had no room for is left out.
+func (f *finding) fuse(ctx context.Context, s run.Scope, env Env) error {
+	in := role.RewriteInput{Question: f.question, Technique: role.Expand, Most: env.Settings.Fusion.Queries}
+	rewritings, err := env.rewrite(ctx, s, in, &f.notes)
+	if err != nil && stopOf(err) == "" { // without room for rewritings there may be some for a search
+		return err
+	}
+	branches := make([]finding, 1+len(rewritings))
+	err = s.Parallel(ctx, "query", len(branches), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
+		b := &branches[i]
+		b.question = f.question
+		q := assay.Query{Text: f.question}
+		if i > 0 { // beside the question, which alone says how relevant a hit is
+			q.Rewrites = rewritings[i-1 : i]
+		}
+		_, err := b.find(ctx, s, env, q)
+		if stop := stopOf(err); stop != "" {
+			b.ends(stop, err)
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range branches {
+		f.add(branches[i])
+	}
+	f.order(reciprocalRanks(branches))
+	return nil
+}
+
+// add takes up what another finding for the same question found.
+func (f *finding) add(other finding) {
+	f.notes.join(other.notes)
+	f.merge(other.hits)
+	if f.terms == nil {
+		f.terms = other.terms
+	}
+	f.searched = append(f.searched, other.searched...)
+	f.tries = append(f.tries, other.tries...)
+	f.iterations += other.iterations
+	if other.cutShort() {
+		f.stop, f.lacked = other.stop, other.lacked
+	}
+}
+
+// rankDamping damps the best ranks of reciprocal rank fusion.
+const rankDamping = 60
+
+// reciprocalRanks returns for each chunk the sum over the findings of 1/(60 + its rank
+// from 1); higher is better.
+func reciprocalRanks(branches []finding) map[string]float64 {
+	fused := map[string]float64{}
+	for _, b := range branches {
+		for id, place := range b.places {
+			fused[id] += 1 / float64(rankDamping+place+1)
+		}
+	}
+	return fused
+}
+
+// order puts the hits into the order of fused scores, best first, and says that this is
+// the place which the searches gave them. Ties keep the order that they have.
+func (f *finding) order(fused map[string]float64) {
+	slices.SortStableFunc(f.hits, func(a, b assay.Hit) int { return cmp.Compare(fused[b.Chunk.ID], fused[a.Chunk.ID]) })
+	for i, h := range f.hits {
+		f.places[h.Chunk.ID] = i
+	}
+}

@@ -1,0 +1,112 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/run"
+)
+
+// Graph walks over the entity graph of the documents on purpose. The first search starts
+// a far walk from what the question names and from the first hits, by words and by
+// vectors, and joins what that leads to with them. What it led to under names that the
+// question does not have are leads, as the article about somebody whom a hit names: each
+// of the best is followed by a second hop, side by side: a search for the question, and
+// for it with that name, whose walk starts at that passage as well. What all of them
+// found is fused by reciprocal rank and graded together, by its relevance to the question
+// alone: a passage is not relevant for standing under the name that it was searched by.
+//
+// Source: Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for
+// Large Language Models", 2024, for personalised PageRank from what a question names over
+// a graph of what passages name; the hops are assay's.
+func Graph(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env = env.withDefaults()
+	f := finding{question: env.Question, stop: assay.StopIterationLimit}
+	err := f.walk(ctx, s, env)
+	if stop := stopOf(err); stop != "" {
+		f.ends(stop, err)
+	} else if err != nil {
+		return assay.Answer{}, err
+	}
+	if err := f.judge(ctx, s, env); stopOf(err) != "" {
+		f.ends(stopOf(err), err)
+	} else if err != nil {
+		return assay.Answer{}, err
+	}
+	if f.sufficient() && !f.cutShort() {
+		f.stop = assay.StopSufficient
+	}
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "graph", []finding{f})
+	return answer, err
+}
+
+// walk searches for the finding's question, and then for what that leads to.
+func (f *finding) walk(ctx context.Context, s run.Scope, env Env) error {
+	hops := []finding{{question: f.question}}
+	_, err := hops[0].find(ctx, s.Sub("hop", 0), env, assay.Query{Text: f.question, Walk: assay.WalkFar})
+	if err != nil {
+		return err
+	}
+	leads := leadsOf(f.question, hops[0].hits)
+	hops = append(hops, make([]finding, len(leads))...)
+	err = s.Sub("hop", 1).Parallel(ctx, "lead", len(leads), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
+		h := &hops[1+i]
+		h.question = f.question
+		q := assay.Query{Text: f.question, Rewrites: []string{f.question + " " + leads[i].name}, Walk: assay.WalkFar, From: []string{leads[i].chunk}}
+		_, err := h.find(ctx, s, env, q)
+		if stop := stopOf(err); stop != "" {
+			h.ends(stop, err)
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range hops {
+		f.add(hops[i])
+	}
+	f.order(reciprocalRanks(hops))
+	return nil
+}
+
+// A clue is a passage that a walk has led to, and the name that it stands under.
+type clue struct{ name, chunk string }
+
+// maxLeads is how many leads are followed.
+const maxLeads = 3
+
+// leadsOf returns the best of what a walk has led to that stands under a name which the
+// question does not have, by the walk's mass.
+func leadsOf(question string, hits []assay.Hit) []clue {
+	reached := slices.DeleteFunc(slices.Clone(hits), func(h assay.Hit) bool { return h.Scores.Graph == nil })
+	slices.SortStableFunc(reached, func(a, b assay.Hit) int { return cmp.Compare(*b.Scores.Graph, *a.Scores.Graph) })
+	asked := map[string]bool{}
+	for _, t := range analysis.Tokens(question, "") {
+		asked[t.Term] = true
+	}
+	var leads []clue
+	for _, h := range reached {
+		name := standsUnder(h)
+		known := slices.ContainsFunc(leads, func(l clue) bool { return strings.EqualFold(l.name, name) })
+		if name == "" || known || !slices.ContainsFunc(analysis.Tokens(name, ""), func(t analysis.Token) bool { return !t.Part && !asked[t.Term] }) {
+			continue
+		}
+		if leads = append(leads, clue{name, h.Chunk.ID}); len(leads) == maxLeads {
+			break
+		}
+	}
+	return leads
+}
+
+// standsUnder returns what a hit is about by its place: its last heading, else its title.
+func standsUnder(h assay.Hit) string {
+	if n := len(h.Chunk.Headings); n > 0 {
+		return h.Chunk.Headings[n-1]
+	}
+	return h.Title
+}

@@ -1,0 +1,228 @@
+package strategy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// Self retrieves and grades each hit (relevant, partly, not), has a draft written from
+// what is left, and has each statement of it graded (supported, partly, not). While not
+// all are supported, or what was found does not suffice, the query is refined with what
+// is missing and all of it is done again. There are at most three drafts.
+//
+// Each draft goes through the same finish as that of any strategy: no word of one is
+// shown that the verifier did not support. Of several answers the one with the most
+// claims stands, the later of two that are equal.
+//
+// Source: Asai et al., "Self-RAG: Learning to Retrieve, Generate, and Critique through
+// Self-Reflection", 2023: its grades ISREL and ISSUP, given by roles and not by tokens
+// that a model was trained to write.
+func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env = env.withDefaults()
+	const name = "self"
+	r := sieve{finding: finding{question: env.Question, stop: assay.StopIterationLimit}}
+	var best assay.Answer
+	query := env.Question
+	for i := range env.Settings.Self.Iterations {
+		s := s.Sub("draft", i)
+		fresh, err := r.sift(ctx, s, env, query)
+		if stop := stopOf(err); stop != "" {
+			r.ends(stop, err)
+			break
+		}
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		if i > 0 && fresh == 0 { // it would be the same draft again
+			r.stop = assay.StopNoProgress
+			break
+		}
+		found := []finding{r.finding}
+		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		r.finding = found[0]
+		if i == 0 || !betterThan(best, answer) {
+			best = answer
+		}
+		if r.cutShort() {
+			break
+		}
+		weak, err := r.weak(ctx, s, env)
+		if stop := stopOf(err); stop != "" {
+			r.ends(stop, err)
+			break
+		}
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		if r.sufficient() && len(weak) == 0 {
+			r.stop = assay.StopSufficient
+			break
+		}
+		if query = r.refined(weak); query == "" {
+			r.stop = assay.StopNoProgress
+			break
+		}
+	}
+	if best.Status == "" { // it ended before there was a draft
+		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, []finding{r.finding})
+		return answer, err
+	}
+	return r.upToDate(best), nil
+}
+
+// A sieve is a finding and what the retrieval grader says of its hits.
+type sieve struct {
+	finding
+	grades map[string]role.Relevance // by chunk
+}
+
+// sift searches, and keeps of all that was found what is relevant, and what is partly
+// so where the grader counts on it. It returns how many hits are new.
+func (r *sieve) sift(ctx context.Context, s run.Scope, env Env, query string) (fresh int, err error) {
+	if fresh, err = r.find(ctx, s, env, assay.Query{Text: query}); err != nil {
+		return fresh, err
+	}
+	if err = r.judge(ctx, s, env); err != nil {
+		return fresh, err
+	}
+	if err = r.gradeHits(ctx, s, env); err != nil {
+		return fresh, err
+	}
+	listed := r.grade.Relevant
+	r.grade.Relevant = []string{}
+	for _, want := range []role.Relevance{role.Relevant, role.PartlyRelevant} {
+		for _, h := range r.hits {
+			id := h.Chunk.ID
+			if r.grades[id] == want && (want == role.Relevant || slices.Contains(listed, id)) {
+				r.grade.Relevant = append(r.grade.Relevant, id)
+			}
+		}
+	}
+	if len(r.grade.Relevant) == 0 && r.sufficient() {
+		r.grade.Verdict, r.grade.Missing = assay.Insufficient, []string{asked(env.Question).line(r.question)}
+	}
+	return fresh, nil
+}
+
+// retrievalInput is what a job of the retrieval grader records.
+type retrievalInput struct {
+	Question string      `json:"question"`
+	Hits     []assay.Hit `json:"hits"`
+}
+
+// gradeHits has the best hits graded that were not yet. A grader that fails, or grades
+// another number of them, has called them partly relevant.
+func (r *sieve) gradeHits(ctx context.Context, s run.Scope, env Env) error {
+	in := retrievalInput{Question: r.question}
+	for _, h := range r.hits[:min(len(r.hits), env.Limits.Candidates)] {
+		if r.grades[h.Chunk.ID] == "" {
+			in.Hits = append(in.Hits, h)
+		}
+	}
+	if len(in.Hits) == 0 {
+		return nil
+	}
+	out, err := hand(ctx, s, env, job[retrievalInput, role.RetrievalGrades]{
+		role: role.RetrievalGraderRole,
+		do: func(ctx context.Context, c role.Caller, in retrievalInput) (role.RetrievalGrades, error) {
+			out, err := env.Roles.RetrievalGrader.GradeRetrieval(ctx, c, in.Question, in.Hits)
+			if err == nil && len(out.Grades) != len(in.Hits) {
+				err = fmt.Errorf("%d grades for %d hits", len(out.Grades), len(in.Hits))
+			}
+			return out, err
+		},
+		outcome: func(g *role.RetrievalGrades) *role.Outcome { return &g.Outcome },
+	}, in, &r.notes)
+	if err != nil {
+		return err
+	}
+	if r.grades == nil {
+		r.grades = map[string]role.Relevance{}
+	}
+	for i, h := range in.Hits {
+		r.grades[h.Chunk.ID] = role.PartlyRelevant
+		if i < len(out.Grades) && (out.Grades[i] == role.Relevant || out.Grades[i] == role.NotRelevant) {
+			r.grades[h.Chunk.ID] = out.Grades[i]
+		}
+	}
+	return nil
+}
+
+// weak returns the statements of the last draft that are not graded as fully supported;
+// of a draft that says nothing, the question. A grader that fails, or grades another
+// number of statements, has called them partly supported.
+func (r *sieve) weak(ctx context.Context, s run.Scope, env Env) ([]string, error) {
+	draft := r.written.draft
+	if len(draft.Statements) == 0 {
+		return []string{r.question}, nil
+	}
+	evidence, parts := env.mint([]finding{r.finding})
+	in := role.DraftInput{
+		Reading: role.Reading{Question: r.question, Evidence: evidence, Context: env.assemble(evidence, parts)},
+		Draft:   draft,
+	}
+	out, err := hand(ctx, s, env, job[role.DraftInput, role.SupportGrades]{
+		role: role.SupportGraderRole,
+		do: func(ctx context.Context, c role.Caller, in role.DraftInput) (role.SupportGrades, error) {
+			out, err := env.Roles.SupportGrader.GradeSupport(ctx, c, in)
+			if err == nil && len(out.Grades) != len(in.Draft.Statements) {
+				err = fmt.Errorf("%d grades for %d statements", len(out.Grades), len(in.Draft.Statements))
+			}
+			return out, err
+		},
+		outcome: func(g *role.SupportGrades) *role.Outcome { return &g.Outcome },
+	}, in, &r.notes)
+	if err != nil {
+		return nil, err
+	}
+	var weak []string
+	for i, st := range draft.Statements {
+		if i >= len(out.Grades) || out.Grades[i] != role.FullySupported {
+			weak = append(weak, st.Text)
+		}
+	}
+	return weak, nil
+}
+
+// refined returns what to search next: what the grader asks for, else the question with
+// the words of a statement that is not supported yet. Empty: all of that was searched.
+func (r *sieve) refined(weak []string) string {
+	queries := []string{r.grade.Query}
+	for _, w := range weak {
+		words := strings.Fields(visible.Line(w))
+		queries = append(queries, r.question+" "+strings.Join(words[:min(len(words), maxExtra)], " "))
+	}
+	for _, q := range queries {
+		if q != "" && len(q) <= maxQuery && !r.wasTried(q, assay.Filter{}) {
+			return q
+		}
+	}
+	return ""
+}
+
+// maxExtra is how many words of a statement are searched beside the question.
+const maxExtra = 12
+
+// betterThan reports whether an answer says more than a later one.
+func betterThan(a, later assay.Answer) bool {
+	rank := map[assay.Status]int{assay.Answered: 2, assay.Conflicting: 2, assay.Incomplete: 1}
+	return rank[a.Status] > rank[later.Status] || rank[a.Status] == rank[later.Status] && len(a.Claims) > len(later.Claims)
+}
+
+// upToDate is an answer with what was searched since it was written.
+func (f *finding) upToDate(a assay.Answer) assay.Answer {
+	now := base(a.Strategy, a.Question, []finding{*f})
+	a.Stop, a.Searched, a.Iterations, a.Index = now.Stop, now.Searched, now.Iterations, now.Index
+	a.Notes = append(now.Notes, without(a.Notes, now.Notes)...)
+	return a
+}
