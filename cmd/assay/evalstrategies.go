@@ -41,6 +41,8 @@ the generator ten passages, no more, so that none gains by showing more:
 
   recall    the share of a question's relevant passages that are among the ten
   all gold  the share of questions with every relevant passage among them
+  answered  the share of questions that were answered in full, by the strategy's own
+            word; the others are incomplete, conflicting or not found
   match     the share of questions whose answer, where the set has it, stands in
             what was answered; f1 is how far the words of the two are the same
   steps     records of the run's journal; searches, calls of models and tokens
@@ -207,7 +209,7 @@ func (a *app) printStrategies(rows []eval.StrategyRow, f strategiesFlags, again 
 }
 
 // strategyColumns are the heads of a table of strategies.
-var strategyColumns = []string{"strategy", "roles", "recall", "all gold", "beside static", "match", "f1", "steps", "searches", "calls", "tokens", "time"}
+var strategyColumns = []string{"strategy", "roles", "recall", "all gold", "beside static", "answered", "match", "f1", "steps", "searches", "calls", "tokens", "time"}
 
 // strategyCells are those of a row.
 func strategyCells(r eval.StrategyRow) []string {
@@ -220,7 +222,7 @@ func strategyCells(r eval.StrategyRow) []string {
 	}
 	return []string{
 		r.Strategy, r.Roles, figure(r.Recall.Mean, r.Recall.Low, r.Recall.High), figure(r.AllGold.Mean, r.AllGold.Low, r.AllGold.High), beside,
-		match, f1, fmt.Sprintf("%.1f", r.Steps), fmt.Sprintf("%.1f", r.Searches), fmt.Sprintf("%.1f", r.Calls), fmt.Sprintf("%.0f", r.Tokens),
+		fmt.Sprintf("%d%%", 100*r.Statuses[assay.Answered]/max(r.Questions, 1)), match, f1, fmt.Sprintf("%.1f", r.Steps), fmt.Sprintf("%.1f", r.Searches), fmt.Sprintf("%.1f", r.Calls), fmt.Sprintf("%.0f", r.Tokens),
 		fmt.Sprintf("%.0f ms", r.MedianMS),
 	}
 }
@@ -267,8 +269,10 @@ func writeMarkdown(w io.Writer, rows []eval.StrategyRow, again bool) error {
 		cells[0] = "`" + cells[0] + "`"
 		line(cells)
 	}
-	b.WriteString("\n")
-	for _, remark := range strategyRemarks(rows) {
+	for i, remark := range strategyRemarks(rows) {
+		if i == 0 {
+			b.WriteString("\n")
+		}
 		fmt.Fprintf(&b, "- %s\n", remark)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -276,8 +280,7 @@ func writeMarkdown(w io.Writer, rows []eval.StrategyRow, again bool) error {
 }
 
 // strategyRemarks say what of rows is not in their figures: how many passages were
-// handed where it is not the number that all have, what failed, and how the questions
-// ended.
+// handed where it is not the number that all have, and what failed.
 func strategyRemarks(rows []eval.StrategyRow) []string {
 	var remarks []string
 	say := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
@@ -295,17 +298,7 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 			say("%s fails at %s: %s", r.Strategy, count(r.Failed, "question", "questions"), r.Failure)
 		}
 	}
-	var ended []string
-	for _, r := range rows {
-		var parts []string
-		for _, status := range []assay.Status{assay.Answered, assay.Incomplete, assay.Conflicting, assay.NotFound} {
-			if n := r.Statuses[status]; n > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(string(status), "_", " ")))
-			}
-		}
-		ended = append(ended, r.Strategy+" ("+r.Roles+"): "+strings.Join(parts, ", "))
-	}
-	return append(remarks, "statuses: "+strings.Join(ended, "; "))
+	return remarks
 }
 
 // writeTargets prints what the strategies are held to.
