@@ -40,6 +40,12 @@ var brought = map[string]summing{
 	role.ExtractorRole: sum(func(x role.Extraction) string {
 		return fmt.Sprintf("%d named, %d facts", len(x.Entities), len(x.Facts))
 	}),
+	role.ClarifierRole: sum(func(c role.Clarity) string {
+		if !c.Ambiguous {
+			return "not ambiguous"
+		}
+		return "ambiguous, " + counted(len(c.Readings), "reading")
+	}),
 	role.SummariserRole: sum(func(x role.Summary) string { return counted(len(x.Statements), "statement") }),
 	role.ComparerRole:   sum(func(x role.Contrast) string { return counted(len(x.Points), "point") + " compared" }),
 	role.RouterRole:     sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),

@@ -83,6 +83,12 @@ var defaultSettings = Settings{
 	Multihop: MultihopSettings{Hops: 5},
 }
 
+// Defaults are the settings that zero fields stand for.
+func Defaults() Settings { return defaultSettings }
+
+// DefaultLimits are the limits that zero fields stand for.
+func DefaultLimits() Limits { return defaultLimits }
+
 func (s Settings) withDefaults() Settings { return s.Over(defaultSettings) }
 
 // Over returns s with the fields that are not set as below has them.

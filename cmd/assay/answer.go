@@ -26,12 +26,18 @@ func writeJSON(w io.Writer, v any) error {
 // searched and what came closest.
 func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	var b strings.Builder
+	if a.Understood != "" {
+		b.WriteString(wrap("Understood as: "+a.Understood, "", width) + "\n")
+	}
 	if a.Status == assay.NotFound {
 		b.WriteString("Not found in these documents.\n")
 		writeSearched(&b, a.Searched, width)
 		writeClosest(&b, a.Closest, width)
 	} else {
 		b.WriteString(wrap(a.Text, "", width))
+		if len(a.Readings) > 0 && a.AskBack == "" {
+			b.WriteString("\n" + wrap("The question can mean several things; answered for each of: "+strings.Join(a.Readings, "; ")+".", "", width))
+		}
 		writeStatus(&b, a, width)
 		writeSources(&b, a.Citations, width)
 		if len(a.Claims) == 0 { // nothing is shown: at least where to look

@@ -46,6 +46,10 @@ ANTHROPIC_API_KEY, GEMINI_API_KEY or OLLAMA_HOST, or write a configuration file.
 question and the passages found for it are sent to that provider; with --local they are
 not. Where a provider fails, assay's own roles stand in, and the answer says so.
 
+A follow-up goes on with an earlier run: ask --follow last "And parental leave?" is
+understood from that conversation, and the answer says how. A question that does not say
+what it is about, without one, is asked back: exit code 4.
+
 The answer is printed on standard output. On a terminal, standard error shows
 what is being done; in a pipe it is silent. Without a QUESTION, or with -, the
 question is read from standard input.
@@ -59,14 +63,21 @@ question is read from standard input.
   assay ask --json "Who approves travel?" | jq -r .status
   ASSAY_MODEL=ollama/llama3.2 assay ask "Who approves travel?"
   assay ask --local "Who approves travel?"
-  assay ask --trace --strategy corrective "Who approves travel?"`,
+  assay ask --trace --strategy corrective "Who approves travel?"
+
+  assay ask --follow last "And who approves expenses?"    # goes on with the newest answer
+  assay ask --mode thorough "How did the travel policy change?"
+  assay ask --collection hr --collection legal "What do hr and legal say about notice?"
+  assay ask --strategy help                               # what each strategy does`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.ask(cmd.Context(), f, args) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
 	flags.BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result, and what models\nwrite before it is verified")
 	flags.BoolVar(&f.local, "local", false, "ask no language model and no reranker of a provider for this question")
-	flags.StringVar(&f.request.Strategy, "strategy", "", "the `strategy`, how to go about it: "+strings.Join(strategy.Names(), ", ")+" (default auto)")
+	flags.StringVar(&f.request.Strategy, "strategy", "", "the `strategy`, how to go about it: "+wrapNames(strategy.Names(), 60)+",\nor help, which says what each does (default auto, or the configuration's)")
+	flags.StringVar((*string)(&f.request.Mode), "mode", "", "how much work it is worth, a `mode`: quick halves and thorough doubles time, searches and\nrounds, where no other flag sets them")
+	flags.StringVar(&f.request.Follows, "follow", "", "go on with the conversation of this `run`: its ID, the beginning of it, or last")
 	flags.StringArrayVar(&f.request.Collections, "collection", nil, "search only this `collection`; may be repeated")
 	flags.StringVar(&f.filter, "filter", "", "search only documents whose metadata match this `filter`, as in\n'team = \"legal\" and year >= 2022'")
 	b := &f.request.Budget
@@ -76,12 +87,21 @@ question is read from standard input.
 	flags.IntVar(&b.Tokens, "max-tokens", 0, "use at most `n` tokens of models, in and out (default no limit)")
 	flags.Int64Var(&b.CostMicros, "max-cost", 0, "let models cost at most `n` millionths of the currency (default no limit);\nneeds their prices, which the configuration has")
 	flags.BoolVar(&f.request.Fresh, "no-cache", false, "go about it anew, also where the same question was answered before")
-	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategy.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategyCompletions(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]cobra.Completion{
+		cobra.CompletionWithDesc(string(strategy.Quick), "half the work"), cobra.CompletionWithDesc(string(strategy.Thorough), "twice the work"),
+	}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("follow", func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return a.completeRuns(cmd, nil, text)
+	})
 	return cmd
 }
 
 // ask answers one question and prints the answer.
 func (a *app) ask(ctx context.Context, f askFlags, args []string) error {
+	if f.request.Strategy == strategyHelp {
+		return a.listStrategies()
+	}
 	req := f.request
 	req.Local = f.local
 	var err error
@@ -103,6 +123,11 @@ func (a *app) ask(ctx context.Context, f askFlags, args []string) error {
 	}
 	defer e.Close()
 	a.warn(shown)
+	if req.Follows != "" {
+		if req.Follows, err = findAnswered(ctx, e, req.Follows); err != nil {
+			return fmt.Errorf("--follow: %w", err)
+		}
+	}
 	return a.answer(e.Ask(ctx, assay.Local(), req), shown, f)
 }
 
@@ -187,6 +212,11 @@ func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
 			by += "; assay doctor says what is wrong with the models"
 		}
 		err = a.stdout.faint("\n"+wrap(by, "", a.width), a.faintOut)
+	}
+	if err == nil && !asJSON {
+		if more := a.followLine(answer); more != "" {
+			err = a.stdout.faint("\n"+wrap(more, "", a.width), a.faintOut)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("print the answer: %w", err)

@@ -29,7 +29,8 @@ const exitTable = `Exit codes:
     1  error
     2  the request is wrong: an unknown flag, strategy or filter, an empty question
     3  the documents do not answer the question
-    4  incomplete: the answer holds, but a part of the question is not answered
+    4  incomplete: the answer holds, but a part of the question is not answered; or
+       the question can mean several things, and it is asked back which
     5  conflicting: the documents disagree; both sides are cited
     6  the answer waits for a person's review, or was rejected
     7  another process is writing this data, or is at work on this run

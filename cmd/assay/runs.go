@@ -110,6 +110,23 @@ func findRun(ctx context.Context, e *engine.Engine, name string) (string, error)
 	return "", usagef("run %q is the beginning of %d runs, %s and %s among them", name, len(found), found[0], found[1])
 }
 
+// findAnswered is findRun for a run to follow: "last" is the newest that has an answer.
+func findAnswered(ctx context.Context, e *engine.Engine, name string) (string, error) {
+	if name != "last" {
+		return findRun(ctx, e, name)
+	}
+	runs, err := e.Runs(ctx, assay.Local(), 0)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range runs {
+		if r.State == assay.RunDone {
+			return r.ID, nil
+		}
+	}
+	return "", hinted{fmt.Errorf("no run has an answer yet: %w", assay.ErrNotFound), "ask without --follow first"}
+}
+
 // completeRuns offers the IDs of the runs to the shell.
 func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {

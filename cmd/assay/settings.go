@@ -52,7 +52,9 @@ func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Con
 	if err != nil {
 		return c, err
 	}
-	c.NoCache = set.Config().NoCache
+	configured := set.Config()
+	c.NoCache = configured.NoCache
+	c.Strategy, c.Limits, c.Settings = configured.Strategy, configured.Limits, configured.Settings
 	if c.Encoders, err = a.encoders(); err != nil {
 		return c, err
 	}

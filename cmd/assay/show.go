@@ -64,6 +64,7 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 	var b strings.Builder
 	fmt.Fprintf(&b, "Run       %s\n", r.ID)
 	fmt.Fprintf(&b, "Asked     %s by %s\n", r.Created.Local().Format(time.DateTime), r.Principal.User)
+	b.WriteString(howAsked(r))
 	status := assay.Status("")
 	if r.Answer != nil {
 		status = r.Answer.Status
@@ -100,6 +101,29 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// howAsked says of a run what strategy and mode it was asked with, and what it followed,
+// where that is stored.
+func howAsked(r assay.Run) string {
+	var req struct {
+		Strategy, Mode, Follows string
+	}
+	if json.Unmarshal(r.Request, &req) != nil {
+		return "" // of another version, perhaps: nothing is lost that the steps do not show
+	}
+	text := ""
+	if req.Strategy != "" {
+		text = "Strategy  " + req.Strategy
+		if req.Mode != "" {
+			text += ", " + req.Mode
+		}
+		text += "\n"
+	}
+	if req.Follows != "" {
+		text += "Follows   " + req.Follows + "\n"
+	}
+	return text
 }
 
 func writePayload(b *strings.Builder, name string, data json.RawMessage) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/strategy"
 )
 
 // Sources are where configuration comes from.
@@ -44,6 +45,10 @@ type Config struct {
 	Rerank    Choice
 	Domain    string // path of the domain file; empty: none
 	NoCache   bool   // answers are not kept to be given again
+
+	Strategy string            // of questions that name none; empty: the program's own
+	Limits   strategy.Limits   // zero fields: the defaults
+	Settings strategy.Settings // zero fields: the defaults
 
 	Secrets Secrets // every credential that was read
 
@@ -164,7 +169,7 @@ func Load(s Sources) (*Config, error) {
 	}
 	c.NoCache = c.file.Cache != nil && !*c.file.Cache
 	c.environment()
-	for _, step := range []func() error{c.providers, c.models, c.choose} {
+	for _, step := range []func() error{c.providers, c.models, c.choose, c.strategies} {
 		if err := step(); err != nil {
 			return nil, err
 		}

@@ -32,6 +32,8 @@ type file struct {
 	Providers map[string]fileProvider `yaml:"providers"`
 	Models    map[string]fileModel    `yaml:"models"`
 
+	Strategies fileStrategies `yaml:"strategies"`
+
 	path string
 	root ast.Node // nil: the file is empty
 }
@@ -163,11 +165,7 @@ func (f *file) syntax(err error) error {
 	}
 	if unknown, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
 		name := strings.TrimSuffix(strings.TrimPrefix(unknown.GetMessage(), `unknown field "`), `"`)
-		hint := "docs/models.md lists all keys"
-		if near := Similar(name, keys(reflect.TypeFor[file]())); len(near) > 0 {
-			hint = "did you mean " + strings.Join(near, ", ") + "? " + hint
-		}
-		return f.errorAt(line, "unknown key "+shown(name), hint)
+		return f.errorAt(line, "unknown key "+shown(name), f.unknownIn(line, name))
 	}
 	if mismatch, ok := errors.AsType[*yaml.TypeError](err); ok {
 		return f.errorAt(line, fmt.Sprintf("here stands %s, want %s", typeWords(mismatch.SrcType), typeWords(mismatch.DstType)), "")
@@ -271,6 +269,38 @@ func (f *file) line(path ...string) int {
 		node, line = value.Value, value.Key.GetToken().Position.Line
 	}
 	return line
+}
+
+// at returns the value at a path of keys; nil: there is none.
+func (f *file) at(path ...string) ast.Node {
+	node := f.root
+	for _, key := range path {
+		value := child(node, key)
+		if value == nil || value.Value == nil || value.Value.Type() == ast.NullType {
+			return nil
+		}
+		node = value.Value
+	}
+	return node
+}
+
+// sectionAt returns the first key of the file that stands on the line or above it, the
+// nearest.
+func (f *file) sectionAt(line int) string {
+	section := ""
+	values := []*ast.MappingValueNode{}
+	switch n := f.root.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = append(values, n)
+	}
+	for _, v := range values {
+		if t := v.Key.GetToken(); t.Position.Line <= line {
+			section = t.Value
+		}
+	}
+	return section
 }
 
 // child returns what a mapping has under a key; nil: nothing.

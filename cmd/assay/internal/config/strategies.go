@@ -1,0 +1,112 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/assay-rag/assay/strategy"
+)
+
+// fileStrategies is the section strategies of the file: which strategy goes about a
+// question that names none, and their thresholds. docs/operations.md describes each key.
+type fileStrategies struct {
+	Default    string                    `yaml:"default"`
+	Corrective strategy.Limits           `yaml:"corrective"` // of all that plan: corrective is where they are from
+	CRAG       strategy.CRAGSettings     `yaml:"crag"`
+	Self       strategy.SelfSettings     `yaml:"self"`
+	Adaptive   strategy.AdaptiveSettings `yaml:"adaptive"`
+	Fusion     strategy.FusionSettings   `yaml:"fusion"`
+	Judge      strategy.RoundSettings    `yaml:"judge"`
+	Reflect    strategy.ReflectSettings  `yaml:"reflect"`
+	React      strategy.ReactSettings    `yaml:"react"` // and of agent
+	Multihop   strategy.MultihopSettings `yaml:"multihop"`
+}
+
+// strategiesKey is the section's name.
+const strategiesKey = "strategies"
+
+// most is the largest value of the numbers of the section that may be larger than
+// mostOfAll, and least the smallest of those that have to be larger than 1.
+var (
+	most  = map[string]int{"corrective.candidates": 1000, "corrective.context_tokens": 200_000}
+	least = map[string]int{"corrective.context_tokens": 300}
+)
+
+// mostOfAll bounds the numbers of the section: what goes beyond is a slip of the pen,
+// for no question is worth so much.
+const mostOfAll = 100
+
+// strategies reads the section.
+func (c *Config) strategies() error {
+	s := c.file.Strategies
+	if s.Default != "" && !slices.Contains(strategy.Names(), s.Default) {
+		hint := "the strategies are " + strings.Join(strategy.Names(), ", ")
+		if near := Similar(s.Default, strategy.Names()); len(near) > 0 {
+			hint = "did you mean " + near[0] + "? " + hint
+		}
+		return c.file.wrong([]string{strategiesKey, "default"}, hint, "there is no such strategy")
+	}
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		if err := c.file.inRange(v.Field(i), strategiesKey, v.Type().Field(i).Tag.Get("yaml")); err != nil {
+			return err
+		}
+	}
+	correct, incorrect := cmp.Or(s.CRAG.Correct, strategy.Defaults().CRAG.Correct), cmp.Or(s.CRAG.Incorrect, strategy.Defaults().CRAG.Incorrect)
+	if incorrect >= correct {
+		return c.file.wrong([]string{strategiesKey, "crag"}, "", "incorrect is %v and has to be less than correct, which is %v", incorrect, correct)
+	}
+	c.Strategy, c.Limits = s.Default, s.Corrective
+	c.Settings = strategy.Settings{
+		CRAG: s.CRAG, Self: s.Self, Adaptive: s.Adaptive, Fusion: s.Fusion, Judge: s.Judge, Reflect: s.Reflect, React: s.React, Multihop: s.Multihop,
+	}
+	return nil
+}
+
+// inRange checks the numbers of a struct that are in the file: counts from 1 on, shares
+// in (0, 1].
+func (f *file) inRange(v reflect.Value, path ...string) error {
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range v.NumField() {
+		key := v.Type().Field(i).Tag.Get("yaml")
+		at := append(slices.Clone(path), key)
+		written := f.at(at...)
+		if key == "-" || written == nil {
+			continue
+		}
+		name := strings.Join(at[1:], ".")
+		switch n := v.Field(i); {
+		case n.CanFloat() && !(n.Float() > 0 && n.Float() <= 1):
+			return f.wrong(at, "", "%v is not greater than 0 and at most 1", n.Float())
+		case n.CanInt() && written.Type() == ast.FloatType: // which would be cut
+			return f.wrong(at, "", "here stands a number, want a whole number")
+		case n.CanInt():
+			from, to := cmp.Or(least[name], 1), cmp.Or(most[name], mostOfAll)
+			if n.Int() < int64(from) || n.Int() > int64(to) {
+				return f.wrong(at, "", "%d is not between %d and %d", n.Int(), from, to)
+			}
+		}
+	}
+	return nil
+}
+
+// unknownIn says what to do about an unknown key on a line: which keys of its section
+// are like it, and where they are listed.
+func (f *file) unknownIn(line int, name string) string {
+	of, docs := reflect.TypeFor[file](), "docs/models.md"
+	if f.sectionAt(line) == strategiesKey {
+		of, docs = reflect.TypeFor[fileStrategies](), "docs/operations.md"
+	}
+	hint := docs + " lists all keys"
+	if near := Similar(name, keys(of)); len(near) > 0 {
+		hint = fmt.Sprintf("did you mean %s? %s", strings.Join(near, ", "), hint)
+	}
+	return hint
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay/strategy"
+)
+
+// The documented section has every key, and its values are the defaults.
+func TestDocumentedStrategies(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)```yaml\n(strategies:.*?)```").FindSubmatch(data)
+	if m == nil {
+		t.Fatal("docs/operations.md does not have the section")
+	}
+	for _, key := range keys(reflect.TypeFor[fileStrategies]()) {
+		if key != "-" && !strings.Contains(string(m[1]), " "+key+":") {
+			t.Errorf("the documented section does not have %s", key)
+		}
+	}
+	c := mustLoad(t, string(m[1]), nil)
+	if c.Strategy != strategy.Names()[0] {
+		t.Errorf("the default strategy is %q", c.Strategy)
+	}
+	if diff := cmp.Diff(strategy.Defaults(), c.Settings); diff != "" {
+		t.Errorf("settings (-default +documented):\n%s", diff)
+	}
+	want := strategy.DefaultLimits()
+	want.Wall = 0 // a run's own
+	if diff := cmp.Diff(want, c.Limits); diff != "" {
+		t.Errorf("limits (-default +documented):\n%s", diff)
+	}
+}
+
+func TestNoStrategies(t *testing.T) {
+	for _, text := range []string{"", "large: local", "strategies:\n", "strategies:\n  crag:\n", "strategies: {}"} {
+		c := mustLoad(t, text, nil)
+		if c.Strategy != "" || c.Settings != (strategy.Settings{}) || c.Limits != (strategy.Limits{}) {
+			t.Errorf("%q: %q, %+v, %+v", text, c.Strategy, c.Settings, c.Limits)
+		}
+	}
+	c := mustLoad(t, "strategies: {default: corrective, crag: {correct: 0.9}, corrective: {keep: 7}, multihop: {hops: 2}}", nil)
+	if c.Strategy != "corrective" || c.Settings.CRAG.Correct != 0.9 || c.Settings.CRAG.Incorrect != 0 || c.Limits != (strategy.Limits{Keep: 7}) || c.Settings.Multihop.Hops != 2 {
+		t.Errorf("%q, %+v, %+v", c.Strategy, c.Settings, c.Limits)
+	}
+}
+
+func TestWrongStrategies(t *testing.T) {
+	tests := []struct {
+		text, detail, hint string
+		line               int
+	}{
+		{"strategies:\n  defualt: auto", `unknown key "defualt"`, "did you mean default? docs/operations.md lists all keys", 2},
+		{"large: local\nstrategies:\n  crag:\n    corect: 0.7", `unknown key "corect"`, "did you mean correct? docs/operations.md lists all keys", 4},
+		{"strategies:\n  crag:\n    hops: 3", `unknown key "hops"`, "docs/operations.md lists all keys", 3},
+		{"strategies:\n  corrective:\n    wall: 3", `unknown key "wall"`, "docs/operations.md lists all keys", 3},
+		{"strategies:\n  default: corective", "strategies.default: there is no such strategy", "did you mean corrective?", 2},
+		{"strategies:\n  default: 3", "strategies.default: there is no such strategy", "the strategies are auto", 2},
+		{"strategies:\n  crag:\n    correct: 1.5", "strategies.crag.correct: 1.5 is not greater than 0 and at most 1", "", 3},
+		{"strategies:\n  crag:\n    correct: 0", "strategies.crag.correct: 0 is not greater than 0 and at most 1", "", 3},
+		{"strategies:\n  crag:\n    incorrect: -0.1", "strategies.crag.incorrect: -0.1 is not greater than 0", "", 3},
+		{"strategies:\n  crag:\n    incorrect: .nan", "strategies.crag.incorrect: NaN is not greater than 0", "", 3},
+		{"strategies:\n  crag:\n    incorrect: 0.8", "strategies.crag: incorrect is 0.8 and has to be less than correct, which is 0.7", "", 2},
+		{"strategies:\n  crag: {correct: 0.3}", "strategies.crag: incorrect is 0.3 and has to be less than correct, which is 0.3", "", 2},
+		{"strategies:\n  crag:\n    relevant: 2.5", "strategies.crag.relevant: here stands a number, want a whole number", "", 3},
+		{"strategies:\n  self:\n    iterations: 0", "strategies.self.iterations: 0 is not between 1 and 100", "", 3},
+		{"strategies:\n  self:\n    iterations: -1", "strategies.self.iterations: -1 is not between 1 and 100", "", 3},
+		{"strategies:\n  corrective:\n    candidates: 1001", "strategies.corrective.candidates: 1001 is not between 1 and 1000", "", 3},
+		{"strategies:\n  corrective:\n    context_tokens: 10", "strategies.corrective.context_tokens: 10 is not between 300 and 200000", "", 3},
+		{"strategies:\n  react:\n    steps: many", "here stands text, want a whole number", "", 3},
+		{"strategies: auto", "", "", 1},
+	}
+	for _, test := range tests {
+		_, err := load(t, test.text, nil)
+		e, ok := errors.AsType[*Error](err)
+		if !ok {
+			t.Errorf("%q: %v", test.text, err)
+			continue
+		}
+		if e.Line != test.line || !strings.HasPrefix(e.Detail, test.detail) || !strings.Contains(e.Hint, test.hint) {
+			t.Errorf("%q: line %d: %q; %q", test.text, e.Line, e.Detail, e.Hint)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// strategyHelp, given as a strategy, lists them.
+const strategyHelp = "help"
+
+// listStrategies prints the strategies with what each does.
+func (a *app) listStrategies() error {
+	for i, name := range strategy.Names() {
+		text := strategy.Describe(name)
+		if i == 0 {
+			text += " (the default)"
+		}
+		if _, err := fmt.Fprintf(a.stdout, "%-11s  %s\n", name, text); err != nil {
+			return fmt.Errorf("print the strategies: %w", err)
+		}
+	}
+	return nil
+}
+
+// strategyCompletions offers the strategies to the shell.
+func strategyCompletions() []cobra.Completion {
+	var all []cobra.Completion
+	for _, name := range strategy.Names() {
+		all = append(all, cobra.CompletionWithDesc(name, strategy.Describe(name)))
+	}
+	return append(all, cobra.CompletionWithDesc(strategyHelp, "list them, with what each does"))
+}
+
+// wrapNames writes names as a list in lines of at most so many characters.
+func wrapNames(names []string, width int) string {
+	var b strings.Builder
+	line := 0
+	for i, name := range names {
+		switch {
+		case i == 0:
+		case line+len(name) > width:
+			b.WriteString(",\n")
+			line = 0
+		default:
+			b.WriteString(", ")
+			line += 2
+		}
+		b.WriteString(name)
+		line += len(name)
+	}
+	return b.String()
+}
+
+// followLine says how to go on with an answer: where it asks back, and on a terminal. A
+// pipe has the answer alone.
+func (a *app) followLine(answer assay.Answer) string {
+	switch {
+	case answer.Run == "":
+		return ""
+	case answer.AskBack != "":
+		return fmt.Sprintf("Say which: assay ask --follow %s%s \"…\"", answer.Run, a.sameStore())
+	case a.faintOut:
+		return "Run " + answer.Run + "; ask on with: assay ask --follow last" + a.sameStore() + " \"…\""
+	}
+	return ""
+}
