@@ -16,7 +16,11 @@ type deed struct{ role, did string }
 // deeds say what the roles did to an answer, in the order in which readers want to
 // know it.
 var deeds = []deed{
-	{role.GeneratorRole, "written"}, {role.PlannerRole, "planned"}, {role.GraderRole, "graded"}, {role.VerifierRole, "verified"},
+	{role.GeneratorRole, "written"}, {role.ClarifierRole, "clarified"}, {role.RouterRole, "routed"}, {role.PlannerRole, "planned"},
+	{role.RewriterRole, "reworded"}, {role.QuerierRole, "searched on"}, {role.ActorRole, "acted"}, {role.GraderRole, "graded"},
+	{role.RetrievalGraderRole, "graded by passage"}, {role.ScorerRole, "scored"}, {role.SupportGraderRole, "graded for support"},
+	{role.ExtractorRole, "extracted"}, {role.SummariserRole, "summarised"}, {role.ComparerRole, "compared"}, {role.AnalystRole, "analysed"},
+	{role.ReflectorRole, "reflected on"}, {role.CriticRole, "criticised"}, {role.JudgeRole, "judged"}, {role.VerifierRole, "verified"},
 }
 
 // byLine says which models made an answer and what that took; empty: none was asked.

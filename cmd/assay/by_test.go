@@ -1,9 +1,11 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 )
 
 func TestByLine(t *testing.T) {
@@ -40,11 +42,18 @@ func TestByLine(t *testing.T) {
 			"Planned and graded by o/x; 5 calls, 4,312 tokens"},
 		{"a service that failed", []assay.RoleUse{used("generator", "o/x"), {Role: "verifier", Model: "b/guardrail", Usage: assay.Usage{Calls: 2}}}, nil, spent,
 			"Drafted by o/x; 5 calls, 4,312 tokens"},
+		{"in rounds", []assay.RoleUse{used("grader", "o/small"), used("critic", "o/small"), used("judge", "o/large"), used("generator", "o/large"), use("querier", "local"), use("verifier", "local")}, shown, spent,
+			"Written and judged by o/large, searched on and verified locally, graded and criticised by o/small; 5 calls, 4,312 tokens"},
 		{"ended at once", []assay.RoleUse{use("planner", "o/x")}, nil, assay.Usage{}, "No model came to an end; 0 calls, 0 tokens"},
 	}
 	for _, test := range tests {
 		if got := byLine(assay.Answer{Roles: test.roles, Claims: test.claims, Usage: test.usage}); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+	for _, name := range engine.RoleNames() {
+		if !slices.ContainsFunc(deeds, func(d deed) bool { return d.role == name }) {
+			t.Errorf("nothing says what the %s did", name)
 		}
 	}
 	search := assay.RoleUse{Role: assay.SearchRole, Model: "o/vectors + c/rerank", Usage: assay.Usage{Calls: 2}}

@@ -18,6 +18,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/role"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -189,17 +190,13 @@ func writeChecks(w io.Writer, checks []config.Check, width int) error {
 	return err
 }
 
-// inShort names the roles that today's strategies hand out. The others are there for
-// programs, and for strategies to come.
+// inShort names those of the roles that nearly every question takes; where there are none
+// of them, all.
 func inShort(roles []string) string {
-	var named []string
-	for _, r := range roles {
-		if slices.ContainsFunc(deeds, func(d deed) bool { return d.role == r }) {
-			named = append(named, r)
-		}
-	}
+	usual := []string{role.PlannerRole, role.GraderRole, role.GeneratorRole, role.VerifierRole}
+	named := slices.DeleteFunc(slices.Clone(roles), func(r string) bool { return !slices.Contains(usual, r) })
 	if len(named) == 0 {
-		return "nothing that ask hands out yet (" + strings.Join(roles, ", ") + ")"
+		named = roles
 	}
 	return strings.Join(named, ", ")
 }
