@@ -266,6 +266,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Settings:     req.Settings,
 		Services:     services,
 		Writer:       req.Models[role.GeneratorRole],
+		SmallWriter:  req.Models[strategy.SmallGenerator],
 		Sections:     models.sections(),
 		Web:          web,
 		NoWeb:        off,

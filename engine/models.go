@@ -23,6 +23,11 @@ type Models struct {
 	// generator's.
 	Roles map[string]llm.Model
 
+	// Small writes the first draft of the answer to a question that the router calls
+	// simple; what of it does not stand goes to the generator, which writes all other
+	// answers. It must not be the verifier's model; nil: the generator writes all.
+	Small llm.Model
+
 	// Verifier judges claims instead of the local verifier, where Roles names none: a
 	// ground.Service, for example, that must not be the generator's model either.
 	Verifier ground.Verifier
@@ -68,6 +73,14 @@ func (m Models) check() error {
 	if g := m.Roles[role.GeneratorRole]; g != nil && g.Model() == verifier {
 		return fmt.Errorf("%s cannot verify what it has written itself: the verifier has to be another model, a service, or local: %w", verifier, assay.ErrInvalid)
 	}
+	switch {
+	case m.Small == nil:
+		return nil
+	case m.Roles[role.GeneratorRole] == nil:
+		return fmt.Errorf("%s is to write what is simple, and no model is the generator that writes the rest: %w", m.Small.Model(), assay.ErrInvalid)
+	case m.Small.Model() == verifier:
+		return fmt.Errorf("%s cannot verify what it has written itself: the verifier has to be another model than the small generator, a service, or local: %w", verifier, assay.ErrInvalid)
+	}
 	return nil
 }
 
@@ -92,6 +105,9 @@ func (m Models) named() map[string]string {
 	}
 	if s, ok := m.Verifier.(ground.Service); ok {
 		names[role.VerifierRole] = s.Model()
+	}
+	if m.Small != nil {
+		names[strategy.SmallGenerator] = m.Small.Model()
 	}
 	return names
 }
@@ -139,6 +155,9 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 	}
 	if c, ok := by(role.GeneratorRole); ok {
 		roles.Generator = prompted.Generator{Config: c, Local: local.Generator{}}
+	}
+	if m.Small != nil { // where it fails the generator writes, and not the local one
+		roles.Small = prompted.Generator{Config: prompted.Config{Model: m.Small, Domain: m.Domain}}
 	}
 	if c, ok := by(role.VerifierRole); ok {
 		roles.Verifier = prompted.Verifier{Config: c}
@@ -196,7 +215,7 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 func (m Models) Equip(env strategy.Env) strategy.Env {
 	env.Roles, env.Sections = m.roles(nil), m.sections()
 	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
-	env.Writer = m.named()[role.GeneratorRole]
+	env.Writer, env.SmallWriter = m.named()[role.GeneratorRole], m.named()[strategy.SmallGenerator]
 	return env
 }
 
@@ -236,6 +255,11 @@ func (m Models) contextTokens() int {
 		return 0
 	}
 	window := llm.FactsOf(model).Window
+	if m.Small != nil { // what both can read
+		if small := llm.FactsOf(m.Small).Window; small > 0 && (window <= 0 || small < window) {
+			window = small
+		}
+	}
 	if window <= 0 {
 		return 0
 	}
@@ -268,6 +292,11 @@ func (m Models) checkPriced(encoder llm.Embedder) error {
 			if err := unpriced(model.Model(), model); err != nil {
 				return err
 			}
+		}
+	}
+	if m.Small != nil {
+		if err := unpriced(m.Small.Model(), m.Small); err != nil {
+			return err
 		}
 	}
 	if s, ok := m.Verifier.(ground.Service); ok {

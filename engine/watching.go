@@ -142,7 +142,8 @@ func (w *watching) complete(a *assay.Answer, req stored) {
 	for _, name := range roleNames {
 		var others []string
 		for _, model := range w.served[name] {
-			if model != req.Models[name] {
+			bySmall := name == role.GeneratorRole && model != "" && model == req.Models[strategy.SmallGenerator]
+			if model != req.Models[name] && !bySmall {
 				others = append(others, cmp.Or(model, assay.LocalModel))
 			}
 		}
@@ -169,7 +170,8 @@ func checkInterrupted(records []assay.Record, models Models) error {
 		}
 		call := callOf(rec.Input)
 		name := cmp.Or(call.Role, role.VerifierRole) // a verifier that is a service has no prompt
-		if today := cmp.Or(now[name], assay.LocalModel); today != rec.Model {
+		bySmall := name == role.GeneratorRole && rec.Model == now[strategy.SmallGenerator]
+		if today := cmp.Or(now[name], assay.LocalModel); today != rec.Model && !bySmall {
 			return fmt.Errorf("it was interrupted while %s was the %s, which is %s now; go on with it as it was, or ask again: %w", rec.Model, name, today, assay.ErrInvalid)
 		}
 		template, _, _ := strings.Cut(call.Prompt, "@") // the role's name, but for an actor that is an agent

@@ -95,6 +95,9 @@ type Env struct {
 	// one was.
 	Writer string
 
+	// SmallWriter is the model that was the small generator then; empty: there was none.
+	SmallWriter string
+
 	// Sections are the headings that an answer may have; a statement under another one
 	// stands under none.
 	Sections []string
@@ -159,6 +162,10 @@ type Roles struct {
 	Comparer        role.Comparer
 	Clarifier       role.Clarifier
 	Actor           role.Actor
+
+	// Small writes the first draft for a simple question, and Generator the second; nil:
+	// Generator writes all.
+	Small role.Generator
 
 	// Quoter writes when nothing that a model has written stands; nil: then there is no
 	// answer.

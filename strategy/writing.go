@@ -71,7 +71,8 @@ func (w writing) lacks() bool {
 
 // write has an answer written and verified. A model of whose draft something does not
 // stand is asked once more, and told what; of both drafts the one counts of which more
-// stands. When nothing does, or its replies could not be used at all, the passages are
+// stands. A small one that writes simple questions hands over to the large one then, and
+// also where it says that something is open. When nothing does, or its replies could not be used at all, the passages are
 // quoted instead. It is not asked again with what it was asked before: then last
 // stands, which is what became of that. Where the run had no room for one of these and
 // nothing stands, the error says of what.
@@ -91,19 +92,23 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	if last.from == string(from) {
 		return *last, nil
 	}
-	w, err := e.draft(ctx, s, e.Roles.Generator, model, in, said)
+	first, err := e.writerFor(ctx, s, in, said, last)
+	if err != nil {
+		return writing{}, err
+	}
+	w, err := e.draft(ctx, s, first.role, first.model, in, said)
 	if err != nil {
 		return w, err
 	}
 	w.byModel = !w.draft.StoodIn
 	var ended error
-	if w.byModel && w.lacks() {
+	if w.byModel && w.lacks() || first.small && w.poor() {
 		again := in
 		again.Rejected = rejected(w)
 		second, err := e.draft(ctx, s.Sub("again", 0), e.Roles.Generator, model, again, said)
 		second.byModel = !second.draft.StoodIn
 		switch {
-		case err == nil && second.stand() > w.stand():
+		case err == nil && (second.stand() > w.stand() || first.small && second.stand() == w.stand() && !second.poor()):
 			w = second
 		case stopOf(err) != "":
 			ended = err
@@ -111,7 +116,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 			if w.fell() {
 				what = "nothing"
 			}
-			said.say(fmt.Sprintf("generator: %s of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", what, e.Writer, stopOf(err)))
+			said.say(fmt.Sprintf("generator: %s of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", what, first.name, stopOf(err)))
 		case err != nil:
 			return w, err
 		}

@@ -148,7 +148,7 @@ func (x *examination) models() {
 // roleOrder is the order in which roles are listed: that of a question's way.
 var roleOrder = []string{
 	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
-	role.JudgeRole, role.CriticRole, role.GeneratorRole, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
+	role.JudgeRole, role.CriticRole, role.GeneratorRole, smallGenerator, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
 	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole, role.ActorRole,
 }
 

@@ -153,6 +153,10 @@ var (
 	}
 )
 
+// smallGenerator is the role of the model that writes the answers to simple questions.
+// There is one only where the file names it.
+const smallGenerator = strategy.SmallGenerator
+
 // Load reads the configuration. What is wrong with it is an *Error.
 func Load(s Sources) (*Config, error) {
 	c := &Config{getenv: s.Getenv, Providers: map[string]*Provider{}, Roles: map[string]Choice{}, facts: map[string]modelFacts{}}
@@ -216,6 +220,9 @@ func (c *Config) choose() error {
 	if err := c.chooseRoles(); err != nil {
 		return err
 	}
+	if _, ok := c.Roles[smallGenerator]; ok && c.Roles[role.GeneratorRole].IsLocal() {
+		return c.file.wrong([]string{"roles", smallGenerator}, "as in large: PROVIDER/MODEL", "a model is named that writes what is simple, and none that writes the rest")
+	}
 	for _, x := range []struct {
 		key, value string
 		into       *Choice
@@ -244,7 +251,7 @@ func (c *Config) choose() error {
 // chooseRoles reads the roles of the file. ASSAY_MODEL, which is set for now, goes
 // before them.
 func (c *Config) chooseRoles() error {
-	all := append(append([]string{role.VerifierRole}, largeRoles...), smallRoles...)
+	all := append(append([]string{role.VerifierRole, smallGenerator}, largeRoles...), smallRoles...)
 	for _, name := range slices.Sorted(maps.Keys(c.file.Roles)) {
 		if !slices.Contains(all, name) {
 			hint := "the roles are " + strings.Join(all, ", ")
@@ -264,7 +271,10 @@ func (c *Config) chooseRoles() error {
 			c.file.Verifier = c.file.Roles[name]
 			continue
 		}
-		choice.Small = slices.Contains(smallRoles, name)
+		choice.Small = name == smallGenerator || slices.Contains(smallRoles, name)
+		if name == smallGenerator && choice.IsLocal() {
+			continue
+		}
 		if c.getenv("ASSAY_MODEL") == "" {
 			c.Roles[name] = choice
 		}
@@ -292,6 +302,8 @@ func (c *Config) chooseVerifier() error {
 		}
 	case v.Name() == c.Roles[role.GeneratorRole].Name():
 		return c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers, and cannot verify what it has written itself", v.Name())
+	case v.Name() == c.Roles[smallGenerator].Name():
+		return c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers to simple questions, and cannot verify what it has written itself", v.Name())
 	}
 	return nil
 }

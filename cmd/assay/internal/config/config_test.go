@@ -178,6 +178,8 @@ func TestErrors(t *testing.T) {
 		{"a model without provider", "models:\n  gpt: {window: 1}\n", nil, 2, "no PROVIDER/MODEL", ""},
 		{"small alone", "small: openai\n", nil, 1, "a small model is named and no large one", "large: PROVIDER/MODEL"},
 		{"the writer verifies", "large: openai/a\nverifier: openai/a\n", nil, 2, "openai/a writes the answers", "another model"},
+		{"the small writer verifies", "large: openai/a\nroles: {generator_small: openai/b}\nverifier: openai/b\n", nil, 3, "openai/b writes the answers to simple questions", "another model"},
+		{"a small writer alone", "roles: {generator_small: openai/b, generator: local}\n", nil, 1, "none that writes the rest", "large:"},
 		{"no guardrail", "verifier: bedrock/guardrail\n", nil, 1, "has no guardrail", "aws.guardrail"},
 		{"two verifiers", "verifier: local\nroles: {verifier: openai/a}\n", nil, 2, "already", "keep one"},
 		{"an embedding without model", "embedding: openai\n", nil, 1, "no model", "openai/MODEL"},

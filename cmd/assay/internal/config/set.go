@@ -82,6 +82,10 @@ func (s *Set) Models(ctx context.Context) (engine.Models, error) {
 		if err != nil {
 			return engine.Models{}, err
 		}
+		if name == smallGenerator {
+			m.Small = model
+			continue
+		}
 		m.Roles[name] = model
 	}
 	if err := s.verifier(ctx, &m); err != nil {
@@ -114,6 +118,9 @@ func (s *Set) verifier(ctx context.Context, m *engine.Models) error {
 	}
 	if g := m.Roles[role.GeneratorRole]; g != nil && g.Model() == model.Model() {
 		return s.c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers, and cannot verify what it has written itself", model.Model())
+	}
+	if m.Small != nil && m.Small.Model() == model.Model() {
+		return s.c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers to simple questions, and cannot verify what it has written itself", model.Model())
 	}
 	m.Roles[role.VerifierRole] = model
 	return nil

@@ -36,7 +36,7 @@ large: openai/gpt-6.1-sol
 small: anthropic/claude-haiku-5-5
 verifier: gemini/gemini-3.8-flash
 rerank: cohere/rerank-v4.0-fast
-roles: {planner: local}
+roles: {planner: local, generator_small: openai/gpt-6-luna}
 models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10}}
 `, env{"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "COHERE_API_KEY": "k"})
 	m, err := c.Open().Models(t.Context())
@@ -47,6 +47,9 @@ models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10}}
 		if got := m.Roles[name].Model(); got != want {
 			t.Errorf("the %s is %s, want %s", name, got, want)
 		}
+	}
+	if m.Small == nil || m.Small.Model() != "openai/gpt-6-luna" || m.Roles[smallGenerator] != nil {
+		t.Errorf("what is simple is written by %v", m.Small)
 	}
 	if _, ok := m.Roles[role.PlannerRole]; ok || m.Verifier != nil || m.Reranker == nil {
 		t.Errorf("the planner has a model, or the verifier is a service, or there is no reranker: %+v", m)
