@@ -56,7 +56,8 @@ type StrategyRow struct {
 	Failed  int     `json:"failed"`       // questions that the strategy returned an error for
 	Failure string  `json:"failure,omitempty"`
 
-	Statuses map[assay.Status]int `json:"statuses"`
+	Statuses  map[assay.Status]int `json:"statuses"`
+	AskedBack int                  `json:"asked_back"` // questions of which it was asked what they mean
 	Notes    []Noted              `json:"notes,omitempty"` // of the answers, the most frequent first
 
 	// Means of a question: records of the journal, searches, calls of models and their
