@@ -57,8 +57,8 @@ type StrategyRow struct {
 	Failure string  `json:"failure,omitempty"`
 
 	Statuses  map[assay.Status]int `json:"statuses"`
-	AskedBack int                  `json:"asked_back"` // questions of which it was asked what they mean
-	Notes    []Noted              `json:"notes,omitempty"` // of the answers, the most frequent first
+	AskedBack int                  `json:"asked_back"`      // questions of which it was asked what they mean
+	Notes     []Noted              `json:"notes,omitempty"` // of the answers, the most frequent first
 
 	// Means of a question: records of the journal, searches, calls of models and their
 	// tokens, input and output together.
@@ -81,7 +81,8 @@ type StrategyOutcome struct {
 	Kind        string       `json:"kind,omitempty"`
 	Status      assay.Status `json:"status"`
 	Stop        assay.Stop   `json:"stop"`
-	Answered    string       `json:"answered_by"`      // the strategy that produced the answer
+	Answered    string       `json:"answered_by"` // the strategy that produced the answer
+	AskBack     string       `json:"ask_back,omitempty"`
 	Handed      []string     `json:"handed"`           // passage IDs, in the order of their numbers
 	Missed      []string     `json:"missed,omitempty"` // relevant ones that are not among them
 	Recall      float64      `json:"recall@10"`
@@ -223,7 +224,7 @@ func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string
 	for _, rec := range records {
 		out.CallsFailed += one(rec.Kind == assay.StepModel && rec.Error != nil)
 	}
-	out.Status, out.Stop, out.Answered, out.notes = answer.Status, answer.Stop, answer.Strategy, answer.Notes
+	out.Status, out.Stop, out.Answered, out.AskBack, out.notes = answer.Status, answer.Stop, answer.Strategy, answer.AskBack, answer.Notes
 	if out.Handed, err = handed(records); err != nil {
 		return out, err
 	}
@@ -300,6 +301,7 @@ func rowOf(set, name, roles string, queries []Query, outcomes []StrategyOutcome)
 		row.Calls += float64(o.Usage.Calls)
 		row.Tokens += float64(o.Usage.InputTokens + o.Usage.OutputTokens)
 		row.CallsFailed += o.CallsFailed
+		row.AskedBack += one(o.AskBack != "")
 		times = append(times, o.MS)
 		if len(queries[i].Answers) > 0 {
 			row.Answers++

@@ -291,6 +291,9 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 		if short := float64(eval.Handed) - r.Handed; short > 0.05 && r.Over == 0 {
 			say("%s hands %.1f passages in the mean", r.Strategy, r.Handed)
 		}
+		if r.AskedBack > 0 {
+			say("%s (%s) asks back what is meant by %s", r.Strategy, r.Roles, count(r.AskedBack, "question", "questions"))
+		}
 		if r.CallsFailed > 0 {
 			say("%s (%s): no reply came of %s; local roles stood in, and nobody for the verifier", r.Strategy, r.Roles, count(r.CallsFailed, "call", "calls"))
 		}
