@@ -278,13 +278,16 @@ func isFailure(err error) bool {
 	return errors.Is(err, assay.ErrUnavailable) || errors.Is(err, assay.ErrInvalid) || errors.Is(err, assay.ErrNotFound)
 }
 
-// failureOf is the text of a step's error, without the step.
+// failureOf is the text of a step's error, without the step and the kind.
 func failureOf(err error) string {
 	text := err.Error()
 	if rest, ok := strings.CutPrefix(text, "step "); ok {
 		if _, said, ok := strings.Cut(rest, ": "); ok {
-			return said
+			text = said
 		}
+	}
+	for _, kind := range []error{assay.ErrUnavailable, assay.ErrInvalid, assay.ErrNotFound} {
+		text = strings.TrimSuffix(text, ": "+kind.Error())
 	}
 	return text
 }

@@ -94,7 +94,7 @@ func writeSources(b *strings.Builder, citations []assay.Citation, width int) {
 	b.WriteString("\nSources\n")
 	for _, source := range bySource(citations) {
 		first := source[0]
-		fmt.Fprintf(b, "[%d] %s\n", first.Number, title(first.Title, first.Heading))
+		fmt.Fprintf(b, "[%d] %s%s\n", first.Number, title(first.Title, first.Heading), from(first.Origin))
 		at := ""
 		for _, c := range source {
 			if here := place(c.URI, c.Line, c.Page); here != at {
@@ -104,6 +104,17 @@ func writeSources(b *strings.Builder, citations []assay.Citation, width int) {
 			writeQuote(b, c.Quote, width)
 		}
 	}
+}
+
+// from says where something is from that is not from the documents.
+func from(o assay.Origin) string {
+	switch o {
+	case assay.FromWeb:
+		return " (from the web)"
+	case assay.FromService:
+		return " (from a managed service)"
+	}
+	return ""
 }
 
 // writeQuote prints quoted words: prose in lines that fit, code as it stands.
@@ -164,7 +175,7 @@ func writeSearched(b *strings.Builder, searched []assay.Searched, width int) {
 	}
 	b.WriteString("\nSearched\n")
 	for _, s := range searched {
-		line := fmt.Sprintf("- %q: %s", s.Query, count(s.Hits, "hit", "hits"))
+		line := fmt.Sprintf("- %q%s: %s", s.Query, from(s.Origin), count(s.Hits, "hit", "hits"))
 		if s.Hits > 0 {
 			line += fmt.Sprintf(", best relevance %.2f", s.TopRelevance)
 		}

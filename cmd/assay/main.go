@@ -19,17 +19,18 @@ import (
 
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/webfetch"
 )
 
-func main() { os.Exit(execute()) }
+func main() { os.Exit(newApp().execute()) }
 
 // execute runs the command line of this process and returns its exit code. The
 // first SIGINT or SIGTERM cancels what is being done, the second one kills.
-func execute() int {
+func (a *app) execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return newApp().run(ctx, os.Args[1:])
+	return a.run(ctx, os.Args[1:])
 }
 
 // An app is what the commands share: the streams of the process and the flags
@@ -49,7 +50,8 @@ type app struct {
 
 	width, watchedWidth int // columns of standard output and standard error
 
-	installed engine.Encoders // nil: none, text alone
+	installed engine.Encoders   // nil: none, text alone
+	pages     *webfetch.Fetcher // reads what a search of the web finds; nil: the one that reaches nothing but the public internet
 
 	configDir func() (string, error) // the user's folder of configuration
 	set       *config.Set            // what is configured; nil: nobody has asked

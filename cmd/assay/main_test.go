@@ -15,7 +15,11 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(cleaning{m}, map[string]func(){
-		"assay": func() { os.Exit(execute()) },
+		"assay": func() {
+			a := newApp()
+			a.pages = testPages()
+			os.Exit(a.execute())
+		},
 	})
 }
 
@@ -36,7 +40,7 @@ func (c cleaning) Run() int {
 func forgetSettings() {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		for _, prefix := range []string{"ASSAY_MODEL", "ASSAY_CONFIG", "ASSAY_DATA", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OLLAMA_", "COHERE_", "JINA_", "AWS_", "AZURE_"} {
+		for _, prefix := range []string{"ASSAY_MODEL", "ASSAY_CONFIG", "ASSAY_DATA", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OLLAMA_", "COHERE_", "JINA_", "AWS_", "AZURE_", "SEARXNG_", "BRAVE_", "TAVILY_"} {
 			if strings.HasPrefix(name, prefix) || strings.HasSuffix(strings.ToLower(name), "_proxy") {
 				os.Unsetenv(name)
 			}
@@ -71,6 +75,7 @@ func TestScripts(t *testing.T) {
 			"exits": exits,
 			"fill":  fill,
 			"model": startModel,
+			"web":   startWeb,
 
 			"envsubst": substitute,
 			"runid":    runID,

@@ -62,6 +62,10 @@ func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Con
 		c.Models.Reranker, err = set.Reranker()
 		return c, err
 	}
+	c.Web, c.Pages = set.Web(), a.pages
+	if c.Managed, err = set.Managed(); err != nil {
+		return c, err
+	}
 	c.Models, err = set.Models(ctx)
 	return c, err
 }

@@ -55,6 +55,8 @@ func (s *Set) Check(ctx context.Context, offline bool) []Check {
 	x.add(x.verifier)
 	x.add(x.embedding)
 	x.add(x.reranker)
+	x.add(x.web)
+	x.add(x.managed)
 	return x.wait()
 }
 

@@ -50,6 +50,9 @@ type Config struct {
 	Limits   strategy.Limits   // zero fields: the defaults
 	Settings strategy.Settings // zero fields: the defaults
 
+	Web     *Web     // who searches the web; nil: nobody
+	Managed *Managed // a service that answers questions by itself; nil: there is none
+
 	Secrets Secrets // every credential that was read
 
 	file   *file // nil: there is none
@@ -173,7 +176,7 @@ func Load(s Sources) (*Config, error) {
 	}
 	c.NoCache = c.file.Cache != nil && !*c.file.Cache
 	c.environment()
-	for _, step := range []func() error{c.providers, c.models, c.choose, c.strategies} {
+	for _, step := range []func() error{c.providers, c.models, c.choose, c.strategies, c.web, c.managed} {
 		if err := step(); err != nil {
 			return nil, err
 		}

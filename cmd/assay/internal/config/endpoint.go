@@ -30,6 +30,8 @@ type endpoint struct {
 	verify func() (ground.Service, error)
 	list   func(ctx context.Context) ([]listed, error)
 	policy func(ctx context.Context, r bedrock.Resources) (bedrock.Policy, error)
+
+	bedrock *bedrock.Provider // for services that answer by themselves
 }
 
 // listed is a model that a server says it has.
@@ -191,7 +193,7 @@ func (p *Provider) openBedrock() (*endpoint, error) {
 			return b.Verifier(bedrock.Grounding{Guardrail: guardrail, Threshold: p.AWS.Threshold})
 		},
 		list:   names(b.Models),
-		policy: b.IAMPolicy,
+		policy: b.IAMPolicy, bedrock: b,
 	}, nil
 }
 

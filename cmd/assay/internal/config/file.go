@@ -31,6 +31,8 @@ type file struct {
 	Cache     *bool                   `yaml:"cache"`
 	Providers map[string]fileProvider `yaml:"providers"`
 	Models    map[string]fileModel    `yaml:"models"`
+	Web       *fileWeb                `yaml:"web"`
+	Managed   *fileManaged            `yaml:"managed"`
 
 	Strategies fileStrategies `yaml:"strategies"`
 

@@ -37,6 +37,9 @@ func (c *Config) policyProvider() (string, error) {
 			used[name] = true
 		}
 	}
+	if c.Managed != nil {
+		used[c.Managed.Provider] = true
+	}
 	switch names := slices.Sorted(maps.Keys(used)); len(names) {
 	case 0:
 		return "", &Error{Where: c.where(), Detail: "nothing of Bedrock is configured", Hint: "as in ASSAY_MODEL=bedrock assay doctor --iam-policy"}
@@ -77,6 +80,14 @@ func (c *Config) resources(name string) bedrock.Resources {
 	}
 	for _, a := range aws.Agents {
 		r.Agents = append(r.Agents, a.ID+"/"+a.Alias)
+	}
+	if m := c.Managed; m != nil && m.Provider == name && m.KnowledgeBase != "" {
+		if !slices.ContainsFunc(r.KnowledgeBases, func(k bedrock.KnowledgeBase) bool { return k.ID == m.KnowledgeBase }) {
+			r.KnowledgeBases = append(r.KnowledgeBases, bedrock.KnowledgeBase{ID: m.KnowledgeBase})
+		}
+		r.Answers = map[string]string{m.KnowledgeBase: m.Generation.Model}
+	} else if m != nil && m.Provider == name {
+		add(&r.Agents, m.Agent.ID+"/"+m.Agent.Alias)
 	}
 	return r
 }

@@ -105,7 +105,8 @@ func (f *file) unknownIn(line int, name string) string {
 		of, docs = reflect.TypeFor[fileStrategies](), "docs/operations.md"
 	}
 	hint := docs + " lists all keys"
-	if near := Similar(name, keys(of)); len(near) > 0 {
+	known := slices.Compact(slices.Sorted(slices.Values(keys(of)))) // several sections have a base_url
+	if near := Similar(name, known); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean %s? %s", strings.Join(near, ", "), hint)
 	}
 	return hint

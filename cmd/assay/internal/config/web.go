@@ -1,0 +1,263 @@
+package config
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm/resilient"
+	"github.com/assay-rag/assay/provider/brave"
+	"github.com/assay-rag/assay/provider/searxng"
+	"github.com/assay-rag/assay/provider/tavily"
+)
+
+// fileWeb is who searches the web.
+type fileWeb struct {
+	Provider string `yaml:"provider"`
+	BaseURL  string `yaml:"base_url"`
+	Key      string `yaml:"key"`
+	KeyEnv   string `yaml:"key_env"`
+	KeyFile  string `yaml:"key_file"`
+	Timeout  string `yaml:"timeout"`
+}
+
+// A Web is who searches the web for questions that allow it.
+type Web struct {
+	Provider string // one of webProviders
+	BaseURL  string // empty: the vendor's own
+	Key      Key
+	Timeout  time.Duration // of an attempt; 0: the default
+	Why      string        // who said so
+}
+
+// The searches of the web.
+const (
+	webSearXNG = "searxng"
+	webBrave   = "brave"
+	webTavily  = "tavily"
+)
+
+// webProviders are those that can search the web, in the order in which they are looked
+// for: one's own server first, which costs nothing.
+var webProviders = []string{webSearXNG, webBrave, webTavily}
+
+// webEnv are the variables that set them up: an address of SearXNG, keys of the others.
+var webEnv = map[string]string{webSearXNG: "SEARXNG_URL", webBrave: "BRAVE_API_KEY", webTavily: "TAVILY_API_KEY"}
+
+// webTimeout is how long a search may take until it is given up, unless the file says.
+const webTimeout = 15 * time.Second
+
+// web says who searches the web: what the file has, else the first that a variable sets
+// up. It is not searched by that: each question has to allow it.
+func (c *Config) web() error {
+	in := c.file.Web
+	for _, name := range webProviders { // no reply may show one, whoever serves
+		if name != webSearXNG {
+			c.Secrets.add(secret.New(strings.TrimSpace(c.getenv(webEnv[name]))))
+		}
+	}
+	if in == nil {
+		for _, name := range webProviders {
+			if value := strings.TrimSpace(c.getenv(webEnv[name])); value != "" {
+				c.Web = &Web{Provider: name, Why: webEnv[name] + " is set"}
+				if name == webSearXNG {
+					c.Web.BaseURL = value
+				} else {
+					c.Web.Key = newKey(value, webEnv[name])
+				}
+				return c.checkWeb(webEnv[name])
+			}
+		}
+		return nil
+	}
+	at := func(key string) []string { return []string{"web", key} }
+	if !slices.Contains(webProviders, in.Provider) {
+		if in.Provider == "" {
+			return c.file.wrong([]string{"web"}, "as in provider: searxng", "says not who searches: want one of %s", strings.Join(webProviders, ", "))
+		}
+		return c.file.wrong(at("provider"), "want one of "+strings.Join(webProviders, ", "), "%s searches no web", shown(in.Provider))
+	}
+	w := &Web{Provider: in.Provider, BaseURL: in.BaseURL, Why: fmt.Sprintf("web in %s:%d", c.Path, c.file.line("web"))}
+	var err error
+	if w.Timeout, err = c.file.duration(in.Timeout, at("timeout")...); err != nil {
+		return err
+	}
+	if w.Key, err = c.webKey(*in); err != nil {
+		return err
+	}
+	if w.Provider == webSearXNG && w.BaseURL == "" {
+		if w.BaseURL = strings.TrimSpace(c.getenv(webEnv[webSearXNG])); w.BaseURL == "" {
+			return c.file.wrong([]string{"web"}, "as in base_url: http://127.0.0.1:8080", "says not where the SearXNG server is")
+		}
+	}
+	c.Secrets.add(w.Key.Secret)
+	c.Web = w
+	return c.checkWeb("")
+}
+
+// webKey reads the key from where the file says, else from the provider's own variable:
+// a key that is set for the vendor's endpoint goes nowhere else unless the file says so.
+func (c *Config) webKey(in fileWeb) (Key, error) {
+	given := 0
+	for _, v := range []string{in.Key, in.KeyEnv, in.KeyFile} {
+		if v != "" {
+			given++
+		}
+	}
+	if given > 1 {
+		return Key{}, c.file.wrong([]string{"web"}, "keep one of key_env, key_file and key", "several say where its key is")
+	}
+	switch {
+	case in.KeyEnv != "":
+		if likeKey(in.KeyEnv) || strings.ContainsAny(in.KeyEnv, " =") {
+			return Key{}, c.file.wrong([]string{"web", "key_env"}, "write the name, as in key_env: BRAVE_API_KEY", "wants the name of a variable, not a key")
+		}
+		return newKey(strings.TrimSpace(c.getenv(in.KeyEnv)), in.KeyEnv), nil
+	case in.KeyFile != "":
+		name := c.beside(in.KeyFile)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return Key{}, c.file.wrong([]string{"web", "key_file"}, "", "%s cannot be read: %s", shown(name), reason(err))
+		}
+		key := newKey(strings.TrimSpace(string(data)), "key_file "+name)
+		if key.Empty() || strings.ContainsAny(key.Reveal(), "\r\n") {
+			c.Secrets.add(key.Secret)
+			return Key{}, c.file.wrong([]string{"web", "key_file"}, "put the key there, and nothing else", "%s does not hold one line", shown(name))
+		}
+		return key, nil
+	case in.Key != "":
+		return newKey(in.Key, fmt.Sprintf("key in %s:%d", c.Path, c.file.line("web", "key"))), nil
+	case in.BaseURL == "" && in.Provider != webSearXNG:
+		return newKey(strings.TrimSpace(c.getenv(webEnv[in.Provider])), webEnv[in.Provider]), nil
+	}
+	return Key{}, nil
+}
+
+// checkWeb checks the address; variable is the one that it is from, empty: the file is.
+func (c *Config) checkWeb(variable string) error {
+	w := c.Web
+	if w.BaseURL == "" {
+		return nil
+	}
+	wrong := func(detail, hint string) error {
+		if variable == "" {
+			return c.file.wrong([]string{"web", "base_url"}, hint, "%s", detail)
+		}
+		return &Error{Where: variable, Detail: detail, Hint: hint}
+	}
+	u, err := url.Parse(w.BaseURL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return wrong("it is no http or https URL", "as in http://127.0.0.1:8080")
+	case u.User != nil:
+		password, _ := u.User.Password()
+		c.Secrets.add(secret.New(password), secret.New(u.User.Username()))
+		return wrong("it holds a user or a password", "name a key with key_env or key_file under web")
+	case u.RawQuery != "" || u.Fragment != "":
+		return wrong("it holds a query or a fragment", "keep the part before the ? or #")
+	}
+	w.BaseURL = strings.TrimRight(w.BaseURL, "/")
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s is asked over plain HTTP at %s: everybody on the way can read the questions", w.Provider, u.Host))
+	}
+	return nil
+}
+
+// Web opens who searches the web; nil: nobody does. One that cannot be used fails when it
+// is asked, and says why: a question that does not go to the web is not kept up by it.
+func (s *Set) Web() assay.WebSearcher {
+	w := s.c.Web
+	if w == nil {
+		return nil
+	}
+	searcher, err := w.open()
+	if err == nil && w.Key.Empty() && w.Provider != webSearXNG {
+		err = &Error{Where: s.c.where(), Detail: w.Provider + " has no key", Hint: fmt.Sprintf("set %s, or key_env or key_file under web", webEnv[w.Provider])}
+	}
+	if err != nil {
+		return unusable{w.Provider, s.c.Secrets.scrubError(err)}
+	}
+	guard := resilient.New(resilient.Config{ReadTimeout: cmp.Or(w.Timeout, webTimeout), Attempts: 2, Concurrency: 2})
+	return guardedSearcher{searcher, guard, &s.c.Secrets}
+}
+
+func (w *Web) open() (assay.WebSearcher, error) {
+	switch w.Provider {
+	case webBrave:
+		return brave.New(brave.Config{BaseURL: w.BaseURL, Key: w.Key.Secret})
+	case webTavily:
+		return tavily.New(tavily.Config{BaseURL: w.BaseURL, Key: w.Key.Secret})
+	}
+	return searxng.New(searxng.Config{BaseURL: w.BaseURL, Key: w.Key.Secret})
+}
+
+// An unusable search of the web fails, and says why.
+type unusable struct {
+	name string
+	err  error
+}
+
+func (u unusable) Name() string { return u.name }
+
+func (u unusable) SearchWeb(context.Context, string, int) ([]assay.WebResult, error) {
+	text := u.err.Error()
+	if e, ok := errors.AsType[*Error](u.err); ok && e.Hint != "" {
+		text += "; " + e.Hint
+	}
+	return nil, fmt.Errorf("%s: %s: %w", u.name, text, assay.ErrUnavailable)
+}
+
+// A guardedSearcher searches by a guard. No credential comes out of it.
+type guardedSearcher struct {
+	assay.WebSearcher
+	guard   *resilient.Guard
+	secrets *Secrets
+}
+
+func (g guardedSearcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
+	results, _, err := resilient.Do(ctx, g.guard, resilient.Read{Name: g.Name()}, func(ctx context.Context) ([]assay.WebResult, error) {
+		return g.WebSearcher.SearchWeb(ctx, query, n)
+	})
+	for i := range results {
+		r := &results[i]
+		r.URL, r.Title, r.Snippet = g.secrets.Scrub(r.URL), g.secrets.Scrub(r.Title), g.secrets.Scrub(r.Snippet)
+	}
+	return results, g.secrets.scrubError(err)
+}
+
+// web tries who searches the web, with one search.
+func (x *examination) web() Check {
+	w := x.s.c.Web
+	c := Check{Name: "web", OK: true}
+	if w == nil {
+		c.Detail = "nobody searches the web: no question goes there"
+		return c
+	}
+	c.Model = w.Provider
+	if x.offline {
+		c.Detail = fmt.Sprintf("not tried (%s); asked for questions with --web alone", w.Why)
+		return c
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, tryTimeout)
+	defer cancel()
+	found, err := x.s.Web().SearchWeb(ctx, "test", 1)
+	if err != nil {
+		c.OK, c.Err, c.Detail = false, err, err.Error()
+		if u, ok := x.s.Web().(unusable); ok {
+			if e, ok := errors.AsType[*Error](u.err); ok {
+				c.Detail, c.Hint = e.Error(), e.Hint
+			}
+		}
+		return c
+	}
+	c.Detail = fmt.Sprintf("searches the web, and found %d of 1 (%s); asked for questions with --web alone", len(found), w.Why)
+	return c
+}
