@@ -202,3 +202,25 @@ func TestEstimateTokens(t *testing.T) {
 		}
 	}
 }
+
+// What was read from a cache has its own price, where that is known, and never a higher one.
+func TestCostCached(t *testing.T) {
+	u := assay.Usage{InputTokens: 1000, OutputTokens: 100}
+	for _, tt := range []struct {
+		facts  llm.Facts
+		cached int
+		want   int64
+	}{
+		{llm.Facts{Input: 2_000_000, Output: 10_000_000}, 900, 3000},
+		{llm.Facts{Input: 2_000_000, Output: 10_000_000, Cached: 200_000}, 0, 3000},
+		{llm.Facts{Input: 2_000_000, Output: 10_000_000, Cached: 200_000}, 900, 1380},
+		{llm.Facts{Input: 2_000_000, Output: 10_000_000, Cached: 200_000}, 5000, 1200},
+		{llm.Facts{Input: 2_000_000, Output: 10_000_000, Cached: 200_000}, -1, 3000},
+		{llm.Facts{Input: 2_000_000, Output: 10_000_000, Cached: 9_000_000}, 900, 3000},
+		{llm.Facts{Input: 1, Cached: 1}, 1000, 1},
+	} {
+		if got := tt.facts.CostCached(u, tt.cached); got != tt.want || got > tt.facts.Cost(u) {
+			t.Errorf("%+v, %d cached: %d, want %d", tt.facts, tt.cached, got, tt.want)
+		}
+	}
+}

@@ -152,12 +152,26 @@ type Facts struct {
 	Priced    bool // the two prices are known
 	Input     int64
 	Output    int64 // price of a million tokens, in millionths of the currency
+
+	// Cached is that of input that a provider read from its prompt cache; 0: that of Input.
+	Cached int64 `json:",omitempty"`
 }
 
 // Cost returns what a call costs, in millionths of the currency, rounded up.
 func (f Facts) Cost(u assay.Usage) int64 {
 	const million = 1_000_000
 	return (int64(u.InputTokens)*f.Input + int64(u.OutputTokens)*f.Output + million - 1) / million
+}
+
+// CostCached is Cost where so many of the input tokens were read from a provider's prompt
+// cache. It is never more than Cost, which is what is reserved.
+func (f Facts) CostCached(u assay.Usage, cached int) int64 {
+	if f.Cached <= 0 || f.Cached >= f.Input {
+		return f.Cost(u)
+	}
+	const million = 1_000_000
+	read := int64(min(max(cached, 0), u.InputTokens))
+	return ((int64(u.InputTokens)-read)*f.Input + read*f.Cached + int64(u.OutputTokens)*f.Output + million - 1) / million
 }
 
 // A Described is a Model, or another service that is asked, of which something is known.

@@ -187,7 +187,11 @@ func (m *model) used(req llm.Request, l *listener, r llm.Response, err error) (a
 	if guessed || err != nil { // no more was asked for
 		u.OutputTokens = min(u.OutputTokens, max(0, req.MaxTokens))
 	}
-	u.CostMicros = m.facts.Cost(u)
+	cached := r.Cached
+	if untold || err != nil {
+		cached = 0
+	}
+	u.CostMicros = m.facts.CostCached(u, cached)
 	return u, guessed
 }
 

@@ -174,6 +174,8 @@ func TestErrors(t *testing.T) {
 		{"a short duration", "providers:\n  openai:\n    timeout: 5\n", nil, 3, "want a duration", ""},
 		{"a negative limit", "providers:\n  openai:\n    limits:\n      concurrency: -1\n", nil, 4, "cannot be negative", ""},
 		{"one price", "models:\n  openai/gpt-6-luna:\n    input_price: 1\n", nil, 2, "one of input_price and output_price is missing", "give both"},
+		{"a cached price alone", "models:\n  openai/x: {cached_price: 1}\n", nil, 2, "cached_price is that of input", "input_price"},
+		{"a cached price above", "models:\n  openai/x: {input_price: 1, output_price: 2, cached_price: 1.5}\n", nil, 2, "from 0 to input_price", ""},
 		{"a price that is none", "models:\n  openai/x: {input_price: -1, output_price: 1}\n", nil, 2, "a price is in the currency", ""},
 		{"a model without provider", "models:\n  gpt: {window: 1}\n", nil, 2, "no PROVIDER/MODEL", ""},
 		{"small alone", "small: openai\n", nil, 1, "a small model is named and no large one", "large: PROVIDER/MODEL"},

@@ -94,6 +94,7 @@ type fileModel struct {
 	MaxOutput   int      `yaml:"max_output"`
 	InputPrice  *float64 `yaml:"input_price"`
 	OutputPrice *float64 `yaml:"output_price"`
+	CachedPrice *float64 `yaml:"cached_price"`
 	Dimensions  int      `yaml:"dimensions"`
 	MaxTokens   int      `yaml:"max_tokens"`
 

@@ -357,8 +357,14 @@ func (c *Config) models() error {
 		if (in.InputPrice == nil) != (in.OutputPrice == nil) {
 			return c.file.wrong(path, "give both; 0 where nothing is paid", "one of input_price and output_price is missing")
 		}
+		if in.CachedPrice != nil && (in.InputPrice == nil || !(0 <= *in.CachedPrice && *in.CachedPrice <= *in.InputPrice)) {
+			return c.file.wrong(path, "as in input_price: 0.25, cached_price: 0.025", "cached_price is that of input read from the provider's cache: from 0 to input_price, which it needs")
+		}
 		if in.InputPrice != nil {
 			f.Priced = true
+			if in.CachedPrice != nil {
+				f.Cached = max(1, int64(math.Ceil(*in.CachedPrice*1e6))) // 0 would be: not known
+			}
 			for _, x := range []struct {
 				price float64
 				into  *int64

@@ -37,7 +37,7 @@ small: anthropic/claude-haiku-5-5
 verifier: gemini/gemini-3.8-flash
 rerank: cohere/rerank-v4.0-fast
 roles: {planner: local, generator_small: openai/gpt-6-luna}
-models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10}}
+models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10, cached_price: 0.2}}
 `, env{"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "COHERE_API_KEY": "k"})
 	m, err := c.Open().Models(t.Context())
 	if err != nil {
@@ -54,7 +54,7 @@ models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10}}
 	if _, ok := m.Roles[role.PlannerRole]; ok || m.Verifier != nil || m.Reranker == nil {
 		t.Errorf("the planner has a model, or the verifier is a service, or there is no reranker: %+v", m)
 	}
-	if f := llm.FactsOf(m.Roles[role.GeneratorRole]); !f.Priced || f.Output != 10_000_000 || f.Window != 1_050_000 {
+	if f := llm.FactsOf(m.Roles[role.GeneratorRole]); !f.Priced || f.Output != 10_000_000 || f.Cached != 200_000 || f.Window != 1_050_000 {
 		t.Errorf("facts of the generator: %+v", f)
 	}
 	if _, ok := m.Reranker.(llm.Described); !ok {
