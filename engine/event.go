@@ -186,7 +186,7 @@ func intention(p payload, rec assay.Record) string {
 		return "planning"
 	case assay.StepSearch:
 		if p.query != nil {
-			return fmt.Sprintf("searching %q", p.query.Text)
+			return "searching " + wordsOf(*p.query)
 		}
 		return "searching"
 	case assay.StepGrade:
@@ -292,8 +292,17 @@ func planSummary(p role.Plan) string {
 	return fmt.Sprintf("%s of %d: %s", p.Shape, len(parts), strings.Join(parts, ", "))
 }
 
+// wordsOf returns what is searched, with the wordings that are searched beside it.
+func wordsOf(q assay.Query) string {
+	s := fmt.Sprintf("%q", q.Text)
+	if len(q.Rewrites) > 0 {
+		s += fmt.Sprintf(" beside %q", q.Rewrites)
+	}
+	return s
+}
+
 func searchSummary(q assay.Query, r assay.Results) string {
-	s := fmt.Sprintf("%q: %s", q.Text, counted(len(r.Hits), "hit"))
+	s := fmt.Sprintf("%s: %s", wordsOf(q), counted(len(r.Hits), "hit"))
 	if len(r.Hits) > 0 {
 		best := slices.MaxFunc(r.Hits, func(a, b assay.Hit) int {
 			return cmp.Compare(a.Scores.Relevance, b.Scores.Relevance)

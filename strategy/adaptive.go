@@ -91,7 +91,7 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 			}
 			query = next
 		}
-		fresh, err := f.findOn(ctx, s, env, assay.Query{Text: query, Filter: f.filter}, &t)
+		fresh, err := f.findOn(ctx, s, env, query, &t)
 		if err == nil {
 			err = f.judge(ctx, s, env)
 		}

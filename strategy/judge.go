@@ -67,7 +67,7 @@ type draft struct {
 func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
 	f := &d.found[0]
 	if d.query != "" {
-		fresh, err := f.findOn(ctx, s, env, assay.Query{Text: d.query}, &d.trail)
+		fresh, err := f.findOn(ctx, s, env, d.query, &d.trail)
 		if err == nil {
 			err = f.judge(ctx, s, env)
 		}

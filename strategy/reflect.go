@@ -128,7 +128,7 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 			i := stage[j]
 			f := &r.found[i]
 			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
-			_, err := f.findOn(ctx, s, env, assay.Query{Text: query, Filter: f.filter}, &trails[i])
+			_, err := f.findOn(ctx, s, env, query, &trails[i])
 			if err == nil {
 				err = f.judge(ctx, s, env)
 			}
@@ -154,7 +154,7 @@ func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []f
 		return 0, stop, err
 	}
 	f := &looked[nearest(looked, query)]
-	fresh, err = f.findOn(ctx, s, env, assay.Query{Text: query, Filter: f.filter}, &r.trail)
+	fresh, err = f.findOn(ctx, s, env, query, &r.trail)
 	if err == nil {
 		err = f.judge(ctx, s, env)
 	}

@@ -437,7 +437,7 @@ func TestReflectParts(t *testing.T) {
 	e := env(l, "Who wrote the poems?", roles)
 	e.Limits.Parts = 2
 	a := ask(t, strategy.Reflect, e, assay.Budget{})
-	want := []string{"city Springfield founded", "poems wrote Title of doc1", "Jebediah poems"}
+	want := []string{"city Springfield founded", "poems wrote Title of doc1", "Jebediah poems | poems wrote"}
 	if diff := cmp.Diff(want, l.searches); diff != "" {
 		t.Errorf("searches (-want +got):\n%s", diff)
 	}

@@ -52,7 +52,7 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 		return assay.Results{}, l.err
 	}
 	l.mu.Lock()
-	l.searches, l.limits = append(l.searches, q.Text), append(l.limits, q.Limit)
+	l.searches, l.limits = append(l.searches, strings.Join(append(slices.Clone(q.Rewrites), q.Text), " | ")), append(l.limits, q.Limit)
 	if l.onSearch != nil {
 		l.onSearch()
 	}
@@ -62,7 +62,8 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 		found.Terms = append(found.Terms, assay.Term{Text: w, Stem: strings.ToLower(w), Chunks: 1, Weight: 0.5})
 	}
 	for _, d := range l.documents {
-		shared := slices.ContainsFunc(strings.Fields(strings.ToLower(q.Text)), func(w string) bool {
+		words := strings.Fields(strings.ToLower(strings.Join(append([]string{q.Text}, q.Rewrites...), " ")))
+		shared := slices.ContainsFunc(words, func(w string) bool {
 			return len(w) > 3 && strings.Contains(strings.ToLower(d.Text), strings.Trim(w, "?."))
 		})
 		if !shared {
