@@ -48,7 +48,23 @@ var brought = map[string]summing{
 	}),
 	role.SummariserRole: sum(func(x role.Summary) string { return counted(len(x.Statements), "statement") }),
 	role.ComparerRole:   sum(func(x role.Contrast) string { return counted(len(x.Points), "point") + " compared" }),
-	role.RouterRole:     sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
+	role.RewriterRole: sum(func(r role.Rewriting) string {
+		texts := make([]string, len(r.Queries))
+		for i, q := range r.Queries {
+			texts[i] = fmt.Sprintf("%.80q", q)
+		}
+		if len(texts) == 0 {
+			return "the question as it stands"
+		}
+		return strings.Join(texts, ", ")
+	}),
+	role.RetrievalGraderRole: sum(func(g role.RetrievalGrades) string {
+		return tally(g.Grades, role.Relevant, role.PartlyRelevant, role.NotRelevant)
+	}),
+	role.SupportGraderRole: sum(func(g role.SupportGrades) string {
+		return tally(g.Grades, role.FullySupported, role.PartlySupported, role.NotSupported)
+	}),
+	role.RouterRole: sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
 	role.QuerierRole: sum(func(n role.NextQuery) string {
 		if n.Query == "" {
 			return said("no other query is known", n.Reason)
@@ -69,6 +85,21 @@ var brought = map[string]summing{
 	role.CriticRole: sum(func(c role.Critique) string {
 		return fmt.Sprintf("grounded %s, complete %s, relevant %s, clear %s; %s", c.Grounded, c.Complete, c.Relevant, c.Clear, counted(len(c.Remarks), "remark"))
 	}),
+}
+
+// tally counts how often each of the grades was given: "3 relevant, 1 partly, 0 not".
+func tally[T ~string](given []T, grades ...T) string {
+	parts := make([]string, len(grades))
+	for i, grade := range grades {
+		n := 0
+		for _, g := range given {
+			if g == grade {
+				n++
+			}
+		}
+		parts[i] = fmt.Sprintf("%d %s", n, grade)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // said is what a role decided, and why.

@@ -59,6 +59,17 @@ func TestWalker(t *testing.T) {
 	if diff := gocmp.Diff([]graph.Step{{Entity: "jane q doe", Chunk: film.Chunks[0].ID}}, got[1].Path); diff != "" {
 		t.Errorf("path: -want +got\n%s", diff)
 	}
+	mass := func(scores []graph.Score, e indextest.Entry) float64 { // beside that of the best
+		for _, s := range scores {
+			if s.Chunk == e.Chunks[0].ID {
+				return s.Mass / scores[0].Mass
+			}
+		}
+		return 0
+	}
+	if far := ask(local, assay.Query{Walk: assay.WalkFar}); mass(far, article) <= mass(got, article) || mass(far, other) >= mass(got, other) {
+		t.Errorf("a far walk leads to %+v, a near one to %+v: want more behind the best and less elsewhere", far, got)
+	}
 	if got := ask(assay.Access{}, assay.Query{}); len(got) != 0 {
 		t.Errorf("the zero access gets %+v", got)
 	}

@@ -180,6 +180,17 @@ func TestWalk(t *testing.T) {
 	if len(w.seeds) != 2 || w.seeds[0].Chunk != id("/start") || w.seeds[0].Score != 1 {
 		t.Errorf("the walk started from %+v", w.seeds)
 	}
+	far := retrieved(t, r, assay.Query{Text: "copper bridge", Limit: 10, Walk: assay.WalkFar, From: []string{id("/led"), id("/start"), "elsewhere"}})
+	if fused := *far.Hits[1].Scores.Fused; far.Hits[1].URI != "/led" || math.Abs(fused-1.3) > 1e-9 {
+		t.Errorf("a far walk gives what it leads to %v, want 1.3", fused)
+	}
+	var starts []string
+	for _, s := range w.seeds {
+		starts = append(starts, s.Chunk)
+	}
+	if diff := cmp.Diff([]string{id("/led"), id("/start"), "elsewhere", id("/word")}, starts); diff != "" {
+		t.Errorf("a far walk starts from: -want +got\n%s", diff)
+	}
 	w.err = errors.New("lost the way")
 	plain := retrieved(t, l.open(t, retrieve.Config{}), assay.Query{Text: "copper bridge"})
 	found := retrieved(t, r, assay.Query{Text: "copper bridge"})

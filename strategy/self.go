@@ -68,6 +68,9 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 			r.stop = assay.StopSufficient
 			break
 		}
+		if i+1 == env.Settings.Self.Iterations {
+			break // there is no iteration left
+		}
 		if query = r.refined(weak); query == "" {
 			r.stop = assay.StopNoProgress
 			break
@@ -199,6 +202,9 @@ func (r *sieve) weak(ctx context.Context, s run.Scope, env Env) ([]string, error
 func (r *sieve) refined(weak []string) string {
 	queries := []string{r.grade.Query}
 	for _, w := range weak {
+		if w == r.question {
+			continue
+		}
 		words := strings.Fields(visible.Line(w))
 		queries = append(queries, r.question+" "+strings.Join(words[:min(len(words), maxExtra)], " "))
 	}

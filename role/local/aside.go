@@ -179,7 +179,7 @@ func parallel(question, what string) string {
 }
 
 func parallelWords(question, what string) string {
-	for _, p := range []string{phraseAt(subject(question)), headOf(subject(question)), lastPhrase(question)} {
+	for _, p := range []string{phraseAt(subject(question)), headOf(subject(question)), withHeadOf(what, question)} {
 		if p != "" && !strings.Contains(what, p) && sameHead(p, what) && strings.Contains(question, p) && strings.Count(what, " ") <= strings.Count(p, " ")+1 {
 			return p
 		}
@@ -210,17 +210,27 @@ func headOf(phrase string) string {
 	return phrase
 }
 
-// lastPhrase returns the words of content that a question ends in.
-func lastPhrase(question string) string {
+// withHeadOf returns the phrase of a question that ends in the last word of what, with
+// its article where what has one; empty: there is none, or more than one.
+func withHeadOf(what, question string) string {
 	words := strings.Fields(question)
-	i := len(words)
-	for i > 0 && !surface.Function(strings.ToLower(words[i-1])) && !strings.ContainsFunc(words[i-1], unicode.IsPunct) {
-		i--
+	at, n := -1, 0
+	for i, w := range words {
+		if sameHead(strings.TrimRight(w, ",;:"), what) {
+			at, n = i, n+1
+		}
 	}
-	if i > 0 && articles[strings.ToLower(words[i-1])] {
-		i--
+	if n != 1 {
+		return ""
 	}
-	return strings.Join(words[i:], " ")
+	from := at
+	for from > 0 && !surface.Function(strings.ToLower(words[from-1])) && !strings.ContainsFunc(words[from-1], unicode.IsPunct) {
+		from--
+	}
+	if from > 0 && articles[strings.ToLower(words[from-1])] && articles[strings.ToLower(strings.Fields(what)[0])] {
+		from--
+	}
+	return strings.TrimRight(strings.Join(words[from:at+1], " "), ",;:")
 }
 
 // An other is one of two things of which the last question is about the second.

@@ -91,6 +91,8 @@ func TestResolve(t *testing.T) {
 		{"what about a name", leave, "What about Germany?", "How long is parental leave in Germany?"},
 		{"in a year", leave, "And in 2019?", "How long is parental leave in France in 2019?"},
 		{"the same head", leave, "What about maternity leave?", "How long is maternity leave in France?"},
+		{"the same head inside", talk("How many days of annual leave does every employee have?", "30."), "What about parental leave?", "How many days of parental leave does every employee have?"},
+		{"the same head, with its article", talk("How long is the read timeout by default?", "A minute."), "And the write timeout?", "How long is the write timeout by default?"},
 		{"bare words", retention, "And for receipts?", "What is the retention period for receipts?"},
 		{"bare words, about", retention, "What about receipts?", "What is the retention period for receipts?"},
 		{"the same for", retention, "Is it the same for receipts?", "What is the retention period for receipts?"},
