@@ -131,19 +131,10 @@ func (e Env) hop(ctx context.Context, s run.Scope) ([]finding, error) {
 		}
 		return found, err
 	}
-	found := make([]finding, len(plan.SubQuestions))
-	for i, sub := range plan.SubQuestions {
-		found[i] = finding{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
+	found, err := e.hops(ctx, s, plan)
+	if err != nil {
+		return nil, err
 	}
 	found[0].notes.join(said)
-	for k, stage := range stages(plan) {
-		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
-			i := stage[j]
-			return found[i].lookUp(ctx, s, e, hints(plan, found, i))
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
 	return found, nil
 }

@@ -45,7 +45,7 @@ const sideBySide = 4
 func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (assay.Answer, error) {
 	found := make([]finding, len(plan.SubQuestions))
 	for i, sub := range plan.SubQuestions {
-		found[i] = finding{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
+		found[i] = finding{question: unfilled(sub), filter: sub.Filter, stop: assay.StopIterationLimit}
 	}
 	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), e.Limits.Parts)]
 	if first != nil && len(found) > 0 {
@@ -64,6 +64,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	for k, stage := range stages(plan) {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			i := stage[j]
+			found[i].fill(fillings(plan, found, i))
 			return found[i].lookUp(ctx, s, e, hints(plan, found, i))
 		})
 		if err != nil {
@@ -118,9 +119,21 @@ func stages(plan role.Plan) [][]int {
 	return stages
 }
 
+// fill asks a finding's question with names in it, the likeliest first. The others are
+// what to try next.
+func (f *finding) fill(with []filling) {
+	if len(with) > 0 {
+		f.question, f.others = with[0].text, with[1:]
+	}
+}
+
 // hints returns the titles of what was accepted for the sub-questions that i
-// needs: the names by which its own evidence is likely to be found.
+// needs: the names by which its own evidence is likely to be found, where it has no
+// places for them.
 func hints(plan role.Plan, found []finding, i int) []string {
+	if sub := plan.SubQuestions[i]; slotted(sub) {
+		return nil
+	}
 	var titles []string
 	for _, n := range plan.SubQuestions[i].Needs {
 		if n < 0 || n >= i {
@@ -184,11 +197,18 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 	return nil
 }
 
-// climb returns what to search next, one rung up the escalation ladder:
-// reformulate; widen the sub-question's own filter (never the caller's). The
+// climb returns what to search next, one rung up the escalation ladder: ask with
+// another name, where there are several; reformulate; widen the sub-question's own filter (never the caller's). The
 // rungs above, another collection and another source, need a plan that named
 // one; after the last comes "not found".
 func (f *finding) climb(filter assay.Filter) (string, assay.Filter) {
+	for len(f.others) > 0 {
+		next := f.others[0].text
+		if f.others = f.others[1:]; !f.wasTried(next, filter) {
+			f.question, f.terms = next, nil
+			return next, filter
+		}
+	}
 	if q := f.grade.Query; q != "" && !f.wasTried(q, filter) {
 		return q, filter
 	}

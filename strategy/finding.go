@@ -28,6 +28,8 @@ type finding struct {
 	graded     int // searches, when the finding was graded last
 	notes      notes
 	tries      []try
+	others     []filling      // the question with other names in it, the likeliest first
+	best       []assay.Hit    // of a hop: what it hands on where the number of passages is set
 	places     map[string]int // of the hits, by chunk: the best that a search gave them, from 0
 	iterations int
 	stop       assay.Stop

@@ -124,7 +124,7 @@ func failures(checked []checkedClaim) int {
 // many: each with its best accepted hit, each with its second, and so on. If that is
 // not enough, the best of all other hits follow.
 func (e Env) mint(found []finding) (evidence []assay.Evidence, parts []role.Part) {
-	m := newMinting(found)
+	m := newMinting(found, e.Limits.Passages)
 	if hit, ok := e.alone(found); ok {
 		m.accepted[0] = []assay.Hit{hit}
 	}
@@ -163,10 +163,13 @@ type minting struct {
 	parts    []role.Part
 }
 
-func newMinting(found []finding) *minting {
+func newMinting(found []finding, passages int) *minting {
 	m := &minting{}
 	for _, f := range found {
 		hits := f.accepted(len(f.hits))
+		if f.best != nil && passages > 0 {
+			hits = f.best
+		}
 		m.accepted, m.all = append(m.accepted, hits), append(m.all, hits...)
 		m.parts = append(m.parts, role.Part{Question: f.question, Terms: f.terms, Evidence: []int{}})
 	}
@@ -202,6 +205,9 @@ func (m *minting) others(found []finding) []foundHit {
 	}
 	var others []foundHit
 	for i, f := range found {
+		if f.best != nil {
+			continue
+		}
 		for _, h := range f.hits {
 			if !known[h.Chunk.ID] {
 				known[h.Chunk.ID] = true

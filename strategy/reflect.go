@@ -36,7 +36,7 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	}
 	r := reflection{found: make([]finding, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
 	for i, sub := range plan.SubQuestions {
-		r.found[i] = finding{question: sub.Text, filter: sub.Filter, stop: assay.StopIterationLimit}
+		r.found[i] = finding{question: unfilled(sub), filter: sub.Filter, stop: assay.StopIterationLimit}
 		for _, n := range sub.Needs {
 			if n >= 0 && n < i {
 				r.found[n].serves = append(r.found[n].serves, i)
@@ -127,6 +127,7 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			i := stage[j]
 			f := &r.found[i]
+			f.fill(fillings(plan, r.found, i))
 			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
 			_, err := f.findOn(ctx, s, env, query, &trails[i])
 			if err == nil {

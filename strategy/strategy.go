@@ -45,6 +45,7 @@ var strategies = []struct {
 	{"judge", Judge},
 	{"reflect", Reflect},
 	{"react", React},
+	{"multihop", Multihop},
 	{"graph", Graph},
 	{"agent", Agent},
 	{"managed", AskManaged},

@@ -24,6 +24,9 @@ type Finder struct {
 	found  map[string]int // in list, by key
 	list   []Entity
 
+	spans    []Name // of the text at hand, where spanning
+	spanning bool
+
 	nouns  bool // all nouns are capitalised
 	asking bool // the text is a question
 
@@ -64,6 +67,22 @@ func (f *Finder) Question(text, language string) []string {
 	return keys
 }
 
+// A Name is where a text names something.
+type Name struct {
+	Key        string // as of an Entity
+	Start, End int    // in the text
+}
+
+// Names returns where a text names something, in order; of a name that is within
+// another both. The list is valid until the next call.
+func (f *Finder) Names(text, language string) []Name {
+	f.begin(language)
+	f.spans, f.spanning = f.spans[:0], true
+	f.names(text)
+	f.spanning = false
+	return f.spans
+}
+
 func (f *Finder) begin(language string) {
 	if f.found == nil {
 		f.found = make(map[string]int)
@@ -73,6 +92,13 @@ func (f *Finder) begin(language string) {
 	f.asking = false
 	code, _, _ := strings.Cut(strings.ToLower(language), "-")
 	f.nouns = code == "de" || code == "lb"
+}
+
+// at notes where the entity of f.key stands.
+func (f *Finder) at(start, end int) {
+	if f.spanning && len(f.key) > 1 && len(f.key) <= maxKeyBytes {
+		f.spans = append(f.spans, Name{string(f.key), start, end})
+	}
 }
 
 // add notes an entity.

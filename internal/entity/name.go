@@ -40,6 +40,7 @@ func (f *Finder) quotes(text string) {
 		}
 		if mark == '`' && len(words) == 1 && len(inside) > 2 || mark != '`' && (words[0].form.has(upper) || words[0].form.identifier()) {
 			f.add(f.keyOf(inside, words), false)
+			f.at(open+size, open+size+len(inside))
 		}
 	}
 }
@@ -155,6 +156,7 @@ func (f *Finder) name(text string, span []word) {
 		return // the place explains the capital
 	}
 	f.add(f.keyOf(text, span), false)
+	f.at(w.start, span[len(span)-1].end)
 	// "President Barack Obama" is Barack Obama too.
 	if len(span) > 2 && span[1].form.has(upper) && honorifics[strings.ToLower(text[w.start:w.end])] {
 		f.add(f.keyOf(text, span[1:]), false)
@@ -200,6 +202,7 @@ func (f *Finder) identifier(text string, w word) {
 	if !variable {
 		f.inside.words = append(f.inside.words[:0], w)
 		f.add(f.keyOf(text, f.inside.words), false)
+		f.at(w.start, w.end)
 	}
 	if at == 0 || len(s)-at < minPart || variable && !isUpper(s[at]) {
 		return

@@ -147,7 +147,7 @@ func (a *acts) action(thought string) (role.Action, error) {
 func (a *acts) begin() {
 	a.search(a.in.Question)
 	if a.in.Style == role.AllInOne || a.plan.Shape == role.Comparison {
-		for _, sub := range a.plan.SubQuestions {
+		for _, sub := range spelledOut(a.plan) {
 			a.search(sub.Text)
 		}
 	}

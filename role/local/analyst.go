@@ -26,7 +26,7 @@ func (Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (rol
 		return role.Analysis{}, err
 	}
 	out := role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{}}
-	for _, part := range plan.SubQuestions {
+	for _, part := range spelledOut(plan) {
 		q := read(part.Text, nil)
 		q.whole = in.Question
 		said := saying(q, in.Evidence)

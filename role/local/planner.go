@@ -28,6 +28,9 @@ func (Planner) Plan(ctx context.Context, _ role.Caller, question string) (role.P
 	if parts := comparands(question); len(parts) > 1 {
 		return planOf(role.Comparison, parts), nil
 	}
+	if links := chain(question); links != nil {
+		return role.Plan{Shape: role.Chain, SubQuestions: links}, nil
+	}
 	if inner := relative(question); inner != "" {
 		return role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{
 			{Text: inner},

@@ -51,8 +51,8 @@ func TestPlan(t *testing.T) {
 		{
 			"Who was the first president of the association which published Journal of Psychotherapy Integration?", role.Chain,
 			[]string{
-				"association which published Journal of Psychotherapy Integration",
-				"Who was the first president of the association which published Journal of Psychotherapy Integration?",
+				"the association which published Journal of Psychotherapy Integration",
+				"Who was the first president of #1?",
 			},
 		},
 		{"", role.Single, []string{""}},

@@ -1,0 +1,69 @@
+package strategy
+
+import (
+	"context"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// Multihop looks a question up as it is, and along a plan: what it names only by what is
+// said of it is looked up first, and the name that is found takes its place in the next
+// question, "Who is the spouse of #1?" after "the director of Jump for Glory". Questions
+// that do not need one another are looked up side by side.
+//
+// Source: Press et al., "Measuring and Narrowing the Compositionality Gap in Language
+// Models" (self-ask), 2022, for questions that follow from answers; Trivedi et al.,
+// "MuSiQue", 2022, for their form, with "#1" where an answer goes. That several names are
+// tried and the search decides between them is assay's.
+func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+	env = env.withDefaults()
+	const name = "multihop"
+	plan, said, err := env.plan(ctx, s)
+	if stop := stopOf(err); stop != "" {
+		return unplannable(name, env.Question, stop, err, said), nil
+	}
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	whole, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	whole.notes.join(said)
+	found := []finding{whole}
+	if plan.Shape != role.Single && !whole.cutShort() {
+		parts, err := env.hops(ctx, s, plan)
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		found = join(whole, parts)
+	}
+	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
+	return answer, err
+}
+
+// join puts the finding for the whole question before those for its parts. Either
+// answers it: what suffices for the question needs no parts, and what suffices for the
+// parts that no other builds on needs no more.
+func join(whole finding, parts []finding) []finding {
+	found := []finding{whole}
+	last := 0
+	for i, f := range parts {
+		serves := []int{0}
+		for _, j := range f.serves {
+			serves = append(serves, j+1)
+		}
+		if len(f.serves) == 0 {
+			last++
+			found[0].serves = append(found[0].serves, i+1)
+		}
+		f.serves = serves
+		found = append(found, f)
+	}
+	if last != 1 { // one of several parts is not the answer
+		found[0].serves = nil
+	}
+	return found
+}
