@@ -117,6 +117,9 @@ type Citation struct {
 	End      int      `json:"end"`
 	Quote    string   `json:"quote"`
 	Origin   Origin   `json:"origin,omitempty"`
+
+	// Collection is where the document is kept, where several were searched each for itself.
+	Collection string `json:"collection,omitempty"`
 }
 
 // Cached says whose answer it was that a run gave again.

@@ -75,6 +75,9 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 			return assay.Answer{}, err
 		}
 	}
+	if began.Catalogue, err = e.named(ctx, principal.Access(), req); err != nil {
+		return assay.Answer{}, err
+	}
 	request, err := json.Marshal(began)
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
@@ -252,6 +255,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	answer, err := strategy.Ask(ctx, scope, strategy.Env{
 		Question:     req.Question,
 		History:      req.History,
+		Catalogue:    req.Catalogue,
 		Clarify:      req.Clarify,
 		EarlierTurns: req.EarlierTurns,
 		Earlier:      req.Earlier,

@@ -2,12 +2,16 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/retrieve"
 )
 
@@ -107,3 +111,47 @@ func (e *Engine) checkCollections(ctx context.Context, access assay.Access, name
 	}
 	return nil
 }
+
+// maxNamed is how many collections a question can name.
+const maxNamed = 32
+
+// named returns the collections, of those that a request is for and access may see, that
+// its question or the conversation before it names; nil where there are fewer than two.
+func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([]string, error) {
+	texts := []string{req.Question}
+	for _, t := range req.History {
+		texts = append(texts, t.Question)
+	}
+	text := strings.Join(texts, "\n")
+	if !severalNamed.MatchString(text) { // most questions: the collections need not be listed
+		return nil, nil
+	}
+	all, err := e.content.Collections(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var named []string
+	for _, c := range all {
+		if len(named) == maxNamed {
+			break
+		}
+		if !surface.Mentions(text, c.Name) || len(req.Collections) > 0 && !slices.Contains(req.Collections, c.Name) {
+			continue
+		}
+		err := e.checkCollections(ctx, access, []string{c.Name})
+		if errors.Is(err, assay.ErrInvalid) {
+			continue // nothing is there that access may see
+		}
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, c.Name)
+	}
+	if len(named) < 2 {
+		return nil, nil
+	}
+	return named, nil
+}
+
+// severalNamed matches what names more than one thing has between them.
+var severalNamed = regexp.MustCompile(`(?i),|/|&|\b(and|or|both|vs|versus|than|between|against|with|while|whereas|unlike)\b|\n`)

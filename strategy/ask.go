@@ -33,7 +33,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	}
 	answer, given := env.reuse(ctx, s, &said)
 	if !given {
-		answer, err = env.goAbout(ctx, s, ask, nameOf(name), &said)
+		answer, err = env.spanning().goAbout(ctx, s, ask, nameOf(name), &said)
 	}
 	if err != nil {
 		return assay.Answer{}, err
@@ -46,7 +46,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, said *notes) (assay.Answer, error) {
 	answer, done, err := e.clarify(ctx, s.Sub("clarify", 0), name, said)
 	if err != nil || done {
-		return answer, err
+		return e.inWhole(answer), err
 	}
 	if e.Clarify {
 		e.first = &firstSearch{}
@@ -54,7 +54,8 @@ func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, sa
 	if answer, err = ask(ctx, s, e); err != nil {
 		return assay.Answer{}, err
 	}
-	return e.readings(ctx, s.Sub("readings", 0), answer, said)
+	answer, err = e.readings(ctx, s.Sub("readings", 0), answer, said)
+	return e.inWhole(answer), err
 }
 
 // nameOf is the name of the strategy that a request names.

@@ -33,9 +33,10 @@ type finding struct {
 	places     map[string]int // of the hits, by chunk: the best that a search gave them, from 0
 	iterations int
 	stop       assay.Stop
-	lacked     string  // what the budget had no room for, when it ended the search
-	written    writing // of all findings, in the first: what the last draft became
-	serves     []int   // the sub-questions, by index, that are asked with what this one brings
+	lacked     string   // what the budget had no room for, when it ended the search
+	written    writing  // of all findings, in the first: what the last draft became
+	each       []string // collections that were searched each for itself; empty: none was
+	serves     []int    // the sub-questions, by index, that are asked with what this one brings
 }
 
 // A try is a search that was made: the same one again would be circular.
@@ -110,6 +111,11 @@ func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) 
 	for _, h := range found.Hits {
 		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)
 	}
+	if each := env.spans(q); len(each) > 1 {
+		f.each = each
+		f.searched = append(f.searched, searchedEach(searched, found.Hits, each)...)
+		return fresh
+	}
 	f.searched = append(f.searched, searched)
 	return fresh
 }
@@ -125,8 +131,11 @@ func (f *finding) judge(ctx context.Context, s run.Scope, env Env) error {
 		f.notes.say(fmt.Sprintf("grader: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(f.grade.Query)))
 		f.grade.Query = ""
 	}
-	if err == nil && len(f.searched) > 0 {
-		f.searched[len(f.searched)-1].Grade = f.grade.Verdict
+	f.lackSides(env)
+	for i := range min(max(1, len(f.each)), len(f.searched)) { // of the last search
+		if err == nil {
+			f.searched[len(f.searched)-1-i].Grade = f.grade.Verdict
+		}
 	}
 	return err
 }
@@ -169,11 +178,12 @@ func (f *finding) accepted(keep int) []assay.Hit {
 	var hits []assay.Hit
 	for _, id := range f.grade.Relevant {
 		i := slices.IndexFunc(f.hits, func(h assay.Hit) bool { return h.Chunk.ID == id })
-		if i >= 0 && len(hits) < keep {
+		if i >= 0 {
 			hits = append(hits, f.hits[i])
 		}
 	}
-	return hits
+	hits = fairly(hits, f.each)
+	return hits[:min(len(hits), max(0, keep))]
 }
 
 // holdTogether reports whether a sentence of the accepted hits holds what a

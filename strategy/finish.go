@@ -36,7 +36,11 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 			}
 		}
 	}
-	in := role.GenerateInput{Question: e.Question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice}
+	question := e.Question
+	if e.Writer != "" && e.whole != "" {
+		question = e.whole // a model reads it, and does not look for its words
+	}
+	in := role.GenerateInput{Question: question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice}
 	w, err := e.write(ctx, s, in, said, &found[0].written)
 	if stop := stopOf(err); stop != "" {
 		for i := range found {
@@ -59,7 +63,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if len(supported) == 0 {
 		return unwritten(notFound(strategy, e.Question, found), w, slices.ContainsFunc(found, finding.sufficient)), ungrounded, nil
 	}
-	return e.compose(strategy, found, parts, w), ungrounded, nil
+	return e.bySpan(e.compose(strategy, found, parts, w), evidence), ungrounded, nil
 }
 
 // unwritten turns the answer that nothing was found into the one that passages

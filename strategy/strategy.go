@@ -107,6 +107,14 @@ type Env struct {
 	// of them. Runs of versions that could not do so were begun without it.
 	Clarify bool
 
+	// Catalogue are the collections that the question, or the conversation before it, names,
+	// of those that the asker may see.
+	Catalogue []string
+
+	span      []string // collections that are searched each for itself; empty: all together
+	spanNamed bool     // the question names them
+	whole     string   // the question with their names; empty: it is the question
+
 	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know
 	eachForItself bool         // the parts are the same question about different things: what they say may differ
 
@@ -275,14 +283,28 @@ type searchInput struct {
 	Access assay.Access `json:"access"`
 }
 
-// search makes one search. Its filter narrows the caller's own, and so do its
+// search makes one search, or where the question spans several collections one in each,
+// whose results it merges. Its filter narrows the caller's own, and so do its
 // collections, where it names some; a limit of 0 is that of the candidates.
 //
 // Searching ends at three quarters of the run's wall time, so that what was
 // found by then can still be written and verified: a search that starts or is
 // still going on later is assay.ErrDeadline.
-func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
+func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assay.Results, err error) {
 	itself := q.Text == e.Question && q.Filter.IsZero() && len(q.Collections) == 0
+	if each := e.spans(q); len(each) > 1 {
+		found, err = e.searchEach(ctx, s, q, each)
+	} else {
+		found, err = e.searchOne(ctx, s, q)
+	}
+	if itself && err == nil && e.first != nil {
+		e.first.saw(s.Path(), found)
+	}
+	return found, err
+}
+
+// searchOne makes one search as one step.
+func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
 	q.Filter = assay.And(e.Filter, q.Filter)
 	if q.Collections = e.within(q.Collections); q.Limit == 0 {
 		q.Limit = e.Limits.Candidates
@@ -290,17 +312,13 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (assay.Resu
 	in := searchInput{Query: q, Access: e.Access}
 	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
 	left := leftFor(s)
-	found, err := run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
+	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in searchInput) (assay.Results, assay.Usage, error) {
 		meter := llm.NewMeter(left)
 		found, err := e.Retriever.Retrieve(llm.WithMeter(ctx, meter), e.Access, in.Query)
 		usage := meter.Spent()
 		usage.Searches = 1
 		return found, usage, err
 	})
-	if itself && err == nil && e.first != nil {
-		e.first.saw(s.Path(), found)
-	}
-	return found, err
 }
 
 // within returns the collections to search of those named: they narrow the caller's,

@@ -94,7 +94,11 @@ func writeSources(b *strings.Builder, citations []assay.Citation, width int) {
 	b.WriteString("\nSources\n")
 	for _, source := range bySource(citations) {
 		first := source[0]
-		fmt.Fprintf(b, "[%d] %s%s\n", first.Number, title(first.Title, first.Heading), from(first.Origin))
+		in := from(first.Origin)
+		if first.Collection != "" {
+			in += " (" + first.Collection + ")"
+		}
+		fmt.Fprintf(b, "[%d] %s%s\n", first.Number, title(first.Title, first.Heading), in)
 		at := ""
 		for _, c := range source {
 			if here := place(c.URI, c.Line, c.Page); here != at {
@@ -178,6 +182,9 @@ func writeSearched(b *strings.Builder, searched []assay.Searched, width int) {
 		line := fmt.Sprintf("- %q%s: %s", s.Query, from(s.Origin), count(s.Hits, "hit", "hits"))
 		if s.Hits > 0 {
 			line += fmt.Sprintf(", best relevance %.2f", s.TopRelevance)
+		}
+		if len(s.Collections) > 0 {
+			line += ", in " + strings.Join(s.Collections, ", ")
 		}
 		if !s.Filter.IsZero() {
 			line += fmt.Sprintf(", where %s", s.Filter)

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+)
+
+// collections opens a data directory with a document in each collection.
+func collections(t *testing.T, documents map[string]string) *Engine {
+	t.Helper()
+	e := openDir(t, t.TempDir())
+	for name, text := range documents {
+		dir := t.TempDir()
+		collection, file, _ := strings.Cut(name, "/")
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{dir}, Collection: collection}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e
+}
+
+func notices(t *testing.T) *Engine {
+	return collections(t, map[string]string{
+		"contracts/lease.md":  "# Lease\n\n## Notice\n\nThe notice period of the lease is three months to the end of a quarter.\n",
+		"contracts/rent.md":   "# Rent\n\nThe rent of the office is paid by the third working day.\n",
+		"handbook/notice.md":  "# Leaving\n\n## Notice\n\nThe notice period of employees is six weeks to the end of a month.\n",
+		"handbook/leave.md":   "# Leave\n\nEvery employee has 28 days of annual leave.\n",
+		"archive/old.md":      "# Old\n\nThe notice period was one month in the old days.\n",
+		"secret/board.md":     "# Board\n\nThe notice period of the board is twelve months.\n",
+		"secret/board.md.bak": "x",
+	})
+}
+
+// A question that names several collections searches each for itself, has a fair share of
+// each, and says which brought what.
+func TestSpanNamed(t *testing.T) {
+	e := notices(t)
+	for _, name := range []string{"auto", "static", "corrective"} {
+		a := asked(t, e, Request{Question: "What is the notice period in the contracts and in the handbook?", Strategy: name})
+		if !strings.Contains(a.Text, "three months") || !strings.Contains(a.Text, "six weeks") || strings.Contains(a.Text, "old days") {
+			t.Errorf("%s: %s: %q, missing %q", name, a.Status, a.Text, a.Missing)
+		}
+		cited := map[string]bool{}
+		for _, c := range a.Citations {
+			cited[c.Collection] = true
+		}
+		if len(cited) != 2 || !cited["contracts"] || !cited["handbook"] {
+			t.Errorf("%s: cited %v", name, cited)
+		}
+		if !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "contracts 1, handbook 1") }) {
+			t.Errorf("%s: notes %q", name, a.Notes)
+		}
+		for _, s := range a.Searched {
+			if len(s.Collections) != 1 || s.Hits == 0 {
+				t.Errorf("%s: searched %+v", name, s)
+			}
+		}
+		paths := strings.Join(stepPaths(t, e, a.Run), "\n")
+		if !strings.Contains(paths, "collection[0]/search") || !strings.Contains(paths, "collection[1]/search") {
+			t.Errorf("%s: steps %s", name, paths)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+// What one of them does not say is missing.
+func TestSpanLacksASide(t *testing.T) {
+	e := notices(t)
+	a := asked(t, e, Request{Question: "How many days of annual leave do handbook and contracts grant?"})
+	if a.Status != assay.Incomplete || !slices.ContainsFunc(a.Missing, func(m string) bool { return strings.Contains(m, "contracts") }) || !strings.Contains(a.Text, "28 days") {
+		t.Errorf("%s: %q, missing %q", a.Status, a.Text, a.Missing)
+	}
+	replays(t, e, a.Run)
+}
+
+// The asker's own collections are searched each for itself where the question compares,
+// and never another one.
+func TestSpanGiven(t *testing.T) {
+	e := notices(t)
+	own := []string{"handbook", "contracts"}
+	a := asked(t, e, Request{Question: "How do the notice periods differ?", Collections: own})
+	if len(a.Searched) < 2 || len(a.Searched[0].Collections) != 1 {
+		t.Errorf("searched %+v", a.Searched)
+	}
+	for _, req := range []Request{
+		{Question: "How long is the notice period?", Collections: own}, // it does not compare
+		{Question: "How long is the notice period in the handbook?"},
+		{Question: "What is the notice period in the contracts, and in the handbook?", Collections: []string{"handbook"}},
+	} {
+		a := asked(t, e, req)
+		for _, s := range a.Searched {
+			if len(s.Collections) > 0 {
+				t.Errorf("%q searched %+v", req.Question, s)
+			}
+		}
+		for _, c := range a.Citations {
+			if c.Collection != "" {
+				t.Errorf("%q cites %+v", req.Question, c)
+			}
+		}
+	}
+	a = asked(t, e, Request{Question: "What is the notice period in the contracts, the archive and the handbook?", Collections: own})
+	if strings.Contains(a.Text, "old days") {
+		t.Errorf("%q", a.Text)
+	}
+}
+
+// A collection of which nothing may be seen is as one that does not exist.
+func TestSpanHidden(t *testing.T) {
+	e := openDir(t, t.TempDir())
+	ingestPaths(t, e, "testdata/handbook")
+	dir := t.TempDir()
+	for file, text := range map[string]string{"board.md": "The notice period of the board is twelve months.", "board.md.metadata.json": `{"acl": ["group:board"]}`} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{dir}, Collection: "secret"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{"testdata/handbook"}, Collection: "handbook"}); err != nil {
+		t.Fatal(err)
+	}
+	a := asked(t, e, Request{Question: "What do secret and handbook say about travel to a customer?"})
+	r, err := e.run(t.Context(), assay.Local(), a.Run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := requestOf(r)
+	if err != nil || len(req.Catalogue) > 0 {
+		t.Errorf("the catalogue is %q, %v", req.Catalogue, err)
+	}
+}
+
+// The first collection that the budget has no room for is left out, and the answer says so.
+func TestSpanBudget(t *testing.T) {
+	e := notices(t)
+	r := watch(t, e, nil)
+	r.before = nil
+	for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: "What is the notice period in the contracts and in the handbook?", Budget: assay.Budget{Wall: 1}}) {
+		if err != nil {
+			if !errors.Is(err, assay.ErrDeadline) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if ev.Answer != nil && ev.Answer.Status != assay.Incomplete {
+			t.Errorf("%s: %q", ev.Answer.Status, ev.Answer.Text)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package strategy
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/run"
+)
+
+// maxSpan is how many collections are searched each for themselves; of more than that
+// all are searched together.
+const maxSpan = 6
+
+// spanOf returns the collections that a question spans, to be searched each for itself:
+// those that it names, where they are two or more; else those that the asker gave, where
+// it compares. Named says that it names them.
+func (e Env) spanOf() (span []string, named bool) {
+	for _, c := range e.Catalogue {
+		if surface.Mentions(e.Question, c) && (len(e.Collections) == 0 || slices.Contains(e.Collections, c)) && !slices.Contains(span, c) {
+			span = append(span, c)
+		}
+	}
+	if named = len(span) > 1; !named {
+		span = nil
+		if compares(e.Question) {
+			span = slices.Compact(slices.Sorted(slices.Values(e.Collections)))
+		}
+	}
+	if len(span) < 2 || len(span) > maxSpan || named && surface.Without(e.Question, span...) == "" {
+		return nil, false
+	}
+	return span, named
+}
+
+// spanning returns e for a question that spans collections. What it names of them is
+// where to search, and no word to search for.
+func (e Env) spanning() Env {
+	if e.span, e.spanNamed = e.spanOf(); e.spanNamed {
+		e.whole, e.Question = e.Question, surface.Without(e.Question, e.span...)
+	}
+	return e
+}
+
+// inWhole is an answer to a question that spans collections, as that to the whole of it.
+func (e Env) inWhole(a assay.Answer) assay.Answer {
+	if e.whole != "" && a.Question == e.Question {
+		a.Question = e.whole
+	}
+	return a
+}
+
+// compares reports whether a question holds things against one another.
+func compares(question string) bool {
+	_, _, contrasts := surface.Contrasts(question)
+	return contrasts || comparing.MatchString(question)
+}
+
+var comparing = regexp.MustCompile(`(?i)\b(compare[ds]?|comparison|both|vs|each of)\b`)
+
+// spans returns the collections that a search is made in one by one; empty: it is made
+// as it is.
+func (e Env) spans(q assay.Query) []string {
+	if len(q.Collections) > 0 { // it was narrowed to what it wants
+		return nil
+	}
+	return e.span
+}
+
+// searchEach makes a search in each of the collections, side by side, and merges what
+// they brought in turns, so that each has its fair share: first the best of each, the
+// most relevant of these first. What the budget has no room for is left out, and the
+// notes say so.
+func (e Env) searchEach(ctx context.Context, s run.Scope, q assay.Query, collections []string) (assay.Results, error) {
+	results := make([]assay.Results, len(collections))
+	ended := make([]error, len(collections))
+	err := s.Parallel(ctx, "collection", len(collections), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
+		q := q
+		q.Collections = []string{collections[i]}
+		var err error
+		if results[i], err = e.searchOne(ctx, s, q); stopOf(err) != "" {
+			ended[i], err = err, nil
+		}
+		return err
+	})
+	if err != nil {
+		return assay.Results{}, err
+	}
+	var merged assay.Results
+	var said notes
+	var lists [][]assay.Hit
+	for i, r := range results {
+		if ended[i] != nil {
+			said.say(fmt.Sprintf("the collection %q was not searched: the run had no room for it (%s)", collections[i], stopOf(ended[i])))
+			continue
+		}
+		said.add(r)
+		merged.Chunks += r.Chunks
+		merged.Total = min(merged.Total+r.Total, assay.MaxTotal)
+		for _, t := range r.Terms {
+			k := slices.IndexFunc(merged.Terms, func(o assay.Term) bool { return o.Stem == t.Stem })
+			if k < 0 {
+				merged.Terms = append(merged.Terms, t)
+				continue
+			}
+			merged.Terms[k].Chunks = max(merged.Terms[k].Chunks, t.Chunks)
+			merged.Terms[k].Weight = min(merged.Terms[k].Weight, t.Weight)
+		}
+		lists = append(lists, r.Hits)
+	}
+	if len(lists) == 0 {
+		return assay.Results{}, ended[0]
+	}
+	limit := q.Limit
+	if limit == 0 {
+		limit = e.Limits.Candidates
+	}
+	merged.Hits = inTurns(lists)
+	merged.Hits = merged.Hits[:min(len(merged.Hits), limit)]
+	merged.Notes, merged.Index = said.list(), said.index
+	return merged, nil
+}
+
+// inTurns merges lists: first the first of each, then the second, those of one turn by
+// relevance.
+func inTurns(lists [][]assay.Hit) []assay.Hit {
+	var all []assay.Hit
+	for turn := 0; ; turn++ {
+		var of []assay.Hit
+		for _, l := range lists {
+			if turn < len(l) {
+				of = append(of, l[turn])
+			}
+		}
+		if len(of) == 0 {
+			return all
+		}
+		slices.SortStableFunc(of, byRelevance)
+		all = append(all, of...)
+	}
+}
+
+func byRelevance(a, b assay.Hit) int {
+	switch {
+	case a.Scores.Relevance > b.Scores.Relevance:
+		return -1
+	case a.Scores.Relevance < b.Scores.Relevance:
+		return 1
+	}
+	return 0
+}
+
+// fairly orders hits so that the collections take turns. Within one they keep their
+// order, and hits of others come last.
+func fairly(hits []assay.Hit, collections []string) []assay.Hit {
+	if len(collections) < 2 {
+		return hits
+	}
+	lists := make([][]assay.Hit, len(collections))
+	var others []assay.Hit
+	for _, h := range hits {
+		if i := slices.Index(collections, h.Collection); i >= 0 {
+			lists[i] = append(lists[i], h)
+		} else {
+			others = append(others, h)
+		}
+	}
+	return append(inTurns(lists), others...)
+}
+
+// searchedEach says of a search in several collections what each brought.
+func searchedEach(searched assay.Searched, hits []assay.Hit, collections []string) []assay.Searched {
+	each := make([]assay.Searched, len(collections))
+	for i, c := range collections {
+		each[i] = searched
+		each[i].Collections, each[i].Hits, each[i].TopRelevance = []string{c}, 0, 0
+		for _, h := range hits {
+			if h.Collection == c {
+				each[i].Hits++
+				each[i].TopRelevance = max(each[i].TopRelevance, h.Scores.Relevance)
+			}
+		}
+	}
+	return each
+}
+
+// lackSides says of a grade that a collection which the question names has brought
+// nothing that is relevant: what it says of it is missing.
+func (f *finding) lackSides(env Env) {
+	if !env.spanNamed || len(f.each) < 2 || f.grade.Failure != "" {
+		return
+	}
+	relevant := f.accepted(len(f.hits))
+	for _, c := range f.each {
+		if len(relevant) == 0 || slices.ContainsFunc(relevant, func(h assay.Hit) bool { return h.Collection == c }) {
+			continue
+		}
+		f.grade.Missing = append(slices.Clone(f.grade.Missing), fmt.Sprintf("what the collection %s says", c))
+		if f.grade.Verdict == assay.Sufficient {
+			f.grade.Verdict = assay.Partly
+			f.grade.Reason = fmt.Sprintf("nothing relevant was found in the collection %s", c)
+		}
+	}
+}
+
+// bySpan says which of the collections that were searched each for itself an answer cites
+// how often: its citations have their collections.
+func (e Env) bySpan(a assay.Answer, evidence []assay.Evidence) assay.Answer {
+	if len(e.span) < 2 {
+		return a
+	}
+	cited := map[string][]int{}
+	for i, c := range a.Citations {
+		if c.Number < 1 || c.Number > len(evidence) {
+			continue
+		}
+		in := evidence[c.Number-1].Hit.Collection
+		a.Citations[i].Collection = in
+		if !slices.Contains(cited[in], c.Number) {
+			cited[in] = append(cited[in], c.Number)
+		}
+	}
+	var each []string
+	for _, c := range e.span {
+		each = append(each, fmt.Sprintf("%s %d", c, len(cited[c])))
+	}
+	said := notes{texts: slices.Clone(a.Notes)}
+	said.say("collections searched each for itself, and passages cited of each: " + strings.Join(each, ", "))
+	a.Notes = said.texts
+	return a
+}
