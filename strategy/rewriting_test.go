@@ -38,7 +38,9 @@ func (f supportGrader) GradeSupport(_ context.Context, _ role.Caller, in role.Dr
 
 // rewrites returns a rewriter that makes the same of every question with a technique.
 func rewrites(by map[role.Technique][]string) rewriter {
-	return func(in role.RewriteInput) (role.Rewriting, error) { return role.Rewriting{Queries: by[in.Technique]}, nil }
+	return func(in role.RewriteInput) (role.Rewriting, error) {
+		return role.Rewriting{Queries: by[in.Technique]}, nil
+	}
 }
 
 // A watched is a library that remembers the queries, and in what a rewriting finds as
@@ -328,7 +330,9 @@ func TestHostileRewriting(t *testing.T) {
 		note   string // of the strategies that hand this role out
 	}{
 		{"rewriter fails", func(r *strategy.Roles) {
-			r.Rewriter = rewriter(func(role.RewriteInput) (role.Rewriting, error) { return role.Rewriting{Queries: []string{"Paris"}}, broken })
+			r.Rewriter = rewriter(func(role.RewriteInput) (role.Rewriting, error) {
+				return role.Rewriting{Queries: []string{"Paris"}}, broken
+			})
 		}, "rewriter: broken"},
 		{"rewriter without end", made(huge), "longer than a question may be"},
 		{"rewriter of thousands", made(many...), "more than asked for"},

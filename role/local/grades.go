@@ -14,7 +14,11 @@ type RetrievalGrader struct{}
 
 // A hit with the relevance is relevant from likely on, where it speaks of the
 // question, and from certain on whatever its words; it is not under unlikely, and
-// under likely where it has less than scarce of the question's words.
+// under likely where it has less than scarce of the question's words. Of the first 20
+// hits of 150 questions, by words and vectors, that are gold 6 in 178 are called not
+// relevant on anthropic-docs, 2 in 150 on clapnq-answerable, 19 in 200 on
+// hotpotqa-train100 and 87 in 225 on musique-train100, where the question does not name
+// them; of those that are not gold 31%, 94%, 63% and 66%.
 const (
 	certain  = 0.8
 	likely   = 0.5
