@@ -68,7 +68,7 @@ func (Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Act
 	switch {
 	case grade.Verdict == assay.Sufficient, len(unknownNames(q)) > 0, unknownShare(q) >= maxUnknown: // no search finds what no document has
 		return role.Action{Thought: grade.Reason, Done: true}, nil
-	case in.Fresh == 0 && len(a.tried) > 1+len(plan.SubQuestions):
+	case in.Fresh == 0 && len(a.tried) > a.firstSearches():
 		return role.Action{Thought: "the last calls brought nothing that helps; " + grade.Reason, Done: true}, nil
 	}
 	if err := a.next(ctx, c, grade, hits); err != nil {
@@ -146,10 +146,37 @@ func (a *acts) action(thought string) (role.Action, error) {
 // compared.
 func (a *acts) begin() {
 	a.search(a.in.Question)
-	if a.in.Style == role.AllInOne || a.plan.Shape == role.Comparison {
-		for _, sub := range spelledOut(a.plan) {
+	if a.partly() {
+		for _, sub := range a.plan.SubQuestions {
 			a.search(sub.Text)
 		}
+	}
+}
+
+// partly reports whether the parts of the question are searched at once: not where one
+// is needed to ask for the next.
+func (a *acts) partly() bool {
+	return a.plan.Shape == role.Comparison || a.in.Style == role.AllInOne && a.plan.Shape == role.Conjunction
+}
+
+// firstSearches is how many searches begin makes at most.
+func (a *acts) firstSearches() int {
+	if a.partly() {
+		return 1 + len(a.plan.SubQuestions)
+	}
+	return 1
+}
+
+// follow adds a search that says more than the question, or all of it in other words. One
+// for a part of its words finds what is relevant to those, and not to the question.
+func (a *acts) follow(query string) {
+	asked, said := contentOf(a.in.Question), contentOf(query)
+	more := false
+	for stem := range said {
+		more = more || !asked[stem]
+	}
+	if more || len(said) >= len(asked) {
+		a.search(query)
 	}
 }
 
@@ -189,13 +216,13 @@ func clip(question string) string {
 // next looks further: for what the grader says, for what the querier makes of the best
 // passages, and on where the best of them is cut off.
 func (a *acts) next(ctx context.Context, c role.Caller, grade role.Grade, hits []assay.Hit) error {
-	a.search(grade.Query)
+	a.follow(grade.Query)
 	query, err := Querier{}.Next(ctx, c, role.QueryInput{Question: a.in.Question, History: a.history(hits), Gaps: grade.Missing})
 	if err != nil {
 		return err
 	}
 	if query.Gap != "" {
-		a.search(query.Query)
+		a.follow(query.Query)
 	}
 	if len(hits) > 0 && cutOff(hits[0]) && !a.called(documentTool) && len(hits[0].URI) <= maxURI {
 		h := hits[0]
@@ -204,8 +231,8 @@ func (a *acts) next(ctx context.Context, c role.Caller, grade role.Grade, hits [
 	return nil
 }
 
-// history are the queries so far, with the sentences of the best passages as what the
-// last one brought.
+// history are the queries so far, with the sentences of the best passages that are
+// relevant as what the last one brought.
 func (a *acts) history(hits []assay.Hit) []role.Asked {
 	const best = 5
 	var out []role.Asked
@@ -214,6 +241,9 @@ func (a *acts) history(hits []assay.Hit) []role.Asked {
 	}
 	var brought strings.Builder
 	for _, h := range hits[:min(best, len(hits))] {
+		if h.Scores.Relevance < a.in.Floor {
+			break // its names lead anywhere
+		}
 		for _, sp := range sentence.Spans(h.Text) {
 			brought.WriteString(oneLine(h.Title+": "+h.Text[sp.Start:sp.End]) + "\n")
 		}
