@@ -92,6 +92,9 @@ type stored struct {
 	// began with versions before that have it not.
 	Clarify bool `json:"clarify,omitempty"`
 
+	// Salvage says that a run that has spent its budget quotes what it can; the same.
+	Salvage bool `json:"salvage,omitempty"`
+
 	// Who was configured when the run began to search the web, where the request allows it,
 	// and to answer by itself, where the strategy asks that; empty: nobody.
 	Searcher string `json:"searcher,omitempty"`

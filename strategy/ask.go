@@ -54,6 +54,9 @@ func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, sa
 	if answer, err = ask(ctx, s, e); err != nil {
 		return assay.Answer{}, err
 	}
+	if answer, err = e.salvage(ctx, s.Sub(quotedScope, 0), answer); err != nil {
+		return assay.Answer{}, err
+	}
 	answer, err = e.readings(ctx, s.Sub("readings", 0), answer, said)
 	return e.inWhole(answer), err
 }

@@ -107,6 +107,10 @@ type Env struct {
 	// of them. Runs of versions that could not do so were begun without it.
 	Clarify bool
 
+	// Salvage has a run quote passages that had no calls, tokens or money left before
+	// anything was written. Runs of versions that could not do so were begun without it.
+	Salvage bool
+
 	// Catalogue are the collections that the question, or the conversation before it, names,
 	// of those that the asker may see.
 	Catalogue []string

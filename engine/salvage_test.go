@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+)
+
+// A run that had nothing left before anything was written quotes what it can, says so,
+// and is incomplete.
+func TestSpentRunQuotes(t *testing.T) {
+	for calls := 1; calls <= 2; calls++ { // the plan, the grade
+		models := served(handbook.models())
+		delete(models.Roles, role.VerifierRole)
+		e := openModels(t, models)
+		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "corrective", Budget: assay.Budget{Calls: calls}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Status != assay.Incomplete || a.Stop != assay.StopCallBudget || a.Usage.Calls != calls || len(a.Missing) == 0 {
+			t.Errorf("%d calls: %s (%s), %d calls, missing %q", calls, a.Status, a.Stop, a.Usage.Calls, a.Missing)
+		}
+		if len(a.Claims) == 0 || !strings.Contains(a.Text, "approved by the head of the department") || !strings.Contains(a.Justification, "without a model") {
+			t.Errorf("%d calls: %q, %s", calls, a.Text, a.Justification)
+		}
+		if !slices.Contains(who(a), "generator "+assay.LocalModel) || slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "when the run began") }) {
+			t.Errorf("%d calls: roles %q, notes %q", calls, who(a), a.Notes)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
+// Where a model verifies that is not to be asked any more, nothing is shown.
+func TestSpentRunIsVerified(t *testing.T) {
+	e := openModels(t, served(handbook.models()))
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "corrective", Budget: assay.Budget{Calls: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != assay.Incomplete || len(a.Claims) > 0 {
+		t.Errorf("%s, %q", a.Status, a.Text)
+	}
+	replays(t, e, a.Run)
+}
