@@ -149,6 +149,7 @@ func (o *Opened) Strategies(ctx context.Context, opts StrategyOptions) ([]Strate
 	for _, name := range opts.Strategies {
 		outcomes, err := o.askAll(ctx, retriever, name, queries, opts)
 		if err != nil {
+			CompareStrategies(rows)
 			return rows, err
 		}
 		rows = append(rows, rowOf(o.Set.Name, name, opts.Roles, queries, outcomes))
