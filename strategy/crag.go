@@ -58,6 +58,7 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 		err := env.fromWeb(ctx, s, f)
 		if stop := stopOf(err); stop != "" { // what the documents say stands
 			f.ends(stop, err)
+			f.notes.say(fmt.Sprintf("the run had no room left to search the web to the end (%s)", stop))
 		} else if err != nil {
 			return err
 		}
@@ -185,7 +186,7 @@ func sound(out role.HitScores, n int) role.HitScores {
 		}
 	}
 	if bad > 0 {
-		out.Notes = append(slices.Clone(out.Notes), fmt.Sprintf("scorer: %s of it lies outside of 0 to 1, and counts with %v", count(bad, "score", "scores"), role.CautiousScore))
+		out.Notes = append(slices.Clone(out.Notes), fmt.Sprintf("scorer: %s outside of 0 to 1, for which %v counts", count(bad, "score", "scores"), role.CautiousScore))
 	}
 	return out
 }

@@ -93,6 +93,10 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 	delete(env.Roles.Models, role.GeneratorRole)
 	env.Limits.Keep = max(env.Limits.Keep, len(f.hits)) // all that the service cites
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "managed", []finding{f})
+	if written.failed != "" && err == nil { // which is not the same as not having found
+		answer.Status, answer.Text = assay.Incomplete, "Not answered: the managed service did not answer."
+		answer.Justification = remark(env.Managed.Name() + " failed: " + written.failed)
+	}
 	return answer, err
 }
 
@@ -113,11 +117,12 @@ func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated
 	case stopOf(err) != "":
 		return delegated{}, err
 	case isFailure(err):
-		f.notes.say(remark(env.Managed.Name() + ": " + strings.TrimPrefix(failureOf(err), env.Managed.Name()+": ")))
-		if !errors.Is(err, assay.ErrNotFound) { // it may hold what was asked
-			f.grade.Failure = "the service did not answer: " + failureOf(err)
+		said := strings.TrimPrefix(failureOf(err), env.Managed.Name()+": ")
+		f.notes.say(remark(env.Managed.Name() + ": " + said))
+		if errors.Is(err, assay.ErrNotFound) {
+			said = "" // there is nothing for whoever asks
 		}
-		return delegated{}, nil
+		return delegated{failed: said}, nil
 	case err != nil:
 		return delegated{}, err
 	}
@@ -153,6 +158,7 @@ type delegated struct {
 	said    ManagedAnswer
 	hits    []assay.Hit // that it cites, each once
 	uncited int         // pieces of its text without a source
+	failed  string      // why it has said nothing; empty: it has, or has nothing for whoever asks
 }
 
 // delegatedOf reads a service's answer. Parts that do not lie in its text, or overlap an
@@ -201,7 +207,7 @@ func isWordRune(r rune) bool { return r > ' ' && !strings.ContainsRune(".,;:!?*#
 func (d delegated) Generate(_ context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
 	draft := role.Draft{Statements: []role.Statement{}}
 	for _, p := range d.said.Parts {
-		st := role.Statement{Text: strings.TrimSpace(d.said.Text[p.Start:p.End]), Evidence: []int{}}
+		st := role.Statement{Text: strings.TrimSpace(strings.ToValidUTF8(d.said.Text[p.Start:p.End], "\uFFFD")), Evidence: []int{}}
 		for _, h := range p.Hits {
 			for _, ev := range in.Evidence {
 				same := ev.Hit.Chunk.ID == h.Chunk.ID || ev.Hit.Text == h.Text

@@ -78,6 +78,7 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 	case err != nil:
 		return err
 	}
+	f.notes.say(fmt.Sprintf("%s was asked to search the web for %q: %s", e.Web.Name(), query, count(len(results), "result", "results")))
 	pages, err := e.readPages(ctx, s, results, f)
 	if err != nil {
 		return err
@@ -90,7 +91,6 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 		searched.TopRelevance = e.Settings.CRAG.WebScore
 	}
 	f.searched = append(f.searched, searched)
-	f.notes.say(fmt.Sprintf("%s was asked to search the web for %q: %s", e.Web.Name(), query, count(len(results), "result", "results")))
 	f.terms = known(f.terms, hits)
 	f.merge(hits)
 	return nil

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -387,4 +390,29 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q is let through", address)
 		}
 	})
+}
+
+// TestNobodyPermits says that the hole for tests is in no program: nothing but test
+// files names it.
+func TestNobodyPermits(t *testing.T) {
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || filepath.Base(filepath.Dir(file)) == "webfetch" {
+			return nil
+		}
+		data, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(data, []byte("webfetch")) && bytes.Contains(data, []byte("Permit")) {
+			t.Errorf("%s permits connections that the guard refuses", file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,0 +1,308 @@
+package strategy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// scorer gives hits, by their URI, the scores of a table; 0 where there is none.
+type scorer map[string]float64
+
+func (s scorer) Score(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.HitScores, error) {
+	out := role.HitScores{}
+	for _, h := range hits {
+		out.Scores = append(out.Scores, s[h.URI])
+	}
+	return out, nil
+}
+
+// scores is a scorer that says what it likes.
+type scores func(hits []assay.Hit) (role.HitScores, error)
+
+func (f scores) Score(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.HitScores, error) {
+	return f(hits)
+}
+
+// web is an open web of a few pages.
+type web struct {
+	results []assay.WebResult
+	pages   map[string][]string // passages of a page, by address
+	err     error               // of a search
+	pageErr map[string]error
+	asked   []string
+}
+
+func (w *web) Name() string { return "finder" }
+
+func (w *web) Search(_ context.Context, query string, n int) ([]assay.WebResult, error) {
+	w.asked = append(w.asked, fmt.Sprintf("%d of %s", n, query))
+	return w.results, w.err
+}
+
+func (w *web) Page(_ context.Context, url string) ([]assay.Passage, error) {
+	if err := w.pageErr[url]; err != nil {
+		return nil, err
+	}
+	var passages []assay.Passage
+	id, start := assay.DocumentID("web", url), 0
+	for i, text := range w.pages[url] {
+		c := assay.Chunk{ID: assay.ChunkID(id, "1", i), Document: id, Version: "1", Ordinal: i, Kind: assay.ChunkProse, Start: start, End: start + len(text), Headings: []string{}}
+		passages = append(passages, assay.Passage{Chunk: c, Text: text, URI: url, Title: "Page"})
+		start += len(text) + 1
+	}
+	return passages, nil
+}
+
+// onePage is a web with one page that tells what the cache does.
+func onePage() *web {
+	return &web{
+		results: []assay.WebResult{{URL: "https://example.com/cache", Title: "Cache", Snippet: "About caches."}},
+		pages:   map[string][]string{"https://example.com/cache": {"The cache may hold a key for nine days.", "Bananas are yellow."}},
+	}
+}
+
+const cacheQuestion = "How long may the cache hold a key?"
+
+// The three actions, with scores exactly at the thresholds.
+func TestCRAGActions(t *testing.T) {
+	docs := []string{"The cache may hold a key for seven days.", "The cache is on the disk.", "A key of the cache is small."}
+	tests := []struct {
+		name   string
+		scores scorer
+		asked  bool     // the web is
+		used   []string // documents of the evidence, as they may be cited
+	}{
+		{"two relevant", scorer{"doc1": 0.7, "doc2": 0.7}, false, []string{"doc1", "doc2"}},
+		{"two relevant, one doubtful", scorer{"doc1": 0.7, "doc2": 0.71, "doc3": 0.3}, false, []string{"doc1", "doc2", "doc3"}},
+		{"two relevant, one not", scorer{"doc1": 0.9, "doc2": 0.7, "doc3": 0.29999}, false, []string{"doc1", "doc2"}},
+		{"one relevant", scorer{"doc1": 0.7, "doc2": 0.69999}, true, []string{"doc1", "doc2", "https://example.com/cache"}},
+		{"none relevant, one doubtful", scorer{"doc1": 0.3}, true, []string{"doc1", "https://example.com/cache"}},
+		{"none", scorer{"doc1": 0.29999, "doc2": 0.29999}, true, []string{"https://example.com/cache"}},
+		{"nothing at all", scorer{}, true, []string{"https://example.com/cache"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			roles := localRoles()
+			roles.Scorer, roles.Grader = test.scores, grader(enough)
+			var used []string
+			roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
+				for _, ev := range in.Evidence {
+					used = append(used, ev.Hit.URI)
+				}
+				return verbatim(in)
+			})
+			e, w := env(newLibrary(docs...), cacheQuestion, roles), onePage()
+			e.Web = w
+			a := askAnywhere(t, strategy.CRAG, e)
+			if asked := len(w.asked) > 0; asked != test.asked {
+				t.Errorf("the web was asked: %v, want %v; notes %q", asked, test.asked, a.Notes)
+			}
+			slices.Sort(used)
+			if diff := cmp.Diff(test.used, slices.Compact(used)); diff != "" {
+				t.Errorf("evidence (-want +got):\n%s", diff)
+			}
+			if test.asked != slices.ContainsFunc(a.Citations, func(c assay.Citation) bool { return c.Origin == assay.FromWeb }) {
+				t.Errorf("citations %+v", a.Citations)
+			}
+		})
+	}
+}
+
+// askAnywhere is ask for answers whose words may be from elsewhere: these are as the
+// journal has them.
+func askAnywhere(t *testing.T, f strategy.Func, e strategy.Env) assay.Answer {
+	t.Helper()
+	journal := &run.Memory{}
+	r, err := run.New(run.Config{Run: "r", Journal: journal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := f(context.Background(), r.Scope(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := run.Replay(run.Config{Run: "r", Records: journal.Records()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := e
+	silent.Retriever, silent.Web, silent.Managed = nil, nobody(e.Web), absent(e.Managed)
+	b, err := f(context.Background(), again.Scope(), silent)
+	if diff := cmp.Diff(a, b); err != nil || diff != "" {
+		t.Errorf("replay: %v (-want +got):\n%s", err, diff)
+	}
+	if err := again.Finish(); err != nil {
+		t.Errorf("replay: %v", err)
+	}
+	for _, c := range a.Claims {
+		if c.Verdict != assay.Supported || c.Start < 0 || c.End > len(a.Text) {
+			t.Errorf("claim %+v of %q", c, a.Text)
+		}
+	}
+	return a
+}
+
+// nobody has the name of a web, and is not to be asked.
+func nobody(w strategy.Web) strategy.Web {
+	if w == nil {
+		return nil
+	}
+	return unasked{w}
+}
+
+type unasked struct{ strategy.Web }
+
+func (unasked) Search(context.Context, string, int) ([]assay.WebResult, error) {
+	panic("a replay searches the web")
+}
+
+func (unasked) Page(context.Context, string) ([]assay.Passage, error) {
+	panic("a replay reads a page")
+}
+
+// Without the web the answer rests on the documents, and says that the web was not
+// searched and why.
+func TestCRAGWithoutWeb(t *testing.T) {
+	for _, test := range []struct {
+		scores scorer
+		status assay.Status
+		noted  bool
+	}{
+		{scorer{"doc1": 0.9, "doc2": 0.9}, assay.Answered, false},
+		{scorer{"doc1": 0.9}, assay.Answered, true}, // and the grader finds it enough
+		{scorer{"doc1": 0.2}, assay.NotFound, true},
+	} {
+		roles := localRoles()
+		roles.Scorer = test.scores
+		e := env(newLibrary("The cache may hold a key for seven days.", "The cache is on the disk."), cacheQuestion, roles)
+		e.NoWeb = "nobody allows it"
+		a := ask(t, strategy.CRAG, e, assay.Budget{})
+		noted := slices.Contains(a.Notes, "the web was not searched: nobody allows it")
+		if a.Status != test.status || noted != test.noted || a.Strategy != "crag" {
+			t.Errorf("%v: %s %q, notes %q", test.scores, a.Status, a.Text, a.Notes)
+		}
+		if test.status == assay.NotFound && (len(a.Closest) == 0 || len(a.Missing) == 0 || len(a.Claims) > 0) {
+			t.Errorf("%v: closest %v, missing %q", test.scores, a.Closest, a.Missing)
+		}
+	}
+}
+
+// Whatever a scorer says, its scores are numbers from 0 to 1, one for each hit, and
+// those that are not count as doubtful.
+func TestCRAGHostileScorer(t *testing.T) {
+	for name, f := range map[string]scores{
+		"too few": func([]assay.Hit) (role.HitScores, error) { return role.HitScores{Scores: []float64{1}}, nil },
+		"none":    func([]assay.Hit) (role.HitScores, error) { return role.HitScores{}, nil },
+		"too many": func(h []assay.Hit) (role.HitScores, error) {
+			return role.HitScores{Scores: slices.Repeat([]float64{1}, 99)}, nil
+		},
+		"no numbers": func(h []assay.Hit) (role.HitScores, error) {
+			return role.HitScores{Scores: []float64{math.NaN(), math.Inf(1)}}, nil
+		},
+		"outside":  func(h []assay.Hit) (role.HitScores, error) { return role.HitScores{Scores: []float64{-1, 7}}, nil },
+		"an error": func([]assay.Hit) (role.HitScores, error) { return role.HitScores{}, errors.New("no time") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			roles := localRoles()
+			roles.Scorer = f
+			e := env(newLibrary("The cache may hold a key for seven days.", "The cache is on the disk."), cacheQuestion, roles)
+			a := ask(t, strategy.CRAG, e, assay.Budget{})
+			told := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, "scorer: ") })
+			doubted := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "fewer than 2 passages") })
+			if !told || !doubted || a.Status != assay.Answered {
+				t.Errorf("%s, notes %q", a.Status, a.Notes)
+			}
+		})
+	}
+}
+
+// Only what bears on the question is handed to the generator, and it is quoted where it
+// stands.
+func TestCRAGRefines(t *testing.T) {
+	filler := strings.Repeat("Bananas are yellow and grow in warm places. ", 6)
+	long := filler + "The cache may hold a key for seven days. It does so by night. " + filler
+	roles := localRoles()
+	roles.Scorer = scorer{"doc1": 0.9, "doc2": 0.9}
+	var read string
+	inner := roles.Generator
+	roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
+		for _, ev := range in.Evidence {
+			read += ev.Hit.Text + "\n"
+		}
+		return inner.Generate(context.Background(), nil, in)
+	})
+	a := ask(t, strategy.CRAG, env(newLibrary(long, "The cache is on the disk."), cacheQuestion, roles), assay.Budget{})
+	if a.Status != assay.Answered || !strings.Contains(a.Text, "for seven days") {
+		t.Errorf("%s: %q; %s", a.Status, a.Text, a.Justification)
+	}
+	if n := strings.Count(read, "Bananas"); n > 2 || !strings.Contains(read, "by night") {
+		t.Errorf("handed on: %q", read)
+	}
+}
+
+// Pages that cannot be read, and addresses that must not be, count for what they are.
+func TestWebPages(t *testing.T) {
+	w := &web{
+		results: []assay.WebResult{
+			{URL: "https://example.com/down", Title: "Down", Snippet: "The cache may hold a key for nine days."},
+			{URL: "http://10.0.0.1/", Title: "Inside", Snippet: "The cache may hold a key for no days."},
+			{URL: "https://example.com/other", Title: "Other", Snippet: "Nothing."},
+		},
+		pages: map[string][]string{"https://example.com/other": {"Bananas are yellow."}},
+		pageErr: map[string]error{
+			"https://example.com/down": fmt.Errorf("read example.com: HTTP 500: %w", assay.ErrUnavailable),
+			"http://10.0.0.1/":         fmt.Errorf("read 10.0.0.1: refused: %w", assay.ErrInvalid),
+		},
+	}
+	e := env(newLibrary("Bananas."), cacheQuestion, localRoles())
+	e.Web = w
+	a := askAnywhere(t, strategy.CRAG, e)
+	if a.Status != assay.Answered || !strings.Contains(a.Text, "for nine days. [1]") || strings.Contains(a.Text, "no days") || len(a.Citations) != 1 || a.Citations[0].URI != "https://example.com/down" {
+		t.Errorf("%s: %q, %+v; %s", a.Status, a.Text, a.Citations, a.Justification)
+	}
+	for _, want := range []string{"https://example.com/down was not read: ", "https://example.com/down counts with what the search shows of it alone", "http://10.0.0.1/ was not read: "} {
+		if !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, want) }) {
+			t.Errorf("notes %q, want %q", a.Notes, want)
+		}
+	}
+}
+
+// A web that fails, finds nothing, or takes what time there was, leaves what the
+// documents say.
+func TestWebFails(t *testing.T) {
+	for name, w := range map[string]*web{
+		"down":    {err: fmt.Errorf("finder: overloaded: %w", assay.ErrUnavailable)},
+		"nothing": {},
+		"late":    {err: fmt.Errorf("late: %w", assay.ErrDeadline)},
+	} {
+		roles := localRoles()
+		roles.Scorer = scorer{"doc1": 0.9}
+		e := env(newLibrary("The cache may hold a key for seven days."), cacheQuestion, roles)
+		e.Web = w
+		a := askAnywhere(t, strategy.CRAG, e)
+		if a.Status != assay.Answered || !strings.Contains(a.Text, "seven days") || len(w.asked) != 1 {
+			t.Errorf("%s: %s %q, notes %q", name, a.Status, a.Text, a.Notes)
+		}
+	}
+	e := env(newLibrary("Bananas."), cacheQuestion, localRoles())
+	e.Web = &web{err: errors.New("the run cannot go on")}
+	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := strategy.CRAG(context.Background(), r.Scope(), e); err == nil {
+		t.Error("an error that is none of the web's is swallowed")
+	}
+}

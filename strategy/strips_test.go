@@ -1,0 +1,97 @@
+package strategy
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+)
+
+// What is left of a hit is spans of it, in their order and apart from one another, and
+// all that has most of what is asked is there.
+func FuzzRefine(f *testing.F) {
+	f.Add("A cache holds keys. Bananas are yellow. They grow. They ripen. The cache is on disk.", "cache keys", 7)
+	f.Add("", "cache", 0)
+	f.Add("x", "x", 3)
+	f.Add("日本語の文。キャッシュは鍵を持つ。", "キャッシュ", 1)
+	f.Add("a.\n\nb. cache\n\n```\ncode\n```\n", "cache code", 0)
+	f.Fuzz(func(t *testing.T, text, question string, start int) {
+		if !utf8.ValidString(text) || start < 0 || start > 1<<30 {
+			return
+		}
+		var terms []assay.Term
+		for _, q := range analysis.QueryTerms(question, nil) {
+			terms = append(terms, assay.Term{Text: q.Text, Stem: q.Forms[0], Weight: 0.5})
+		}
+		h := assay.Hit{Text: text, Chunk: assay.Chunk{ID: "c", Document: "d", Start: start, End: start + len(text), Tokens: 9}}
+		end, whole := start, weightIn(text, "", terms)
+		var kept strings.Builder
+		seen := map[string]bool{}
+		for _, x := range refine([]assay.Hit{h}, terms) {
+			c := x.Chunk
+			if c.Start < end || c.End < c.Start || c.End > h.Chunk.End || text[c.Start-start:c.End-start] != x.Text || seen[c.ID] || c.Document != "d" {
+				t.Fatalf("%q: [%d, %d) %q is no span of it after %d", text, c.Start, c.End, x.Text, end)
+			}
+			end, seen[c.ID] = c.End, true
+			kept.WriteString(x.Text + " ")
+		}
+		if len(seen) == 0 {
+			t.Fatalf("nothing is left of %q", text)
+		}
+		if got := weightIn(kept.String(), "", terms); whole > 0 && got == 0 {
+			t.Errorf("of %q %q is left, which has nothing of %q", text, kept.String(), question)
+		}
+	})
+}
+
+// Whatever spans a service names, what is taken of it are pieces of its text.
+func FuzzDelegated(f *testing.F) {
+	f.Add("The cache holds keys. More.", 0, 21, 5, 3)
+	f.Add("", -1, 1, 0, 0)
+	f.Add("日本", 0, 1, 3, 6)
+	f.Fuzz(func(t *testing.T, text string, a, b, c, d int) {
+		hit := assay.Hit{Text: "words", Chunk: assay.Chunk{ID: "x"}}
+		got := delegatedOf(ManagedAnswer{Text: text, Parts: []ManagedPart{{a, b, []assay.Hit{hit}}, {c, d, []assay.Hit{hit, {}}}, {a, d, nil}}})
+		end := 0
+		for _, p := range got.said.Parts {
+			if p.Start < end || p.End <= p.Start || p.End > len(text) || len(p.Hits) != 1 || p.Hits[0].Origin != assay.FromService {
+				t.Fatalf("%q: part %+v after %d", text, p, end)
+			}
+			end = p.End
+		}
+		if len(got.hits) > 1 {
+			t.Errorf("%d hits of one", len(got.hits))
+		}
+	})
+}
+
+func TestWebQuery(t *testing.T) {
+	long := strings.Repeat("what is the cache ", 60)
+	for question, cut := range map[string]bool{"": false, "How long may\n a cache hold a key?": false, long: true, strings.Repeat("x", 3000): true, strings.Repeat("ab ", 50): false, strings.Repeat("ab ", 51): true} {
+		query, was := webQuery(question)
+		if was != cut || len(strings.Fields(query)) > maxWebWords || utf8.RuneCountInString(query) > maxWebRunes || strings.ContainsAny(query, "\n\t") {
+			t.Errorf("%.40q: %d words, %d characters, cut %v", question, len(strings.Fields(query)), utf8.RuneCountInString(query), was)
+		}
+		if cut && question == long && !strings.HasPrefix(query, "cache cache") {
+			t.Errorf("%.60q is left of the long question", query)
+		}
+	}
+}
+
+// The notice stands before the text, and claims stay what they are.
+func TestElsewhere(t *testing.T) {
+	a := assay.Answer{Text: "One. [2] Two. [11]", Claims: []assay.Claim{{Start: 0, End: 4}, {Start: 9, End: 13}}, Citations: []assay.Citation{
+		{Number: 11, Origin: assay.FromWeb}, {Number: 2, Origin: assay.FromWeb}, {Number: 2, Origin: assay.FromWeb}, {Number: 3}, {Number: 4, Origin: assay.FromService},
+	}}
+	elsewhere(&a)
+	const want = "What cites [2], [11] is from the web, not from your documents.\n\nWhat cites [4] is from a managed service, not from your documents.\n\nOne. [2] Two. [11]"
+	if a.Text != want || a.Text[a.Claims[0].Start:a.Claims[0].End] != "One." || a.Text[a.Claims[1].Start:a.Claims[1].End] != "Two." {
+		t.Errorf("%q, %+v", a.Text, a.Claims)
+	}
+	b := assay.Answer{Text: "One. [1]", Citations: []assay.Citation{{Number: 1}}}
+	if elsewhere(&b); b.Text != "One. [1]" {
+		t.Errorf("%q", b.Text)
+	}
+}
