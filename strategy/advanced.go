@@ -100,9 +100,12 @@ func (f *finding) searchWith(ctx context.Context, s run.Scope, env Env, wordings
 	return f.judge(ctx, s, env)
 }
 
-// maxWordings is how many rewritings of one technique are searched, whatever a role
-// makes; those of two fit into one query.
-const maxWordings = 4
+// How many rewritings of one technique are searched, whatever a role makes: where no
+// number is asked for, so that those of two fit into one query, and at most.
+const (
+	fewWordings = 4
+	maxWordings = 8
+)
 
 // rewrite asks the rewriter. What it makes that says nothing, is the question itself, is
 // longer than a question may be or too much is left out, and the notes say so of the
@@ -116,7 +119,7 @@ func (e Env) rewrite(ctx context.Context, s run.Scope, in role.RewriteInput, sai
 	if err != nil {
 		return nil, err
 	}
-	most := maxWordings
+	most := fewWordings
 	if in.Most > 0 {
 		most = min(in.Most, maxWordings)
 	}
