@@ -333,3 +333,24 @@ func parsed(t *testing.T, filter string) assay.Filter {
 	}
 	return f
 }
+
+// What was asked back can be answered with a name, or by its place.
+func TestChoosingAReading(t *testing.T) {
+	e := collections(t, map[string]string{
+		"docs/printer.md": "# Printer\n\nTo configure the printer, open its panel and press Setup.\n",
+		"docs/router.md":  "# Router\n\nTo configure the router, open its page and log in.\n",
+	})
+	back := asked(t, e, Request{Question: "How do I configure it?"})
+	if len(back.Readings) != 2 {
+		t.Fatalf("%q: readings %q", back.Text, back.Readings)
+	}
+	for i, reading := range back.Readings {
+		for _, reply := range []string{reading, "the " + strings.ToLower(reading), []string{"the first one", "the second one"}[i]} {
+			a := asked(t, e, Request{Question: reply, Follows: back.Run})
+			if a.AskBack != "" || !strings.Contains(a.Understood, reading) || !strings.Contains(a.Understood, "configure") {
+				t.Errorf("%q is understood as %q: %q", reply, a.Understood, a.Text)
+			}
+			replays(t, e, a.Run)
+		}
+	}
+}

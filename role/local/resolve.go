@@ -338,7 +338,7 @@ var (
 )
 
 // askedBack matches the answer that asks what a question means.
-var askedBack = regexp.MustCompile(`^What is meant: (.+)\?$`)
+var askedBack = regexp.MustCompile(`^What is meant(?: by "[^"]*")?: (.+?)(?:, or something else)?\?$`)
 
 // offered returns the readings of a question that its answer asked back; nil: it did not.
 func offered(answer string) []string {
@@ -348,7 +348,7 @@ func offered(answer string) []string {
 	}
 	rest, last, ok := cutLast(m[1], " or ")
 	if !ok {
-		return []string{m[1]}
+		return strings.Split(m[1], ", ")
 	}
 	return append(strings.Split(rest, ", "), last)
 }

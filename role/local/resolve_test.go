@@ -40,6 +40,7 @@ func TestResolve(t *testing.T) {
 	reset := talk("What is the difference between a soft reset and a hard reset?", "A soft reset keeps data.")
 	unknown := talk("What is the Milky Way?", "I do not have that information.")
 	back := talk("How do I configure it?", "What is meant: the gateway, the mail server or TLS?")
+	backBy := talk("How do I configure it?", "What is meant by \"it\": Mail server, Gateway, TLS, Proxy, or something else?")
 	pinned := talk("How long is the timeout?", "What is meant: ReadTimeout or WriteTimeout?")
 	tests := []struct {
 		name     string
@@ -109,6 +110,8 @@ func TestResolve(t *testing.T) {
 		{"one word", talk("What is parental leave?", "Leave for parents."), "What are the requirements?", "What are the requirements (parental leave)?"},
 		{"how long", talk("What is parental leave?", "Leave for parents."), "How long does it take?", "How long does parental leave take?"},
 		{"asked back, a name", back, "The gateway", "How do I configure the gateway?"},
+		{"a reading of several, by name", backBy, "the gateway", "How do I configure Gateway?"},
+		{"a reading of several, none of them", backBy, "something else", ""},
 		{"asked back, in a sentence", back, "I mean the mail server.", "How do I configure the mail server?"},
 		{"asked back, a place", back, "the second one", "How do I configure the mail server?"},
 		{"asked back, the last", back, "The last", "How do I configure TLS?"},
