@@ -98,7 +98,7 @@ func (e *Engine) reuseKey(ctx context.Context, principal assay.Principal, req st
 }
 
 // beyondDocuments reports whether an answer may rest on more than the documents.
-func (s stored) beyondDocuments() bool { return s.Strategy == "managed" }
+func (s stored) beyondDocuments() bool { return s.Web || s.Strategy == "managed" }
 
 // earlier returns the runs under the key whose questions are like the given one, those
 // with the same words first, the latest of them first.

@@ -381,6 +381,9 @@ func TestKeyHasEverything(t *testing.T) {
 	if managed := (stored{Request: Request{Strategy: "managed"}}); key(managed) != "" {
 		t.Error("what a service answers is kept")
 	}
+	if web := (stored{Request: Request{Strategy: "auto", Web: true}}); key(web) != "" {
+		t.Error("what may come from the web is kept")
+	}
 	if nobody := e.reuseKey(t.Context(), assay.Principal{}, base); nobody != "" {
 		t.Error("nobody has a key")
 	}

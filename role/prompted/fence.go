@@ -13,6 +13,11 @@ import (
 // has been made visible does not hold it.
 const unmarked = "\x00"
 
+// steady stands in a message where what comes before it is all that the next one like it
+// begins with: the marker is made of that alone, so that a provider that keeps the
+// beginnings of requests finds it again.
+const steady = "\x01"
+
 // fenced marks text as data with a name, in a message that mark is yet to see.
 func fenced(name, text string) string {
 	tag := strings.TrimSpace(name) + ` id="` + unmarked + `"`
@@ -21,11 +26,14 @@ func fenced(name, text string) string {
 }
 
 // mark gives a message its marker: one that nothing else in the message holds, so
-// that no data can end its fence. It is made of a hash of the message: equal
-// messages have equal markers, and whoever writes a document cannot know it.
+// that no data can end its fence. It is made of a hash of the message, up to where that
+// is steady: messages that begin alike have equal markers, and whoever writes a document
+// cannot know it.
 func mark(message string) string {
+	begins, rest, _ := strings.Cut(message, steady)
+	message = begins + rest
 	for n := 0; ; n++ {
-		sum := sha256.Sum256([]byte(strconv.Itoa(n) + unmarked + message))
+		sum := sha256.Sum256([]byte(strconv.Itoa(n) + unmarked + begins))
 		marker := hex.EncodeToString(sum[:6])
 		if !strings.Contains(message, marker) {
 			return strings.ReplaceAll(message, unmarked, marker)

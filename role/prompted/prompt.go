@@ -23,7 +23,7 @@ const shared = "prompts/shared.tmpl"
 
 // functions are how templates write what is not theirs: no other way leads text
 // into a prompt.
-var functions = template.FuncMap{"data": fenced}
+var functions = template.FuncMap{"data": fenced, "steady": func() string { return steady }}
 
 // A prompt is a role's template, filled for a configuration.
 type prompt struct {
