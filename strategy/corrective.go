@@ -71,6 +71,9 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 			return assay.Answer{}, err
 		}
 	}
+	if err := e.lastRung(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
+		return assay.Answer{}, err
+	}
 	answer, ungrounded, err := e.finish(ctx, s.Sub("finish", 0), "corrective", found)
 	if err != nil || len(ungrounded) == 0 {
 		return answer, err
@@ -199,8 +202,8 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 
 // climb returns what to search next, one rung up the escalation ladder: ask with
 // another name, where there are several; reformulate; widen the sub-question's own filter (never the caller's). The
-// rungs above, another collection and another source, need a plan that named
-// one; after the last comes "not found".
+// rungs above: another collection, which needs a plan that named one, and the web,
+// see lastRung; after the last comes "not found".
 func (f *finding) climb(filter assay.Filter) (string, assay.Filter) {
 	for len(f.others) > 0 {
 		next := f.others[0].text

@@ -306,3 +306,34 @@ func TestWebFails(t *testing.T) {
 		t.Error("an error that is none of the web's is swallowed")
 	}
 }
+
+// The web is the last rung of the ladder: where it may be asked, it is asked for what
+// the documents did not hold, and for nothing else.
+func TestLadderEndsAtTheWeb(t *testing.T) {
+	for _, name := range []string{"corrective", "auto"} {
+		f, err := strategy.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := onePage()
+		w.pages["https://example.com/cache"] = []string{"The cache may hold a key for nine days."}
+		e := env(newLibrary("Bananas are yellow."), cacheQuestion, localRoles())
+		e.Web = w
+		a := askAnywhere(t, f, e)
+		if a.Status != assay.Answered || !strings.Contains(a.Text, "for nine days. [1]") || len(w.asked) != 1 || a.Citations[0].Origin != assay.FromWeb {
+			t.Errorf("%s: %s %q, asked %q; %s", name, a.Status, a.Text, w.asked, a.Justification)
+		}
+		w = onePage()
+		e = env(newLibrary("The cache may hold a key for seven days."), cacheQuestion, localRoles())
+		e.Web = w
+		if a := askAnywhere(t, f, e); a.Status != assay.Answered || len(w.asked) != 0 {
+			t.Errorf("%s: %s %q, asked %q", name, a.Status, a.Text, w.asked)
+		}
+		w = &web{err: fmt.Errorf("finder: overloaded: %w", assay.ErrUnavailable)}
+		e = env(newLibrary("Bananas are yellow."), cacheQuestion, localRoles())
+		e.Web = w
+		if a := askAnywhere(t, f, e); a.Status != assay.NotFound || len(w.asked) != 1 || len(a.Notes) == 0 {
+			t.Errorf("%s: %s %q, asked %q", name, a.Status, a.Text, w.asked)
+		}
+	}
+}

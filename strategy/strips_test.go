@@ -95,3 +95,20 @@ func TestElsewhere(t *testing.T) {
 		t.Errorf("%q", b.Text)
 	}
 }
+
+// Nothing but the asker's own words goes to the web.
+func TestOwnWords(t *testing.T) {
+	e := Env{Question: "How long may Falcon's cache hold a key, and who runs it?"}
+	for sub, own := range map[string]bool{
+		"How long may Falcon's cache hold a key?": true, "who runs it?": true, "cache KEY": true, "": true,
+		"How long may the cache of project Osprey hold a key?": false, "Falcon password hunter2": false,
+	} {
+		want := e.Question
+		if own {
+			want = sub
+		}
+		if got := e.ownWords(sub); got != want {
+			t.Errorf("%q is asked as %q", sub, got)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 		f.notes.say("the web was not searched: " + cmp.Or(e.NoWeb, "it is off"))
 		return nil
 	}
-	query, cut := webQuery(f.question)
+	query, cut := webQuery(e.ownWords(f.question))
 	if query == "" {
 		f.notes.say("the web was not searched: the question has no words to search for")
 		return nil
@@ -93,6 +93,34 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 	f.searched = append(f.searched, searched)
 	f.terms = known(f.terms, hits)
 	f.merge(hits)
+	return nil
+}
+
+// lastRung looks on the web for what the sub-questions lack after all else was tried,
+// where the question may go there.
+func (e Env) lastRung(ctx context.Context, s run.Scope, found []finding) error {
+	if e.Web == nil {
+		return nil
+	}
+	for i := range found {
+		f := &found[i]
+		if f.sufficient() || f.cutShort() {
+			continue
+		}
+		scope, before := s.Sub("web", i), len(f.hits)
+		err := e.fromWeb(ctx, scope, f)
+		if err == nil && len(f.hits) > before {
+			err = f.judge(ctx, scope, e)
+		}
+		if stop := stopOf(err); stop != "" {
+			f.ends(stop, err)
+		} else if err != nil {
+			return err
+		}
+		if f.sufficient() {
+			f.stop = assay.StopSufficient
+		}
+	}
 	return nil
 }
 
@@ -243,6 +271,21 @@ func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 		}
 	}
 	return terms
+}
+
+// ownWords returns a sub-question if it is made of the question's words, else the
+// question: what a role has put in may be from a document, and documents do not leave.
+func (e Env) ownWords(sub string) string {
+	own := map[string]bool{}
+	for _, w := range surface.Words(strings.ToLower(e.Question)) {
+		own[w] = true
+	}
+	for _, w := range surface.Words(strings.ToLower(sub)) {
+		if !own[w] && !surface.Function(w) {
+			return e.Question
+		}
+	}
+	return sub
 }
 
 // What a search of the web takes: services refuse longer queries.

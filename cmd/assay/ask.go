@@ -74,7 +74,7 @@ question is read from standard input.
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
 	flags.BoolVar(&f.trace, "trace", false, "print each step on standard error, with its time and result, and what models\nwrite before it is verified")
-	flags.BoolVar(&f.request.Web, "web", false, "let the question be looked up on the web, where a search of the web is configured\nand the strategy does so: its words are sent there, the documents are not")
+	flags.BoolVar(&f.request.Web, "web", false, "let strategies look on the web for what the documents do not hold (crag, corrective,\nauto), where a search of it is configured: the question's words are sent there")
 	flags.BoolVar(&f.local, "local", false, "ask no language model and no reranker of a provider for this question")
 	flags.StringVar(&f.request.Strategy, "strategy", "", "the `strategy`, how to go about it: "+wrapNames(strategy.Names(), 60)+",\nor help, which says what each does (default auto, or the configuration's)")
 	flags.StringVar((*string)(&f.request.Mode), "mode", "", "how much work it is worth, a `mode`: quick halves and thorough doubles time, searches and\nrounds, where no other flag sets them")

@@ -16,7 +16,7 @@ type deed struct{ role, did string }
 // deeds say what the roles did to an answer, in the order in which readers want to
 // know it.
 var deeds = []deed{
-	{role.GeneratorRole, "written"}, {role.ClarifierRole, "clarified"}, {role.RouterRole, "routed"}, {role.PlannerRole, "planned"},
+	{assay.ManagedRole, "written"}, {role.GeneratorRole, "written"}, {role.ClarifierRole, "clarified"}, {role.RouterRole, "routed"}, {role.PlannerRole, "planned"},
 	{role.RewriterRole, "reworded"}, {role.QuerierRole, "searched on"}, {role.ActorRole, "acted"}, {role.GraderRole, "graded"},
 	{role.RetrievalGraderRole, "graded by passage"}, {role.ScorerRole, "scored"}, {role.SupportGraderRole, "graded for support"},
 	{role.ExtractorRole, "extracted"}, {role.SummariserRole, "summarised"}, {role.ComparerRole, "compared"}, {role.AnalystRole, "analysed"},
@@ -49,7 +49,10 @@ func byLine(a assay.Answer) string {
 		if who == "" || !asked {
 			continue
 		}
-		if d.role == role.GeneratorRole && len(a.Claims) == 0 {
+		if d.role == role.GeneratorRole && doer(a, assay.ManagedRole) != "" {
+			continue // what the service wrote was only cut into statements
+		}
+		if d.did == "written" && len(a.Claims) == 0 {
 			d.did = "drafted" // and nothing of it is shown
 		}
 		if did[who] == nil {

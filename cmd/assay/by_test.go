@@ -44,6 +44,8 @@ func TestByLine(t *testing.T) {
 			"Drafted by o/x; 5 calls, 4,312 tokens"},
 		{"in rounds", []assay.RoleUse{used("grader", "o/small"), used("critic", "o/small"), used("judge", "o/large"), used("generator", "o/large"), use("querier", "local"), use("verifier", "local")}, shown, spent,
 			"Written and judged by o/large, searched on and verified locally, graded and criticised by o/small; 5 calls, 4,312 tokens"},
+		{"a managed service", []assay.RoleUse{used("managed", "bedrock/kb"), use("generator", "local"), use("grader", "local"), use("verifier", "local")}, shown, spent,
+			"Written by bedrock/kb, graded and verified locally; 5 calls, 4,312 tokens"},
 		{"ended at once", []assay.RoleUse{use("planner", "o/x")}, nil, assay.Usage{}, "No model came to an end; 0 calls, 0 tokens"},
 	}
 	for _, test := range tests {
