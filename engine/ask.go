@@ -60,7 +60,7 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	models := e.config.Models.unless(req.Local)
 	began := stored{
 		Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
-		EarlierTurns: talk.earlier, Rests: talk.rests, Clarify: true, Salvage: true, Searcher: e.searcherName(req),
+		EarlierTurns: talk.earlier, Rests: talk.rests, Clarify: true, Salvage: true, FloorFirst: true, Searcher: e.searcherName(req),
 	}
 	if req.Strategy == "managed" {
 		began.Managed = e.managedName()
@@ -258,6 +258,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Catalogue:    req.Catalogue,
 		Clarify:      req.Clarify,
 		Salvage:      req.Salvage,
+		FloorFirst:   req.FloorFirst,
 		EarlierTurns: req.EarlierTurns,
 		Earlier:      req.Earlier,
 		Reuse:        reuser{e, r.Principal, req},

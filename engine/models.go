@@ -210,10 +210,10 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 	return roles
 }
 
-// Equip fills in who does the jobs of a strategy that is driven without an engine, and
-// how much of the evidence they read.
+// Equip fills in who does the jobs of a strategy that is driven without an engine, how
+// much of the evidence they read, and that the run begins today.
 func (m Models) Equip(env strategy.Env) strategy.Env {
-	env.Roles, env.Sections = m.roles(nil), m.sections()
+	env.Roles, env.Sections, env.FloorFirst = m.roles(nil), m.sections(), true
 	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
 	env.Writer, env.SmallWriter = m.named()[role.GeneratorRole], m.named()[strategy.SmallGenerator]
 	return env

@@ -95,6 +95,9 @@ type stored struct {
 	// Salvage says that a run that has spent its budget quotes what it can; the same.
 	Salvage bool `json:"salvage,omitempty"`
 
+	// FloorFirst says that auto searches before it plans; the same.
+	FloorFirst bool `json:"floor_first,omitempty"`
+
 	// Who was configured when the run began to search the web, where the request allows it,
 	// and to answer by itself, where the strategy asks that; empty: nobody.
 	Searcher string `json:"searcher,omitempty"`

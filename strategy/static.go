@@ -22,8 +22,16 @@ func Static(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 
 // lookOnce searches for the question itself, once, narrowed by filter.
 func (e Env) lookOnce(ctx context.Context, s run.Scope, question string, filter assay.Filter) (finding, error) {
-	f := finding{question: question, filter: filter, stop: assay.StopIterationLimit}
-	_, err := f.look(ctx, s, e, question, filter)
+	return e.lookFor(ctx, s, assay.Query{Text: question, Filter: filter})
+}
+
+// lookFor makes one search and grades what it brings.
+func (e Env) lookFor(ctx context.Context, s run.Scope, q assay.Query) (finding, error) {
+	f := finding{question: q.Text, filter: q.Filter, stop: assay.StopIterationLimit}
+	_, err := f.find(ctx, s, e, q)
+	if err == nil {
+		err = f.judge(ctx, s, e)
+	}
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
 		err = nil

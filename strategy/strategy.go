@@ -111,6 +111,11 @@ type Env struct {
 	// anything was written. Runs of versions that could not do so were begun without it.
 	Salvage bool
 
+	// FloorFirst has auto search before it plans, where the local planner does that, and
+	// know questions that take several steps. Runs of versions that could not do so were
+	// begun without it.
+	FloorFirst bool
+
 	// Catalogue are the collections that the question, or the conversation before it, names,
 	// of those that the asker may see.
 	Catalogue []string
