@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/assay-rag/assay"
@@ -48,7 +49,8 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan) ([]finding, 
 	stages := stages(plan)
 	for k, stage := range stages[:min(len(stages), e.Settings.Multihop.Hops)] {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
-			return hops[stage[j]].ask(ctx, s, e, hops)
+			h := &hops[stage[j]]
+			return h.ask(ctx, s, e, fillIn(h.sub, func(n int) answered { return answered{hops[n].finding.question, hops[n].names} }))
 		})
 		if err != nil {
 			return nil, err
@@ -62,9 +64,8 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan) ([]finding, 
 }
 
 // ask searches for the sub-question with each of the names that may be in it, and grades
-// what was found with the best of them. It reads of the other hops those that it needs.
-func (h *hop) ask(ctx context.Context, s run.Scope, env Env, hops []hop) error {
-	fillings := fillIn(h.sub, func(n int) answered { return answered{hops[n].finding.question, hops[n].names} })
+// what was found with the best of them.
+func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling) error {
 	h.fills = make([]filled, len(fillings))
 	err := s.Parallel(ctx, "fill", len(fillings), maxFills, func(ctx context.Context, i int, s run.Scope) error {
 		x := &h.fills[i]
@@ -95,6 +96,39 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, hops []hop) error {
 	}
 	if h.needed {
 		h.names = h.finding.names()
+	}
+	return err
+}
+
+// bridge follows what was found for a question that grammar does not take apart: the names
+// in the best hits that the question does not have may lead on from there. It returns
+// nothing where there are none.
+func (e Env) bridge(ctx context.Context, s run.Scope, whole finding) ([]finding, error) {
+	names := whole.names()
+	if len(names) == 0 {
+		return nil, nil
+	}
+	h := hop{sub: role.SubQuestion{Text: whole.question, Needs: []int{0}}}
+	h.finding = finding{question: whole.question, filter: whole.filter, stop: assay.StopIterationLimit}
+	err := h.ask(ctx, s, e, fillIn(h.sub, func(int) answered { return answered{whole.question, names} }))
+	return []finding{h.finding}, err
+}
+
+// together grades a question with the best of what its parts brought beside its own hits.
+func (f *finding) together(ctx context.Context, s run.Scope, env Env, parts []finding) error {
+	all := *f
+	all.hits, all.places, all.searched = slices.Clone(f.hits), maps.Clone(f.places), slices.Clone(f.searched)
+	for _, p := range parts {
+		all.merge(p.best)
+	}
+	err := all.judge(ctx, s, env)
+	if stop := stopOf(err); stop != "" {
+		f.ends(stop, err)
+		return nil
+	}
+	f.grade, f.notes = all.grade, all.notes
+	if err == nil && f.sufficient() {
+		f.stop = assay.StopSufficient
 	}
 	return err
 }

@@ -11,7 +11,9 @@ import (
 // Multihop looks a question up as it is, and along a plan: what it names only by what is
 // said of it is looked up first, and the name that is found takes its place in the next
 // question, "Who is the spouse of #1?" after "the director of Jump for Glory". Questions
-// that do not need one another are looked up side by side.
+// that do not need one another are looked up side by side. Where the plan has no parts
+// and the one search does not suffice, the names in what it found are followed. In the
+// end the question is graded with all that its parts brought.
 //
 // Source: Press et al., "Measuring and Narrowing the Compositionality Gap in Language
 // Models" (self-ask), 2022, for questions that follow from answers; Trivedi et al.,
@@ -32,14 +34,21 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		return assay.Answer{}, err
 	}
 	whole.notes.join(said)
-	found := []finding{whole}
-	if plan.Shape != role.Single && !whole.cutShort() {
-		parts, err := env.hops(ctx, s, plan)
-		if err != nil {
-			return assay.Answer{}, err
-		}
-		found = join(whole, parts)
+	var parts []finding
+	switch {
+	case whole.cutShort():
+	case plan.Shape != role.Single:
+		parts, err = env.hops(ctx, s, plan)
+	case !whole.sufficient():
+		parts, err = env.bridge(ctx, s.Sub("bridge", 0), whole)
 	}
+	if err == nil && len(parts) > 0 {
+		err = whole.together(ctx, s.Sub("together", 0), env, parts)
+	}
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	found := join(whole, parts)
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
 	return answer, err
 }
