@@ -123,7 +123,7 @@ func TestReplayOfWhatWasChanged(t *testing.T) {
 		want   string // in the message
 	}{
 		{"a result", `UPDATE records SET payload = replace(payload, 'sufficient', 'insufficient') WHERE path = 'grade'`, assay.ErrDamaged, "grade"},
-		{"a header", `UPDATE records SET header = replace(header, '"plan"', '"plot"') WHERE path = 'plan'`, assay.ErrDamaged, "plan"},
+		{"a header", `UPDATE records SET header = replace(header, '"grade"', '"great"') WHERE path = 'grade'`, assay.ErrDamaged, "grade"},
 		{"a record is gone", `DELETE FROM records WHERE path = 'search'`, assay.ErrDamaged, ""},
 		{"a text", `UPDATE records SET payload = replace(payload, 'head of the department', 'head of the kitchen') WHERE path = 'search'`, assay.ErrDamaged, "search"},
 		{"the answer", `UPDATE runs SET answer = replace(answer, 'head of the department', 'head of the kitchen')`, assay.ErrDiverged, "text"},
@@ -136,7 +136,7 @@ func TestReplayOfWhatWasChanged(t *testing.T) {
 		{"the state", `UPDATE progress SET state = 'active'`, assay.ErrDamaged, "active"},
 		{"the question", `UPDATE runs SET question = 'Who forbids?'`, assay.ErrDamaged, "question"},
 		{"the request", `UPDATE runs SET request = replace(request, 'Who approves', 'Who forbids')`, assay.ErrDiverged, "forbids"},
-		{"the strategy", `UPDATE runs SET request = replace(request, '"auto"', '"static"')`, assay.ErrDiverged, "plan"},
+		{"the strategy", `UPDATE runs SET request = replace(request, '"auto"', '"multihop"')`, assay.ErrDiverged, "plan"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
