@@ -46,15 +46,15 @@ func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 		from := by(n)
 		if len(from.names) == 0 {
 			for i, f := range list {
-				list[i].text = strings.ReplaceAll(f.text, slot(n), strings.TrimRight(from.question, "?. "))
+				list[i].text = put(f.text, slot(n), strings.TrimRight(from.question, "?. "))
 			}
 			continue
 		}
 		var next []filling
 		for _, f := range list {
 			for _, c := range from.names {
-				text := strings.ReplaceAll(f.text, slot(n), c.name)
-				if text == f.text {
+				text := put(f.text, slot(n), c.name)
+				if text == f.text && len(text)+len(c.name) < maxQuery {
 					text += " " + c.name
 				}
 				next = append(next, filling{text, append(slices.Clone(f.names), c.name), f.score * c.score / from.names[0].score})
@@ -64,6 +64,15 @@ func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 		list = next[:min(len(next), maxFills)]
 	}
 	return list
+}
+
+// put returns a text with something in a slot; as it is, where that is too long to be
+// searched for.
+func put(text, slot, what string) string {
+	if len(text)+strings.Count(text, slot)*len(what) > maxQuery {
+		return text
+	}
+	return strings.ReplaceAll(text, slot, what)
 }
 
 // slot is how a sub-question refers to the answer of the one with index n.

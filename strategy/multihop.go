@@ -68,6 +68,9 @@ func join(whole finding, parts []finding) []finding {
 			last++
 			found[0].serves = append(found[0].serves, i+1)
 		}
+		if f.cutShort() && !found[0].sufficient() {
+			found[0].stop, found[0].lacked = f.stop, f.lacked // why it has no better answer
+		}
 		f.serves = serves
 		found = append(found, f)
 	}

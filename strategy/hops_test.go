@@ -1,0 +1,220 @@
+package strategy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/strategy"
+)
+
+const ofTheDirector = "Who is the spouse of the director of Jump for Glory?"
+
+func films() *library {
+	return newLibrary(
+		"Jump for Glory is a film directed by Raoul Walsh.",
+		"The spouse of Raoul Walsh was Miriam Cooper, an actress.",
+		"The spouse of the mayor is Jane Doe.",
+	)
+}
+
+// follow asks multihop, with a plan where one is given, and returns what was searched, in
+// the order of the journal's paths.
+func follow(t *testing.T, l *library, question string, plan *role.Plan, budget assay.Budget) (assay.Answer, map[string]string) {
+	t.Helper()
+	roles := localRoles()
+	if plan != nil {
+		roles.Planner = planner(func(string) (role.Plan, error) { return *plan, nil })
+	}
+	journal := &run.Memory{}
+	r, err := run.New(run.Config{Run: "r", Journal: journal, Budget: budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := strategy.Multihop(context.Background(), r.Scope(), env(l, question, roles))
+	if err != nil {
+		t.Fatal(err)
+	}
+	searched := map[string]string{}
+	for _, rec := range journal.Records() {
+		if rec.Kind == assay.StepSearch {
+			_, rest, _ := strings.Cut(string(rec.Input), `"text":"`)
+			searched[rec.Path], _, _ = strings.Cut(rest, `"`)
+		}
+	}
+	return a, searched
+}
+
+// The name that is found takes its place in the next question.
+func TestHopsAreFilledIn(t *testing.T) {
+	a, searched := follow(t, films(), ofTheDirector, nil, assay.Budget{})
+	want := map[string]string{
+		"search":                         ofTheDirector,
+		"stage[0]/sub[0]/fill[0]/search": "the director of Jump for Glory",
+		"stage[1]/sub[0]/fill[0]/search": "Who is the spouse of Raoul Walsh?",
+	}
+	for path, text := range want {
+		if searched[path] != text {
+			t.Errorf("%s searched %q, want %q; all: %q", path, searched[path], text, searched)
+		}
+	}
+	if !strings.Contains(a.Text, "Miriam Cooper") || a.Strategy != "multihop" {
+		t.Errorf("%s: %s", a.Strategy, a.Text)
+	}
+}
+
+// Whatever a planner makes of the needs, each sub-question is searched within the bounds,
+// and again in the same way.
+func TestHostilePlans(t *testing.T) {
+	long := strings.Repeat("#1 ", 2000)
+	sub := func(text string, needs ...int) role.SubQuestion { return role.SubQuestion{Text: text, Needs: needs} }
+	many := make([]role.SubQuestion, 500)
+	for i := range many {
+		many[i] = sub(fmt.Sprintf("What of the film number %d and #%d?", i, i), i-1)
+	}
+	for name, subs := range map[string][]role.SubQuestion{
+		"cyclic":    {sub("the film of #2?", 1), sub("the spouse of #1?", 0)},
+		"dangling":  {sub("the film Jump?", 7, -3), sub("the spouse of #9?", 8)},
+		"of itself": {sub("the film of #1?", 0)},
+		"repeated":  {sub("the film Jump?"), sub("the spouse of #1 and #1?", 0, 0, 0, 0)},
+		"huge":      many,
+		"long":      {sub("the film Jump?"), sub(long, 0), sub(long+"#2", 1), sub(long+"#3", 2)},
+		"no places": {sub("the film Jump?"), sub("the spouse of the director", 0)},
+		"names":     {sub("the director of Jump for Glory"), sub("#2 #1 {{.}} <b>#1</b>?", 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := role.Plan{Shape: role.Chain, SubQuestions: subs}
+			a, searched := follow(t, films(), ofTheDirector, &plan, assay.Budget{})
+			if n := len(searched); n > 1+3*6 {
+				t.Errorf("%d searches", n)
+			}
+			for path, text := range searched {
+				if len(text) > 8<<10 {
+					t.Errorf("%s searched %d bytes", path, len(text))
+				}
+			}
+			again, same := follow(t, films(), ofTheDirector, &plan, assay.Budget{})
+			if diff := cmp.Diff(searched, same); diff != "" {
+				t.Errorf("another time: %s", diff)
+			}
+			if a.Text != again.Text || a.Status != again.Status {
+				t.Errorf("another answer: %q, then %q", a.Text, again.Text)
+			}
+		})
+	}
+}
+
+// No name is known by what another branch has found by chance: sub-questions that do not
+// need one another see nothing of each other, and paths are always the same.
+func TestHopsSideBySide(t *testing.T) {
+	plan := role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{
+		{Text: "the director of Jump for Glory"}, {Text: "the spouse of the mayor"}, {Text: "Did #1 know #2?", Needs: []int{0, 1}},
+	}}
+	_, first := follow(t, films(), ofTheDirector, &plan, assay.Budget{})
+	if got := first["stage[1]/sub[0]/fill[0]/search"]; !strings.Contains(got, "Raoul Walsh") || !strings.Contains(got, "Jane Doe") {
+		t.Errorf("searched %q", got)
+	}
+	for range 20 {
+		if _, next := follow(t, films(), ofTheDirector, &plan, assay.Budget{}); !cmp.Equal(first, next) {
+			t.Fatal(cmp.Diff(first, next))
+		}
+	}
+}
+
+// What the first hop found is contradicted where nothing speaks of it: the name is
+// another one then, for which something is found.
+func TestAnotherName(t *testing.T) {
+	l := newLibrary(
+		"The spouse of Raoul Walsh was Miriam Cooper, an actress.",
+		"Jump for Glory is a film directed by Alan Smithee, says one, and by Raoul Walsh, says another.",
+	)
+	l.relevance["doc2"] = 0.6
+	a, _ := follow(t, l, ofTheDirector, nil, assay.Budget{})
+	if !strings.Contains(a.Text, "Miriam Cooper") {
+		t.Errorf("%s: %s", a.Status, a.Text)
+	}
+}
+
+// A deadline during any of the searches ends the run with an honest answer.
+func TestHopsEndWithTheBudget(t *testing.T) {
+	for at := 1; at < 8; at++ {
+		l := &ending{library: films(), after: at}
+		roles := localRoles()
+		e := env(l.library, ofTheDirector, roles)
+		e.Retriever = l
+		r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := strategy.Multihop(context.Background(), r.Scope(), e)
+		if err != nil {
+			t.Fatalf("after %d searches: %v", at, err)
+		}
+		if a.Status == assay.Answered && a.Stop == assay.StopCallBudget {
+			t.Errorf("after %d searches: answered, though %s", at, a.Stop)
+		}
+		if at < 3 && a.Stop != assay.StopCallBudget {
+			t.Errorf("after %d searches: stop %q", at, a.Stop)
+		}
+	}
+}
+
+// An ending library has no budget after some searches.
+type ending struct {
+	*library
+	after int
+}
+
+func (l *ending) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
+	l.mu.Lock()
+	out := len(l.searches) >= l.after
+	l.mu.Unlock()
+	if out {
+		return assay.Results{}, fmt.Errorf("no more: %w", assay.ErrBudget)
+	}
+	return l.library.Retrieve(ctx, access, q)
+}
+
+// A search that fails ends the run.
+func TestHopsFail(t *testing.T) {
+	l := films()
+	l.err = errors.New("disk on fire")
+	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := strategy.Multihop(context.Background(), r.Scope(), env(l, ofTheDirector, localRoles())); err == nil {
+		t.Error("no error")
+	}
+}
+
+// Corrective asks with the name that was found too, and then with the next one.
+func TestCorrectiveFillsIn(t *testing.T) {
+	l := films()
+	a := ask(t, strategy.Corrective, env(l, ofTheDirector, localRoles()), assay.Budget{})
+	if !slices.Contains(l.searches, "Who is the spouse of Raoul Walsh?") || !strings.Contains(a.Text, "Miriam Cooper") {
+		t.Errorf("searched %q; %s", l.searches, a.Text)
+	}
+}
+
+// Auto takes a question apart only where one search brings nothing relevant.
+func TestAutoOfChains(t *testing.T) {
+	for _, relevance := range []float64{0.9, 0.2} {
+		l := films()
+		l.relevance = map[string]float64{"doc1": relevance, "doc2": relevance, "doc3": relevance}
+		e := env(l, ofTheDirector, localRoles())
+		e.FloorFirst = true
+		a := ask(t, strategy.Auto, e, assay.Budget{})
+		if hopped := len(l.searches) > 1; hopped != (relevance < 0.5) {
+			t.Errorf("relevance %.1f: searched %q, %s", relevance, l.searches, a.Strategy)
+		}
+	}
+}
