@@ -196,16 +196,13 @@ func heading(h assay.Hit) string {
 	return ""
 }
 
-// held are the words of content of a passage: their stems, and numbers as they stand.
+// held are the words of content of a passage: their stems, and numbers.
 func held(h assay.Hit) map[string]bool {
 	words := map[string]bool{}
 	for _, t := range analysis.Tokens(h.Text, h.Language) {
 		if !t.Part {
 			words[t.Term] = true
 		}
-	}
-	for _, n := range surface.Numbers(h.Text) {
-		words["#"+n] = true
 	}
 	return words
 }

@@ -1,0 +1,83 @@
+package sense
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+)
+
+// hit is a passage of a document: its collection and address, title, heading and text.
+func hit(at, title, heading, text string, relevance float64) assay.Hit {
+	collection, uri, _ := strings.Cut(at, ":")
+	h := assay.Hit{
+		Chunk: assay.Chunk{ID: at + text, Document: assay.DocumentID(collection, uri)}, Collection: collection, URI: uri, Title: title, Text: text,
+		Scores: assay.Scores{Relevance: relevance},
+	}
+	if heading != "" {
+		h.Chunk.Headings = []string{heading}
+	}
+	return h
+}
+
+func names(senses []Sense) []string {
+	var out []string
+	for _, s := range senses {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+func TestAlike(t *testing.T) {
+	one := "The timeout is 30 seconds."
+	other := "The timeout is 60 seconds."
+	const question = "What is the timeout?"
+	tests := []struct {
+		name, question string
+		hits           []assay.Hit
+		want           []string
+	}{
+		{"versions", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, []string{"Widget 1.0", "Widget 2.0"}},
+		{"collections", question, []assay.Hit{hit("de:t.md", "Timeouts", "", one, 0.9), hit("us:t.md", "Timeouts", "", other, 0.8)}, []string{"Timeouts (de)", "Timeouts (us)"}},
+		{"folders", question, []assay.Hit{hit("d:x/a/t.md", "Timeouts", "", one, 0.9), hit("d:x/b/t.md", "Timeouts", "", other, 0.9)}, []string{"Timeouts (x/a/t.md)", "Timeouts (x/b/t.md)"}},
+		{"a heading", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "Limits", "Wait 30 s.", 0.9), hit("d:b.md", "Widget 2.0", "Limits", "It gives up after a minute.", 0.9)}, []string{"Widget 1.0", "Widget 2.0"}},
+		{"no titles", question, []assay.Hit{hit("d:widget-1.md", "", "", one, 0.9), hit("d:widget-2.md", "", "", other, 0.9)}, []string{"widget-1", "widget-2"}},
+
+		{"the question says which", "What is the timeout of 2.0?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, nil},
+		{"it asks for each", "What is the timeout of each?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, nil},
+		{"it compares", "How do the timeouts differ?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, nil},
+		{"the same is said", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", one, 0.9)}, nil},
+		{"something else is said", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", "Blue paint dries slowly in winter and at night.", 0.9)}, nil},
+		{"one answers badly", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.6)}, nil},
+		{"both answer badly", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.4), hit("d:b.md", "Widget 2.0", "", other, 0.4)}, nil},
+		{"other titles", question, []assay.Hit{hit("d:a.md", "Widget manual", "", one, 0.9), hit("d:b.md", "How engines work", "", other, 0.9)}, nil},
+		{"titles of one word", question, []assay.Hit{hit("d:a.md", "Widget", "", one, 0.9), hit("d:b.md", "Gadget", "", other, 0.9)}, nil},
+		{"one document", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:a.md", "Widget 1.0", "", other, 0.9)}, nil},
+		{"nothing", question, nil, nil},
+	}
+	for _, test := range tests {
+		if got := names(Alike(test.question, test.hits)); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// What is not of the documents is no sense of its own.
+func TestAlikeOfTheWeb(t *testing.T) {
+	web := hit("d:b.md", "Widget 2.0", "", "The timeout is 60 seconds.", 0.9)
+	web.Origin = assay.FromWeb
+	if got := Alike("What is the timeout?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", "The timeout is 30 seconds.", 0.9), web}); got != nil {
+		t.Errorf("%q", names(got))
+	}
+}
+
+func TestTopics(t *testing.T) {
+	got := Topics([]assay.Hit{
+		hit("d:a.md", "A", "", "1", 0.9), hit("d:b.md", "B\u202e\n", "", "2", 0.8), hit("d:a.md", "A", "", "3", 0.7), hit("e:a.md", "a", "", "4", 0.6), hit("d:x/c.txt", "", "", "5", 0.5),
+	})
+	if want := "[{A (d) [0 2]} {B [1]} {a (e) [3]} {c [4]}]"; fmt.Sprint(got) != want {
+		t.Errorf("topics %v, want %s", got, want)
+	}
+}
