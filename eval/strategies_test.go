@@ -230,21 +230,49 @@ func TestAnswersOfSets(t *testing.T) {
 	}
 }
 
+// TestDocsNameStrategies holds docs/strategies.md to the strategies that there are, in
+// their order: a section for each, which says where it is from, its thresholds and its
+// steps.
+func TestDocsNameStrategies(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "docs", "strategies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(data), "\n## The strategies\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	var named []string
+	for section := range strings.SplitSeq(text, "\n### ") {
+		name, body, _ := strings.Cut(section, "\n")
+		if len(named) == 0 && !slices.Contains(strategy.Names(), name) {
+			continue // what stands before the first
+		}
+		named = append(named, name)
+		for _, want := range []string{"\n- Source:", "\n- Thresholds:", "\n- Steps:"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("docs/strategies.md: the section on %s has no line %q", name, strings.TrimSpace(want))
+			}
+		}
+	}
+	if diff := cmp.Diff(strategy.Names(), named); diff != "" {
+		t.Errorf("docs/strategies.md (-strategies +sections):\n%s", diff)
+	}
+}
+
 // TestStrategyFigures holds the strategies to what they reach by words alone on the
-// first questions of two sets, within a tolerance of one question in thirty; with
-// ASSAY_LONG, on all of three sets with vectors, to what docs/strategies.md says.
+// first 30 questions of two sets: two of the questions may go wrong, and a step more be
+// taken. TestStrategyTargets is on all of three sets, with vectors.
 func TestStrategyFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches two sets")
 	}
+	const tolerance, moreSteps = 2.0 / 30, 1.0
 	for _, tt := range strategyFigures {
 		t.Run(tt.set, func(t *testing.T) {
-			rows := measured(t, sharedSets(t, tt.set)[0], eval.Parts{}, 30)
-			for _, row := range rows {
-				want, known := tt.want[row.Strategy]
-				t.Logf("%-10s recall %.3f, all gold %.3f, match %.2f, %.1f steps", row.Strategy, row.Recall.Mean, row.AllGold.Mean, row.Match, row.Steps)
-				if known && (row.Recall.Mean < want.recall-0.034 || row.AllGold.Mean < want.allGold-0.034 || row.Steps > want.steps+0.5) {
-					t.Errorf("%s: recall %.3f, all gold %.3f, %.1f steps; want %+v", row.Strategy, row.Recall.Mean, row.AllGold.Mean, row.Steps, want)
+			for _, row := range measured(t, sharedSets(t, tt.set)[0], eval.Parts{}, 30) {
+				got, want := figure{row.Recall.Mean, row.AllGold.Mean, row.Steps}, tt.want[row.Strategy]
+				t.Logf("%-10s recall %.3f, all gold %.3f, match %.2f, %.1f steps", row.Strategy, got.recall, got.allGold, row.Match, got.steps)
+				if got.recall < want.recall-tolerance || got.allGold < want.allGold-tolerance || got.steps > want.steps+moreSteps {
+					t.Errorf("%s: %+v, want %+v or better", row.Strategy, got, want)
 				}
 			}
 		})
@@ -259,7 +287,7 @@ func measured(t *testing.T, set eval.Set, parts eval.Parts, questions int) []eva
 		t.Fatal(err)
 	}
 	defer o.Close()
-	rows, err := o.Strategies(t.Context(), eval.StrategyOptions{Strategies: measuredStrategies(), Questions: questions})
+	rows, err := o.Strategies(t.Context(), eval.StrategyOptions{Strategies: measuredStrategies, Questions: questions})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,9 +295,7 @@ func measured(t *testing.T, set eval.Set, parts eval.Parts, questions int) []eva
 }
 
 // measuredStrategies are those that figures are kept of.
-func measuredStrategies() []string {
-	return slices.DeleteFunc([]string{"static", "corrective", "multihop", "auto"}, func(name string) bool { return !slices.Contains(strategy.Names(), name) })
-}
+var measuredStrategies = []string{"static", "corrective", "multihop", "auto"}
 
 // TestStrategyTargets holds the strategies to what they are to reach on all questions
 // of three sets, with vectors, and with relevance and a reranker that were learned
@@ -320,15 +346,18 @@ func TestStrategyTargets(t *testing.T) {
 	}
 }
 
+// A figure is what a strategy reaches: means over questions.
+type figure struct{ recall, allGold, steps float64 }
+
 // strategyFigures are what is reached by words alone on the first 30 questions.
 var strategyFigures = []struct {
 	set  string
-	want map[string]struct{ recall, allGold, steps float64 }
+	want map[string]figure
 }{
-	{"musique-train100", map[string]struct{ recall, allGold, steps float64 }{
-		"static": {0.783, 0.567, 5},
+	{"musique-train100", map[string]figure{
+		"static": {0.783, 0.567, 5.1}, "corrective": {0.856, 0.700, 10.2}, "multihop": {0.833, 0.667, 14.3}, "auto": {0.828, 0.633, 6.1},
 	}},
-	{"hotpotqa-train100", map[string]struct{ recall, allGold, steps float64 }{
-		"static": {0.967, 0.933, 5},
+	{"hotpotqa-train100", map[string]figure{
+		"static": {0.967, 0.933, 5.0}, "corrective": {0.967, 0.933, 7.7}, "multihop": {0.967, 0.933, 9.5}, "auto": {0.967, 0.933, 5.9},
 	}},
 }
