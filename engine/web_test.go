@@ -290,3 +290,59 @@ func TestManagedRefused(t *testing.T) {
 		}
 	}
 }
+
+// A stopper is a search of the web during which the program ends.
+type stopper struct {
+	searchEngine
+	stop context.CancelFunc
+}
+
+func (s *stopper) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
+	s.stop()
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestWebResumed says that a run which was interrupted on its way to the web goes on
+// there, by whoever was configured when it began; somebody else is not asked.
+func TestWebResumed(t *testing.T) {
+	at, pages, _ := site(t, map[string]string{"/ganymede": ganymede})
+	results := []assay.WebResult{{URL: at + "/ganymede", Title: "Ganymede", Snippet: "A moon."}}
+	for name, test := range map[string]struct {
+		web    assay.WebSearcher
+		status assay.Status
+		note   string
+	}{
+		"by the same": {&searchEngine{results: results}, assay.Answered, "finder was asked to search the web"},
+		"by nobody":   {nil, assay.NotFound, "the web could not be searched: finder was configured when the run began, and is not any more"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		dir := t.TempDir()
+		e := webEngine(t, dir, &stopper{stop: cancel}, pages)
+		ingestPaths(t, e, "testdata/handbook")
+		_, err := e.Answer(ctx, assay.Local(), Request{Question: lunar, Strategy: "crag", Web: true})
+		stopped, ok := errors.AsType[*RunError](err)
+		if !ok || !stopped.Resumable {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = webEngine(t, dir, test.web, pages)
+		var a assay.Answer
+		for ev, err := range e.Resume(t.Context(), assay.Local(), stopped.Run) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if ev.Answer != nil {
+				a = *ev.Answer
+			}
+		}
+		if a.Status != test.status || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, test.note) }) {
+			t.Errorf("%s: %s, notes %q", name, a.Status, a.Notes)
+		}
+		if _, err := e.Replay(t.Context(), assay.Local(), stopped.Run); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

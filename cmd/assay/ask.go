@@ -198,6 +198,7 @@ func (d *draft) print(w io.Writer, path string) {
 // worthNoting are the kinds of step whose results a person sees go by.
 var worthNoting = map[assay.StepKind]bool{
 	assay.StepPlan: true, assay.StepSearch: true, assay.StepGrade: true, assay.StepVerify: true,
+	assay.StepWeb: true,
 }
 
 // printAnswer prints an answer and returns the error with its exit code.

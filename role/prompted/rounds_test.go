@@ -31,6 +31,9 @@ func TestRoundsStandIn(t *testing.T) {
 		role.CriticRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 			return prompted.Critic{Config: cfg, Local: local.Critic{}}.Criticise(ctx, c, drafted)
 		},
+		role.ScorerRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+			return prompted.Scorer{Config: cfg, Local: local.Scorer{}}.Score(ctx, c, asked, hits(sources...))
+		},
 	}
 	for name, do := range roles {
 		out, err := do(t.Context(), replies(t, down), config())
