@@ -21,6 +21,9 @@ const maxLinks = 5
 // of Jump for Glory", and "Who is the spouse of #1?". What is said may itself name a
 // thing so. It returns nil where the grammar shows no such thing.
 func chain(question string) []role.SubQuestion {
+	if numbered.MatchString(question) {
+		return nil // it has what would be taken for the place of an answer
+	}
 	words := split(question)
 	var subs []role.SubQuestion
 	for len(subs) < maxLinks-1 {
@@ -42,6 +45,8 @@ func chain(question string) []role.SubQuestion {
 	return append(subs, role.SubQuestion{Text: join(words), Needs: needs(words)})
 }
 
+var numbered = regexp.MustCompile(`#\d`)
+
 // A word is one word of a question.
 type word struct {
 	text  string // without the marks about it
@@ -51,6 +56,7 @@ type word struct {
 	slot  int    // the sub-question whose answer stands here, from 1; 0: it is a word
 }
 
+// name reports whether w is written as names are, or stands for one.
 func (w word) name() bool {
 	if w.slot > 0 {
 		return true
@@ -66,6 +72,7 @@ func (w word) possessive() bool {
 	return strings.HasSuffix(w.lower, "'s") || strings.HasSuffix(w.lower, "’s") || strings.HasSuffix(w.lower, "s'")
 }
 
+// split returns the words of a text.
 func split(text string) []word {
 	var words []word
 	for _, f := range strings.Fields(text) {
@@ -85,6 +92,7 @@ func split(text string) []word {
 	return words
 }
 
+// join returns words as they stood in their text, but for the marks after the last one.
 func join(words []word) string {
 	var b strings.Builder
 	for i, w := range words {
@@ -99,11 +107,13 @@ func join(words []word) string {
 	return b.String()
 }
 
+// placeholder stands for the answer to sub-question n, from 1, where last ended.
 func placeholder(n int, last word) word {
 	text := fmt.Sprintf("#%d", n)
 	return word{text: text, lower: text, after: strings.Trim(last.after, "\"”’"), slot: n}
 }
 
+// needs lists the sub-questions, by index, whose answers stand among words.
 func needs(words []word) []int {
 	var list []int
 	for _, w := range words {
@@ -124,6 +134,7 @@ func asksMore(words []word) bool {
 	return false
 }
 
+// empty are words that ask nothing more of a thing than what it is.
 var empty = set("name named called title term")
 
 func set(words string) map[string]bool {
@@ -134,6 +145,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
+// What the grammar of English questions goes by: closed classes of words, and the verbs
+// whose form does not show that they are verbs.
 var (
 	determiners       = set("the a an its his her their")
 	relatives         = set("where who whom whose which that")
@@ -297,8 +310,10 @@ func agentAt(words []word, i int) (stretch, bool) {
 	return stretch{start, i + 1}, true
 }
 
+// agent matches nouns that say what a name has to do with whom they mean.
 var agent = regexp.MustCompile(`^(singer|director|author|writer|performer|composer|founder|creator|producer|birthplace|star|owner)s?$`)
 
+// verb reports whether a word is a verb by its form.
 func verb(w word) bool {
 	return !w.name() && (auxiliaries[w.lower] || irregular[w.lower] || strings.HasSuffix(w.lower, "ed") && len(w.lower) > 4)
 }

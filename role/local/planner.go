@@ -31,7 +31,7 @@ func (Planner) Plan(ctx context.Context, _ role.Caller, question string) (role.P
 	if links := chain(question); links != nil {
 		return role.Plan{Shape: role.Chain, SubQuestions: links}, nil
 	}
-	if inner := relative(question); inner != "" {
+	if inner := relative(question); inner != "" && !numbered.MatchString(question) {
 		return role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{
 			{Text: inner},
 			{Text: question, Needs: []int{0}},
