@@ -32,6 +32,16 @@ func Scripted() engine.Models {
 	return engine.Models{Roles: roles}
 }
 
+// isScripted reports whether models are those, or their recorded replies.
+func isScripted(m engine.Models) bool {
+	for _, model := range m.Roles {
+		if strings.HasPrefix(model.Model(), "scripted/") {
+			return true
+		}
+	}
+	return false
+}
+
 // scripted is such a model, by its name.
 type scripted string
 

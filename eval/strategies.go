@@ -43,6 +43,7 @@ type StrategyRow struct {
 	Set       string `json:"set"`
 	Strategy  string `json:"strategy"`
 	Roles     string `json:"roles"`
+	Scripted  bool   `json:"scripted,omitempty"` // by the models of Scripted, which are none: its figures are of the plumbing alone
 	Questions int    `json:"questions"`
 
 	Recall  Mean    `json:"recall@10"`   // share of a question's relevant passages that the generator was handed
@@ -152,7 +153,9 @@ func (o *Opened) Strategies(ctx context.Context, opts StrategyOptions) ([]Strate
 			CompareStrategies(rows)
 			return rows, err
 		}
-		rows = append(rows, rowOf(o.Set.Name, name, opts.Roles, queries, outcomes))
+		row := rowOf(o.Set.Name, name, opts.Roles, queries, outcomes)
+		row.Scripted = isScripted(opts.Models)
+		rows = append(rows, row)
 	}
 	CompareStrategies(rows)
 	return rows, nil

@@ -30,6 +30,12 @@ type strategiesFlags struct {
 	scripted         bool
 }
 
+// What rows call who does the jobs, beside local roles.
+const (
+	recordedRoles  = "recorded"
+	recordingRoles = "recording"
+)
+
 func (a *app) evalStrategiesCommand() *cobra.Command {
 	var f strategiesFlags
 	cmd := &cobra.Command{
@@ -59,8 +65,8 @@ managed is left out: it asks a service that has passages of its own.
 Local roles do all jobs, whatever models are configured. With --record FILE these
 are asked instead, and their replies kept: what the file has already is not asked
 again, so a recording that was interrupted goes on. --scripted asks models that are
-none: they reply by a rule, at once. With --recorded FILE each strategy has a second
-line, for which the replies are played back, without a network. A call that the file
+none: they reply by a rule, at once. With --recorded FILE there is a second
+table, for which the replies are played back, without a network. A call that the file
 has no reply for is not made up: the local role stands in (none does for the verifier),
 and the calls are counted under the table. Steps, calls and tokens are then those of the models; times are not,
 and with --scripted recall and match say nothing of what a model is worth.
@@ -106,13 +112,13 @@ func (a *app) evalStrategies(ctx context.Context, folders []string, f strategies
 			return err
 		}
 		defer func() { err = errors.Join(err, recorder.Close()) }()
-		runs = []eval.StrategyOptions{{Roles: "recording", Models: engine.Models{Roles: recorder.Roles()}}}
+		runs = []eval.StrategyOptions{{Roles: recordingRoles, Models: engine.Models{Roles: recorder.Roles()}}}
 	case f.recorded != "":
 		tape, err := recorded.Open(f.recorded)
 		if err != nil {
 			return err
 		}
-		runs = append(runs, eval.StrategyOptions{Roles: "recorded", Models: engine.Models{Roles: tape.Roles()}})
+		runs = append(runs, eval.StrategyOptions{Roles: recordedRoles, Models: engine.Models{Roles: tape.Roles()}})
 	}
 	var all []eval.StrategyRow
 	for i, folder := range folders {
@@ -189,12 +195,10 @@ func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags
 	return rows, err
 }
 
-// printStrategies prints a set's rows in the form that is asked for.
+// printStrategies prints a set's rows in the form that is asked for: as tables, one for
+// each of who does the jobs.
 func (a *app) printStrategies(rows []eval.StrategyRow, f strategiesFlags, again bool) error {
-	switch {
-	case len(rows) == 0:
-		return nil
-	case f.json:
+	if f.json {
 		encoder := json.NewEncoder(a.stdout)
 		for _, row := range rows {
 			if err := encoder.Encode(row); err != nil {
@@ -202,14 +206,26 @@ func (a *app) printStrategies(rows []eval.StrategyRow, f strategiesFlags, again 
 			}
 		}
 		return nil
-	case f.markdown:
-		return writeMarkdown(a.stdout, rows, again)
 	}
-	return writeStrategies(a.stdout, rows, again)
+	write := writeStrategies
+	if f.markdown {
+		write = writeMarkdown
+	}
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n].Roles == rows[0].Roles {
+			n++
+		}
+		if err := write(a.stdout, rows[:n], again); err != nil {
+			return err
+		}
+		rows, again = rows[n:], true
+	}
+	return nil
 }
 
 // strategyColumns are the heads of a table of strategies.
-var strategyColumns = []string{"strategy", "roles", "recall", "all gold", "beside static", "answered", "match", "f1", "steps", "searches", "calls", "tokens", "time"}
+var strategyColumns = []string{"strategy", "recall", "all gold", "beside static", "answered", "match", "f1", "steps", "searches", "calls", "tokens", "time"}
 
 // strategyCells are those of a row.
 func strategyCells(r eval.StrategyRow) []string {
@@ -221,10 +237,25 @@ func strategyCells(r eval.StrategyRow) []string {
 		match, f1 = fmt.Sprintf("%.2f", r.Match), fmt.Sprintf("%.2f", r.F1)
 	}
 	return []string{
-		r.Strategy, r.Roles, figure(r.Recall.Mean, r.Recall.Low, r.Recall.High), figure(r.AllGold.Mean, r.AllGold.Low, r.AllGold.High), beside,
-		fmt.Sprintf("%d%%", 100*r.Statuses[assay.Answered]/max(r.Questions, 1)), match, f1, fmt.Sprintf("%.1f", r.Steps), fmt.Sprintf("%.1f", r.Searches), fmt.Sprintf("%.1f", r.Calls), fmt.Sprintf("%.0f", r.Tokens),
-		fmt.Sprintf("%.0f ms", r.MedianMS),
+		r.Strategy, figure(r.Recall.Mean, r.Recall.Low, r.Recall.High), figure(r.AllGold.Mean, r.AllGold.Low, r.AllGold.High), beside,
+		fmt.Sprintf("%d%%", 100*r.Statuses[assay.Answered]/max(r.Questions, 1)), match, f1, fmt.Sprintf("%.1f", r.Steps),
+		fmt.Sprintf("%.1f", r.Searches), fmt.Sprintf("%.1f", r.Calls), fmt.Sprintf("%.0f", r.Tokens), fmt.Sprintf("%.0f ms", r.MedianMS),
 	}
+}
+
+// strategyTitle says what a table is of.
+func strategyTitle(name string, r eval.StrategyRow) string {
+	title := fmt.Sprintf("%s: %s", name, count(r.Questions, "question", "questions"))
+	switch r.Roles {
+	case recordedRoles:
+		title += ", with recorded replies"
+	case recordingRoles:
+		title += ", while replies are recorded"
+	}
+	if r.Scripted {
+		title += " of scripted models (figures of the plumbing: they say nothing of what a model is worth)"
+	}
+	return title
 }
 
 // interval writes a difference with its bounds.
@@ -232,13 +263,13 @@ func interval(m eval.Mean) string {
 	return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", m.Mean, m.Low, m.High)
 }
 
-// writeStrategies prints a set's table.
+// writeStrategies prints a table.
 func writeStrategies(w io.Writer, rows []eval.StrategyRow, again bool) error {
 	var b strings.Builder
 	if again {
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%s: %s\n", rows[0].Set, count(rows[0].Questions, "question", "questions"))
+	fmt.Fprintln(&b, strategyTitle(rows[0].Set, rows[0]))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.Join(strategyColumns, "\t"))
 	for _, row := range rows {
@@ -254,13 +285,13 @@ func writeStrategies(w io.Writer, rows []eval.StrategyRow, again bool) error {
 	return err
 }
 
-// writeMarkdown prints a set's table for a document.
+// writeMarkdown prints a table for a document.
 func writeMarkdown(w io.Writer, rows []eval.StrategyRow, again bool) error {
 	var b strings.Builder
 	if again {
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "`%s`, %s:\n\n", rows[0].Set, count(rows[0].Questions, "question", "questions"))
+	fmt.Fprintf(&b, "%s:\n\n", strategyTitle("`"+rows[0].Set+"`", rows[0]))
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	line(strategyColumns)
 	line(slices.Repeat([]string{"---"}, len(strategyColumns)))
@@ -292,10 +323,10 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 			say("%s hands %.1f passages in the mean", r.Strategy, r.Handed)
 		}
 		if r.AskedBack > 0 {
-			say("%s (%s) asks back what is meant by %s", r.Strategy, r.Roles, count(r.AskedBack, "question", "questions"))
+			say("%s asks back what is meant by %s", r.Strategy, count(r.AskedBack, "question", "questions"))
 		}
 		if r.CallsFailed > 0 {
-			say("%s (%s): no reply came of %s; local roles stood in, and nobody for the verifier", r.Strategy, r.Roles, count(r.CallsFailed, "call", "calls"))
+			say("%s: no reply came of %s; local roles stood in, and nobody for the verifier", r.Strategy, count(r.CallsFailed, "call", "calls"))
 		}
 		if r.Failed > 0 {
 			say("%s fails at %s: %s", r.Strategy, count(r.Failed, "question", "questions"), r.Failure)
