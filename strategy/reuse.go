@@ -27,9 +27,9 @@ type Reuse interface {
 	Given(ctx context.Context, run string) (*assay.Answer, []string, error)
 }
 
-// minSimilarity is how near the vectors of two questions have to be that are near by
+// MinSimilarity is how near the vectors of two questions have to be that are near by
 // their words, see Alike. Of 24 written pairs that are one question 23 are nearer.
-const minSimilarity = 0.95
+const MinSimilarity = 0.95
 
 // maxSimilarity is the most that is said of two questions whose words are not the same.
 const maxSimilarity = 0.9999
@@ -108,7 +108,7 @@ func (e Env) lookForEarlier(ctx context.Context, in reuseInput) (reused, error) 
 			best = i
 		}
 	}
-	if len(similar) != len(near) || similar[best] < minSimilarity {
+	if len(similar) != len(near) || similar[best] < MinSimilarity {
 		return reused{}, nil
 	}
 	return e.given(ctx, in.Question, near[best], min(similar[best], maxSimilarity))

@@ -19,7 +19,7 @@ func (a *app) evalCommand() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.evalRetrievalCommand(), a.evalCoverageCommand(), a.evalAnswersCommand(), a.evalCalibrateCommand(), a.evalTrainCommand(), a.evalStrategiesCommand())
+	cmd.AddCommand(a.evalRetrievalCommand(), a.evalCoverageCommand(), a.evalAnswersCommand(), a.evalCalibrateCommand(), a.evalTrainCommand(), a.evalStrategiesCommand(), a.evalCostCommand())
 	return cmd
 }
 

@@ -1,0 +1,265 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// A CostReport says what the ways of saving calls and tokens do to a set's questions.
+// Models are scripted: what is counted is what they are asked, and not what one writes.
+type CostReport struct {
+	Set       string    `json:"set"`
+	Questions int       `json:"questions"`
+	Ways      []CostRow `json:"ways"` // the first is without any
+	Alike     Alikeness `json:"alike"`
+}
+
+// A CostRow is one way, as the mean of a question by the strategy static.
+type CostRow struct {
+	Way     string  `json:"way"`
+	Recall  Mean    `json:"recall"`   // share of a question's relevant passages that the generator was handed
+	AllGold Mean    `json:"all_gold"` // share of questions of which it was handed every one
+	Handed  float64 `json:"handed"`   // passages
+	Calls   float64 `json:"calls"`
+	Tokens  float64 `json:"tokens"` // of all models, input and output together
+	Large   float64 `json:"large"`  // of them, those of the large one
+	Kept    float64 `json:"kept"`   // share of the input that begins like an earlier request of the same role
+}
+
+// Alikeness says how a set's questions, all of them different, are told apart.
+type Alikeness struct {
+	Pairs int `json:"pairs"`
+	Words int `json:"words"` // that are one by their words, see strategy.Alike
+	Taken int `json:"taken"` // and, where they are near only, by their vectors: the answer to one is given to the other
+	False int `json:"false"` // of these, those that have no relevant passage in common
+	Close int `json:"close"` // that vectors alone would take for one
+}
+
+// aloneFrom is the relevance from which one hit is measured alone.
+const aloneFrom = 0.9
+
+// Cost asks the set's first questions (0: all) with each of the ways to save.
+func (o *Opened) Cost(ctx context.Context, questions int) (CostReport, error) {
+	queries := o.Set.Queries
+	if questions > 0 {
+		queries = queries[:min(questions, len(queries))]
+	}
+	report := CostReport{Set: o.Set.Name, Questions: len(queries)}
+	for _, way := range []struct {
+		name   string
+		limits strategy.Limits
+		small  bool
+	}{
+		{"as it is", strategy.Limits{}, false},
+		{"one strong hit alone", strategy.Limits{Alone: aloneFrom}, false},
+		{"a small generator", strategy.Limits{}, true},
+	} {
+		models := Scripted()
+		if way.small {
+			models.Small = scripted("scripted/small")
+		}
+		row, err := o.costOf(ctx, way.name, queries, models, way.limits)
+		if err != nil {
+			return report, err
+		}
+		report.Ways = append(report.Ways, row)
+	}
+	var err error
+	report.Alike, err = o.alike(ctx, queries)
+	return report, err
+}
+
+// costOf asks questions one way. The roles that decide what is handed over are local: a
+// model that replies by a rule would decide as no model does.
+func (o *Opened) costOf(ctx context.Context, name string, queries []Query, models engine.Models, limits strategy.Limits) (CostRow, error) {
+	kept := &prefixes{seen: map[string][]string{}}
+	own := map[string]llm.Model{role.GeneratorRole: listening{models.Roles[role.GeneratorRole], kept}}
+	small := models.Small
+	if models = (engine.Models{Roles: own}); small != nil {
+		models.Small = listening{small, kept}
+	}
+	retriever := o.Retriever(Ranking{Graph: true, Rerank: true})
+	outcomes := make([]StrategyOutcome, len(queries))
+	large := make([]int, len(queries))
+	report := o.stage(name)
+	var mu sync.Mutex
+	done := 0
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, q := range queries {
+		g.Go(func() error {
+			journal := &run.Memory{}
+			session, err := run.New(run.Config{Run: "eval", Journal: journal, Budget: assay.Budget{Wall: time.Hour}})
+			if err != nil {
+				return err
+			}
+			env := models.Equip(strategy.Env{Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored})
+			env.Limits.Alone, env.Limits.Wall = limits.Alone, time.Hour
+			_, err = strategy.Ask(gctx, session.Scope(), env, "static")
+			if err = errors.Join(session.Finish(), err); err != nil {
+				return fmt.Errorf("%s: %s: question %s: %w", o.Set.Name, name, q.ID, err)
+			}
+			records := journal.Records()
+			out := &outcomes[i]
+			out.Usage = session.Scope().Spent()
+			if out.Handed, err = handed(records); err != nil {
+				return err
+			}
+			out.judge(q, "")
+			for _, rec := range records {
+				if rec.Kind == assay.StepModel && rec.Model == own[role.GeneratorRole].Model() {
+					large[i] += rec.Usage.InputTokens + rec.Usage.OutputTokens
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			report(done, len(queries))
+			return nil
+		})
+	}
+	if err := errors.Join(g.Wait(), ctx.Err()); err != nil {
+		return CostRow{}, err
+	}
+	row := CostRow{Way: name, Recall: meanOf(recalls(outcomes)), AllGold: meanOf(allGolds(outcomes)), Kept: kept.share()}
+	for i, out := range outcomes {
+		row.Handed += float64(len(out.Handed))
+		row.Calls += float64(out.Usage.Calls)
+		row.Tokens += float64(out.Usage.InputTokens + out.Usage.OutputTokens)
+		row.Large += float64(large[i])
+	}
+	for _, sum := range []*float64{&row.Handed, &row.Calls, &row.Tokens, &row.Large} {
+		*sum /= float64(max(len(queries), 1))
+	}
+	return row, nil
+}
+
+// prefixes are the requests that were made, by what their system text begins with.
+type prefixes struct {
+	mu    sync.Mutex
+	seen  map[string][]string
+	all   int // tokens
+	known int
+}
+
+// listening is a model whose requests are looked at.
+type listening struct {
+	asked llm.Model
+	kept  *prefixes
+}
+
+// Model implements llm.Model.
+func (l listening) Model() string { return l.asked.Model() }
+
+// Facts implements llm.Described.
+func (l listening) Facts() llm.Facts { return llm.FactsOf(l.asked) }
+
+// Generate implements llm.Model.
+func (l listening) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
+	l.kept.hear(l.asked.Model(), req)
+	return l.asked.Generate(ctx, req, stream)
+}
+
+// hear takes a request up: what of it a provider could have kept of those before.
+func (p *prefixes) hear(model string, req llm.Request) {
+	text := req.System
+	for _, m := range req.Messages {
+		text += "\n" + m.Text
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key, most := model+"\n"+req.System, 0
+	for _, earlier := range p.seen[key] {
+		n := 0
+		for n < len(text) && n < len(earlier) && text[n] == earlier[n] {
+			n++
+		}
+		most = max(most, n)
+	}
+	p.seen[key] = append(p.seen[key], text)
+	p.all += llm.EstimateTokens(text)
+	p.known += llm.EstimateTokens(text[:most])
+}
+
+func (p *prefixes) share() float64 {
+	if p.all == 0 {
+		return 0
+	}
+	return float64(p.known) / float64(p.all)
+}
+
+// alike compares each two of the questions that have not the same words.
+func (o *Opened) alike(ctx context.Context, queries []Query) (Alikeness, error) {
+	var a Alikeness
+	texts := make([]string, len(queries))
+	for i, q := range queries {
+		texts[i] = q.Text
+	}
+	var vectors []llm.Vector
+	if o.Embedder != nil {
+		for part := range slices.Chunk(texts, 32) {
+			more, err := o.Embedder.Embed(ctx, llm.Query, part)
+			if err != nil {
+				return a, err
+			}
+			vectors = append(vectors, more...)
+		}
+	}
+	report := o.stage("questions")
+	for i := range queries {
+		if err := ctx.Err(); err != nil {
+			return a, err
+		}
+		for j := range i {
+			like := strategy.Alike(texts[i], texts[j])
+			if like == strategy.Same {
+				continue // nothing tells the two apart
+			}
+			a.Pairs++
+			near := vectors != nil && dot(vectors[i], vectors[j]) >= strategy.MinSimilarity
+			a.Close += one(near)
+			if like != strategy.Near {
+				continue
+			}
+			a.Words++
+			if near {
+				a.Taken++
+				a.False += one(!common(queries[i], queries[j]))
+			}
+		}
+		report(i+1, len(queries))
+	}
+	return a, nil
+}
+
+// common reports whether a passage is relevant to both questions.
+func common(one, other Query) bool {
+	for id := range one.Relevant {
+		if other.Relevant[id] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func dot(a, b llm.Vector) float64 {
+	sum := 0.0
+	for i := range min(len(a), len(b)) {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}

@@ -1,0 +1,40 @@
+package eval_test
+
+import (
+	"testing"
+
+	"github.com/assay-rag/assay/eval"
+)
+
+// What saves is counted, and takes no evidence away where nothing says that it may.
+func TestCost(t *testing.T) {
+	set := orchard()
+	set.Queries = append(set.Queries, eval.Query{ID: "q4", Text: "Please tell me when the quince tree was planted?", Relevant: map[string]int{"quince": 1}})
+	set.Queries = append(set.Queries, eval.Query{ID: "q5", Text: "When was a quince tree planted?", Relevant: map[string]int{"quince": 1}})
+	o := opened(t, set)
+	defer o.Close()
+	r, err := o.Cost(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Ways) != 3 || r.Questions != len(set.Queries) {
+		t.Fatalf("%+v", r)
+	}
+	plain, alone, small := r.Ways[0], r.Ways[1], r.Ways[2]
+	if plain.Tokens == 0 || plain.Tokens != plain.Large || plain.Kept <= 0 || plain.Kept >= 1 {
+		t.Errorf("as it is: %+v", plain)
+	}
+	if alone.Tokens > plain.Tokens || alone.Handed > plain.Handed {
+		t.Errorf("one strong hit alone costs more: %+v", alone)
+	}
+	if small.Large >= plain.Large || small.Recall != plain.Recall {
+		t.Errorf("with a small generator: %+v", small)
+	}
+	pairs := len(set.Queries) * (len(set.Queries) - 1) / 2
+	if a := r.Alike; a.Pairs != pairs || a.Words != 1 || a.False != 0 {
+		t.Errorf("alike: %+v, want one of %d pairs", a, pairs)
+	}
+	if few, err := o.Cost(t.Context(), 1); err != nil || few.Questions != 1 || few.Alike.Pairs != 0 {
+		t.Errorf("%+v, %v", few, err)
+	}
+}
