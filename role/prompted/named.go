@@ -129,11 +129,11 @@ func (h holdings) objection(text string, sources []int) string {
 	}
 	for _, name := range h.named(text) {
 		if !slices.ContainsFunc(sources, func(n int) bool { return h.says(n, name) }) {
-			return fmt.Sprintf("none of its sources names %q", name)
+			return nobodyNames(name)
 		}
 	}
 	if name := h.stranger(text, sources); name != "" {
-		return fmt.Sprintf("none of its sources names %q", name)
+		return nobodyNames(name)
 	}
 	numbers := map[string]bool{}
 	for _, n := range sources {
@@ -148,6 +148,18 @@ func (h holdings) objection(text string, sources []int) string {
 	}
 	return ""
 }
+
+// nobodyNames says that a name is in none of a statement's sources. People read that: an
+// address that a model was told to show is not in it either.
+func nobodyNames(name string) string {
+	if addressed.MatchString(name) {
+		return "none of its sources has an address that it gives"
+	}
+	return fmt.Sprintf("none of its sources names %q", name)
+}
+
+// addressed matches what makes an address of a text.
+var addressed = regexp.MustCompile(`(?i)://|www\.|mailto:|javascript:|data:`)
 
 // stranger returns a noun of a statement, in a language that writes nouns with a
 // capital, that is a name which neither its sources nor the question have; "" if there

@@ -68,7 +68,7 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 		name := shorten(line(x.Name), maxPhrase)
 		named := slices.DeleteFunc(slices.Sorted(slices.Values(known(x.Sources, given))), func(n int) bool { return !held.says(n, name) })
 		if name == "" || len(named) == 0 {
-			out.Dropped = append(out.Dropped, role.Dropped{Text: name, Reason: fmt.Sprintf("none of its sources names %q", name)})
+			out.Dropped = append(out.Dropped, role.Dropped{Text: name, Reason: nobodyNames(name)})
 			continue
 		}
 		out.Entities = append(out.Entities, role.Entity{Name: name, Kind: shorten(line(x.Kind), 60), Evidence: named})

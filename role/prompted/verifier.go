@@ -20,8 +20,9 @@ import (
 // and so are all when the provider fails. It has no domain: how claims are checked
 // is nobody's to change.
 //
-// A number of a claim that is not in the words that it cites, or a name that is
-// not in their passage either, makes it Unsupported, whatever the model says.
+// A number of a claim that is not in the words that it cites, a name that is not in
+// their passage either, or hardly any word that is, makes it Unsupported, whatever the
+// model says: it may have been talked into its verdict by the very words that it reads.
 type Verifier struct {
 	Config // Domain is not used
 }
@@ -270,7 +271,35 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 			return unnamed(names[0])
 		}
 	}
+	if heldShare(words, whole) < minHeld {
+		return ground.Judgement{Verdict: assay.Unsupported, Reason: "hardly a word of it is in what it cites"}
+	}
 	return j
+}
+
+// minHeld is the share of a claim's words of content that what it cites, with its
+// passage, has at least. Other words can say the same, but not all of them are others.
+//
+// Measured: of the supported claims of WiCE (development) and of SummEdits none falls
+// below, of SciFact's (training) 2.7%, and 32% of those that nothing is said of.
+const minHeld = 0.3
+
+// heldShare is the share of the words of content of a text that source has, in any form.
+func heldShare(text, source string) float64 {
+	words, held := surface.Content(text), map[string]bool{}
+	for _, w := range surface.Content(source) {
+		held[w] = true
+	}
+	if len(words) == 0 {
+		return 1
+	}
+	n := 0
+	for _, w := range words {
+		if held[w] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(words))
 }
 
 func unnamed(name string) ground.Judgement {
