@@ -271,6 +271,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Limits:       req.limits(),
 		Settings:     req.Settings,
 		Services:     services,
+		Began:        req.Models,
 		Writer:       req.Models[role.GeneratorRole],
 		SmallWriter:  req.Models[strategy.SmallGenerator],
 		Sections:     models.sections(),

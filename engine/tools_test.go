@@ -99,6 +99,24 @@ func TestModelCallsTools(t *testing.T) {
 	}
 }
 
+// Which way a run went that was short of calls is not for the models of today to say.
+func TestShortRunsReplayWithoutModels(t *testing.T) {
+	for _, name := range []string{"react", "auto"} {
+		for calls := 1; calls <= 6; calls++ {
+			by := handbook.models()
+			by[role.ActorRole] = toolCaller("fake/actor",
+				[]llm.ToolCall{callOn(tool.Search, `{"query":"approval of travel"}`)}, []llm.ToolCall{callOn(tool.Search, `{"query":"travel to a customer"}`)})
+			e := openModels(t, served(by))
+			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: name, Budget: assay.Budget{Calls: calls}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.config.Models = Models{}
+			replays(t, e, a.Run)
+		}
+	}
+}
+
 // Whoever may not see a document any more may not see a run whose tools read it, also
 // one that no search found.
 func TestPagesAreCheckedAgain(t *testing.T) {

@@ -77,11 +77,10 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 // outline returns the plan by which Auto decides. That of the local planner follows from
 // the question alone and is no step: it is free, and the same in every replay.
 func (e Env) outline(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
-	grammar, ok := e.Roles.Planner.(local.Planner)
-	if !ok || !e.FloorFirst {
+	if !e.FloorFirst || e.Began[role.PlannerRole] != "" {
 		return e.plan(ctx, s)
 	}
-	plan, err := grammar.Plan(ctx, nil, e.Question)
+	plan, err := local.Planner{}.Plan(ctx, nil, e.Question)
 	return plan, notes{}, err
 }
 

@@ -304,12 +304,12 @@ func (a *acting) weigh(ctx context.Context, s run.Scope) error {
 func (e Env) keepsForAnswer(s run.Scope) assay.Stop {
 	var calls, tokens assay.Usage
 	for _, name := range []string{role.GraderRole, role.GeneratorRole, role.VerifierRole} {
-		if e.Roles.Models[name] != "" {
+		if e.Began[name] != "" {
 			calls.Calls++
 			tokens.InputTokens += e.Limits.ContextTokens/2 + 1000
 		}
 	}
-	if e.Roles.Models[role.ActorRole] != "" && calls.Calls > 0 {
+	if e.Began[role.ActorRole] != "" && calls.Calls > 0 {
 		calls.Calls++
 	}
 	switch {

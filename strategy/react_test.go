@@ -402,7 +402,7 @@ func TestActorsRunOut(t *testing.T) {
 	}
 	// A search that brought something is not given up for another call of the actor.
 	e := env(newLibrary(rivers, second), lengthOf, localRoles())
-	e.Roles.Models = map[string]string{role.ActorRole: "scripted/model", role.GraderRole: "x", role.GeneratorRole: "y", role.VerifierRole: "z"}
+	e.Began = map[string]string{role.ActorRole: "scripted/model", role.GraderRole: "x", role.GeneratorRole: "y", role.VerifierRole: "z"}
 	a, records := acted(t, e, spender(&llmtest.Scripted{}), assay.Budget{Calls: 5})
 	if got := len(toolSteps(records)); got != 2 || a.Stop != assay.StopCallBudget {
 		t.Errorf("%d steps of 5 calls (%s); want two, and three calls kept for the answer", got, a.Stop)

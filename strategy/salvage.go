@@ -17,7 +17,7 @@ import (
 // model, and what they say of it is quoted and verified. Such an answer is incomplete,
 // whatever the local roles think of it. Where nothing stands the answer is as it was.
 func (e Env) salvage(ctx context.Context, s run.Scope, answer assay.Answer) (assay.Answer, error) {
-	if !e.Salvage || e.Writer == "" && len(e.Roles.Models) == 0 || e.Roles.Quoter == nil || len(answer.Claims) > 0 || answer.AskBack != "" || !spentBy(answer.Stop) {
+	if !e.Salvage || len(e.Began) == 0 || e.Roles.Quoter == nil || len(answer.Claims) > 0 || answer.AskBack != "" || !spentBy(answer.Stop) {
 		return answer, nil
 	}
 	e = e.withDefaults()

@@ -92,6 +92,10 @@ type Env struct {
 	// services; for the record.
 	Services string
 
+	// Began says which model did a role when the run began, by the role's name: what the
+	// run's way depends on. One that is not in it was done locally.
+	Began map[string]string
+
 	// Writer is the model that was the generator when the run began; empty: the local
 	// one was.
 	Writer string

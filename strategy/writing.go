@@ -80,6 +80,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.Writer == "" {
 		w, err := e.draft(ctx, s, e.Roles.Generator, model, in, said)
+		w.byModel = false // whoever went on with the run
 		if err == nil {
 			*last = w
 		}
