@@ -65,11 +65,12 @@ managed is left out: it asks a service that has passages of its own.
 Local roles do all jobs, whatever models are configured. With --record FILE these
 are asked instead, and their replies kept: what the file has already is not asked
 again, so a recording that was interrupted goes on. --scripted asks models that are
-none: they reply by a rule, at once. With --recorded FILE there is a second
-table, for which the replies are played back, without a network. A call that the file
-has no reply for is not made up: the local role stands in (none does for the verifier),
-and the calls are counted under the table. Steps, calls and tokens are then those of the models; times are not,
-and with --scripted recall and match say nothing of what a model is worth.
+none: they reply by a rule, at once. With --recorded FILE there is a second table, for
+which the replies are played back, without a network. A call that the file has no
+reply for is not made up: the local role stands in (none does for the verifier),
+and the calls are counted under the table. Steps, calls and tokens are then those of
+the models; times are not, and with --scripted recall and match say nothing of what a
+model is worth.
 
 Replies quote the passages: a recording is as confidential as the set. It may be
 compressed with gzip when it is whole.
@@ -88,6 +89,7 @@ but for times.`,
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
+	flags.Lookup("json").Usage = "print one JSON object for each strategy of each set, a line each"
 	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these alone, by `name`; may be repeated (default: all but managed)")
 	flags.IntVar(&f.questions, "questions", 0, "ask the first `n` of each set (default: all)")
 	flags.BoolVar(&f.markdown, "markdown", false, "print tables in Markdown")
