@@ -228,6 +228,9 @@ func (s *scanner) breaks(from, dots, marks int, closed bool, next string) bool {
 	if s.start+len(word) == from && isEnumerator(word) {
 		return false
 	}
+	if f.kind == upper && ordinal(s.text[s.start:from-len(word)], word, next) {
+		return false
+	}
 	switch a := abbreviationOf(word); a {
 	case never:
 		return false

@@ -85,6 +85,16 @@ var cases = []string{
 	"Read Vol. II of it. ‖Then p. 7.",
 	"Bytes used.......... 6539.10 of all\nEntries.......... 3",
 	"Line one.\r\n‖Line two.\r\n\r\n‖Line three.",
+	// German ordinals.
+	"Übertragener Urlaub verfällt am 31. März. ‖Danach ist er fort.",
+	"Vom 1. Januar bis zum 5. Mai 2024 gilt das. ‖Sonst nicht.",
+	"Das Haus ist aus dem 19. Jahrhundert. ‖Der 3. Absatz gilt.",
+	"Fällig am 1. September oder am 15. November.",
+	"Die Frist endet am 31. ‖Danach ist Schluss.",
+	"Das Limit ist 31. ‖September ist frei.",
+	"Stichtag ist der 15. ‖Er gilt für alle.",
+	"The limit is 12. ‖September was quiet.",
+	"I am 31. ‖She is 30.",
 }
 
 func TestSpans(t *testing.T) {

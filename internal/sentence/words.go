@@ -179,15 +179,17 @@ func isName(word string) bool {
 }
 
 // starters are words that start many sentences and follow few initials.
-var starters = func() map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq("The A An This That These Those It Its If In On At As To For From By With When Where While " +
-		"He She They We You I There Then Thus But And Or So However Because Since After Before Each Every All Any Some No Not " +
-		"Use See Note Both Other Such One Our Their His Her My Your What Which Who How Why Is Are Was Does Do Can") {
-		m[w] = true
+var starters = wordSet("The A An This That These Those It Its If In On At As To For From By With When Where While " +
+	"He She They We You I There Then Thus But And Or So However Because Since After Before Each Every All Any Some No Not " +
+	"Use See Note Both Other Such One Our Their His Her My Your What Which Who How Why Is Are Was Does Do Can")
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
 	}
-	return m
-}()
+	return set
+}
 
 // A listMarker is the way a line starts a list item.
 type listMarker int
