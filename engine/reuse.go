@@ -108,8 +108,9 @@ func (e *Engine) earlier(ctx context.Context, key, question string) ([]strategy.
 		return nil, err
 	}
 	var same, near []strategy.Earlier
+	alike := strategy.AlikeTo(question)
 	for _, o := range offers {
-		switch like := (strategy.Earlier{Run: o.Run, Question: o.Question}); strategy.Alike(question, o.Question) {
+		switch like := (strategy.Earlier{Run: o.Run, Question: o.Question}); alike(o.Question) {
 		case strategy.Same:
 			same = append(same, like)
 		case strategy.Near:

@@ -28,19 +28,32 @@ const (
 // same words in the same order beside articles, politeness and other small change, and
 // the same numbers, negations and signs; "A of B" counts as "B A" and "B's A", "which" as
 // "what", and "may I" as "can I".
-func Alike(one, other string) Likeness {
-	if !slices.Equal(marked(one), marked(other)) {
-		return Different
+func Alike(one, other string) Likeness { return AlikeTo(one)(other) }
+
+// AlikeTo returns Alike for comparing one question with many.
+func AlikeTo(one string) func(other string) Likeness {
+	plain, marks, words := plainly(one), marked(one), bearing(one)
+	negations, numbers := surface.Negations(one), surface.Numbers(one)
+	content := slices.DeleteFunc(slices.Clone(words), surface.Function)
+	return func(other string) Likeness {
+		otherPlain := plainly(other)
+		if plain != otherPlain {
+			text := strings.ReplaceAll(otherPlain, "’", "'")
+			lacks := func(w string) bool { return !strings.Contains(text, w) }
+			if len(words) == 0 || slices.ContainsFunc(content, lacks) {
+				return Different // soon, as nearly all are
+			}
+		}
+		switch {
+		case !slices.Equal(marks, marked(other)):
+			return Different
+		case plain == otherPlain:
+			return Same
+		case !slices.Equal(words, bearing(other)) || negations != surface.Negations(other) || !slices.Equal(numbers, surface.Numbers(other)):
+			return Different
+		}
+		return Near
 	}
-	if plainly(one) == plainly(other) {
-		return Same
-	}
-	a, b := bearing(one), bearing(other)
-	if len(a) == 0 || !slices.Equal(a, b) || surface.Negations(one) != surface.Negations(other) ||
-		!slices.Equal(surface.Numbers(one), surface.Numbers(other)) {
-		return Different
-	}
-	return Near
 }
 
 // plainly is a question without case, white space and what ends it.
