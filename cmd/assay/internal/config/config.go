@@ -148,7 +148,7 @@ type modelFacts struct {
 // smallRoles are done by the small model, largeRoles by the large one. The verifier
 // is local unless it is configured.
 var (
-	largeRoles = []string{role.GeneratorRole, role.AnalystRole}
+	largeRoles = []string{role.GeneratorRole, role.AnalystRole, role.ActorRole}
 	smallRoles = []string{
 		role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.ReflectorRole,
 		role.JudgeRole, role.CriticRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -379,4 +380,18 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("parse: %v", err)
 		}
 	})
+}
+
+// Every role that a model can do is done by one where models are configured, and can be
+// given another.
+func TestEveryRoleHasAModel(t *testing.T) {
+	chosen := slices.Concat(largeRoles, smallRoles, []string{role.VerifierRole, smallGenerator})
+	for _, name := range slices.Concat(engine.RoleNames(), []string{smallGenerator}) {
+		if !slices.Contains(chosen, name) {
+			t.Errorf("no model does the role %s", name)
+		}
+		if !slices.Contains(roleOrder, name) {
+			t.Errorf("doctor does not list the role %s", name)
+		}
+	}
 }
