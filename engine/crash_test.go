@@ -19,6 +19,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
+	"github.com/assay-rag/assay/strategy"
 )
 
 // A child is what a process that is to be killed does, as JSON in the
@@ -33,6 +34,12 @@ type child struct {
 	When  moment
 
 	Models bool // ask models
+
+	// Set: it asks what everyRequest does of the strategy; At is where the web's pages are,
+	// and Clerks says that models do the roles.
+	Every  string
+	At     string
+	Clerks bool
 
 	Docs string // set: it ingests these and makes vectors in the background, see embedAsChild
 }
@@ -69,10 +76,17 @@ func runChild(spec string) error {
 		return embedAsChild(c)
 	}
 	ctx := context.Background()
-	config := Config{Dir: c.Dir, NewID: func() string { return c.Run }}
+	config, req := Config{Dir: c.Dir}, Request{Question: c.Question, Strategy: "corrective"}
 	if c.Models {
 		config.Models = served(handbook.models())
 	}
+	if c.Every != "" {
+		config, req = everyConfig(c.Dir, c.At), everyRequest(c.Every)
+		if c.Clerks {
+			config.Models = served(clerks(nil))
+		}
+	}
+	config.NewID = func() string { return c.Run }
 	e, err := Open(ctx, config)
 	if err != nil {
 		return err
@@ -87,7 +101,7 @@ func runChild(spec string) error {
 	}}
 	e.runs = killingRuns{e.runs, &c}
 	fmt.Println("started")
-	_, err = e.Answer(ctx, assay.Local(), Request{Question: c.Question, Strategy: "corrective"})
+	_, err = e.Answer(ctx, assay.Local(), req)
 	return errors.Join(err, e.Close())
 }
 
@@ -336,5 +350,60 @@ func TestKillAtRandomMoments(t *testing.T) {
 		if err := compare(want, resumed(t, e, c.Run)); err != nil {
 			t.Errorf("round %d: %v", i, err)
 		}
+	}
+}
+
+// Killed at random moments, every strategy comes to the answer of a run that was not
+// killed, when another process resumes it, and a replay to the same.
+func TestKillEveryStrategy(t *testing.T) {
+	e, dir, at := openEvery(t)
+	rounds := 1
+	switch {
+	case os.Getenv("ASSAY_LONG") != "":
+		rounds = 10
+	case testing.Short():
+		t.Skip("each strategy takes a process of its own, or several")
+	}
+	interrupted := 0
+	for s, name := range strategy.Names() {
+		way := everyWay[s%2]
+		for i := range rounds {
+			if rounds > 1 {
+				way = everyWay[i%2]
+			}
+			everyModels(e, way)
+			want, err := e.Answer(t.Context(), assay.Local(), everyRequest(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			span := 50 * time.Millisecond
+			for try := range 12 {
+				c := child{Dir: dir, Run: fmt.Sprintf("%s%d_%d", name, i, try), Every: name, At: at, Clerks: way == "models", Slow: 20 * time.Millisecond}
+				cmd := c.start(t)
+				time.Sleep(rand.N(span))
+				if err := cmd.Process.Kill(); err != nil {
+					t.Logf("%s: %v", c.Run, err)
+				}
+				wasKilled(t, cmd)
+				r, err := e.run(t.Context(), assay.Local(), c.Run)
+				if errors.Is(err, assay.ErrNotFound) { // killed before there was a run
+					span += span / 4
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended := r.Answer != nil
+				checkResumed(t, e, c.Run+", killed, "+way, way, c.Run, want)
+				if !ended {
+					interrupted++
+					break
+				}
+				span -= span / 4
+			}
+		}
+	}
+	if t.Logf("%d runs were interrupted", interrupted); interrupted < rounds*len(strategy.Names())/2 {
+		t.Errorf("%d runs were interrupted, too few to tell", interrupted)
 	}
 }
