@@ -1,13 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -39,17 +43,32 @@ type dependence struct {
 	Reranker string            `json:"reranker"`
 }
 
-// program names what answers: two builds that may answer otherwise have two names.
+// program names what answers, so that two builds that may answer otherwise have two
+// names: by the versions that are built in, which development builds do not have, and by
+// the file that runs, its size and time and its first bytes, where the linker's ID of its
+// content stands. Empty: it cannot be told, and nothing is kept.
 var program = sync.OnceValue(func() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	const begins = 64 << 10
+	path, err := os.Executable()
+	if err != nil {
 		return ""
 	}
-	name := info.Main.Path + "@" + info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
-			name += " " + s.Value
-		}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	about, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(f, begins)); err != nil {
+		return ""
+	}
+	name := fmt.Sprintf("%d %d %x", about.Size(), about.ModTime().UnixNano(), sum.Sum(nil))
+	if info, ok := debug.ReadBuildInfo(); ok {
+		name += " " + info.String() // with the versions of all that is in it, this module's too
 	}
 	return name
 })
@@ -59,7 +78,7 @@ var program = sync.OnceValue(func() string {
 // documents, or that was not to be. What cannot be read is the run's own first step to
 // report.
 func (e *Engine) reuseKey(ctx context.Context, principal assay.Principal, req stored) string {
-	if e.config.NoCache || len(req.History) > 0 || req.Follows != "" || req.beyondDocuments() || principal.User == "" {
+	if e.config.NoCache || len(req.History) > 0 || req.Follows != "" || req.beyondDocuments() || principal.User == "" || program() == "" {
 		return ""
 	}
 	sequence, err := e.content.Sequence(ctx)
@@ -76,6 +95,8 @@ func (e *Engine) reuseKey(ctx context.Context, principal assay.Principal, req st
 		Prompts: map[string]string{},
 	}
 	d.Request.Question, d.Request.Key, d.Request.Earlier, d.Request.Fresh = "", "", nil, false
+	d.Request.Catalogue = nil // that follows from the question and the collections
+	d.Request.Local = req.Local && !e.config.Models.none()
 	d.Request.Collections = slices.Compact(slices.Sorted(slices.Values(req.Collections)))
 	for _, name := range slices.Sorted(maps.Keys(models.Roles)) {
 		d.Prompts[name] = models.prompt(name)
@@ -129,7 +150,7 @@ func (e *Engine) offer(ctx context.Context, r assay.Run, req stored, a assay.Ans
 	if err != nil || a.Index.Model != chosen.serving {
 		return err
 	}
-	if req.Key == "" || !lasting(a) || standsIn(a, req.Models) || e.reuseKey(ctx, r.Principal, req) != req.Key {
+	if req.Key == "" || !lasting(a) || otherwise(a, req.Models) || e.reuseKey(ctx, r.Principal, req) != req.Key {
 		return nil
 	}
 	return e.runs.Offer(ctx, r.ID, req.Key)
@@ -146,13 +167,17 @@ func lasting(a assay.Answer) bool {
 		!slices.ContainsFunc(a.Searched, elsewhere) && (a.Index.Model == "" || a.Index.Coverage == 1)
 }
 
-// standsIn reports whether a job that a model or reranker was to do was done without
-// it.
-func standsIn(a assay.Answer, models map[string]string) bool {
+// otherwise reports whether a job was done by another than who did it when the run began:
+// without its model or reranker, which failed, or by the model of another day that the
+// run went on with.
+func otherwise(a assay.Answer, models map[string]string) bool {
 	if slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasSuffix(n, rerankerStoodIn) }) {
 		return true
 	}
-	return slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return models[u.Role] != "" && u.Model == assay.LocalModel })
+	return slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool {
+		small := u.Role == role.GeneratorRole && u.Model == models[strategy.SmallGenerator]
+		return u.Role != assay.SearchRole && u.Model != cmp.Or(models[u.Role], assay.LocalModel) && !small
+	})
 }
 
 // A reused is what a step brought that looked for an earlier answer.

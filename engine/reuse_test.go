@@ -300,7 +300,7 @@ func TestWhatIsNotKept(t *testing.T) {
 		Status: assay.Answered, Stop: assay.StopSufficient, Claims: []assay.Claim{{Verdict: assay.Supported}},
 		Citations: []assay.Citation{{Document: "d"}}, Searched: []assay.Searched{{}}, Index: assay.IndexVersion{Model: "m", Coverage: 1},
 	}
-	if !lasting(good) || standsIn(good, nil) {
+	if !lasting(good) || otherwise(good, nil) {
 		t.Fatal("a good answer is not kept")
 	}
 	for name, change := range map[string]func(*assay.Answer){
@@ -323,7 +323,12 @@ func TestWhatIsNotKept(t *testing.T) {
 	}
 	fell := good
 	fell.Roles = []assay.RoleUse{{Role: "generator", Model: assay.LocalModel}}
-	if standsIn(fell, nil) || !standsIn(fell, map[string]string{"generator": "far/large"}) {
+	resumed := good
+	resumed.Roles = []assay.RoleUse{{Role: "grader", Model: "far/new"}}
+	if otherwise(resumed, map[string]string{"grader": "far/new"}) || !otherwise(resumed, map[string]string{"grader": "far/old"}) || !otherwise(resumed, nil) {
+		t.Error("who did what in a run that went on is not told")
+	}
+	if otherwise(fell, nil) || !otherwise(fell, map[string]string{"generator": "far/large"}) {
 		t.Error("who stood in is not told")
 	}
 }
@@ -377,6 +382,13 @@ func TestKeyHasEverything(t *testing.T) {
 	one.Collections, other.Collections = []string{"a", "b"}, []string{"b", "a", "b"}
 	if key(one) != key(other) {
 		t.Error("the order of collections is in the key")
+	}
+	named := base
+	if named.Catalogue = []string{"handbook"}; key(named) != key(base) {
+		t.Error("the collections that a question names are in the key beside the question")
+	}
+	if named.Catalogue, named.Local = nil, true; key(named) != key(base) {
+		t.Error("without models there is a difference to --local")
 	}
 	if managed := (stored{Request: Request{Strategy: "managed"}}); key(managed) != "" {
 		t.Error("what a service answers is kept")

@@ -19,7 +19,8 @@ type RunSummary struct {
 	State    assay.RunState `json:"state"`
 	Status   assay.Status   `json:"status,omitempty"` // of its answer; empty: it has none
 	Stop     assay.Stop     `json:"stop,omitempty"`
-	Live     bool           `json:"live"` // some process is driving it
+	Cached   string         `json:"cached,omitempty"` // ID of the run whose answer it gave again
+	Live     bool           `json:"live"`             // some process is driving it
 	Steps    int            `json:"steps"`
 	Created  time.Time      `json:"created"`
 	Updated  time.Time      `json:"updated"`
@@ -47,6 +48,9 @@ func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int)
 		}
 		if r.Answer != nil {
 			s.Status, s.Stop = r.Answer.Status, r.Answer.Stop
+			if r.Answer.Cached != nil {
+				s.Cached = r.Answer.Cached.Run
+			}
 		}
 		runs = append(runs, s)
 	}

@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -42,6 +46,30 @@ func TestSpentRunIsVerified(t *testing.T) {
 	}
 	if a.Status != assay.Incomplete || len(a.Claims) > 0 {
 		t.Errorf("%s, %q", a.Status, a.Text)
+	}
+	replays(t, e, a.Run)
+}
+
+// A run whose time to search was over before anything was found to suffice quotes in the
+// time that is kept for writing.
+func TestLateRunQuotes(t *testing.T) {
+	by := handbook.models()
+	models := served(by)
+	delete(models.Roles, role.VerifierRole)
+	var clock atomic.Int64
+	by[role.GraderRole].reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
+		clock.Add(int64(16 * time.Second))
+		return spoken(`{"reason":"none","relevant_chunks":[],"missing":["who"],"verdict":"insufficient","reformulated_query":"head of department"}`, req), nil
+	}
+	e := openModels(t, models)
+	start := time.Now()
+	e.config.Now = func() time.Time { return start.Add(time.Duration(clock.Load())) }
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "corrective", Budget: assay.Budget{Wall: 20 * time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != assay.Incomplete || a.Stop != assay.StopDeadline || len(a.Claims) == 0 || !strings.Contains(a.Text, "approved by the head of the department") {
+		t.Errorf("%s (%s): %q", a.Status, a.Stop, a.Text)
 	}
 	replays(t, e, a.Run)
 }

@@ -27,7 +27,8 @@ const (
 // NewReader), white space and what ends them. Near are those in English that have the
 // same words in the same order beside articles, politeness and other small change, and
 // the same numbers, negations and signs; "A of B" counts as "B A" and "B's A", "which" as
-// "what", and "may I" as "can I".
+// "what", "we" as "I", and "may I" as "can I". I and you are two: what we may do you need
+// not.
 func Alike(one, other string) Likeness { return AlikeTo(one)(other) }
 
 // AlikeTo returns Alike for comparing one question with many.
@@ -85,7 +86,7 @@ var (
 	courtesy = regexp.MustCompile(`^(?:(?:hi|hello|hey|please|kindly|so|and|well|ok|okay)[,!.]?\s+|(?:(?:could|can|would|will) you )?(?:please )?(?:tell|explain)(?: to)?(?: me| us)?\s+|do you know\s+|i(?: would|'d) like to know\s+|i want to know\s+|i wonder\s+)+`)
 
 	// howTo is "how to" in all the ways that it is asked.
-	howTo = regexp.MustCompile(`^how (?:to|(?:do|can|could|may|might) (?:i|you|we|one)) `)
+	howTo = regexp.MustCompile(`^how (?:to|(?:do|can|could|may|might) (?:i|we|one)) `)
 
 	// asksInEnglish is how a question begins whose small change is known.
 	asksInEnglish = regexp.MustCompile(`^(?:what|which|who|whom|whose|when|where|why|how|is|are|do|does|did|can|could|may|might|must|should|shall|will|would|has|have|had)\b(?:'s\b)?`)
@@ -102,12 +103,6 @@ func bearing(question string) []string {
 		return nil
 	}
 	words := surface.Words(howTo.ReplaceAllString(text, "how to "))
-	addressed := 0 // who is spoken of as I, you or we
-	for _, w := range words {
-		if person[w] {
-			addressed++
-		}
-	}
 	var kept []string
 	asked := false // a "do" was met
 	for i, w := range words {
@@ -117,10 +112,9 @@ func bearing(question string) []string {
 		case owned && (i == 0 || !last && !surface.Function(words[i+1])):
 			kept = append(kept, sameAs(owner))
 		case smallChange[w], articles[w] && (last || !amounts[words[i+1]]):
-		case addressed == 1 && impersonal[w] && i > 0 && auxiliaries[words[i-1]]:
 		case (w == "do" || w == "does") && !asked && !last:
 			asked = true
-		case w == "may" && !last && impersonal[words[i+1]]:
+		case w == "may" && !last && asksFor[words[i+1]]:
 			kept = append(kept, "can")
 		default:
 			kept = append(kept, sameAs(w))
@@ -135,6 +129,12 @@ func sameAs(word string) string {
 		return "what"
 	case "does":
 		return "do"
+	case "we":
+		return "i"
+	case "us":
+		return "me"
+	case "our":
+		return "my"
 	}
 	return word
 }
@@ -163,18 +163,13 @@ func ofTurned(words []string) []string {
 // articles, but of amounts: a few are not few. Past tenses are none: who is the chair
 // need not be who was.
 var (
-	smallChange = wordSet(`please is are my our your exactly actually really`)
+	smallChange = wordSet(`please is are`)
 	articles    = wordSet(`a an the`)
 	amounts     = wordSet(`few little lot bit number couple`)
 )
 
-// person are the words for those who speak, of which impersonal are those that stand for
-// anybody where there is only one of them and it is asked what he does.
-var (
-	person      = wordSet(`i you we me us myself yourself ourselves mine yours ours`)
-	impersonal  = wordSet(`i you we`)
-	auxiliaries = wordSet(`do does did can could may might must should shall will would have had`)
-)
+// asksFor are those for whom "may" asks what "can" does.
+var asksFor = wordSet(`i you we`)
 
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}

@@ -312,11 +312,16 @@ func (e Env) keepsForAnswer(s run.Scope) assay.Stop {
 	if e.Began[role.ActorRole] != "" && calls.Calls > 0 {
 		calls.Calls++
 	}
+	// What a call costs is known by those that were made.
+	spent := s.Spent()
+	money := assay.Usage{CostMicros: spent.CostMicros / int64(max(spent.Calls, 1)) * int64(calls.Calls)}
 	switch {
 	case s.Affords(calls) == 0:
 		return assay.StopCallBudget
 	case s.Affords(tokens) == 0:
 		return assay.StopTokenBudget
+	case s.Affords(money) == 0:
+		return assay.StopMoneyBudget
 	}
 	return ""
 }

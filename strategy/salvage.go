@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// salvage makes the best of a run that had no calls, tokens or money left before anything
-// was written: the question is searched as it stands, the passages are graded without a
+// salvage makes the best of a run that had no calls, tokens, money or time to search left
+// before anything was written: the question is searched as it stands, the passages are graded without a
 // model, and what they say of it is quoted and verified. Such an answer is incomplete,
 // whatever the local roles think of it. Where nothing stands the answer is as it was.
 func (e Env) salvage(ctx context.Context, s run.Scope, answer assay.Answer) (assay.Answer, error) {
@@ -25,6 +25,7 @@ func (e Env) salvage(ctx context.Context, s run.Scope, answer assay.Answer) (ass
 	e.Roles.Models = maps.Clone(e.Roles.Models)
 	delete(e.Roles.Models, role.GraderRole)
 	delete(e.Roles.Models, role.GeneratorRole)
+	e.Limits.Wall = e.Limits.Wall * 5 / 4 // in the time that is kept for writing, which nobody does now
 	f, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
 	if err != nil {
 		return answer, err
@@ -49,8 +50,8 @@ func (e Env) salvage(ctx context.Context, s run.Scope, answer assay.Answer) (ass
 	return quoted, nil
 }
 
-// spentBy reports whether a run stopped because something was spent that local roles do
-// not need.
+// spentBy reports whether a run stopped because something was spent that local roles need
+// little of, or nothing.
 func spentBy(stop assay.Stop) bool {
-	return stop == assay.StopCallBudget || stop == assay.StopTokenBudget || stop == assay.StopMoneyBudget
+	return stop == assay.StopDeadline || stop == assay.StopCallBudget || stop == assay.StopTokenBudget || stop == assay.StopMoneyBudget
 }

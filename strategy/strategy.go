@@ -111,7 +111,7 @@ type Env struct {
 	// of them. Runs of versions that could not do so were begun without it.
 	Clarify bool
 
-	// Salvage has a run quote passages that had no calls, tokens or money left before
+	// Salvage has a run quote passages that had no calls, tokens, money or time left before
 	// anything was written. Runs of versions that could not do so were begun without it.
 	Salvage bool
 

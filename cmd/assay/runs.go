@@ -49,7 +49,11 @@ func (a *app) runs(ctx context.Context, limit int, asJSON bool) error {
 		return writeJSON(a.stdout, runs)
 	}
 	for _, r := range runs {
-		fmt.Fprintf(a.stdout, "%s  %s  %-12s  %s\n", r.ID, r.Created.Local().Format(time.DateTime), outcome(r.State, r.Status, r.Live), oneLine(r.Question, 60))
+		question := oneLine(r.Question, 60)
+		if r.Cached != "" {
+			question += "  (the answer of " + r.Cached + ")"
+		}
+		fmt.Fprintf(a.stdout, "%s  %s  %-12s  %s\n", r.ID, r.Created.Local().Format(time.DateTime), outcome(r.State, r.Status, r.Live), question)
 	}
 	return nil
 }
