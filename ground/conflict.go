@@ -18,7 +18,8 @@ const (
 )
 
 // Opposed reports whether two statements cannot both hold: they say the same of
-// the same names, but one number differs, or one negates and the other does not.
+// the same names and of the same subject, but one number differs, or one negates and
+// the other does not.
 // about are the numbers that the question names: statements that differ in one
 // of those, or in one that names something ("site 3"), are about different things.
 //
@@ -26,6 +27,9 @@ const (
 func Opposed(a, b string, about []string) bool {
 	ta, tb := plainTerms(a), plainTerms(b)
 	if len(ta) < minTerms || len(tb) < minTerms || share(ta, tb) < minShared || share(tb, ta) < minShared {
+		return false
+	}
+	if sa, sb := subject(a), subject(b); sa != "" && sb != "" && (!tb[sa] || !ta[sb]) {
 		return false
 	}
 	for _, name := range append(surface.Names(a), surface.Names(b)...) {
@@ -47,6 +51,19 @@ func Opposed(a, b string, about []string) bool {
 		return !negated && !slices.Contains(about, onlyA[0]) && !slices.Contains(about, onlyB[0])
 	}
 	return false
+}
+
+// subject returns the term of the one word that a statement is about, by its place:
+// "Beta is a battery"; empty: it is about something of more words.
+func subject(text string) string {
+	words := surface.Words(text)
+	if len(words) < 2 || surface.Function(strings.ToLower(words[0])) || len(surface.Numbers(words[0])) > 0 || !surface.Function(strings.ToLower(words[1])) {
+		return ""
+	}
+	for _, t := range analysis.Tokens(words[0], "") {
+		return t.Term
+	}
+	return ""
 }
 
 // labels returns the numbers of a text that name something by their place: right

@@ -120,6 +120,8 @@ func TestOpposed(t *testing.T) {
 		{"Room 12 has two doors.", "Room 14 has two doors.", nil, false},
 		{"The Basic plan costs 12 euros.", "The Basic plan costs 15 euros.", nil, true},
 		{"The default timeout is 30 seconds.", "Bananas are yellow.", nil, false},
+		{"Beta is a battery with a capacity of 10 kWh.", "Alpha is a battery with a capacity of 5 kWh.", nil, false},
+		{"Beta is a battery with a capacity of 10 kWh.", "Beta is a battery with a capacity of 5 kWh.", nil, true},
 		{"It is 3.", "It is 4.", nil, false},
 		{"", "", nil, false},
 	}

@@ -114,7 +114,7 @@ func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, foun
 				continue
 			}
 			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
-			if !shared && ground.Opposed(claims[i].Text, claims[j].Text, about) {
+			if !shared && !claims[i].allApart(claims[j].cited) && ground.Opposed(claims[i].Text, claims[j].Text, about) {
 				return i, j, true
 			}
 		}

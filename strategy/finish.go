@@ -328,7 +328,7 @@ func opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passa
 	var others []checkedClaim
 	for _, c := range claims {
 		for n, ev := range evidence {
-			if len(c.cited) == 0 || c.cites(ev.Hit.Chunk.Document) {
+			if len(c.cited) == 0 || c.cites(ev.Hit.Chunk.Document) || c.apart(ev.Hit.Title) {
 				continue
 			}
 			p := passages[n]

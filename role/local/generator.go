@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +48,11 @@ func (Generator) Generate(ctx context.Context, _ role.Caller, in role.GenerateIn
 				candidates = append(candidates, candidatesOf(q, in.Evidence[n-1])...)
 			}
 		}
-		for _, c := range pick(q, candidates, limit) {
+		picked := pick(q, candidates, limit)
+		if open := q.open(p.Question, picked); open != "" {
+			draft.Open = append(draft.Open, open)
+		}
+		for _, c := range picked {
 			if key := strings.Join(strings.Fields(strings.ToLower(c.text)), " "); !said[key] {
 				said[key] = true
 				draft.Statements = append(draft.Statements, role.Statement{Text: c.text, Evidence: []int{c.number}, Item: c.kind == item && c.brought})
@@ -55,6 +60,16 @@ func (Generator) Generate(ctx context.Context, _ role.Caller, in role.GenerateIn
 		}
 	}
 	return draft, nil
+}
+
+// open says what a question asks for by its first words, a date or a number, where nothing
+// that was picked has one; empty: something has, or nothing was picked.
+func (q question) open(text string, picked []candidate) string {
+	w := wantOf(text)
+	if w == somebody || w == anything || len(picked) == 0 || slices.ContainsFunc(picked, func(c candidate) bool { return w.in(c.text, q) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s", w, text)
 }
 
 // A unit is what can be quoted by itself: a sentence, with its line breaks taken

@@ -44,6 +44,33 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
+// What says neither a date nor a number answers no question for one, whatever words it
+// shares with it.
+func TestGenerateWhatIsAskedFor(t *testing.T) {
+	for _, tt := range []struct {
+		question, text string
+		open           bool
+	}{
+		{"How many employees work in the office in Utrecht?", "The employees in Utrecht work in a new office.", true},
+		{"How many employees work in the office in Utrecht?", "In the office in Utrecht work forty employees.", false},
+		{"How many offices are in Utrecht?", "There are no offices in Utrecht, or none that is open.", false},
+		{"When was the office in Utrecht opened?", "The office in Utrecht was opened by the mayor.", true},
+		{"When was the office in Utrecht opened?", "The office in Utrecht was opened in 2011.", false},
+		{"When is the office in Utrecht closed?", "The office in Utrecht is closed when nobody works.", false},
+		{"Who opened the office in Utrecht?", "The office in Utrecht was opened.", false}, // names have too many forms
+	} {
+		in := role.GenerateInput{
+			Question: tt.question,
+			Parts:    []role.Part{{Question: tt.question, Evidence: []int{1}, Terms: terms("employees", "office", "utrecht", "opened")}},
+			Evidence: []assay.Evidence{{Number: 1, Hit: hit("a", tt.text, 0.9)}},
+		}
+		d, err := local.Generator{}.Generate(t.Context(), nil, in)
+		if err != nil || len(d.Statements) == 0 || len(d.Open) > 0 != tt.open {
+			t.Errorf("%q from %q: %+v, %v", tt.question, tt.text, d, err)
+		}
+	}
+}
+
 func FuzzGenerate(f *testing.F) {
 	f.Add("Which port?", "The port is 80. \xff x", "Head ing")
 	f.Add("", "", "")
