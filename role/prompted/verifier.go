@@ -1,6 +1,7 @@
 package prompted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -235,7 +236,7 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 		cited.WriteString(p.Quote + "\n" + strings.Join(p.Heading, "\n") + "\n")
 		near.WriteString(p.Context + "\n")
 	}
-	translated := foreign(tongue(cited.String()), tongue(words))
+	translated := translates(claim, words)
 	numbers := surface.Numbers
 	if translated {
 		numbers = pointless
@@ -275,6 +276,16 @@ func guarded(j ground.Judgement, claim role.Claim, nouned bool) ground.Judgement
 		return ground.Judgement{Verdict: assay.Unsupported, Reason: "hardly a word of it is in what it cites"}
 	}
 	return j
+}
+
+// translates reports whether a claim is plainly of another language than each of the
+// passages that it cites. They are looked at one by one: what many of them say together,
+// with their headings, can look like a language that nobody wrote it in.
+func translates(claim role.Claim, words string) bool {
+	said := tongue(words)
+	return !slices.ContainsFunc(claim.Cited, func(p ground.Passage) bool {
+		return !foreign(cmp.Or(tongue(p.Quote), tongue(p.Context)), said)
+	})
 }
 
 // minHeld is the share of a claim's words of content that what it cites, with its

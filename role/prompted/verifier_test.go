@@ -138,6 +138,16 @@ func TestVerifierIsNotBelievedAgainstTheWords(t *testing.T) {
 			t.Errorf("%q: %+v, %v, want %s", text, got, err, want)
 		}
 	}
+
+	// Passages that together look like no language, as scraps of code do, are no way round it.
+	many := claim("the old levy was abolished for everybody", cited)
+	for _, scrap := range []string{"var fo = bi(wa, ni, ti); ko.se(ni)", "o ni ko si ti o wa ni ile", "Xq7 | Zu9 | 12.4 | n/a"} {
+		many.Cited = append(many.Cited, claim("", scrap).Cited...)
+	}
+	c := replies(t, `{"verdicts":[{"claim":1,"reason":"as it says","verdict":"supported","score":1}]}`)
+	if got, err := (prompted.Verifier{Config: config()}).Verify(t.Context(), c, []role.Claim{many}); err != nil || got[0].Verdict != assay.Unsupported {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // Neither a document nor a domain file changes how claims are checked.
