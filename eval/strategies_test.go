@@ -84,8 +84,8 @@ func TestStrategies(t *testing.T) {
 		if row.Questions != 3 || row.Answers != 2 || row.Failed > 0 || len(row.Outcomes) != 3 {
 			t.Errorf("%s: %+v", row.Strategy, row)
 		}
-		if row.Over > 0 {
-			t.Errorf("%s hands more than %d passages to the generator", row.Strategy, eval.Handed)
+		if row.Handed != eval.Handed || row.Over > 0 {
+			t.Errorf("%s hands the generator %.1f passages, want %d", row.Strategy, row.Handed, eval.Handed)
 		}
 		for _, out := range row.Outcomes {
 			if out.AllGold != (len(out.Missed) == 0) || out.Recall < 0 || out.Recall > 1 {
@@ -140,6 +140,9 @@ func TestStrategiesRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range made {
+		if row.Handed != eval.Handed {
+			t.Errorf("%s hands the generator %.1f passages, want %d", row.Strategy, row.Handed, eval.Handed)
+		}
 		if row.CallsFailed > 0 || row.Calls == 0 {
 			t.Errorf("%s: %.1f calls for a question, and no reply of %d", row.Strategy, row.Calls, row.CallsFailed)
 		}

@@ -209,9 +209,6 @@ func (m *minting) others(found []finding) []foundHit {
 	}
 	var others []foundHit
 	for i, f := range found {
-		if f.best != nil {
-			continue
-		}
 		for _, h := range f.hits {
 			if !known[h.Chunk.ID] {
 				known[h.Chunk.ID] = true
@@ -219,7 +216,13 @@ func (m *minting) others(found []finding) []foundHit {
 			}
 		}
 	}
-	slices.SortStableFunc(others, func(a, b foundHit) int { return cmp.Compare(a.place, b.place) })
+	hop := func(h foundHit) int { // it has handed on its best already, so its others come last
+		if found[h.finding].best != nil {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(others, func(a, b foundHit) int { return cmp.Or(hop(a)-hop(b), cmp.Compare(a.place, b.place)) })
 	return others
 }
 

@@ -322,6 +322,7 @@ func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.R
 	if q.Collections = e.within(q.Collections); q.Limit == 0 {
 		q.Limit = e.Limits.Candidates
 	}
+	q.Limit = max(q.Limit, e.Limits.Passages) // else a search for few would hand on fewer than are asked for
 	in := searchInput{Query: q, Access: e.Access}
 	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
 	left := leftFor(s)
