@@ -119,7 +119,7 @@ func (o *Opened) costOf(ctx context.Context, name string, queries []Query, model
 			if out.Handed, err = handed(records); err != nil {
 				return err
 			}
-			out.judge(q, "")
+			out.judge(q, Handed, "")
 			for _, rec := range records {
 				if rec.Kind == assay.StepModel && rec.Model == own[role.GeneratorRole].Model() {
 					large[i] += rec.Usage.InputTokens + rec.Usage.OutputTokens

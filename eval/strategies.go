@@ -33,6 +33,10 @@ type StrategyOptions struct {
 	Models   engine.Models     // who does them; zero: everything is done locally
 	Settings strategy.Settings // thresholds; zero fields: the defaults
 
+	// AsAsked has strategies hand over what they would when a user asks: what they
+	// accepted, and however much that is. All of it counts then.
+	AsAsked bool
+
 	// Wall bounds a question. 0: an hour, so that what is found does not depend on how
 	// fast the machine is.
 	Wall time.Duration
@@ -44,6 +48,7 @@ type StrategyRow struct {
 	Strategy  string `json:"strategy"`
 	Roles     string `json:"roles"`
 	Scripted  bool   `json:"scripted,omitempty"` // by the models of Scripted, which are none: its figures are of the plumbing alone
+	AsAsked   bool   `json:"as_asked,omitempty"` // see StrategyOptions; then all that was handed counts
 	Questions int    `json:"questions"`
 
 	Recall  Mean    `json:"recall@10"`   // share of a question's relevant passages that the generator was handed
@@ -154,7 +159,7 @@ func (o *Opened) Strategies(ctx context.Context, opts StrategyOptions) ([]Strate
 			return rows, err
 		}
 		row := rowOf(o.Set.Name, name, opts.Roles, queries, outcomes)
-		row.Scripted = isScripted(opts.Models)
+		row.Scripted, row.AsAsked = isScripted(opts.Models), opts.AsAsked
 		rows = append(rows, row)
 	}
 	CompareStrategies(rows)
@@ -213,7 +218,9 @@ func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string
 	env := opts.Models.Equip(strategy.Env{
 		Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored, Settings: opts.Settings, Clarify: true,
 	})
-	env.Limits.Passages, env.Limits.Wall = Handed, opts.Wall
+	if env.Limits.Wall = opts.Wall; !opts.AsAsked {
+		env.Limits.Passages = Handed
+	}
 	began := time.Now()
 	answer, err := strategy.Ask(ctx, session.Scope(), env, name)
 	out.MS = float64(time.Since(began).Microseconds()) / 1000
@@ -232,7 +239,11 @@ func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string
 	if out.Handed, err = handed(records); err != nil {
 		return out, err
 	}
-	out.judge(q, said(answer))
+	most := Handed
+	if opts.AsAsked {
+		most = len(out.Handed)
+	}
+	out.judge(q, most, said(answer))
 	return out, nil
 }
 
@@ -273,12 +284,12 @@ func said(a assay.Answer) string {
 	return b.String()
 }
 
-// judge compares what was handed and said with what is right.
-func (o *StrategyOutcome) judge(q Query, said string) {
-	first := o.Handed[:min(len(o.Handed), Handed)]
+// judge compares what was said, and the first of what was handed, with what is right.
+func (o *StrategyOutcome) judge(q Query, most int, said string) {
+	counted := o.Handed[:min(len(o.Handed), most)]
 	found := 0
 	for id := range q.Relevant {
-		if slices.Contains(first, id) {
+		if slices.Contains(counted, id) {
 			found++
 		} else {
 			o.Missed = append(o.Missed, id)

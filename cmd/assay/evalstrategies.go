@@ -25,6 +25,7 @@ type strategiesFlags struct {
 	strategies []string
 	questions  int
 	markdown   bool
+	asAsked    bool
 
 	record, recorded string
 	scripted         bool
@@ -93,6 +94,7 @@ but for times.`,
 	flags.StringSliceVar(&f.strategies, "strategy", nil, "measure these alone, by `name`; may be repeated (default: all but managed)")
 	flags.IntVar(&f.questions, "questions", 0, "ask the first `n` of each set (default: all)")
 	flags.BoolVar(&f.markdown, "markdown", false, "print tables in Markdown")
+	flags.BoolVar(&f.asAsked, "as-asked", false, "hand over what a strategy accepts, as ask does, and not ten passages")
 	flags.StringVar(&f.record, "record", "", "ask the configured models, and keep their replies in `FILE`")
 	flags.BoolVar(&f.scripted, "scripted", false, "with --record: models that reply by a rule, instead of those configured")
 	flags.StringVar(&f.recorded, "recorded", "", "measure with the replies that `FILE` has, too")
@@ -186,7 +188,7 @@ func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags
 		}
 		defer func() { err = errors.Join(err, o.Close()) }()
 		for _, opts := range runs {
-			opts.Strategies, opts.Questions = f.strategies, f.questions
+			opts.Strategies, opts.Questions, opts.AsAsked = f.strategies, f.questions, f.asAsked
 			more, err := o.Strategies(ctx, opts)
 			if rows = append(rows, more...); err != nil {
 				return err
@@ -254,6 +256,9 @@ func strategyTitle(name string, r eval.StrategyRow) string {
 	case recordingRoles:
 		title += ", while replies are recorded"
 	}
+	if r.AsAsked {
+		title += ", handed over as ask does"
+	}
 	if r.Scripted {
 		title += " of scripted models (figures of the plumbing: they say nothing of what a model is worth)"
 	}
@@ -318,6 +323,10 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 	var remarks []string
 	say := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
 	for _, r := range rows {
+		if r.AsAsked {
+			say("%s hands %.1f passages in the mean", r.Strategy, r.Handed)
+			continue
+		}
 		if r.Over > 0 {
 			say("%s hands more than %d passages for %s; only so many count", r.Strategy, eval.Handed, count(r.Over, "question", "questions"))
 		}
