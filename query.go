@@ -88,6 +88,10 @@ type Scores struct {
 	// scale of its own; comparable only within one result.
 	Managed *float64 `json:"managed,omitempty"`
 
+	// Score is what a scorer says of how much the hit helps with the question, in [0, 1];
+	// nobody has calibrated it.
+	Score *float64 `json:"score,omitempty"`
+
 	// Relevance is the calibrated probability in [0, 1] that the hit helps to
 	// answer the query, independent of the other hits. Floors and grades use it
 	// and nothing else.

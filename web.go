@@ -13,6 +13,15 @@ type WebSearcher interface {
 	SearchWeb(ctx context.Context, query string, n int) ([]WebResult, error)
 }
 
+// A PricedSearcher is a WebSearcher whose searches are paid for.
+type PricedSearcher interface {
+	WebSearcher
+
+	// SearchPrice is what one search may cost at most, in millionths of the configured
+	// currency; known is false where nobody has said.
+	SearchPrice() (micros int64, known bool)
+}
+
 // A WebResult is a page that a search of the web found.
 type WebResult struct {
 	URL     string `json:"url"`

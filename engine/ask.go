@@ -169,6 +169,9 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	if err := e.checkManaged(req); err != nil {
 		return req, err
 	}
+	if err := e.checkWebPriced(req); err != nil {
+		return req, err
+	}
 	if req.Budget.CostMicros > 0 {
 		if err := e.checkPriced(ctx, models); err != nil {
 			return req, err

@@ -49,7 +49,8 @@ type Config struct {
 	Settings strategy.Settings
 
 	// Web searches the web for questions that allow it, and Pages reads what it finds; nil:
-	// nobody does, and a fetcher that reaches nothing but the public internet.
+	// nobody does, and a fetcher that reaches nothing but the public internet, which is
+	// what programs have: another one is for this module's tests.
 	Web   assay.WebSearcher
 	Pages *webfetch.Fetcher
 

@@ -43,6 +43,33 @@ type openWeb struct {
 // Name implements strategy.Web.
 func (w openWeb) Name() string { return w.name }
 
+// Price implements strategy.Web.
+func (w openWeb) Price() int64 {
+	micros, _ := priceOf(w.searcher)
+	return micros
+}
+
+// priceOf returns what one search of the web may cost. One that says nothing of it is
+// taken to cost nothing that is known.
+func priceOf(searcher assay.WebSearcher) (micros int64, known bool) {
+	if p, ok := searcher.(assay.PricedSearcher); ok {
+		return p.SearchPrice()
+	}
+	return 0, false
+}
+
+// checkWebPriced refuses, as assay.ErrInvalid, a limit of what a run may cost where it may
+// search the web for a price that nobody knows.
+func (e *Engine) checkWebPriced(req Request) error {
+	if !req.Web || e.config.Web == nil || req.Budget.CostMicros == 0 {
+		return nil
+	}
+	if _, known := priceOf(e.config.Web); known {
+		return nil
+	}
+	return fmt.Errorf("what a search of the web by %s costs is not known, so the cost of a run cannot be limited: configure its price (web: price), or ask without the web: %w", e.config.Web.Name(), assay.ErrInvalid)
+}
+
 // Search implements strategy.Web.
 func (w openWeb) Search(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
 	if w.searcher == nil || w.searcher.Name() != w.name {
@@ -112,67 +139,6 @@ func passagesOf(ctx context.Context, page webfetch.Page) ([]assay.Passage, error
 	return passages, nil
 }
 
-// managedName names the service that answers questions by itself; empty: there is none.
-func (e *Engine) managedName() string {
-	if e.config.Managed == nil {
-		return ""
-	}
-	return e.config.Managed.Name()
-}
-
-// checkManaged refuses, as assay.ErrInvalid, a question for a managed service that cannot
-// be handed to one.
-func (e *Engine) checkManaged(req Request) error {
-	switch {
-	case req.Strategy != "managed":
-		return nil
-	case req.Local:
-		return fmt.Errorf("the strategy managed asks a service, and the question is to be answered locally: %w", assay.ErrInvalid)
-	case e.config.Managed == nil:
-		return fmt.Errorf("the strategy managed hands questions to a service, and none is configured; see managed: in docs/models.md: %w", assay.ErrInvalid)
-	case req.Budget.CostMicros > 0:
-		return fmt.Errorf("what %s costs is not known, so the cost of a run cannot be limited: limit calls instead: %w", e.config.Managed.Name(), assay.ErrInvalid)
-	}
-	return nil
-}
-
-// managedOf returns the service that a run was begun with; nil: it was begun with none.
-func (e *Engine) managedOf(req stored) strategy.Managed {
-	if req.Managed == "" {
-		return nil
-	}
-	return begun{name: req.Managed, service: e.config.Managed}
-}
-
-// A begun service is the one that was configured when a run began. In a replay it is not
-// asked.
-type begun struct {
-	name    string
-	service strategy.Managed // of today; nil: none
-}
-
-// Name implements strategy.Managed.
-func (b begun) Name() string { return b.name }
-
-// Most implements strategy.Managed.
-func (b begun) Most(question string) assay.Usage {
-	if b.service == nil {
-		return assay.Usage{Calls: 1}
-	}
-	return b.service.Most(question)
-}
-
-// Ask implements strategy.Managed.
-func (b begun) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
-	if b.service == nil || b.service.Name() != b.name {
-		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s was configured when the run began, and is not any more: %w", b.name, assay.ErrUnavailable)
-	}
-	return b.service.Ask(ctx, access, q)
-}
-
-// managedStep is the name of the step that asks a managed service.
-const managedStep = "managed"
-
 // A webStep is what is read of a step of the web: a search, or a page.
 type webStep struct {
 	Query string `json:"query"`
@@ -211,13 +177,4 @@ func webSummary(rec assay.Record) string {
 		return fmt.Sprintf("%s, %q", rec.Model, in.Query)
 	}
 	return fmt.Sprintf("%s, %q: %s", rec.Model, in.Query, counted(len(*results), "result"))
-}
-
-// managedSummary says what a managed service brought.
-func managedSummary(rec assay.Record) string {
-	said := decode[strategy.ManagedAnswer](rec.Output)
-	if said == nil {
-		return rec.Model
-	}
-	return fmt.Sprintf("%s wrote %s and gives sources for %s of it, not verified yet", rec.Model, counted(len(said.Text), "byte"), counted(len(said.Parts), "part"))
 }

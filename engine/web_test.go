@@ -346,3 +346,67 @@ func TestWebResumed(t *testing.T) {
 		}
 	}
 }
+
+// A paid searcher says what a search costs.
+type paid struct {
+	searchEngine
+	known bool
+}
+
+func (p *paid) SearchPrice() (int64, bool) { return 5000, p.known }
+
+// TestWebPriced says that a limit of cost needs the price of a search, where the question
+// may go to the web.
+func TestWebPriced(t *testing.T) {
+	limited := assay.Budget{CostMicros: 10_000}
+	for _, test := range []struct {
+		name  string
+		web   assay.WebSearcher
+		req   Request
+		wrong bool
+	}{
+		{"no price", &searchEngine{}, Request{Web: true, Budget: limited}, true},
+		{"a price that is not known", &paid{}, Request{Web: true, Budget: limited}, true},
+		{"a price", &paid{known: true}, Request{Web: true, Budget: limited}, false},
+		{"no web for the question", &searchEngine{}, Request{Budget: limited}, false},
+		{"no web at all", nil, Request{Web: true, Budget: limited}, false},
+		{"no limit", &searchEngine{}, Request{Web: true}, false},
+	} {
+		e := webEngine(t, t.TempDir(), test.web, nil)
+		ingestPaths(t, e, "testdata/handbook")
+		test.req.Question, test.req.Strategy = lunar, "crag"
+		a, err := e.Answer(t.Context(), assay.Local(), test.req)
+		if wrong := errors.Is(err, assay.ErrInvalid); wrong != test.wrong || err != nil && !wrong {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if test.name == "a price" && a.Usage.CostMicros != 5000 {
+			t.Errorf("%s: it cost %+v", test.name, a.Usage)
+		}
+	}
+}
+
+// TestFollowUpsStay says that a conversation's words, which documents may have put into
+// it, do not go to the web.
+func TestFollowUpsStay(t *testing.T) {
+	for question, goes := range map[string]bool{
+		"And who runs it?": false,
+		"And what is the orbital period of the moon Ganymede there?": true, // as it was asked
+	} {
+		finder := &searchEngine{}
+		e := webEngine(t, t.TempDir(), finder, nil)
+		ingestPaths(t, e, "testdata/handbook")
+		a, err := e.Answer(t.Context(), assay.Local(), Request{
+			Question: question, Strategy: "crag", Web: true,
+			History: []assay.Turn{{Question: "Which project is the largest?", Answer: "The Hunter2 project is the largest. [1]"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted := slices.ContainsFunc(a.Notes, func(n string) bool {
+			return strings.HasPrefix(n, "the web was not searched: the question, as it was understood")
+		})
+		if went := len(finder.asked) > 0; went != goes || noted == goes || strings.Contains(strings.Join(finder.asked, " "), "largest") {
+			t.Errorf("%q, understood as %q: asked %q, notes %q", question, a.Understood, finder.asked, a.Notes)
+		}
+	}
+}

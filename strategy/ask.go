@@ -24,6 +24,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	}
 	env = env.withDefaults()
 	question := env.Question
+	env.asked = question
 	env, said, err := env.understand(ctx, s.Sub("understand", 0))
 	if stop := stopOf(err); stop != "" {
 		return unplannable(nameOf(name), question, stop, err, said), nil

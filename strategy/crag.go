@@ -51,6 +51,9 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 	if err != nil {
 		return err
 	}
+	if n := len(f.hits) - len(scores); n > 0 {
+		f.notes.say(fmt.Sprintf("%s beyond the first %d were not scored, and are set aside", count(n, "passage", "passages"), len(scores)))
+	}
 	action := env.Settings.CRAG.action(scores)
 	aside := f.setAside(scores, env.Settings.CRAG.Incorrect, action == incorrect)
 	if action != correct {
@@ -64,7 +67,8 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 		}
 	}
 	if len(f.hits) > 0 {
-		if env.Limits.Passages == 0 { // else passages are handed on whole
+		slices.SortStableFunc(f.hits, byScore) // those of the web among them
+		if env.Limits.Passages == 0 {          // else passages are handed on whole
 			f.recompose(env)
 		}
 		err = f.judge(ctx, s, *env)
@@ -121,22 +125,30 @@ func (a action) words(c CRAGSettings) string {
 // score is under the floor; all of them is taken at its word.
 func (f *finding) setAside(scores []float64, floor float64, all bool) (aside []assay.Hit) {
 	hits := slices.Clone(f.hits)
-	for i := range hits {
-		hits[i].Scores.Relevance = 0
-		if i < len(scores) {
-			hits[i].Scores.Relevance = scores[i]
-		}
+	for i, score := range scores {
+		hits[i].Scores.Score = &score
 	}
-	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) })
+	slices.SortStableFunc(hits, byScore)
 	f.hits = nil
 	for _, h := range hits {
-		if all || h.Scores.Relevance < floor {
+		if all || h.Scores.Score == nil || *h.Scores.Score < floor {
 			aside = append(aside, h)
 		} else {
 			f.hits = append(f.hits, h)
 		}
 	}
 	return aside
+}
+
+// byScore orders hits by their scores, the best first; those without one come last.
+func byScore(a, b assay.Hit) int {
+	score := func(h assay.Hit) float64 {
+		if h.Scores.Score == nil {
+			return -1
+		}
+		return *h.Scores.Score
+	}
+	return cmp.Compare(score(b), score(a))
 }
 
 // scoreInput is what a scorer is handed.

@@ -41,10 +41,13 @@ type web struct {
 	pages   map[string][]string // passages of a page, by address
 	err     error               // of a search
 	pageErr map[string]error
+	price   int64
 	asked   []string
 }
 
 func (w *web) Name() string { return "finder" }
+
+func (w *web) Price() int64 { return w.price }
 
 func (w *web) Search(_ context.Context, query string, n int) ([]assay.WebResult, error) {
 	w.asked = append(w.asked, fmt.Sprintf("%d of %s", n, query))
@@ -65,19 +68,19 @@ func (w *web) Page(_ context.Context, url string) ([]assay.Passage, error) {
 	return passages, nil
 }
 
-// onePage is a web with one page that tells what the cache does.
+// onePage is a web with one page that tells how long a vault holds a token.
 func onePage() *web {
 	return &web{
 		results: []assay.WebResult{{URL: "https://example.com/cache", Title: "Cache", Snippet: "About caches."}},
-		pages:   map[string][]string{"https://example.com/cache": {"The cache may hold a key for nine days.", "Bananas are yellow."}},
+		pages:   map[string][]string{"https://example.com/cache": {"The vault may hold a token for nine days.", "Bananas are yellow."}},
 	}
 }
 
-const cacheQuestion = "How long may the cache hold a key?"
+const vaultQuestion = "How long may the vault hold a token?"
 
 // The three actions, with scores exactly at the thresholds.
 func TestCRAGActions(t *testing.T) {
-	docs := []string{"The cache may hold a key for seven days.", "The cache is on the disk.", "A key of the cache is small."}
+	docs := []string{"The vault may hold a token for seven days.", "The vault is on the disk.", "A token of the vault is small."}
 	tests := []struct {
 		name   string
 		scores scorer
@@ -103,7 +106,7 @@ func TestCRAGActions(t *testing.T) {
 				}
 				return verbatim(in)
 			})
-			e, w := env(newLibrary(docs...), cacheQuestion, roles), onePage()
+			e, w := env(newLibrary(docs...), vaultQuestion, roles), onePage()
 			e.Web = w
 			a := askAnywhere(t, strategy.CRAG, e)
 			if asked := len(w.asked) > 0; asked != test.asked {
@@ -186,7 +189,7 @@ func TestCRAGWithoutWeb(t *testing.T) {
 	} {
 		roles := localRoles()
 		roles.Scorer = test.scores
-		e := env(newLibrary("The cache may hold a key for seven days.", "The cache is on the disk."), cacheQuestion, roles)
+		e := env(newLibrary("The vault may hold a token for seven days.", "The vault is on the disk."), vaultQuestion, roles)
 		e.NoWeb = "nobody allows it"
 		a := ask(t, strategy.CRAG, e, assay.Budget{})
 		noted := slices.Contains(a.Notes, "the web was not searched: nobody allows it")
@@ -217,7 +220,7 @@ func TestCRAGHostileScorer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			roles := localRoles()
 			roles.Scorer = f
-			e := env(newLibrary("The cache may hold a key for seven days.", "The cache is on the disk."), cacheQuestion, roles)
+			e := env(newLibrary("The vault may hold a token for seven days.", "The vault is on the disk."), vaultQuestion, roles)
 			a := ask(t, strategy.CRAG, e, assay.Budget{})
 			told := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, "scorer: ") })
 			doubted := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "fewer than 2 passages") })
@@ -232,7 +235,7 @@ func TestCRAGHostileScorer(t *testing.T) {
 // stands.
 func TestCRAGRefines(t *testing.T) {
 	filler := strings.Repeat("Bananas are yellow and grow in warm places. ", 6)
-	long := filler + "The cache may hold a key for seven days. It does so by night. " + filler
+	long := filler + "The vault may hold a token for seven days. It does so by night. " + filler
 	roles := localRoles()
 	roles.Scorer = scorer{"doc1": 0.9, "doc2": 0.9}
 	var read string
@@ -243,7 +246,7 @@ func TestCRAGRefines(t *testing.T) {
 		}
 		return inner.Generate(context.Background(), nil, in)
 	})
-	a := ask(t, strategy.CRAG, env(newLibrary(long, "The cache is on the disk."), cacheQuestion, roles), assay.Budget{})
+	a := ask(t, strategy.CRAG, env(newLibrary(long, "The vault is on the disk."), vaultQuestion, roles), assay.Budget{})
 	if a.Status != assay.Answered || !strings.Contains(a.Text, "for seven days") {
 		t.Errorf("%s: %q; %s", a.Status, a.Text, a.Justification)
 	}
@@ -256,8 +259,8 @@ func TestCRAGRefines(t *testing.T) {
 func TestWebPages(t *testing.T) {
 	w := &web{
 		results: []assay.WebResult{
-			{URL: "https://example.com/down", Title: "Down", Snippet: "The cache may hold a key for nine days."},
-			{URL: "http://10.0.0.1/", Title: "Inside", Snippet: "The cache may hold a key for no days."},
+			{URL: "https://example.com/down", Title: "Down", Snippet: "The vault may hold a token for nine days."},
+			{URL: "http://10.0.0.1/", Title: "Inside", Snippet: "The vault may hold a token for no days."},
 			{URL: "https://example.com/other", Title: "Other", Snippet: "Nothing."},
 		},
 		pages: map[string][]string{"https://example.com/other": {"Bananas are yellow."}},
@@ -266,7 +269,7 @@ func TestWebPages(t *testing.T) {
 			"http://10.0.0.1/":         fmt.Errorf("read 10.0.0.1: refused: %w", assay.ErrInvalid),
 		},
 	}
-	e := env(newLibrary("Bananas."), cacheQuestion, localRoles())
+	e := env(newLibrary("Bananas."), vaultQuestion, localRoles())
 	e.Web = w
 	a := askAnywhere(t, strategy.CRAG, e)
 	if a.Status != assay.Answered || !strings.Contains(a.Text, "for nine days. [1]") || strings.Contains(a.Text, "no days") || len(a.Citations) != 1 || a.Citations[0].URI != "https://example.com/down" {
@@ -289,14 +292,14 @@ func TestWebFails(t *testing.T) {
 	} {
 		roles := localRoles()
 		roles.Scorer = scorer{"doc1": 0.9}
-		e := env(newLibrary("The cache may hold a key for seven days."), cacheQuestion, roles)
+		e := env(newLibrary("The vault may hold a token for seven days."), vaultQuestion, roles)
 		e.Web = w
 		a := askAnywhere(t, strategy.CRAG, e)
 		if a.Status != assay.Answered || !strings.Contains(a.Text, "seven days") || len(w.asked) != 1 {
 			t.Errorf("%s: %s %q, notes %q", name, a.Status, a.Text, a.Notes)
 		}
 	}
-	e := env(newLibrary("Bananas."), cacheQuestion, localRoles())
+	e := env(newLibrary("Bananas."), vaultQuestion, localRoles())
 	e.Web = &web{err: errors.New("the run cannot go on")}
 	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}})
 	if err != nil {
@@ -316,24 +319,51 @@ func TestLadderEndsAtTheWeb(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := onePage()
-		w.pages["https://example.com/cache"] = []string{"The cache may hold a key for nine days."}
-		e := env(newLibrary("Bananas are yellow."), cacheQuestion, localRoles())
+		w.pages["https://example.com/cache"] = []string{"The vault may hold a token for nine days."}
+		e := env(newLibrary("Bananas are yellow."), vaultQuestion, localRoles())
 		e.Web = w
 		a := askAnywhere(t, f, e)
 		if a.Status != assay.Answered || !strings.Contains(a.Text, "for nine days. [1]") || len(w.asked) != 1 || a.Citations[0].Origin != assay.FromWeb {
 			t.Errorf("%s: %s %q, asked %q; %s", name, a.Status, a.Text, w.asked, a.Justification)
 		}
 		w = onePage()
-		e = env(newLibrary("The cache may hold a key for seven days."), cacheQuestion, localRoles())
+		e = env(newLibrary("The vault may hold a token for seven days."), vaultQuestion, localRoles())
 		e.Web = w
 		if a := askAnywhere(t, f, e); a.Status != assay.Answered || len(w.asked) != 0 {
 			t.Errorf("%s: %s %q, asked %q", name, a.Status, a.Text, w.asked)
 		}
 		w = &web{err: fmt.Errorf("finder: overloaded: %w", assay.ErrUnavailable)}
-		e = env(newLibrary("Bananas are yellow."), cacheQuestion, localRoles())
+		e = env(newLibrary("Bananas are yellow."), vaultQuestion, localRoles())
 		e.Web = w
 		if a := askAnywhere(t, f, e); a.Status != assay.NotFound || len(w.asked) != 1 || len(a.Notes) == 0 {
 			t.Errorf("%s: %s %q, asked %q", name, a.Status, a.Text, w.asked)
+		}
+	}
+}
+
+// A search of the web that is paid for is made where the budget has room for it, and
+// charged.
+func TestWebPrice(t *testing.T) {
+	for limit, asked := range map[int64]int{4999: 0, 5000: 1, 0: 1} {
+		roles := localRoles()
+		roles.Scorer = scorer{"doc1": 0.9}
+		w := onePage()
+		w.price = 5000
+		e := env(newLibrary("The vault may hold a token for seven days."), vaultQuestion, roles)
+		e.Web = w
+		r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}, Budget: assay.Budget{CostMicros: limit}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := strategy.CRAG(context.Background(), r.Scope(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spent := r.Scope().Spent().CostMicros; len(w.asked) != asked || spent != int64(asked)*5000 || !strings.Contains(a.Text, "seven days") {
+			t.Errorf("with %d to spend: asked %d times for %d: %s %q (%s), %q", limit, len(w.asked), spent, a.Status, a.Text, a.Stop, a.Notes)
+		}
+		if asked == 0 && !slices.Contains(a.Notes, "the run had no room left to search the web to the end (money_budget)") {
+			t.Errorf("notes %q", a.Notes)
 		}
 	}
 }

@@ -68,8 +68,8 @@ func said(pieces ...any) strategy.ManagedAnswer {
 }
 
 func TestManagedAnswers(t *testing.T) {
-	source := passage("s3://a", "The cache may hold a key for seven days. It is on disk.")
-	const good = "The cache may hold a key for seven days."
+	source := passage("s3://a", "The vault may hold a token for seven days. It is on disk.")
+	const good = "The vault may hold a token for seven days."
 	part := func(start, end int, hits ...assay.Hit) strategy.ManagedPart {
 		return strategy.ManagedPart{Start: start, End: end, Hits: hits}
 	}
@@ -82,14 +82,14 @@ func TestManagedAnswers(t *testing.T) {
 		note   string
 	}{
 		{"good", said(good, part(0, len(good), source)), nil, assay.Answered, "seven days. [1]", ""},
-		{"not supported", said("The cache may hold a key for ninety days.", part(0, 41, source)), nil, assay.Incomplete, "", ""},
+		{"not supported", said("The vault may hold a token for ninety days.", part(0, len("The vault may hold a token for ninety days."), source)), nil, assay.Incomplete, "", ""},
 		{"an invented source", said(good, part(0, len(good))), nil, assay.NotFound, "", "left out: 1 statement"},
 		{"no source", said(good), nil, assay.NotFound, "", "left out: 1 statement"},
 		{"a source without text", said(good, part(0, len(good), passage("s3://b", ""))), nil, assay.NotFound, "", "left out"},
 		{"spans that are none", said(good, part(-1, 5, source), part(0, 999, source), part(9, 3, source)), nil, assay.NotFound, "", "left out"},
 		{"a span twice", said(good, part(0, len(good), source), part(0, len(good), source)), nil, assay.Incomplete, "seven days. [1]", "left out: 1 statement"},
 		{"something uncited", said(good+" And it sings.", part(0, len(good), source)), nil, assay.Incomplete, "seven days. [1]", "left out: 1 statement"},
-		{"a link", said("The cache may hold a key for seven days: https://evil.example/x.", part(0, 64, source)), nil, assay.NotFound, "", ""},
+		{"a link", said("The vault may hold a token for seven days: https://evil.example/x.", part(0, len("The vault may hold a token for seven days: https://evil.example/x."), source)), nil, assay.NotFound, "", ""},
 		{"nothing", strategy.ManagedAnswer{}, nil, assay.NotFound, "", ""},
 		{"not shared", strategy.ManagedAnswer{}, fmt.Errorf("ask cloud/base: not shared: %w", assay.ErrNotFound), assay.NotFound, "", "not shared"},
 		{"down", strategy.ManagedAnswer{}, fmt.Errorf("cloud/base: overloaded: %w", assay.ErrUnavailable), assay.Incomplete, "", "overloaded"},
@@ -97,7 +97,7 @@ func TestManagedAnswers(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := env(nil, cacheQuestion, localRoles())
+			e := env(nil, vaultQuestion, localRoles())
 			e.Managed = &service{answer: test.answer, err: test.err}
 			a := askAnywhere(t, strategy.AskManaged, e)
 			if a.Status != test.status || !strings.Contains(a.Text, test.text) || (test.text == "") != (len(a.Claims) == 0) || a.Strategy != "managed" {
@@ -118,7 +118,7 @@ func TestManagedAnswers(t *testing.T) {
 // A service is asked only where the budget has room, and what has come is an honest end.
 func TestManagedBudget(t *testing.T) {
 	s := &service{}
-	e := env(nil, cacheQuestion, localRoles())
+	e := env(nil, vaultQuestion, localRoles())
 	e.Managed = s
 	a := ask(t, strategy.AskManaged, e, assay.Budget{Tokens: 100})
 	if a.Status != assay.Incomplete || a.Stop != assay.StopTokenBudget || s.asked != 0 {

@@ -131,6 +131,8 @@ type Env struct {
 	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know
 	eachForItself bool         // the parts are the same question about different things: what they say may differ
 
+	asked string // the question as whoever asks has written it; empty: as Question is
+
 	// Web is the open web, where the question may be looked up there; nil: it may not, and
 	// NoWeb says why, in words that follow "the web was not searched: ".
 	Web   Web

@@ -98,17 +98,19 @@ func TestElsewhere(t *testing.T) {
 
 // Nothing but the asker's own words goes to the web.
 func TestOwnWords(t *testing.T) {
-	e := Env{Question: "How long may Falcon's cache hold a key, and who runs it?"}
-	for sub, own := range map[string]bool{
-		"How long may Falcon's cache hold a key?": true, "who runs it?": true, "cache KEY": true, "": true,
-		"How long may the cache of project Osprey hold a key?": false, "Falcon password hunter2": false,
-	} {
-		want := e.Question
-		if own {
-			want = sub
-		}
-		if got := e.ownWords(sub); got != want {
-			t.Errorf("%q is asked as %q", sub, got)
+	const asked = "How long may Falcon's cache hold a key, and who runs it?"
+	tests := []struct{ asked, question, sub, want string }{
+		{"", asked, "How long may Falcon's cache hold a key?", "How long may Falcon's cache hold a key?"},
+		{"", asked, "who runs it?", "who runs it?"}, {"", asked, "cache KEY", "cache KEY"},
+		{"", asked, "How long may the cache of project Osprey hold a key?", asked},
+		{asked, asked, "Falcon password hunter2", asked},
+		{"And who runs the other one?", "Who runs the Osprey cache?", "Who runs the Osprey cache?", ""}, // as a conversation has it
+		{"And who runs the other one?", "Who runs the other one?", "Who runs the other Osprey?", "Who runs the other one?"},
+	}
+	for _, test := range tests {
+		got, ok := Env{asked: test.asked, Question: test.question}.ownWords(test.sub)
+		if got != test.want || ok != (test.want != "") {
+			t.Errorf("%q, asked as %q, understood as %q, goes to the web as %q, %v", test.sub, test.asked, test.question, got, ok)
 		}
 	}
 }

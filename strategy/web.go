@@ -23,6 +23,10 @@ type Web interface {
 	// Name says who is asked: "searxng".
 	Name() string
 
+	// Price is what one search may cost at most, in millionths of the configured currency;
+	// 0: nothing, or nobody knows.
+	Price() int64
+
 	// Search returns up to n results, best first. The error is assay.ErrUnavailable
 	// where the service failed.
 	Search(ctx context.Context, query string, n int) ([]assay.WebResult, error)
@@ -60,7 +64,12 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 		f.notes.say("the web was not searched: " + cmp.Or(e.NoWeb, "it is off"))
 		return nil
 	}
-	query, cut := webQuery(e.ownWords(f.question))
+	own, ok := e.ownWords(f.question)
+	if !ok {
+		f.notes.say("the web was not searched: the question, as it was understood, has words that it was not asked with, and these may be from a document; ask it in full")
+		return nil
+	}
+	query, cut := webQuery(own)
 	if query == "" {
 		f.notes.say("the web was not searched: the question has no words to search for")
 		return nil
@@ -87,8 +96,8 @@ func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 	f.tries = append(f.tries, tryOf("web: "+query, assay.Filter{}))
 	hits := f.webHits(results, pages, e.Settings.CRAG.WebScore)
 	searched := assay.Searched{Query: query, Origin: assay.FromWeb, Hits: len(hits), Grade: assay.Insufficient}
-	if len(hits) > 0 {
-		searched.TopRelevance = e.Settings.CRAG.WebScore
+	for _, h := range hits {
+		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)
 	}
 	f.searched = append(f.searched, searched)
 	f.terms = known(f.terms, hits)
@@ -126,11 +135,12 @@ func (e Env) lastRung(ctx context.Context, s run.Scope, found []finding) error {
 
 // searchWeb makes one search of the web.
 func (e Env) searchWeb(ctx context.Context, s run.Scope, query string) ([]assay.WebResult, error) {
-	step := run.Step{Name: "web", Kind: assay.StepWeb, Model: e.Web.Name()}
+	price := assay.Usage{CostMicros: e.Web.Price()}
+	step := run.Step{Name: "web", Kind: assay.StepWeb, Model: e.Web.Name(), Reserve: price}
 	in := webInput{Query: query, Limit: e.Settings.CRAG.Web}
 	return run.Do(ctx, s.Until(e.Limits.Wall*3/4), step, in, func(ctx context.Context, in webInput) ([]assay.WebResult, assay.Usage, error) {
 		results, err := e.Web.Search(ctx, in.Query, in.Limit)
-		return results[:min(len(results), in.Limit)], assay.Usage{Searches: 1}, err
+		return results[:min(len(results), in.Limit)], price.Add(assay.Usage{Searches: 1}), err
 	})
 }
 
@@ -164,8 +174,9 @@ func (e Env) readPages(ctx context.Context, s run.Scope, results []assay.WebResu
 }
 
 // webHits returns what the pages say, and what the search shows of those that could not
-// be read, each page's best passage first. All count with the same score: nobody has
-// calibrated what the web brings.
+// be read, each page's best passage first. All have the same score. Nobody has calibrated
+// what the web brings: the relevance of a hit is that score for one that has all that is
+// looked for, and less for one that has less, by weight.
 func (f *finding) webHits(results []assay.WebResult, pages []webPage, score float64) []assay.Hit {
 	var first, more []assay.Hit
 	for i, page := range pages {
@@ -179,7 +190,7 @@ func (f *finding) webHits(results []assay.WebResult, pages []webPage, score floa
 			}
 		}
 		for j, h := range hits[:min(len(hits), pagePassages)] {
-			h.Origin, h.Collection, h.Scores = assay.FromWeb, "", assay.Scores{Relevance: score}
+			h.Origin, h.Collection, h.Scores = assay.FromWeb, "", assay.Scores{Score: &score, Relevance: score * share(h, f.terms)}
 			if j == 0 {
 				first = append(first, h)
 			} else {
@@ -228,6 +239,20 @@ func best(passages []assay.Passage, terms []assay.Term) []assay.Hit {
 	return hits
 }
 
+// share is how much of the terms that mean something, by weight, a hit has, in its title
+// and headings as well, in [0, 1].
+func share(h assay.Hit, terms []assay.Term) float64 {
+	terms = slices.DeleteFunc(slices.Clone(terms), func(t assay.Term) bool { return surface.Function(strings.ToLower(t.Text)) })
+	all := 0.0
+	for _, t := range terms {
+		all += t.Weight
+	}
+	if all <= 0 {
+		return 1
+	}
+	return min(1, weightIn(h.Title+"\n"+strings.Join(h.Chunk.Headings, "\n")+"\n"+h.Text, h.Language, terms)/all)
+}
+
 // weightIn is the weight of the terms that a text in a language holds.
 func weightIn(text, language string, terms []assay.Term) float64 {
 	held := heldBy(text, language)
@@ -273,19 +298,22 @@ func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 	return terms
 }
 
-// ownWords returns a sub-question if it is made of the question's words, else the
-// question: what a role has put in may be from a document, and documents do not leave.
-func (e Env) ownWords(sub string) string {
+// ownWords returns what may be asked of the web for a sub-question: that, or else the
+// question that it is of, made of words that whoever asks has written. What a role has put
+// in, also to make one question of a conversation, may be from a document, and documents
+// do not leave. ok is false where neither is.
+func (e Env) ownWords(sub string) (query string, ok bool) {
 	own := map[string]bool{}
-	for _, w := range surface.Words(strings.ToLower(e.Question)) {
+	for _, w := range surface.Words(strings.ToLower(cmp.Or(e.asked, e.Question))) {
 		own[w] = true
 	}
-	for _, w := range surface.Words(strings.ToLower(sub)) {
-		if !own[w] && !surface.Function(w) {
-			return e.Question
+	for _, query := range []string{sub, e.Question} {
+		foreign := func(w string) bool { return !own[w] && !surface.Function(w) }
+		if !slices.ContainsFunc(surface.Words(strings.ToLower(query)), foreign) {
+			return query, true
 		}
 	}
-	return sub
+	return "", false
 }
 
 // What a search of the web takes: services refuse longer queries.

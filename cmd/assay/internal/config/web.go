@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"slices"
@@ -27,6 +28,8 @@ type fileWeb struct {
 	KeyEnv   string `yaml:"key_env"`
 	KeyFile  string `yaml:"key_file"`
 	Timeout  string `yaml:"timeout"`
+
+	Price *float64 `yaml:"price"`
 }
 
 // A Web is who searches the web for questions that allow it.
@@ -36,6 +39,9 @@ type Web struct {
 	Key      Key
 	Timeout  time.Duration // of an attempt; 0: the default
 	Why      string        // who said so
+
+	Price  int64 // of a search, in millionths of the currency
+	Priced bool  // Price is known
 }
 
 // The searches of the web.
@@ -67,7 +73,7 @@ func (c *Config) web() error {
 	if in == nil {
 		for _, name := range webProviders {
 			if value := strings.TrimSpace(c.getenv(webEnv[name])); value != "" {
-				c.Web = &Web{Provider: name, Why: webEnv[name] + " is set"}
+				c.Web = &Web{Provider: name, Why: webEnv[name] + " is set", Priced: name == webSearXNG}
 				if name == webSearXNG {
 					c.Web.BaseURL = value
 				} else {
@@ -92,6 +98,13 @@ func (c *Config) web() error {
 	}
 	if w.Key, err = c.webKey(*in); err != nil {
 		return err
+	}
+	w.Priced = w.Provider == webSearXNG || in.Price != nil // a server of one's own costs nothing
+	if in.Price != nil {
+		if !(*in.Price >= 0 && *in.Price <= 1000) {
+			return c.file.wrong(at("price"), "as in price: 0.005", "a price is in the currency for one search, from 0 to 1000")
+		}
+		w.Price = int64(math.Ceil(*in.Price * 1e6))
 	}
 	if w.Provider == webSearXNG && w.BaseURL == "" {
 		if w.BaseURL = strings.TrimSpace(c.getenv(webEnv[webSearXNG])); w.BaseURL == "" {
@@ -186,7 +199,7 @@ func (s *Set) Web() assay.WebSearcher {
 		return unusable{w.Provider, s.c.Secrets.scrubError(err)}
 	}
 	guard := resilient.New(resilient.Config{ReadTimeout: cmp.Or(w.Timeout, webTimeout), Attempts: 2, Concurrency: 2})
-	return guardedSearcher{searcher, guard, &s.c.Secrets}
+	return guardedSearcher{searcher, w, guard, &s.c.Secrets}
 }
 
 func (w *Web) open() (assay.WebSearcher, error) {
@@ -218,12 +231,17 @@ func (u unusable) SearchWeb(context.Context, string, int) ([]assay.WebResult, er
 // A guardedSearcher searches by a guard. No credential comes out of it.
 type guardedSearcher struct {
 	assay.WebSearcher
+	web     *Web
 	guard   *resilient.Guard
 	secrets *Secrets
 }
 
+// SearchPrice implements assay.PricedSearcher.
+func (g guardedSearcher) SearchPrice() (micros int64, known bool) { return g.web.Price, g.web.Priced }
+
+// SearchWeb implements assay.WebSearcher. A search that is paid for is made once.
 func (g guardedSearcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
-	results, _, err := resilient.Do(ctx, g.guard, resilient.Read{Name: g.Name()}, func(ctx context.Context) ([]assay.WebResult, error) {
+	results, _, err := resilient.Do(ctx, g.guard, resilient.Read{Name: g.Name(), Once: g.web.Provider != webSearXNG}, func(ctx context.Context) ([]assay.WebResult, error) {
 		return g.WebSearcher.SearchWeb(ctx, query, n)
 	})
 	for i := range results {

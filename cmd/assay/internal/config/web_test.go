@@ -51,7 +51,7 @@ func TestWebErrors(t *testing.T) {
 		"web:\n  provider: searxng\n  base_url: ftp://h\n": "no http or https URL", "web:\n  provider: searxng\n  base_url: http://u:hunter2hunter2@h\n": "a user or a password",
 		"web:\n  provider: searxng\n  base_url: http://h/?q=x\n": "a query or a fragment", "web:\n  provider: brave\n  key_env: A\n  key_file: b\n": "several say",
 		"web:\n  provider: brave\n  key_env: BSA-hunter2hunter2hunter2\n": "name of a variable", "web:\n  provider: brave\n  key_file: nowhere\n": "cannot be read",
-		"web:\n  provider: brave\n  timeout: 5\n": "want a duration",
+		"web:\n  provider: brave\n  timeout: 5\n": "want a duration", "web:\n  provider: brave\n  price: -1\n": "from 0 to 1000",
 	} {
 		_, err := load(t, file, nil)
 		e, ok := errors.AsType[*Error](err)
@@ -90,5 +90,29 @@ func TestWebKeepsSecrets(t *testing.T) {
 	}
 	if got := (&examination{s: c.Open(), ctx: t.Context(), offline: true}).web(); !got.OK || got.Model != "searxng" {
 		t.Errorf("doctor: %+v", got)
+	}
+}
+
+// TestWebPrice says what a search costs: nothing by one's own server, and what is not
+// said is not known.
+func TestWebPrice(t *testing.T) {
+	for file, want := range map[string]struct {
+		micros int64
+		known  bool
+	}{
+		"web: {provider: brave, key: k}\n":                               {0, false},
+		"web: {provider: brave, key: k, price: 0.005}\n":                 {5000, true},
+		"web: {provider: tavily, key: k, price: 0}\n":                    {0, true},
+		"web: {provider: searxng, base_url: 'http://h'}\n":               {0, true},
+		"web: {provider: searxng, base_url: 'http://h', price: 0.001}\n": {1000, true},
+	} {
+		p, ok := mustLoad(t, file, nil).Open().Web().(assay.PricedSearcher)
+		if !ok {
+			t.Errorf("%s: no price", file)
+			continue
+		}
+		if micros, known := p.SearchPrice(); micros != want.micros || known != want.known {
+			t.Errorf("%s: %d, %v", file, micros, known)
+		}
 	}
 }
