@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/secret"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/resilient"
 	"github.com/assay-rag/assay/provider/brave"
 	"github.com/assay-rag/assay/provider/searxng"
@@ -273,6 +274,14 @@ func (x *examination) web() Check {
 			if e, ok := errors.AsType[*Error](u.err); ok {
 				c.Detail, c.Hint = e.Error(), e.Hint
 			}
+		}
+		if failed, ok := errors.AsType[*llm.Error](err); ok {
+			c.Hint = map[llm.ErrorKind]string{
+				llm.Unreachable: "is its server running? look at the network, and at base_url under web",
+				llm.BadKey:      "look whether the key is complete, of this service, and still valid",
+				llm.NoQuota:     "look at the service's billing page",
+				llm.RateLimited: "wait a little",
+			}[failed.Kind]
 		}
 		return c
 	}
