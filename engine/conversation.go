@@ -37,7 +37,7 @@ func (t talk) window() talk {
 	for from > 0 && len(t.turns)-from < MaxTurns {
 		turn := &t.turns[from-1]
 		turn.Answer = beginning(turn.Answer, maxTurnBytes)
-		if size += len(turn.Question) + len(turn.Answer); size > MaxHistoryBytes {
+		if size += len(turn.Question) + len(turn.Answer) + len(turn.Asked); size > MaxHistoryBytes {
 			break
 		}
 		from--
@@ -94,7 +94,11 @@ func (e *Engine) conversation(ctx context.Context, principal assay.Principal, re
 // turnOf is what a run adds to a conversation: its question, as it was understood, and
 // what it said.
 func turnOf(r assay.Run) assay.Turn {
-	return assay.Turn{Question: cmp.Or(r.Answer.Understood, r.Question), Answer: cmp.Or(r.Answer.AskBack, r.Answer.Text)}
+	t := assay.Turn{Question: cmp.Or(r.Answer.Understood, r.Question), Answer: cmp.Or(r.Answer.AskBack, r.Answer.Text)}
+	if t.Question != r.Question {
+		t.Asked = r.Question
+	}
+	return t
 }
 
 // checkHistory refuses a conversation that is none, and one that is too long to be
@@ -108,13 +112,13 @@ func (r Request) checkHistory() error {
 		if strings.TrimSpace(t.Question) == "" {
 			return fmt.Errorf("turn %d of the conversation has no question: %w", i+1, assay.ErrInvalid)
 		}
-		if !utf8.ValidString(t.Question + t.Answer) {
+		if !utf8.ValidString(t.Question + t.Answer + t.Asked) {
 			return fmt.Errorf("turn %d of the conversation is not valid UTF-8: %w", i+1, assay.ErrInvalid)
 		}
-		if len(t.Question) > MaxQuestionBytes {
+		if max(len(t.Question), len(t.Asked)) > MaxQuestionBytes {
 			return fmt.Errorf("the question of turn %d of the conversation is longer than %d bytes: %w", i+1, MaxQuestionBytes, assay.ErrInvalid)
 		}
-		size += len(t.Question) + len(t.Answer)
+		size += len(t.Question) + len(t.Answer) + len(t.Asked)
 	}
 	if len(r.History) > maxGivenTurns || size > maxGivenBytes {
 		return fmt.Errorf("the conversation has %d turns and %d bytes, at most %d and %d are taken; send the newest turns, the last %d of which count: %w",

@@ -334,6 +334,56 @@ func parsed(t *testing.T, filter string) assay.Filter {
 	return f
 }
 
+// A follow-up that the conversation does not make plain is asked back, with what it can
+// stand for; nobody else is answered about.
+func TestUntold(t *testing.T) {
+	e := collections(t, map[string]string{
+		"docs/team.md":  "# Team\n\nThe Hamburg office is managed by Peter Voss.\n\nThe role of the manager is to lead the office. Everybody works in an office.\n",
+		"docs/alpha.md": "# Alpha handbook\n\nAlpha is a battery. Alpha costs 2,900 euros.\n",
+		"docs/beta.md":  "# Beta handbook\n\nBeta is a battery. Beta costs 4,700 euros.\n",
+	})
+	for _, test := range []struct {
+		history  []assay.Turn
+		question string
+		readings []string
+	}{
+		{[]assay.Turn{{Question: "How long is the warranty?", Answer: "Ten years."}}, "What is his role?", nil},
+		{[]assay.Turn{{Question: "Do Peter Voss and Marta Keller work in Hamburg?", Answer: "Yes."}}, "What is her role?", []string{"Peter Voss", "Marta Keller"}},
+		{[]assay.Turn{{Question: "What does Alpha or Beta cost?", Answer: "Alpha costs 2,900 euros."}}, "What about the other one?", []string{"Alpha", "Beta"}},
+		{[]assay.Turn{{Question: "Which contracts does Peter Voss sign?", Answer: "Not found in these documents."}}, "and the Hamburg office?", nil},
+	} {
+		for _, strategy := range []string{"auto", "static", "react"} {
+			a := asked(t, e, Request{Question: test.question, History: test.history, Strategy: strategy})
+			if a.AskBack == "" || a.Status != assay.Incomplete || a.Stop != assay.StopAmbiguous || len(a.Claims) > 0 || !slices.Equal(a.Readings, test.readings) && len(a.Readings)+len(test.readings) > 0 {
+				t.Errorf("%s: %q: %s: %q, readings %q, want %q", strategy, test.question, a.Status, a.Text, a.Readings, test.readings)
+			}
+			replays(t, e, a.Run)
+		}
+	}
+	two := asked(t, e, Request{Question: "What does Alpha cost?"})
+	two = asked(t, e, Request{Question: "And Beta?", Follows: two.Run})
+	if a := asked(t, e, Request{Question: "what about the other one?", Follows: two.Run}); !strings.Contains(a.Text, "2,900") || strings.Contains(a.Text, "4,700") {
+		t.Errorf("understood %q: %q", a.Understood, a.Text)
+	}
+}
+
+// Who is "she" is known by what was asked, whatever it was understood as.
+func TestFollowsKnowsPersons(t *testing.T) {
+	e := collections(t, map[string]string{
+		"docs/team.md": "# Team\n\nThe Malmö office is managed by Ingrid Sundberg. Ingrid Sundberg reports to Paul Okafor, the chief operating officer. The role of Paul Okafor is to run the company.\n",
+	})
+	a := asked(t, e, Request{Question: "Who manages the Malmö office?"})
+	a = asked(t, e, Request{Question: "To whom does she report?", Follows: a.Run})
+	if a.Understood != "To whom does Ingrid Sundberg report?" {
+		t.Fatalf("understood %q", a.Understood)
+	}
+	a = asked(t, e, Request{Question: "What is his role?", Follows: a.Run})
+	if a.Understood != "What is Paul Okafor's role?" {
+		t.Errorf("understood %q: %q", a.Understood, a.Text)
+	}
+	replays(t, e, a.Run)
+}
+
 // What was asked back can be answered with a name, or by its place.
 func TestChoosingAReading(t *testing.T) {
 	e := collections(t, map[string]string{

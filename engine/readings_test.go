@@ -22,11 +22,11 @@ func manuals(t *testing.T, versions ...string) *Engine {
 }
 
 // Documents of two versions answer a question differently: each is answered under its
-// name, and none of them contradicts the other.
+// name, the newest first, and the status says that they disagree.
 func TestReadings(t *testing.T) {
 	e := manuals(t, "1.0", "2.0")
 	a := asked(t, e, Request{Question: "What is the connection timeout of the widget?"})
-	if a.Status != assay.Answered || len(a.Readings) != 2 || a.AskBack != "" {
+	if a.Status != assay.Conflicting || !slices.Equal(a.Readings, []string{"Widget 2.0 manual", "Widget 1.0 manual"}) || a.AskBack != "" || strings.Index(a.Text, "2.0") > strings.Index(a.Text, "1.0") {
 		t.Fatalf("%s (%s): %q, readings %q: %s", a.Status, a.Stop, a.Text, a.Readings, a.Justification)
 	}
 	for i, want := range []string{"30 seconds", "60 seconds"} {
@@ -44,6 +44,49 @@ func TestReadings(t *testing.T) {
 	replays(t, e, a.Run)
 	if paths := strings.Join(stepPaths(t, e, a.Run), " "); !strings.Contains(paths, "readings[0]/clarifier") || strings.Contains(paths, "readings[0]/search") {
 		t.Errorf("steps %s", paths)
+	}
+}
+
+// Two products are two things, and what the documents say of them no contradiction.
+func TestReadingsOfProducts(t *testing.T) {
+	doc := "# %s gateway\n\n## Limits\n\nThe timeout of a request is %d seconds.\n"
+	e := collections(t, map[string]string{"docs/falcon.md": fmt.Sprintf(doc, "Falcon", 30), "docs/heron.md": fmt.Sprintf(doc, "Heron", 45)})
+	a := asked(t, e, Request{Question: "What is the timeout of a request?"})
+	if a.Status != assay.Answered || len(a.Readings) != 2 {
+		t.Errorf("%s: %q, readings %q", a.Status, a.Text, a.Readings)
+	}
+	for _, question := range []string{"What is the timeout of a Kestrel request?", "What is the timeout of a request in Sweden?"} {
+		for _, s := range []string{"self", "static", "auto"} {
+			if a := asked(t, e, Request{Question: question, Strategy: s}); len(a.Readings) > 0 || a.AskBack != "" {
+				t.Errorf("%s: %q: %s: %q, readings %q", s, question, a.Status, a.Text, a.Readings)
+			}
+		}
+	}
+}
+
+// What is said of the run stays said when each reading is answered for itself.
+func TestReadingsKeepNotes(t *testing.T) {
+	e := manuals(t, "1.0", "2.0")
+	e.config.Models = Models{Roles: map[string]llm.Model{role.PlannerRole: texts("evil/planner", func(llm.Request) string { return "no JSON" })}}
+	a := asked(t, e, Request{Question: "What is the connection timeout of the widget?", Strategy: "corrective"})
+	if len(a.Readings) != 2 || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "planner") }) {
+		t.Errorf("%s: readings %q, notes %q", a.Status, a.Readings, a.Notes)
+	}
+}
+
+// A title is shown as words: a link or an image in it is none in an answer.
+func TestReadingsOfHostileTitles(t *testing.T) {
+	docs := map[string]string{}
+	for i, v := range []string{"1.0", "2.0"} {
+		docs[fmt.Sprintf("docs/widget-%s.md", v)] = fmt.Sprintf(
+			"# Widget ![logo](https://evil.example/?q) [Log in](https://evil.example/x) %s\n\n## Timeouts\n\nTo configure the timeout of the widget set it to %d seconds.\n", v, 30*(i+1))
+	}
+	e := collections(t, docs)
+	for _, question := range []string{"What is the timeout of the widget?", "How do I configure it?"} {
+		a := asked(t, e, Request{Question: question})
+		if len(a.Readings) < 2 || strings.Contains(a.Text+a.AskBack+jsonOf(a.Readings), "evil.example") {
+			t.Errorf("%q: %q, %q, readings %q", question, a.Text, a.AskBack, a.Readings)
+		}
 	}
 }
 

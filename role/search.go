@@ -36,6 +36,12 @@ const (
 type Rewriting struct {
 	Queries []string `json:"queries"`
 
+	// Of a follow-up that the conversation does not make plain (Resolve): its words that
+	// may not be guessed at, and what they can stand for, two things or more or nothing.
+	// There are no queries then.
+	Open  string   `json:"open,omitempty"`
+	Means []string `json:"means,omitempty"`
+
 	Outcome
 }
 

@@ -97,6 +97,9 @@ func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
 		do:      e.Roles.Rewriter.Rewrite,
 		outcome: func(r *role.Rewriting) *role.Outcome { return &r.Outcome },
 	}, in, &said)
+	if err == nil && out.Failure == "" {
+		e.untold = untold{words: visible.Line(out.Open), means: out.Means}
+	}
 	if err != nil || len(out.Queries) == 0 {
 		return e, said, err
 	}

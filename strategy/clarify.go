@@ -3,14 +3,15 @@ package strategy
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/sense"
 	"github.com/assay-rag/assay/internal/surface"
-	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -27,6 +28,9 @@ const (
 // a question that is clear by its words it takes no step; done is false then, and where
 // one thing alone can be meant.
 func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *notes) (answer assay.Answer, done bool, err error) {
+	if e.Clarify && e.untold.words != "" {
+		return e.askWhich(strategy), true, nil
+	}
 	open, bare := surface.Dangling(e.Question)
 	if !e.Clarify || e.Roles.Clarifier == nil || open == "" {
 		return assay.Answer{}, false, nil
@@ -59,6 +63,25 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 		a.Justification = "The question does not say what it is about."
 	}
 	return askBack(a, open, whole, readingNames(in.Means, c.Readings)), true, nil
+}
+
+// An untold is what a follow-up leaves open: words of it, and what they can stand for
+// by the conversation, if that is known.
+type untold struct {
+	words string
+	means []string
+}
+
+// askWhich asks back what the words of a follow-up stand for that the conversation does
+// not make plain.
+func (e Env) askWhich(strategy string) assay.Answer {
+	a := base(strategy, e.Question, []finding{{question: e.Question, stop: assay.StopAmbiguous}})
+	words, names := sources{}.line(e.untold.words), shownNames(e.untold.means)
+	if len(names) < 2 {
+		names = nil
+	}
+	a.Justification = fmt.Sprintf("The conversation does not say what %q stands for.", words)
+	return askBack(a, words, false, names)
 }
 
 // topics are the things that hits speak of about as much as the best of them does.
@@ -97,7 +120,16 @@ func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, s
 func readingNames(senses []sense.Sense, chosen []int) []string {
 	var names []string
 	for _, i := range chosen {
-		name := visible.Line(senses[i].Name)
+		names = append(names, senses[i].Name)
+	}
+	return shownNames(names)
+}
+
+// shownNames are names as they may be shown, each once: without links and markup.
+func shownNames(of []string) []string {
+	var names []string
+	for _, name := range of {
+		name = sources{}.line(name)
 		if r := []rune(name); len(r) > readingRunes {
 			name = string(r[:readingRunes]) + " …"
 		}
@@ -184,6 +216,7 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer assay.Answer, sai
 		}
 		if len(each.Readings) > 1 {
 			each.Strategy, each.Searched, each.Iterations = answer.Strategy, answer.Searched, answer.Iterations
+			each.Notes = append(slices.Clone(answer.Notes), without(each.Notes, answer.Notes)...)
 			return each, nil
 		}
 		if answer.Status == assay.Answered {
@@ -242,7 +275,32 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 			a.Readings = append(a.Readings, name)
 		}
 	}
+	if len(a.Readings) > 1 && a.Status == assay.Answered && sense.Versions(senses) && disagree(a, surface.Labels(e.Question)) {
+		a.Status = assay.Conflicting
+		a.Justification = fmt.Sprintf("Versions of one document disagree, and the question does not say which it means; the newest stands first: %s.", a.Readings[0])
+	}
 	return a, nil
+}
+
+// disagree reports whether two claims of an answer that cite different documents cannot
+// both hold of one thing.
+func disagree(a assay.Answer, about []string) bool {
+	documents := make([]map[string]bool, len(a.Claims))
+	for i := range documents {
+		documents[i] = map[string]bool{}
+	}
+	for _, c := range a.Citations {
+		documents[c.Claim][c.Document] = true
+	}
+	for i, x := range a.Claims {
+		for j, y := range a.Claims[:i] {
+			shared := slices.ContainsFunc(slices.Collect(maps.Keys(documents[i])), func(d string) bool { return documents[j][d] })
+			if !shared && ground.Opposed(a.Text[x.Start:x.End], a.Text[y.Start:y.End], about) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // A sectioned generator writes each part under a heading of its own.

@@ -129,6 +129,7 @@ type Env struct {
 	whole     string   // the question with their names; empty: it is the question
 
 	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know
+	untold        untold       // what a follow-up leaves open
 	eachForItself bool         // the parts are the same question about different things: what they say may differ
 
 	asked string // the question as whoever asks has written it; empty: as Question is

@@ -6,6 +6,7 @@ package sense
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,6 +21,8 @@ import (
 type Sense struct {
 	Name string `json:"name"` // for people: made of titles, and of what tells like ones apart
 	Hits []int  `json:"hits"` // that speak of it, by index, ascending
+
+	label string // what tells it apart from those that are called alike
 }
 
 // Topics groups hits by the document that they are of, in the order of the best hit of
@@ -85,7 +88,9 @@ const (
 // Alike returns the things that a question can mean because documents that are called
 // alike, in another collection, folder or version, have a passage that answers it as
 // well as the best one does and says something else. There are none where the question
-// says which it means, or asks for several: it is cautious. Hits are best first.
+// says which it means, or asks for several: it is cautious. Of what a question has words
+// for that a passage has not, that is no answer. Hits are best first; of versions the
+// newest comes first.
 func Alike(question string, hits []assay.Hit) []Sense {
 	if len(hits) == 0 || several(question) {
 		return nil
@@ -97,7 +102,7 @@ func Alike(question string, hits []assay.Hit) []Sense {
 	var labels []string
 	for _, t := range Topics(hits) {
 		h := hits[t.Hits[0]]
-		if h.Scores.Relevance < floor || h.Origin != assay.FromDocuments {
+		if h.Scores.Relevance < floor || h.Origin != assay.FromDocuments || !holds(h, question) {
 			continue
 		}
 		if len(senses) == 0 {
@@ -124,8 +129,56 @@ func Alike(question string, hits []assay.Hit) []Sense {
 			}
 		}
 	}
+	for i := range senses {
+		senses[i].label = labels[i]
+	}
 	name(senses, hits)
+	if Versions(senses) {
+		slices.SortStableFunc(senses, func(a, b Sense) int { return newer(a.label, b.label) })
+	}
 	return senses
+}
+
+// holds reports whether a passage, with its headings and title, has all of a question's
+// words of content.
+func holds(h assay.Hit, question string) bool {
+	has := map[string]bool{}
+	for _, text := range append([]string{h.Title, h.Text}, h.Chunk.Headings...) {
+		for _, t := range analysis.Tokens(text, h.Language) {
+			has[t.Term] = true
+		}
+	}
+	asking := surface.Asking(question)
+	for _, w := range surface.Words(strings.ToLower(question)) {
+		if bare := strings.ReplaceAll(w, "'", ""); surface.Function(w) || surface.Function(bare) || asking[w] {
+			continue
+		}
+		for _, t := range analysis.Tokens(w, h.Language) {
+			if !t.Part && !has[t.Term] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Versions reports whether what tells senses apart are the numbers of versions, or years.
+func Versions(senses []Sense) bool {
+	return len(senses) > 1 && !slices.ContainsFunc(senses, func(s Sense) bool { return !version.MatchString(s.label) })
+}
+
+var version = regexp.MustCompile(`^v?\d+(?:\.\d+)*$`)
+
+// newer orders versions, the newest first.
+func newer(a, b string) int {
+	x, y := strings.Split(strings.TrimPrefix(a, "v"), "."), strings.Split(strings.TrimPrefix(b, "v"), ".")
+	for i := range min(len(x), len(y)) {
+		m, n := strings.TrimLeft(x[i], "0"), strings.TrimLeft(y[i], "0")
+		if d := cmp.Or(len(n)-len(m), strings.Compare(n, m)); d != 0 {
+			return d
+		}
+	}
+	return len(y) - len(x)
 }
 
 // several reports whether a question asks for more than one thing by its words.

@@ -39,11 +39,18 @@ func TestAlike(t *testing.T) {
 		hits           []assay.Hit
 		want           []string
 	}{
-		{"versions", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, []string{"Widget 1.0", "Widget 2.0"}},
+		{"versions", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, []string{"Widget 2.0", "Widget 1.0"}},
+		{"versions, the newest first", question, []assay.Hit{hit("d:a.md", "Widget 9.1", "", one, 0.9), hit("d:b.md", "Widget 10.0", "", other, 0.9)}, []string{"Widget 10.0", "Widget 9.1"}},
+		{"products", question, []assay.Hit{hit("d:a.md", "Widget manual", "", one, 0.9), hit("d:b.md", "Gadget manual", "", other, 0.9)}, []string{"Widget manual", "Gadget manual"}},
 		{"collections", question, []assay.Hit{hit("de:t.md", "Timeouts", "", one, 0.9), hit("us:t.md", "Timeouts", "", other, 0.8)}, []string{"Timeouts (de)", "Timeouts (us)"}},
 		{"folders", question, []assay.Hit{hit("d:x/a/t.md", "Timeouts", "", one, 0.9), hit("d:x/b/t.md", "Timeouts", "", other, 0.9)}, []string{"Timeouts (x/a/t.md)", "Timeouts (x/b/t.md)"}},
-		{"a heading", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "Limits", "Wait 30 s.", 0.9), hit("d:b.md", "Widget 2.0", "Limits", "It gives up after a minute.", 0.9)}, []string{"Widget 1.0", "Widget 2.0"}},
-		{"no titles", question, []assay.Hit{hit("d:widget-1.md", "", "", one, 0.9), hit("d:widget-2.md", "", "", other, 0.9)}, []string{"widget-1", "widget-2"}},
+		{"a heading", question, []assay.Hit{hit("d:a.md", "Widget 1.0", "Timeout", "Wait 30 s.", 0.9), hit("d:b.md", "Widget 2.0", "Timeout", "It gives up after a minute.", 0.9)}, []string{"Widget 2.0", "Widget 1.0"}},
+		{"no titles", question, []assay.Hit{hit("d:widget-1.md", "", "", one, 0.9), hit("d:widget-2.md", "", "", other, 0.9)}, []string{"widget-2", "widget-1"}},
+
+		{"neither has the question's name", "What is the timeout of Kestrel?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, nil},
+		{"one has not all of its words", "How is the timeout set?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", "The timeout is set to 60 seconds.", 0.9)}, nil},
+		{"the title has them", "What is the timeout of the widget?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, []string{"Widget 2.0", "Widget 1.0"}},
+		{"in capitals", "WHAT IS THE TIMEOUT?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, []string{"Widget 2.0", "Widget 1.0"}},
 
 		{"the question says which", "What is the timeout of 2.0?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, nil},
 		{"it asks for each", "What is the timeout of each?", []assay.Hit{hit("d:a.md", "Widget 1.0", "", one, 0.9), hit("d:b.md", "Widget 2.0", "", other, 0.9)}, nil},
@@ -77,7 +84,7 @@ func TestTopics(t *testing.T) {
 	got := Topics([]assay.Hit{
 		hit("d:a.md", "A", "", "1", 0.9), hit("d:b.md", "B\u202e\n", "", "2", 0.8), hit("d:a.md", "A", "", "3", 0.7), hit("e:a.md", "a", "", "4", 0.6), hit("d:x/c.txt", "", "", "5", 0.5),
 	})
-	if want := "[{A (d) [0 2]} {B [1]} {a (e) [3]} {c [4]}]"; fmt.Sprint(got) != want {
+	if want := "[{A (d) [0 2] } {B [1] } {a (e) [3] } {c [4] }]"; fmt.Sprint(got) != want {
 		t.Errorf("topics %v, want %s", got, want)
 	}
 }

@@ -6,6 +6,7 @@ package surface
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -239,16 +240,20 @@ func Names(text string) []string {
 	for _, q := range quoted(text) {
 		add(q)
 	}
+	loud := shouted(text)
 	for _, sp := range sentence.Spans(text) {
 		s := text[sp.Start:sp.End]
 		words := wordSpans(s)
 		for i := 0; i < len(words); i++ {
 			w := s[words[i].start:words[i].end]
+			if loud {
+				w = strings.ToLower(w)
+			}
 			if !isName(w, i == 0) {
 				continue
 			}
 			start, end := words[i].start, words[i].end
-			for i+1 < len(words) && capitalised(s[words[i+1].start:words[i+1].end]) && strings.Trim(s[end:words[i+1].start], " .") == "" {
+			for !loud && i+1 < len(words) && capitalised(s[words[i+1].start:words[i+1].end]) && strings.Trim(s[end:words[i+1].start], " .") == "" {
 				i++
 				end = words[i].end
 			}
@@ -256,6 +261,16 @@ func Names(text string) []string {
 		}
 	}
 	return names
+}
+
+// shouted reports whether a text is written in capitals throughout, so that they say
+// nothing: it has three words or more, a small one among them, and no other letters.
+func shouted(text string) bool {
+	words := Words(text)
+	return len(words) > 2 && strings.ToUpper(text) == text && slices.ContainsFunc(words, func(w string) bool {
+		w = strings.ToLower(w)
+		return len(w) > 1 && Function(w)
+	})
 }
 
 // isName reports whether a word is a name by its form. At the start of a

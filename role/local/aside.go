@@ -54,37 +54,36 @@ func asksItself(what string) bool {
 	return asksInside.MatchString(what) && !clauseLead.MatchString(what) || opensAsking.MatchString(what)
 }
 
-// beside returns the last question, asked of what the aside names; empty: what that
-// names is not plain.
-func (a aside) beside(before []turn) string {
+// beside returns the last question, asked of what the aside names.
+func (a aside) beside(before []turn) understanding {
 	last := before[len(before)-1]
 	question := strings.TrimRight(last.question, "?!. ")
 	if other, ok := othersOf(a.what, before); ok {
 		if other.name == "" || !strings.Contains(question, other.instead) || other.instead == "" {
-			return ""
+			return understanding{open: a.what, means: other.of}
 		}
-		return strings.Replace(question, other.instead, other.name, 1) + "?"
+		return understood(strings.Replace(question, other.instead, other.name, 1) + "?")
 	}
 	if r, ok := reference(a.what); ok {
-		filled := r.filled(a.what, before)
-		if filled == "" {
-			return ""
+		u := r.filled(a.what, before)
+		if u.question != "" {
+			u.question = strings.Replace(a.whole, a.what, strings.TrimRight(u.question, "?"), 1)
 		}
-		return strings.Replace(a.whole, a.what, strings.TrimRight(filled, "?"), 1)
+		return u
 	}
 	if clauseLead.MatchString(a.what) {
-		return question + ", " + a.what + "?"
+		return understood(question + ", " + a.what + "?")
 	}
 	if a.lead != "" {
 		if q := a.inPlaceOf(question); q != "" {
-			return q + "?"
+			return understood(q + "?")
 		}
-		return last.question + " " + a.whole
+		return glued(last, a.whole)
 	}
 	if old := parallel(question, a.what); old != "" {
-		return strings.Replace(question, old, a.what, 1) + "?"
+		return understood(strings.Replace(question, old, a.what, 1) + "?")
 	}
-	return last.question + " " + a.whole
+	return glued(last, a.whole)
 }
 
 // phrased matches a preposition and the short phrase after it.
@@ -234,11 +233,14 @@ func withHeadOf(what, question string) string {
 }
 
 // An other is one of two things of which the last question is about the second.
-type other struct{ name, instead string }
+type other struct {
+	name, instead string
+	of            []string // the two; nil: there are none
+}
 
 var (
-	theOther  = regexp.MustCompile(`(?i)^(?:the )?other(?: one)?$`)
-	theFormer = regexp.MustCompile(`(?i)^the (former|latter|first|second)(?: one)?$`)
+	theOther  = regexp.MustCompile(`(?i)^(?:for |with |of |in )?(?:the )?other(?: one)?$`)
+	theFormer = regexp.MustCompile(`(?i)^(?:for |with |of |in )?the (former|latter|first|second)(?: one)?$`)
 	otherIn   = regexp.MustCompile(`(?i)\bthe (?:other|former|latter|first|second)(?: one)?\b`)
 )
 
@@ -248,76 +250,133 @@ func othersOf(what string, before []turn) (other, bool) {
 	if !theOther.MatchString(what) && !theFormer.MatchString(what) {
 		return other{}, false
 	}
-	a, b, at := pairBefore(before)
-	if at < 0 {
-		return other{}, true
+	two, inLast := pairBefore(before)
+	if len(two) != 2 {
+		return other{of: two}, true
 	}
-	last := before[len(before)-1]
+	a, b, last := two[0], two[1], before[len(before)-1]
+	open := other{of: two}
 	if m := theFormer.FindStringSubmatch(what); m != nil {
 		name, instead := a, b
 		if w := strings.ToLower(m[1]); w == "latter" || w == "second" {
 			name, instead = b, a
 		}
-		if at == len(before)-1 { // the pair is in the question itself
-			return other{}, true
+		switch {
+		case inLast: // the pair is in the question itself
+			return open, true
+		case (matter{text: last.question}).has(name): // it is asked of that one again
+			return other{name, name, two}, true
 		}
-		return other{name, instead}, true
+		return other{name, instead, two}, true
 	}
 	hasA, hasB := matter{text: last.question}.has(a), matter{text: last.question}.has(b)
 	switch {
 	case hasA && !hasB:
-		return other{b, a}, true
+		return other{b, a, two}, true
 	case hasB && !hasA:
-		return other{a, b}, true
+		return other{a, b, two}, true
 	}
-	return other{}, true
+	return open, true
 }
 
 // has reports whether a text has all words of a name.
 func (t matter) has(name string) bool { return holdsName(stems("", t.text), name) }
 
-// pairBefore returns the two things that a turn of the last three held side by side, in
-// its question or its answer's first sentence, and which turn it was; -1: none did.
-func pairBefore(before []turn) (a, b string, at int) {
-	for i := len(before) - 1; i >= max(0, len(before)-3); i-- {
-		if a, b, ok := pairIn(before[i].question); ok {
-			return a, b, i
+// maxPairs is how many turns back two things that were spoken of are looked for.
+const maxPairs = 4
+
+// pairBefore returns the two things that the last turns spoke of side by side: in one
+// question, in an answer's first sentence, in what was asked back, or in two questions
+// that ask the same of each. With three they are all returned, and no pair; nil: there
+// are none. InLast says that they stand in the last question itself.
+func pairBefore(before []turn) (two []string, inLast bool) {
+	for i := len(before) - 1; i >= max(0, len(before)-maxPairs); i-- {
+		t := before[i]
+		if a, b, ok := pairIn(t.question); ok {
+			return []string{a, b}, i == len(before)-1
 		}
-		if a, b, ok := pairIn("of " + before[i].answer); ok && len(before[i].answer) <= longest {
-			return a, b, i
+		if r := offered(t.answer); len(r) > 1 {
+			return r, false
+		}
+		if a, b, ok := pairIn("of " + t.answer); ok && len(t.answer) <= longest {
+			return []string{a, b}, false
+		}
+		if i == 0 {
+			break
+		}
+		if a, b, ok := asksSame(before[i-1].question, t.question); ok {
+			two = []string{a, b}
+			if i > 1 {
+				if c, _, ok := asksSame(before[i-2].question, before[i-1].question); ok && c != a && c != b {
+					two = append([]string{c}, two...)
+				}
+			}
+			return two, false
 		}
 	}
-	return "", "", -1
+	return nil, false
+}
+
+// maxAsked is the length, in words, of what two questions ask the same of.
+const maxAsked = 4
+
+// asksSame returns the only words in which two questions differ: what they ask the same
+// of. To a word in lower case the noun after it belongs.
+func asksSame(one, other string) (a, b string, ok bool) {
+	x, y := strings.Fields(strings.TrimRight(one, "?!. ")), strings.Fields(strings.TrimRight(other, "?!. "))
+	from := 0
+	for from < min(len(x), len(y)) && strings.EqualFold(x[from], y[from]) {
+		from++
+	}
+	tail := 0
+	for tail < min(len(x), len(y))-from && strings.EqualFold(x[len(x)-1-tail], y[len(y)-1-tail]) {
+		tail++
+	}
+	p, q := x[from:len(x)-tail], y[from:len(y)-tail]
+	if from == 0 || len(p) == 0 || len(q) == 0 || len(p) > maxAsked || len(q) > maxAsked {
+		return "", "", false
+	}
+	for tail > 0 && !startsUpper(p[len(p)-1]) && !surface.Function(strings.ToLower(x[len(x)-tail])) {
+		tail--
+		p, q = x[from:len(x)-tail], y[from:len(y)-tail]
+	}
+	a, b = strings.Join(p, " "), strings.Join(q, " ")
+	return a, b, len(contentWords(a)) > 0 && len(contentWords(b)) > 0
 }
 
 // eitherOf returns a question in which "the former", "the second one" and their like stand
-// for one of two things, with its name; empty: it has none of these, or it is not plain.
-func eitherOf(question string, before []turn) string {
+// for one of two things, with its name; ok is false where it has none of these.
+func eitherOf(question string, before []turn) (u understanding, ok bool) {
 	at := otherIn.FindStringIndex(question)
 	if at == nil {
-		return ""
+		return understanding{}, false
 	}
 	phrase := question[at[0]:at[1]]
-	if next := wordAfter.FindStringSubmatch(question[at[1]:]); next != nil && !surface.Function(strings.ToLower(next[1])) {
-		return "" // the first chapter
+	words := strings.Fields(strings.ToLower(phrase))
+	one := words[len(words)-1] == "one"
+	if next := wordAfter.FindStringSubmatch(question[at[1]:]); !one && next != nil && !surface.Function(strings.ToLower(next[1])) {
+		return understanding{}, false // the first chapter
 	}
-	a, b, n := pairBefore(before)
-	if n < 0 {
-		return ""
+	if _, _, two := pairIn(question); two {
+		return understanding{}, false // one of what it names itself
 	}
+	two, _ := pairBefore(before)
 	name := ""
-	switch words := strings.Fields(strings.ToLower(phrase)); words[1] {
-	case "former", "first":
-		name = a
-	case "latter", "second":
-		name = b
-	case "other":
-		if o, ok := othersOf("the other one", before); ok {
-			name = o.name
-		}
+	switch {
+	case len(two) != 2:
+	case words[1] == "former" || words[1] == "first":
+		name = two[0]
+	case words[1] == "latter" || words[1] == "second":
+		name = two[1]
+	default:
+		o, _ := othersOf("the other one", before)
+		name = o.name
 	}
-	if name == "" {
-		return ""
+	if name != "" {
+		return understood(question[:at[0]] + name + question[at[1]:]), true
 	}
-	return question[:at[0]] + name + question[at[1]:]
+	if !one && words[1] != "former" && words[1] != "latter" {
+		return understanding{}, false // "the first", of what it says next
+	}
+	return understanding{open: phrase, means: two}, true
 }

@@ -14,8 +14,9 @@ import (
 
 // A matter is what a turn is about.
 type matter struct {
-	text string
-	sure bool // it is the thing, and not just words of it
+	text  string
+	sure  bool     // it is the thing, and not just words of it
+	means []string // of several: which
 }
 
 // several is the text of a matter that could be several things.
@@ -40,58 +41,204 @@ func (t turn) speaksOf(word string) bool {
 	return matter{text: t.question}.speaksOf(word) || matter{text: t.answer}.speaksOf(word)
 }
 
-// about returns what of a turn r refers to; ok is false when that is not plain.
+// about returns what of a turn r refers to; ok is false when that is not plain. "It" is
+// nobody, and "they" are several or a name.
 func (t turn) about(r referral) (matter, bool) {
-	answered := t.answeredWith()
-	person := r.kind == toPerson || r.kind == toHis
-	switch {
-	case answered != "" && (!person && !asksOfWho.MatchString(t.question) || person && personal(answered)):
-		return matter{answered, true}, true
-	case r.kind == toPlace:
+	if r.person() {
+		return t.somebody(r)
+	}
+	if answered := t.answeredWith(); answered != "" && !asksOfWho.MatchString(t.question) && !t.names(answered) {
+		return matter{text: answered, sure: true}, true
+	}
+	if r.kind == toPlace {
 		return t.place()
 	}
-	names := namesIn(t.question)
-	if person {
-		names = slices.DeleteFunc(names, func(n nameAt) bool { return !personal(n.text) })
-		if len(names) == 1 {
-			return matter{names[0].text, true}, true
-		}
-		if len(names) > 1 {
-			return matter{text: several}, false
-		}
-		return matter{}, false
-	}
 	if a, b, ok := pairIn(t.question); ok {
-		if r.kind == toMany || r.kind == toOwner {
-			return matter{a + " and " + b, true}, true
+		if r.kind == toMany || r.word == "their" {
+			return matter{text: a + " and " + b, sure: true}, true
 		}
-		return matter{text: several}, false
+		return matter{text: several, means: []string{a, b}}, false
 	}
 	phrase := subject(t.question)
-	if phrase != "" && len(strings.Fields(phrase)) <= maxMatter {
-		if r.kind == toOwner || r.kind == toMany { // of the population of Paris it is Paris that has an area
-			if owner := lastOf(phrase); owner != "" {
-				phrase = owner
-			}
+	if t.isSomebody(phrase) {
+		return t.named(r, true)
+	}
+	if r.kind == toOwner || r.kind == toMany { // of the population of Paris it is Paris that has an area
+		if owner := lastOf(phrase); owner != "" && (r.word == "their" || !t.names(owner)) {
+			phrase = owner
 		}
-		return matter{phrase, true}, true
+	}
+	if r.kind == toMany && !many(phrase) && !startsUpper(strings.TrimPrefix(phrase, "the ")) {
+		if phrase = manyIn(t.question); phrase == "" {
+			return t.named(r, true)
+		}
+	}
+	if phrase != "" && len(strings.Fields(phrase)) <= maxMatter {
+		return matter{text: phrase, sure: true}, true
+	}
+	return t.named(r, false)
+}
+
+// named returns what a turn's question names, or the words that it is about; with only,
+// nothing but what it names.
+func (t turn) named(r referral, only bool) (matter, bool) {
+	names, people := namesIn(t.question), only
+	if r.word != "their" {
+		all := len(names)
+		names = slices.DeleteFunc(names, func(n nameAt) bool { return t.names(n.text) })
+		people = people || len(names) < all
 	}
 	core := slices.DeleteFunc(slices.Clone(names), func(n nameAt) bool { return n.governed })
 	switch {
 	case len(names) == 1:
-		return matter{names[0].text, true}, true
+		return matter{text: names[0].text, sure: true}, true
 	case len(core) == 1:
-		return matter{core[0].text, true}, true
-	case len(names) > 1:
+		return matter{text: core[0].text, sure: true}, true
+	case len(names) == 2:
+		return matter{text: several, means: []string{names[0].text, names[1].text}}, false
+	case len(names) > 2:
 		return matter{text: several}, false
+	case people:
+		return matter{}, false
 	}
 	gist := gistOf(t.question)
 	return matter{text: gist}, gist != ""
 }
 
+// somebody returns who of a turn is "he" or "she": who was asked for comes before who was
+// asked about, and nobody is both he and she.
+func (t turn) somebody(r referral) (matter, bool) {
+	fits := func(name string) bool {
+		return personal(name) && !ofThing(t.question, name) && (t.calls[name] == "" || t.calls[name] == r.calls())
+	}
+	asked := slices.DeleteFunc(t.askedFor(), func(n string) bool { return !fits(n) })
+	var names, known []string
+	for _, n := range namesIn(t.question) {
+		if fits(n.text) && !stands.MatchString(t.question[:n.start]) {
+			if names = append(names, n.text); t.calls[n.text] != "" {
+				known = append(known, n.text)
+			}
+		}
+	}
+	switch {
+	case len(asked) > 1:
+		return matter{text: several, means: asked}, false
+	case len(asked) == 1 && t.calls[asked[0]] == "" && len(known) == 1: // who has been "she", or who was named now
+		return matter{text: several, means: []string{asked[0], known[0]}}, false
+	case len(asked) == 1:
+		return matter{text: asked[0], sure: true}, true
+	case len(known) == 1:
+		return matter{text: known[0], sure: true}, true
+	case len(names) == 1 && isWho.MatchString(t.question) && subject(t.question) == names[0]: // who is Ada Lovelace
+		return matter{text: names[0], sure: true}, true
+	case asksOfWho.MatchString(t.question) && t.answer != "" && !failed(t.answer):
+		return matter{text: several}, false // somebody, and the answer does not make plain who
+	case len(names) == 1:
+		return matter{text: names[0], sure: true}, true
+	case len(names) == 2:
+		return matter{text: several, means: names}, false
+	case len(names) > 2:
+		return matter{text: several}, false
+	}
+	return matter{}, false
+}
+
+// stands matches what stands before the name of a place, not of a person.
+var stands = regexp.MustCompile(`(?i)\b(?:in|at|near) $`)
+
+// isSomebody reports whether a phrase is a person: who somebody is was asked, or it is a
+// person's name.
+func (t turn) isSomebody(phrase string) bool {
+	return isWho.MatchString(t.question) && !startsUpper(strings.TrimPrefix(phrase, "the ")) || t.names(phrase)
+}
+
+var isWho = regexp.MustCompile(`(?i)^(?:and |so |but )?who(?:'s| is| are| was| were)\b`)
+
+// names reports whether a turn speaks of a name as that of a person.
+func (t turn) names(name string) bool {
+	if t.calls[name] != "" {
+		return true
+	}
+	if !personal(name) || strings.ToUpper(name) == name || ofThing(t.question+" "+t.answer, name) {
+		return false
+	}
+	words := strings.Fields(name)
+	if organised[strings.ToLower(words[len(words)-1])] {
+		return false
+	}
+	does := `(?i:\b(?:who(?:'s| is| was)|deputy of|boss of|wife of|husband of|successor of|predecessor of)) N\b|\bN(?:'s (?:boss|deputy|wife|husband|salary|birthday|job|successor|predecessor)|,? who|(?: was| were)? born| died)\b|\bwas N born\b`
+	if len(words) > 1 {
+		does += `|\b(?:led|managed|approved|signed|founded|written|headed|invented|directed|chaired) by N\b|\b(?:do|does|did) N (?:work|report|live|manage|lead|earn|sit|sign|approve|write|study|join)\b` +
+			`|\bN (?:works|reports|lives|manages|leads|led|earns|sits|signs|approves|wrote|studied|joined|founded)\b`
+	}
+	return regexp.MustCompile(strings.ReplaceAll(does, "N", regexp.QuoteMeta(name))).MatchString(t.question+" "+t.answer) ||
+		asksOfWho.MatchString(t.question) && slices.Contains(t.askedFor(), name)
+}
+
+// organised are words that names of what is no person end in.
+var organised = wordsIn(`office team gateway policy handbook network networks system systems inc ltd gmbh ag corp corporation company group
+university college school bank cloud court department ministry council institute service services agency program project union party church
+museum city county state river lake street islands island republic kingdom`)
+
+// ofThing reports whether a name stands before the word for a thing, "the Malmö office".
+func ofThing(text, name string) bool {
+	_, rest, ok := strings.Cut(text, "the "+name)
+	if !ok {
+		return false
+	}
+	m := wordAfter.FindStringSubmatch(rest)
+	return m != nil && !startsUpper(m[1]) && !surface.Function(m[1])
+}
+
+// groups are words for several people that are one.
+var groups = wordsIn(`people children men women staff police team company government committee board department family agency organisation organization
+vendor supplier bank university school group council court firm union club band`)
+
+// many reports whether a phrase is of several things, by its head.
+func many(phrase string) bool {
+	words := strings.Fields(strings.ToLower(withoutVerb(headOf(phrase))))
+	if len(words) == 0 {
+		return false
+	}
+	w := words[len(words)-1]
+	return groups[w] || len(w) > 3 && strings.HasSuffix(w, "s") && !strings.HasSuffix(w, "ss") && !strings.HasSuffix(w, "us") && !strings.HasSuffix(w, "is")
+}
+
+var severalThings = regexp.MustCompile(`(?i)\b(the|its|his|her|their|my|our|your|these|those) ((?:\p{L}+ )??\p{L}{3,}s)\b`)
+
+// manyIn returns the only things that a question names in the plural after a small word
+// that points at them, with the name of whose they are: "Heron's logs" of "Where does
+// Heron write its logs?". Empty: there are none, or several.
+func manyIn(question string) string {
+	var found []string
+	for _, m := range severalThings.FindAllStringSubmatch(question, -1) {
+		words := strings.Fields(strings.ToLower(m[2]))
+		if !many(m[2]) || surface.Function(words[0]) || surface.Function(words[len(words)-1]) {
+			continue
+		}
+		switch whose := strings.ToLower(m[1]); whose {
+		case "its", "his", "her", "their":
+			names := namesIn(question)
+			if len(names) != 1 {
+				return ""
+			}
+			found = append(found, owners(names[0].text)+" "+m[2])
+		default:
+			found = append(found, m[0])
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
 // gistOf returns the words of a question from its first of content to its last, as far
 // as a matter may be long.
 func gistOf(question string) string {
+	if m := inBrackets.FindStringSubmatch(question); m != nil {
+		return m[1] // what a follow-up before was understood to be about
+	}
 	spans := sentence.Spans(question)
 	if len(spans) == 0 {
 		return ""
@@ -113,17 +260,19 @@ func gistOf(question string) string {
 	return strings.Trim(strings.Join(fields, " "), ",;:()")
 }
 
-var asksOfWho = regexp.MustCompile(`(?i)^(?:and |so |but )?who(?:se|m)?\b`)
+var inBrackets = regexp.MustCompile(`\(([^()]+)\)\?$`)
+
+var asksOfWho = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:to |with |by |for |from |of )?who(?:se|m)?\b`)
 
 // place returns where the things of a turn are: what follows its one preposition of
 // place.
 func (t turn) place() (matter, bool) {
 	found := placed.FindAllStringSubmatch(t.question, -1)
 	if len(found) == 1 {
-		return matter{found[0][1], true}, true
+		return matter{text: found[0][1], sure: true}, true
 	}
 	if names := namesIn(t.question); len(found) == 0 && len(names) == 1 && personal(names[0].text) {
-		return matter{names[0].text, true}, true
+		return matter{text: names[0].text, sure: true}, true
 	}
 	return matter{text: several}, len(found) == 0 && false
 }
@@ -145,44 +294,98 @@ func personal(name string) bool {
 	return name != ""
 }
 
-// answeredWith returns the one thing that an answer names in its first sentence and its
-// question does not, where that is what was asked for: the sentence is that name, opens
-// with it, or says that something is or was it. Empty: there is no such thing.
+// answeredWith returns the one thing that an answer names and its question does not,
+// where that is what was asked for; empty: there is no such thing.
 func (t turn) answeredWith() string {
-	if !asksForName.MatchString(t.question) || refusal.MatchString(t.answer) {
-		return ""
-	}
-	spans := sentence.Spans(citationMark.ReplaceAllString(t.answer, ""))
-	text := citationMark.ReplaceAllString(t.answer, "")
-	if len(spans) == 0 {
-		return ""
-	}
-	first := strings.TrimRight(strings.TrimSpace(text[spans[0].Start:spans[0].End]), " .!")
-	asked := stems("", t.question)
-	var fresh []string
-	// The first word of a sentence has a capital in any case: with a word before it
-	// the form of the others counts as well.
-	for _, n := range namesIn("is " + first) {
-		if !holdsName(asked, n.text) {
-			fresh = append(fresh, n.text)
-		}
-	}
-	if len(fresh) != 1 {
-		return ""
-	}
-	name := fresh[0]
-	switch rest, ends := strings.CutSuffix(first, name); {
-	case first == name, strings.HasPrefix(first, name+" "):
-		return name
-	case ends && complement.MatchString(rest):
-		return name
+	if asked := t.askedFor(); len(asked) == 1 {
+		return asked[0]
 	}
 	return ""
 }
 
+// askedFor returns what an answer names where its question asks for a name: in the
+// sentence that speaks most of what was asked, what that opens with, or says that
+// something is or was. Of other questions than for somebody or a place it is the only
+// name in there. A thing that has a name before it comes with its word: "the Hamburg
+// office".
+func (t turn) askedFor() []string {
+	if !asksForName.MatchString(t.question) || failed(t.answer) {
+		return nil
+	}
+	said := t.answering()
+	asked := stems("", t.question)
+	who, where := asksOfWho.MatchString(t.question), asksWhere.MatchString(t.question)
+	fresh, n := []string{}, 0
+	// The first word of a sentence has a capital in any case: with a word before it
+	// the form of the others counts as well.
+	for _, name := range namesIn("is " + said) {
+		if holdsName(asked, name.text) {
+			continue
+		}
+		n++
+		before, after, ok := strings.Cut(said, name.text)
+		if !ok || who && ofThing(said, name.text) || len(surface.Numbers(name.text)) > 0 {
+			continue
+		}
+		text := name.text
+		if m := wordAfter.FindStringSubmatch(after); m != nil && after == m[0] && strings.HasSuffix(before, "the ") && !surface.Function(m[1]) && !startsUpper(m[1]) {
+			text, before, after = "the "+name.text+m[0], strings.TrimSuffix(before, "the "), ""
+		}
+		if k := len(fresh); k > 0 && strings.HasSuffix(before, fresh[k-1]+" and ") {
+			fresh = append(fresh, text)
+			continue
+		}
+		opens := before == "" && !where && (after == "" || strings.HasPrefix(after, " "))
+		ends := complement.MatchString(before) && (after == "" || (who || where) && apposed.MatchString(after))
+		if opens || ends && (!where || before == "" || inPlace.MatchString(before)) {
+			fresh = append(fresh, text)
+		}
+	}
+	if !who && !where && n > 1 {
+		return nil
+	}
+	return fresh
+}
+
+// answering returns the sentence of an answer that has most of the words of content of
+// the question, names apart, without its end and citations: the first of several.
+func (t turn) answering() string {
+	text := citationMark.ReplaceAllString(t.answer, "")
+	asked := map[string]bool{}
+	for _, w := range contentWords(t.question) {
+		for stem := range stems("", w) {
+			asked[stem] = true
+		}
+	}
+	var named []string
+	for _, n := range namesIn(t.question) {
+		named = append(named, n.text)
+	}
+	names := stems("", strings.Join(named, " "))
+	best, most := "", -1
+	for _, sp := range sentence.Spans(text) {
+		said, n := text[sp.Start:sp.End], 0
+		for stem := range stems("", said) {
+			switch {
+			case asked[stem] && names[stem]:
+				n++
+			case asked[stem]:
+				n += len(asked) + 1
+			}
+		}
+		if n > most {
+			best, most = said, n
+		}
+	}
+	return strings.TrimRight(strings.TrimSpace(best), " .!")
+}
+
 var (
-	asksForName = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:who|whom|which|where|what (?:is|was|are|were) the|what(?:'s| is| was) (?:its|the name)|what [a-z]+ (?:is|was|are|were|did|does|has|had|do))\b`)
+	asksForName = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:(?:to |with |by |for |from |of )?whom?|which|where|what (?:is|was|are|were) the|what(?:'s| is| was) (?:its|the name)|what [a-z]+ (?:is|was|are|were|did|does|has|had|do))\b`)
 	complement  = regexp.MustCompile(`(?i)(?:^|\b(?:is|are|was|were|called|named|by|in|at|to))(?: the)? $`)
+	asksWhere   = regexp.MustCompile(`(?i)^(?:and |so |but )?where\b`)
+	apposed     = regexp.MustCompile(`^(?:,| who\b| since\b| and\b)`)
+	inPlace     = regexp.MustCompile(`(?i)\b(?:in|at|near|to|from|is|are|was|were)(?: the)? $`)
 	refusal     = regexp.MustCompile(`(?i)\b(?:do not|don['’]t|cannot|can['’]t|unable to|could not|couldn['’]t|did not|no)\b.{0,40}\b(?:have|find|information|answer|know|provide|found)\b`)
 )
 
@@ -232,7 +435,7 @@ var (
 	isWhat  = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:what|who|which|where|when|why|how(?: (?:` + measure + `))?)(?:'s| is| are| was| were) (.+)$`)
 	actsOn  = regexp.MustCompile(`(?i)\b(?:i|you|we) (?:also |still |even )?(?:(?:need|have|want|like|try|get) to )?(\p{L}+)(?: (?:up|off|on|out|down|in to|into|to|for|with|about))? (.+)$`)
 	toDo    = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:how|where|when) to (\p{L}+)(?: (?:up|off|on|out|down|into|to|for|with|about))? (.+)$`)
-	whoActs = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:who|what) (?:\p{L}+s|\p{L}+ed|wrote|made|built|won|led|ran|found|began) (?:to |for |in |on |with )?(.+)$`)
+	whoActs = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:who|what) (\p{L}+s|\p{L}+ed|wrote|made|built|won|led|ran|found|began) (?:to |for |in |on |with )?(.+)$`)
 	tellOf  = regexp.MustCompile(`(?i)\b(?:tell (?:me|us)(?: more| something| a little| a bit)? about|(?:know|learn|ask|hear)(?: you)?(?: more| something)? about|explain|describe|help with|information (?:on|about)|define|summari[sz]e)(?: to me)? (.+)$`)
 	doesIt  = regexp.MustCompile(`(?i)\b(?:does|do|did|can|could|will|would|should|must) ((?:the|a|an|my|our|your) .+)$`)
 	isIt    = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:is|are|was|were) ((?:the|a|an|my|our|your) .+)$`)
@@ -256,8 +459,8 @@ func subject(question string) string {
 	if m := isWhat.FindStringSubmatch(q); m != nil {
 		return withoutVerb(wholePhrase(m[1]))
 	}
-	if m := whoActs.FindStringSubmatch(q); m != nil {
-		return phraseAt(m[1])
+	if m := whoActs.FindStringSubmatch(q); m != nil && !asksWith[strings.ToLower(m[1])] {
+		return phraseAt(m[2])
 	}
 	if m := doesIt.FindStringSubmatch(q); m != nil {
 		return upToVerb(m[1])
@@ -275,6 +478,7 @@ func subject(question string) string {
 var speaks = regexp.MustCompile(`(?i)\b(?:i|me|my|we|you|is|are|was|were|do|does|did|have|has|can|will|would|should|want|need|please|tell|what|how|why|when|who|where|which)\b`)
 
 var (
+	asksWith     = wordsIn("does has is was")
 	helping      = wordsIn("am is are was were can could should will would may might must do did not")
 	articles     = wordsIn("the a an my our your")
 	links        = wordsIn("of")

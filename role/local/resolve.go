@@ -10,7 +10,20 @@ import (
 )
 
 // A turn is one of a conversation: its question as it stands for itself.
-type turn struct{ question, answer string }
+type turn struct {
+	question, answer string
+	calls            map[string]string // who is "he" and who "she" in the conversation, by name
+}
+
+// An understanding is what becomes of a follow-up.
+type understanding struct {
+	question string   // as it can be understood without the conversation; empty: as it is
+	open     string   // words of it that stand for what is not plain; empty: there are none
+	means    []string // what they can stand for: two things or more, or none
+}
+
+// understood is a follow-up that is plain, or none at all.
+func understood(question string) understanding { return understanding{question: question} }
 
 // remembered is how many turns back a follow-up is understood from.
 const remembered = 8
@@ -19,48 +32,86 @@ const remembered = 8
 // from. Who asks more than that at once refers to no plain thing.
 const longest = 300
 
-// resolve returns a question as it can be understood without the conversation; empty:
-// it can be as it is, or what it refers to is not plain. Each turn is understood from
-// the ones before it first, so that a chain of follow-ups holds together.
-func resolve(question string, history []assay.Turn) string {
+// resolve understands a question from the conversation before it. Each turn is
+// understood from the ones before it first, so that a chain of follow-ups holds together.
+func resolve(question string, history []assay.Turn) understanding {
 	var before []turn
+	calls := map[string]string{}
 	for _, t := range history[max(0, len(history)-remembered):] {
 		q := visible.Line(t.Question)
-		if r := follow(q, before); r != "" {
-			q = r
+		if u := follow(q, before); u.question != "" {
+			called(calls, q, u.question)
+			q = u.question
 		}
-		if contentful(q) && len(q) <= longest {
-			before = append(before, turn{q, visible.Line(t.Answer)})
+		called(calls, visible.Line(t.Asked), q)
+		if (contentful(q) || asksBack(t.Answer)) && len(q) <= longest {
+			before = append(before, turn{q, visible.Line(t.Answer), calls})
 		}
 	}
 	return follow(question, before)
 }
 
-// follow returns what a follow-up to the turns before asks; empty: see resolve.
-func follow(question string, before []turn) string {
+// called notes who a follow-up calls he or she, by what it was understood as.
+func called(calls map[string]string, asked, understood string) {
+	r, ok := reference(asked)
+	if !ok || !r.person() || !strings.HasPrefix(understood, asked[:r.start]) {
+		return
+	}
+	rest, ok := strings.CutSuffix(understood[r.start:], asked[r.end:])
+	if name := strings.TrimSuffix(strings.TrimSuffix(rest, "s"), "'"); ok && personal(rest) {
+		if name == rest || !strings.HasSuffix(rest, "'s") {
+			name = strings.TrimSuffix(rest, "'")
+		}
+		calls[name] = r.calls()
+	}
+}
+
+// follow returns what a follow-up to the turns before asks.
+func follow(question string, before []turn) understanding {
 	if len(before) == 0 || len(question) > longest || smallTalk.MatchString(question) {
-		return ""
+		return understanding{}
 	}
 	last := before[len(before)-1]
-	if readings := offered(last.answer); len(readings) > 0 {
-		if r := chosen(question, readings); r != "" {
-			return meaning(last.question, r)
-		}
+	if r := chosen(question, offered(last.answer)); r != "" {
+		return understood(meaning(last.question, r))
+	}
+	if asksBack(last.answer) && keyWord(question) {
+		return understood(meaning(last.question, strings.TrimRight(question, "?!. ")))
 	}
 	if doubts.MatchString(question) {
-		return last.question
+		return understood(last.question)
+	}
+	// A question that was asked back tells nothing of the next one.
+	for asksBack(last.answer) {
+		if before = before[:len(before)-1]; len(before) == 0 {
+			return understanding{}
+		}
+		last = before[len(before)-1]
 	}
 	if aside, ok := asideOf(question); ok {
 		return aside.beside(before)
 	}
-	if q := eitherOf(question, before); q != "" {
-		return q
+	if u, ok := eitherOf(question, before); ok {
+		return u
 	}
-	refers, ok := reference(question)
-	if ok {
+	if refers, ok := reference(question); ok {
 		return refers.filled(question, before)
 	}
 	return completed(question, last)
+}
+
+// failed reports whether an answer says nothing of what was asked.
+func failed(answer string) bool {
+	return strings.HasPrefix(answer, "Not found in these documents") || asksBack(answer) || refusal.MatchString(answer)
+}
+
+// glued asks a turn's question together with words that go on from it; where that one
+// was not answered, it is open what they ask.
+func glued(last turn, words string) understanding {
+	if failed(last.answer) {
+		return understanding{open: strings.TrimRight(words, "?!. ")}
+	}
+	return understood(last.question + " " + words)
 }
 
 var (
@@ -79,6 +130,7 @@ func contentful(question string) bool {
 // A referral is the word of a question that stands for something said before.
 type referral struct {
 	start, end int
+	word       string // lower case
 	kind       referralKind
 	noun       string // of "this program", lower case; empty: a pronoun
 }
@@ -119,8 +171,8 @@ var (
 func reference(question string) (referral, bool) {
 	idle := pleonastic.FindAllStringIndex(question, -1)
 	for _, at := range pronounAt.FindAllStringIndex(question, -1) {
-		r := referral{start: at[0], end: at[1]}
 		word, rest := strings.ToLower(question[at[0]:at[1]]), question[at[1]:]
+		r := referral{start: at[0], end: at[1], word: word}
 		if liesIn(idle, at) || joinedWord(question, at) {
 			continue
 		}
@@ -250,27 +302,54 @@ func namesThing(before string) bool {
 	return len(namesIn(before)) > 0
 }
 
-// filled returns the question with what r refers to in its place; empty: that is not
-// plain.
-func (r referral) filled(question string, before []turn) string {
+// person reports whether r is somebody, and calls says what that one is called.
+func (r referral) person() bool { return r.kind == toPerson || r.kind == toHis }
+
+func (r referral) calls() string {
+	if r.word == "she" || r.word == "her" {
+		return "she"
+	}
+	return "he"
+}
+
+// filled returns the question with what r refers to in its place.
+func (r referral) filled(question string, before []turn) understanding {
 	t, ok := r.antecedent(before)
-	if !ok || (matter{text: question}).has(t.text) {
-		return ""
+	if !ok {
+		return r.untold(question, t.means)
+	}
+	if (matter{text: question}).has(t.text) {
+		return understanding{}
 	}
 	if r.kind == toPlace {
-		return put(question, r, "in "+t.text)
+		return understood(put(question, r, "in "+t.text))
 	}
 	if !t.sure || r.noun != "" && !t.speaksOf(r.noun) {
 		if r.noun != "" && !t.sure || !strings.HasSuffix(question, "?") && !opensAsking.MatchString(question) {
-			return ""
+			return understanding{}
 		}
-		return withAside(question, t.text)
+		return understood(withAside(question, t.text))
 	}
-	switch r.kind {
-	case toOwner, toHis:
-		return put(question, r, owners(t.text))
+	if r.kind == toOwner || r.kind == toHis {
+		return understood(put(question, r, owners(t.text)))
 	}
-	return put(question, r, t.text)
+	return understood(put(question, r, t.text))
+}
+
+// maxOpen is how many words of content a question has at most of which a pronoun that
+// stands for nothing known says what it is about: with more they say it.
+const maxOpen = 3
+
+// untold is a question in which it is not plain what r refers to: somebody, one of
+// several, or all that the question is about.
+func (r referral) untold(question string, means []string) understanding {
+	if r.noun != "" || r.kind == toOne || r.kind == toPlace || !strings.HasSuffix(question, "?") && !opensAsking.MatchString(question) {
+		return understanding{}
+	}
+	if !r.person() && len(means) == 0 && (len(namesIn(question)) > 0 || len(contentWords(question)) > maxOpen) {
+		return understanding{}
+	}
+	return understanding{open: question[r.start:r.end], means: means}
 }
 
 // put puts text in the place of r.
@@ -300,7 +379,7 @@ func (r referral) antecedent(before []turn) (matter, bool) {
 			return t, r.noun == "" || t.speaksOf(r.noun) || pointsAtAny[r.noun] || before[i].speaksOf(r.noun)
 		}
 		if t.text == several {
-			return matter{}, false // and none of them is the one
+			return t, false // and none of them is the one
 		}
 	}
 	return matter{}, false
@@ -314,22 +393,22 @@ team game event document policy rule law function type package tool system`)
 // completed returns a question that names nothing and has at most one word that it
 // could be about, as "What are the requirements?", beside what the last one was about;
 // empty: it is no such question.
-func completed(question string, last turn) string {
+func completed(question string, last turn) understanding {
 	words := contentWords(question)
 	if len(words) == 0 {
 		if !opensAsking.MatchString(question) && !askForMore.MatchString(question) {
-			return ""
+			return understanding{}
 		}
-		return last.question + " " + question
+		return glued(last, question)
 	}
 	if len(words) > 1 || len(surface.Names(question)) > 0 || asksMeaning.MatchString(question) || !opensAsking.MatchString(question) && !askForMore.MatchString(question) {
-		return ""
+		return understanding{}
 	}
 	t, ok := last.about(referral{})
 	if !ok || t.speaksOf(strings.ToLower(words[0])) {
-		return ""
+		return understanding{}
 	}
-	return withAside(question, t.text)
+	return understood(withAside(question, t.text))
 }
 
 var (
@@ -339,6 +418,18 @@ var (
 
 // askedBack matches the answer that asks what a question means.
 var askedBack = regexp.MustCompile(`^What is meant(?: by "[^"]*")?: (.+?)(?:, or something else)?\?$`)
+
+// asksBack reports whether an answer asks what its question means.
+func asksBack(answer string) bool {
+	return strings.HasPrefix(answer, "What is meant") || strings.HasPrefix(answer, "What is the question about?")
+}
+
+// keyWord reports whether a reply is nothing but the name of something.
+func keyWord(reply string) bool {
+	bare := strings.TrimRight(reply, "?!. ")
+	return len(contentWords(bare)) > 0 && len(strings.Fields(bare)) <= 5 && !opensAsking.MatchString(bare) && !pronoun.MatchString(bare) &&
+		!speaks.MatchString(bare) && !asideLead.MatchString(bare) && !asideAnd.MatchString(bare) && !otherIn.MatchString(bare)
+}
 
 // offered returns the readings of a question that its answer asked back; nil: it did not.
 func offered(answer string) []string {
@@ -361,11 +452,17 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return strings.TrimSuffix(s[:i], ","), s[i+len(sep):], true
 }
 
+// takesAll matches a reply that means each of the readings.
+var takesAll = regexp.MustCompile(`(?i)^(?:for )?(?:both|all|each|every one|all three)(?: of (?:them|these|those))?(?:,? please)?[.! ]*$`)
+
 var ordinal = regexp.MustCompile(`(?i)\b(first|second|third|last|former|latter)\b|^(?:the |number |no\. ?|#)?(\d)\.?$`)
 
-// chosen returns the one of the readings that a reply names or counts; empty: it does
-// neither, or names several.
+// chosen returns the one of the readings that a reply names or counts, or all of them
+// where it takes all; empty: it does neither, or names several.
 func chosen(reply string, readings []string) string {
+	if len(readings) > 1 && takesAll.MatchString(reply) {
+		return strings.Join(readings[:len(readings)-1], ", ") + " and " + readings[len(readings)-1]
+	}
 	var named []string
 	for _, r := range readings {
 		if (matter{text: reply}).has(r) || len(contentWords(reply)) > 0 && len(contentWords(reply)) <= len(contentWords(r)) && (matter{text: r}).has(reply) {

@@ -118,7 +118,7 @@ func TestResolve(t *testing.T) {
 		{"asked back, a number", back, "3", "How do I configure TLS?"},
 		{"asked back, none of them", back, "the fifth one", ""},
 		{"asked back, nothing to fill in", pinned, "WriteTimeout", "How long is the timeout (WriteTimeout)?"},
-		{"asked back, both", pinned, "ReadTimeout and WriteTimeout", ""},
+		{"asked back, both", pinned, "ReadTimeout and WriteTimeout", "How long is the timeout (ReadTimeout and WriteTimeout)?"},
 		{"asked back, and on", append(back, talk("TLS", "Set tls: true.")...), "Is it free?", "Is TLS free?"},
 
 		{"a key word", talk("Microsoft Teams", "It is a service."), "Is it a paid service?", "Is Microsoft Teams a paid service?"},

@@ -41,7 +41,11 @@ func (r Rewriter) Rewrite(ctx context.Context, _ role.Caller, in role.RewriteInp
 	var made []string
 	switch in.Technique {
 	case role.Resolve:
-		made = []string{resolve(question, in.History)}
+		u := resolve(question, in.History)
+		if u.open != "" {
+			return role.Rewriting{Queries: []string{}, Open: u.open, Means: u.means}, nil
+		}
+		made = []string{u.question}
 	case role.Expand:
 		if most = defaultWordings; in.Most > 0 {
 			most = min(in.Most, maxWordings)
