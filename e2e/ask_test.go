@@ -190,7 +190,7 @@ func TestLlamaIsVerified(t *testing.T) {
 	l := startLlama(t)
 	m := &ignorant{inner: l.open(t, true).Model("tinyllama")}
 	e := openHandbook(t, map[string]llm.Model{role.GeneratorRole: m})
-	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: leaveQuestion, Fresh: true, Strategy: "static", Budget: assay.Budget{Wall: leaveTimeout}})
+	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: leaveQuestion, NoCache: true, Strategy: "static", Budget: assay.Budget{Wall: leaveTimeout}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func testCuts(t *testing.T, f format, stream bool, places int) {
 // is not asked for again.
 func askCut(t *testing.T, e *engine.Engine, local bool) assay.Answer {
 	t.Helper()
-	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: parentalLeave, Fresh: true, Strategy: "static", Local: local, Budget: assay.Budget{Calls: 1}})
+	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: parentalLeave, NoCache: true, Strategy: "static", Local: local, Budget: assay.Budget{Calls: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func (c cast) askHostile(t *testing.T, e *engine.Engine) assay.Answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
-	got, err := e.Answer(ctx, assay.Local(), engine.Request{Question: parentalLeave, Fresh: true, Strategy: "corrective", Budget: budget})
+	got, err := e.Answer(ctx, assay.Local(), engine.Request{Question: parentalLeave, NoCache: true, Strategy: "corrective", Budget: budget})
 	if err != nil {
 		t.Fatalf("the run has no answer: %v", err)
 	}
@@ -164,7 +164,7 @@ func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 				t.Errorf("the answer does not say that the %s was local: %+v", name, got.Roles)
 			}
 		}
-		local, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: parentalLeave, Fresh: true, Strategy: "corrective", Local: true})
+		local, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: parentalLeave, NoCache: true, Strategy: "corrective", Local: true})
 		if err != nil {
 			t.Fatal(err)
 		}

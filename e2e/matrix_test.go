@@ -62,7 +62,7 @@ func testWire(t *testing.T, strategy string, stream bool, formatOf func(string) 
 	checkGoroutines(t)
 	c := stage(t, newPlay(), stream, formatOf, attack{})
 	e := openHandbook(t, c.models)
-	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: parentalLeave, Fresh: true, Strategy: strategy})
+	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: parentalLeave, NoCache: true, Strategy: strategy})
 	if err != nil {
 		t.Fatalf("%s: %v", strategy, err)
 	}

@@ -70,7 +70,7 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 			return assay.Answer{}, err
 		}
 	}
-	if began.Key = e.reuseKey(ctx, principal, began); began.Key != "" && !req.Fresh {
+	if began.Key = e.cacheKey(ctx, principal, began); began.Key != "" && !req.NoCache {
 		if began.Earlier, err = e.earlier(ctx, began.Key, req.Question); err != nil {
 			return assay.Answer{}, err
 		}
@@ -264,7 +264,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		FloorFirst:   req.FloorFirst,
 		EarlierTurns: req.EarlierTurns,
 		Earlier:      req.Earlier,
-		Reuse:        reuser{e, r.Principal, req},
+		Cache:        answerCache{e, r.Principal, req},
 		Collections:  req.Collections,
 		Filter:       req.Filter,
 		Access:       r.Principal.Access(),

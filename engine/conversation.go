@@ -145,7 +145,7 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 			continue
 		}
 		if rec.Kind == assay.StepCache {
-			given := read(rec).reused
+			given := read(rec).cached
 			if given == nil {
 				return nil, fmt.Errorf("what its step %s brought cannot be read: %w", rec.Path, assay.ErrDamaged)
 			}

@@ -96,7 +96,7 @@ func TestStandaloneInAConversation(t *testing.T) {
 func TestResumeFollowUp(t *testing.T) {
 	e := open(t)
 	first := asked(t, e, Request{Question: "How many days of annual leave does every employee have?"})
-	req := Request{Question: "What about parental leave?", Follows: first.Run, Fresh: true}
+	req := Request{Question: "What about parental leave?", Follows: first.Run, NoCache: true}
 	want := asked(t, e, req)
 	steps := len(stepPaths(t, e, want.Run))
 	for stop := range steps {
@@ -130,7 +130,7 @@ func TestLongConversation(t *testing.T) {
 	}
 	follows := ""
 	for i := range 32 {
-		a := asked(t, e, Request{Question: questions[i%len(questions)], Follows: follows, Fresh: true})
+		a := asked(t, e, Request{Question: questions[i%len(questions)], Follows: follows, NoCache: true})
 		if a.Status == assay.NotFound {
 			t.Errorf("turn %d: %s", i+1, a.Status)
 		}
@@ -307,7 +307,7 @@ func TestModes(t *testing.T) {
 		{Request{Mode: "thorough"}, "24s", 40, 8},
 		{Request{Mode: "thorough", Budget: assay.Budget{Iterations: 1, Wall: 5e9}}, "5s", 40, 1},
 	} {
-		tt.req.Question, tt.req.Fresh = someQuestion, true
+		tt.req.Question, tt.req.NoCache = someQuestion, true
 		a := asked(t, e, tt.req)
 		r, err := e.run(t.Context(), assay.Local(), a.Run)
 		if err != nil {

@@ -247,7 +247,7 @@ func TestAskBreakAndResume(t *testing.T) {
 	want := ask(t, e, someQuestion)
 	for n := 1; ; n++ {
 		id, events := "", 0
-		for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: someQuestion, Fresh: true}) {
+		for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: someQuestion, NoCache: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -139,7 +139,7 @@ type payload struct {
 	verdicts []ground.Judgement
 	call     *modelCall    // with the reply, or the error
 	reply    *llm.Response // of a call
-	reused   *reused
+	cached   *cacheStep
 }
 
 func read(rec assay.Record) payload {
@@ -163,7 +163,7 @@ func read(rec assay.Record) payload {
 			p.verdicts = *v
 		}
 	case assay.StepCache:
-		p.reused = decode[reused](rec.Output)
+		p.cached = decode[cacheStep](rec.Output)
 	case assay.StepModel:
 		p.call = decode[modelCall](rec.Input)
 		p.reply = decode[llm.Response](rec.Output)
@@ -232,8 +232,8 @@ func summary(p payload, rec assay.Record) string {
 		return "the generator failed: " + p.draft.Failure
 	case p.draft != nil:
 		return counted(len(p.draft.Statements), "statement") + " drafted, not verified yet"
-	case p.reused != nil:
-		return p.reused.String()
+	case p.cached != nil:
+		return p.cached.String()
 	case p.verdicts != nil:
 		return verdictSummary(p.verdicts)
 	case rec.Kind == assay.StepWeb:

@@ -77,7 +77,7 @@ func (s stillService) Ask(context.Context, assay.Access, strategy.ManagedQuestio
 func everyRequest(name string) Request {
 	req := Request{
 		Question: "Who approves travel to a customer, and how long is parental leave, and then what must a password have, and what is the boiling point of tungsten?",
-		Strategy: name, Fresh: true, Budget: assay.Budget{Wall: 10 * time.Minute},
+		Strategy: name, NoCache: true, Budget: assay.Budget{Wall: 10 * time.Minute},
 	}
 	if name == "crag" || name == "managed" {
 		req.Question, req.Web = lunar, name == "crag"

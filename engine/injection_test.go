@@ -593,7 +593,7 @@ func (w *archive) ask(t *testing.T, name string, i, at int, verifies bool) struc
 		t.Fatal(err)
 	}
 	req := Request{
-		Question: "In the file " + file + " of the archive: " + question, Strategy: name, Collections: []string{"open"}, Filter: filter, Fresh: true,
+		Question: "In the file " + file + " of the archive: " + question, Strategy: name, Collections: []string{"open"}, Filter: filter, NoCache: true,
 		Budget: assay.Budget{Calls: 60, Tokens: 400_000},
 	}
 	if at == len(planted) {

@@ -522,7 +522,7 @@ func TestResumeWithModels(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		interruptible(by, at, leave)
 		e.config.Models = served(by)
-		_, err := e.Answer(ctx, assay.Local(), Request{Question: someQuestion, Fresh: true})
+		_, err := e.Answer(ctx, assay.Local(), Request{Question: someQuestion, NoCache: true})
 		leave()
 		failed, ok := errors.AsType[*RunError](err)
 		if !ok || !failed.Resumable {

@@ -258,7 +258,7 @@ func TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.runs = cutRuns{runs, r.Steps - 1, refused, func() {}}
-			req.Fresh = true
+			req.NoCache = true
 			_, err = e.Answer(t.Context(), board, req)
 			e.runs = runs
 			var cut *RunError

@@ -55,7 +55,7 @@ func TestRunOutlivesItsDocuments(t *testing.T) {
 // pause begins a run and leaves it after its first search.
 func pause(t *testing.T, e *Engine) (id string) {
 	t.Helper()
-	for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: widerQuestion, Fresh: true}) {
+	for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: widerQuestion, NoCache: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -155,7 +155,7 @@ func TestHostileClarifiers(t *testing.T) {
 		e := manuals(t, "1.0", "2.0")
 		e.config.Models = Models{Roles: map[string]llm.Model{role.ClarifierRole: texts("evil/clarifier", func(llm.Request) string { return reply })}}
 		for _, question := range []string{"What is the connection timeout of the widget?", "How long is the timeout of it?", "How is it painted?"} {
-			a := asked(t, e, Request{Question: question, Fresh: true})
+			a := asked(t, e, Request{Question: question, NoCache: true})
 			if strings.Contains(jsonOf(a.Readings)+a.Text+a.AskBack, "evil.example") {
 				t.Errorf("%s: %q: %q %q", name, question, a.Readings, a.Text)
 			}

@@ -65,8 +65,8 @@ type Request struct {
 	// is marked. Filter and Collections say nothing of the web.
 	Web bool `json:"web,omitempty"`
 
-	// Fresh has the question gone about anew, also where an earlier run has answered it.
-	Fresh bool `json:"fresh,omitempty"`
+	// NoCache has the question gone about anew, also where an earlier run has answered it.
+	NoCache bool `json:"no_cache,omitempty"`
 }
 
 // A stored is what a run keeps to be gone on with and replayed: its request, and what

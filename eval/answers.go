@@ -64,7 +64,7 @@ type AnswerOutcome struct {
 func Answers(ctx context.Context, e *engine.Engine, golden []Golden) (AnswersReport, error) {
 	var report AnswersReport
 	for _, g := range golden {
-		a, err := e.Answer(ctx, assay.Local(), engine.Request{Question: g.Question, Fresh: true})
+		a, err := e.Answer(ctx, assay.Local(), engine.Request{Question: g.Question, NoCache: true})
 		if err != nil {
 			return report, fmt.Errorf("ask %q: %w", g.Question, err)
 		}

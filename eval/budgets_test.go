@@ -91,7 +91,7 @@ func (b budgeted) ask(t *testing.T, name, question string, budget assay.Budget) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	env.Retriever, env.Content, env.Reuse = nil, nil, nil
+	env.Retriever, env.Content = nil, nil
 	replayed, err := strategy.Ask(t.Context(), again.Scope(), env, name)
 	if err = errors.Join(err, again.Finish()); err != nil {
 		t.Fatalf("%s, %+v: replay: %v", name, budget, err)

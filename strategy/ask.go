@@ -32,7 +32,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	answer, given := env.reuse(ctx, s, &said)
+	answer, given := env.fromCache(ctx, s, &said)
 	if !given {
 		answer, err = env.spanning().goAbout(ctx, s, ask, nameOf(name), &said)
 	}

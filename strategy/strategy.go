@@ -77,8 +77,8 @@ type Env struct {
 	Question     string
 	History      []assay.Turn // the newest of the conversation before the question, the oldest first
 	EarlierTurns int          // of it, before those
-	Earlier      []Earlier    // runs whose answers may be that to the question; Ask asks Reuse for them
-	Reuse        Reuse        // required where there are any
+	Earlier      []Earlier    // runs whose answers may be that to the question; Ask asks Cache for them
+	Cache        Cache        // required where there are any
 	Collections  []string     // empty: all
 	Filter       assay.Filter // the caller's; narrowed, never widened
 	Access       assay.Access

@@ -87,7 +87,7 @@ question is read from standard input.
 	flags.IntVar(&b.Calls, "max-calls", 0, "make at most `n` calls to models, those that fail included (default no limit)")
 	flags.IntVar(&b.Tokens, "max-tokens", 0, "use at most `n` tokens of models, in and out (default no limit)")
 	flags.Int64Var(&b.CostMicros, "max-cost", 0, "let models cost at most `n` millionths of the currency (default no limit);\nneeds their prices, which the configuration has")
-	flags.BoolVar(&f.request.Fresh, "no-cache", false, "go about it anew, also where the same question was answered before")
+	flags.BoolVar(&f.request.NoCache, "no-cache", false, "go about it anew, also where the same question was answered before")
 	_ = cmd.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategyCompletions(), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder))
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]cobra.Completion{
 		cobra.CompletionWithDesc(string(strategy.Quick), "half the work"), cobra.CompletionWithDesc(string(strategy.Thorough), "twice the work"),

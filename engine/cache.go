@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// maxEarlier is how many of the questions that were asked before, under the same key, a
+// question is compared with: the latest.
+const maxEarlier = 500
+
+// maxLike is how many of those that are like it a run is given to look at.
+const maxLike = 8
+
+// A dependence is all that an answer depends on beside its question. Answers are given
+// again under the same one alone.
+type dependence struct {
+	Program  string            `json:"program"`
+	Access   string            `json:"access"`
+	Request  stored            `json:"request"` // without the question
+	Sequence int64             `json:"sequence"`
+	Encoder  string            `json:"encoder"` // whose vectors are searched; empty: none
+	Prompts  map[string]string `json:"prompts"` // by role
+	Domain   string            `json:"domain"`
+	Verifier string            `json:"verifier"`
+	Reranker string            `json:"reranker"`
+}
+
+// program names what answers, so that two builds that may answer otherwise have two
+// names: by the versions that are built in, which development builds do not have, and by
+// the file that runs, its size and time and its first bytes, where the linker's ID of its
+// content stands. Empty: it cannot be told, and nothing is kept.
+var program = sync.OnceValue(func() string {
+	const begins = 64 << 10
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	about, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(f, begins)); err != nil {
+		return ""
+	}
+	name := fmt.Sprintf("%d %d %x", about.Size(), about.ModTime().UnixNano(), sum.Sum(nil))
+	if info, ok := debug.ReadBuildInfo(); ok {
+		name += " " + info.String() // with the versions of all that is in it, this module's too
+	}
+	return name
+})
+
+// cacheKey returns the key under which the answer to a request is offered and looked
+// for; empty: it is neither. It depends on a conversation then, or on what is not the
+// documents, or that was not to be. What cannot be read is the run's own first step to
+// report.
+func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req stored) string {
+	if e.config.NoCache || len(req.History) > 0 || req.Follows != "" || req.beyondDocuments() || principal.User == "" || program() == "" {
+		return ""
+	}
+	sequence, err := e.content.Sequence(ctx)
+	if err != nil {
+		return ""
+	}
+	chosen, err := e.chooser.choose(ctx)
+	if err != nil || chosen.problem != nil {
+		return ""
+	}
+	models := e.config.Models.unless(req.Local)
+	d := dependence{
+		Program: program(), Access: principal.Access().Key(), Request: req, Sequence: sequence, Encoder: chosen.serving,
+		Prompts: map[string]string{},
+	}
+	d.Request.Question, d.Request.Key, d.Request.Earlier, d.Request.NoCache = "", "", nil, false
+	d.Request.Catalogue = nil // that follows from the question and the collections
+	d.Request.Local = req.Local && !e.config.Models.none()
+	d.Request.Collections = slices.Compact(slices.Sorted(slices.Values(req.Collections)))
+	for _, name := range slices.Sorted(maps.Keys(models.Roles)) {
+		d.Prompts[name] = models.prompt(name)
+	}
+	if models.Domain != nil {
+		d.Domain = models.Domain.Hash()
+	}
+	if models.Verifier != nil {
+		d.Verifier = fmt.Sprintf("%T %s", models.Verifier, models.named()["verifier"])
+	}
+	if models.Reranker != nil {
+		d.Reranker = models.Reranker.Model()
+	}
+	data, err := json.Marshal(d)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// beyondDocuments reports whether an answer may rest on more than the documents.
+func (s stored) beyondDocuments() bool { return s.Web || s.Strategy == "managed" }
+
+// earlier returns the runs under the key whose questions are like the given one, those
+// with the same words first, the latest of them first.
+func (e *Engine) earlier(ctx context.Context, key, question string) ([]strategy.Earlier, error) {
+	offers, err := e.runs.Offers(ctx, key, maxEarlier)
+	if err != nil {
+		return nil, err
+	}
+	var same, near []strategy.Earlier
+	alike := strategy.AlikeTo(question)
+	for _, o := range offers {
+		switch like := (strategy.Earlier{Run: o.Run, Question: o.Question}); alike(o.Question) {
+		case strategy.Same:
+			same = append(same, like)
+		case strategy.Near:
+			near = append(near, like)
+		}
+	}
+	all := append(same, near...)
+	return all[:min(len(all), maxLike)], nil
+}
+
+// offer offers the answer of a run, if it is one to be given again: every claim of it is
+// supported by documents, nobody stood in for anybody, no vector was missing, and what it
+// depends on is still what it was when the run began.
+func (e *Engine) offer(ctx context.Context, r assay.Run, req stored, a assay.Answer) error {
+	chosen, err := e.chooser.choose(ctx)
+	if err != nil || a.Index.Model != chosen.serving {
+		return err
+	}
+	if req.Key == "" || !lasting(a) || otherwise(a, req.Models) || e.cacheKey(ctx, r.Principal, req) != req.Key {
+		return nil
+	}
+	return e.runs.Offer(ctx, r.ID, req.Key)
+}
+
+// lasting reports whether an answer is as good as it will be while the documents do not
+// change.
+func lasting(a assay.Answer) bool {
+	unsupported := func(c assay.Claim) bool { return c.Verdict != assay.Supported }
+	foreign := func(c assay.Citation) bool { return c.Origin != assay.FromDocuments }
+	elsewhere := func(s assay.Searched) bool { return s.Origin != assay.FromDocuments }
+	return a.Status == assay.Answered && a.Stop == assay.StopSufficient && a.Cached == nil && a.AskBack == "" &&
+		len(a.Claims) > 0 && !slices.ContainsFunc(a.Claims, unsupported) && !slices.ContainsFunc(a.Citations, foreign) &&
+		!slices.ContainsFunc(a.Searched, elsewhere) && (a.Index.Model == "" || a.Index.Coverage == 1)
+}
+
+// otherwise reports whether a job was done by another than who did it when the run began:
+// without its model or reranker, which failed, or by the model of another day that the
+// run went on with.
+func otherwise(a assay.Answer, models map[string]string) bool {
+	if slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasSuffix(n, rerankerStoodIn) }) {
+		return true
+	}
+	return slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool {
+		small := u.Role == role.GeneratorRole && u.Model == models[strategy.SmallGenerator]
+		return u.Role != assay.SearchRole && u.Model != cmp.Or(models[u.Role], assay.LocalModel) && !small
+	})
+}
+
+// A cacheStep is what a look for an earlier answer brought.
+type cacheStep struct {
+	Answer *struct {
+		Cached assay.Cached `json:"cached"`
+	} `json:"answer"`
+	Documents []string `json:"documents"`
+}
+
+func (r cacheStep) String() string {
+	if r.Answer == nil {
+		return "no earlier answer can be given again"
+	}
+	return fmt.Sprintf("the answer of run %s to %q", r.Answer.Cached.Run, r.Answer.Cached.Question)
+}
+
+// An answerCache implements strategy.Cache for one run.
+type answerCache struct {
+	e         *Engine
+	principal assay.Principal
+	req       stored
+}
+
+// Similar implements strategy.Cache, by the encoder that serves now.
+func (r answerCache) Similar(ctx context.Context, question string, others []string) ([]float64, error) {
+	similar := make([]float64, len(others))
+	chosen, err := r.e.chooser.choose(ctx)
+	if err != nil || chosen.embedder == nil {
+		return similar, err
+	}
+	encoder := chosen.embedder
+	if isService(encoder) {
+		encoder = &hasty{encoder, embedLimit}
+	}
+	vectors, err := encoder.Embed(ctx, llm.Query, append([]string{question}, others...))
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) != len(others)+1 {
+		return nil, fmt.Errorf("%d vectors of %d questions: %w", len(vectors), len(others)+1, assay.ErrUnavailable)
+	}
+	for i, v := range vectors[1:] {
+		for d := range min(len(v), len(vectors[0])) {
+			similar[i] += float64(v[d]) * float64(vectors[0][d])
+		}
+	}
+	return similar, nil
+}
+
+// Given implements strategy.Cache. The run's journal is checked, and so is the access to
+// all that it read.
+func (r answerCache) Given(ctx context.Context, id string) (*assay.Answer, []string, error) {
+	earlier, records, err := r.e.journal(ctx, r.principal, id)
+	switch {
+	case errors.Is(err, assay.ErrNotFound), errors.Is(err, assay.ErrDamaged):
+		return nil, nil, nil // gone, or to be seen no more; what is damaged is for show and replay to say
+	case err != nil:
+		return nil, nil, err
+	}
+	if earlier.Answer == nil || !lasting(*earlier.Answer) {
+		return nil, nil, nil
+	}
+	read, err := documentsOf(earlier, records)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.e.cacheKey(ctx, r.principal, r.req) != r.req.Key {
+		return nil, nil, nil // the documents have changed meanwhile
+	}
+	return earlier.Answer, slices.Sorted(maps.Keys(read)), nil
+}
