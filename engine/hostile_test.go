@@ -18,6 +18,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/llm/resilient"
+	"github.com/assay-rag/assay/strategy"
 )
 
 // A hostile is how a model behaves instead of doing its job: it is given what an honest
@@ -409,10 +410,10 @@ func askIn(t *testing.T, e *Engine, h hostile, req Request) {
 // checkHonest checks an answer to a question of which one part, at most, has an answer.
 func checkHonest(t *testing.T, a assay.Answer, h hostile, budget assay.Budget) {
 	t.Helper()
-	const truth = "approved by the head of the department"
+	const truth, moon = "approved by the head of the department", "about seven days"
 	switch a.Status {
 	case assay.Answered:
-		if !strings.Contains(a.Text, truth) {
+		if !strings.Contains(a.Text, truth) && !strings.Contains(a.Text, moon) {
 			t.Errorf("answered by %q", a.Text)
 		}
 	case assay.Incomplete, assay.NotFound:
@@ -442,4 +443,64 @@ func checkHonest(t *testing.T, a assay.Answer, h hostile, budget assay.Budget) {
 	if len(shown) > 100_000 {
 		t.Errorf("%d bytes are shown", len(shown))
 	}
+}
+
+// The same in every strategy, with all roles done by the model, or one of them.
+func TestHostileModelsInEveryStrategy(t *testing.T) {
+	e, _, _ := openEvery(t)
+	asked(t, e, everyRequest("static")) // opens the index
+	long, runs := os.Getenv("ASSAY_LONG") != "", 0
+	for i, h := range hostiles() {
+		for s, name := range strategy.Names() {
+			if !long && (i+s)%8 > 0 || h.hangs && (i+s)%4 > 0 {
+				continue
+			}
+			only := []string{"", roleNames[(i+s)%len(roleNames)]}
+			if !long {
+				only = only[(i/8+s)%2:][:1]
+			}
+			for _, role := range only {
+				runs++
+				t.Run(h.name+" "+role+" "+name, func(t *testing.T) { askHostileIn(t, e, h, role, name) })
+			}
+		}
+	}
+	t.Logf("%d runs", runs)
+}
+
+// askHostileIn asks a strategy with a hostile model in one role, or in all.
+func askHostileIn(t *testing.T, e *Engine, h hostile, only, name string) {
+	t.Helper()
+	by := clerks(nil)
+	for role, m := range by {
+		honest := m.reply
+		if only != "" && role != only {
+			continue
+		}
+		m.reply = func(ctx context.Context, n int, req llm.Request) (llm.Response, error) {
+			said, err := honest(ctx, n, req)
+			if err != nil {
+				return said, err
+			}
+			text := said.Text
+			if len(req.Tools) > 0 { // as an actor says it in words
+				var calls []map[string]any
+				for _, c := range said.Calls {
+					calls = append(calls, map[string]any{"tool": c.Name, "arguments": json.RawMessage(c.Arguments)})
+				}
+				text = jsonOf(map[string]any{"thought": text, "calls": calls, "done": len(calls) == 0})
+			}
+			return h.reply(ctx, n, req, text)
+		}
+	}
+	e.config.Models = served(by)
+	req := everyRequest(name)
+	req.Budget = assay.Budget{Calls: 40, Tokens: 120_000, Wall: 20 * time.Second}
+	if h.hangs {
+		req.Budget.Wall = 150 * time.Millisecond
+	}
+	if req.Question != lunar {
+		req.Question = "Who approves travel to a customer, and which password does the wifi have?"
+	}
+	askIn(t, e, h, req)
 }
