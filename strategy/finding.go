@@ -46,6 +46,11 @@ func tryOf(query string, filter assay.Filter) try {
 	return try{strings.Join(strings.Fields(strings.ToLower(query)), " "), filter.String()}
 }
 
+// sameWords reports whether two queries are one search.
+func sameWords(query, other string) bool {
+	return tryOf(query, assay.Filter{}) == tryOf(other, assay.Filter{})
+}
+
 // tried lists the queries that were searched when the finding was graded last.
 func (f *finding) tried() []string {
 	queries := make([]string, f.graded)

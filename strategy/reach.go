@@ -19,8 +19,12 @@ type reach struct {
 	s   run.Scope
 }
 
-// Search implements tool.Reach.
+// Search implements tool.Reach. A query of the actor's own is searched beside the question,
+// so that the relevance of what it brings is that to the question: see finding.findOn.
 func (r reach) Search(ctx context.Context, q assay.Query) (assay.Results, error) {
+	if !sameWords(q.Text, r.env.Question) {
+		q.Text, q.Rewrites = r.env.Question, []string{q.Text}
+	}
 	return r.env.search(ctx, r.s, q)
 }
 

@@ -234,13 +234,13 @@ func (a *acting) observe(c tool.Call, out tool.Output) tool.Observation {
 }
 
 // take takes up what a search brought. The terms by which the question is weighed are
-// those of a search for the question itself.
+// those of a search that was not narrowed: each is made beside the question.
 func (a *acting) take(q assay.Query, found assay.Results) {
 	f := &a.found
 	terms := f.terms
 	f.take(a.env, q, found)
 	f.iterations++
-	if f.terms = terms; tryOf(q.Text, assay.Filter{}) == tryOf(a.env.Question, assay.Filter{}) {
+	if f.terms = terms; q.Filter.IsZero() && len(q.Collections) == 0 {
 		f.terms, a.asked = found.Terms, true
 	}
 	for _, t := range found.Terms {
@@ -270,8 +270,8 @@ func (a *acting) compress(ctx context.Context, s run.Scope) error {
 	return nil
 }
 
-// weigh grades what the tools brought. The question itself is searched before, where
-// the actor never did: what is enough is weighed by the question's own words.
+// weigh grades what the tools brought. The question is searched before, where the actor
+// never did without narrowing it: what is enough is weighed by all that there is.
 func (a *acting) weigh(ctx context.Context, s run.Scope) error {
 	f := &a.found
 	if !a.asked {

@@ -103,7 +103,7 @@ func (e Env) next(ctx context.Context, s run.Scope, question string, f *finding,
 		f.notes.say(fmt.Sprintf("querier: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(query)))
 		query = ""
 	}
-	switch repeats := slices.ContainsFunc(t, func(a role.Asked) bool { return tryOf(a.Query, assay.Filter{}) == tryOf(query, assay.Filter{}) }); {
+	switch repeats := slices.ContainsFunc(t, func(a role.Asked) bool { return sameWords(a.Query, query) }); {
 	case query == "":
 		return "", assay.StopNoProgress, nil
 	case repeats:
