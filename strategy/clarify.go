@@ -80,7 +80,7 @@ func (e Env) askWhich(strategy string) assay.Answer {
 	if len(names) < 2 {
 		names = nil
 	}
-	a.Justification = fmt.Sprintf("The conversation does not say what %q stands for.", words)
+	a.Justification = fmt.Sprintf("The conversation does not make plain what %q means.", words)
 	return askBack(a, words, false, names)
 }
 
@@ -150,6 +150,8 @@ func askBack(a assay.Answer, open string, whole bool, names []string) assay.Answ
 		of = fmt.Sprintf(" by %q", open)
 	}
 	switch {
+	case len(names) == 0 && whole && len(surface.Names("of "+open)) > 0:
+		a.AskBack = "What is the question about? It goes on from another one, which is not there."
 	case len(names) == 0 && whole:
 		a.AskBack = "What is the question about? Nothing to look for is named in it."
 	case len(names) == 0:

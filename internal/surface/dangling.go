@@ -9,12 +9,14 @@ import (
 // Dangling returns the words of a question that stand for something which the question
 // does not say: "it" in "How do I configure it?", "the second one" in "What about the
 // second one?". Of a question that has no word of content at all, as "Why?", all of it
-// dangles. Bare says that no other word of the question has content, so that there is
-// nothing to search for. It is empty where the question says what it is about, and where that cannot
+// dangles, as of one that only goes on from another, "And in Germany?", and of one that
+// asks how many of something and not where, "How many days?". Bare says that no other word
+// of the question says what it is about, so that there is nothing to search for. It is empty where the question says what it is about, and where that cannot
 // be told: "it" that stands for nothing ("Is it possible to …"), or for what else the
 // question names ("If a request fails, is it retried?"). It knows English.
 func Dangling(question string) (dangling string, bare bool) {
-	if len(Names(question)) > 0 || namedByFunctionWords(question) || aboutAll.MatchString(question) {
+	goes := goesOn.MatchString(question) && !verbal(question)
+	if !goes && (len(Names(question)) > 0 || namedByFunctionWords(question)) || aboutAll.MatchString(question) {
 		return "", false
 	}
 	spans := wordSpans(question)
@@ -28,6 +30,8 @@ func Dangling(question string) (dangling string, bare bool) {
 	from, to := referring(words)
 	topics := slices.DeleteFunc(topicWords(words), func(i int) bool { return from <= i && i < to })
 	switch {
+	case len(topics) > 0 && (goes || unitAlone.MatchString(question)):
+		return strings.TrimRight(strings.TrimSpace(question), "?!. "), true
 	case len(topics) == 0:
 		if from < to {
 			return question[spans[from].start:spans[to-1].end], true
@@ -51,6 +55,19 @@ func namedByFunctionWords(question string) bool {
 		}
 	}
 	return false
+}
+
+var (
+	// goesOn matches the opening of a question that goes on from another.
+	goesOn = regexp.MustCompile(`(?i)^(?:and|but|or)(?: (?:then|also))?,? [^?!.,:;]{1,60}\?+ *$`)
+
+	// unitAlone matches questions that name nothing but what is counted or chosen.
+	unitAlone = regexp.MustCompile(`(?i)^(?:and |but |so )?(?:how (?:many|much) [\p{L}-]+[?!. ]*|(?:which|what|whose) [\p{L}-]+\?+ *|how (?:many|much) [\p{L}-]+ (?:is|are|was|were) (?:it|that|they|there)[?!. ]*)$`)
+)
+
+// verbal reports whether a text asks something by itself.
+func verbal(text string) bool {
+	return slices.ContainsFunc(Words(strings.ToLower(text)), func(w string) bool { return auxiliaries[w] || questionWords[w] })
 }
 
 // aboutAll matches questions whose "it" or "this" is all of the documents, and those in

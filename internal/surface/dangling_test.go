@@ -38,6 +38,13 @@ func TestDangling(t *testing.T) {
 		{"Why?", "Why"},
 		{"And then?", "And then"},
 		{"Tell me more.", "Tell me more"},
+		{"How many days?", "How many days"},
+		{"And how much money?", "And how much money"},
+		{"How many days is it?", "How many days is it"},
+		{"Which version?", "Which version"},
+		{"And in Germany?", "And in Germany"},
+		{"And Beta?", "And Beta"},
+		{"or for contractors?", "or for contractors"},
 		{"What's that?", "that"},
 
 		// "It" that stands for nothing, or for what follows.
@@ -71,6 +78,13 @@ func TestDangling(t *testing.T) {
 		{"Does it support streaming?", ""},
 
 		// Nothing is referred to.
+		{"How many goroutines does a server start?", ""},
+		{"How much memory does Heron need?", ""},
+		{"Which HTTP?", ""},
+		{"What is annual leave?", ""},
+		{"And who approves travel?", ""},
+		{"And what is the timeout of a request?", ""},
+		{"Which planets?  Name all of them.", ""},
 		{"How do I configure the server?", ""},
 		{"What is allowed?", ""},
 		{"Who approves travel to a customer?", ""},
