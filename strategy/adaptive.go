@@ -131,10 +131,22 @@ func (e Env) hop(ctx context.Context, s run.Scope) ([]finding, error) {
 		}
 		return found, err
 	}
-	found, err := e.hops(ctx, s, plan)
+	if plan.Shape != role.Chain {
+		found, err := e.hops(ctx, s, plan)
+		if err != nil {
+			return nil, err
+		}
+		found[0].notes.join(said)
+		return found, nil
+	}
+	whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{}) // for where a name is not found
 	if err != nil {
 		return nil, err
 	}
-	found[0].notes.join(said)
-	return found, nil
+	whole.notes.join(said)
+	if whole.cutShort() {
+		return []finding{whole}, nil
+	}
+	parts, err := e.hops(ctx, s, plan)
+	return join(whole, parts), err
 }

@@ -31,16 +31,19 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, w writ
 		closed[i] = grounded[i] && found[i].grade.Verdict == assay.Sufficient
 	}
 	open := 0
-	for i, p := range parts {
+	for i := range parts {
 		if closed[i] || slices.ContainsFunc(found[i].serves, func(j int) bool { return closed[j] }) {
 			continue // it has its answer, or was a step to one that has
 		}
 		open++
-		if !grounded[i] || len(found[i].grade.Missing) == 0 {
-			a.Missing = append(a.Missing, asked(e.Question).line(p.Question))
-		} else {
-			a.Missing = append(a.Missing, found[i].grade.Missing...)
+		lacks := found[i].grade.Missing
+		if !grounded[i] || len(lacks) == 0 {
+			lacks = []string{asked(e.Question).line(found[i].spoken())}
 		}
+		if found[i].asked != "" { // which may be the whole question
+			lacks = without(lacks, a.Missing)
+		}
+		a.Missing = append(a.Missing, lacks...)
 	}
 	a.Missing = append(a.Missing, without(draft.Open, a.Missing)...)
 	failed := failures(w.checked)
@@ -169,7 +172,7 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 	top := 0.0
 	for _, f := range found {
 		if len(f.grade.Missing) == 0 {
-			a.Missing = append(a.Missing, asked(question).line(f.question))
+			a.Missing = append(a.Missing, asked(question).line(f.spoken()))
 		}
 		a.Missing = append(a.Missing, f.grade.Missing...)
 		for _, h := range f.hits[:min(len(f.hits), closest)] {

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -42,10 +43,13 @@ const sideBySide = 4
 // already looked up for the first sub-question. Sub-questions beyond the limit
 // are not looked up, and are missing in the answer. Said are the notes of what came
 // before and is no finding.
+//
+// Of a plan that has places for names, the question itself is looked up once too: where a
+// name is not found, what the question as it stands brings is what there is.
 func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (assay.Answer, error) {
-	found := make([]finding, len(plan.SubQuestions))
+	found, spelled := make([]finding, len(plan.SubQuestions)), spelledOut(plan)
 	for i, sub := range plan.SubQuestions {
-		found[i] = finding{question: unfilled(sub), filter: sub.Filter, stop: assay.StopIterationLimit}
+		found[i] = finding{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
 	}
 	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), e.Limits.Parts)]
 	if first != nil && len(found) > 0 {
@@ -73,6 +77,16 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	}
 	if err := e.lastRung(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
 		return assay.Answer{}, err
+	}
+	if slices.ContainsFunc(plan.SubQuestions, slotted) {
+		whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
+		if err != nil {
+			return assay.Answer{}, err
+		}
+		for i, f := range found {
+			found[i].best = f.ranked()[:min(picked, len(f.hits))]
+		}
+		found = join(whole, found)
 	}
 	answer, ungrounded, err := e.finish(ctx, s.Sub("finish", 0), "corrective", found)
 	if err != nil || len(ungrounded) == 0 {
@@ -126,7 +140,7 @@ func stages(plan role.Plan) [][]int {
 // what to try next.
 func (f *finding) fill(with []filling) {
 	if len(with) > 0 {
-		f.question, f.others = with[0].text, with[1:]
+		f.question, f.asked, f.others = with[0].text, with[0].asked, with[1:]
 	}
 }
 

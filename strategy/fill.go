@@ -6,11 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/entity"
-	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -27,14 +22,30 @@ const maxFills = 3
 // A filling is a sub-question with names in the place of what was asked before.
 type filling struct {
 	text  string
+	asked string // as it was asked, where another name may be meant; empty: as it is
 	names []string
 	score float64 // of the names, 1 for the likeliest
 }
 
 // An answered is a sub-question that another one needs.
 type answered struct {
-	question string
+	question string      // as it was searched for
+	asked    string      // as it was asked
 	names    []candidate // that may be its answer, the likeliest first
+}
+
+// answeredBy returns what a finding says of the sub-question that it is for.
+func (f *finding) answeredBy(names []candidate) answered {
+	return answered{f.question, f.spoken(), names}
+}
+
+// spoken returns a finding's question as a reader is told of it: a name that is filled in
+// and not certain is not said.
+func (f *finding) spoken() string {
+	if f.asked != "" {
+		return f.asked
+	}
+	return f.question
 }
 
 // fillIn puts the names that were found for the sub-questions which sub needs into it:
@@ -42,8 +53,11 @@ type answered struct {
 // most maxFills. Where there is no name, what was asked stays in its place.
 func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 	list := []filling{{text: sub.Text, score: 1}}
+	spoken, certain := sub.Text, true
 	for _, n := range sub.Needs {
 		from := by(n)
+		spoken = put(spoken, slot(n), strings.TrimRight(from.asked, "?. "))
+		certain = certain && len(from.names) < 2 && from.asked == from.question
 		if len(from.names) == 0 {
 			for i, f := range list {
 				list[i].text = put(f.text, slot(n), strings.TrimRight(from.question, "?. "))
@@ -57,11 +71,18 @@ func fillIn(sub role.SubQuestion, by func(n int) answered) []filling {
 				if text == f.text && len(text)+len(c.name) < maxQuery {
 					text += " " + c.name
 				}
-				next = append(next, filling{text, append(slices.Clone(f.names), c.name), f.score * c.score / from.names[0].score})
+				next = append(next, filling{
+					text: text, names: append(slices.Clone(f.names), c.name), score: f.score * c.score / from.names[0].score,
+				})
 			}
 		}
 		slices.SortStableFunc(next, func(a, b filling) int { return cmp.Compare(b.score, a.score) })
 		list = next[:min(len(next), maxFills)]
+	}
+	if !certain {
+		for i := range list {
+			list[i].asked = spoken
+		}
 	}
 	return list
 }
@@ -83,13 +104,17 @@ func slotted(sub role.SubQuestion) bool {
 	return slices.ContainsFunc(sub.Needs, func(n int) bool { return strings.Contains(sub.Text, slot(n)) })
 }
 
-// unfilled returns a sub-question as a reader is shown it before its places are filled.
-func unfilled(sub role.SubQuestion) string {
-	text := sub.Text
-	for _, n := range sub.Needs {
-		text = strings.ReplaceAll(text, slot(n), "…")
+// spelledOut returns the sub-questions of a plan with what is asked before in the place of
+// its answer, as a reader is told of them.
+func spelledOut(plan role.Plan) []string {
+	texts := make([]string, len(plan.SubQuestions))
+	for i, sub := range plan.SubQuestions {
+		texts[i] = sub.Text
+		for _, n := range earlier(sub.Needs, i) {
+			texts[i] = put(texts[i], slot(n), strings.TrimRight(texts[n], "?. "))
+		}
 	}
-	return text
+	return texts
 }
 
 // fillings returns sub-question i of a plan with the names in it that were found for those
@@ -100,287 +125,10 @@ func fillings(plan role.Plan, found []finding, i int) []filling {
 	if !slotted(sub) {
 		return nil
 	}
-	return fillIn(sub, func(n int) answered { return answered{found[n].question, found[n].names()} })
+	return fillIn(sub, func(n int) answered { return found[n].answeredBy(found[n].names()) })
 }
 
 // earlier returns those of the needs of sub-question i that come before it.
 func earlier(needs []int, i int) []int {
 	return slices.DeleteFunc(slices.Clone(needs), func(n int) bool { return n < 0 || n >= i })
-}
-
-// A kind is what a description describes, as far as its nouns tell.
-type kind int
-
-const (
-	anything kind = iota
-	ofPlace
-	ofPerson
-	ofBody // of people: a company, a team, a school
-)
-
-// kinds are nouns that say what kind of thing is described.
-var kinds = func() map[string]kind {
-	kinds := map[string]kind{}
-	for k, nouns := range map[kind]string{
-		ofPlace: `place location birthplace city town village hometown capital county country state province region district territory area continent
-		island colony municipality nation land parish site headquarters river lake mountain sea`,
-		ofPerson: `person man woman individual actor actress author writer singer artist musician performer director producer composer founder creator
-		inventor designer editor husband wife spouse father mother son daughter child brother sister sibling leader president king queen emperor
-		mayor governor politician player athlete coach teacher student successor predecessor star host owner character explorer scientist painter
-		poet novelist lyricist architect`,
-		ofBody: `company organization organisation team club band group school university college institution party label publisher station network
-		agency association church employer`,
-	} {
-		for noun := range strings.FieldsSeq(nouns) {
-			kinds[noun] = k
-		}
-	}
-	return kinds
-}()
-
-// kindOf returns what kind of thing a description describes, and the noun that says so:
-// the first one, as in "the city where X was born" and "X's main director".
-func kindOf(description string) (kind, string) {
-	for _, w := range surface.Words(strings.ToLower(description)) {
-		if k, ok := kinds[w]; ok {
-			return k, w
-		}
-	}
-	return anything, ""
-}
-
-// names returns the names in the best hits of a finding that may be what its question
-// describes, the likeliest first, at most maxFills.
-func (f *finding) names() []candidate {
-	const (
-		read   = 2   // hits
-		second = 0.7 // of a name in a hit that is not the best one
-	)
-	b := newNaming(f.question, f.terms)
-	best := map[string]candidate{}
-	for i, h := range f.ranked()[:min(read, len(f.hits))] {
-		for key, c := range b.in(h) {
-			if i > 0 {
-				c.score *= second
-			}
-			if old, ok := best[key]; !ok || c.score > old.score {
-				best[key] = c
-			}
-		}
-	}
-	var list []candidate
-	for _, c := range best {
-		if c.score > 0 {
-			list = append(list, c)
-		}
-	}
-	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.name, b.name))
-	})
-	return list[:min(maxFills, len(list))]
-}
-
-// ranked returns the hits in the order in which searches ranked them.
-func (f *finding) ranked() []assay.Hit {
-	hits := slices.Clone(f.hits)
-	slices.SortStableFunc(hits, func(a, b assay.Hit) int {
-		return cmp.Compare(f.places[a.Chunk.ID], f.places[b.Chunk.ID])
-	})
-	return hits
-}
-
-// A naming looks for the name of what a question describes.
-type naming struct {
-	terms  []assay.Term
-	weight float64         // of all terms
-	asked  map[string]bool // stems of the question
-	kind   kind
-	noun   string
-	finder entity.Finder
-}
-
-func newNaming(question string, terms []assay.Term) *naming {
-	n := &naming{terms: terms, asked: map[string]bool{}}
-	n.kind, n.noun = kindOf(question)
-	for _, t := range analysis.Tokens(question, "") {
-		n.asked[t.Term] = true
-	}
-	for _, t := range terms {
-		n.weight += t.Weight
-	}
-	return n
-}
-
-// The weights of what speaks for a name. They were set by hand, on the descriptions in
-// musique-train100; halving or doubling any of them moves all-gold there by a question
-// or two.
-const (
-	nearness   = 0.5  // that the question's terms stand near it
-	ofTitle    = 0.6  // that the passage is about it
-	hasNoun    = 0.5  // that it says what it is: "McDowell County"
-	placed     = 0.3  // that it stands as names of its kind do, or as they do not
-	hinted     = 0.15 // that it may
-	wordy      = 0.2  // that a person has two names or more; that a place follows a place
-	describing = 0.2  // that it only says more of a noun: "American band"
-	echoing    = 0.4  // that it has words of the question: "Ibsen Year", asked of Ibsen
-)
-
-// in returns the names in a hit, by their keys.
-func (n *naming) in(h assay.Hit) map[string]candidate {
-	found := map[string]candidate{}
-	for _, sp := range sentence.Spans(h.Text) {
-		text := h.Text[sp.Start:sp.End]
-		held, near := n.held(text, h.Language)
-		for _, name := range n.finder.Names(text, h.Language) {
-			n.add(found, text[name.Start:name.End], name.Key, held+nearness*near(name)+n.fits(text, name))
-		}
-	}
-	for _, name := range n.finder.Names(h.Title, h.Language) {
-		n.add(found, h.Title[name.Start:name.End], name.Key, ofTitle)
-	}
-	return found
-}
-
-// add notes a name, unless the question has it.
-func (n *naming) add(found map[string]candidate, name, key string, score float64) {
-	known, echoes := true, false
-	for _, t := range analysis.Tokens(name, "") {
-		switch {
-		case t.Part:
-		case !n.asked[t.Term]:
-			known = false
-		case !strings.EqualFold(name[t.Start:t.End], n.noun):
-			echoes = true
-		}
-	}
-	if known {
-		return
-	}
-	if echoes {
-		score -= echoing
-	}
-	if old, ok := found[key]; !ok || score > old.score {
-		found[key] = candidate{name, score}
-	}
-}
-
-// held returns the share of the terms' weight that a sentence has, and how near to a name
-// in it the weightiest of them are, in [0, 1].
-func (n *naming) held(text, language string) (share float64, near func(entity.Name) float64) {
-	const reach = 30 // bytes at which nearness has halved
-	type place struct {
-		at     int
-		weight float64
-	}
-	var places []place
-	sum := 0.0
-	tokens := analysis.Tokens(text, language)
-	for _, t := range n.terms {
-		counted := false
-		for _, k := range tokens {
-			if k.Term != t.Stem && !slices.Contains(t.Forms, k.Term) {
-				continue
-			}
-			places = append(places, place{k.Start, t.Weight})
-			if !counted {
-				sum, counted = sum+t.Weight, true
-			}
-		}
-	}
-	if n.weight > 0 {
-		share = sum / n.weight
-	}
-	return share, func(name entity.Name) float64 {
-		best := 0.0
-		for _, p := range places {
-			apart := max(p.at-name.End, name.Start-p.at, 0)
-			best = max(best, p.weight*reach/float64(reach+apart))
-		}
-		return best
-	}
-}
-
-// fits says how well the words about a name in a text fit the kind that is described.
-func (n *naming) fits(text string, name entity.Name) float64 {
-	score := 0.0
-	adjective := describes(text[name.End:])
-	if adjective {
-		score -= describing
-	}
-	words := strings.Fields(name.Key)
-	if n.noun != "" && slices.Contains(words, n.noun) {
-		return score + hasNoun
-	}
-	switch last := before(text[:name.Start]); n.kind {
-	case ofPlace:
-		switch last {
-		case "in", "at", "near", "from", "to":
-			score += placed
-		case "of":
-			score += hinted
-		case "by", "with":
-			score -= placed
-		}
-		if strings.HasSuffix(last, ",") && len(words) <= 2 {
-			score += wordy
-		}
-	case ofPerson:
-		switch last {
-		case "by", "with":
-			score += placed
-		case "in", "at", "near":
-			score -= placed
-		}
-		if len(words) >= 2 && len(words) <= 4 && !adjective {
-			score += wordy
-		}
-	case ofBody:
-		switch last {
-		case "by", "for", "with", "of", "at":
-			score += hinted
-		}
-	}
-	return score
-}
-
-// before returns the lower-case word at the end of a text, with the marks after it; an
-// article is passed over.
-func before(text string) string {
-	const longest = 40 // bytes that are looked at
-	words := strings.Fields(strings.ToLower(text[max(0, len(text)-longest):]))
-	if len(words) > 1 && words[len(words)-1] == "the" {
-		words = words[:len(words)-1]
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	return words[len(words)-1]
-}
-
-// describes reports whether what follows a name is a noun that the name says more of.
-func describes(after string) bool {
-	next, ok := strings.CutPrefix(after, " ")
-	if !ok || next == "" || next[0] < 'a' || next[0] > 'z' {
-		return false
-	}
-	word, _, _ := strings.Cut(next, " ")
-	return !surface.Function(strings.Trim(word, ",.;:)"))
-}
-
-// speaksOfAll reports whether a hit has all words of the names.
-func speaksOfAll(h assay.Hit, names []string) bool {
-	held := map[string]bool{}
-	for _, text := range append(slices.Clone(h.Chunk.Headings), h.Title, h.Text) {
-		for _, t := range analysis.Tokens(text, h.Language) {
-			held[t.Term] = true
-		}
-		if h.Language != "" && h.Language != "en" {
-			for _, t := range analysis.Tokens(text, "") {
-				held[t.Term] = true
-			}
-		}
-	}
-	return !slices.ContainsFunc(names, func(name string) bool {
-		return slices.ContainsFunc(analysis.Tokens(name, ""), func(t analysis.Token) bool { return !t.Part && !held[t.Term] })
-	})
 }

@@ -20,6 +20,7 @@ import (
 // A finding is what is known for one sub-question so far.
 type finding struct {
 	question   string
+	asked      string       // the question as it was put, where a name in it is not certain; empty: as it is
 	filter     assay.Filter // the sub-question's own
 	hits       []assay.Hit  // of all searches, distinct, by relevance
 	terms      []assay.Term // of the question, from its first search
@@ -135,6 +136,9 @@ func (f *finding) judge(ctx context.Context, s run.Scope, env Env) error {
 	if f.grade.Query = visible.Line(f.grade.Query); len(f.grade.Query) > maxQuery {
 		f.notes.say(fmt.Sprintf("grader: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(f.grade.Query)))
 		f.grade.Query = ""
+	}
+	if f.asked != "" && len(f.grade.Missing) > 0 { // whose name is missing is not certain
+		f.grade.Missing = asked(env.Question).lines([]string{f.asked})
 	}
 	f.lackSides(env)
 	for i := range min(max(1, len(f.each)), len(f.searched)) { // of the last search

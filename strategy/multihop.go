@@ -12,8 +12,7 @@ import (
 // said of it is looked up first, and the name that is found takes its place in the next
 // question, "Who is the spouse of #1?" after "the director of Jump for Glory". Questions
 // that do not need one another are looked up side by side. Where the plan has no parts
-// and the one search does not suffice, the names in what it found are followed. In the
-// end the question is graded with all that its parts brought.
+// and the one search does not suffice, the names in what it found are followed.
 //
 // Source: Press et al., "Measuring and Narrowing the Compositionality Gap in Language
 // Models" (self-ask), 2022, for questions that follow from answers; Trivedi et al.,
@@ -41,9 +40,6 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		parts, err = env.hops(ctx, s, plan)
 	case !whole.sufficient():
 		parts, err = env.bridge(ctx, s.Sub("bridge", 0), whole)
-	}
-	if err == nil && len(parts) > 0 {
-		err = whole.together(ctx, s.Sub("together", 0), env, parts)
 	}
 	if err != nil {
 		return assay.Answer{}, err

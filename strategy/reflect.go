@@ -35,8 +35,9 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		return assay.Answer{}, err
 	}
 	r := reflection{found: make([]finding, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
+	spelled := spelledOut(plan)
 	for i, sub := range plan.SubQuestions {
-		r.found[i] = finding{question: unfilled(sub), filter: sub.Filter, stop: assay.StopIterationLimit}
+		r.found[i] = finding{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}
 		for _, n := range sub.Needs {
 			if n >= 0 && n < i {
 				r.found[n].serves = append(r.found[n].serves, i)
@@ -193,7 +194,7 @@ func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds in
 	r.open = nil
 	if len(evidence) == 0 {
 		for _, f := range r.found {
-			r.open = append(r.open, asked(env.Question).line(f.question))
+			r.open = append(r.open, asked(env.Question).line(f.spoken()))
 		}
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
@@ -27,6 +28,8 @@ type library struct {
 	readErr   error                // of ACL
 	last      map[string]assay.ACL // of deleted documents, by ID
 	kept      []assay.Document     // versions that were replaced or deleted since they were found
+
+	stemmed bool // terms have their stems, as an index's do, and not their words
 
 	onSearch func() // called by each search; nil: nothing is
 
@@ -59,7 +62,7 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 	l.mu.Unlock()
 	found := assay.Results{Chunks: len(l.documents)}
 	for _, w := range strings.Fields(strings.Trim(q.Text, "?")) {
-		found.Terms = append(found.Terms, assay.Term{Text: w, Stem: strings.ToLower(w), Chunks: 1, Weight: 0.5})
+		found.Terms = append(found.Terms, assay.Term{Text: w, Stem: l.stemOf(w), Chunks: 1, Weight: 0.5})
 	}
 	for _, d := range l.documents {
 		words := strings.Fields(strings.ToLower(strings.Join(append([]string{q.Text}, q.Rewrites...), " ")))
@@ -412,4 +415,12 @@ func TestUnknownStrategy(t *testing.T) {
 	if _, err := strategy.Lookup("magic"); !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), "corrective") {
 		t.Errorf("Lookup(magic) = %v, want ErrInvalid that names the known ones", err)
 	}
+}
+
+// stemOf returns the stem that a word's term has.
+func (l *library) stemOf(word string) string {
+	if tokens := analysis.Tokens(word, ""); l.stemmed && len(tokens) > 0 {
+		return tokens[0].Term
+	}
+	return strings.ToLower(word)
 }
