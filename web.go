@@ -28,12 +28,3 @@ type WebResult struct {
 	Title   string `json:"title"`
 	Snippet string `json:"snippet"` // what the service shows of it
 }
-
-// A Turn is one question of a conversation and what was answered.
-type Turn struct {
-	Question string `json:"question"` // as it was understood
-	Answer   string `json:"answer"`
-
-	// Asked is the question as it was asked, where it was understood as another one.
-	Asked string `json:"asked,omitempty"`
-}

@@ -75,7 +75,7 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 			return assay.Answer{}, err
 		}
 	}
-	if began.Catalogue, err = e.named(ctx, principal.Access(), req); err != nil {
+	if began.NamedCollections, err = e.named(ctx, principal.Access(), req); err != nil {
 		return assay.Answer{}, err
 	}
 	request, err := json.Marshal(began)
@@ -256,32 +256,32 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	web, off := e.webOf(req)
 	scope := session.Scope()
 	answer, err := strategy.Ask(ctx, scope, strategy.Env{
-		Question:     req.Question,
-		History:      req.History,
-		Catalogue:    req.Catalogue,
-		Clarify:      req.Clarify,
-		Salvage:      req.Salvage,
-		FloorFirst:   req.FloorFirst,
-		EarlierTurns: req.EarlierTurns,
-		Earlier:      req.Earlier,
-		Cache:        answerCache{e, r.Principal, req},
-		Collections:  req.Collections,
-		Filter:       req.Filter,
-		Access:       r.Principal.Access(),
-		Retriever:    retriever,
-		Content:      e.content,
-		Roles:        models.roles(req.Keys),
-		Limits:       req.limits(),
-		Settings:     req.Settings,
-		Services:     services,
-		Began:        req.Models,
-		Writer:       req.Models[role.GeneratorRole],
-		SmallWriter:  req.Models[strategy.SmallGenerator],
-		Sections:     models.sections(),
-		Web:          web,
-		NoWeb:        off,
-		Managed:      e.managedOf(req),
-		Stream:       written,
+		Question:         req.Question,
+		History:          req.History,
+		NamedCollections: req.NamedCollections,
+		Clarify:          req.Clarify,
+		Salvage:          req.Salvage,
+		FloorFirst:       req.FloorFirst,
+		EarlierTurns:     req.EarlierTurns,
+		Earlier:          req.Earlier,
+		Cache:            answerCache{e, r.Principal, req},
+		Collections:      req.Collections,
+		Filter:           req.Filter,
+		Access:           r.Principal.Access(),
+		Retriever:        retriever,
+		Content:          e.content,
+		Roles:            models.roles(req.Keys),
+		Limits:           req.limits(),
+		Settings:         req.Settings,
+		Services:         services,
+		Began:            req.Models,
+		Writer:           req.Models[role.GeneratorRole],
+		SmallWriter:      req.Models[strategy.SmallGenerator],
+		Sections:         models.sections(),
+		Web:              web,
+		NoWeb:            off,
+		Managed:          e.managedOf(req),
+		Stream:           written,
 	}, req.Strategy)
 	if err != nil {
 		return assay.Answer{}, err

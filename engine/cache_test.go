@@ -384,10 +384,10 @@ func TestKeyHasEverything(t *testing.T) {
 		t.Error("the order of collections is in the key")
 	}
 	named := base
-	if named.Catalogue = []string{"handbook"}; key(named) != key(base) {
+	if named.NamedCollections = []string{"handbook"}; key(named) != key(base) {
 		t.Error("the collections that a question names are in the key beside the question")
 	}
-	if named.Catalogue, named.Local = nil, true; key(named) != key(base) {
+	if named.NamedCollections, named.Local = nil, true; key(named) != key(base) {
 		t.Error("without models there is a difference to --local")
 	}
 	if managed := (stored{Request: Request{Strategy: "managed"}}); key(managed) != "" {

@@ -84,9 +84,9 @@ type stored struct {
 	EarlierTurns int      `json:"earlier_turns,omitempty"`
 	Rests        []string `json:"rests,omitempty"`
 
-	// Catalogue are the collections that the question, or the conversation before it, names,
+	// NamedCollections are the collections that the question, or the conversation before it, names,
 	// of those that who asks may see.
-	Catalogue []string `json:"catalogue,omitempty"`
+	NamedCollections []string `json:"catalogue,omitempty"`
 
 	// Clarify says that a question that can mean several things is asked back; runs that
 	// began with versions before that have it not.

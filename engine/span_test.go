@@ -139,8 +139,8 @@ func TestSpanHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	req, err := requestOf(r)
-	if err != nil || len(req.Catalogue) > 0 {
-		t.Errorf("the catalogue is %q, %v", req.Catalogue, err)
+	if err != nil || len(req.NamedCollections) > 0 {
+		t.Errorf("the catalogue is %q, %v", req.NamedCollections, err)
 	}
 }
 

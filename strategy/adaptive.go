@@ -38,7 +38,7 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		found, err = env.rounds(ctx, s, assay.Filter{}, 1)
 	case role.Complex:
 		env.Limits.Candidates = env.Settings.Adaptive.Complex
-		found, err = env.hop(ctx, s)
+		found, err = env.planned(ctx, s)
 	default:
 		env.Limits.Candidates = env.Settings.Adaptive.Moderate
 		found, err = env.rounds(ctx, s, assay.Filter{}, env.Settings.Adaptive.Rounds)
@@ -77,7 +77,8 @@ func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int
 // row have brought nothing new, or n searches were made.
 func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 	var t trail
-	query, dry := f.question, 0
+	query := f.question
+	var dry drought
 	for round := range n {
 		s := s.Sub("round", round)
 		if round > 0 {
@@ -95,16 +96,14 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 		if err == nil {
 			err = f.judge(ctx, s, env)
 		}
-		if dry++; fresh > 0 {
-			dry = 0
-		}
+		dry.after(fresh)
 		switch {
 		case err != nil:
 			return err
 		case f.sufficient():
 			f.stop = assay.StopSufficient
 			return nil
-		case dry == 2:
+		case dry.ends():
 			f.stop = assay.StopNoProgress
 			return nil
 		}
@@ -112,9 +111,9 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 	return nil
 }
 
-// hop plans the question and looks its sub-questions up, those that need another one
+// planned plans the question and looks its sub-questions up, those that need another one
 // after it. A question that the plan leaves whole is searched in rounds.
-func (e Env) hop(ctx context.Context, s run.Scope) ([]finding, error) {
+func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 	plan, said, err := e.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
 		f := finding{question: e.Question, notes: said}

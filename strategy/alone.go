@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -26,7 +25,7 @@ func (e Env) alone(found []finding) (hit assay.Hit, ok bool) {
 	if len(hits) < 2 {
 		return assay.Hit{}, false // there is none to leave out
 	}
-	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) })
+	slices.SortStableFunc(hits, byRelevance)
 	if best := hits[0].Scores.Relevance; best < e.Limits.Alone || hits[1].Scores.Relevance > best-ahead {
 		return assay.Hit{}, false
 	}

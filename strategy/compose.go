@@ -183,7 +183,7 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 			}
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) })
+	slices.SortStableFunc(hits, byRelevance)
 	for _, h := range hits[:min(len(hits), closest)] {
 		heading := h.Chunk.Headings
 		if heading == nil {

@@ -111,10 +111,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 		}
 	}
 	// What was verified before stands; only what was searched is more.
-	now := base("corrective", e.Question, found)
-	answer.Stop, answer.Searched, answer.Iterations = now.Stop, now.Searched, now.Iterations
-	answer.Notes, answer.Index = append(now.Notes, ofDraft...), now.Index
-	return answer, nil
+	return since(answer, base("corrective", e.Question, found), ofDraft), nil
 }
 
 // stages orders a plan's sub-questions: those in one stage do not need one
@@ -179,7 +176,7 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 		}
 		query, filter = f.climb(filter)
 	}
-	dry := 0
+	var dry drought
 	f.stop = assay.StopIterationLimit
 	for f.iterations < env.Limits.Iterations {
 		if query == "" {
@@ -202,10 +199,7 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 			f.stop = assay.StopSufficient
 			return nil
 		}
-		if dry++; fresh > 0 {
-			dry = 0
-		}
-		if dry == 2 {
+		if dry.after(fresh); dry.ends() {
 			f.stop = assay.StopNoProgress
 			return nil
 		}
@@ -215,9 +209,9 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 }
 
 // climb returns what to search next, one rung up the escalation ladder: ask with
-// another name, where there are several; reformulate; widen the sub-question's own filter (never the caller's). The
-// rungs above: another collection, which needs a plan that named one, and the web,
-// see lastRung; after the last comes "not found".
+// another name, where there are several; reformulate; widen the sub-question's own
+// filter (never the caller's). The rungs above: another collection, which needs a plan
+// that named one, and the web, see lastRung; after the last comes "not found".
 func (f *finding) climb(filter assay.Filter) (string, assay.Filter) {
 	for len(f.others) > 0 {
 		next := f.others[0].text
@@ -236,13 +230,7 @@ func (f *finding) climb(filter assay.Filter) (string, assay.Filter) {
 }
 
 func (f *finding) wasTried(query string, filter assay.Filter) bool {
-	want := tryOf(query, filter)
-	for _, t := range f.tries {
-		if t == want {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(f.tries, tryOf(query, filter))
 }
 
 // redrive looks a part up once more whose statements did not pass the verifier.

@@ -173,11 +173,12 @@ func (f *finding) merge(hits []assay.Hit) (fresh int) {
 			f.hits[i] = h
 		}
 	}
-	slices.SortStableFunc(f.hits, func(a, b assay.Hit) int {
-		return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance)
-	})
+	slices.SortStableFunc(f.hits, byRelevance)
 	return fresh
 }
+
+// byRelevance orders hits, the most relevant first.
+func byRelevance(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) }
 
 // accepted returns the hits that the grade calls relevant, best first, at most keep.
 // What relevance a hit needs is the grader's to say: the local one goes by the floor,
@@ -215,10 +216,7 @@ func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
 
 // speaksOf reports whether text has the content words of what.
 func speaksOf(text, what string) bool {
-	held := map[string]bool{}
-	for _, t := range analysis.Tokens(text, "") {
-		held[t.Term] = true
-	}
+	held := stemsOf(text, "")
 	return !slices.ContainsFunc(analysis.Tokens(what, ""), func(t analysis.Token) bool {
 		return !t.Part && !held[t.Term] && !surface.Function(strings.ToLower(what[t.Start:t.End]))
 	})

@@ -14,7 +14,7 @@ import (
 // Graph walks over the entity graph of the documents on purpose. The first search starts
 // a far walk from what the question names and from the first hits, by words and by
 // vectors, and joins what that leads to with them. What it led to under names that the
-// question does not have are leads, as the article about somebody whom a hit names: each
+// question does not have are clues, as the article about somebody whom a hit names: each
 // of the best is followed by a second hop, side by side: a search for the question, and
 // for it with that name, whose walk starts at that passage as well. What all of them
 // found is fused by reciprocal rank and graded together, by its relevance to the question
@@ -51,12 +51,12 @@ func (f *finding) walk(ctx context.Context, s run.Scope, env Env) error {
 	if err != nil {
 		return err
 	}
-	leads := leadsOf(f.question, hops[0].hits)
-	hops = append(hops, make([]finding, len(leads))...)
-	err = s.Sub("hop", 1).Parallel(ctx, "lead", len(leads), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
+	clues := cluesOf(f.question, hops[0].hits)
+	hops = append(hops, make([]finding, len(clues))...)
+	err = s.Sub("hop", 1).Parallel(ctx, "clue", len(clues), sideBySide, func(ctx context.Context, i int, s run.Scope) error {
 		h := &hops[1+i]
 		h.question = f.question
-		q := assay.Query{Text: f.question, Rewrites: []string{f.question + " " + leads[i].name}, Walk: assay.WalkFar, From: []string{leads[i].chunk}}
+		q := assay.Query{Text: f.question, Rewrites: []string{f.question + " " + clues[i].name}, Walk: assay.WalkFar, From: []string{clues[i].chunk}}
 		_, err := h.find(ctx, s, env, q)
 		if stop := stopOf(err); stop != "" {
 			h.ends(stop, err)
@@ -77,30 +77,27 @@ func (f *finding) walk(ctx context.Context, s run.Scope, env Env) error {
 // A clue is a passage that a walk has led to, and the name that it stands under.
 type clue struct{ name, chunk string }
 
-// maxLeads is how many leads are followed.
-const maxLeads = 3
+// maxClues is how many clues are followed.
+const maxClues = 3
 
-// leadsOf returns the best of what a walk has led to that stands under a name which the
+// cluesOf returns the best of what a walk has led to that stands under a name which the
 // question does not have, by the walk's mass.
-func leadsOf(question string, hits []assay.Hit) []clue {
+func cluesOf(question string, hits []assay.Hit) []clue {
 	reached := slices.DeleteFunc(slices.Clone(hits), func(h assay.Hit) bool { return h.Scores.Graph == nil })
 	slices.SortStableFunc(reached, func(a, b assay.Hit) int { return cmp.Compare(*b.Scores.Graph, *a.Scores.Graph) })
-	asked := map[string]bool{}
-	for _, t := range analysis.Tokens(question, "") {
-		asked[t.Term] = true
-	}
-	var leads []clue
+	asked := stemsOf(question, "")
+	var clues []clue
 	for _, h := range reached {
 		name := standsUnder(h)
-		known := slices.ContainsFunc(leads, func(l clue) bool { return strings.EqualFold(l.name, name) })
+		known := slices.ContainsFunc(clues, func(c clue) bool { return strings.EqualFold(c.name, name) })
 		if name == "" || known || !slices.ContainsFunc(analysis.Tokens(name, ""), func(t analysis.Token) bool { return !t.Part && !asked[t.Term] }) {
 			continue
 		}
-		if leads = append(leads, clue{name, h.Chunk.ID}); len(leads) == maxLeads {
+		if clues = append(clues, clue{name, h.Chunk.ID}); len(clues) == maxClues {
 			break
 		}
 	}
-	return leads
+	return clues
 }
 
 // standsUnder returns what a hit is about by its place: its last heading, else its title.

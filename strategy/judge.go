@@ -50,7 +50,7 @@ type drafting struct {
 	query  string   // to search next; empty: write again
 	advice []string // to write by
 	best   draft    // that is shown when nothing better comes
-	dry    int      // rounds in a row whose search has brought nothing new
+	dry    drought
 }
 
 // A draft is an answer and what the judge says of it.
@@ -74,9 +74,7 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 		if err != nil {
 			return false, err
 		}
-		if d.dry++; fresh > 0 {
-			d.dry = 0
-		}
+		d.dry.after(fresh)
 	}
 	now, err := d.execute(ctx, s, env)
 	if err != nil {
@@ -88,7 +86,7 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 		return false, nil
 	case f.cutShort():
 		return false, nil
-	case d.dry == 2:
+	case d.dry.ends():
 		f.stop = assay.StopNoProgress
 		return false, nil
 	}

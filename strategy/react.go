@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -169,9 +168,7 @@ func (a *acting) decide(ctx context.Context, s run.Scope, left int) (role.Action
 // best returns what the tools brought, best first, as much as a search brings.
 func (a *acting) best() []assay.Evidence {
 	found := a.session.Evidence()
-	slices.SortStableFunc(found, func(x, y assay.Evidence) int {
-		return cmp.Compare(y.Hit.Scores.Relevance, x.Hit.Scores.Relevance)
-	})
+	slices.SortStableFunc(found, func(a, b assay.Evidence) int { return byRelevance(a.Hit, b.Hit) })
 	return found[:min(len(found), a.env.Limits.Candidates)]
 }
 

@@ -86,7 +86,7 @@ func (r *reflection) rounds(ctx context.Context, s run.Scope, env Env, plan role
 }
 
 func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.Plan) error {
-	dry := 0
+	var dry drought
 	for round := range env.Settings.Reflect.Rounds {
 		s := s.Sub("round", round)
 		if round == 0 {
@@ -98,10 +98,7 @@ func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.P
 			if err != nil {
 				return err
 			}
-			if dry++; fresh > 0 {
-				dry = 0
-			}
-			if dry == 2 {
+			if dry.after(fresh); dry.ends() {
 				stop = assay.StopNoProgress
 			}
 			if stop != "" {

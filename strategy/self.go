@@ -80,7 +80,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, []finding{r.finding})
 		return answer, err
 	}
-	return r.upToDate(best), nil
+	return since(best, base(best.Strategy, best.Question, []finding{r.finding}), best.Notes), nil
 }
 
 // A sieve is a finding and what the retrieval grader says of its hits.
@@ -223,12 +223,4 @@ const maxExtra = 12
 func betterThan(a, later assay.Answer) bool {
 	rank := map[assay.Status]int{assay.Answered: 2, assay.Conflicting: 2, assay.Incomplete: 1}
 	return rank[a.Status] > rank[later.Status] || rank[a.Status] == rank[later.Status] && len(a.Claims) > len(later.Claims)
-}
-
-// upToDate is an answer with what was searched since it was written.
-func (f *finding) upToDate(a assay.Answer) assay.Answer {
-	now := base(a.Strategy, a.Question, []finding{*f})
-	a.Stop, a.Searched, a.Iterations, a.Index = now.Stop, now.Searched, now.Iterations, now.Index
-	a.Notes = append(now.Notes, without(a.Notes, now.Notes)...)
-	return a
 }

@@ -20,7 +20,7 @@ const maxSpan = 6
 // those that it names, where they are two or more; else those that the asker gave, where
 // it compares. Named says that it names them.
 func (e Env) spanOf() (span []string, named bool) {
-	for _, c := range e.Catalogue {
+	for _, c := range e.NamedCollections {
 		if surface.Mentions(e.Question, c) && (len(e.Collections) == 0 || slices.Contains(e.Collections, c)) && !slices.Contains(span, c) {
 			span = append(span, c)
 		}
@@ -142,16 +142,6 @@ func inTurns(lists [][]assay.Hit) []assay.Hit {
 		slices.SortStableFunc(of, byRelevance)
 		all = append(all, of...)
 	}
-}
-
-func byRelevance(a, b assay.Hit) int {
-	switch {
-	case a.Scores.Relevance > b.Scores.Relevance:
-		return -1
-	case a.Scores.Relevance < b.Scores.Relevance:
-		return 1
-	}
-	return 0
 }
 
 // fairly orders hits so that the collections take turns. Within one they keep their

@@ -55,6 +55,19 @@ func (f *finding) findOn(ctx context.Context, s run.Scope, env Env, query string
 	return fresh, nil
 }
 
+// A drought is how many searches in a row brought nothing new.
+type drought int
+
+// after takes up how many new hits one more search brought.
+func (d *drought) after(fresh int) {
+	if *d++; fresh > 0 {
+		*d = 0
+	}
+}
+
+// ends reports whether searching on is hopeless: two searches in a row brought nothing.
+func (d drought) ends() bool { return d >= 2 }
+
 // maxBrought is how many hits of a search a querier is told of, the best first.
 const maxBrought = 3
 

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/run"
@@ -255,7 +254,7 @@ func share(h assay.Hit, terms []assay.Term) float64 {
 
 // weightIn is the weight of the terms that a text in a language holds.
 func weightIn(text, language string, terms []assay.Term) float64 {
-	held := heldBy(text, language)
+	held := stemsOf(text, language)
 	sum := 0.0
 	for _, t := range terms {
 		if holds(held, t) {
@@ -263,20 +262,6 @@ func weightIn(text, language string, terms []assay.Term) float64 {
 		}
 	}
 	return sum
-}
-
-// heldBy returns the stems that a text holds, in its language and in English.
-func heldBy(text, language string) map[string]bool {
-	held := map[string]bool{}
-	for _, t := range analysis.Tokens(text, "") {
-		held[t.Term] = true
-	}
-	if language != "" && language != "en" {
-		for _, t := range analysis.Tokens(text, language) {
-			held[t.Term] = true
-		}
-	}
-	return held
 }
 
 func holds(held map[string]bool, t assay.Term) bool {
@@ -288,7 +273,7 @@ func holds(held map[string]bool, t assay.Term) bool {
 func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 	terms = slices.Clone(terms)
 	for _, h := range hits {
-		held := heldBy(h.Title+"\n"+strings.Join(h.Chunk.Headings, "\n")+"\n"+h.Text, h.Language)
+		held := stemsOf(h.Title+"\n"+strings.Join(h.Chunk.Headings, "\n")+"\n"+h.Text, h.Language)
 		for i, t := range terms {
 			if holds(held, t) {
 				terms[i].Chunks++

@@ -72,10 +72,10 @@ func (w writing) lacks() bool {
 // write has an answer written and verified. A model of whose draft something does not
 // stand is asked once more, and told what; of both drafts the one counts of which more
 // stands. A small one that writes simple questions hands over to the large one then, and
-// also where it says that something is open. When nothing does, or its replies could not be used at all, the passages are
-// quoted instead. It is not asked again with what it was asked before: then last
-// stands, which is what became of that. Where the run had no room for one of these and
-// nothing stands, the error says of what.
+// also where it says that something is open. When nothing stands, or the replies could
+// not be used at all, the passages are quoted instead. A model is not asked again with
+// what it was asked before: then last stands, which is what became of that. Where the
+// run had no room for one of these and nothing stands, the error says of what.
 func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *writing) (writing, error) {
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.Writer == "" {

@@ -50,7 +50,7 @@ func (a Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.A
 	if a.Local != nil {
 		behind.local = func() (role.Action, error) { return a.Local.Act(ctx, c, in) }
 	}
-	t := acting{config: a.Config, in: in, prompt: a.promptOf(name), window: llm.FactsOf(a.Model).Window, plain: in.Plain || len(in.Tools) == 0}
+	t := turn{config: a.Config, in: in, prompt: a.promptOf(name), window: llm.FactsOf(a.Model).Window, plain: in.Plain || len(in.Tools) == 0}
 	if t.window <= 0 {
 		t.window = unknownWindow
 	}
@@ -63,8 +63,8 @@ func (a Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.A
 	return action, nil
 }
 
-// acting is a job of the actor on the way.
-type acting struct {
+// A turn is a job of the actor on the way.
+type turn struct {
 	config  Config
 	in      role.ActInput
 	prompt  prompt
@@ -76,7 +76,7 @@ type acting struct {
 }
 
 // ask asks the model, as ask does for a typed output.
-func (t *acting) ask(ctx context.Context, c role.Caller) (role.Action, role.Outcome, error) {
+func (t *turn) ask(ctx context.Context, c role.Caller) (role.Action, role.Outcome, error) {
 	if !t.begin() {
 		return role.Action{}, t.failed("what is asked does not fit into the model's window of %d tokens", t.window), nil
 	}
@@ -101,7 +101,7 @@ func (t *acting) ask(ctx context.Context, c role.Caller) (role.Action, role.Outc
 
 // call asks once. A provider that does not take the tools is told of them in words; one
 // that finds the request too long is sent less.
-func (t *acting) call(ctx context.Context, c role.Caller) (llm.Response, error) {
+func (t *turn) call(ctx context.Context, c role.Caller) (llm.Response, error) {
 	for {
 		reply, err := c.Call(ctx, role.Call{Role: role.ActorRole, Prompt: t.prompt.id, Model: t.config.Model, Request: t.request})
 		if err == nil || !errors.Is(err, assay.ErrUnavailable) {
@@ -126,17 +126,17 @@ func (t *acting) call(ctx context.Context, c role.Caller) (llm.Response, error) 
 	}
 }
 
-func (t *acting) note(format string, args ...any) {
+func (t *turn) note(format string, args ...any) {
 	t.notes = append(t.notes, role.ActorRole+": "+fmt.Sprintf(format, args...))
 }
 
-func (t *acting) failed(format string, args ...any) role.Outcome {
+func (t *turn) failed(format string, args ...any) role.Outcome {
 	return role.Outcome{Failure: fmt.Sprintf("%s: %s", t.config.Model.Model(), fmt.Sprintf(format, args...)), Notes: t.notes}
 }
 
 // begin writes the first request, with as many of the latest steps as fit, and of the
 // last at least a part. It reports whether the question fits.
-func (t *acting) begin() bool {
+func (t *turn) begin() bool {
 	reply := max(1, min(actTokens, t.window/4))
 	if most := llm.FactsOf(t.config.Model).MaxOutput; most > 0 {
 		reply = min(reply, most)
@@ -163,7 +163,7 @@ func (t *acting) begin() bool {
 
 // messages are the conversation with the last k steps. A room that is not 0 is how many
 // bytes of each observation are shown.
-func (t *acting) messages(k, room int) []llm.Message {
+func (t *turn) messages(k, room int) []llm.Message {
 	steps := t.in.Steps
 	left := len(steps) - k
 	made := slices.Clone(t.in.Made)
@@ -277,7 +277,7 @@ func toolsText(tools []llm.Tool) string {
 
 // again writes the next request: the first one, and at its end what was wrong with the
 // reply. A reply that was cut off gets twice the room.
-func (t *acting) again(try int, reply llm.Response, problem string) {
+func (t *turn) again(try int, reply llm.Response, problem string) {
 	if reply.Finish == llm.FinishLength {
 		more := min(2*t.request.MaxTokens, t.window/2, t.window-t.request.InputTokens()-retryRoom)
 		t.request.MaxTokens = max(t.request.MaxTokens, more)
@@ -304,7 +304,7 @@ type callReply struct {
 }
 
 // read reads a reply, or says what is wrong with it.
-func (t *acting) read(reply llm.Response) (role.Action, string) {
+func (t *turn) read(reply llm.Response) (role.Action, string) {
 	if len(reply.Calls) > 0 {
 		return t.action(reply.Text, reply.Calls), ""
 	}
@@ -330,7 +330,7 @@ func (t *acting) read(reply llm.Response) (role.Action, string) {
 }
 
 // action is what a reply asks to have done: as many of its calls as are made.
-func (t *acting) action(thought string, calls []llm.ToolCall) role.Action {
+func (t *turn) action(thought string, calls []llm.ToolCall) role.Action {
 	a := role.Action{Thought: shorten(line(thought[:min(len(thought), 8*maxThought)]), maxThought), Done: len(calls) == 0}
 	if len(calls) > max(1, t.in.Most) {
 		a.Asked, calls = len(calls), calls[:max(1, t.in.Most)]

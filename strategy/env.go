@@ -1,0 +1,183 @@
+package strategy
+
+import (
+	"context"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// Env is what a strategy works with: the question, and what it may reach on
+// behalf of whoever asks.
+type Env struct {
+	Question     string
+	History      []assay.Turn // the newest of the conversation before the question, the oldest first
+	EarlierTurns int          // of it, before those
+	Earlier      []Earlier    // runs whose answers may be that to the question; Ask asks Cache for them
+	Cache        Cache        // required where there are any
+	Collections  []string     // empty: all
+	Filter       assay.Filter // the caller's; narrowed, never widened
+	Access       assay.Access
+	Retriever    assay.Retriever
+	Content      Content
+	Roles        Roles
+	Limits       Limits
+	Settings     Settings
+
+	// Services names the encoder and the reranker that searches may ask, where they are
+	// services; for the record.
+	Services string
+
+	// Began says which model did a role when the run began, by the role's name: what the
+	// run's way depends on. One that is not in it was done locally.
+	Began map[string]string
+
+	// Writer is the model that was the generator when the run began; empty: the local
+	// one was.
+	Writer string
+
+	// SmallWriter is the model that was the small generator then; empty: there was none.
+	SmallWriter string
+
+	// Sections are the headings that an answer may have; a statement under another one
+	// stands under none.
+	Sections []string
+
+	// Clarify has a question that can mean several things asked back, or answered for each
+	// of them. Runs of versions that could not do so were begun without it.
+	Clarify bool
+
+	// Salvage has a run quote passages that had no calls, tokens, money or time left before
+	// anything was written. Runs of versions that could not do so were begun without it.
+	Salvage bool
+
+	// FloorFirst has auto search before it plans, where the local planner does that, and
+	// know questions that take several steps. Runs of versions that could not do so were
+	// begun without it.
+	FloorFirst bool
+
+	// NamedCollections are the collections that the question, or the conversation before it, names,
+	// of those that the asker may see.
+	NamedCollections []string
+
+	span      []string // collections that are searched each for itself; empty: all together
+	spanNamed bool     // the question names them
+	whole     string   // the question with their names; empty: it is the question
+
+	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know
+	untold        untold       // what a follow-up leaves open
+	eachForItself bool         // the parts are the same question about different things: what they say may differ
+
+	asked string // the question as whoever asks has written it; empty: as Question is
+
+	// Web is the open web, where the question may be looked up there; nil: it may not, and
+	// NoWeb says why, in words that follow "the web was not searched: ".
+	Web   Web
+	NoWeb string
+
+	// Managed is a service that answers questions by itself; nil: there is none.
+	Managed Managed
+
+	advice []string // for the generator: what a draft before was found wanting in
+
+	// Stream, when set, is given what models write while they write it, with the
+	// path of the step. Nothing of it is verified. Calls of parallel branches mix.
+	Stream func(path string, d llm.Delta)
+}
+
+func (e Env) withDefaults() Env {
+	e.Limits, e.Settings = e.Limits.withDefaults(), e.Settings.withDefaults()
+	return e
+}
+
+// Content reads the documents that hits point into; a store's content is one.
+type Content interface {
+	// ACL returns the ACL that decides now who may see a document, of one that
+	// was deleted its last; assay.ErrNotFound if none is known.
+	ACL(ctx context.Context, id string) (assay.ACL, error)
+
+	// Version returns one version, current or kept; else assay.ErrNotFound.
+	Version(ctx context.Context, id, version string) (assay.Document, error)
+}
+
+// Roles are who does the jobs. The first four are required, the others by the
+// strategies that hand them out.
+type Roles struct {
+	Planner   role.Planner
+	Grader    role.Grader
+	Generator role.Generator
+	Verifier  role.Verifier
+
+	Rewriter        role.Rewriter
+	Router          role.Router
+	Querier         role.Querier
+	Scorer          role.Scorer
+	RetrievalGrader role.RetrievalGrader
+	SupportGrader   role.SupportGrader
+	Analyst         role.Analyst
+	Reflector       role.Reflector
+	Judge           role.Judge
+	Critic          role.Critic
+	Extractor       role.Extractor
+	Summariser      role.Summariser
+	Comparer        role.Comparer
+	Clarifier       role.Clarifier
+	Actor           role.Actor
+
+	// Small writes the first draft for a simple question, and Generator the second; nil:
+	// Generator writes all.
+	Small role.Generator
+
+	// Quoter writes when nothing that a model has written stands; nil: then there is no
+	// answer.
+	Quoter role.Generator
+
+	// Models says which model does a role, by the role's name; one that is not here is
+	// done locally. It is for the record: it decides nothing.
+	Models map[string]string
+}
+
+// Limits bound a strategy. Zero fields mean the defaults.
+type Limits struct {
+	Iterations int `json:"iterations,omitempty" yaml:"iterations"` // searches per sub-question; 4
+	Candidates int `json:"candidates,omitempty" yaml:"candidates"` // hits per search; 20
+	Keep       int `json:"keep,omitempty" yaml:"keep"`             // hits per sub-question that become evidence; 5
+
+	// ContextTokens is how much of the evidence a generator is given to read, for
+	// all sub-questions together; 6000.
+	ContextTokens int `json:"context_tokens,omitempty" yaml:"context_tokens"`
+
+	Parts int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are looked up; the others are reported as missing; 6
+	Floor float64       `json:"floor,omitempty" yaml:"floor"` // relevance under which a hit does not count for a grader that goes by it; 0.5
+	Wall  time.Duration `json:"wall_ns,omitempty" yaml:"-"`   // of the run; searching ends at three quarters of it; 12 s
+
+	// Passages is how many passages the generator is handed, no more, and no fewer while
+	// as many were found: so strategies are compared. 0: there is no such rule.
+	Passages int `json:"passages,omitempty" yaml:"-"`
+
+	// Alone is the relevance from which one hit, clearly ahead of the others, is all that a
+	// model is handed of a question that asks for one thing. 0: never, which is the default,
+	// for it costs more evidence than it is worth: see docs/strategies.md.
+	Alone float64 `json:"alone,omitempty" yaml:"alone"`
+}
+
+// defaultLimits are the limits that zero fields stand for.
+var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Wall: 12 * time.Second}
+
+func (l Limits) withDefaults() Limits { return l.Over(defaultLimits) }
+
+// Over returns l with the fields that are not set as below has them.
+func (l Limits) Over(below Limits) Limits {
+	or(&l.Iterations, below.Iterations)
+	or(&l.Candidates, below.Candidates)
+	or(&l.Keep, below.Keep)
+	or(&l.ContextTokens, below.ContextTokens)
+	or(&l.Parts, below.Parts)
+	or(&l.Floor, below.Floor)
+	or(&l.Wall, below.Wall)
+	or(&l.Passages, below.Passages)
+	or(&l.Alone, below.Alone)
+	return l
+}
