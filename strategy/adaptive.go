@@ -131,7 +131,7 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 		return found, err
 	}
 	if plan.Shape != role.Chain {
-		found, err := e.hops(ctx, s, plan)
+		found, err := e.hops(ctx, s, plan, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -146,6 +146,6 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 	if whole.cutShort() {
 		return []finding{whole}, nil
 	}
-	parts, err := e.hops(ctx, s, plan)
+	parts, err := e.hops(ctx, s, plan, nil)
 	return join(whole, parts), err
 }

@@ -28,7 +28,7 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, w writ
 	closed := make([]bool, len(parts))   // and whose evidence suffices
 	for i, p := range parts {
 		grounded[i] = slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) })
-		closed[i] = grounded[i] && found[i].grade.Verdict == assay.Sufficient
+		closed[i] = grounded[i] && found[i].grade.Verdict == assay.Sufficient && found[i].asked == "" // of whom it speaks is certain
 	}
 	open := 0
 	for i := range parts {

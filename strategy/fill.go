@@ -13,6 +13,7 @@ import (
 // is; scores are comparable within one list only.
 type candidate struct {
 	name  string
+	chunk string // where it stands
 	score float64
 }
 
@@ -125,7 +126,7 @@ func fillings(plan role.Plan, found []finding, i int) []filling {
 	if !slotted(sub) {
 		return nil
 	}
-	return fillIn(sub, func(n int) answered { return found[n].answeredBy(found[n].names()) })
+	return fillIn(sub, func(n int) answered { return found[n].answeredBy(found[n].names(namedIn)) })
 }
 
 // earlier returns those of the needs of sub-question i that come before it.

@@ -33,7 +33,10 @@ type filled struct {
 // What a sub-question needs and is no earlier one is not needed. Sub-questions beyond
 // Limits.Parts are not looked up, nor those that build on more than Settings.Multihop.Hops
 // others. The findings are in the order of the plan.
-func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan) ([]finding, error) {
+//
+// A name that stands in what is known already is not searched for; known is nil where that
+// is not to be looked at, and then each sub-question is searched for.
+func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *finding) ([]finding, error) {
 	hops, spelled := make([]hop, len(plan.SubQuestions)), spelledOut(plan)
 	plan.SubQuestions = slices.Clone(plan.SubQuestions)
 	for i, sub := range plan.SubQuestions {
@@ -50,7 +53,18 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan) ([]finding, 
 	for k, stage := range stages[:min(len(stages), e.Settings.Multihop.Hops)] {
 		err := s.Sub("stage", k).Parallel(ctx, "sub", len(stage), sideBySide, func(ctx context.Context, j int, s run.Scope) error {
 			h := &hops[stage[j]]
-			return h.ask(ctx, s, e, fillIn(h.sub, func(n int) answered { return hops[n].finding.answeredBy(hops[n].names) }))
+			fillings := fillIn(h.sub, func(n int) answered { return hops[n].finding.answeredBy(hops[n].names) })
+			if known != nil {
+				if h.needed && h.know(*known, fillings[0]) {
+					return nil
+				}
+				if known.wasTried(fillings[0].text, h.sub.Filter) { // no name is known, so it is the question again
+					h.finding.stop = assay.StopCircular
+					return nil
+				}
+				fillings = fillings[:min(len(fillings), knownFills)]
+			}
+			return h.ask(ctx, s, e, fillings)
 		})
 		if err != nil {
 			return nil, err
@@ -61,6 +75,30 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan) ([]finding, 
 		found[i] = h.finding
 	}
 	return found, nil
+}
+
+// knownFills is how many names are tried in a sub-question where what is known already is
+// looked at first.
+const knownFills = 1
+
+// know takes the names for a sub-question that others need from what is known already, and
+// reports whether there are any.
+func (h *hop) know(known finding, x filling) bool {
+	const read = 5 // hits
+	known.question = x.text
+	if h.names = known.names(read); len(h.names) == 0 {
+		return false
+	}
+	h.finding.question, h.finding.asked, h.finding.stop = x.text, x.asked, assay.StopSufficient
+	h.finding.terms, h.finding.places = known.terms, known.places
+	for _, hit := range known.hits {
+		if slices.ContainsFunc(h.names, func(c candidate) bool { return c.chunk == hit.Chunk.ID }) {
+			h.finding.hits = append(h.finding.hits, hit)
+			h.finding.grade.Relevant = append(h.finding.grade.Relevant, hit.Chunk.ID)
+		}
+	}
+	h.finding.best = h.finding.hits
+	return true
 }
 
 // ask searches for the sub-question with each of the names that may be in it, and grades
@@ -95,21 +133,25 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 		h.finding.stop = assay.StopSufficient
 	}
 	if h.needed {
-		h.names = h.finding.names()
+		h.names = h.finding.names(namedIn)
 	}
 	return err
 }
 
+// itself stands for the question itself where sub-questions are counted.
+const itself = -1
+
 // bridge follows what was found for a question that grammar does not take apart: the names
-// in the best hits that the question does not have may lead on from there. It returns
-// nothing where there are none.
+// in the best hits that the question does not have may lead on from there. What that brings
+// is evidence for the question, and does not say that it is answered. It returns nothing
+// where there are no names.
 func (e Env) bridge(ctx context.Context, s run.Scope, whole finding) ([]finding, error) {
-	names := whole.names()
+	names := whole.names(namedIn)
 	if len(names) == 0 {
 		return nil, nil
 	}
 	h := hop{sub: role.SubQuestion{Text: whole.question, Needs: []int{0}}}
-	h.finding = finding{question: whole.question, filter: whole.filter, stop: assay.StopIterationLimit}
+	h.finding = finding{question: whole.question, filter: whole.filter, stop: assay.StopIterationLimit, serves: []int{itself}}
 	err := h.ask(ctx, s, e, fillIn(h.sub, func(int) answered { return whole.answeredBy(names) }))
 	return []finding{h.finding}, err
 }

@@ -205,16 +205,29 @@ func TestCorrectiveFillsIn(t *testing.T) {
 	}
 }
 
-// Auto takes a question apart only where one search brings nothing relevant.
+// Auto takes a question apart only where one search does not suffice, and starts from the
+// names that this brought.
 func TestAutoOfChains(t *testing.T) {
-	for _, relevance := range []float64{0.9, 0.2} {
+	for verdict, want := range map[assay.GradeVerdict][]string{
+		assay.Sufficient: {ofTheDirector},
+		assay.Partly:     {ofTheDirector, "Who is the spouse of Raoul Walsh?"},
+	} {
 		l := films()
-		l.relevance = map[string]float64{"doc1": relevance, "doc2": relevance, "doc3": relevance}
 		e := env(l, ofTheDirector, localRoles())
 		e.FloorFirst = true
+		e.Roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+			g := role.Grade{Verdict: assay.Sufficient}
+			if in.Question == ofTheDirector {
+				g.Verdict = verdict
+			}
+			for _, h := range in.Hits {
+				g.Relevant = append(g.Relevant, h.Chunk.ID)
+			}
+			return g, nil
+		})
 		a := ask(t, strategy.Auto, e, assay.Budget{})
-		if hopped := len(l.searches) > 1; hopped != (relevance < 0.5) {
-			t.Errorf("relevance %.1f: searched %q, %s", relevance, l.searches, a.Strategy)
+		if !slices.Equal(l.searches, want) || verdict == assay.Partly && !strings.Contains(a.Text, "Miriam Cooper") || a.Status != assay.Answered {
+			t.Errorf("%s: searched %q; %s, %s: %s", verdict, l.searches, a.Strategy, a.Status, a.Text)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	switch {
 	case whole.cutShort():
 	case plan.Shape != role.Single:
-		parts, err = env.hops(ctx, s, plan)
+		parts, err = env.hops(ctx, s, plan, nil)
 	case !whole.sufficient():
 		parts, err = env.bridge(ctx, s.Sub("bridge", 0), whole)
 	}

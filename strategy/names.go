@@ -60,13 +60,13 @@ func kindOf(description string) (kind, string) {
 	return anything, ""
 }
 
-// names returns the names in the best hits of a finding that may be what its question
-// describes, the likeliest first, at most maxFills.
-func (f *finding) names() []candidate {
-	const (
-		read   = 2   // hits
-		second = 0.7 // of a name in a hit that is not the best one
-	)
+// namedIn is in how many of the best hits of its own search a name is looked for.
+const namedIn = 2
+
+// names returns the names in the best hits of a finding, so many of them, that may be what
+// its question describes, the likeliest first, at most maxFills.
+func (f *finding) names(read int) []candidate {
+	const second = 0.7 // of a name in a hit that is not the best one
 	b := newNaming(f.question, f.terms)
 	best := map[string]candidate{}
 	for i, h := range f.ranked()[:min(read, len(f.hits))] {
@@ -75,6 +75,7 @@ func (f *finding) names() []candidate {
 				c.score *= second
 			}
 			if old, ok := best[key]; !ok || c.score > old.score {
+				c.chunk = h.Chunk.ID
 				best[key] = c
 			}
 		}
@@ -258,7 +259,7 @@ func (n *naming) add(found map[string]candidate, name, key string, score float64
 		score -= echoing
 	}
 	if old, ok := found[key]; !ok || score > old.score {
-		found[key] = candidate{name, score}
+		found[key] = candidate{name: name, score: score}
 	}
 }
 
