@@ -94,7 +94,7 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 		}
 		fresh, err := f.findOn(ctx, s, env, query, &t)
 		if err == nil {
-			err = f.judge(ctx, s, env)
+			err = f.regrade(ctx, s, env)
 		}
 		dry.after(fresh)
 		switch {

@@ -97,7 +97,7 @@ func (f *finding) searchWith(ctx context.Context, s run.Scope, env Env, wordings
 	if _, err := f.find(ctx, s, env, assay.Query{Text: f.question, Filter: f.filter, Rewrites: wordings}); err != nil {
 		return err
 	}
-	return f.judge(ctx, s, env)
+	return f.regrade(ctx, s, env)
 }
 
 // How many rewritings of one technique are searched, whatever a role makes: where no

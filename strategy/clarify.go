@@ -248,7 +248,7 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 		}
 		f := finding{question: e.Question, stop: assay.StopSufficient}
 		f.take(e, assay.Query{Text: e.Question}, of)
-		err := f.judge(ctx, s.Sub("reading", n), e)
+		err := f.regrade(ctx, s.Sub("reading", n), e)
 		if stopOf(err) != "" {
 			return assay.Answer{}, nil
 		}

@@ -71,7 +71,7 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 		if env.Limits.Passages == 0 {          // else passages are handed on whole
 			f.recompose(env)
 		}
-		err = f.judge(ctx, s, *env)
+		err = f.regrade(ctx, s, *env)
 	}
 	f.hits = append(f.hits, aside...) // they are what came closest
 	return err

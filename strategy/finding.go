@@ -89,10 +89,10 @@ func (f *finding) look(ctx context.Context, s run.Scope, env Env, query string, 
 	if err != nil {
 		return fresh, err
 	}
-	return fresh, f.judge(ctx, s, env)
+	return fresh, f.regrade(ctx, s, env)
 }
 
-// find makes one search, without grading what it brings: until judge does, that is
+// find makes one search, without grading what it brings: until regrade does, that is
 // Insufficient. It returns how many of the hits are new.
 func (f *finding) find(ctx context.Context, s run.Scope, env Env, q assay.Query) (fresh int, err error) {
 	found, err := env.search(ctx, s, q)
@@ -126,8 +126,8 @@ func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) 
 	return fresh
 }
 
-// judge grades all that the finding holds, and says so of its last search.
-func (f *finding) judge(ctx context.Context, s run.Scope, env Env) error {
+// regrade grades all that the finding holds, and says so of its last search.
+func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	var err error
 	f.grade, err = env.grade(ctx, s, *f)
 	f.graded = len(f.searched)

@@ -23,7 +23,7 @@ func Fusion(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
 	err := f.fuse(ctx, s, env)
 	if err == nil {
-		err = f.judge(ctx, s, env)
+		err = f.regrade(ctx, s, env)
 	}
 	switch stop := stopOf(err); {
 	case stop != "":

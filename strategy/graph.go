@@ -32,7 +32,7 @@ func Graph(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	} else if err != nil {
 		return assay.Answer{}, err
 	}
-	if err := f.judge(ctx, s, env); stopOf(err) != "" {
+	if err := f.regrade(ctx, s, env); stopOf(err) != "" {
 		f.ends(stopOf(err), err)
 	} else if err != nil {
 		return assay.Answer{}, err

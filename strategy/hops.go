@@ -124,7 +124,7 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 	if h.finding.cutShort() {
 		return nil
 	}
-	err = h.finding.judge(ctx, s, env)
+	err = h.finding.regrade(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
 		h.finding.ends(stop, err)
 		err = nil

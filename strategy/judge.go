@@ -69,7 +69,7 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 	if d.query != "" {
 		fresh, err := f.findOn(ctx, s, env, d.query, &d.trail)
 		if err == nil {
-			err = f.judge(ctx, s, env)
+			err = f.regrade(ctx, s, env)
 		}
 		if err != nil {
 			return false, err

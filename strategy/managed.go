@@ -76,7 +76,7 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 	written, err := f.delegate(ctx, s, env)
 	if err == nil && len(f.hits) > 0 {
 		env.Limits.Floor = 0 // a service gives no relevance to go by
-		err = f.judge(ctx, s, env)
+		err = f.regrade(ctx, s, env)
 	}
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)

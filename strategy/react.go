@@ -284,7 +284,7 @@ func (a *acting) weigh(ctx context.Context, s run.Scope) error {
 	if len(f.hits) == 0 && f.cutShort() {
 		return nil
 	}
-	err := f.judge(ctx, s, a.env)
+	err := f.regrade(ctx, s, a.env)
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
 		return nil

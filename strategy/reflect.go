@@ -129,7 +129,7 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 			query := strings.Join(append([]string{f.question}, hints(plan, r.found, i)...), " ")
 			_, err := f.findOn(ctx, s, env, query, &trails[i])
 			if err == nil {
-				err = f.judge(ctx, s, env)
+				err = f.regrade(ctx, s, env)
 			}
 			if stop := stopOf(err); stop != "" {
 				f.ends(stop, err)
@@ -155,7 +155,7 @@ func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []f
 	f := &looked[nearest(looked, query)]
 	fresh, err = f.findOn(ctx, s, env, query, &r.trail)
 	if err == nil {
-		err = f.judge(ctx, s, env)
+		err = f.regrade(ctx, s, env)
 	}
 	return fresh, "", err
 }

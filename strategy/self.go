@@ -95,7 +95,7 @@ func (r *sieve) sift(ctx context.Context, s run.Scope, env Env, query string) (f
 	if fresh, err = r.find(ctx, s, env, assay.Query{Text: query}); err != nil {
 		return fresh, err
 	}
-	if err = r.judge(ctx, s, env); err != nil {
+	if err = r.regrade(ctx, s, env); err != nil {
 		return fresh, err
 	}
 	if err = r.gradeHits(ctx, s, env); err != nil {

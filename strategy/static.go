@@ -30,7 +30,7 @@ func (e Env) lookFor(ctx context.Context, s run.Scope, q assay.Query) (finding, 
 	f := finding{question: q.Text, filter: q.Filter, stop: assay.StopIterationLimit}
 	_, err := f.find(ctx, s, e, q)
 	if err == nil {
-		err = f.judge(ctx, s, e)
+		err = f.regrade(ctx, s, e)
 	}
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)

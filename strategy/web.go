@@ -118,7 +118,7 @@ func (e Env) lastRung(ctx context.Context, s run.Scope, found []finding) error {
 		scope, before := s.Sub("web", i), len(f.hits)
 		err := e.fromWeb(ctx, scope, f)
 		if err == nil && len(f.hits) > before {
-			err = f.judge(ctx, scope, e)
+			err = f.regrade(ctx, scope, e)
 		}
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
