@@ -367,6 +367,52 @@ func TestUntold(t *testing.T) {
 	}
 }
 
+// What was chosen of pages that are called alike is kept to, also by what goes on from it.
+func TestChosenOfAlike(t *testing.T) {
+	docs := map[string]string{}
+	for i, product := range []string{"orion", "vega", "lyra", "nova"} {
+		docs[product+"/start.md"] = fmt.Sprintf("# Getting started\n\n## Configuration\n\nThe server is configured in the file %c.toml. The port is 8%d.\n\n## Backups\n\nBackups are made at %d o'clock.\n", 'a'+i, i, i+1)
+	}
+	e := collections(t, docs)
+	for _, question := range []string{"How is the server configured?", "How do I configure it?"} {
+		back := asked(t, e, Request{Question: question})
+		if len(back.Readings) != 4 {
+			t.Fatalf("%q: %q, readings %q", question, back.Text, back.Readings)
+		}
+		follows, want := back.Run, ""
+		for _, reply := range []string{"lyra", "and vega?", "the second one"} {
+			if want = map[string]string{"lyra": "c.toml", "and vega?": "b.toml"}[reply]; reply == "the second one" {
+				follows = back.Run
+				for collection, file := range map[string]string{"orion": "a.toml", "vega": "b.toml", "lyra": "c.toml", "nova": "d.toml"} {
+					if strings.Contains(back.Readings[1], collection) {
+						want = file
+					}
+				}
+			}
+			a := asked(t, e, Request{Question: reply, Follows: follows})
+			if !strings.Contains(a.Text, want) || strings.Count(a.Text, ".toml") != 1 || a.AskBack != "" {
+				t.Errorf("%q, %q: understood %q: %s: %q", question, reply, a.Understood, a.Status, a.Text)
+			}
+			replays(t, e, a.Run)
+			follows = a.Run
+		}
+	}
+}
+
+// Titles that begin alike and are long are told apart by their ends, and an answer is not
+// given up for names that are not.
+func TestLongNamesOfReadings(t *testing.T) {
+	long := strings.Repeat("very ", 20)
+	e := collections(t, map[string]string{
+		"docs/1.md": "# The " + long + "long manual 1.0\n\n## Limits\n\nThe upload limit is 10 MB.\n",
+		"docs/2.md": "# The " + long + "long manual 2.0\n\n## Limits\n\nThe upload limit is 20 MB.\n",
+	})
+	a := asked(t, e, Request{Question: "What is the upload limit?"})
+	if len(a.Readings) != 2 || len(a.Claims) < 2 {
+		t.Errorf("%s: %q, readings %q", a.Status, a.Text, a.Readings)
+	}
+}
+
 // Who is "she" is known by what was asked, whatever it was understood as.
 func TestFollowsKnowsPersons(t *testing.T) {
 	e := collections(t, map[string]string{

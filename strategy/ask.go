@@ -109,6 +109,7 @@ func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
 		said.say(fmt.Sprintf("rewriter: the question that it made of the conversation has %d bytes, which is more than a question may have; it was gone about as it stands", len(q)))
 	default:
 		e.Question = q
+		e = e.narrowed()
 	}
 	return e, said, nil
 }

@@ -32,7 +32,7 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 		return e.askWhich(strategy), true, nil
 	}
 	open, bare := surface.Dangling(e.Question)
-	if !e.Clarify || e.Roles.Clarifier == nil || open == "" {
+	if !e.Clarify || e.Roles.Clarifier == nil || open == "" || e.picked != "" {
 		return assay.Answer{}, false, nil
 	}
 	f, q := finding{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
@@ -130,8 +130,8 @@ func shownNames(of []string) []string {
 	var names []string
 	for _, name := range of {
 		name = sources{}.line(name)
-		if r := []rune(name); len(r) > readingRunes {
-			name = string(r[:readingRunes]) + " …"
+		if r := []rune(name); len(r) > readingRunes { // what tells it apart may stand at its end
+			name = string(r[:readingRunes/2]) + " … " + string(r[len(r)-readingRunes/2:])
 		}
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -210,6 +210,9 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer assay.Answer, sai
 	}
 	if err != nil {
 		return assay.Answer{}, err
+	}
+	if len(readingNames(in.Means, c.Readings)) < len(c.Readings) {
+		return answer, nil // nobody could tell them apart
 	}
 	if len(c.Readings) <= answeredReadings {
 		each, err := e.answerEach(ctx, s, found, in.Means, c.Readings)

@@ -68,6 +68,7 @@ type Env struct {
 
 	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know
 	untold        untold       // what a follow-up leaves open
+	picked        string       // the name of what was chosen and alone is read; empty: all is
 	eachForItself bool         // the parts are the same question about different things: what they say may differ
 
 	asked string // the question as whoever asks has written it; empty: as Question is

@@ -139,6 +139,7 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assa
 	} else {
 		found, err = e.searchOne(ctx, s, q)
 	}
+	found = e.ofChosen(found)
 	if itself && err == nil && e.first != nil {
 		e.first.saw(s.Path(), found)
 	}

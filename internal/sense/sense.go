@@ -60,14 +60,20 @@ func name(senses []Sense, hits []assay.Hit) {
 		label := title(h)
 		sameTitle := func(o assay.Hit) bool { return strings.EqualFold(title(o), title(h)) }
 		if others(sameTitle) {
-			in := h.Collection
+			label = Names(h)[1]
 			if others(func(o assay.Hit) bool { return sameTitle(o) && o.Collection == h.Collection }) {
-				in = h.URI
+				label = Names(h)[2]
 			}
-			label += " (" + visible.Line(in) + ")"
 		}
 		senses[i].Name = label
 	}
+}
+
+// Names are what the document of a hit can be called: by its title, with its collection,
+// and with its address.
+func Names(h assay.Hit) []string {
+	t := title(h)
+	return []string{t, t + " (" + visible.Line(h.Collection) + ")", t + " (" + visible.Line(h.URI) + ")"}
 }
 
 // title is what a document is called: its title, else the last part of its address.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/assay-rag/assay/internal/sense"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
@@ -84,6 +85,21 @@ func (a aside) beside(before []turn) understanding {
 		return understood(strings.Replace(question, old, a.what, 1) + "?")
 	}
 	return glued(last, a.whole)
+}
+
+// otherReading returns the question that was asked back a few turns ago, with another of
+// the readings that were offered: "and Heron?".
+func (a aside) otherReading(before []turn) (understanding, bool) {
+	for i := len(before) - 1; i >= max(0, len(before)-maxPairs); i-- {
+		readings := sense.Offered(before[i].answer)
+		if len(readings) == 0 || ordinal.MatchString(a.what) {
+			continue
+		}
+		if r := chosen(a.what, readings); r != "" {
+			return understood(meaning(before[i].question, r)), true
+		}
+	}
+	return understanding{}, false
 }
 
 // phrased matches a preposition and the short phrase after it.
@@ -295,7 +311,7 @@ func pairBefore(before []turn) (two []string, inLast bool) {
 		if a, b, ok := pairIn(t.question); ok {
 			return []string{a, b}, i == len(before)-1
 		}
-		if r := offered(t.answer); len(r) > 1 {
+		if r := sense.Offered(t.answer); len(r) > 1 {
 			return r, false
 		}
 		if a, b, ok := pairIn("of " + t.answer); ok && len(t.answer) <= longest {

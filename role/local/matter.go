@@ -94,6 +94,8 @@ func (t turn) named(r referral, only bool) (matter, bool) {
 		return matter{text: names[0].text, sure: true}, true
 	case len(core) == 1:
 		return matter{text: core[0].text, sure: true}, true
+	case len(names) > 1 && actor.MatchString(t.question[:names[0].start]): // does Falcon support IPv6
+		return matter{text: names[0].text, sure: true}, true
 	case len(names) == 2:
 		return matter{text: several, means: []string{names[0].text, names[1].text}}, false
 	case len(names) > 2:
@@ -104,6 +106,9 @@ func (t turn) named(r referral, only bool) (matter, bool) {
 	gist := gistOf(t.question)
 	return matter{text: gist}, gist != ""
 }
+
+// actor matches what stands before the name of who or what does something.
+var actor = regexp.MustCompile(`(?i)(?:^|\b(?:how|what|when|where|why|which|who|and|so|but|much|many|long|\p{L}+) )(?:does|do|did|can|could|will|would|should|must|has|have) (?:the )?$`)
 
 // somebody returns who of a turn is "he" or "she": who was asked for comes before who was
 // asked about, and nobody is both he and she.

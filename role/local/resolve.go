@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/sense"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 )
@@ -44,7 +45,7 @@ func resolve(question string, history []assay.Turn) understanding {
 			q = u.question
 		}
 		called(calls, visible.Line(t.Asked), q)
-		if (contentful(q) || asksBack(t.Answer)) && len(q) <= longest {
+		if (contentful(q) || sense.AsksBack(t.Answer)) && len(q) <= longest {
 			before = append(before, turn{q, visible.Line(t.Answer), calls})
 		}
 	}
@@ -72,23 +73,26 @@ func follow(question string, before []turn) understanding {
 		return understanding{}
 	}
 	last := before[len(before)-1]
-	if r := chosen(question, offered(last.answer)); r != "" {
+	if r := chosen(question, sense.Offered(last.answer)); r != "" {
 		return understood(meaning(last.question, r))
 	}
-	if asksBack(last.answer) && keyWord(question) {
+	if sense.AsksBack(last.answer) && keyWord(question) {
 		return understood(meaning(last.question, strings.TrimRight(question, "?!. ")))
 	}
 	if doubts.MatchString(question) {
 		return understood(last.question)
 	}
 	// A question that was asked back tells nothing of the next one.
-	for asksBack(last.answer) {
+	for sense.AsksBack(last.answer) {
 		if before = before[:len(before)-1]; len(before) == 0 {
 			return understanding{}
 		}
 		last = before[len(before)-1]
 	}
 	if aside, ok := asideOf(question); ok {
+		if u, ok := aside.otherReading(before); ok {
+			return u
+		}
 		return aside.beside(before)
 	}
 	if u, ok := eitherOf(question, before); ok {
@@ -102,7 +106,7 @@ func follow(question string, before []turn) understanding {
 
 // failed reports whether an answer says nothing of what was asked.
 func failed(answer string) bool {
-	return strings.HasPrefix(answer, "Not found in these documents") || asksBack(answer) || refusal.MatchString(answer)
+	return strings.HasPrefix(answer, "Not found in these documents") || sense.AsksBack(answer) || refusal.MatchString(answer)
 }
 
 // glued asks a turn's question together with words that go on from it; where that one
@@ -416,40 +420,11 @@ var (
 	asksMeaning = regexp.MustCompile(`(?i)^(?:and |so |but )?(?:what|who)(?:'s| is| are| does| do)? (?:an? )?[\p{L}\p{N}_.-]+(?: mean)?\s*\??$`)
 )
 
-// askedBack matches the answer that asks what a question means.
-var askedBack = regexp.MustCompile(`^What is meant(?: by "[^"]*")?: (.+?)(?:, or something else)?\?$`)
-
-// asksBack reports whether an answer asks what its question means.
-func asksBack(answer string) bool {
-	return strings.HasPrefix(answer, "What is meant") || strings.HasPrefix(answer, "What is the question about?")
-}
-
 // keyWord reports whether a reply is nothing but the name of something.
 func keyWord(reply string) bool {
 	bare := strings.TrimRight(reply, "?!. ")
 	return len(contentWords(bare)) > 0 && len(strings.Fields(bare)) <= 5 && !opensAsking.MatchString(bare) && !pronoun.MatchString(bare) &&
 		!speaks.MatchString(bare) && !asideLead.MatchString(bare) && !asideAnd.MatchString(bare) && !otherIn.MatchString(bare)
-}
-
-// offered returns the readings of a question that its answer asked back; nil: it did not.
-func offered(answer string) []string {
-	m := askedBack.FindStringSubmatch(answer)
-	if m == nil {
-		return nil
-	}
-	rest, last, ok := cutLast(m[1], " or ")
-	if !ok {
-		return strings.Split(m[1], ", ")
-	}
-	return append(strings.Split(rest, ", "), last)
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return strings.TrimSuffix(s[:i], ","), s[i+len(sep):], true
 }
 
 // takesAll matches a reply that means each of the readings.

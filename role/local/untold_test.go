@@ -121,6 +121,9 @@ func TestResolveThings(t *testing.T) {
 		{failed, "and the Hamburg office?", "and the Hamburg office = "},
 		{failed, "And Peter Voss?", "Which contracts does Peter Voss sign?"},
 		{failed, "Why?", "Why = "},
+		{talk("Does Falcon support IPv6?", "Yes, it does."), "and what does it weigh?", "and what does Falcon weigh?"},
+		{append(slices.Clone(back), talk("How do I configure Heron gateway?", "In the web console.")...), "and Falcon?", "How do I configure Falcon gateway?"},
+		{append(slices.Clone(back), talk("How do I configure Heron gateway?", "In the web console.")...), "And for Falcon?", "How do I configure Falcon gateway?"},
 	} {
 		if got := rewritten(t, test.question, test.history); got != test.want {
 			t.Errorf("after %q: %q is %q, want %q", test.history[len(test.history)-1].Question, test.question, got, test.want)

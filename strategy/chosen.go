@@ -1,0 +1,42 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/sense"
+)
+
+// narrowed returns e for a follow-up that is about a reading which was offered before and
+// whose words do not tell it from others that are called alike, "Getting started (vega)":
+// only passages of that one count then, and its name is no word to search for.
+func (e Env) narrowed() Env {
+	for i := len(e.History) - 1; i >= 0; i-- {
+		for _, name := range sense.Offered(e.History[i].Answer) {
+			if !strings.HasSuffix(name, ")") || !strings.Contains(name, " (") || !strings.Contains(e.Question, name) {
+				continue
+			}
+			e.picked, e.whole = name, e.Question
+			e.Question = strings.ReplaceAll(strings.ReplaceAll(e.Question, " ("+name+")", ""), name, "it")
+			return e
+		}
+	}
+	return e
+}
+
+// ofChosen keeps of what a search brought the passages of what was chosen, if anything was.
+func (e Env) ofChosen(found assay.Results) assay.Results {
+	if e.picked == "" {
+		return found
+	}
+	found.Hits = slices.DeleteFunc(slices.Clone(found.Hits), func(h assay.Hit) bool {
+		return !slices.ContainsFunc(sense.Names(h), func(name string) bool {
+			shown := shownNames([]string{name})
+			return len(shown) == 1 && shown[0] == e.picked
+		})
+	})
+	found.Notes = append(slices.Clone(found.Notes), fmt.Sprintf("only passages of %s were read, as it was chosen", e.picked))
+	return found
+}
