@@ -417,6 +417,10 @@ func checkHonest(t *testing.T, a assay.Answer, h hostile, budget assay.Budget) {
 			t.Errorf("answered by %q", a.Text)
 		}
 	case assay.Incomplete, assay.NotFound:
+	case assay.Conflicting:
+		if !strings.Contains(a.Justification, "by the generator's word") || len(a.Claims) < 2 {
+			t.Errorf("status %s: %s", a.Status, a.Justification)
+		}
 	default:
 		t.Errorf("status %s: %s", a.Status, a.Justification)
 	}

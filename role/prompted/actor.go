@@ -131,7 +131,7 @@ func (t *turn) note(format string, args ...any) {
 }
 
 func (t *turn) failed(format string, args ...any) role.Outcome {
-	return role.Outcome{Failure: fmt.Sprintf("%s: %s", t.config.Model.Model(), fmt.Sprintf(format, args...)), Notes: t.notes}
+	return role.Outcome{Failure: failure(t.config.Model, format, args...), Notes: t.notes}
 }
 
 // begin writes the first request, with as many of the latest steps as fit, and of the

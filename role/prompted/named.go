@@ -152,14 +152,11 @@ func (h holdings) objection(text string, sources []int) string {
 // nobodyNames says that a name is in none of a statement's sources. People read that: an
 // address that a model was told to show is not in it either.
 func nobodyNames(name string) string {
-	if addressed.MatchString(name) {
+	if anAddress.MatchString(name) {
 		return "none of its sources has an address that it gives"
 	}
 	return fmt.Sprintf("none of its sources names %q", name)
 }
-
-// addressed matches what makes an address of a text.
-var addressed = regexp.MustCompile(`(?i)://|www\.|mailto:|javascript:|data:`)
 
 // stranger returns a noun of a statement, in a language that writes nouns with a
 // capital, that is a name which neither its sources nor the question have; "" if there

@@ -238,8 +238,17 @@ func (a *asking[T]) last(problems []string) (T, role.Outcome, error) {
 
 // failed is the outcome of a job without an output.
 func (a *asking[T]) failed(format string, args ...any) role.Outcome {
-	return role.Outcome{Failure: fmt.Sprintf("%s: %s", a.Model.Model(), fmt.Sprintf(format, args...)), Notes: a.allNotes()}
+	return role.Outcome{Failure: failure(a.Model, format, args...), Notes: a.allNotes()}
 }
+
+// failure says why a model has brought nothing. People read that, and it may quote the
+// model: an address that it was told to show is not in it.
+func failure(m llm.Model, format string, args ...any) string {
+	return m.Model() + ": " + anAddress.ReplaceAllString(fmt.Sprintf(format, args...), "(an address)")
+}
+
+// anAddress matches what could be followed.
+var anAddress = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]*://|\bwww\.|\bmailto:|\bjavascript:|\bdata:)[^\s"'<>)\]…]*`)
 
 // allNotes are the notes of the job, each with the role's name.
 func (a *asking[T]) allNotes() []string {
