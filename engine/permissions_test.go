@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -337,4 +338,58 @@ func (r *taking) Retrieve(ctx context.Context, access assay.Access, q assay.Quer
 		r.take()
 	}
 	return found, err
+}
+
+// For the staff the board's documents might as well not be there: with and without them
+// every step of every strategy asks and brings the same, to the last digit of a score.
+func TestEveryStrategyAsIfItWereNotThere(t *testing.T) {
+	e, root, _ := openGuarded(t)
+	type asking struct{ way, strategy, question string }
+	first := map[asking][]string{}
+	ofTheIndex := regexp.MustCompile(`"(?:sequence|index)":(?:\d+|\{[^{}]*\})`)
+	for _, without := range []bool{false, true} {
+		if without {
+			for name := range guardedPapers {
+				if strings.Contains(name, "board") {
+					if err := os.Remove(filepath.Join(root, name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for _, collection := range []string{"open", "vault"} {
+				if _, err := e.Ingest(t.Context(), IngestRequest{Paths: []string{filepath.Join(root, collection)}, Collection: collection}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for w, way := range everyWay {
+			for s, name := range strategy.Names() {
+				for q, question := range append(slices.Clone(guardedQuestions), "What does "+hidden+" mean for the Falcon project?") {
+					if os.Getenv("ASSAY_LONG") == "" && (q+s+w)%3 > 0 {
+						continue
+					}
+					everyModels(e, way)
+					a, err := e.Answer(t.Context(), staff, Request{Question: question, Strategy: name, NoCache: true, Budget: assay.Budget{Wall: 10 * time.Minute}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					steps := append([]string{a.Text, a.Justification, jsonOf(a.Closest), jsonOf(a.Searched), jsonOf(a.Notes)}, stepsByPath(t, e, a.Run)...)
+					for i := range steps {
+						steps[i] = ofTheIndex.ReplaceAllString(steps[i], "")
+					}
+					k := asking{way, name, question}
+					if !without {
+						first[k] = steps
+						continue
+					}
+					for i := range max(len(steps), len(first[k])) {
+						if at(steps, i) != at(first[k], i) {
+							t.Errorf("%+v: without what may not be seen %.400s, with it %.400s", k, at(steps, i), at(first[k], i))
+							break
+						}
+					}
+				}
+			}
+		}
+	}
 }
