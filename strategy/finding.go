@@ -12,7 +12,6 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
-	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -133,10 +132,7 @@ func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	f.graded = len(f.searched)
 	f.notes.outcome(role.GraderRole, f.grade.Outcome)
 	f.grade.Missing = asked(env.Question).lines(f.grade.Missing)
-	if f.grade.Query = visible.Line(f.grade.Query); len(f.grade.Query) > maxQuery {
-		f.notes.say(fmt.Sprintf("grader: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(f.grade.Query)))
-		f.grade.Query = ""
-	}
+	f.grade.Query = f.notes.bounded(role.GraderRole, f.grade.Query)
 	if f.asked != "" && len(f.grade.Missing) > 0 { // whose name is missing is not certain
 		f.grade.Missing = asked(env.Question).lines([]string{f.asked})
 	}
@@ -216,7 +212,7 @@ func (f *finding) holdTogether(plan role.Plan, limits Limits) bool {
 
 // speaksOf reports whether text has the content words of what.
 func speaksOf(text, what string) bool {
-	held := stemsOf(text, "")
+	held := stemsOf("", text)
 	return !slices.ContainsFunc(analysis.Tokens(what, ""), func(t analysis.Token) bool {
 		return !t.Part && !held[t.Term] && !surface.Function(strings.ToLower(what[t.Start:t.End]))
 	})

@@ -85,7 +85,7 @@ const maxClues = 3
 func cluesOf(question string, hits []assay.Hit) []clue {
 	reached := slices.DeleteFunc(slices.Clone(hits), func(h assay.Hit) bool { return h.Scores.Graph == nil })
 	slices.SortStableFunc(reached, func(a, b assay.Hit) int { return cmp.Compare(*b.Scores.Graph, *a.Scores.Graph) })
-	asked := stemsOf(question, "")
+	asked := stemsOf("", question)
 	var clues []clue
 	for _, h := range reached {
 		name := standsUnder(h)

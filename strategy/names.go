@@ -186,13 +186,13 @@ const (
 // the headings it is under.
 func (n *naming) in(h assay.Hit) map[string]candidate {
 	found := map[string]candidate{}
-	about := tokensOf(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title)...)
-	all := tokensOf(h.Language, h.Text)
+	about := stemsOf(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title)...)
+	all := stemsOf(h.Language, h.Text)
 	maps.Copy(all, about)
 	var before map[string]bool
 	for _, sp := range sentence.Spans(h.Text) {
 		text := h.Text[sp.Start:sp.End]
-		here := tokensOf(h.Language, text)
+		here := stemsOf(h.Language, text)
 		window := maps.Clone(about)
 		maps.Copy(window, here)
 		maps.Copy(window, before)
@@ -222,22 +222,6 @@ func (n *naming) withNoun(text string, end int) int {
 		return end
 	}
 	return end + 1 + len(n.noun)
-}
-
-// tokensOf returns the terms that texts hold, in their language and in none.
-func tokensOf(language string, texts ...string) map[string]bool {
-	held := map[string]bool{}
-	for _, text := range texts {
-		for _, t := range analysis.Tokens(text, language) {
-			held[t.Term] = true
-		}
-		if language != "" && language != "en" {
-			for _, t := range analysis.Tokens(text, "") {
-				held[t.Term] = true
-			}
-		}
-	}
-	return held
 }
 
 // add notes a name, unless the question has it.
@@ -371,7 +355,7 @@ func describes(after string) bool {
 
 // speaksOfAll reports whether a hit has all words of the names.
 func speaksOfAll(h assay.Hit, names []string) bool {
-	held := tokensOf(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, h.Text)...)
+	held := stemsOf(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, h.Text)...)
 	return !slices.ContainsFunc(names, func(name string) bool {
 		return slices.ContainsFunc(analysis.Tokens(name, ""), func(t analysis.Token) bool { return !t.Part && !held[t.Term] })
 	})

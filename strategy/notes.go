@@ -1,18 +1,19 @@
 package strategy
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/role"
 )
 
 // Notes are what a reader has to know of searches and of how the roles did their
-// jobs, each once, and what was searched.
-// Of how many passages had vectors only the least is kept: that grows from one search
-// to the next.
+// jobs, each once, and what was searched. Of how many passages had vectors only the
+// least is kept: that grows from one search to the next.
 type notes struct {
 	texts    []string
 	searched bool
@@ -32,6 +33,17 @@ func (n *notes) add(r assay.Results) {
 		covered = ""
 	}
 	n.cover(r.Index, covered)
+}
+
+// bounded returns, on one line, what a role asks to have searched; nothing where that is
+// longer than a question may be, which the notes then say.
+func (n *notes) bounded(name, query string) string {
+	query = visible.Line(query)
+	if len(query) > maxQuery {
+		n.say(fmt.Sprintf("%s: it asked for a search of %d bytes, which is more than a question may have; that was not made", name, len(query)))
+		return ""
+	}
+	return query
 }
 
 // outcome takes up how a role's job went.

@@ -241,6 +241,10 @@ func TestSelf(t *testing.T) {
 		if a.Status != tt.status || a.Stop != tt.stop || a.Text != tt.says || len(l.searches) != tt.searches || a.Iterations != tt.searches {
 			t.Errorf("%s: %s (%s) after %q: %q\nwant %s (%s) after %d: %q", tt.name, a.Status, a.Stop, l.searches, a.Text, tt.status, tt.stop, tt.searches, tt.says)
 		}
+		doubted := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, "support grader: ") })
+		if want := a.Status == assay.Answered && a.Stop != assay.StopSufficient; doubted != want {
+			t.Errorf("%s: the notes %q say that it is doubted: %v, want %v", tt.name, a.Notes, doubted, want)
+		}
 	}
 }
 

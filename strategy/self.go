@@ -29,6 +29,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	const name = "self"
 	r := sieve{finding: finding{question: env.Question, stop: assay.StopIterationLimit}}
 	var best assay.Answer
+	var doubted []string // statements of its draft that are not fully supported
 	query := env.Question
 	for i := range env.Settings.Self.Iterations {
 		s := s.Sub("draft", i)
@@ -50,8 +51,9 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 			return assay.Answer{}, err
 		}
 		r.finding = found[0]
-		if i == 0 || !betterThan(best, answer) {
-			best = answer
+		better := i == 0 || !betterThan(best, answer)
+		if better {
+			best, doubted = answer, nil
 		}
 		if r.cutShort() {
 			break
@@ -63,6 +65,9 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		}
 		if err != nil {
 			return assay.Answer{}, err
+		}
+		if better {
+			doubted = weak
 		}
 		if r.sufficient() && len(weak) == 0 {
 			r.stop = assay.StopSufficient
@@ -80,7 +85,22 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, []finding{r.finding})
 		return answer, err
 	}
-	return since(best, base(best.Strategy, best.Question, []finding{r.finding}), best.Notes), nil
+	return withDoubts(since(best, base(best.Strategy, best.Question, []finding{r.finding}), best.Notes), doubted), nil
+}
+
+// withDoubts returns an answer that says how many of its claims the support grader doubts.
+func withDoubts(a assay.Answer, doubted []string) assay.Answer {
+	n := 0
+	for _, c := range a.Claims {
+		words := strings.TrimSpace(a.Text[c.Start:c.End])
+		if slices.ContainsFunc(doubted, func(statement string) bool { return strings.Contains(statement, words) }) {
+			n++
+		}
+	}
+	if n > 0 {
+		a.Notes = append(a.Notes, fmt.Sprintf("support grader: what is cited supports %d of %d statements only in part; the verifier calls them supported", n, len(a.Claims)))
+	}
+	return a
 }
 
 // A sieve is a finding and what the retrieval grader says of its hits.

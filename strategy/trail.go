@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -111,11 +110,7 @@ func (e Env) next(ctx context.Context, s run.Scope, question string, f *finding,
 	if err != nil {
 		return "", "", err
 	}
-	query = visible.Line(out.Query)
-	if len(query) > maxQuery {
-		f.notes.say(fmt.Sprintf("querier: it asked for a search of %d bytes, which is more than a question may have; that was not made", len(query)))
-		query = ""
-	}
+	query = f.notes.bounded(role.QuerierRole, out.Query)
 	switch repeats := slices.ContainsFunc(t, func(a role.Asked) bool { return sameWords(a.Query, query) }); {
 	case query == "":
 		return "", assay.StopNoProgress, nil

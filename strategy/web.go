@@ -254,7 +254,7 @@ func share(h assay.Hit, terms []assay.Term) float64 {
 
 // weightIn is the weight of the terms that a text in a language holds.
 func weightIn(text, language string, terms []assay.Term) float64 {
-	held := stemsOf(text, language)
+	held := stemsOf(language, text)
 	sum := 0.0
 	for _, t := range terms {
 		if holds(held, t) {
@@ -273,7 +273,7 @@ func holds(held map[string]bool, t assay.Term) bool {
 func known(terms []assay.Term, hits []assay.Hit) []assay.Term {
 	terms = slices.Clone(terms)
 	for _, h := range hits {
-		held := stemsOf(h.Title+"\n"+strings.Join(h.Chunk.Headings, "\n")+"\n"+h.Text, h.Language)
+		held := stemsOf(h.Language, h.Title, strings.Join(h.Chunk.Headings, "\n"), h.Text)
 		for i, t := range terms {
 			if holds(held, t) {
 				terms[i].Chunks++
