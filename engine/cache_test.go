@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -367,17 +370,39 @@ func TestKeyHasEverything(t *testing.T) {
 			}
 		}
 	}
-	for name, change := range map[string]func(*stored){
-		"models":  func(s *stored) { s.Models = map[string]string{"grader": "m"} },
-		"context": func(s *stored) { s.ContextTokens = 1 },
-		"keep":    func(s *stored) { s.Keep = 1 },
-	} {
-		if other := base; true {
-			if change(&other); key(other) == key(base) {
-				t.Errorf("the %s is not in the key", name)
+	besides := []string{ // what the answer does not depend on, and what makes that there is no key
+		"Question", "Key", "Earlier", "NoCache", "NamedCollections", "Local", "History", "Follows", "Web",
+	}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[stored]()) {
+		if f.Anonymous || slices.Contains(besides, f.Name) {
+			continue
+		}
+		changed := base
+		if field := reflect.ValueOf(&changed).Elem().FieldByIndex(f.Index); f.Name == "Filter" {
+			filter, err := assay.ParseFilter(`title = "x"`)
+			if err != nil {
+				t.Fatal(err)
 			}
+			field.Set(reflect.ValueOf(filter))
+		} else if !vary(field) {
+			t.Fatalf("%s cannot be varied", f.Name)
+		}
+		if k := key(changed); k == "" || k == key(base) {
+			t.Errorf("%s is not in the key", f.Name)
 		}
 	}
+	for name, change := range map[string]func(*Models){
+		"roles":    func(m *Models) { delete(m.Roles, role.PlannerRole) },
+		"small":    func(m *Models) { m.Small = texts("fake/small", handbook.write) },
+		"verifier": func(m *Models) { delete(m.Roles, role.VerifierRole); m.Verifier = ground.Local{} },
+	} {
+		e.config.Models = served(handbook.models())
+		before := key(stored{Request: base.Request, Models: e.config.Models.named()})
+		if change(&e.config.Models); key(stored{Request: base.Request, Models: e.config.Models.named()}) == before {
+			t.Errorf("the %s of the models is not in the key", name)
+		}
+	}
+	e.config.Models = Models{}
 	one, other := base, base
 	one.Collections, other.Collections = []string{"a", "b"}, []string{"b", "a", "b"}
 	if key(one) != key(other) {
@@ -399,4 +424,39 @@ func TestKeyHasEverything(t *testing.T) {
 	if nobody := e.cacheKey(t.Context(), assay.Principal{}, base); nobody != "" {
 		t.Error("nobody has a key")
 	}
+}
+
+// vary sets something in v that was not set, and reports whether it could.
+func vary(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Float64:
+		v.SetFloat(0.7)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		vary(v.Index(0))
+	case reflect.Map:
+		element := reflect.New(v.Type().Elem()).Elem()
+		vary(element)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("x"), element)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		vary(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() && vary(v.Field(i)) {
+				return true
+			}
+		}
+		return false
+	default:
+		return false
+	}
+	return true
 }

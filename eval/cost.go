@@ -86,12 +86,8 @@ func (o *Opened) Cost(ctx context.Context, questions int) (CostReport, error) {
 // costOf asks questions one way. The roles that decide what is handed over are local: a
 // model that replies by a rule would decide as no model does.
 func (o *Opened) costOf(ctx context.Context, name string, queries []Query, models engine.Models, limits strategy.Limits) (CostRow, error) {
-	kept := &prefixes{seen: map[string][]string{}}
-	own := map[string]llm.Model{role.GeneratorRole: listening{models.Roles[role.GeneratorRole], kept}}
-	small := models.Small
-	if models = (engine.Models{Roles: own}); small != nil {
-		models.Small = listening{small, kept}
-	}
+	writer := models.Roles[role.GeneratorRole]
+	heard := make([]hearing, len(queries)) // by question: what is earlier must not depend on who is first
 	retriever := o.Retriever(Ranking{Graph: true, Rerank: true})
 	outcomes := make([]StrategyOutcome, len(queries))
 	large := make([]int, len(queries))
@@ -107,7 +103,11 @@ func (o *Opened) costOf(ctx context.Context, name string, queries []Query, model
 			if err != nil {
 				return err
 			}
-			env := models.Equip(strategy.Env{Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored})
+			asked := engine.Models{Roles: map[string]llm.Model{role.GeneratorRole: listening{writer, &heard[i]}}}
+			if models.Small != nil {
+				asked.Small = listening{models.Small, &heard[i]}
+			}
+			env := asked.Equip(strategy.Env{Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored})
 			env.Limits.Alone, env.Limits.Wall = limits.Alone, time.Hour
 			_, err = strategy.Ask(gctx, session.Scope(), env, "static")
 			if err = errors.Join(session.Finish(), err); err != nil {
@@ -121,7 +121,7 @@ func (o *Opened) costOf(ctx context.Context, name string, queries []Query, model
 			}
 			out.judge(q, Handed, "")
 			for _, rec := range records {
-				if rec.Kind == assay.StepModel && rec.Model == own[role.GeneratorRole].Model() {
+				if rec.Kind == assay.StepModel && rec.Model == writer.Model() {
 					large[i] += rec.Usage.InputTokens + rec.Usage.OutputTokens
 				}
 			}
@@ -135,7 +135,7 @@ func (o *Opened) costOf(ctx context.Context, name string, queries []Query, model
 	if err := errors.Join(g.Wait(), ctx.Err()); err != nil {
 		return CostRow{}, err
 	}
-	row := CostRow{Way: name, Recall: meanOf(recalls(outcomes)), AllGold: meanOf(allGolds(outcomes)), Kept: kept.share()}
+	row := CostRow{Way: name, Recall: meanOf(recalls(outcomes)), AllGold: meanOf(allGolds(outcomes)), Kept: kept(heard)}
 	for i, out := range outcomes {
 		row.Handed += float64(len(out.Handed))
 		row.Calls += float64(out.Usage.Calls)
@@ -148,18 +148,18 @@ func (o *Opened) costOf(ctx context.Context, name string, queries []Query, model
 	return row, nil
 }
 
-// prefixes are the requests that were made, by what their system text begins with.
-type prefixes struct {
-	mu    sync.Mutex
-	seen  map[string][]string
-	all   int // tokens
-	known int
+// A hearing is what models were asked for one question.
+type hearing []heardRequest
+
+type heardRequest struct {
+	role string // the model, and what it is told of its job
+	text string
 }
 
-// listening is a model whose requests are looked at.
+// listening is a model whose requests are written down.
 type listening struct {
 	asked llm.Model
-	kept  *prefixes
+	heard *hearing
 }
 
 // Model implements llm.Model.
@@ -170,36 +170,38 @@ func (l listening) Facts() llm.Facts { return llm.FactsOf(l.asked) }
 
 // Generate implements llm.Model.
 func (l listening) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
-	l.kept.hear(l.asked.Model(), req)
-	return l.asked.Generate(ctx, req, stream)
-}
-
-// hear takes a request up: what of it a provider could have kept of those before.
-func (p *prefixes) hear(model string, req llm.Request) {
 	text := req.System
 	for _, m := range req.Messages {
 		text += "\n" + m.Text
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key, most := model+"\n"+req.System, 0
-	for _, earlier := range p.seen[key] {
-		n := 0
-		for n < len(text) && n < len(earlier) && text[n] == earlier[n] {
-			n++
-		}
-		most = max(most, n)
-	}
-	p.seen[key] = append(p.seen[key], text)
-	p.all += llm.EstimateTokens(text)
-	p.known += llm.EstimateTokens(text[:most])
+	*l.heard = append(*l.heard, heardRequest{l.asked.Model() + "\n" + req.System, text})
+	return l.asked.Generate(ctx, req, stream)
 }
 
-func (p *prefixes) share() float64 {
-	if p.all == 0 {
+// kept is the share of the requests, in tokens, that a provider may have kept of those
+// before, were the questions asked one after the other.
+func kept(heard []hearing) float64 {
+	seen := map[string][]string{}
+	all, known := 0, 0
+	for _, h := range heard {
+		for _, r := range h {
+			most := 0
+			for _, earlier := range seen[r.role] {
+				n := 0
+				for n < len(r.text) && n < len(earlier) && r.text[n] == earlier[n] {
+					n++
+				}
+				most = max(most, n)
+			}
+			seen[r.role] = append(seen[r.role], r.text)
+			all += llm.EstimateTokens(r.text)
+			known += llm.EstimateTokens(r.text[:most])
+		}
+	}
+	if all == 0 {
 		return 0
 	}
-	return float64(p.known) / float64(p.all)
+	return float64(known) / float64(all)
 }
 
 // alike compares each two of the questions that have not the same words.

@@ -69,7 +69,14 @@ question is read from standard input.
   assay ask --mode thorough "How did the travel policy change?"
   assay ask --collection hr --collection legal "What do hr and legal say about notice?"
   assay ask --strategy help                               # what each strategy does`,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.ask(cmd.Context(), f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, limit := range []string{"iterations", "timeout", "max-calls", "max-tokens", "max-cost"} {
+				if given := cmd.Flags().Lookup(limit); given.Changed && (given.Value.String() == "0" || given.Value.String() == "0s") {
+					return hinted{usagef("--%s 0 would leave nothing to do", limit), "leave it out for the default, or for no limit; --local asks no model"}
+				}
+			}
+			return a.ask(cmd.Context(), f, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the answer as one JSON object")
