@@ -203,3 +203,22 @@ func sorted(list []string) []string {
 	slices.Sort(list)
 	return list
 }
+
+// What versions disagree about is no answer to a question about something else: a place or
+// somebody of whom they do not speak.
+func TestDisagreementAboutAnother(t *testing.T) {
+	doc := "# Leave policy %d\n\n## Annual leave\n\nEvery employee has %d days of annual leave. Up to five days may be carried over.\n"
+	e := collections(t, map[string]string{
+		"docs/1.md": fmt.Sprintf(doc, 2022, 25), "docs/2.md": fmt.Sprintf(doc, 2024, 28), "docs/hotels.md": "# Hotels\n\nThe limit in Sweden is 160 euros a night.\n",
+	})
+	for _, question := range []string{
+		"How many days of annual leave do employees in Spain have?", "How many days of annual leave do employees in Sweden have?", "How many days of annual leave do interns have?",
+	} {
+		for _, s := range []string{"auto", "static", "self", "corrective", "react"} {
+			a := asked(t, e, Request{Question: question, Strategy: s})
+			if a.Status == assay.Answered || a.Status == assay.Conflicting || len(a.Readings) > 0 {
+				t.Errorf("%s: %q: %s: %q", s, question, a.Status, a.Text)
+			}
+		}
+	}
+}

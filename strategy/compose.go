@@ -71,10 +71,12 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, w writ
 	default:
 		a.Justification += "; the evidence was graded sufficient."
 	}
-	if x, y, ok := w.conflict(supported, surface.Labels(e.Question)); ok && !e.eachForItself {
+	// Documents that disagree about something else than what was asked leave that open.
+	answers := open < len(parts) && !e.eachForItself
+	if x, y, ok := w.conflict(supported, surface.Labels(e.Question)); ok && answers {
 		a.Status = assay.Conflicting
 		a.Justification = fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", x+1, y+1)
-	} else if x, y, ok := declared(draft, supported); ok && !e.eachForItself {
+	} else if x, y, ok := declared(draft, supported); ok && answers {
 		a.Status = assay.Conflicting
 		a.Justification = fmt.Sprintf("The documents disagree, by the generator's word: statements %d and %d, each supported by what it cites, cannot both hold.", x+1, y+1)
 	}

@@ -59,7 +59,7 @@ func (Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (rol
 	if slices.ContainsFunc(in.Hits, func(h assay.Hit) bool { return h.Scores.Vector != nil && h.Scores.Relevance >= sure }) {
 		minCoverage = sureCoverage
 	}
-	unknown, lacking := unknownNames(q), missingNames(q, held)
+	unknown, lacking := append(unknownNames(q), unknownActor(q)...), missingNames(q, held)
 	if g.Missing = missing(q, held); len(g.Relevant) == 0 {
 		g.Missing = []string{in.Question}
 	}
@@ -193,6 +193,25 @@ func unknownNames(q question) []string {
 		}
 	}
 	return out
+}
+
+// whoDoes matches what stands between an auxiliary and the verb of a question: "interns" of
+// "How many days of leave do interns have?".
+var whoDoes = regexp.MustCompile(`(?i)\b(?:do|does|did|can|may|must|should) (?:the |an? |all |our )?(\p{L}+) \p{L}+`)
+
+// unknownActor is who or what a question asks after the doings of, in one word, where no
+// document has that word: what others do is no answer.
+func unknownActor(q question) []string {
+	m := whoDoes.FindStringSubmatch(q.text)
+	if m == nil {
+		return nil
+	}
+	for _, t := range q.terms {
+		if t.Chunks == 0 && strings.EqualFold(t.Text, m[1]) && !slices.Contains(q.names, t.Text) {
+			return []string{t.Text}
+		}
+	}
+	return nil
 }
 
 // missingNames lists the names that held lacks. A name that the documents are

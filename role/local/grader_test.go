@@ -192,3 +192,31 @@ func TestReformulationsEnd(t *testing.T) {
 	}
 	t.Errorf("still going on after %q", in.Tried)
 }
+
+// What others do is no answer to what somebody does of whom no document speaks.
+func TestGradeUnknownActor(t *testing.T) {
+	hits := []assay.Hit{hit("1", "Every employee has 28 days of annual leave.", 0.9)}
+	for question, want := range map[string]assay.GradeVerdict{
+		"How many days of annual leave do interns have?":    assay.Insufficient,
+		"How many days of annual leave does an intern have": assay.Insufficient,
+		"How many days of annual leave do employees have?":  assay.Sufficient,
+		"How many days of annual leave do I have?":          assay.Sufficient,
+	} {
+		words := []string{"days", "annual", "leave"}
+		switch {
+		case strings.Contains(question, "interns"):
+			words = append(words, "interns?")
+		case strings.Contains(question, "intern"):
+			words = append(words, "intern?")
+		case strings.Contains(question, "employees"):
+			words = append(words, "employees")
+		}
+		g, err := local.Grader{}.Grade(context.Background(), nil, role.GradeInput{Question: question, Hits: hits, Terms: terms(words...), Floor: 0.5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (g.Verdict == assay.Sufficient) != (want == assay.Sufficient) || want != assay.Sufficient && len(g.Relevant) > 0 {
+			t.Errorf("%q: %s: %s", question, g.Verdict, g.Reason)
+		}
+	}
+}
