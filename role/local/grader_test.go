@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/role/local"
 )
@@ -211,7 +212,11 @@ func TestGradeUnknownActor(t *testing.T) {
 		case strings.Contains(question, "employees"):
 			words = append(words, "employees")
 		}
-		g, err := local.Grader{}.Grade(context.Background(), nil, role.GradeInput{Question: question, Hits: hits, Terms: terms(words...), Floor: 0.5})
+		held := terms(words...)
+		for i := range held {
+			held[i].Stem = analysis.Stem(held[i].Text, "")
+		}
+		g, err := local.Grader{}.Grade(context.Background(), nil, role.GradeInput{Question: question, Hits: hits, Terms: held, Floor: 0.5})
 		if err != nil {
 			t.Fatal(err)
 		}
