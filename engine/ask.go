@@ -59,8 +59,8 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	req.History = talk.turns
 	models := e.config.Models.unless(req.Local)
 	began := stored{
-		Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
-		EarlierTurns: talk.earlier, Rests: talk.rests, Clarify: true, Salvage: true, FloorFirst: true, Searcher: e.searcherName(req),
+		Request: req, Version: currentVersion, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
+		EarlierTurns: talk.earlier, Rests: talk.rests, Searcher: e.searcherName(req),
 	}
 	if req.Strategy == "managed" {
 		began.Managed = e.managedName()
@@ -259,9 +259,10 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Question:         req.Question,
 		History:          req.History,
 		NamedCollections: req.NamedCollections,
-		Clarify:          req.Clarify,
-		Salvage:          req.Salvage,
-		FloorFirst:       req.FloorFirst,
+		Clarify:          req.Version >= withReadings,
+		Salvage:          req.Version >= withReadings,
+		FloorFirst:       req.Version >= withReadings,
+		Carriers:         req.Version >= withReadings,
 		EarlierTurns:     req.EarlierTurns,
 		Earlier:          req.Earlier,
 		Cache:            answerCache{e, r.Principal, req},

@@ -73,6 +73,11 @@ type Request struct {
 // of the engine's configuration decides which way it takes.
 type stored struct {
 	Request
+
+	// Version is that of the ways of strategies when the run began: what came in later it
+	// goes without, whenever it is gone on with or replayed.
+	Version int `json:"version,omitempty"`
+
 	Models        map[string]string `json:"models,omitempty"`         // by role, when the run began; those not in it are local
 	ContextTokens int               `json:"context_tokens,omitempty"` // see strategy.Limits; 0: the strategy's own
 	Keep          int               `json:"keep,omitempty"`           // see strategy.Limits; 0: the strategy's own
@@ -84,19 +89,9 @@ type stored struct {
 	EarlierTurns int      `json:"earlier_turns,omitempty"`
 	Rests        []string `json:"rests,omitempty"`
 
-	// NamedCollections are the collections that the question, or the conversation before it, names,
-	// of those that who asks may see.
+	// NamedCollections are the collections that the question, or the conversation before
+	// it, names, of those that who asks may see.
 	NamedCollections []string `json:"catalogue,omitempty"`
-
-	// Clarify says that a question that can mean several things is asked back; runs that
-	// began with versions before that have it not.
-	Clarify bool `json:"clarify,omitempty"`
-
-	// Salvage says that a run that has spent its budget quotes what it can; the same.
-	Salvage bool `json:"salvage,omitempty"`
-
-	// FloorFirst says that auto searches before it plans; the same.
-	FloorFirst bool `json:"floor_first,omitempty"`
 
 	// Who was configured when the run began to search the web, where the request allows it,
 	// and to answer by itself, where the strategy asks that; empty: nobody.
@@ -108,6 +103,16 @@ type stored struct {
 	Key     string             `json:"key,omitempty"`
 	Earlier []strategy.Earlier `json:"earlier,omitempty"`
 }
+
+// The versions of the ways of strategies; runs of the first have none in their request.
+const (
+	// withReadings: questions that can mean several things are asked back, runs that have
+	// spent their budget quote what they found, auto searches before it plans, and a
+	// claim keeps of its citations those that say it.
+	withReadings = 1
+
+	currentVersion = withReadings
+)
 
 // complete checks r and fills in what is left to the defaults; wall is that of the
 // wall time.

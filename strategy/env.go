@@ -58,6 +58,10 @@ type Env struct {
 	// begun without it.
 	FloorFirst bool
 
+	// Carriers has a claim keep of its citations those that say it. Runs of versions that
+	// could not do so were begun without it.
+	Carriers bool
+
 	// NamedCollections are the collections that the question, or the conversation before it, names,
 	// of those that the asker may see.
 	NamedCollections []string

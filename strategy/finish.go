@@ -315,6 +315,9 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 			claims[i].Verdict = assay.Unsupported
 			said.outcome(role.VerifierRole, role.Outcome{Failure: claims[i].Reason})
 		}
+		if e.Carriers {
+			claims[i].keepCarriers(ctx, passages)
+		}
 	}
 	columnsAgree(claims)
 	w.checked, w.unusable = claims, unusable
