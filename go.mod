@@ -22,7 +22,7 @@ require (
 	modernc.org/sqlite v1.60.0
 )
 
-require code.dny.dev/ssrf v0.3.0 // indirect
+require code.dny.dev/ssrf v0.3.0
 
 require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
