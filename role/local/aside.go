@@ -96,6 +96,9 @@ func (a aside) otherReading(before []turn) (understanding, bool) {
 			continue
 		}
 		if r := chosen(a.what, readings); r != "" {
+			if last := before[len(before)-1]; last.topic != "" {
+				return understood(strings.ReplaceAll(last.question, last.topic, r)), true
+			}
 			return understood(meaning(before[i].question, r)), true
 		}
 	}

@@ -47,6 +47,9 @@ func (t turn) about(r referral) (matter, bool) {
 	if r.person() {
 		return t.somebody(r)
 	}
+	if t.topic != "" && r.kind != toPlace {
+		return matter{text: t.topic, sure: true}, true
+	}
 	if answered := t.answeredWith(); answered != "" && !asksOfWho.MatchString(t.question) && !t.names(answered) {
 		return matter{text: answered, sure: true}, true
 	}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -14,6 +15,7 @@ import (
 type turn struct {
 	question, answer string
 	calls            map[string]string // who is "he" and who "she" in the conversation, by name
+	topic            string            // the reading that was chosen, if the question is of one
 }
 
 // An understanding is what becomes of a follow-up.
@@ -46,10 +48,22 @@ func resolve(question string, history []assay.Turn) understanding {
 		}
 		called(calls, visible.Line(t.Asked), q)
 		if (contentful(q) || sense.AsksBack(t.Answer)) && len(q) <= longest {
-			before = append(before, turn{q, visible.Line(t.Answer), calls})
+			before = append(before, turn{q, visible.Line(t.Answer), calls, readingIn(q, before)})
 		}
 	}
 	return follow(question, before)
+}
+
+// readingIn returns the reading, of those that were offered before, that a question has.
+func readingIn(question string, before []turn) string {
+	for _, t := range slices.Backward(before) {
+		for _, r := range sense.Offered(t.answer) {
+			if strings.Contains(question, r) {
+				return r
+			}
+		}
+	}
+	return ""
 }
 
 // called notes who a follow-up calls he or she, by what it was understood as.
@@ -430,6 +444,9 @@ func keyWord(reply string) bool {
 // takesAll matches a reply that means each of the readings.
 var takesAll = regexp.MustCompile(`(?i)^(?:for )?(?:both|all|each|every one|all three)(?: of (?:them|these|those))?(?:,? please)?[.! ]*$`)
 
+// replyLead matches what a reply opens with before it says what is meant.
+var replyLead = regexp.MustCompile(`(?i)^(?:no[,.]? )?(?:i (?:mean|meant|am asking about|want)|i['’]m asking about|(?:the one |that |it is |it['’]s )?(?:in|for|from|of|about)|it is|it['’]s) `)
+
 var ordinal = regexp.MustCompile(`(?i)\b(first|second|third|last|former|latter)\b|^(?:the |number |no\. ?|#)?(\d)\.?$`)
 
 // chosen returns the one of the readings that a reply names or counts, or all of them
@@ -437,6 +454,9 @@ var ordinal = regexp.MustCompile(`(?i)\b(first|second|third|last|former|latter)\
 func chosen(reply string, readings []string) string {
 	if len(readings) > 1 && takesAll.MatchString(reply) {
 		return strings.Join(readings[:len(readings)-1], ", ") + " and " + readings[len(readings)-1]
+	}
+	if m := replyLead.FindString(reply); m != "" {
+		reply = reply[len(m):]
 	}
 	var named []string
 	for _, r := range readings {

@@ -88,6 +88,7 @@ func TestResolveThings(t *testing.T) {
 	back := talk("How do I configure it?", `What is meant by "it": Falcon gateway or Heron gateway?`)
 	unclear := talk("What is his role?", `What is meant by "his": Paul Okafor or Peter Voss?`)
 	none := talk("How long is it?", `What is meant by "it"? The question does not say.`)
+	alike := talk("How do I configure it?", `What is meant by "it": Getting started (vega) or Getting started (lyra)?`)
 	leave := talk("How long is parental leave?", "Parental leave lasts up to 26 weeks. [1]")
 	failed := talk("Which contracts does Ingrid Sundberg sign?", "Not found in these documents.")
 	for _, test := range []struct {
@@ -121,6 +122,11 @@ func TestResolveThings(t *testing.T) {
 		{failed, "and the Hamburg office?", "and the Hamburg office = "},
 		{failed, "And Peter Voss?", "Which contracts does Peter Voss sign?"},
 		{failed, "Why?", "Why = "},
+		{alike, "I mean lyra", "How do I configure Getting started (lyra)?"},
+		{alike, "the one in vega", "How do I configure Getting started (vega)?"},
+		{append(slices.Clone(alike), talk("vega", "In b.toml.")...), "When are backups made?", "When are backups made (Getting started (vega))?"},
+		{append(slices.Clone(alike), talk("vega", "In b.toml.", "When are backups made?", "At two.")...), "and in lyra?", "When are backups made (Getting started (lyra))?"},
+		{append(slices.Clone(alike), talk("vega", "In b.toml.")...), "and the other one?", "How do I configure Getting started (lyra)?"},
 		{talk("Does Falcon support IPv6?", "Yes, it does."), "and what does it weigh?", "and what does Falcon weigh?"},
 		{append(slices.Clone(back), talk("How do I configure Heron gateway?", "In the web console.")...), "and Falcon?", "How do I configure Falcon gateway?"},
 		{append(slices.Clone(back), talk("How do I configure Heron gateway?", "In the web console.")...), "And for Falcon?", "How do I configure Falcon gateway?"},
