@@ -263,6 +263,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Salvage:          req.Version >= withReadings,
 		FloorFirst:       req.Version >= withReadings,
 		Carriers:         req.Version >= withReadings,
+		Siblings:         req.Version >= withReadings,
 		EarlierTurns:     req.EarlierTurns,
 		Earlier:          req.Earlier,
 		Cache:            answerCache{e, r.Principal, req},

@@ -107,8 +107,9 @@ type stored struct {
 // The versions of the ways of strategies; runs of the first have none in their request.
 const (
 	// withReadings: questions that can mean several things are asked back, runs that have
-	// spent their budget quote what they found, auto searches before it plans, and a
-	// claim keeps of its citations those that say it.
+	// spent their budget quote what they found, auto searches before it plans, a claim
+	// keeps of its citations those that say it, and documents about two things of a kind
+	// do not contradict one another.
 	withReadings = 1
 
 	currentVersion = withReadings

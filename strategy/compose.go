@@ -119,7 +119,7 @@ func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, foun
 				continue
 			}
 			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
-			if !shared && !claims[i].allApart(claims[j].cited) && ground.Opposed(claims[i].Text, claims[j].Text, about) {
+			if !shared && !(w.siblings && claims[i].allApart(claims[j].cited)) && ground.Opposed(claims[i].Text, claims[j].Text, about) {
 				return i, j, true
 			}
 		}

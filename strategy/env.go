@@ -62,8 +62,12 @@ type Env struct {
 	// could not do so were begun without it.
 	Carriers bool
 
-	// NamedCollections are the collections that the question, or the conversation before it, names,
-	// of those that the asker may see.
+	// Siblings has documents about two things of a kind, by their titles, not contradict
+	// one another. Runs of versions that could not tell them were begun without it.
+	Siblings bool
+
+	// NamedCollections are the collections that the question, or the conversation before
+	// it, names, of those that the asker may see.
 	NamedCollections []string
 
 	span      []string // collections that are searched each for itself; empty: all together

@@ -294,7 +294,8 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 	}
 	w.readable = slices.ContainsFunc(passages, func(p passage) bool { return p.Text != "" })
 	claims, unusable := claimsOf(w.draft, evidence, passages, &w.notes)
-	claims = append(claims, opposing(claims, evidence, passages, surface.Labels(e.Question))...)
+	w.siblings = e.Siblings
+	claims = append(claims, w.opposing(claims, evidence, passages, surface.Labels(e.Question))...)
 	in := make([]role.Claim, len(claims))
 	for i, c := range claims {
 		in[i] = role.Claim{Text: c.Text, Cited: []ground.Passage{}, Row: c.row}
@@ -326,7 +327,7 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 
 // opposing returns the sentences of the evidence that cannot hold together with
 // a claim which rests on another document, each once.
-func opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passage, about []string) []checkedClaim {
+func (w writing) opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passage, about []string) []checkedClaim {
 	said := map[string]bool{}
 	for _, c := range claims {
 		said[c.Text] = true
@@ -334,7 +335,7 @@ func opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passa
 	var others []checkedClaim
 	for _, c := range claims {
 		for n, ev := range evidence {
-			if len(c.cited) == 0 || c.cites(ev.Hit.Chunk.Document) || c.apart(ev.Hit.Title) {
+			if len(c.cited) == 0 || c.cites(ev.Hit.Chunk.Document) || w.siblings && c.apart(ev.Hit.Title) {
 				continue
 			}
 			p := passages[n]

@@ -19,6 +19,7 @@ type writing struct {
 	draft    role.Draft
 	checked  []checkedClaim
 	unusable []int // the draft's statements, by index, that could not be shown as they are
+	siblings bool  // Env.Siblings
 	readable bool  // there are bytes of the evidence to cite
 	byModel  bool  // a model wrote it, and not the local generator
 	notes    notes // of what could not be shown
