@@ -116,18 +116,20 @@ func (e *Engine) checkCollections(ctx context.Context, access assay.Access, name
 const maxNamed = 32
 
 // named returns the collections, of those that a request is for and access may see, that
-// its question or the conversation before it names; nil where there are fewer than two.
+// its question or the conversation before it names; nil where there is no other one.
 func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([]string, error) {
 	texts := []string{req.Question}
 	for _, t := range req.History {
-		texts = append(texts, t.Question)
+		if texts = append(texts, t.Question); strings.HasPrefix(t.Answer, "What is meant") { // of which the question may choose
+			texts = append(texts, t.Answer)
+		}
 	}
 	text := strings.Join(texts, "\n")
-	if !severalNamed.MatchString(text) { // most questions: the collections need not be listed
+	if !severalNamed.MatchString(text) && len(surface.Places(text)) == 0 { // the collections need not be listed
 		return nil, nil
 	}
 	all, err := e.content.Collections(ctx)
-	if err != nil {
+	if err != nil || len(all) < 2 {
 		return nil, err
 	}
 	var named []string
@@ -146,9 +148,6 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 			return nil, err
 		}
 		named = append(named, c.Name)
-	}
-	if len(named) < 2 {
-		return nil, nil
 	}
 	return named, nil
 }

@@ -34,7 +34,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	}
 	answer, given := env.fromCache(ctx, s, &said)
 	if !given {
-		answer, err = env.spanning().goAbout(ctx, s, ask, nameOf(name), &said)
+		answer, err = env.spanning(&said).goAbout(ctx, s, ask, nameOf(name), &said)
 	}
 	if err != nil {
 		return assay.Answer{}, err

@@ -72,6 +72,7 @@ type Env struct {
 
 	span      []string // collections that are searched each for itself; empty: all together
 	spanNamed bool     // the question names them
+	placed    bool     // the question names the only one that is searched
 	whole     string   // the question with their names; empty: it is the question
 
 	first         *firstSearch // what the search for the question itself brought; nil: nobody wants to know

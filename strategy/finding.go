@@ -113,6 +113,9 @@ func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) 
 	searched := assay.Searched{
 		Query: q.Text, Collections: q.Collections, Filter: assay.And(env.Filter, q.Filter), Hits: len(found.Hits), Grade: assay.Insufficient,
 	}
+	if env.placed {
+		searched.Collections = env.within(q.Collections)
+	}
 	for _, h := range found.Hits {
 		searched.TopRelevance = max(searched.TopRelevance, h.Scores.Relevance)
 	}

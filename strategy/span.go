@@ -37,13 +37,38 @@ func (e Env) spanOf() (span []string, named bool) {
 	return span, named
 }
 
-// spanning returns e for a question that spans collections. What it names of them is
-// where to search, and no word to search for.
-func (e Env) spanning() Env {
+// spanning returns e for a question that names collections: it is searched in each of
+// several for itself, and in the only one that it is about alone. What it names of them
+// is where to search, and no word to search for.
+func (e Env) spanning(said *notes) Env {
 	if e.span, e.spanNamed = e.spanOf(); e.spanNamed {
 		e.whole, e.Question = e.Question, surface.Without(e.Question, e.span...)
+		return e
+	}
+	if in := e.placeOf(e.picked); in != "" { // only passages of what was chosen are read, and the question is without its name
+		e.Collections, e.placed = []string{in}, true
+	} else if in = e.placeOf(e.Question); in != "" && e.picked == "" {
+		said.say(fmt.Sprintf("only the collection %s was searched, which the question names", in))
+		e.Collections, e.placed = []string{in}, true
+		e.whole, e.Question = e.Question, surface.OutOf(e.Question, in)
 	}
 	return e
+}
+
+// placeOf returns the only collection that a text names as the place of what it speaks
+// about, "in orion"; else "".
+func (e Env) placeOf(text string) string {
+	in := ""
+	for _, c := range e.NamedCollections {
+		if !surface.Place(text, c) || len(e.Collections) > 0 && !slices.Contains(e.Collections, c) {
+			continue
+		}
+		if in != "" {
+			return ""
+		}
+		in = c
+	}
+	return in
 }
 
 // inWhole is an answer to a question that spans collections, as that to the whole of it.

@@ -87,11 +87,12 @@ func follow(question string, before []turn) understanding {
 		return understanding{}
 	}
 	last := before[len(before)-1]
-	if r := chosen(question, sense.Offered(last.answer)); r != "" {
+	reply := meansLead.ReplaceAllString(question, "")
+	if r := chosen(reply, sense.Offered(last.answer)); r != "" {
 		return understood(meaning(last.question, r))
 	}
-	if sense.AsksBack(last.answer) && keyWord(question) {
-		return understood(meaning(last.question, strings.TrimRight(question, "?!. ")))
+	if sense.AsksBack(last.answer) && keyWord(reply) {
+		return understood(meaning(last.question, strings.TrimRight(reply, "?!. ")))
 	}
 	if doubts.MatchString(question) {
 		return understood(last.question)
@@ -440,6 +441,9 @@ func keyWord(reply string) bool {
 	return len(contentWords(bare)) > 0 && len(strings.Fields(bare)) <= 5 && !opensAsking.MatchString(bare) && !pronoun.MatchString(bare) &&
 		!speaks.MatchString(bare) && !asideLead.MatchString(bare) && !asideAnd.MatchString(bare) && !otherIn.MatchString(bare)
 }
+
+// meansLead matches the words that a reply begins with before what it chooses.
+var meansLead = regexp.MustCompile(`(?i)^(?:no,? |sorry,? |well,? )?(?:(?:i|we) (?:mean|meant|want|was asking about|am asking about)|i['’]m asking about|(?:(?:the )?one|that) (?:in|of|from|for)|in|of|from|for) +`)
 
 // takesAll matches a reply that means each of the readings.
 var takesAll = regexp.MustCompile(`(?i)^(?:for )?(?:both|all|each|every one|all three)(?: of (?:them|these|those))?(?:,? please)?[.! ]*$`)

@@ -1,0 +1,134 @@
+package surface
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxPlaceWords is how many words a name has at most that is known as a place.
+const maxPlaceWords = 4
+
+// placed matches the words before a name that make it the place where something is.
+var placed = regexp.MustCompile(`(?i)(?:^|[\s(,])((?:in|within|inside|of|from|for|at|im|von|aus)\s+(?:(?:the|our|my)\s+)?(?:collection\s+)?|(?:the\s+)?collection\s+)$`)
+
+// goesOnAfter matches what follows a name that ends there: nothing, a mark, a word without
+// content or that is no part of a name.
+var goesOnAfter = regexp.MustCompile(`(?i)^(?:\s+collection\b)?(?:\s*$|\s*[?!.,;:)]|\s+(?:\p{L}+ed|works?|runs?|applies|apply|starts?|looks?|stands?)\b)`)
+
+var wordThere = regexp.MustCompile(`^(?:\s+collection\b)?\s+([\p{L}']+)`)
+
+// A place is where in a text a name stands as the place of something, with the words
+// that lead to it.
+type place struct{ start, end int }
+
+// places finds the places in a text that are called name.
+func places(text, name string) []place {
+	of := split(name)
+	if !slices.ContainsFunc(of, func(w string) bool { return len([]rune(w)) > 1 && !Function(w) }) {
+		return nil
+	}
+	var found []place
+	spans := wordSpans(text)
+	for i := range spans {
+		var words []string
+		for j := i; j < len(spans) && len(words) < len(of); j++ {
+			word := text[spans[j].start:spans[j].end]
+			bare := strings.TrimSuffix(strings.TrimSuffix(word, "'s"), "’s")
+			words = append(words, split(bare)...)
+			if !slices.Equal(words, of) {
+				continue
+			}
+			if p, ok := placeAt(text, spans[i].start, spans[j].start+len(bare)); ok {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// placeAt returns the place that the name from start to end is, if it is one.
+func placeAt(text string, start, end int) (place, bool) {
+	before, after := text[:start], text[end:]
+	if strings.HasSuffix(before, "(") && strings.HasPrefix(after, ")") { // "(Start (orion))", "Start (orion)"
+		p := place{start - 1, end + 1}
+		if open := strings.LastIndex(text[:p.start], "("); open >= 0 && strings.HasPrefix(text[p.end:], ")") {
+			p = place{open, p.end + 1}
+		}
+		return p, true
+	}
+	if strings.HasPrefix(after, "'s ") || strings.HasPrefix(after, "’s ") {
+		return place{start, end + strings.Index(after, " ")}, true
+	}
+	m := placed.FindStringSubmatchIndex(before)
+	if m == nil {
+		return place{}, false
+	}
+	if w := wordThere.FindStringSubmatch(after); !goesOnAfter.MatchString(after) && (w == nil || !Function(strings.ToLower(w[1]))) {
+		return place{}, false
+	}
+	if strings.HasPrefix(strings.ToLower(after), " collection") {
+		end += len(" collection")
+	}
+	return place{m[2], end}, true
+}
+
+// Place reports whether a text names something as the place of what it speaks of: "in
+// orion", "of the handbook", "orion's", "the collection orion", or in brackets behind
+// what is there, "Getting started (orion)". A name within a longer one is none: "in
+// orion groups".
+func Place(text, name string) bool { return len(places(text, name)) > 0 }
+
+// OutOf returns a text without the place that it names, as it would be said there: of
+// "How is it set in orion, and why?" it leaves "How is it set, and why?". A text of which
+// no word of content would be left stays as it is.
+func OutOf(text, name string) string {
+	left := text
+	for _, p := range slices.Backward(places(text, name)) {
+		with := ""
+		if strings.HasSuffix(text[:p.end], "'s") || strings.HasSuffix(text[:p.end], "’s") {
+			with = "the"
+		}
+		left = left[:p.start] + with + left[p.end:]
+	}
+	left = tidy(left)
+	if !slices.ContainsFunc(Words(strings.ToLower(left)), func(w string) bool { return !Function(w) }) {
+		return text
+	}
+	return left
+}
+
+var (
+	blanks      = regexp.MustCompile(`\s+`)
+	loose       = regexp.MustCompile(`(?i)(?:,|\s|\band|\bor)+([?!.]|$)`) // nothing follows that they lead to
+	blankBefore = regexp.MustCompile(`\s+([?!.,;:)])`)
+)
+
+// tidy returns a text that words were taken out of as one writes it.
+func tidy(text string) string {
+	text = loose.ReplaceAllString(text, "$1")
+	text = strings.Trim(blankBefore.ReplaceAllString(blanks.ReplaceAllString(text, " "), "$1"), " ,;:")
+	if r := []rune(text); len(r) > 0 {
+		text = strings.ToUpper(string(r[:1])) + string(r[1:])
+	}
+	return text
+}
+
+// Places returns what a text may name as a place, to be looked up: its words after those
+// that lead to a place, as many as a name may have, as they are written.
+func Places(text string) []string {
+	var found []string
+	spans := wordSpans(text)
+	for i := range spans {
+		for j := i; j < min(len(spans), i+maxPlaceWords); j++ {
+			name := strings.TrimSuffix(strings.TrimSuffix(text[spans[i].start:spans[j].end], "'s"), "’s")
+			if strings.ContainsAny(name, "?!.,;:()") || !slices.ContainsFunc(split(name), func(w string) bool { return !Function(w) }) {
+				continue
+			}
+			if _, ok := placeAt(text, spans[i].start, spans[i].start+len(name)); ok && !slices.Contains(found, name) {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
+}
