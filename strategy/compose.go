@@ -72,7 +72,7 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, w writ
 		a.Justification += "; the evidence was graded sufficient."
 	}
 	// Documents that disagree about something else than what was asked leave that open.
-	answers := open < len(parts) && !e.eachForItself
+	answers := (open < len(parts) || !e.Clarify) && !e.eachForItself
 	if x, y, ok := w.conflict(supported, surface.Labels(e.Question)); ok && answers {
 		a.Status = assay.Conflicting
 		a.Justification = fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", x+1, y+1)

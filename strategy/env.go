@@ -46,7 +46,8 @@ type Env struct {
 	Sections []string
 
 	// Clarify has a question that can mean several things asked back, or answered for each
-	// of them. Runs of versions that could not do so were begun without it.
+	// of them, and has documents that disagree about something else than what was asked
+	// leave that open. Runs of versions that could not do so were begun without it.
 	Clarify bool
 
 	// Salvage has a run quote passages that had no calls, tokens, money or time left before
