@@ -17,19 +17,25 @@ const (
 	minTerms  = 2
 )
 
-// Opposed reports whether two statements cannot both hold: they say the same of
-// the same names and of the same subject, but one number differs, or one negates and
-// the other does not.
-// about are the numbers that the question names: statements that differ in one
-// of those, or in one that names something ("site 3"), are about different things.
-//
-// It is strict, and misses every contradiction in other words.
+// Opposed reports whether two statements cannot both hold: their words are Contrary, and
+// not of two subjects.
 func Opposed(a, b string, about []string) bool {
-	ta, tb := plainTerms(a), plainTerms(b)
-	if len(ta) < minTerms || len(tb) < minTerms || share(ta, tb) < minShared || share(tb, ta) < minShared {
+	sa, sb := subject(a), subject(b)
+	if sa != "" && sb != "" && (!plainTerms(b)[sa] || !plainTerms(a)[sb]) {
 		return false
 	}
-	if sa, sb := subject(a), subject(b); sa != "" && sb != "" && (!tb[sa] || !ta[sb]) {
+	return Contrary(a, b, about)
+}
+
+// Contrary reports whether two statements say the same of the same names, but one number
+// differs, or one negates and the other does not. about are the numbers that the question
+// names: statements that differ in one of those, or in one that names something ("site
+// 3"), are about different things.
+//
+// It is strict, and misses every contradiction in other words.
+func Contrary(a, b string, about []string) bool {
+	ta, tb := plainTerms(a), plainTerms(b)
+	if len(ta) < minTerms || len(tb) < minTerms || share(ta, tb) < minShared || share(tb, ta) < minShared {
 		return false
 	}
 	for _, name := range append(surface.Names(a), surface.Names(b)...) {
@@ -85,11 +91,11 @@ func labels(text string) []string {
 // introduces are the words that a noun follows.
 var introduces = wordSet("the a an of in on at for from to by with and or per within this that each every")
 
-// Opposing finds the sentence of text that is opposed to claim. start == end
-// when there is none.
-func Opposing(claim, text string, about []string) (start, end int) {
+// Opposing finds the first sentence of text that opposed, as Opposed to a claim, says is
+// so. start == end when there is none.
+func Opposing(text string, opposed func(sentence string) bool) (start, end int) {
 	for _, sp := range sentence.Spans(text) {
-		if Opposed(claim, text[sp.Start:sp.End], about) {
+		if opposed(text[sp.Start:sp.End]) {
 			return sp.Start, sp.End
 		}
 	}

@@ -150,7 +150,7 @@ func TestOpposing(t *testing.T) {
 		{"", nil, ""},
 	}
 	for _, tt := range tests {
-		start, end := ground.Opposing(tt.claim, text, tt.about)
+		start, end := ground.Opposing(text, func(s string) bool { return ground.Opposed(tt.claim, s, tt.about) })
 		if got := text[start:end]; got != tt.want {
 			t.Errorf("Opposing(%q, %q) = %q, want %q", tt.claim, tt.about, got, tt.want)
 		}
@@ -172,7 +172,7 @@ func TestHostileSize(t *testing.T) {
 	}
 	for _, text := range []string{numbers, strings.Repeat("a. ", 1<<18), strings.Repeat("not x, ", 1<<17)} {
 		ground.Locate("The default timeout is 30 seconds.", text)
-		ground.Opposing("The default timeout is 30 seconds.", text, nil)
+		ground.Opposing(text, func(s string) bool { return ground.Opposed("The default timeout is 30 seconds.", s, nil) })
 		ground.Opposed(text, text+" 7", nil)
 	}
 }
@@ -212,7 +212,7 @@ func FuzzVerify(f *testing.F) {
 		if err != nil || strings.TrimSpace(quote) != "" && whole.Verdict != assay.Supported {
 			t.Errorf("Verify(%q) against itself = %+v, %v", quote, whole, err)
 		}
-		start, end := ground.Opposing(claim, quote, nil)
+		start, end := ground.Opposing(quote, func(s string) bool { return ground.Opposed(claim, s, nil) })
 		if start < 0 || start > end || end > len(quote) {
 			t.Errorf("Opposing(%q, %q) = %d, %d", claim, quote, start, end)
 		}

@@ -119,12 +119,20 @@ func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, foun
 				continue
 			}
 			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
-			if !shared && !(w.siblings && claims[i].allApart(claims[j].cited)) && ground.Opposed(claims[i].Text, claims[j].Text, about) {
+			if !shared && !(w.siblings && claims[i].allApart(claims[j].cited)) && w.opposed(claims[i].Text, claims[j].Text, about) {
 				return i, j, true
 			}
 		}
 	}
 	return 0, 0, false
+}
+
+// opposed reports whether two statements cannot both hold.
+func (w writing) opposed(a, b string, about []string) bool {
+	if w.siblings {
+		return ground.Opposed(a, b, about)
+	}
+	return ground.Contrary(a, b, about)
 }
 
 func count(n int, one, many string) string {

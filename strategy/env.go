@@ -64,7 +64,7 @@ type Env struct {
 	Carriers bool
 
 	// Siblings has documents about two things of a kind, by their titles, not contradict
-	// one another. Runs of versions that could not tell them were begun without it.
+	// one another, nor statements of two subjects. Runs of versions that could not tell them were begun without it.
 	Siblings bool
 
 	// NamedCollections are the collections that the question, or the conversation before

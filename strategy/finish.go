@@ -339,7 +339,7 @@ func (w writing) opposing(claims []checkedClaim, evidence []assay.Evidence, pass
 				continue
 			}
 			p := passages[n]
-			start, end := ground.Opposing(c.Text, p.Text, about)
+			start, end := ground.Opposing(p.Text, func(sentence string) bool { return w.opposed(c.Text, sentence, about) })
 			text := strings.Join(strings.Fields(p.Text[start:end]), " ")
 			if start == end || said[text] {
 				continue
