@@ -78,6 +78,11 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	if began.NamedCollections, err = e.named(ctx, principal.Access(), req); err != nil {
 		return assay.Answer{}, err
 	}
+	if req.Strategy == "" || req.Strategy == "auto" {
+		if began.Outline, err = models.outline(ctx, req.Question); err != nil {
+			return assay.Answer{}, err
+		}
+	}
 	request, err := json.Marshal(began)
 	if err != nil {
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
@@ -264,6 +269,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		FloorFirst:       req.Version >= withReadings,
 		Carriers:         req.Version >= withReadings,
 		Siblings:         req.Version >= withReadings,
+		Outline:          req.Outline,
 		EarlierTurns:     req.EarlierTurns,
 		Earlier:          req.Earlier,
 		Cache:            answerCache{e, r.Principal, req},

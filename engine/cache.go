@@ -95,6 +95,7 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 		Prompts: map[string]string{},
 	}
 	d.Request.Question, d.Request.Key, d.Request.Earlier, d.Request.NoCache = "", "", nil, false
+	d.Request.Outline = nil          // that follows from the question
 	d.Request.NamedCollections = nil // that follows from the question and the collections
 	d.Request.Local = req.Local && !e.config.Models.none()
 	d.Request.Collections = slices.Compact(slices.Sorted(slices.Values(req.Collections)))

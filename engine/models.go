@@ -215,10 +215,24 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 func (m Models) Equip(env strategy.Env) strategy.Env {
 	env.Roles, env.Sections, env.FloorFirst = m.roles(nil), m.sections(), true
 	env.Carriers, env.Siblings = true, true
+	env.Outline, _ = m.outline(context.Background(), env.Question) // it asks nobody, so it does not fail
 	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
 	env.Began = m.named()
 	env.Writer, env.SmallWriter = m.named()[role.GeneratorRole], m.named()[strategy.SmallGenerator]
 	return env
+}
+
+// outline returns the plan that follows from a question alone, by its grammar; nil where a
+// model plans. It returns an error only when ctx has ended.
+func (m Models) outline(ctx context.Context, question string) (*role.Plan, error) {
+	if m.Roles[role.PlannerRole] != nil {
+		return nil, nil
+	}
+	plan, err := local.Planner{}.Plan(ctx, nil, question)
+	if err != nil {
+		return nil, err
+	}
+	return &plan, nil
 }
 
 // prompt returns which prompt a role is asked with today; empty: with none.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/role/prompted"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -92,6 +93,10 @@ type stored struct {
 	// NamedCollections are the collections that the question, or the conversation before
 	// it, names, of those that who asks may see.
 	NamedCollections []string `json:"catalogue,omitempty"`
+
+	// Outline is the plan that the question's grammar gave when the run began, where auto
+	// is asked and no model plans; nil: the run plans.
+	Outline *role.Plan `json:"outline,omitempty"`
 
 	// Who was configured when the run began to search the web, where the request allows it,
 	// and to answer by itself, where the strategy asks that; empty: nobody.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
-	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
 )
 
@@ -74,14 +73,13 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	return answer, err
 }
 
-// outline returns the plan by which Auto decides. That of the local planner follows from
-// the question alone and is no step: it is free, and the same in every replay.
+// outline returns the plan by which Auto decides: the one that the run began with, else the
+// planner's.
 func (e Env) outline(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
-	if !e.FloorFirst || e.Began[role.PlannerRole] != "" {
-		return e.plan(ctx, s)
+	if e.Outline != nil && (e.asked == "" || e.Question == e.asked) {
+		return *e.Outline, notes{}, nil
 	}
-	plan, err := local.Planner{}.Plan(ctx, nil, e.Question)
-	return plan, notes{}, err
+	return e.plan(ctx, s)
 }
 
 // autoChain answers a question that takes several steps from one search, where that

@@ -67,6 +67,10 @@ type Env struct {
 	// one another, nor statements of two subjects. Runs of versions that could not tell them were begun without it.
 	Siblings bool
 
+	// Outline is the plan for the question as it was asked that follows from it alone, made
+	// by grammar before the run: Auto takes no step for it. Nil: the planner is asked.
+	Outline *role.Plan
+
 	// NamedCollections are the collections that the question, or the conversation before
 	// it, names, of those that the asker may see.
 	NamedCollections []string

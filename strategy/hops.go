@@ -16,6 +16,7 @@ type hop struct {
 	finding finding     // for the sub-question with names in it, as it was asked in the end
 	names   []candidate // that may be its answer
 	needed  bool        // for another one
+	beside  bool        // searched beside what it asks, to which hits are relevant or not
 	fills   []filled
 }
 
@@ -110,7 +111,11 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 		x.filling = fillings[i]
 		x.finding = h.finding
 		x.finding.question, x.finding.asked = x.text, x.asked
-		_, err := x.finding.find(ctx, s, env, assay.Query{Text: x.text, Filter: h.sub.Filter})
+		q := assay.Query{Text: x.text, Filter: h.sub.Filter}
+		if h.beside {
+			q.Text, q.Rewrites, x.finding.question = h.sub.Text, []string{x.text}, h.sub.Text
+		}
+		_, err := x.finding.find(ctx, s, env, q)
 		if stop := stopOf(err); stop != "" {
 			x.finding.ends(stop, err)
 			return nil
@@ -150,7 +155,7 @@ func (e Env) bridge(ctx context.Context, s run.Scope, whole finding) ([]finding,
 	if len(names) == 0 {
 		return nil, nil
 	}
-	h := hop{sub: role.SubQuestion{Text: whole.question, Needs: []int{0}}}
+	h := hop{sub: role.SubQuestion{Text: whole.question, Needs: []int{0}}, beside: true}
 	h.finding = finding{question: whole.question, filter: whole.filter, stop: assay.StopIterationLimit, serves: []int{itself}}
 	err := h.ask(ctx, s, e, fillIn(h.sub, func(int) answered { return whole.answeredBy(names) }))
 	return []finding{h.finding}, err

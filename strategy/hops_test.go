@@ -231,3 +231,50 @@ func TestAutoOfChains(t *testing.T) {
 		}
 	}
 }
+
+// The plan that a run began with is gone by, and no step; of another question than the one
+// that was asked the planner is asked.
+func TestAutoOutline(t *testing.T) {
+	l, asked := films(), 0
+	e := env(l, ofTheDirector, localRoles())
+	e.Roles.Planner = planner(func(q string) (role.Plan, error) {
+		asked++
+		return role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: q}}}, nil
+	})
+	e.Outline = &role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: ofTheDirector}}}
+	for _, want := range []int{0, 1} {
+		if ask(t, strategy.Auto, e, assay.Budget{}); asked != want {
+			t.Errorf("outline %v: the planner was asked %d times, want %d", e.Outline, asked, want)
+		}
+		e.Outline = nil
+	}
+}
+
+// What follows from names that were found for no sub-question does not say that the
+// question is answered.
+func TestBridgeDoesNotVouch(t *testing.T) {
+	l := newLibrary("The ocean is wide, says Raoul Walsh.", "Raoul Walsh has a printer.")
+	l.relevance["doc1"] = 0.6
+	plan := role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: "Does the ocean unlock it?"}}}
+	roles := localRoles()
+	roles.Planner = planner(func(string) (role.Plan, error) { return plan, nil })
+	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+		g := role.Grade{Verdict: assay.Sufficient}
+		if in.Question == "Does the ocean unlock it?" && len(in.Tried) < 2 && len(in.Hits) < 2 {
+			g.Verdict = assay.Partly
+		}
+		for _, h := range in.Hits {
+			g.Relevant = append(g.Relevant, h.Chunk.ID)
+		}
+		return g, nil
+	})
+	a := ask(t, strategy.Multihop, env(l, "Does the ocean unlock it?", roles), assay.Budget{})
+	if len(l.searches) < 2 || a.Status == assay.Answered {
+		t.Errorf("searched %q; %s: %s", l.searches, a.Status, a.Text)
+	}
+	for _, q := range l.searches[1:] {
+		if !strings.HasSuffix(q, "| Does the ocean unlock it?") {
+			t.Errorf("searched %q: how relevant a hit is to a name says nothing of the question", q)
+		}
+	}
+}
