@@ -132,12 +132,15 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 	if err != nil || len(all) < 2 {
 		return nil, err
 	}
-	var named []string
+	var names, named []string
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
 	for _, c := range all {
 		if len(named) == maxNamed {
 			break
 		}
-		if !surface.Mentions(text, c.Name) || len(req.Collections) > 0 && !slices.Contains(req.Collections, c.Name) {
+		if !surface.Mentions(text, c.Name) && !surface.Beside(text, c.Name, names) || len(req.Collections) > 0 && !slices.Contains(req.Collections, c.Name) {
 			continue
 		}
 		err := e.checkCollections(ctx, access, []string{c.Name})

@@ -76,6 +76,31 @@ func TestSpanNamed(t *testing.T) {
 	}
 }
 
+// What is searched stays a question without their names, whatever part of it they were.
+func TestSpanWords(t *testing.T) {
+	e := collections(t, map[string]string{
+		"people/files.md":     "# Files\n\nFiles of applicants are kept for six months.\n",
+		"legal/files.md":      "# Files\n\nFiles of contracts are kept for ten years.\n",
+		"products/alpha.md":   "# Alpha\n\nThe warranty of Alpha is ten years.\n",
+		"it/laptops.md":       "# Laptops\n\nThe warranty of laptops is three years.\n",
+		"archive/warranty.md": "# Old\n\nThe warranty was one year.\n",
+	})
+	for _, test := range []struct{ question, searched, one, other string }{
+		{"Compare what people and legal say about how long files are kept", "How long files are kept?", "six months", "ten years"},
+		{"What do it and products say about the warranty?", "What is said about the warranty?", "ten years", "three years"},
+		{"How do it and products differ in the warranty?", "What is said about the warranty?", "ten years", "three years"},
+	} {
+		a := asked(t, e, Request{Question: test.question})
+		if !strings.Contains(a.Text, test.one) || !strings.Contains(a.Text, test.other) || strings.Contains(a.Text, "one year") || a.Question != test.question {
+			t.Errorf("%q: %s: %q", test.question, a.Status, a.Text)
+		}
+		if a.Searched[0].Query != test.searched {
+			t.Errorf("%q: searched %q", test.question, a.Searched[0].Query)
+		}
+		replays(t, e, a.Run)
+	}
+}
+
 // What one of them does not say is missing.
 func TestSpanLacksASide(t *testing.T) {
 	e := notices(t)

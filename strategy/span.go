@@ -21,7 +21,7 @@ const maxSpan = 6
 // it compares. Named says that it names them.
 func (e Env) spanOf() (span []string, named bool) {
 	for _, c := range e.NamedCollections {
-		if surface.Mentions(e.Question, c) && (len(e.Collections) == 0 || slices.Contains(e.Collections, c)) && !slices.Contains(span, c) {
+		if (surface.Mentions(e.Question, c) || surface.Beside(e.Question, c, e.NamedCollections)) && (len(e.Collections) == 0 || slices.Contains(e.Collections, c)) && !slices.Contains(span, c) {
 			span = append(span, c)
 		}
 	}

@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,8 +12,7 @@ import (
 // place of these. A name that is nothing but words without content is never mentioned.
 func Mentions(text, name string) bool {
 	words, of := split(text), split(name)
-	content := slices.ContainsFunc(of, func(w string) bool { return len([]rune(w)) > 1 && !Function(w) })
-	if !content || len(of) > len(words) {
+	if !contentful(name) || len(of) > len(words) {
 		return false
 	}
 	for i := range len(words) - len(of) + 1 {
@@ -23,50 +23,97 @@ func Mentions(text, name string) bool {
 	return false
 }
 
-// leads are the words before a name that go with it: "in the handbook and the contracts".
-var leads = set(`in of from the a our and or both between by at for within across collection collections`)
-
-// Without returns a text without the names that it mentions, and without the words that
-// lead to them: of "What is the notice period in the contracts and in the handbook?" it
-// leaves "What is the notice period?". It is empty where no word of content is left.
+// Without returns a text without the names that it mentions, as it would be said of any
+// of them: of "What is the notice period in the contracts and in the handbook?" it leaves
+// "What is the notice period?", of "Compare what hr and legal say about how long files are
+// kept" what they speak about, and where they do something it is "we" who do: "How long do
+// we keep files?". It is empty where no word of content is left.
 func Without(text string, names ...string) string {
-	spans := wordSpans(text)
-	drop := make([]bool, len(spans))
-	for _, name := range names {
-		of := split(name)
-		for i := range spans {
-			// A name can be one word of the text or several, whatever marks are in it.
-			var words []string
-			for j := i; j < len(spans) && len(words) < len(of); j++ {
-				if words = append(words, split(text[spans[j].start:spans[j].end])...); len(of) > 0 && slices.Equal(words, of) {
-					for k := i; k <= j; k++ {
-						drop[k] = true
-					}
-				}
+	marked := mark(text, names)
+	if m := sayAbout.FindStringSubmatch(marked); m != nil {
+		marked = about(m[1])
+	}
+	for _, said := range [][2]string{{"does", "do"}, {"is", "are"}, {"was", "were"}, {"has", "have"}} {
+		marked = regexp.MustCompile(`(?i)\b`+said[0]+` `+marker).ReplaceAllString(marked, said[1]+" "+marker)
+	}
+	marked = doing.ReplaceAllString(marked, "$1 we$2")
+	marked = tidy(led.ReplaceAllString(marked, " "))
+	if !slices.ContainsFunc(Words(strings.ToLower(marked)), func(w string) bool { return !Function(w) }) {
+		return ""
+	}
+	return marked
+}
+
+// marker stands for one or more names that a text mentions.
+const marker = "\x00"
+
+var (
+	sayAbout = regexp.MustCompile(`(?i)^(?:please )?(?:compare )?(?:(?:and|or) )?(?:how|what) (?:(?:do|does|did|can) )?` + marker + `(?: each)?(?: (?:have to|has to|each|both))? (?:says?|said|tells?(?: us)?|states?|writes?|rules?|differ|compare) (?:about|on|of|in|as to|regarding)( .+)$`)
+	doing    = regexp.MustCompile(`(?i)\b(do|did|can|could|will|would|may|must|should|are|were|have) ` + marker + `( \p{L})`)
+	beside   = `\s*(?:,|&|/|\b(?:and|or|vs\.?|versus|nor|than)\b)\s*(?:(?:the|both|our|collections?)\s+)*`
+	several  = regexp.MustCompile(marker + `(?:\s*(?:,|&|/|\b(?:and|or|vs\.?|versus|nor|than)\b)\s*(?:(?:in|of|from|for|by|the|both|our|a|collections?|whether|those|that)\s+)*` + marker + `)+`)
+	led      = regexp.MustCompile(`(?i)(?:(?:^|\s)(?:in|of|from|the|a|our|and|or|both|between|by|at|for|within|across|collections?))*\s*` + marker + `(?:\s+collections?\b)?`)
+	asksHow  = regexp.MustCompile(`(?i)^(?:how|when|where|who|whose|what|which|why|whether)\b`)
+)
+
+// mark returns a text with marks in place of the names that it mentions, one for several
+// that stand side by side. A name without a word of content is one only beside another.
+func mark(text string, names []string) string {
+	marked := marks(text, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !contentful(n) }))
+	for range names {
+		for _, n := range names {
+			if !contentful(n) && strings.TrimSpace(n) != "" {
+				word := `(?i)\b` + regexp.QuoteMeta(n) + `\b`
+				marked = regexp.MustCompile(word+`(`+beside+marker+`)`).ReplaceAllString(marked, marker+"$1")
+				marked = regexp.MustCompile(`(`+marker+beside+`)`+word).ReplaceAllString(marked, "${1}"+marker)
 			}
 		}
 	}
-	for i := len(spans) - 2; i >= 0; i-- {
-		if drop[i+1] && leads[strings.ToLower(text[spans[i].start:spans[i].end])] {
-			drop[i] = true
+	return several.ReplaceAllString(marked, marker)
+}
+
+// Beside reports whether a text names something that is called by a word without content,
+// as "it", side by side with one of others: "it and products".
+func Beside(text, name string, others []string) bool {
+	if contentful(name) || strings.TrimSpace(name) == "" {
+		return false
+	}
+	marked := marks(text, slices.DeleteFunc(slices.Clone(others), func(n string) bool { return !contentful(n) }))
+	word := `\b` + regexp.QuoteMeta(name) + `\b`
+	return regexp.MustCompile(`(?i)` + word + beside + marker + `|` + marker + beside + word).MatchString(marked)
+}
+
+// contentful reports whether a name has a word of content.
+func contentful(name string) bool {
+	return slices.ContainsFunc(split(name), func(w string) bool { return len([]rune(w)) > 1 && !Function(w) })
+}
+
+// marks puts a mark in place of each name.
+func marks(text string, names []string) string {
+	spans := wordSpans(text)
+	var b strings.Builder
+	done := 0
+	for i := 0; i < len(spans); i++ {
+		for j := i; j < min(len(spans), i+maxPlaceWords); j++ {
+			of := split(text[spans[i].start:spans[j].end])
+			if len(of) == 0 || !slices.ContainsFunc(names, func(n string) bool { return slices.Equal(split(n), of) }) {
+				continue
+			}
+			b.WriteString(text[done:spans[i].start] + marker)
+			done, i = spans[j].end, j
+			break
 		}
 	}
-	var kept []string
-	content := false
-	for i, w := range spans {
-		if word := text[w.start:w.end]; !drop[i] {
-			kept = append(kept, word)
-			content = content || !Function(strings.ToLower(word))
-		}
+	return b.String() + text[done:]
+}
+
+// about is a question for what something is said about.
+func about(what string) string {
+	what = strings.TrimSpace(what)
+	if asksHow.MatchString(what) {
+		return strings.TrimRight(what, "?!. ") + "?"
 	}
-	if !content {
-		return ""
-	}
-	left := strings.Join(kept, " ")
-	if end := strings.TrimSpace(text); strings.HasSuffix(end, "?") {
-		left += "?"
-	}
-	return left
+	return "What is said about " + what
 }
 
 func split(text string) []string {

@@ -25,7 +25,7 @@ type place struct{ start, end int }
 // places finds the places in a text that are called name.
 func places(text, name string) []place {
 	of := split(name)
-	if !slices.ContainsFunc(of, func(w string) bool { return len([]rune(w)) > 1 && !Function(w) }) {
+	if !contentful(name) {
 		return nil
 	}
 	var found []place
@@ -100,7 +100,7 @@ func OutOf(text, name string) string {
 
 var (
 	blanks      = regexp.MustCompile(`\s+`)
-	loose       = regexp.MustCompile(`(?i)(?:,|\s|\band|\bor)+([?!.]|$)`) // nothing follows that they lead to
+	loose       = regexp.MustCompile(`(?i)(?:[,:;]|\s|\band|\bor)+([?!.]|$)`) // nothing follows that they lead to
 	blankBefore = regexp.MustCompile(`\s+([?!.,;:)])`)
 )
 

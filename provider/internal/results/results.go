@@ -6,6 +6,7 @@ package results
 import (
 	"html"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -25,15 +26,16 @@ const (
 )
 
 // Clean returns the first n results that can be used, in their order. Those whose
-// address is none of HTTP, or has a user in it, are left out, as are those of a page
-// that is there already. A result without any address is not of the format.
+// address is none of HTTP, or has a user in it, are left out, as are those without one
+// and those of a page that is there already. Where none of several results has any
+// address, the reply is not of the format.
 func Clean(c *wire.Client, raw []Raw, n int) ([]assay.WebResult, error) {
 	out := []assay.WebResult{}
 	seen := map[string]bool{}
+	if len(raw) > 0 && !slices.ContainsFunc(raw, func(r Raw) bool { return strings.TrimSpace(r.URL) != "" }) {
+		return nil, c.Fail(llm.BadReply, "results without an address")
+	}
 	for _, r := range raw {
-		if strings.TrimSpace(r.URL) == "" {
-			return nil, c.Fail(llm.BadReply, "a result without an address")
-		}
 		address, ok := usable(r.URL)
 		if !ok || seen[address] || len(out) >= n {
 			continue
