@@ -51,6 +51,9 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 	in := role.ClarifyInput{Question: e.Question, History: e.History, Open: open, Hits: found.Hits, Means: topics(found.Hits)}
 	c, err := e.ambiguity(ctx, s, in, said)
 	if stopOf(err) != "" || err == nil && !c.Ambiguous {
+		if names := readingNames(in.Means, []int{0}[:min(1, len(in.Means))]); len(names) == 1 {
+			said.say(fmt.Sprintf("the question does not say what %q stands for; the documents speak of one thing that it can be: %s", open, names[0]))
+		}
 		return assay.Answer{}, false, nil
 	}
 	if err != nil {
@@ -112,7 +115,7 @@ func (e Env) ambiguity(ctx context.Context, s run.Scope, in role.ClarifyInput, s
 	}
 	slices.Sort(known)
 	c.Readings = known
-	c.Ambiguous = c.Ambiguous && c.Failure == "" && (len(known) > 1 || in.Open != "" && len(known) == 0)
+	c.Ambiguous = c.Ambiguous && c.Failure == "" && (len(known) > 1 || in.Open != "")
 	return c, err
 }
 
@@ -156,7 +159,7 @@ func askBack(a assay.Answer, open string, whole bool, names []string) assay.Answ
 		a.AskBack = "What is the question about? Nothing to look for is named in it."
 	case len(names) == 0:
 		a.AskBack = fmt.Sprintf("What is meant%s? The question does not say.", of)
-	case len(names) > shownReadings:
+	case len(names) == 1 || len(names) > shownReadings:
 		a.AskBack = fmt.Sprintf("What is meant%s: %s, or something else?", of, strings.Join(a.Readings, ", "))
 	default:
 		a.AskBack = fmt.Sprintf("What is meant%s: %s?", of, alternatives(names))
