@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/run"
@@ -110,7 +111,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"strategy", stored.Strategy, replayed.Strategy},
 		{"claims", stored.Claims, replayed.Claims},
 		{"citations", stored.Citations, replayed.Citations},
-		{"missing", stored.Missing, replayed.Missing},
+		{"missing", once(stored.Missing), once(replayed.Missing)}, // earlier versions said some of it twice
 		{"searched", stored.Searched, replayed.Searched},
 		{"closest", stored.Closest, replayed.Closest},
 		{"notes", stored.Notes, replayed.Notes},
@@ -147,4 +148,15 @@ func compareFields(fields []field) error {
 		}
 	}
 	return nil
+}
+
+// once returns lines, each once.
+func once(lines []string) []string {
+	var each []string
+	for _, l := range lines {
+		if !slices.Contains(each, l) {
+			each = append(each, l)
+		}
+	}
+	return each
 }

@@ -40,12 +40,9 @@ func (e Env) compose(strategy string, found []finding, parts []role.Part, w writ
 		if !grounded[i] || len(lacks) == 0 {
 			lacks = []string{asked(e.Question).line(found[i].spoken())}
 		}
-		if found[i].asked != "" { // which may be the whole question
-			lacks = without(lacks, a.Missing)
-		}
-		a.Missing = append(a.Missing, lacks...)
+		a.Missing = more(a.Missing, lacks...)
 	}
-	a.Missing = append(a.Missing, without(draft.Open, a.Missing)...)
+	a.Missing = more(a.Missing, draft.Open...)
 	failed := failures(w.checked)
 	a.Justification = fmt.Sprintf("%s supported by the cited words", count(len(supported), "statement is", "statements are"))
 	if n := len(w.checked) - len(supported); n > 0 {
@@ -182,9 +179,9 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 	top := 0.0
 	for _, f := range found {
 		if len(f.grade.Missing) == 0 {
-			a.Missing = append(a.Missing, asked(question).line(f.spoken()))
+			a.Missing = more(a.Missing, asked(question).line(f.spoken()))
 		}
-		a.Missing = append(a.Missing, f.grade.Missing...)
+		a.Missing = more(a.Missing, f.grade.Missing...)
 		for _, h := range f.hits[:min(len(f.hits), closest)] {
 			top = max(top, h.Scores.Relevance)
 			if !seen[h.Chunk.ID] {

@@ -72,7 +72,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 func unwritten(a assay.Answer, w writing, suffices bool) assay.Answer {
 	draft, checked := w.draft, w.checked
 	a.Notes = w.remarks(a.Notes)
-	a.Missing = append(a.Missing, without(draft.Open, a.Missing)...)
+	a.Missing = more(a.Missing, draft.Open...)
 	failed := failures(checked)
 	switch {
 	case draft.Failure != "":
@@ -106,6 +106,16 @@ func noneOf(n int) string {
 // without returns the lines that others does not have.
 func without(lines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(others, l) })
+}
+
+// more adds to lines those that are not among them.
+func more(lines []string, others ...string) []string {
+	for _, l := range others {
+		if !slices.Contains(lines, l) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
 }
 
 // failures counts the claims that the verifier failed at.

@@ -75,6 +75,9 @@ question is read from standard input.
 					return hinted{usagef("--%s 0 would leave nothing to do", limit), "leave it out for the default, or for no limit; --local asks no model"}
 				}
 			}
+			if cmd.Flags().Changed("follow") && strings.TrimSpace(f.request.Follows) == "" {
+				return hinted{usagef("--follow names no run"), "assay runs lists them; last is the newest"}
+			}
 			return a.ask(cmd.Context(), f, args)
 		},
 	}

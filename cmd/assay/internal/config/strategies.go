@@ -33,7 +33,7 @@ const strategiesKey = "strategies"
 // most is the largest value of the numbers of the section that may be larger than
 // mostOfAll, and least the smallest of those that have to be larger than 1.
 var (
-	most  = map[string]int{"corrective.candidates": 1000, "corrective.context_tokens": 200_000}
+	most  = map[string]int{"corrective.candidates": 1000, "corrective.context_tokens": 200_000, "fusion.queries": 8}
 	least = map[string]int{"corrective.context_tokens": 300}
 )
 

@@ -78,6 +78,7 @@ func TestWrongStrategies(t *testing.T) {
 		{"strategies:\n  self:\n    iterations: -1", "strategies.self.iterations: -1 is not between 1 and 100", "", 3},
 		{"strategies:\n  corrective:\n    candidates: 1001", "strategies.corrective.candidates: 1001 is not between 1 and 1000", "", 3},
 		{"strategies:\n  corrective:\n    context_tokens: 10", "strategies.corrective.context_tokens: 10 is not between 300 and 200000", "", 3},
+		{"strategies:\n  fusion:\n    queries: 9", "strategies.fusion.queries: 9 is not between 1 and 8", "", 3},
 		{"strategies:\n  react:\n    steps: many", "here stands text, want a whole number", "", 3},
 		{"strategies: auto", "", "", 1},
 	}
