@@ -168,6 +168,12 @@ func TestSpanPlace(t *testing.T) {
 	only("whose", asked(t, e, Request{Question: "What is nova's port?"}), "nova", "83")
 	only("own", asked(t, e, Request{Question: "What is the port in lyra?", Collections: []string{"lyra"}}), "lyra", "82")
 
+	differ := asked(t, e, Request{Question: "How do orion and nova differ in backups?"})
+	if differ.AskBack != "" || !strings.Contains(differ.Text, "0:00") || !strings.Contains(differ.Text, "3:00") {
+		t.Errorf("%s: %q", differ.Status, differ.Text)
+	}
+	replays(t, e, differ.Run)
+
 	back := asked(t, e, Request{Question: "How is the server configured?"})
 	if back.AskBack == "" {
 		t.Fatalf("%s: %q", back.Status, back.Text)

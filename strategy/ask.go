@@ -49,7 +49,7 @@ func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, sa
 	if err != nil || done {
 		return e.inWhole(answer), err
 	}
-	if e.Clarify {
+	if e.Clarify && !e.spanNamed { // else it says which it means
 		e.first = &firstSearch{}
 	}
 	if answer, err = ask(ctx, s, e); err != nil {
