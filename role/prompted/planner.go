@@ -3,6 +3,7 @@ package prompted
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +17,9 @@ import (
 // maxParts is how many sub-questions a plan may have.
 const maxParts = 6
 
-// Planner cuts a question into sub-questions that may need one another. Its
-// cautious output is the question as it stands.
+// Planner cuts a question into sub-questions that may need one another: one that has
+// "#1" in the place of an answer needs the first. Which name was found there, and goes
+// there, is found without a model. Its cautious output is the question as it stands.
 type Planner struct {
 	Config
 	Local role.Planner // for when the provider fails; nil: the cautious output
@@ -145,7 +147,7 @@ func (p Planner) check(question string, r *planReply) []string {
 		if n := len(part.Text); n > mostPart(question, r) {
 			problems = append(problems, fmt.Sprintf("%s has %d bytes, at most %d are allowed", at, n, mostPart(question, r)))
 		}
-		for _, n := range part.Needs {
+		for _, n := range append(slices.Clone(part.Needs), places(question, part.Text)...) {
 			if n < 1 || n > i {
 				problems = append(problems, fmt.Sprintf("%s needs %d, which is no earlier sub-question", at, n))
 			}
@@ -155,6 +157,21 @@ func (p Planner) check(question string, r *planReply) []string {
 		}
 	}
 	return problems
+}
+
+// place matches where the answer to an earlier sub-question goes.
+var place = regexp.MustCompile(`#(\d{1,3})\b`)
+
+// places returns the numbers of the sub-questions whose answers go into a text. What the
+// question itself has is no such place.
+func places(question, text string) []int {
+	var list []int
+	for _, m := range place.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(m[1]); err == nil && !strings.Contains(question, m[0]) {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // mostPart is how long, in bytes, a sub-question may be: as long as the question
@@ -177,6 +194,16 @@ func (p Planner) mend(question string, r *planReply) []string {
 			notes = append(notes, fmt.Sprintf("sub-question %q is left out: it is empty, too long, said before or one too many", shorten(line(part.Text), 80)))
 			continue
 		}
+		if slices.ContainsFunc(places(question, part.Text), func(n int) bool { return at[n] == 0 }) {
+			notes = append(notes, fmt.Sprintf("sub-question %q is left out: it has a place for the answer to one that is no earlier one", shorten(line(part.Text), 80)))
+			continue
+		}
+		part.Text = place.ReplaceAllStringFunc(part.Text, func(slot string) string {
+			if n, err := strconv.Atoi(slot[1:]); err == nil && at[n] > 0 && !strings.Contains(question, slot) {
+				return fmt.Sprintf("#%d", at[n])
+			}
+			return slot
+		})
 		var needs []int
 		for _, n := range part.Needs {
 			if now, ok := at[n]; ok {
@@ -200,7 +227,7 @@ func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role
 	chained := false
 	for _, part := range r.Parts {
 		sub := role.SubQuestion{Text: line(part.Text)}
-		for _, n := range part.Needs {
+		for _, n := range append(slices.Clone(part.Needs), places(question, part.Text)...) {
 			if !slices.Contains(sub.Needs, n-1) {
 				sub.Needs = append(sub.Needs, n-1)
 			}
