@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
@@ -149,6 +150,9 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assa
 // searchOne makes one search as one step.
 func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
 	q.Filter = assay.And(e.Filter, q.Filter)
+	if e.Clarify { // runs of versions before that searched for names in capitals
+		q.Text = surface.Quiet(q.Text)
+	}
 	if q.Collections = e.within(q.Collections); q.Limit == 0 {
 		q.Limit = e.Limits.Candidates
 	}

@@ -16,7 +16,7 @@ import (
 // question names ("If a request fails, is it retried?"). It knows English.
 func Dangling(question string) (dangling string, bare bool) {
 	goes := goesOn.MatchString(question) && !verbal(question)
-	if !goes && (len(Names(question)) > 0 || namedByFunctionWords(question)) || aboutAll.MatchString(question) {
+	if !goes && (len(Names(Quiet(question))) > 0 || namedByFunctionWords(question)) || aboutAll.MatchString(question) {
 		return "", false
 	}
 	spans := wordSpans(question)

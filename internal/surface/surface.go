@@ -240,20 +240,16 @@ func Names(text string) []string {
 	for _, q := range quoted(text) {
 		add(q)
 	}
-	loud := shouted(text)
 	for _, sp := range sentence.Spans(text) {
 		s := text[sp.Start:sp.End]
 		words := wordSpans(s)
 		for i := 0; i < len(words); i++ {
 			w := s[words[i].start:words[i].end]
-			if loud {
-				w = strings.ToLower(w)
-			}
 			if !isName(w, i == 0) {
 				continue
 			}
 			start, end := words[i].start, words[i].end
-			for !loud && i+1 < len(words) && capitalised(s[words[i+1].start:words[i+1].end]) && strings.Trim(s[end:words[i+1].start], " .") == "" {
+			for i+1 < len(words) && capitalised(s[words[i+1].start:words[i+1].end]) && strings.Trim(s[end:words[i+1].start], " .") == "" {
 				i++
 				end = words[i].end
 			}
@@ -261,6 +257,15 @@ func Names(text string) []string {
 		}
 	}
 	return names
+}
+
+// Quiet returns a text that is written in capitals throughout in small letters: its
+// capitals say nothing. Any other is returned as it is.
+func Quiet(text string) string {
+	if shouted(text) {
+		return strings.ToLower(text)
+	}
+	return text
 }
 
 // shouted reports whether a text is written in capitals throughout, so that they say

@@ -49,7 +49,7 @@ func read(text string, terms []assay.Term) question {
 			q.terms = append(q.terms, t)
 		}
 	}
-	q.names = surface.Names(text)
+	q.names = surface.Names(surface.Quiet(text))
 	for _, w := range surface.Words(text) {
 		if digits := surface.Numbers(w); len(digits) > 0 && w[0] >= '0' && w[0] <= '9' {
 			q.names = append(q.names, w)

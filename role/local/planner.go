@@ -99,7 +99,7 @@ func nextAsked(s string) []int {
 // topic returns the words that say what a question is about: what it names, or
 // its last content words.
 func topic(question string) []string {
-	if names := surface.Names(question); len(names) > 0 {
+	if names := surface.Names(surface.Quiet(question)); len(names) > 0 {
 		return names
 	}
 	words := contentWords(question)

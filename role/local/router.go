@@ -42,7 +42,7 @@ func complexityOf(question string, plan role.Plan) (role.Complexity, string) {
 	}
 	words := contentWords(question)
 	switch {
-	case len(words) < 2 && len(surface.Names(question)) == 0:
+	case len(words) < 2 && len(surface.Names(surface.Quiet(question))) == 0:
 		return role.Moderate, "it says hardly what it is about"
 	case ranks.MatchString(question):
 		return role.Moderate, "it compares or ranks, and several passages may be needed"
