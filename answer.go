@@ -74,7 +74,10 @@ type Answer struct {
 	Readings []string `json:"readings,omitempty"`
 	// AskBack is what to ask whoever asked, where the question can mean several things;
 	// then there are no claims, and the status is Incomplete.
-	AskBack       string       `json:"ask_back,omitempty"`
+	AskBack string `json:"ask_back,omitempty"`
+	// Relevance says how far the text answers the question, in [0, 1], whatever it rests
+	// on; nil: it was not judged, as where nothing was answered.
+	Relevance     *float64     `json:"relevance,omitempty"`
 	Strategy      string       `json:"strategy"`         // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before any
 	Cached        *Cached      `json:"cached,omitempty"` // set: it is the answer of an earlier run
 	Claims        []Claim      `json:"claims"`
@@ -99,6 +102,10 @@ type Claim struct {
 	Verdict   Verdict `json:"verdict"`
 	Score     float64 `json:"score"`     // the verifier's confidence in Supported, in [0, 1]
 	Citations []int   `json:"citations"` // evidence numbers, ascending
+
+	// Repaired is set where what the writer named does not say the claim, and what it
+	// cites now does.
+	Repaired bool `json:"repaired,omitempty"`
 }
 
 // A Citation ties a claim to the words that support it: Quote is

@@ -269,6 +269,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		FloorFirst:       req.Version >= withReadings,
 		Carriers:         req.Version >= withReadings,
 		Siblings:         req.Version >= withReadings,
+		Proof:            req.Version >= withProof,
 		Outline:          req.Outline,
 		EarlierTurns:     req.EarlierTurns,
 		Earlier:          req.Earlier,

@@ -214,7 +214,7 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 // much of the evidence they read, and that the run begins today.
 func (m Models) Equip(env strategy.Env) strategy.Env {
 	env.Roles, env.Sections, env.FloorFirst = m.roles(nil), m.sections(), true
-	env.Carriers, env.Siblings = true, true
+	env.Carriers, env.Siblings, env.Proof = true, true, true
 	env.Outline, _ = m.outline(context.Background(), env.Question) // it asks nobody, so it does not fail
 	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
 	env.Began = m.named()

@@ -117,7 +117,12 @@ const (
 	// do not contradict one another.
 	withReadings = 1
 
-	currentVersion = withReadings
+	// withProof: claims are judged by the learned verifier as they read by themselves,
+	// cite what decides them, and an answer is given only where the passages are likely
+	// enough to hold it.
+	withProof = 2
+
+	currentVersion = withProof
 )
 
 // complete checks r and fills in what is left to the defaults; wall is that of the

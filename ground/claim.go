@@ -10,6 +10,8 @@ import (
 // A Claim is one checkable statement of a draft.
 type Claim struct {
 	Text     string
+	Start    int   // of Text in the statement, in bytes
+	End      int
 	Evidence []int // numbers that it cites, as the draft gave them
 	Item     bool  // begins an item of a list
 }
@@ -27,7 +29,7 @@ func Cut(statement string, evidence []int) []Claim {
 	for _, sp := range spans {
 		text := statement[sp.Start:sp.End]
 		if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
-			claims = append(claims, Claim{Text: text, Evidence: evidence})
+			claims = append(claims, Claim{Text: text, Start: sp.Start, End: sp.End, Evidence: evidence})
 		}
 	}
 	return claims

@@ -41,10 +41,34 @@ type Judgement struct {
 	Score   float64       `json:"score"`  // confidence in Supported, in [0, 1]
 	Reason  string        `json:"reason"` // in a few words: "number 30 is not in the source"
 
+	// Evidence are the words that decide it, the fewest that do together; empty where
+	// nothing that was cited bears on the claim, or the verifier does not say.
+	Evidence []Span `json:"evidence,omitempty"`
+
 	// Failed is set where there is no judgement because the verifier failed.
 	Failed bool `json:"failed,omitempty"`
 
 	// Usage is what a Service has spent on it: calls, and tokens up to those of what it
 	// was given. It is recorded with the step.
 	Usage assay.Usage `json:"-"`
+}
+
+// A Span is the bytes [Start, End) of the Context of a passage that was cited.
+type Span struct {
+	Passage int `json:"passage"` // index, from 0
+	Start   int `json:"start"`
+	End     int `json:"end"`
+}
+
+// An Encoder gives each token of a text a vector that knows what stands around it.
+type Encoder interface {
+	// Encode returns the tokens of each text, in the order given. A text that has more
+	// tokens than the encoder takes is an error, never cut. It is safe for concurrent use.
+	Encode(ctx context.Context, texts []string) ([][]Token, error)
+}
+
+// A Token is the bytes [Start, End) of a text and their vector, of unit length.
+type Token struct {
+	Start, End int
+	Vector     []float32
 }

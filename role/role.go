@@ -269,6 +269,10 @@ type Claim struct {
 	Text  string           `json:"claim"`
 	Cited []ground.Passage `json:"cited"`
 
+	// Said is the claim as it reads by itself: what its pronouns and ellipses stand for
+	// is put in. Empty: it is Text.
+	Said string `json:"said,omitempty"`
+
 	// Row is set where the claim is a table's row. Text is then made of its columns and
 	// cells, as it is shown.
 	Row *ground.Row `json:"row,omitempty"`

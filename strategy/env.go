@@ -59,6 +59,11 @@ type Env struct {
 	// begun without it.
 	FloorFirst bool
 
+	// Proof has claims judged as they read by themselves and cite what decides them, and
+	// an answer given only where the passages are likely enough to hold it. Runs of
+	// versions that did not go without.
+	Proof bool
+
 	// Carriers has a claim keep of its citations those that say it. Runs of versions that
 	// could not do so were begun without it.
 	Carriers bool
