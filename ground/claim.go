@@ -10,7 +10,7 @@ import (
 // A Claim is one checkable statement of a draft.
 type Claim struct {
 	Text     string
-	Start    int   // of Text in the statement, in bytes
+	Start    int // of Text in the statement, in bytes
 	End      int
 	Evidence []int // numbers that it cites, as the draft gave them
 	Item     bool  // begins an item of a list

@@ -41,9 +41,9 @@ type Judgement struct {
 	Score   float64       `json:"score"`  // confidence in Supported, in [0, 1]
 	Reason  string        `json:"reason"` // in a few words: "number 30 is not in the source"
 
-	// Evidence are the words that decide it, the fewest that do together; empty where
+	// Spans are the words that decide it, the fewest that do together; empty where
 	// nothing that was cited bears on the claim, or the verifier does not say.
-	Evidence []Span `json:"evidence,omitempty"`
+	Spans []Span `json:"evidence,omitempty"`
 
 	// Failed is set where there is no judgement because the verifier failed.
 	Failed bool `json:"failed,omitempty"`
