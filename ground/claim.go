@@ -20,9 +20,10 @@ type Claim struct {
 // statement's evidence. A statement of several lines is code or a table row and
 // stays whole. What holds no letter or digit claims nothing and is left out.
 func Cut(statement string, evidence []int) []Claim {
-	statement = strings.TrimSpace(statement)
-	spans := []sentence.Span{{Start: 0, End: len(statement)}}
-	if !strings.Contains(statement, "\n") {
+	whole := strings.TrimSpace(statement)
+	from := strings.Index(statement, whole)
+	spans := []sentence.Span{{Start: from, End: from + len(whole)}}
+	if !strings.Contains(whole, "\n") {
 		spans = sentence.Spans(statement)
 	}
 	var claims []Claim

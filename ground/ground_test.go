@@ -15,8 +15,8 @@ import (
 func TestCut(t *testing.T) {
 	got := ground.Cut("Shutdown waits. It takes 1.5 s (e.g. on Linux). --", []int{2})
 	want := []ground.Claim{
-		{Text: "Shutdown waits.", Evidence: []int{2}},
-		{Text: "It takes 1.5 s (e.g. on Linux). --", Evidence: []int{2}},
+		{Text: "Shutdown waits.", Start: 0, End: 15, Evidence: []int{2}},
+		{Text: "It takes 1.5 s (e.g. on Linux). --", Start: 16, End: 50, Evidence: []int{2}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Cut (-want +got):\n%s", diff)
