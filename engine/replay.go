@@ -107,6 +107,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"text", stored.Text, replayed.Text},
 		{"readings", stored.Readings, replayed.Readings},
 		{"ask_back", stored.AskBack, replayed.AskBack},
+		{"relevance", stored.Relevance, replayed.Relevance},
 		{"cached", stored.Cached, replayed.Cached},
 		{"strategy", stored.Strategy, replayed.Strategy},
 		{"claims", stored.Claims, replayed.Claims},

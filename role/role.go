@@ -16,6 +16,7 @@
 package role
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -277,3 +278,6 @@ type Claim struct {
 	// cells, as it is shown.
 	Row *ground.Row `json:"row,omitempty"`
 }
+
+// Alone is the claim as it reads by itself, which is what a verifier judges.
+func (c Claim) Alone() string { return cmp.Or(c.Said, c.Text) }

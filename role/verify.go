@@ -2,6 +2,7 @@ package role
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -16,14 +17,14 @@ func ByClaim(v ground.Verifier) Verifier { return byClaim{v} }
 type byClaim struct{ verifier ground.Verifier }
 
 func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground.Judgement, error) {
-	judge := func(claim Claim) (ground.Judgement, error) { return b.verifier.Verify(ctx, claim.Text, claim.Cited) }
+	judge := func(claim Claim) (ground.Judgement, error) { return Ask(ctx, b.verifier, claim.Alone(), claim.Cited) }
 	if rows, ok := b.verifier.(ground.RowVerifier); ok {
 		whole := judge
 		judge = func(claim Claim) (ground.Judgement, error) {
 			if claim.Row == nil {
 				return whole(claim)
 			}
-			return rows.VerifyRow(ctx, *claim.Row, claim.Cited)
+			return unbroken(func() (ground.Judgement, error) { return rows.VerifyRow(ctx, *claim.Row, claim.Cited) })
 		}
 	}
 	if s, ok := b.verifier.(ground.Service); ok {
@@ -45,6 +46,22 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 		out[i] = j
 	}
 	return out, nil
+}
+
+// Ask has v judge a claim. One that panics has failed: whose it is, is not known, and the
+// run goes on without it.
+func Ask(ctx context.Context, v ground.Verifier, claim string, cited []ground.Passage) (ground.Judgement, error) {
+	return unbroken(func() (ground.Judgement, error) { return v.Verify(ctx, claim, cited) })
+}
+
+// unbroken is what judge says; that it panicked is an error.
+func unbroken(judge func() (ground.Judgement, error)) (j ground.Judgement, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			j, err = ground.Judgement{}, fmt.Errorf("it panicked: %v", p)
+		}
+	}()
+	return judge()
 }
 
 // reason is an error's text without the step that it is of: of many claims it is the

@@ -109,7 +109,7 @@ func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) 
 	return run.Do(ctx, s, step, claim, func(ctx context.Context, claim role.Claim) (ground.Judgement, assay.Usage, error) {
 		limited, cancel := c.within(ctx)
 		defer cancel()
-		j, err := v.Verify(limited, claim.Text, claim.Cited)
+		j, err := role.Ask(limited, v, claim.Alone(), claim.Cited)
 		usage := j.Usage
 		if err != nil {
 			usage = spent(usage, err)
@@ -121,7 +121,7 @@ func (c *caller) Check(ctx context.Context, v ground.Service, claim role.Claim) 
 
 // mostOf returns the most that one judgement of a service may cost: what it reads.
 func mostOf(v ground.Service, claim role.Claim) assay.Usage {
-	text := llm.EstimateTokens(claim.Text)
+	text := llm.EstimateTokens(claim.Alone())
 	for _, p := range claim.Cited {
 		text += llm.EstimateTokens(p.Quote) + llm.EstimateTokens(p.Context)
 	}

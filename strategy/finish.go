@@ -282,6 +282,8 @@ type checkedClaim struct {
 	statement int              // of the draft, that it is cut from; -1: none
 	section   string           // heading that it stands under; empty: none
 	row       *ground.Row      // of a table; nil: it is none
+	said      string           // as it reads by itself; empty: as its text does
+	repaired  bool             // what it cites is not what the draft named
 }
 
 // restsOn reports whether c cites evidence of the part.
@@ -306,9 +308,24 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 	claims, unusable := claimsOf(w.draft, evidence, passages, &w.notes)
 	w.siblings = e.Siblings
 	claims = append(claims, w.opposing(claims, evidence, passages, surface.Labels(e.Question))...)
+	if err := e.judge(ctx, s, claims, evidence, passages, said); err != nil {
+		return err
+	}
+	if e.Proof {
+		if claims, err = e.repair(ctx, s.Sub("repair", 0), w, claims, evidence, passages, said); err != nil {
+			return err
+		}
+	}
+	columnsAgree(claims)
+	w.checked, w.unusable = claims, unusable
+	return nil
+}
+
+// judge has claims judged by what they cite.
+func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) error {
 	in := make([]role.Claim, len(claims))
 	for i, c := range claims {
-		in[i] = role.Claim{Text: c.Text, Cited: []ground.Passage{}, Row: c.row}
+		in[i] = role.Claim{Text: c.Text, Said: c.said, Cited: []ground.Passage{}, Row: c.row}
 		for _, cit := range c.cited {
 			in[i].Cited = append(in[i].Cited, passageOf(cit, passages[cit.Number-1]))
 		}
@@ -326,12 +343,13 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 			claims[i].Verdict = assay.Unsupported
 			said.outcome(role.VerifierRole, role.Outcome{Failure: claims[i].Reason})
 		}
+		if e.Proof && claims[i].citeDeciding(evidence, passages) {
+			continue
+		}
 		if e.Carriers {
 			claims[i].keepCarriers(ctx, passages)
 		}
 	}
-	columnsAgree(claims)
-	w.checked, w.unusable = claims, unusable
 	return nil
 }
 
@@ -460,9 +478,18 @@ func (e Env) document(ctx context.Context, id, version string) (assay.Document, 
 func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
 	step := run.Step{Name: "verify", Kind: assay.StepVerify, Model: e.Roles.Models[role.VerifierRole]}
 	out, err := run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
-		out, err := e.Roles.Verifier.Verify(ctx, e.caller(s, answerShare), in)
+		c := &caller{scope: s, stream: e.Stream, share: answerShare}
+		limited, cancel := ctx, func() {}
+		if e.Proof { // one that hangs has failed, and leaves time to say so
+			limited, cancel = c.within(ctx)
+		}
+		defer cancel()
+		out, err := e.Roles.Verifier.Verify(limited, c, in)
 		if role.Ends(ctx, err) {
 			return nil, err
+		}
+		if context.Cause(limited) == errSlow {
+			err = errSlow
 		}
 		if err == nil && len(out) != len(in) {
 			err = fmt.Errorf("%d verdicts for %d claims", len(out), len(in))
@@ -473,7 +500,7 @@ func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground
 				out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}
 			}
 		}
-		return out, nil
+		return soundly(in, out), nil
 	})
 	if err == nil && len(out) != len(in) {
 		err = fmt.Errorf("%d verdicts for %d claims: %w", len(out), len(in), assay.ErrDamaged)

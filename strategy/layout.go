@@ -23,7 +23,7 @@ func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 			before = &claims[i-1]
 		}
 		text.WriteString(lead(before, c, columns, draft.Shape))
-		claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}}
+		claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}, Repaired: c.repaired}
 		if c.row != nil {
 			text.WriteString("| " + strings.Join(c.row.Cells, " | ") + " |")
 		} else {

@@ -167,6 +167,15 @@ func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, m
 func (w writing) remarks(said []string) []string {
 	all := notes{texts: slices.Clone(said)}
 	all.join(w.notes)
+	repaired := 0
+	for _, c := range w.checked {
+		if c.repaired && c.Verdict == assay.Supported {
+			repaired++
+		}
+	}
+	if repaired > 0 {
+		all.say(fmt.Sprintf("verifier: %s what says it, which is not what the generator had cited", count(repaired, "statement cites", "statements cite")))
+	}
 	if text := w.leftOut(); text != "" {
 		all.say(text)
 	}

@@ -39,7 +39,7 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 			b.WriteString("\n" + wrap("The question can mean several things; answered for each of: "+strings.Join(a.Readings, "; ")+".", "", width))
 		}
 		writeStatus(&b, a, width)
-		writeSources(&b, a.Citations, width)
+		writeSources(&b, a, width)
 		if len(a.Claims) == 0 { // nothing is shown: at least where to look
 			writeClosest(&b, a.Closest, width)
 		}
@@ -86,17 +86,27 @@ func more(s assay.Stop) string {
 }
 
 // writeSources prints each cited source once, by number, with the words that
-// were quoted from it.
-func writeSources(b *strings.Builder, citations []assay.Citation, width int) {
-	if len(citations) == 0 {
+// were quoted from it. One that was put in the place of what the writer had cited
+// says so.
+func writeSources(b *strings.Builder, a assay.Answer, width int) {
+	if len(a.Citations) == 0 {
 		return
 	}
+	corrected := map[int]bool{}
+	for _, c := range a.Claims {
+		for _, n := range c.Citations {
+			corrected[n] = corrected[n] || c.Repaired
+		}
+	}
 	b.WriteString("\nSources\n")
-	for _, source := range bySource(citations) {
+	for _, source := range bySource(a.Citations) {
 		first := source[0]
 		in := from(first.Origin)
 		if first.Collection != "" {
 			in += " (" + first.Collection + ")"
+		}
+		if corrected[first.Number] {
+			in += " (corrected: the answer's writer had cited another)"
 		}
 		fmt.Fprintf(b, "[%d] %s%s\n", first.Number, title(first.Title, first.Heading), in)
 		at := ""

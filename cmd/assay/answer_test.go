@@ -57,6 +57,18 @@ Sources
     https://a.example/:1
       One
 `},
+		{"repaired", assay.Answer{
+			Status:    assay.Answered,
+			Text:      "One. [2]",
+			Claims:    []assay.Claim{{End: 4, Verdict: assay.Supported, Citations: []int{2}, Repaired: true}},
+			Citations: []assay.Citation{{Number: 2, URI: "https://a.example/", Title: "A", Line: 1, End: 3, Quote: "One"}},
+		}, `One. [2]
+
+Sources
+[2] A (corrected: the answer's writer had cited another)
+    https://a.example/:1
+      One
+`},
 		{"not found", assay.Answer{
 			Status:   assay.NotFound,
 			Text:     "Not found in these documents.",

@@ -1,0 +1,119 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/run"
+)
+
+// What a repair looks at, at most: claims of a draft, and of each the passages that have
+// most of its words.
+const (
+	maxRepairs  = 8
+	maxPassages = 3
+)
+
+// minBearing is the share of a claim's words of content that a passage has at least which
+// is looked at: a passage that speaks of something else does not say it.
+const minBearing = 0.3
+
+// repair has claims that what they cite does not say judged by the evidence that they do
+// not cite, in one step. One that this says cites it, and is marked; what of the evidence
+// says otherwise, the source it named among that, is heard then. Where the run has no
+// room for that the claims stay refused.
+func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) ([]checkedClaim, error) {
+	var which []int
+	var open []checkedClaim
+	for i, c := range claims {
+		if c.statement < 0 || c.Failed || c.Verdict == assay.Supported || len(open) == maxRepairs {
+			continue
+		}
+		if other := c.elsewhere(evidence, passages); len(other.cited) > 0 {
+			which, open = append(which, i), append(open, other)
+		}
+	}
+	if len(open) == 0 {
+		return claims, nil
+	}
+	err := e.judge(ctx, s.Sub("elsewhere", 0), open, evidence, passages, said)
+	if stop := stopOf(err); stop != "" {
+		said.say(fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
+		return claims, nil
+	}
+	if err != nil {
+		return claims, err
+	}
+	var repaired []checkedClaim
+	for k, i := range which {
+		if open[k].Verdict == assay.Supported {
+			open[k].repaired = true
+			claims[i] = open[k]
+			repaired = append(repaired, open[k])
+		}
+	}
+	others := slices.DeleteFunc(w.opposing(repaired, evidence, passages, surface.Labels(e.Question)), func(o checkedClaim) bool {
+		return slices.ContainsFunc(claims, func(c checkedClaim) bool { return c.Text == o.Text })
+	})
+	if len(others) == 0 {
+		return claims, nil
+	}
+	err = e.judge(ctx, s.Sub("opposed", 0), others, evidence, passages, said)
+	if stop := stopOf(err); stop != "" { // a side that nobody could judge is no side, but what it speaks against is not certain
+		for k, i := range which {
+			if open[k].repaired {
+				claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the run had no room to judge what another source says (%s)", stop)}
+				claims[i].repaired = false
+			}
+		}
+		return claims, nil
+	}
+	return append(claims, others...), err
+}
+
+// elsewhere returns c as it cites, of the evidence that it does not, what has most of its
+// words.
+func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) checkedClaim {
+	words := cmp.Or(c.said, wordsOf(c.Claim, c.row))
+	type bearing struct {
+		number int
+		share  float64
+	}
+	var best []bearing
+	for n := 1; n <= len(evidence); n++ {
+		if passages[n-1].Text == "" || slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Number == n }) {
+			continue
+		}
+		if share := shareHeld(words, passages[n-1].Text); share >= minBearing {
+			best = append(best, bearing{n, share})
+		}
+	}
+	slices.SortStableFunc(best, func(a, b bearing) int { return cmp.Compare(b.share, a.share) })
+	c.Evidence = nil
+	for _, b := range best[:min(len(best), maxPassages)] {
+		c.Evidence = append(c.Evidence, b.number)
+	}
+	other := cite(c.Claim, words, evidence, passages)
+	c.Judgement, c.cited = ground.Judgement{}, other.cited
+	return c
+}
+
+// shareHeld is the share of a text's words of content, by their stems, that another has.
+func shareHeld(text, other string) float64 {
+	words, held := surface.Content(text), surface.Content(other)
+	if len(words) == 0 {
+		return 0
+	}
+	n := 0
+	for _, w := range words {
+		if slices.Contains(held, w) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(words))
+}
