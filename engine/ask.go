@@ -260,6 +260,10 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	}
 	web, off := e.webOf(req)
 	scope := session.Scope()
+	how := recipe{keys: req.Keys, proof: req.Version >= withProof}
+	if retriever != nil && how.proof { // a replay asks nobody
+		how.encoder = e.tokenEncoder(ctx)
+	}
 	answer, err := strategy.Ask(ctx, scope, strategy.Env{
 		Question:         req.Question,
 		History:          req.History,
@@ -279,7 +283,7 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 		Access:           r.Principal.Access(),
 		Retriever:        retriever,
 		Content:          e.content,
-		Roles:            models.roles(req.Keys),
+		Roles:            models.roles(how),
 		Limits:           req.limits(),
 		Settings:         req.Settings,
 		Services:         services,

@@ -88,6 +88,7 @@ type Engine struct {
 	retriever assay.Retriever
 	chosen    *choice
 	index     *index.Searcher
+	tokens    *tokens // of the encoder that serves; nil: none was asked for yet
 }
 
 // Open opens a data directory. One of another program is assay.ErrForeign, one

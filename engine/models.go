@@ -112,9 +112,15 @@ func (m Models) named() map[string]string {
 	return names
 }
 
-// roles are those that do the jobs: by a model where there is one, else locally. Keys
-// are those of the metadata that a plan may use.
-func (m Models) roles(keys []prompted.Key) strategy.Roles {
+// A recipe is what decides who does the jobs of a run, beside the models.
+type recipe struct {
+	keys    []prompted.Key // of the metadata, that a plan may use
+	proof   bool           // see strategy.Env
+	encoder ground.Encoder // for what reads by vectors of tokens; nil: words alone
+}
+
+// roles are those that do the jobs: by a model where there is one, else locally.
+func (m Models) roles(r recipe) strategy.Roles {
 	roles := strategy.Roles{
 		Planner:   local.Planner{},
 		Grader:    local.Grader{},
@@ -148,7 +154,7 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 		return prompted.Config{Model: model, Domain: m.Domain}, model != nil
 	}
 	if c, ok := by(role.PlannerRole); ok {
-		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}, Keys: keys}
+		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}, Keys: r.keys}
 	}
 	if c, ok := by(role.GraderRole); ok {
 		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{}}
@@ -213,7 +219,7 @@ func (m Models) roles(keys []prompted.Key) strategy.Roles {
 // Equip fills in who does the jobs of a strategy that is driven without an engine, how
 // much of the evidence they read, and that the run begins today.
 func (m Models) Equip(env strategy.Env) strategy.Env {
-	env.Roles, env.Sections, env.FloorFirst = m.roles(nil), m.sections(), true
+	env.Roles, env.Sections, env.FloorFirst = m.roles(recipe{proof: true}), m.sections(), true
 	env.Carriers, env.Siblings, env.Proof = true, true, true
 	env.Outline, _ = m.outline(context.Background(), env.Question) // it asks nobody, so it does not fail
 	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
