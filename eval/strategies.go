@@ -16,6 +16,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -297,10 +298,7 @@ func (o *StrategyOutcome) judge(q Query, most int, said string) {
 	}
 	slices.Sort(o.Missed)
 	o.Recall, o.AllGold = float64(found)/float64(len(q.Relevant)), found == len(q.Relevant)
-	for _, right := range q.Answers {
-		match, f1 := matchAnswer(said, right)
-		o.Match, o.F1 = o.Match || match, max(o.F1, f1)
-	}
+	o.Match, o.F1 = metric.Contains(said, q.Answers) == 1, metric.F1(said, q.Answers)
 }
 
 // rowOf sums outcomes up.

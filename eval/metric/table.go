@@ -1,0 +1,219 @@
+package metric
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// A Measure is a row of the table of measures.
+type Measure struct {
+	Name   string // the key under which figures have it
+	Unit   string // "ms", "tokens", "calls", "steps", "micros" (millionths of the currency); empty: a share in [0, 1]
+	Less   bool   // is better
+	Judged bool   // somebody's word, which a figure names
+	Doc    string // what it is, in a line
+	Source string
+
+	// Where Percentile is set, a set's figure is that percentile, in (0, 100], of the
+	// measure Base over the questions, rather than a mean; [Of] does not have it.
+	Percentile float64
+	Base       string
+
+	of func(Input) (value float64, applies bool)
+}
+
+// All returns the table, in the order in which reports show it.
+func All() []Measure { return slices.Clone(table) }
+
+// Lookup returns the measure of a name.
+func Lookup(name string) (Measure, bool) {
+	i := slices.IndexFunc(table, func(m Measure) bool { return m.Name == name })
+	if i < 0 {
+		return Measure{}, false
+	}
+	return table[i], true
+}
+
+// Of returns the measures that apply to a question, by name, and what of Input.Judged the
+// table does not have: custom measures. A value that is no number is left out.
+func Of(in Input) map[string]float64 {
+	out := map[string]float64{}
+	maps.Copy(out, in.Judged)
+	for _, m := range table {
+		if m.of == nil {
+			continue
+		}
+		if value, applies := m.of(in); applies {
+			out[m.Name] = value
+		}
+	}
+	maps.DeleteFunc(out, func(_ string, x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+	return out
+}
+
+// depth is how far a ranking is looked at where a measure does not say.
+const depth = 100
+
+const (
+	trec      = "trec_eval"
+	squad     = "Rajpurkar et al. 2016"
+	ragas     = "Es et al. 2024 (Ragas)"
+	alce      = "Gao et al. 2023 (ALCE)"
+	liu       = "Liu et al. 2023"
+	rag       = "Ru et al. 2024 (RAGChecker)"
+	ours      = "of assay"
+	rajpurkar = "Rajpurkar et al. 2018"
+)
+
+// The table. Sources are those of the functions' comments, in short.
+var table = slices.Concat(
+	[]Measure{{
+		Name: "right", Doc: "answered with a citation of gold, or refused where the documents do not answer it", Source: ours,
+		of: func(in Input) (float64, bool) { return one(in.Right != nil && *in.Right), in.Right != nil },
+	}},
+	[]Measure{
+		ranking("ndcg@10", "how far up the relevant documents are among the first 10, gain 2^grade-1", "Järvelin and Kekäläinen 2002, Burges et al. 2005",
+			func(r []string, rel map[string]int) float64 { return NDCG(r, rel, 10, Exponential) }),
+		ranking("ndcg_linear@10", "the same with the grade as gain, as BEIR publishes it; equal where grades are 0 and 1", "Järvelin and Kekäläinen 2002, "+trec,
+			func(r []string, rel map[string]int) float64 { return NDCG(r, rel, 10, Linear) }),
+		ranking("map", "mean of the precision at each relevant document among the first 100", trec+" map_cut_100",
+			func(r []string, rel map[string]int) float64 { return AveragePrecision(r, rel, depth) }),
+		ranking("mrr@10", "1/rank of the first relevant document among the first 10", "Voorhees 1999, "+trec+" recip_rank",
+			func(r []string, rel map[string]int) float64 { return ReciprocalRank(r, rel, 10) }),
+	},
+	cuts("recall", "share of the relevant documents among the first %d", trec+" recall_k", Recall, 5, 10, depth),
+	cuts("precision", "share of the first %d that is relevant", trec+" P_k", Precision, 5, 10),
+	cuts("hit", "a relevant document is among the first %d", trec+" success_k", Hit, 1, 5, 10),
+	cuts("all_gold", "all relevant documents are among the first %d", "Xiong et al. 2021", AllGold, 10),
+	[]Measure{
+		text("exact_match", "the answer is a right one, word for word", squad, ExactMatch),
+		text("f1", "words that the answer and a right one share", squad, F1),
+		text("contains", "a right answer stands in the answer, word for word", "Mallen et al. 2023", Contains),
+
+		claims("faithfulness", "share of the claims that the contexts say", ragas, Faithfulness),
+		score("correctness", "how far the answer agrees with a right one", ours),
+		score("completeness", "how much of a right answer, or of the expected sources, the answer has", ours),
+		less(score("harmfulness", "the answer harms who reads it, or helps to do harm", ours)),
+		score("answer_relevance", "how far the answer speaks to the question, right or wrong", ragas),
+		{
+			Name: "claim_precision", Judged: true, Doc: "share of the claims that a right answer says", Source: rag,
+			of: func(in Input) (float64, bool) {
+				return ClaimPrecision(in.Claims), in.answered() && referenced(in.Claims)
+			},
+		},
+		{
+			Name: "claim_recall", Judged: true, Doc: "share of a right answer's claims that the answer says", Source: rag,
+			of: func(in Input) (float64, bool) { return ClaimRecall(in.Reference), len(in.Reference) > 0 },
+		},
+		{
+			Name: "citation_precision", Judged: true, Doc: "share of the citations that say their claim, or what the others lack of it", Source: alce + ", " + liu,
+			of: func(in Input) (float64, bool) {
+				cites := slices.ContainsFunc(in.Claims, func(c Claim) bool { return len(c.Cites) > 0 })
+				return CitationPrecision(in.Claims), in.answered() && cites
+			},
+		},
+		claims("citation_recall", "share of the claims that their citations say together", alce+", "+liu, CitationRecall),
+		claims("citation_f1", "harmonic mean of the two", liu, CitationF1),
+		contexts("context_precision", "share of the passages handed over that the answer cites", ragas+", "+rag, ContextPrecision),
+		contexts("context_precision_ranked", "the same, more where those come first", ragas, ContextPrecisionRanked),
+		{
+			Name: "context_recall", Doc: "share of the expected sources that the passages handed over hold", Source: ragas,
+			of: func(in Input) (float64, bool) { return ContextRecall(in.Expected), len(in.Expected) > 0 },
+		},
+		noise("noise_sensitivity", "share of the claims that are wrong and that a relevant passage says", false),
+		noise("noise_sensitivity_irrelevant", "share of the claims that are wrong and that only irrelevant passages say", true),
+
+		{Name: "abstention_precision", Doc: "share of the refusals that were right", Source: rajpurkar, of: AbstentionPrecision},
+		{Name: "abstention_recall", Doc: "share of the unanswerable questions that were refused", Source: rajpurkar, of: AbstentionRecall},
+		{Name: "conflict_precision", Doc: "share of the conflicts shown that there are", Source: "Xie et al. 2024", of: ConflictPrecision},
+		{Name: "conflict_recall", Doc: "share of the questions with a conflict for which it was shown, both sides cited", Source: "Xie et al. 2024", of: ConflictRecall},
+
+		spent("steps", "steps", "records of the run's journal", func(s Spent) float64 { return float64(s.Steps) }),
+		spent("model_calls", "calls", "calls of models, retries included", func(s Spent) float64 { return float64(s.Calls) }),
+		spent("input_tokens", "tokens", "tokens that models read", func(s Spent) float64 { return float64(s.InputTokens) }),
+		spent("output_tokens", "tokens", "tokens that models wrote", func(s Spent) float64 { return float64(s.OutputTokens) }),
+		spent("tokens", "tokens", "both together", func(s Spent) float64 { return float64(s.InputTokens + s.OutputTokens) }),
+		spent("cost_micros", "micros", "money, in millionths of the configured currency", func(s Spent) float64 { return float64(s.CostMicros) }),
+		spent("latency_ms", "ms", "time until the answer", func(s Spent) float64 { return float64(s.Elapsed.Microseconds()) / 1000 }),
+		percentile("latency_p50_ms", "time until the answer, of the middle question", 50),
+		percentile("latency_p95_ms", "time until the answer, which 95 of 100 questions do not exceed", 95),
+		percentile("latency_p99_ms", "time until the answer, which 99 of 100 questions do not exceed", 99),
+	},
+)
+
+func ranking(name, doc, source string, of func(ranked []string, relevant map[string]int) float64) Measure {
+	return Measure{Name: name, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
+		return of(in.Ranked, in.Relevant), relevantOf(in.Relevant) > 0
+	}}
+}
+
+func cuts(name, doc, source string, of func([]string, map[string]int, int) float64, ks ...int) []Measure {
+	var out []Measure
+	for _, k := range ks {
+		out = append(out, ranking(fmt.Sprintf("%s@%d", name, k), fmt.Sprintf(doc, k), source,
+			func(ranked []string, relevant map[string]int) float64 { return of(ranked, relevant, k) }))
+	}
+	return out
+}
+
+// text is a measure of the words of an answer; where there is none, they are none.
+func text(name, doc, source string, of func(string, []string) float64) Measure {
+	return Measure{Name: name, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
+		if !in.answered() {
+			return 0, len(in.Answers) > 0
+		}
+		return of(in.Text, in.Answers), len(in.Answers) > 0
+	}}
+}
+
+// score is a measure that is a judge's score as it is.
+func score(name, doc, source string) Measure {
+	return Measure{Name: name, Judged: true, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
+		value, ok := in.Judged[name]
+		return value, ok
+	}}
+}
+
+func less(m Measure) Measure {
+	m.Less = true
+	return m
+}
+
+func claims(name, doc, source string, of func([]Claim) float64) Measure {
+	return Measure{Name: name, Judged: true, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
+		return of(in.Claims), in.answered() && len(in.Claims) > 0
+	}}
+}
+
+// contexts is a measure of what an answer made of its passages; it needs an answer.
+func contexts(name, doc, source string, of func([]Context) float64) Measure {
+	return Measure{Name: name, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
+		return of(in.Contexts), in.answered() && len(in.Contexts) > 0
+	}}
+}
+
+func noise(name, doc string, irrelevant bool) Measure {
+	return Measure{Name: name, Judged: true, Less: true, Doc: doc, Source: ragas + ", " + rag, of: func(in Input) (float64, bool) {
+		return NoiseSensitivity(in.Claims, in.Contexts, irrelevant), in.answered() && referenced(in.Claims) && len(in.Contexts) > 0
+	}}
+}
+
+// referenced reports whether all claims, one at least, were compared with a right answer.
+func referenced(claims []Claim) bool {
+	return len(claims) > 0 && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Right == nil })
+}
+
+func spent(name, unit, doc string, of func(Spent) float64) Measure {
+	return Measure{Name: name, Unit: unit, Less: true, Doc: doc, Source: ours, of: func(in Input) (float64, bool) {
+		if in.Spent == nil {
+			return 0, false
+		}
+		return of(*in.Spent), true
+	}}
+}
+
+func percentile(name, doc string, p float64) Measure {
+	return Measure{Name: name, Unit: "ms", Less: true, Doc: doc, Source: "Hyndman and Fan 1996, type 7", Percentile: p, Base: "latency_ms"}
+}

@@ -1,0 +1,91 @@
+package stat
+
+import "math"
+
+// A Bin is the cases with a score in [Low, High); the last bin has those of High too.
+type Bin struct {
+	Low   float64
+	High  float64
+	Cases int
+	Score float64 // mean; 0 without cases
+	Right float64 // share; 0 without cases
+}
+
+// Bins returns a calibration curve: n bins of equal width from 0 to 1, of scores in
+// [0, 1] and whether each case was right. A score that is no number or out of range
+// panics, as do slices of different lengths and n below 1.
+//
+// Source: DeGroot and Fienberg, "The comparison and evaluation of forecasters", The
+// Statistician 1983, for the curve; Guo et al., as of ECE, for the bins.
+func Bins(scores []float64, right []bool, n int) []Bin {
+	if len(scores) != len(right) || n < 1 {
+		panic("stat: bins need a word on each score, and one bin at least")
+	}
+	bins := make([]Bin, n)
+	for i := range bins {
+		bins[i].Low, bins[i].High = float64(i)/float64(n), float64(i+1)/float64(n)
+	}
+	for i, s := range scores {
+		if !(s >= 0 && s <= 1) {
+			panic("stat: a score is not in [0, 1]")
+		}
+		at := min(int(s*float64(n)), n-1)
+		// What rounding has put on the wrong side of an edge.
+		if at+1 < n && s >= bins[at].High {
+			at++
+		} else if s < bins[at].Low {
+			at--
+		}
+		b := &bins[at]
+		b.Cases++
+		b.Score += s
+		if right[i] {
+			b.Right++
+		}
+	}
+	for i := range bins {
+		if n := float64(bins[i].Cases); n > 0 {
+			bins[i].Score /= n
+			bins[i].Right /= n
+		}
+	}
+	return bins
+}
+
+// ECE is the expected calibration error: the mean over the cases of the distance between
+// a bin's mean score and its share of right ones, in [0, 1]; less is better, 0 without
+// cases. It depends on the bins: figures are comparable for as many of them (here 10
+// unless another number is named).
+//
+// Source: Naeini, Cooper and Hauskrecht, "Obtaining Well Calibrated Probabilities Using
+// Bayesian Binning", AAAI 2015; Guo et al., "On Calibration of Modern Neural Networks",
+// ICML 2017.
+func ECE(bins []Bin) float64 {
+	distance, cases := 0.0, 0
+	for _, b := range bins {
+		distance += float64(b.Cases) * math.Abs(b.Score-b.Right)
+		cases += b.Cases
+	}
+	if cases == 0 {
+		return 0
+	}
+	return distance / float64(cases)
+}
+
+// Brier is the mean squared distance of the scores from 1 where right and 0 where not, in
+// [0, 1]; less is better, and 0.25 is a coin's; 0 without cases. Slices of different
+// lengths panic. Source: Brier, "Verification of forecasts expressed in terms of
+// probability", Monthly Weather Review 1950, of two classes counted once.
+func Brier(scores []float64, right []bool) float64 {
+	if len(scores) != len(right) {
+		panic("stat: a word on each score is needed")
+	}
+	squares := make([]float64, len(scores))
+	for i, s := range scores {
+		if right[i] {
+			s = 1 - s
+		}
+		squares[i] = s * s
+	}
+	return Mean(squares)
+}
