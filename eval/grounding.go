@@ -1,0 +1,155 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+)
+
+// A GroundingCase is a claim with what it is said to rest on, and whether it does.
+type GroundingCase struct {
+	ID       string
+	Claim    string
+	Evidence []string // one text, or sentences
+	Verdict  assay.Verdict
+	Edits    []string // how a claim was made of another one, where the set says so
+}
+
+// Cited returns the evidence as a verifier is given it: one passage, whose sentences,
+// where the set has cut them, are paragraphs.
+func (c GroundingCase) Cited() []ground.Passage {
+	text := strings.Join(c.Evidence, "\n\n")
+	return []ground.Passage{{Quote: text, Context: text}}
+}
+
+// A GroundingSet is the cases of one file.
+type GroundingSet struct {
+	Name  string // of the file, without its ending
+	Cases []GroundingCase
+}
+
+// maxGroundingLine is the longest line that is read: 64 MiB.
+const maxGroundingLine = 64 << 20
+
+// ReadGrounding reads a file of one JSON object a line: {"id", "claim", "evidence",
+// "label"}. The evidence is a text or a list of sentences. Labels are as VerdictOf takes
+// them, numbers and truth values among them. Where there is no id the line's number is
+// one; other keys are left alone, but "edit_types". Blank lines, a byte order mark and
+// CRLF do no harm.
+//
+// A line that is not so is assay.ErrInvalid, with its number; so is a file without one.
+func ReadGrounding(file string) ([]GroundingCase, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	cases, err := ParseGrounding(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return cases, nil
+}
+
+// ParseGrounding is ReadGrounding of what is already open.
+func ParseGrounding(r io.Reader) ([]GroundingCase, error) {
+	var cases []GroundingCase
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 1<<16), maxGroundingLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		line := lines.Bytes()
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		c, err := parseGrounding(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if c.ID == "" {
+			c.ID = fmt.Sprintf("line %d", n)
+		}
+		cases = append(cases, c)
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("line %d is longer than %d bytes: %w", n+1, maxGroundingLine, assay.ErrInvalid)
+	} else if err != nil {
+		return nil, err
+	}
+	if len(cases) == 0 {
+		return nil, fmt.Errorf("holds no claims: %w", assay.ErrInvalid)
+	}
+	return cases, nil
+}
+
+func parseGrounding(line []byte) (GroundingCase, error) {
+	var raw struct {
+		ID       json.RawMessage `json:"id"`
+		Claim    *string         `json:"claim"`
+		Evidence json.RawMessage `json:"evidence"`
+		Label    json.RawMessage `json:"label"`
+		Edits    json.RawMessage `json:"edit_types"`
+	}
+	if err := json.Unmarshal(line, &raw); err != nil {
+		return GroundingCase{}, fmt.Errorf("%w: %w", err, assay.ErrInvalid)
+	}
+	if raw.Claim == nil || strings.TrimSpace(*raw.Claim) == "" {
+		return GroundingCase{}, fmt.Errorf("has no claim: %w", assay.ErrInvalid)
+	}
+	c := GroundingCase{ID: scalar(raw.ID), Claim: *raw.Claim}
+	if len(raw.Evidence) == 0 || string(raw.Evidence) == "null" {
+		return c, fmt.Errorf("has no evidence: %w", assay.ErrInvalid)
+	}
+	var text string
+	if json.Unmarshal(raw.Evidence, &text) == nil {
+		c.Evidence = []string{text}
+	} else if err := json.Unmarshal(raw.Evidence, &c.Evidence); err != nil {
+		return c, fmt.Errorf("its evidence is neither a text nor a list of texts: %w", assay.ErrInvalid)
+	}
+	label := scalar(raw.Label)
+	if label == "" {
+		return c, fmt.Errorf("has no label: %w", assay.ErrInvalid)
+	}
+	c.Verdict = VerdictOf(label)
+	_ = json.Unmarshal(raw.Edits, &c.Edits) // another set's key of that name is no edit
+	return c, nil
+}
+
+// scalar returns a JSON text, number or truth value as text; empty: it is none.
+func scalar(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return strings.TrimSpace(text)
+	}
+	if s := strings.TrimSpace(string(raw)); s != "null" && !strings.HasPrefix(s, "{") && !strings.HasPrefix(s, "[") {
+		return s
+	}
+	return ""
+}
+
+// VerdictOf understands the label words of the common sets, in whatever case, and words
+// parted by blanks, "-" or "_": supported, support(s), entailment, entailed, entails,
+// attributable, consistent, yes, true and 1 are Supported; contradiction, contradict(s),
+// contradicted, contradictory, refute(s), refuted and refutation are Contradicted; all
+// else is Unsupported, as partially_supported, neutral and NOT_ENOUGH_INFO are.
+func VerdictOf(label string) assay.Verdict {
+	switch strings.ToLower(strings.Join(strings.FieldsFunc(label, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }), "_")) {
+	case "supported", "support", "supports", "fully_supported", "entailment", "entailed", "entails", "entail", "attributable", "consistent", "yes", "true", "1":
+		return assay.Supported
+	case "contradiction", "contradict", "contradicts", "contradicted", "contradictory", "refute", "refutes", "refuted", "refutation":
+		return assay.Contradicted
+	}
+	return assay.Unsupported
+}

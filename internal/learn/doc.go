@@ -1,0 +1,24 @@
+// Package learn fits small models that tell two classes apart by numbers: logistic
+// regression and boosted trees, and the isotonic step that makes of their scores
+// probabilities. Equal input gives equal models, bit for bit on one machine: there is no
+// map order, no goroutine and no clock in it, and chance comes from a seed.
+package learn
+
+import "math"
+
+// A Row is one example.
+type Row struct {
+	Features []float64 // finite; the same number in every row
+	Positive bool
+	Weight   float64 // positive
+}
+
+// Sigmoid returns the probability whose log odds are x.
+func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// LogOdds is its inverse, for p within (0, 1).
+func LogOdds(p float64) float64 { return math.Log(p / (1 - p)) }
+
+// round keeps of a fitted number what matters, so that files are short and the last bits
+// of a machine's arithmetic stay out of them.
+func round(x, unit float64) float64 { return math.Round(x/unit) * unit }

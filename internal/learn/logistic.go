@@ -1,0 +1,154 @@
+package learn
+
+import "math"
+
+// A Linear model is a weighted sum of features that were brought to one scale: the log
+// odds of the positive class.
+type Linear struct {
+	Bias    float64   `json:"bias"`
+	Mean    []float64 `json:"mean"`
+	Scale   []float64 `json:"scale"` // a feature is (x - mean) · scale, within ±widest
+	Weights []float64 `json:"weights"`
+}
+
+// widest bounds a feature on the one scale, so that no strange text is decided by one.
+const widest = 4
+
+// LogOdds returns the log odds that a row is positive.
+func (l *Linear) LogOdds(features []float64) float64 {
+	sum := l.Bias
+	for i, w := range l.Weights {
+		sum += w * l.scaled(i, features[i])
+	}
+	return sum
+}
+
+func (l *Linear) scaled(i int, x float64) float64 {
+	return max(-widest, min(widest, (x-l.Mean[i])*l.Scale[i]))
+}
+
+// Logistic minimises the weighted log loss of rows plus ridge times half the squared
+// weights, the bias free, by Newton's steps. The weights of the rows count as shares.
+func Logistic(rows []Row, ridge float64) *Linear {
+	if len(rows) == 0 {
+		return &Linear{}
+	}
+	n := len(rows[0].Features)
+	l := &Linear{Mean: make([]float64, n), Scale: make([]float64, n), Weights: make([]float64, n)}
+	all := 0.0
+	for _, r := range rows {
+		all += r.Weight
+		for i, x := range r.Features {
+			l.Mean[i] += r.Weight * x
+		}
+	}
+	for i := range n {
+		square := 0.0
+		l.Mean[i] = round(l.Mean[i]/all, 1e-6)
+		for _, r := range rows {
+			square += r.Weight * (r.Features[i] - l.Mean[i]) * (r.Features[i] - l.Mean[i])
+		}
+		if deviation := math.Sqrt(square / all); deviation > 1e-6 {
+			l.Scale[i] = round(1/deviation, 1e-6)
+		}
+	}
+	scaled := make([][]float64, len(rows))
+	for k, r := range rows {
+		scaled[k] = make([]float64, n+1)
+		for i, x := range r.Features {
+			scaled[k][i] = l.scaled(i, x)
+		}
+		scaled[k][n] = 1
+	}
+	w := newton(rows, scaled, all, ridge)
+	for i := range n {
+		l.Weights[i] = round(w[i], 1e-6)
+	}
+	l.Bias = round(w[n], 1e-6)
+	return l
+}
+
+// newton returns the weights, that of the bias last.
+func newton(rows []Row, scaled [][]float64, all, ridge float64) []float64 {
+	const rounds = 30
+	n := len(scaled[0])
+	w := make([]float64, n)
+	for range rounds {
+		slope, curve := make([]float64, n), make([][]float64, n)
+		for i := range curve {
+			curve[i] = make([]float64, n)
+			if i < n-1 {
+				slope[i], curve[i][i] = ridge*w[i], ridge
+			} else {
+				curve[i][i] = 1e-9
+			}
+		}
+		for k, r := range rows {
+			x := scaled[k]
+			sum, y := 0.0, 0.0
+			for i, v := range x {
+				sum += w[i] * v
+			}
+			if r.Positive {
+				y = 1
+			}
+			p, share := Sigmoid(sum), r.Weight/all
+			for i, v := range x {
+				if v == 0 {
+					continue
+				}
+				slope[i] += share * (p - y) * v
+				h := share * p * (1 - p) * v
+				row := curve[i]
+				for j := range i + 1 {
+					row[j] += h * x[j]
+				}
+			}
+		}
+		step := solve(curve, slope)
+		largest := 0.0
+		for i := range w {
+			w[i] -= step[i]
+			largest = max(largest, math.Abs(step[i]))
+		}
+		if largest < 1e-8 {
+			break
+		}
+	}
+	return w
+}
+
+// solve returns x of a·x = b for a symmetric, positive definite a, of which the lower
+// half is read and overwritten, by Cholesky's factors.
+func solve(a [][]float64, b []float64) []float64 {
+	n := len(b)
+	for i := range n {
+		for j := range i + 1 {
+			sum := a[i][j]
+			for k := range j {
+				sum -= a[i][k] * a[j][k]
+			}
+			if i == j {
+				a[i][i] = math.Sqrt(max(sum, 1e-12))
+			} else {
+				a[i][j] = sum / a[j][j]
+			}
+		}
+	}
+	x := make([]float64, n)
+	for i := range n {
+		sum := b[i]
+		for k := range i {
+			sum -= a[i][k] * x[k]
+		}
+		x[i] = sum / a[i][i]
+	}
+	for i := n - 1; i >= 0; i-- {
+		sum := x[i]
+		for k := i + 1; k < n; k++ {
+			sum -= a[k][i] * x[k]
+		}
+		x[i] = sum / a[i][i]
+	}
+	return x
+}
