@@ -1,0 +1,174 @@
+package mutate
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const monthNames = `January|February|March|April|May|June|July|August|September|October|November|December`
+
+var (
+	months   = strings.Split(monthNames, "|")
+	weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+
+	dayMonth = regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (?:` + monthNames + `)\b`)
+	monthDay = regexp.MustCompile(`\b(?:` + monthNames + `) (\d{1,2})\b`)
+	month    = regexp.MustCompile(`\b(?:` + monthNames + `)\b`)
+	weekday  = regexp.MustCompile(`\b(Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)(s?)\b`)
+	clock    = regexp.MustCompile(`\b(\d{1,2}):(\d{2})\b`)
+	hour     = regexp.MustCompile(`\b(\d{1,2})( ?[ap]\.?m\b\.?)`)
+	year     = regexp.MustCompile(`\b(1[0-9]|20)\d\d\b`)
+	measured = regexp.MustCompile(`^ ?(?:%|bytes|euros?|pounds|words|tokens|requests|pages|hours|days|people|men|cycles|doses|eggs|objects|records|metres|km|kg|grams|members|questions)`)
+
+	// leadsDate tells the month of May from the verb.
+	leadsDate = regexp.MustCompile(`(?i)\b(?:in|of|by|until|since|from|to|and|every|each|early|late|mid|after|before|on)[ -]$`)
+)
+
+// dates changes what tells a time: one part of each.
+func (m *mutator) dates() {
+	note := func(at []int) { m.dated = append(m.dated, [2]int{at[0], at[1]}) }
+	days := append(dayMonth.FindAllStringSubmatchIndex(m.claim, -1), monthDay.FindAllStringSubmatchIndex(m.claim, -1)...)
+	for _, at := range days {
+		day, _ := strconv.Atoi(m.claim[at[2]:at[3]])
+		end := at[3]
+		if m.choice("ordinal", 2) == 0 {
+			m.put(Date, at[2], end, strconv.Itoa(1+(day+3+m.choice("day", 20))%28))
+		}
+		note(at)
+	}
+	for _, at := range month.FindAllStringIndex(m.claim, -1) {
+		text := m.claim[at[0]:at[1]]
+		if text == "May" && !m.inDate(at[0], at[1]) && !leadsDate.MatchString(m.claim[:at[0]]) {
+			continue
+		}
+		i := slices.Index(months, text)
+		m.put(Date, at[0], at[1], months[(i+2+m.choice(text, 8))%12])
+		note(at)
+	}
+	for _, at := range weekday.FindAllStringSubmatchIndex(m.claim, -1) {
+		i := slices.Index(weekdays, m.claim[at[2]:at[3]])
+		m.put(Date, at[2], at[3], weekdays[(i+1+m.choice("weekday", 5))%7])
+		note(at)
+	}
+	for _, at := range clock.FindAllStringSubmatchIndex(m.claim, -1) {
+		h, _ := strconv.Atoi(m.claim[at[2]:at[3]])
+		m.put(Date, at[2], at[3], strconv.Itoa((h+1+m.choice("clock", 3))%24))
+		note(at)
+	}
+	for _, at := range hour.FindAllStringSubmatchIndex(m.claim, -1) {
+		h, _ := strconv.Atoi(m.claim[at[2]:at[3]])
+		m.put(Date, at[2], at[3], strconv.Itoa(1+(h+m.choice("hour", 3))%12))
+		note(at)
+	}
+	for _, at := range year.FindAllStringIndex(m.claim, -1) {
+		if m.inDate(at[0], at[1]) || joined(m.claim, at[0], at[1]) || measured.MatchString(m.claim[at[1]:]) {
+			continue
+		}
+		y, _ := strconv.Atoi(m.claim[at[0]:at[1]])
+		m.put(Date, at[0], at[1], strconv.Itoa(y+[]int{-20, -10, -3, -1, 1, 2, 4, 11}[m.choice("year", 8)]))
+		note(at)
+	}
+}
+
+var (
+	digits   = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
+	numerals = strings.Fields("two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen")
+	numeral  = regexp.MustCompile(`(?i)\b(?:` + strings.Join(numerals, "|") + `)\b`)
+	tens     = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
+	ten      = regexp.MustCompile(`(?i)\b(?:` + strings.Join(tens, "|") + `)\b`)
+)
+
+// numbers changes the numbers that are no part of a date or a name: to one of the source,
+// to one beside it, or to a multiple.
+func (m *mutator) numbers() {
+	m.all(digits, func(at []int) {
+		if joined(m.claim, at[0], at[1]) {
+			return
+		}
+		old := m.claim[at[0]:at[1]]
+		if near := m.neighbours(digits, old); len(near) > 0 && m.choice("near"+old, 2) == 0 {
+			m.put(Number, at[0], at[1], near[m.choice(old, len(near))])
+			return
+		}
+		for way := range 4 {
+			if n := another(old, (way+m.choice(old, 4))%4); !slices.Contains(digits.FindAllString(m.claim, -1), n) {
+				m.put(Number, at[0], at[1], n)
+				return
+			}
+		}
+	})
+	words := func(list []string) func(at []int) {
+		return func(at []int) {
+			if joined(m.claim, at[0], at[1]) {
+				return
+			}
+			i := slices.Index(list, strings.ToLower(m.claim[at[0]:at[1]]))
+			m.put(Number, at[0], at[1], list[(i+1+m.choice("word", 3))%len(list)])
+		}
+	}
+	m.all(numeral, words(numerals))
+	m.all(ten, words(tens))
+}
+
+// neighbours are the other numbers of the source that the claim has not.
+func (m *mutator) neighbours(re *regexp.Regexp, old string) []string {
+	var out []string
+	for _, at := range re.FindAllStringIndex(m.source, -1) {
+		n := m.source[at[0]:at[1]]
+		if joined(m.source, at[0], at[1]) || n == old || strings.Contains(m.claim, n) || slices.Contains(out, n) || len(n) > len(old)+2 || year.MatchString(n) {
+			continue
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// another returns a number that differs from old, written alike.
+func another(old string, way int) string {
+	plain := strings.ReplaceAll(old, ",", "")
+	n, err := strconv.Atoi(plain)
+	if err != nil || len(plain) > 9 || strings.Contains(old, ".") || way == 0 && n > 99 {
+		i := strings.IndexFunc(old, func(r rune) bool { return r >= '1' && r <= '9' }) // one digit is another
+		if i < 0 {
+			return "1" + old
+		}
+		d := old[i] - '0'
+		return old[:i] + string('1'+(d+byte(way)+1)%9) + old[i+1:]
+	}
+	switch way {
+	case 0:
+		n += 1
+	case 1:
+		n *= 2
+	case 2:
+		n *= 3
+	case 3:
+		n += max(n/5, 1)
+	}
+	if n == 0 {
+		n = 4
+	}
+	text := strconv.Itoa(n)
+	if strings.Contains(old, ",") && len(text) > 3 {
+		for i := len(text) - 3; i > 0; i -= 3 {
+			text = text[:i] + "," + text[i:]
+		}
+	}
+	return text
+}
+
+// joined reports whether text[start:end] is only a part of a word, as the 8 of "uint8".
+func joined(text string, start, end int) bool {
+	letter := func(b byte) bool {
+		return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b >= '0' && b <= '9' || b >= 0x80 && b != 0xc2 && b != 0xe2
+	}
+	if start > 0 && (letter(text[start-1]) || text[start-1] == '=' || text[start-1] == '(' && end < len(text) && text[end] != ')' && letter(text[end])) {
+		return true
+	}
+	if start > 1 && (text[start-1] == '-' || text[start-1] == '.') && letter(text[start-2]) {
+		return true // AES-256, SHA-256, v1.2
+	}
+	return end < len(text) && letter(text[end]) && !strings.HasPrefix(text[end:], "km") && text[end] != 'p' && text[end] != 'a'
+}
