@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"index":     {},
 	"store":     {},
 	"run":       {},
+	"stats":     {},
 	"ground":    {},
 	"source":    {},
 	"parse":     {},
@@ -38,11 +39,11 @@ var allowed = map[string][]string{
 	"role":      {"ground", "llm"},
 	"tool":      {"llm", "role"},
 	"strategy":  {"role", "ground", "llm", "retrieve", "run", "tool"},
-	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "rerank", "role", "ground", "run", "strategy", "tool"},
+	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "rerank", "role", "ground", "run", "strategy", "tool", "stats"},
 	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
 	"provider":  {"llm", "ground"}, // provider/embedded also provider/local
 	"models":    {},
-	"cmd/assay": {"llm", "ground", "models", "provider", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role"},
+	"cmd/assay": {"llm", "ground", "models", "provider", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role", "stats"},
 }
 
 func TestImports(t *testing.T) {

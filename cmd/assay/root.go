@@ -81,7 +81,7 @@ configuration file) that model writes, and every claim is checked all the same.
 	flags.StringVar(&a.config, "config", "", "the `file` that says which language models to ask (default $ASSAY_CONFIG,\nor assay/config.yaml in the user's folder of configuration)")
 	root.AddCommand(
 		a.askCommand(), a.ingestCommand(), a.searchCommand(), a.documentsCommand(),
-		a.runsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
+		a.runsCommand(), a.statsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
 		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/stats"
+)
+
+// Observations returns what the principal's runs show that were created after since, in
+// no certain order; zero: all. They hold nothing of what a run read. A run whose journal
+// is damaged is observed all the same, as one whose trace is not complete. Seen is told
+// how many of how many runs were read; nil: nobody wants to know.
+func (e *Engine) Observations(ctx context.Context, principal assay.Principal, since time.Time, seen func(done, all int)) ([]stats.Observation, error) {
+	runs, err := e.runs.List(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	current := map[string]string{} // version of each document
+	for d, err := range e.content.Documents(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		current[d.ID] = d.Version
+	}
+	var all []stats.Observation
+	for i, r := range runs {
+		if seen != nil {
+			seen(i, len(runs))
+		}
+		if !owns(principal, r) || !r.Created.After(since) {
+			continue
+		}
+		records, err := e.runs.Records(ctx, r.ID)
+		if errors.Is(err, assay.ErrNotFound) {
+			continue // deleted since
+		}
+		if err != nil && !errors.Is(err, assay.ErrDamaged) {
+			return nil, fmt.Errorf("run %s: %w", r.ID, err)
+		}
+		o := stats.Observe(r, records, err)
+		if r.Answer != nil {
+			for _, c := range r.Answer.Citations {
+				if c.Origin != assay.FromDocuments {
+					continue
+				}
+				o.Citations++
+				if current[c.Document] != c.Version {
+					o.Stale++
+				}
+			}
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
