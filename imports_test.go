@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"tool":      {"llm", "role"},
 	"strategy":  {"role", "ground", "llm", "retrieve", "run", "tool"},
 	"engine":    {"llm", "ingest", "source", "parse", "chunk", "index", "store", "retrieve", "graph", "rerank", "role", "ground", "run", "strategy", "tool", "stats"},
-	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role"},
+	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role", "store"},
 	"provider":  {"llm", "ground"}, // provider/embedded also provider/local
 	"models":    {},
 	"cmd/assay": {"llm", "ground", "models", "provider", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role", "stats"},

@@ -88,7 +88,7 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 		return assay.Answer{}, fmt.Errorf("store the request: %w", err)
 	}
 	r := assay.Run{
-		ID:        e.config.NewID(),
+		ID:        cmp.Or(req.ID, e.config.NewID()),
 		Principal: principal,
 		Question:  req.Question,
 		Request:   request,

@@ -68,6 +68,10 @@ type Request struct {
 
 	// NoCache has the question gone about anew, also where an earlier run has answered it.
 	NoCache bool `json:"no_cache,omitempty"`
+
+	// ID names the run, for who has to find it again whatever happens; there must be no run
+	// of that name yet. Empty: Config.NewID does.
+	ID string `json:"-"`
 }
 
 // A stored is what a run keeps to be gone on with and replayed: its request, and what

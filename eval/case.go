@@ -18,8 +18,17 @@ type Case struct {
 	Gold         []Gold   `json:"gold,omitempty"`    // what an answer has to rest on: all of them where AllGold, else any
 	AllGold      bool     `json:"all_gold,omitempty"`
 	Unanswerable bool     `json:"unanswerable,omitempty"` // the documents do not answer it
+	Conflicting  *bool    `json:"conflicting,omitempty"`  // the documents disagree about it; nil: the set does not say
 
 	Slices map[string]string `json:"slices,omitempty"` // by what it is told apart: {"type": "number"}
+
+	presumed bool // Unanswerable, for it is a golden question without sections
+}
+
+// Labelled reports whether anything is known of the answer: without that nobody can say
+// whether one is right.
+func (c Case) Labelled() bool {
+	return c.Unanswerable || len(c.Answers) > 0 || len(c.Gold) > 0
 }
 
 // Gold is a place in the documents: a whole document, a span of it, or a section.

@@ -38,6 +38,7 @@ type Progress struct {
 	Set       string
 	What      string // "encode", "index", or the name of the ranking whose queries are searched
 	Done, All int    // passages or queries
+	Before    int    // of those that are done, how many were before it began
 	Elapsed   time.Duration
 }
 

@@ -98,12 +98,20 @@ func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Pa
 // of it once both can be told.
 func evalProgress(p eval.Progress) string {
 	s := fmt.Sprintf("%s: %s, %d of %d", p.Set, p.What, p.Done, p.All)
-	if p.Done > 0 && p.Elapsed > time.Second {
-		rate := float64(p.Done) / p.Elapsed.Seconds()
+	if now := p.Done - p.Before; now > 0 && p.Elapsed > time.Second {
+		rate := float64(now) / p.Elapsed.Seconds()
 		left := time.Duration(float64(p.All-p.Done) / rate * float64(time.Second))
-		s += fmt.Sprintf(" (%.0f a second, %s left)", rate, left.Round(time.Second))
+		s += fmt.Sprintf(" (%s a second, %s left)", rateOf(rate), left.Round(time.Second))
 	}
 	return s
+}
+
+// rateOf writes a rate in two digits or so.
+func rateOf(rate float64) string {
+	if rate < 10 {
+		return fmt.Sprintf("%.1f", rate)
+	}
+	return fmt.Sprintf("%.0f", rate)
 }
 
 // figure writes a mean with half of its interval.

@@ -20,6 +20,7 @@ const (
 	exitReview      = 6   // the answer waits for a person, or a person rejected it
 	exitLocked      = 7   // another process is at work on this data or run
 	exitDamaged     = 8   // data is damaged, foreign or newer; a replay diverged
+	exitGate        = 9   // an evaluation is worse than its gate allows
 	exitInterrupted = 130 // Ctrl-C
 )
 
@@ -36,6 +37,7 @@ const exitTable = `Exit codes:
     7  another process is writing this data, or is at work on this run
     8  the data is damaged, of another program or of a newer version;
        or a replay did not come to the same answer
+    9  assay eval: a figure is worse than --gate allows
   130  interrupted
 `
 

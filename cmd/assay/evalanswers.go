@@ -1,0 +1,350 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// answersFlags are the flags of eval answers.
+type answersFlags struct {
+	docs       []string
+	strategies []string
+	out        string
+	limit      int
+	parallel   int
+	local      bool
+	localSet   bool // it was said
+	words      bool
+	yes        bool
+	cache      string
+
+	baseline, gate, writeBaseline string
+
+	json bool
+}
+
+func (f *answersFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.docs, "docs", nil, "ask these documents: a file or folder `path`; may be repeated\n(default: the passages of SET, or the store in --data)")
+	flags.StringSliceVar(&f.strategies, "strategy", nil, "ask by these strategies, each in turn, by `name`; the first is what\nthe others are compared with (default: the configured one, or auto)")
+	flags.StringVar(&f.out, "out", "", "the `folder` that keeps the outcomes, and what an interrupted evaluation is\ngone on with from (default: one in the user's cache folder)")
+	flags.IntVar(&f.limit, "limit", 0, "ask the first `n` questions (default: all)")
+	flags.IntVar(&f.parallel, "parallel", 0, "ask `n` questions at a time (default: one on each processor)")
+	flags.BoolVar(&f.local, "local", false, "ask no language model, whatever is configured (default with golden questions)")
+	flags.BoolVar(&f.words, "words", false, "make no vectors: search by words alone, where the documents are read for this")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask whether to go on when models are to be paid")
+	flags.StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	flags.StringVar(&f.baseline, "baseline", "", "compare with this `file`, which --write-baseline has written")
+	flags.StringVar(&f.gate, "gate", "", "with --baseline: end with exit code 9 when a figure is worse than this `file` allows")
+	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what later evaluations are compared with to this `file`")
+	flags.BoolVar(&f.json, "json", false, "print the report with every outcome as JSON")
+}
+
+// of returns the flags as they were given.
+func (f *answersFlags) of(cmd *cobra.Command) answersFlags {
+	f.localSet = cmd.Flags().Changed("local")
+	return *f
+}
+
+func (a *app) evalAnswersCommand() *cobra.Command {
+	var f answersFlags
+	cmd := &cobra.Command{
+		Use:   "answers SET",
+		Short: "Ask whole questions, and measure the answers",
+		Long: `Answers asks each question of SET, measures what is retrieved, cited and said, and says
+of every question that went wrong where it was lost, with what usually helps.
+
+SET is one of
+  a folder in the BEIR layout: its own passages are asked, see assay eval retrieval
+  a file of JSON objects, one a line: {"question", "answers", "gold", "filter",
+    "conversation", "unanswerable", …}; docs/formats.md has all of it
+  golden questions: {"question", "document", "sections"}, without sections when the
+    documents do not answer them
+  runs that assay runs export has written, and people have corrected
+The last three are asked of --docs PATH, else of the store in --data.
+
+An answer is right when it cites gold and says a right answer, as far as the set knows
+either; of a question that the documents do not answer, when the status is not_found.
+
+Outcomes are written to a folder as they come (--out FOLDER). An evaluation that was
+interrupted, however that was, goes on with the same command: no question is asked twice.
+Its runs are kept, so that assay show RUN tells of each.`,
+		Example: `  assay eval answers ./xquad-en --limit 100
+  assay eval answers questions.jsonl --strategy static,corrective --out ./evaluation
+  assay eval answers --docs "$(go env GOROOT)/doc" eval/testdata/godoc.jsonl
+  assay eval answers questions.jsonl --baseline baseline.json --gate gate.yaml`,
+		Args: oneArgument("SET"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.evalAnswers(cmd.Context(), f.of(cmd), args[0]) },
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// An evaluating is one evaluation of whole questions.
+type evaluating struct {
+	app   *app
+	flags answersFlags
+	path  string // of the set
+	set   eval.Dataset
+	shown *progress
+
+	baseline *eval.Baseline
+	gate     *eval.Gate
+
+	contenders []eval.Contender
+	folder     *eval.Folder
+	store      string // the data directory that is asked
+	own        bool   // it is the evaluation's
+	kept       bool   // the folder was named by the user
+}
+
+func (a *app) evalAnswers(ctx context.Context, f answersFlags, path string) error {
+	v := &evaluating{app: a, flags: f, path: path, shown: a.progress()}
+	defer v.shown.clear()
+	if err := v.read(); err != nil {
+		return err
+	}
+	if err := v.open(ctx); err != nil {
+		return err
+	}
+	defer v.folder.Close()
+	if err := v.ask(ctx); err != nil {
+		if errors.Is(err, context.Canceled) {
+			return hinted{err, "what was answered is kept; run the same command to go on"}
+		}
+		return err
+	}
+	return v.report(ctx)
+}
+
+// read reads the set, and what it is compared with, before anything is asked.
+func (v *evaluating) read() error {
+	f := &v.flags
+	switch {
+	case f.limit < 0:
+		return usagef("--limit %d is negative", f.limit)
+	case f.parallel < 0:
+		return usagef("--parallel %d is negative", f.parallel)
+	case f.gate != "" && f.baseline == "":
+		return hinted{usagef("--gate without --baseline"), "write one with --write-baseline FILE"}
+	}
+	v.shown.update("reading %s", v.path)
+	var err error
+	if v.set, err = eval.ReadDataset(v.path); err != nil {
+		return err
+	}
+	if v.set.Corpus != nil && len(f.docs) > 0 {
+		return usagef("%s has passages of its own; --docs is for sets without", v.path)
+	}
+	if v.set.Golden && !f.localSet {
+		f.local = true
+	}
+	if f.baseline != "" {
+		b, err := eval.ReadBaseline(f.baseline)
+		if err != nil {
+			return err
+		}
+		v.baseline = &b
+	}
+	if f.gate != "" {
+		g, err := eval.ReadGate(f.gate)
+		if err != nil {
+			return err
+		}
+		v.gate = &g
+	}
+	for _, name := range f.strategies {
+		if _, err := strategy.Lookup(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens the folder of the evaluation. One that nobody has named and that is whole
+// is begun anew.
+func (v *evaluating) open(ctx context.Context) error {
+	cache, err := v.cacheDir()
+	if err != nil {
+		return err
+	}
+	set, err := v.app.settings()
+	if err != nil {
+		return err
+	}
+	if len(v.flags.strategies) == 0 {
+		v.flags.strategies = []string{cmp.Or(set.Config().Strategy, strategy.Names()[0])}
+	}
+	for _, name := range v.flags.strategies {
+		v.contenders = append(v.contenders, eval.Contender{Name: name, Request: engine.Request{Strategy: name, Local: v.flags.local}})
+	}
+	identity, err := v.identity(ctx)
+	if err != nil {
+		return err
+	}
+	dir := v.flags.out
+	if v.kept = dir != ""; !v.kept {
+		dir = filepath.Join(cache, strings.Map(plainName, v.set.Name)+"-"+shortHash(identity))
+	}
+	if v.folder, err = eval.OpenFolder(ctx, dir, identity); err != nil {
+		if errors.Is(err, assay.ErrInvalid) {
+			return hinted{err, "name another folder with --out"}
+		}
+		return err
+	}
+	if v.own {
+		v.store = filepath.Join(dir, "store")
+	}
+	if !v.kept && v.folder.Holds(v.set, v.flags.limit, v.flags.strategies...) {
+		if v.own {
+			err = os.RemoveAll(v.store)
+		}
+		err = errors.Join(err, v.folder.Empty(identity))
+	}
+	return err
+}
+
+// cacheDir is where evaluations and vectors are kept unless the user says otherwise.
+func (v *evaluating) cacheDir() (string, error) {
+	if v.flags.cache != "" {
+		return v.flags.cache, nil
+	}
+	cache, err := v.app.cacheDir()
+	if err != nil {
+		return "", hinted{fmt.Errorf("find the user's cache folder: %w", err), "name one with --cache"}
+	}
+	v.flags.cache = filepath.Join(cache, "assay", "eval")
+	return v.flags.cache, nil
+}
+
+// identity is what the folder belongs to: the set, and all that decides the answers.
+func (v *evaluating) identity(ctx context.Context) (eval.Identity, error) {
+	id := eval.Identity{Set: v.set.Name, Hash: v.set.Hash, Config: map[string]string{"version": version()}}
+	v.own = v.set.Corpus != nil || len(v.flags.docs) > 0
+	if !v.own {
+		dir, err := v.app.dataDir(ctx)
+		if err != nil {
+			return id, err
+		}
+		if v.store, err = filepath.Abs(dir); err != nil {
+			return id, err
+		}
+		id.Config["data"] = v.store
+	}
+	for i, d := range v.flags.docs {
+		whole, err := filepath.Abs(d)
+		if err != nil {
+			return id, err
+		}
+		if _, err := os.Stat(whole); err != nil {
+			return id, usagef("--docs %s: no such file or folder", d)
+		}
+		id.Config[fmt.Sprintf("docs %d", i+1)] = whole
+	}
+	if v.flags.words && v.own {
+		id.Config["vectors"] = "none"
+	}
+	configured, err := v.app.engineConfig(ctx, v.store, v.needs())
+	if err != nil {
+		return id, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(configured.Models.Roles)) {
+		id.Config["role "+name] = configured.Models.Roles[name].Model()
+	}
+	tuned, err := json.Marshal(map[string]any{"limits": configured.Limits, "settings": configured.Settings})
+	if err != nil {
+		return id, err
+	}
+	id.Config["tuned"] = string(tuned)
+	return id, nil
+}
+
+func shortHash(id eval.Identity) string {
+	data, err := json.Marshal(id)
+	if err != nil {
+		panic("assay: an identity is made of texts: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:5])
+}
+
+func (v *evaluating) needs() needs {
+	if v.flags.local {
+		return searching
+	}
+	return answering
+}
+
+// ask opens what is asked, brings in the documents where they are the evaluation's, and
+// asks what is left.
+func (v *evaluating) ask(ctx context.Context) error {
+	if v.folder.Holds(v.set, v.flags.limit, v.flags.strategies...) {
+		return nil
+	}
+	e, err := v.engine(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return eval.AskAll(ctx, e, v.set, v.folder, eval.AskOptions{
+		Contenders: v.contenders, Limit: v.flags.limit, Parallel: v.flags.parallel, Principal: assay.Local(),
+		Progress: func(p eval.Progress) { v.shown.update("%s", evalProgress(p)) },
+	})
+}
+
+// engine opens the store, with its documents.
+func (v *evaluating) engine(ctx context.Context) (_ *engine.Engine, err error) {
+	if !v.own {
+		return v.app.openToAsk(ctx, v.shown, v.needs(), false)
+	}
+	c, err := v.app.engineConfig(ctx, v.store, v.needs())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case v.flags.words:
+		c.Encoders = nil
+	case c.Encoders != nil:
+		c.Encoders = eval.CachedEncoders{Encoders: c.Encoders, Dir: v.flags.cache}
+	}
+	e, err := engine.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}()
+	if v.set.Corpus != nil {
+		v.shown.update("storing %s", count(len(v.set.Corpus.Passages), "passage", "passages"))
+		if err := eval.Ingest(ctx, e, *v.set.Corpus); err != nil {
+			return nil, err
+		}
+	} else if _, err := e.Ingest(ctx, engine.IngestRequest{Paths: v.flags.docs, Progress: v.shown.ingest}); err != nil {
+		return nil, err
+	}
+	if c.Encoders != nil {
+		if _, err := e.Embed(ctx, v.shown.embed); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}

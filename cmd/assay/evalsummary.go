@@ -1,0 +1,254 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/assay-rag/assay/eval"
+)
+
+// report sums up what the folder holds, and prints it.
+func (v *evaluating) report(ctx context.Context) error {
+	v.shown.clear()
+	f := v.flags
+	r, err := eval.Summarise(ctx, v.set, v.folder, eval.SummaryOptions{
+		Systems: f.strategies, Limit: f.limit, Version: version(), Outcomes: true, Baseline: v.baseline,
+	})
+	if err != nil {
+		return err
+	}
+	if f.writeBaseline != "" {
+		if err := eval.BaselineOf(r, false).Write(f.writeBaseline); err != nil {
+			return err
+		}
+	}
+	var gating *eval.Gating
+	if v.gate != nil {
+		g := v.gate.Check(r, *v.baseline)
+		gating = &g
+	}
+	if f.json {
+		err = v.writeJSON(r, gating)
+	} else {
+		err = v.write(r, gating)
+	}
+	if err == nil && gating != nil && !gating.Passed {
+		return end(exitGate)
+	}
+	return err
+}
+
+// An answersJSON is what --json prints.
+type answersJSON struct {
+	eval.Report
+	*eval.GoldenCounts
+	Folder string       `json:"folder"`
+	Gate   *eval.Gating `json:"gate,omitempty"`
+}
+
+func (v *evaluating) writeJSON(r eval.Report, gating *eval.Gating) error {
+	out := answersJSON{Report: r, Folder: v.folder.Dir, Gate: gating}
+	if v.set.Golden {
+		counts := eval.CountGolden(r.Systems[0])
+		out.GoldenCounts = &counts
+	}
+	return writeJSON(v.app.stdout, out)
+}
+
+// write prints the report for people.
+func (v *evaluating) write(r eval.Report, gating *eval.Gating) error {
+	w := v.app.stdout
+	if v.set.Golden {
+		for _, s := range r.Systems {
+			v.writeGolden(w, s)
+		}
+	} else {
+		if err := v.writeReport(w, r); err != nil {
+			return err
+		}
+	}
+	if gating != nil {
+		v.writeGating(w, *gating)
+	}
+	return nil
+}
+
+// writeGolden prints what golden questions came to, in a line, under those that went wrong.
+func (v *evaluating) writeGolden(w io.Writer, s eval.System) {
+	for _, o := range s.Outcomes {
+		if o.Right {
+			continue
+		}
+		fmt.Fprintf(w, "wrong: %s (%s; %s)\n", o.Question, cmp.Or(string(o.Answer.Status), o.Error), stageWords(o.Lost))
+		for _, cited := range eval.CitedSections(o) {
+			fmt.Fprintf(w, "  cited %s\n", cited)
+		}
+	}
+	c := eval.CountGolden(s)
+	name := filepath.Base(v.path)
+	if len(v.contenders) > 1 {
+		name += ", " + s.Name
+	}
+	fmt.Fprintf(w, "%s: %d of %d cite a right section (%d with the first statement), %d of %d refused\n",
+		name, c.Right, c.Answerable, c.RightFirst, c.Refused, c.Unanswerable)
+}
+
+// writeReport prints the figures, what was lost where, and what to do about it.
+func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
+	fmt.Fprintf(w, "%s: %s, search by %s\n", r.Set, count(r.Cases, "question", "questions"), cmp.Or(r.Index, "nothing yet"))
+	if v.set.Unseen > 0 {
+		fmt.Fprintf(w, "%s that nobody has judged left out\n", count(v.set.Unseen, "run", "runs"))
+	}
+	if err := writeFigures(w, r); err != nil {
+		return err
+	}
+	for _, s := range r.Systems {
+		title := ""
+		if len(r.Systems) > 1 {
+			title = s.Name + ": "
+		}
+		fmt.Fprintf(w, "\n%sstatuses: %s\n", title, counts(s.Statuses))
+		if len(s.Lost) > 0 {
+			lost := map[string]int{}
+			for stage, n := range s.Lost {
+				lost[stageWords(stage)] = n
+			}
+			fmt.Fprintf(w, "%slost: %s\n", title, counts(lost))
+			for _, remedy := range s.Remedies {
+				fmt.Fprintf(w, "  - %s\n", strings.TrimSpace(wrap(remedy, "    ", v.app.width)))
+			}
+		}
+		if len(s.Worst) > 0 {
+			fmt.Fprintf(w, "\n%sthe worst, with their runs:\n", title)
+			for _, worst := range s.Worst {
+				fmt.Fprintf(w, "  %s  %s: %s\n", cmp.Or(worst.Run, "no run          "), stageWords(worst.Lost), oneLine(plainLine(worst.Question), v.app.width-40))
+			}
+			fmt.Fprintf(w, "see one with: %s\n", v.showCommand(s.Worst[0].Run))
+		}
+	}
+	fmt.Fprintf(w, "\noutcomes: %s\n", shortPath(filepath.Join(v.folder.Dir, "outcomes.jsonl")))
+	return nil
+}
+
+// showCommand is what shows a run.
+func (v *evaluating) showCommand(run string) string {
+	command := "assay show " + cmp.Or(run, "RUN")
+	if v.own || v.app.data != "" {
+		command += " --data " + shellQuote(shorter(v.store))
+	}
+	return command
+}
+
+// stageWords names a stage for people.
+func stageWords(s eval.Stage) string { return strings.ReplaceAll(string(s), "_", " ") }
+
+// counts lists numbers, the greatest first.
+func counts(of map[string]int) string {
+	var parts []string
+	for _, name := range slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(of[b]-of[a], strings.Compare(a, b)) }) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, of[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// writeFigures prints a line for each measure, and a column for each system.
+func writeFigures(w io.Writer, r eval.Report) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "measure")
+	for i, s := range r.Systems {
+		fmt.Fprintf(table, "\t%s", s.Name)
+		if i > 0 || len(s.Against) > 0 {
+			fmt.Fprintf(table, "\tbeside %s", s.Against[0].Other)
+		}
+	}
+	fmt.Fprintln(table, "\tquestions\tby")
+	for _, name := range figureNames(r) {
+		fmt.Fprint(table, name)
+		cases, by := 0, ""
+		for i, s := range r.Systems {
+			at := slices.IndexFunc(s.Figures, func(f eval.Figure) bool { return f.Name == name })
+			if at < 0 {
+				fmt.Fprint(table, "\t")
+			} else {
+				f := s.Figures[at]
+				cases, by = max(cases, f.Cases), cmp.Or(by, f.By)
+				fmt.Fprintf(table, "\t%s", figureWords(f))
+			}
+			if i > 0 || len(s.Against) > 0 {
+				fmt.Fprintf(table, "\t%s", pairedWords(s, name))
+			}
+		}
+		fmt.Fprintf(table, "\t%d\t%s\n", cases, by)
+	}
+	return table.Flush()
+}
+
+// figureNames lists the measures that any system has, in the order of the table.
+func figureNames(r eval.Report) []string {
+	var names []string
+	for _, s := range r.Systems {
+		for _, f := range s.Figures {
+			if !slices.Contains(names, f.Name) {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
+}
+
+func figureWords(f eval.Figure) string {
+	switch {
+	case f.Unit == "":
+		return figure(f.Mean, f.Low, f.High)
+	case f.Low == f.High:
+		return fmt.Sprintf("%.4g", f.Mean)
+	}
+	return fmt.Sprintf("%.4g ±%.2g", f.Mean, (f.High-f.Low)/2)
+}
+
+// pairedWords is the difference of one figure, with its interval and its p.
+func pairedWords(s eval.System, name string) string {
+	for _, d := range s.Against {
+		if d.Figure == name && d.Other == s.Against[0].Other {
+			return fmt.Sprintf("%+.3f (%+.3f to %+.3f, p %.3f)", d.Mean, d.Low, d.High, d.P)
+		}
+	}
+	return ""
+}
+
+// writeGating prints what the gate says.
+func (v *evaluating) writeGating(w io.Writer, g eval.Gating) {
+	for _, t := range g.Turned {
+		was, is := "right", "wrong: "+stageWords(t.Lost)
+		if t.Right {
+			was, is = "wrong", "right"
+		}
+		fmt.Fprintf(w, "turned (%s → %s): %s", was, is, plainLine(t.Question))
+		if t.Run != "" && !t.Right {
+			fmt.Fprintf(w, " (run %s)", t.Run)
+		}
+		fmt.Fprintln(w)
+	}
+	for _, note := range g.Notes {
+		fmt.Fprintf(w, "note: %s\n", note)
+	}
+	for _, f := range g.Failures {
+		if f.Metric == "" {
+			fmt.Fprintf(w, "gate: %s: %s\n", f.System, f.Why)
+			continue
+		}
+		fmt.Fprintf(w, "gate: %s: %s was %.4g and is %.4g: %s\n", f.System, f.Metric, f.Was, f.Is, f.Why)
+	}
+	if g.Passed {
+		fmt.Fprintf(w, "gate: passed (%s)\n", count(g.Checked, "figure", "figures"))
+	} else {
+		fmt.Fprintf(w, "gate: not passed\n")
+	}
+}

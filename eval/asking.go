@@ -1,0 +1,192 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+)
+
+// A Contender is one way of answering that is measured, and compared with others.
+type Contender struct {
+	Name string // a strategy's, or whatever tells it from the others
+
+	// Request is what each question is asked with: its strategy, settings, limits, budget.
+	// The question itself, its conversation, its filter and the run's ID are put in.
+	Request engine.Request
+}
+
+// AskOptions say how a set's questions are asked.
+type AskOptions struct {
+	Contenders []Contender
+	Limit      int // the first of the set; 0: all
+	Parallel   int // questions at a time; 0: one on each processor
+	Principal  assay.Principal
+
+	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
+}
+
+// cases are those to be asked.
+func (o AskOptions) cases(d Dataset) []Case {
+	if o.Limit > 0 {
+		return d.Cases[:min(o.Limit, len(d.Cases))]
+	}
+	return d.Cases
+}
+
+// AskAll asks each question by each contender, a few at a time, and writes what came of
+// it into the folder. What the folder holds already is not asked again; nor is a question
+// whose run the engine's store holds: one that was interrupted is gone on with, one that
+// has ended is only measured. A run that ends in an error is an outcome; the errors of
+// AskAll are that ctx has ended and that the folder or the store cannot be written: what
+// is done is kept.
+func AskAll(ctx context.Context, e *engine.Engine, d Dataset, folder *Folder, opts AskOptions) error {
+	library, err := openLibrary(ctx, e, opts.Principal)
+	if err != nil {
+		return err
+	}
+	asker := &asker{engine: e, folder: folder, library: library, principal: opts.Principal}
+	for _, contender := range opts.Contenders {
+		if err := asker.askAll(ctx, d, contender, opts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An asker asks questions and measures what comes of them.
+type asker struct {
+	engine    *engine.Engine
+	folder    *Folder
+	library   *library
+	principal assay.Principal
+}
+
+func (a *asker) askAll(ctx context.Context, d Dataset, contender Contender, opts AskOptions) error {
+	cases := opts.cases(d)
+	began := time.Now()
+	var mu sync.Mutex
+	done, before := 0, 0
+	for _, c := range cases {
+		before += one(a.folder.has(contender.Name, c.ID))
+	}
+	progress := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; opts.Progress != nil {
+			opts.Progress(Progress{Set: d.Name, What: contender.Name, Done: before + done, All: len(cases), Elapsed: time.Since(began), Before: before})
+		}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	parallel := opts.Parallel
+	if parallel <= 0 {
+		parallel = runtime.GOMAXPROCS(0)
+	}
+	g.SetLimit(parallel)
+	for _, c := range cases {
+		if gctx.Err() != nil {
+			break
+		}
+		if a.folder.has(contender.Name, c.ID) {
+			continue
+		}
+		g.Go(func() error {
+			o, err := a.ask(gctx, c, contender)
+			if err == nil {
+				err = a.folder.add(o)
+			}
+			if err != nil {
+				return fmt.Errorf("question %s: %w", c.ID, err)
+			}
+			progress()
+			return nil
+		})
+	}
+	err := g.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// ask asks one question, or takes up what was begun of it.
+func (a *asker) ask(ctx context.Context, c Case, contender Contender) (Outcome, error) {
+	o := Outcome{Case: c, System: contender.Name, Run: a.folder.runID(contender.Name, c.ID)}
+	stored, err := a.run(ctx, o.Run, c, contender)
+	if err != nil {
+		if !ends(ctx, err) {
+			o.Error, err = err.Error(), nil // the request is wrong: there is no run
+			o.Run, o.Began = "", time.Now().UTC()
+			q := inquiry{outcome: &o}
+			q.measure(q.input())
+		}
+		return o, err
+	}
+	return o, a.take(ctx, &o, stored)
+}
+
+// ends reports whether an error is one that no other question would fare better with.
+func ends(ctx context.Context, err error) bool {
+	failed, ran := errors.AsType[*engine.RunError](err)
+	return ctx.Err() != nil || ran && failed.Resumable || !ran && !errors.Is(err, assay.ErrInvalid)
+}
+
+// run brings the run of a question to its end and returns it.
+func (a *asker) run(ctx context.Context, id string, c Case, contender Contender) (assay.Run, error) {
+	stored, _, err := a.engine.Run(ctx, a.principal, id)
+	switch {
+	case errors.Is(err, assay.ErrNotFound):
+		req := contender.Request
+		req.ID, req.Question, req.History, req.NoCache = id, c.Question, c.History, true
+		req.Filter = assay.And(req.Filter, c.Filter)
+		_, err = a.engine.Answer(ctx, a.principal, req)
+	case err != nil:
+		return assay.Run{}, err
+	case stored.State == assay.RunDone || stored.State == assay.RunFailed:
+		return stored, nil
+	default:
+		for _, err = range a.engine.Resume(ctx, a.principal, id) {
+			if err != nil {
+				break
+			}
+		}
+	}
+	if e, ran := errors.AsType[*engine.RunError](err); err != nil && (!ran || e.Resumable) {
+		return assay.Run{}, err
+	}
+	failed := err
+	stored, _, err = a.engine.Run(ctx, a.principal, id)
+	if err == nil && stored.State != assay.RunDone && stored.State != assay.RunFailed {
+		err = errors.Join(fmt.Errorf("run %s is %s, and should have ended: %w", id, stored.State, assay.ErrDamaged), failed)
+	}
+	return stored, err
+}
+
+// take makes an outcome of a run that has ended.
+func (a *asker) take(ctx context.Context, o *Outcome, r assay.Run) error {
+	_, steps, err := a.engine.Run(ctx, a.principal, r.ID)
+	if err != nil {
+		return err
+	}
+	o.Began, o.Error = r.Created, r.Error
+	if r.Answer != nil {
+		o.Answer = *r.Answer
+	}
+	q := inquiry{outcome: o, steps: len(steps), elapsed: time.Duration(o.Answer.ElapsedMS) * time.Millisecond}
+	if q.places, err = a.library.places(ctx, o.Case); err != nil {
+		return err
+	}
+	if q.trail, err = trailOf(steps); err != nil {
+		return fmt.Errorf("run %s: %w", r.ID, err)
+	}
+	q.fill()
+	q.measure(q.input())
+	return nil
+}

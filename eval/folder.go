@@ -1,0 +1,303 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/assay-rag/assay"
+)
+
+// The files of a folder that holds an evaluation.
+const (
+	identityFile = "evaluation.json"
+	outcomesFile = "outcomes.jsonl"
+	lockFile     = "lock"
+)
+
+// An Identity is what one folder belongs to: a set, and how it is asked. Another one needs
+// another folder.
+type Identity struct {
+	Set    string            `json:"set"`  // its name, for people
+	Hash   string            `json:"hash"` // Dataset.Hash
+	Config map[string]string `json:"config"`
+}
+
+// A Folder holds an evaluation: evaluation.json says of what, outcomes.jsonl has a line
+// for each question that was asked. It is what an evaluation that was interrupted is gone
+// on with from. One process at a time has it open.
+type Folder struct {
+	Dir   string
+	Began time.Time
+	name  string // what its runs are named after
+	lock  *flock.Flock
+
+	mu       sync.Mutex
+	outcomes *os.File
+	done     map[[2]string]bool // by system and case
+}
+
+// An evaluation is what evaluation.json holds.
+type evaluation struct {
+	Format int       `json:"format"`
+	Name   string    `json:"name"` // random: runs are named after it, so that no two folders have the same
+	Began  time.Time `json:"began"`
+	Identity
+}
+
+// folderFormat is the version of a folder's files.
+const folderFormat = 1
+
+// OpenFolder opens the folder of an evaluation, which is made where it is missing. A
+// folder of another set or configuration is assay.ErrInvalid, and the error says what
+// differs; one that another process has open is assay.ErrLocked; one that a newer version
+// wrote assay.ErrNewer; one with a line that cannot be read, but for the last, which is
+// cut off where it is torn, assay.ErrDamaged.
+func OpenFolder(ctx context.Context, dir string, identity Identity) (_ *Folder, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("open the folder of the evaluation: %w", err)
+	}
+	f := &Folder{Dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), done: map[[2]string]bool{}}
+	got, err := f.lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	if !got {
+		return nil, fmt.Errorf("another evaluation writes to %s: %w", dir, assay.ErrLocked)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	if err := f.identify(identity); err != nil {
+		return nil, err
+	}
+	if f.outcomes, err = os.OpenFile(filepath.Join(dir, outcomesFile), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return nil, err
+	}
+	if err := f.mend(); err != nil {
+		return nil, err
+	}
+	for o, err := range f.Outcomes(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		f.done[[2]string{o.System, o.ID}] = true
+	}
+	return f, nil
+}
+
+// identify reads what the folder belongs to, or writes it where that is new.
+func (f *Folder) identify(identity Identity) error {
+	file := filepath.Join(f.Dir, identityFile)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		e := evaluation{Format: folderFormat, Name: strings.ToLower(rand.Text()[:16]), Began: time.Now().UTC(), Identity: identity}
+		f.name, f.Began = e.Name, e.Began
+		return writeWhole(file, e)
+	}
+	if err != nil {
+		return err
+	}
+	var e evaluation
+	if err := json.Unmarshal(data, &e); err != nil || e.Name == "" {
+		return fmt.Errorf("%s cannot be read: %w", file, assay.ErrDamaged)
+	}
+	if e.Format > folderFormat {
+		return fmt.Errorf("%s is of format %d, this program knows %d: %w", file, e.Format, folderFormat, assay.ErrNewer)
+	}
+	if differs := e.differs(identity); differs != "" {
+		return fmt.Errorf("%s holds another evaluation: %s: %w", f.Dir, differs, assay.ErrInvalid)
+	}
+	f.name, f.Began = e.Name, e.Began
+	return nil
+}
+
+// differs says in what two identities differ; empty: in nothing.
+func (i Identity) differs(other Identity) string {
+	if i.Hash != other.Hash {
+		if i.Set != other.Set {
+			return fmt.Sprintf("that of the set %s, and this is %s", i.Set, other.Set)
+		}
+		return fmt.Sprintf("that of other questions, labels or passages of the set %s", i.Set)
+	}
+	for _, keys := range []map[string]string{i.Config, other.Config} {
+		for k := range keys {
+			if i.Config[k] != other.Config[k] {
+				return fmt.Sprintf("its %s is %q, and now it is %q", k, i.Config[k], other.Config[k])
+			}
+		}
+	}
+	return ""
+}
+
+// writeWhole writes a value as JSON so that the file is there whole or not at all.
+func writeWhole(file string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(file, append(data, '\n'))
+}
+
+// writeFile writes a file so that it is there whole or not at all.
+func writeFile(file string, data []byte) error {
+	t, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(t.Name()) // it is gone when all went well
+	_, err = t.Write(data)
+	if err == nil {
+		err = t.Sync()
+	}
+	if err = errors.Join(err, t.Chmod(0o644), t.Close()); err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), file)
+}
+
+// mend cuts off a last line that is torn.
+func (f *Folder) mend() error {
+	end := int64(0)
+	r := bufio.NewReaderSize(f.outcomes, 1<<16)
+	for {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", f.outcomes.Name(), err)
+		}
+		end += int64(len(line))
+	}
+	if err := f.outcomes.Truncate(end); err != nil {
+		return err
+	}
+	_, err := f.outcomes.Seek(end, io.SeekStart)
+	return err
+}
+
+// Outcomes yields what the folder holds, in the order in which questions were answered.
+// They are read one at a time.
+func (f *Folder) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
+	return func(yield func(Outcome, error) bool) {
+		file, err := os.Open(filepath.Join(f.Dir, outcomesFile))
+		if err != nil {
+			yield(Outcome{}, err)
+			return
+		}
+		defer file.Close()
+		r := bufio.NewReaderSize(file, 1<<16)
+		for n := 1; ; n++ {
+			line, err := r.ReadBytes('\n')
+			if errors.Is(err, io.EOF) {
+				return // what is torn is not there
+			}
+			var o Outcome
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil {
+				if err = json.Unmarshal(bytes.TrimSpace(line), &o); err != nil {
+					err = fmt.Errorf("%s:%d: %w: %w", file.Name(), n, assay.ErrDamaged, err)
+				}
+			}
+			if !yield(o, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Holds reports whether each of the first questions of a set, at most limit (0: all), has
+// its outcome by each of the systems.
+func (f *Folder) Holds(d Dataset, limit int, systems ...string) bool {
+	return f.left(d, limit, systems...) == 0
+}
+
+// left counts the questions that have yet to be asked.
+func (f *Folder) left(d Dataset, limit int, systems ...string) int {
+	n := 0
+	for _, name := range systems {
+		for _, c := range (AskOptions{Limit: limit}).cases(d) {
+			n += one(!f.has(name, c.ID))
+		}
+	}
+	return n
+}
+
+// Empty forgets all outcomes, to begin anew: the next runs have other names.
+func (f *Folder) Empty(identity Identity) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.done = map[[2]string]bool{}
+	if err := f.outcomes.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := f.outcomes.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := errors.Join(f.outcomes.Sync(), os.Remove(filepath.Join(f.Dir, identityFile))); err != nil {
+		return err
+	}
+	return f.identify(identity)
+}
+
+// has reports whether a question has its outcome.
+func (f *Folder) has(system, id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.done[[2]string{system, id}]
+}
+
+// add writes an outcome; it is durable when add returns.
+func (f *Folder) add(o Outcome) error {
+	line, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.outcomes.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("write %s: %w", f.outcomes.Name(), err)
+	}
+	if err := f.outcomes.Sync(); err != nil {
+		return fmt.Errorf("write %s: %w", f.outcomes.Name(), err)
+	}
+	f.done[[2]string{o.System, o.ID}] = true
+	return nil
+}
+
+// runID names the run of a question: always the same in one folder, so that the run is
+// found again when the process ended before its outcome was written.
+func (f *Folder) runID(system, id string) string {
+	sum := sha256.Sum256([]byte(f.name + "\x00" + system + "\x00" + id))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:16])
+}
+
+// Close gives the folder up.
+func (f *Folder) Close() error {
+	var errs []error
+	if f.outcomes != nil {
+		errs = append(errs, f.outcomes.Close())
+	}
+	return errors.Join(append(errs, f.lock.Close())...)
+}

@@ -1,0 +1,66 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/store"
+)
+
+// Ingest stores the passages of a labelled set in an engine's data directory, each as a
+// document of one passage whose URI is the passage's ID, in a collection of the set's
+// name. What is there already is left alone. It makes no vectors.
+func Ingest(ctx context.Context, e *engine.Engine, set Set) error {
+	there := map[string]string{}
+	for d, err := range e.Documents(ctx, assay.Local()) {
+		if err != nil {
+			return err
+		}
+		there[d.ID] = d.Version
+	}
+	c := newCorpus(set)
+	var entries []store.Entry
+	for i, d := range c.documents {
+		if there[d.ID] != d.Version {
+			entries = append(entries, store.Entry{Document: d, Chunks: c.chunks[i : i+1]})
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return e.Put(ctx, entries)
+}
+
+// CachedEncoders are encoders whose vectors are kept in a folder from one store to the
+// next, so that a set is encoded once. Those that are services are asked as they are.
+type CachedEncoders struct {
+	engine.Encoders
+	Dir string
+}
+
+// Open implements engine.Encoders.
+func (c CachedEncoders) Open(ctx context.Context, name string) (llm.Embedder, error) {
+	e, err := c.Encoders.Open(ctx, name)
+	if _, service := e.(llm.Described); err != nil || service {
+		return e, err
+	}
+	cache, err := openVectorCache(c.Dir, e.Model())
+	if err != nil {
+		return nil, errors.Join(err, closeAny(e))
+	}
+	return cached(e, cache), nil
+}
+
+// Close closes the cache, and the embedder where it can be closed.
+func (c *cachedEmbedder) Close() error { return errors.Join(closeAny(c.Embedder), c.cache.close()) }
+
+func closeAny(v any) error {
+	if c, ok := v.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

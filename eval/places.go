@@ -1,0 +1,199 @@
+package eval
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+)
+
+// A library knows the documents that are asked, to find the places of gold in them.
+type library struct {
+	engine    *engine.Engine
+	principal assay.Principal
+	byID      map[string]assay.Document
+	byBase    map[string][]string // IDs by the last part of the URI
+}
+
+// openLibrary lists the documents, without their texts.
+func openLibrary(ctx context.Context, e *engine.Engine, principal assay.Principal) (*library, error) {
+	l := &library{engine: e, principal: principal, byID: map[string]assay.Document{}, byBase: map[string][]string{}}
+	for d, err := range e.Documents(ctx, principal) {
+		if err != nil {
+			return nil, err
+		}
+		d.Text, d.Anchors = "", nil
+		l.byID[d.ID] = d
+		base := path.Base(d.URI)
+		l.byBase[base] = append(l.byBase[base], d.ID)
+	}
+	return l, nil
+}
+
+// A goldPlace is where gold stands in stored documents: any of the spots will do.
+type goldPlace struct {
+	grade int
+	spots []spot
+}
+
+// A spot is a document, or what of it is gold.
+type spot struct {
+	document   string // ID
+	section    string // heading that it stands under; empty: under any
+	start, end int    // end 0: all of the document
+}
+
+// places finds the gold of a case. Where any of its gold will do, places in one document
+// are one place with several spots: who finds one of them needs no other.
+func (l *library) places(ctx context.Context, c Case) ([]goldPlace, error) {
+	var places []goldPlace
+	at := map[string]int{}
+	for _, g := range c.Gold {
+		spots, err := l.spots(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		i, known := at[g.Document]
+		if !known || c.AllGold {
+			i = len(places)
+			places = append(places, goldPlace{})
+			at[g.Document] = i
+		}
+		places[i].grade = max(places[i].grade, g.Grade, 1)
+		places[i].spots = append(places[i].spots, spots...)
+	}
+	return places, nil
+}
+
+// spots finds one gold; none, where no stored document holds it.
+func (l *library) spots(ctx context.Context, g Gold) ([]spot, error) {
+	var spots []spot
+	for _, id := range l.named(g.Document) {
+		s := spot{document: id, section: g.Section, start: g.Start, end: g.End}
+		if g.Quote != "" {
+			d, err := l.engine.Document(ctx, l.principal, id)
+			if err != nil {
+				return nil, err
+			}
+			var found bool
+			if s.start, s.end, found = findQuote(d.Text, g); !found {
+				continue
+			}
+		}
+		spots = append(spots, s)
+	}
+	return spots, nil
+}
+
+// named returns the IDs of the documents that a gold names: by ID, by URI, or by the end
+// of that from a "/" on.
+func (l *library) named(name string) []string {
+	if _, ok := l.byID[name]; ok {
+		return []string{name}
+	}
+	var ids []string
+	end := "/" + strings.TrimPrefix(name, "/")
+	for _, id := range l.byBase[path.Base(name)] {
+		if uri := l.byID[id].URI; uri == name || strings.HasSuffix(uri, end) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// findQuote returns where a gold's quote stands: where it says, or, since the document has
+// changed, nearest to that; white space may differ.
+func findQuote(text string, g Gold) (start, end int, found bool) {
+	if g.End > 0 && g.End <= len(text) && text[g.Start:g.End] == g.Quote {
+		return g.Start, g.End, true
+	}
+	best := -1
+	for from := 0; ; {
+		i := strings.Index(text[from:], g.Quote)
+		if i < 0 {
+			break
+		}
+		if i += from; best < 0 || abs(i-g.Start) < abs(best-g.Start) {
+			best = i
+		}
+		from = i + 1
+	}
+	if best >= 0 {
+		return best, best + len(g.Quote), true
+	}
+	return findLoosely(text, g.Quote)
+}
+
+// findLoosely finds the first place of words that are set apart by any white space.
+func findLoosely(text, quote string) (start, end int, found bool) {
+	words := strings.Fields(quote)
+	if len(words) == 0 {
+		return 0, 0, false
+	}
+	for from := 0; ; from++ {
+		i := strings.Index(text[from:], words[0])
+		if i < 0 {
+			return 0, 0, false
+		}
+		from += i
+		if end, ok := wordsAt(text, from, words); ok {
+			return from, end, true
+		}
+	}
+}
+
+// wordsAt returns where the words end that stand at a place.
+func wordsAt(text string, at int, words []string) (end int, ok bool) {
+	for i, w := range words {
+		if i > 0 {
+			trimmed := strings.TrimLeft(text[at:], " \t\r\n\u00a0")
+			if len(trimmed) == len(text)-at {
+				return 0, false
+			}
+			at = len(text) - len(trimmed)
+		}
+		if !strings.HasPrefix(text[at:], w) {
+			return 0, false
+		}
+		at += len(w)
+	}
+	return at, true
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}
+
+// holds reports whether a span of a document, under these headings, is at the place or
+// overlaps it.
+func (p goldPlace) holds(document string, start, end int, headings []string) bool {
+	return slices.ContainsFunc(p.spots, func(s spot) bool {
+		if s.document != document || s.end > 0 && (end <= s.start || s.end <= start) {
+			return false
+		}
+		return s.section == "" || slices.ContainsFunc(headings, func(h string) bool {
+			return strings.EqualFold(strings.ReplaceAll(h, "`", ""), s.section)
+		})
+	})
+}
+
+// holdsHit is holds for a hit.
+func (p goldPlace) holdsHit(h assay.Hit) bool {
+	return p.holds(h.Chunk.Document, h.Chunk.Start, h.Chunk.End, append([]string{h.Title}, h.Chunk.Headings...))
+}
+
+// holdsCitation is holds for a citation.
+func (p goldPlace) holdsCitation(c assay.Citation) bool {
+	return p.holds(c.Document, c.Start, c.End, append([]string{c.Title}, c.Heading...))
+}
+
+// whole reports whether gold are whole documents.
+func (p goldPlace) whole() bool {
+	return !slices.ContainsFunc(p.spots, func(s spot) bool { return s.end > 0 || s.section != "" })
+}

@@ -1,0 +1,139 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// stages are those that gold passes through, in their order.
+var stages = []Stage{NotIngested, NotRetrieved, RankedTooLow, GradedAway, NotCited}
+
+// lost says where a case whose outcome is not right was lost, by what its journal says of
+// the gold: where any gold will do, what came furthest counts, else what was lost first.
+//
+// A passage that no grader was shown, or that one took for relevant and that was not
+// handed on for want of room, was ranked too low. One that a grader was shown and did not
+// take was graded away; so was all of it where nothing was written from it.
+func (o *Outcome) lost(places []goldPlace, t trail) Stage {
+	switch {
+	case o.Error != "":
+		return Broke
+	case o.Unanswerable:
+		return AnsweredWrongly
+	case len(places) == 0:
+		return o.afterwards(nil, t)
+	}
+	reached := make([]int, len(places)) // index of the stage that ended it; len(stages): it was cited
+	for i, p := range places {
+		reached[i] = o.reached(p, t)
+	}
+	at := slices.Max(reached)
+	if o.AllGold {
+		at = slices.Min(reached)
+	}
+	if at < len(stages)-1 {
+		return stages[at]
+	}
+	return o.afterwards(places, t)
+}
+
+// reached returns the index of the stage at which a place of gold was lost.
+func (o *Outcome) reached(p goldPlace, t trail) int {
+	stage := func(s Stage) int { return slices.Index(stages, s) }
+	switch {
+	case slices.ContainsFunc(o.Answer.Citations, p.holdsCitation):
+		return len(stages)
+	case slices.ContainsFunc(t.handed, func(ev assay.Evidence) bool { return p.holdsHit(ev.Hit) }):
+		return stage(NotCited)
+	case len(p.spots) == 0:
+		return stage(NotIngested)
+	}
+	at := stage(NotRetrieved)
+	for _, h := range t.ranked() {
+		if !p.holdsHit(h) {
+			continue
+		}
+		switch id := h.Chunk.ID; {
+		case t.taken(id) && !t.wrote: // the question was given up with it in hand
+			return stage(GradedAway)
+		case t.shown(id) && !t.taken(id):
+			at = max(at, stage(GradedAway))
+		default:
+			at = max(at, stage(RankedTooLow))
+		}
+	}
+	return at
+}
+
+// afterwards says what went wrong once the generator had the gold, or where none is known:
+// a right statement of a draft that the verifier refused is the verifier's fault, as is a
+// wrong one that it let through although its words are not in what it cites.
+func (o *Outcome) afterwards(places []goldPlace, t trail) Stage {
+	cited := len(places) == 0 && len(o.Answer.Claims) > 0 || slices.ContainsFunc(o.Answer.Citations, func(c assay.Citation) bool {
+		return slices.ContainsFunc(places, func(p goldPlace) bool { return p.holdsCitation(c) })
+	})
+	for _, c := range t.checked {
+		if c.judgement.Verdict != assay.Supported && o.says(c.claim.Text) && (len(o.Answers) > 0 || o.citesGold(c, places, t)) {
+			return VerifierWrong
+		}
+	}
+	switch {
+	case !cited && o.Answer.Status == assay.NotFound && t.wrote && !t.refused():
+		return GradedAway
+	case !cited:
+		return NotCited
+	case o.Metrics["faithfulness"] < 1 && o.judged("faithfulness"):
+		return VerifierWrong
+	}
+	return GeneratedWrong
+}
+
+// refused reports whether the verifier let nothing of what was written through.
+func (t trail) refused() bool {
+	return !slices.ContainsFunc(t.checked, func(c checked) bool { return c.judgement.Verdict == assay.Supported })
+}
+
+func (o *Outcome) judged(measure string) bool {
+	_, ok := o.Metrics[measure]
+	return ok
+}
+
+// says reports whether a statement has a right answer, where one is known.
+func (o *Outcome) says(text string) bool {
+	return len(o.Answers) == 0 || saysAny(text, o.Answers)
+}
+
+// citesGold reports whether a claim that was judged quotes gold.
+func (o *Outcome) citesGold(c checked, places []goldPlace, t trail) bool {
+	for _, ev := range t.handed {
+		if !slices.ContainsFunc(places, func(p goldPlace) bool { return p.holdsHit(ev.Hit) }) {
+			continue
+		}
+		for _, passage := range c.claim.Cited {
+			if passage.Quote != "" && strings.Contains(ev.Hit.Text, passage.Quote) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// remedies are what usually helps against a loss. They are in the order in which they are
+// best tried.
+var remedies = map[Stage]string{
+	NotIngested:     "not ingested: see what assay ingest has skipped, and whether the gold names a document that exists",
+	NotRetrieved:    "not retrieved: look at how the documents are cut into passages and at their headings; then at --strategy fusion or advanced, another encoder, and other words for what is asked (domain.synonyms)",
+	RankedTooLow:    "ranked too low: more candidates and evidence (limits.candidates, limits.keep), a reranker, or assay tune",
+	GradedAway:      "graded away: a lower floor of relevance (limits.floor), a model as the grader, or --strategy corrective",
+	NotCited:        "not cited: a model as the generator, or shorter passages: what answers the question stands among too much else",
+	VerifierWrong:   "verifier wrong: assay show RUN says what it refused and why; another verifier, or assay eval ground on such claims",
+	GeneratedWrong:  "generated wrongly: the passage was cited, and the answer is another one: a larger model as the generator, or --strategy corrective",
+	AnsweredWrongly: "answered though the documents do not: a higher floor of relevance (limits.floor), or another threshold of abstention; see assay tune",
+	Broke:           "ended in an error: assay show RUN has it",
+}
+
+// chunkingRecall is the recall under which the cutting of documents is what to look at
+// first, whatever else is wrong.
+const chunkingRecall = 0.80

@@ -1,0 +1,242 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/eval/stat"
+)
+
+// SummaryOptions say what a report holds.
+type SummaryOptions struct {
+	Systems  []string  // in the order in which they are shown: the first is what the others are compared with
+	Limit    int       // of the set's questions; 0: all
+	Version  string    // of the program
+	Outcomes bool      // each question's, without the texts of its passages
+	Baseline *Baseline // to be compared with; nil: none
+}
+
+// Summarise reads a folder's outcomes, one at a time, and says what they come to. Of each
+// question only its figures are held in memory, unless its outcome is asked for.
+func Summarise(ctx context.Context, d Dataset, folder *Folder, opts SummaryOptions) (Report, error) {
+	cases := AskOptions{Limit: opts.Limit}.cases(d)
+	report := Report{Set: d.Name, Cases: len(cases), Began: folder.Began, Version: opts.Version}
+	at := map[string]int{}
+	for i, c := range cases {
+		at[c.ID] = i
+	}
+	tallies := map[string]*tally{}
+	for _, name := range opts.Systems {
+		tallies[name] = newTally(name, cases)
+	}
+	for o, err := range folder.Outcomes(ctx) {
+		if err != nil {
+			return report, err
+		}
+		i, wanted := at[o.ID]
+		t := tallies[o.System]
+		if !wanted || t == nil {
+			continue
+		}
+		if report.Index == "" {
+			report.Index = indexName(o.Answer.Index)
+		}
+		t.add(i, o, opts.Outcomes)
+	}
+	for i, name := range opts.Systems {
+		system := tallies[name].system()
+		if i > 0 {
+			system.Against = tallies[name].against(opts.Systems[0], tallies[opts.Systems[0]].values)
+		}
+		if opts.Baseline != nil {
+			system.Against = append(system.Against, tallies[name].againstBaseline(*opts.Baseline)...)
+		}
+		report.Systems = append(report.Systems, system)
+	}
+	return report, nil
+}
+
+func indexName(v assay.IndexVersion) string {
+	if v.Model == "" {
+		return "words alone"
+	}
+	return fmt.Sprintf("%s, %.0f%% of the passages", v.Model, 100*v.Coverage)
+}
+
+// A tally is what is known of one system's outcomes.
+type tally struct {
+	name     string
+	cases    []Case
+	values   map[string][]float64 // by measure, then by case; NaN: it does not apply
+	right    []bool
+	there    []bool
+	lost     []Stage
+	worst    []Worst
+	slices   []map[string]string
+	judges   map[string]map[string]int
+	statuses map[string]int
+	scores   []scored
+	outcomes []*Outcome
+}
+
+// Scored is a claim's score, and whether it cites gold.
+type scored struct {
+	at    int // case
+	score float64
+	right bool
+}
+
+func newTally(name string, cases []Case) *tally {
+	n := len(cases)
+	return &tally{
+		name: name, cases: cases, values: map[string][]float64{}, right: make([]bool, n), there: make([]bool, n), lost: make([]Stage, n),
+		worst: make([]Worst, n), slices: make([]map[string]string, n), judges: map[string]map[string]int{}, statuses: map[string]int{}, outcomes: make([]*Outcome, n),
+	}
+}
+
+// add notes the outcome of the case of that number.
+func (t *tally) add(i int, o Outcome, keep bool) {
+	if t.there[i] {
+		return
+	}
+	t.there[i], t.right[i], t.lost[i] = true, o.Right, o.Lost
+	for name, x := range o.Metrics {
+		if t.values[name] == nil {
+			t.values[name] = slices.Repeat([]float64{math.NaN()}, len(t.cases))
+		}
+		t.values[name][i] = x
+	}
+	for name, by := range o.Judges {
+		if t.judges[name] == nil {
+			t.judges[name] = map[string]int{}
+		}
+		t.judges[name][by]++
+	}
+	status := string(o.Answer.Status)
+	if o.Error != "" {
+		status = "error"
+	}
+	t.statuses[status]++
+	gold := map[int]bool{}
+	for _, c := range o.Contexts {
+		gold[c.Number] = c.Gold
+	}
+	if len(o.Gold) > 0 {
+		for _, c := range o.Answer.Claims {
+			cites := slices.ContainsFunc(c.Citations, func(n int) bool { return gold[n] })
+			t.scores = append(t.scores, scored{i, c.Score, cites})
+		}
+	}
+	t.slices[i] = slicesOf(o)
+	t.worst[i] = Worst{ID: o.ID, Question: o.Question, Run: o.Run, Lost: o.Lost, Score: badness(o), Why: why(o)}
+	if keep {
+		for j := range o.Contexts {
+			o.Contexts[j].Text = ""
+		}
+		o.Answer.Searched, o.Answer.Closest = nil, nil
+		t.outcomes[i] = &o
+	}
+}
+
+// badness is the mean of an outcome's measures that are shares, where more is better.
+func badness(o Outcome) float64 {
+	var xs []float64
+	for _, name := range slices.Sorted(maps.Keys(o.Metrics)) {
+		if m, known := metric.Lookup(name); known && m.Unit == "" && !m.Less {
+			xs = append(xs, o.Metrics[name])
+		}
+	}
+	return stat.Mean(xs)
+}
+
+// why says what is to be seen of an outcome that is not right.
+func why(o Outcome) string {
+	switch {
+	case o.Error != "":
+		return o.Error
+	case o.Answer.Status == assay.NotFound:
+		return cmp.Or(o.Answer.Justification, o.Answer.Text)
+	}
+	text := said(o.Answer)
+	if len(o.Answers) > 0 {
+		return fmt.Sprintf("%s: %q, and right is %q", o.Answer.Status, cut(text), cut(o.Answers[0]))
+	}
+	return fmt.Sprintf("%s: %q", o.Answer.Status, cut(text))
+}
+
+// cut shortens a text for a line.
+func cut(text string) string {
+	const most = 120
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= most {
+		return text
+	}
+	for i := range text[:most] {
+		if i > most-4 {
+			return text[:i] + "…"
+		}
+	}
+	return text[:most-4] + "…"
+}
+
+// slicesOf returns by what an outcome is told apart: what its set says, the kind of
+// question and of document, whether it can be answered, and whose it is.
+func slicesOf(o Outcome) map[string]string {
+	s := map[string]string{}
+	maps.Copy(s, o.Slices)
+	if s["type"] == "" {
+		s["type"] = questionType(o.Question)
+	}
+	if o.Tenant != "" {
+		s["tenant"] = o.Tenant
+	}
+	if s["document"] == "" && len(o.Gold) > 0 {
+		if ext := path.Ext(o.Gold[0].Document); ext != "" && len(ext) <= 6 {
+			s["document"] = strings.TrimPrefix(ext, ".")
+		}
+	}
+	if len(o.History) > 0 {
+		s["conversation"] = "follow-up"
+	}
+	s["answerable"] = "yes"
+	if o.Unanswerable {
+		s["answerable"] = "no"
+	}
+	return s
+}
+
+// questionTypes are told apart by how a question begins, the first that fits.
+var questionTypes = []struct {
+	kind   string
+	starts []string
+}{
+	{"number", []string{"how many", "how much", "how long", "how often", "how far", "how old", "how large", "how big", "how high", "how tall", "wie viele", "wie viel", "wie lange"}},
+	{"person", []string{"who", "whom", "whose", "by whom", "wer", "wen", "wem"}},
+	{"date", []string{"when", "what year", "in what year", "what date", "since when", "in which year", "which year", "wann"}},
+	{"place", []string{"where", "in what country", "in what city", "in which country", "in which city", "what country", "what city", "wo ", "woher"}},
+	{"reason", []string{"why", "for what reason", "warum", "weshalb", "wieso"}},
+	{"way", []string{"how", "wie"}},
+	{"yes or no", []string{"is ", "are ", "was ", "were ", "do ", "does ", "did ", "can ", "could ", "may ", "must ", "should ", "has ", "have ", "had ", "will ", "would "}},
+	{"thing", []string{"what", "which", "in what", "in which", "on what", "for what", "to what", "was ", "welche"}},
+}
+
+// questionType says what a question asks for, by its first words.
+func questionType(question string) string {
+	q := strings.ToLower(strings.TrimSpace(question)) + " "
+	for _, t := range questionTypes {
+		for _, start := range t.starts {
+			if rest, ok := strings.CutPrefix(q, start); ok && (strings.HasSuffix(start, " ") || strings.ContainsAny(rest[:1], " '’,")) {
+				return t.kind
+			}
+		}
+	}
+	return "other"
+}
