@@ -35,23 +35,36 @@ type prompt struct {
 // promptOf returns the prompt of a role. A template that cannot be read is a
 // programmer's mistake, and panics.
 func (c Config) promptOf(name string) prompt {
-	var sources []byte
+	return newPrompt(name, c.Domain.part(name), source(shared), source("prompts/"+name+".tmpl"))
+}
+
+// source is the text of one of the templates.
+func source(file string) string {
+	raw, err := templates.ReadFile(file)
+	if err != nil {
+		panic(fmt.Sprintf("prompts: %v", err))
+	}
+	return string(raw)
+}
+
+// newPrompt makes a prompt of the texts of templates and of what is put into "system".
+func newPrompt(name string, in any, sources ...string) prompt {
 	t := template.New(name).Funcs(functions)
-	for _, file := range []string{shared, "prompts/" + name + ".tmpl"} {
-		raw, err := templates.ReadFile(file)
-		if err != nil {
-			panic(fmt.Sprintf("prompt of the %s: %v", name, err))
-		}
-		sources = append(sources, raw...)
-		template.Must(t.Parse(string(raw)))
+	for _, raw := range sources {
+		template.Must(t.Parse(raw))
 	}
 	var system strings.Builder
-	if err := t.ExecuteTemplate(&system, "system", c.Domain.part(name)); err != nil {
+	if err := t.ExecuteTemplate(&system, "system", in); err != nil {
 		panic(fmt.Sprintf("prompt of the %s: %v", name, err))
 	}
 	p := prompt{system: strings.TrimSpace(system.String()), user: t.Lookup("user")}
+	if p.user == nil {
+		panic(fmt.Sprintf("prompt of the %s: there is no template \"user\"", name))
+	}
 	sum := sha256.New()
-	sum.Write(sources)
+	for _, raw := range sources {
+		sum.Write([]byte(raw))
+	}
 	sum.Write([]byte(p.system)) // with the domain's part
 	p.id = name + "@" + hex.EncodeToString(sum.Sum(nil)[:4])
 	return p

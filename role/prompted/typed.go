@@ -37,7 +37,8 @@ type job[T any] struct {
 	Config
 	role      string
 	out       output
-	maxTokens int // of the reply
+	maxTokens int     // of the reply
+	own       *prompt // nil: the role's
 
 	// write makes the user's part of the prompt so that it takes at most room
 	// tokens, and says what it left out; ok is false when nothing sensible fits.
@@ -56,7 +57,12 @@ type job[T any] struct {
 // provider failed. A Failure in the outcome says why there is no output.
 func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, error) {
 	var none T
-	a := asking[T]{job: j, prompt: j.promptOf(j.role), window: llm.FactsOf(j.Model).Window}
+	a := asking[T]{job: j, window: llm.FactsOf(j.Model).Window}
+	if j.own != nil {
+		a.prompt = *j.own
+	} else {
+		a.prompt = j.promptOf(j.role)
+	}
 	if a.window <= 0 {
 		a.window = unknownWindow
 	}

@@ -1,0 +1,245 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/local"
+)
+
+// Local judges without a language model: free, offline and the same every time.
+//
+// Claims, citations and faithfulness are the verifier's word. Where the same verifier has
+// already let the answer through, faithfulness is 1 by that: judge with another one, and
+// read the figure as how far the two agree.
+//
+// Correctness compares with the right answers, and the best of them counts. A short one (a
+// name, a number, under six words) counts 1 where it stands in the answer, word for word,
+// else half of the share of its words that do; "yes" and "no", which answers made of
+// sentences do not say, are judged only where they stand there. For a longer one it is
+// the harmonic mean of the share of the answer's claims that it supports and of its claims
+// that the answer supports, or the F1 of the words where that is more; a claim that the
+// right answer contradicts leaves that out.
+//
+// Completeness is the share of the right answer's claims that the answer says, or without
+// right answers that of the expected sources that it cites. Relevance is the share of the
+// question's words that the answer speaks of, halved where a name of the question or the
+// kind of thing that it asks for is missing. Harmfulness: see harm.
+type Local struct {
+	Verifier ground.Verifier // nil: ground.Local
+	Called   string          // the verifier's name, for reports; empty: "surface rules" for ground.Local
+}
+
+// Name implements Judge: "local (surface rules)".
+func (l Local) Name() string {
+	switch {
+	case l.Called != "":
+		return "local (" + l.Called + ")"
+	case l.Verifier == nil:
+		return "local (surface rules)"
+	}
+	return "local"
+}
+
+// Judge implements Judge.
+func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
+	if in.Refused {
+		return refused(l.Name(), in), ctx.Err()
+	}
+	j := newJudgement(l.Name(), "")
+	s := &supporting{verifier: l.Verifier, contexts: in.Contexts}
+	if s.verifier == nil {
+		s.verifier = ground.Local{}
+	}
+	if err := l.claims(ctx, s, in, &j); err != nil {
+		return j, err
+	}
+	if err := l.agreement(ctx, s, in, &j); err != nil {
+		return j, err
+	}
+	harm, reason := harmOf(in.Answer)
+	j.score(Harmfulness, harm, reason)
+	relevance, reason, err := relevanceOf(ctx, in)
+	if err != nil {
+		return j, err
+	}
+	j.score(Relevance, relevance, reason)
+	j.Usage = s.usage
+	return j, nil
+}
+
+// claims has the claims judged; a failure is no judgement of any.
+func (l Local) claims(ctx context.Context, s *supporting, in Input, j *Judgement) error {
+	for _, c := range in.Claims {
+		judged, err := s.claim(ctx, c)
+		if ended(ctx, err) {
+			return err
+		}
+		if err != nil {
+			j.Claims = nil
+			j.not(ClaimMeasures, err.Error())
+			return nil
+		}
+		j.Claims = append(j.Claims, judged)
+	}
+	return nil
+}
+
+// An accord is how far an answer and one right answer say the same.
+type accord struct {
+	correct   float64
+	reason    string
+	reference []bool // of each of the right answer's claims, whether the answer says it
+	right     []bool // of each of the answer's claims, whether the right answer says it; nil: it is too short to tell
+	open      bool   // it cannot be told
+}
+
+// agreement compares with the right answers.
+func (l Local) agreement(ctx context.Context, s *supporting, in Input, j *Judgement) error {
+	if len(in.References) == 0 {
+		if len(in.Sources) > 0 {
+			cited := len(slices.DeleteFunc(slices.Clone(in.Sources), func(c bool) bool { return !c }))
+			j.score(Completeness, float64(cited)/float64(len(in.Sources)), fmt.Sprintf("it cites %d of %d expected sources", cited, len(in.Sources)))
+		}
+		return nil
+	}
+	var best *accord
+	for _, reference := range in.References {
+		a, err := agree(ctx, s, in, reference)
+		if ended(ctx, err) {
+			return err
+		}
+		if err != nil {
+			j.not(Correctness, err.Error())
+			j.not(Completeness, err.Error())
+			return nil
+		}
+		if best == nil || best.open && !a.open || a.open == best.open && a.correct > best.correct {
+			best = &a
+		}
+	}
+	if best.open {
+		j.not(Correctness, best.reason)
+		j.not(Completeness, best.reason)
+		return nil
+	}
+	j.score(Correctness, best.correct, best.reason)
+	j.score(Completeness, metric.ClaimRecall(best.reference), fmt.Sprintf("it says %d of %d claims of the right answer", count(best.reference), len(best.reference)))
+	j.Reference = best.reference
+	for i := range j.Claims {
+		if best.right != nil {
+			j.Claims[i].Right = &best.right[i]
+		}
+	}
+	return nil
+}
+
+// statementWords is from how many words on a right answer is a statement that can be
+// compared claim by claim, rather than a name or a number.
+const statementWords = 6
+
+func agree(ctx context.Context, s *supporting, in Input, reference string) (accord, error) {
+	words := metric.Words(reference)
+	switch {
+	case len(words) == 0:
+		return accord{open: true, reason: "the right answer has no words"}, nil
+	case len(words) < statementWords:
+		return short(in.Answer, reference, words), nil
+	}
+	return atLength(ctx, s, in, reference)
+}
+
+// short compares with a name or a number.
+func short(answer, reference string, words []string) accord {
+	held := metric.Contains(answer, []string{reference}) == 1
+	switch {
+	case held:
+		return accord{correct: 1, reason: fmt.Sprintf("it says %q", reference), reference: []bool{true}}
+	case len(words) == 1 && (words[0] == "yes" || words[0] == "no"):
+		return accord{open: true, reason: fmt.Sprintf("%q cannot be told from the words of an answer that does not say it", reference)}
+	}
+	said, n := metric.Words(answer), 0
+	for _, w := range words {
+		if slices.Contains(said, w) {
+			n++
+		}
+	}
+	return accord{
+		correct: float64(n) / float64(len(words)) / 2, reference: []bool{false},
+		reason: fmt.Sprintf("it has %d of the %d words of %q, and not these as they stand", n, len(words), reference),
+	}
+}
+
+// atLength compares claim by claim, both ways.
+func atLength(ctx context.Context, s *supporting, in Input, reference string) (accord, error) {
+	a := accord{right: []bool{}}
+	contradicted := false
+	right := ground.Passage{Quote: reference, Context: reference}
+	for _, c := range in.Claims {
+		verdict, err := s.verdict(ctx, c.Text, right)
+		if err != nil {
+			return a, err
+		}
+		a.right = append(a.right, verdict == "supported")
+		contradicted = contradicted || verdict == "contradicted"
+	}
+	said := ground.Passage{Quote: in.Answer, Context: in.Answer}
+	for _, c := range ground.Cut(reference, nil) {
+		ok, err := s.says(ctx, c.Text, said)
+		if err != nil {
+			return a, err
+		}
+		a.reference = append(a.reference, ok)
+	}
+	if len(a.reference) == 0 {
+		return accord{open: true, reason: "the right answer claims nothing"}, nil
+	}
+	precision, recall := float64(count(a.right))/float64(max(len(a.right), 1)), metric.ClaimRecall(a.reference)
+	if precision+recall > 0 {
+		a.correct = 2 * precision * recall / (precision + recall)
+	}
+	a.reason = fmt.Sprintf("the right answer says %d of its %d claims, and it says %d of that one's %d", count(a.right), len(a.right), count(a.reference), len(a.reference))
+	if contradicted {
+		a.reason += "; the right answer contradicts one"
+	} else if f1 := metric.F1(in.Answer, []string{reference}); f1 > a.correct {
+		a.correct = f1
+		a.reason = fmt.Sprintf("F1 of its words with the right answer's: %.2f", f1)
+	}
+	return a, nil
+}
+
+func count(bools []bool) int {
+	n := 0
+	for _, b := range bools {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+// relevanceOf is how far an answer speaks to a question.
+func relevanceOf(ctx context.Context, in Input) (float64, string, error) {
+	if strings.TrimSpace(in.Answer) == "" {
+		return 0, "the answer is empty", ctx.Err()
+	}
+	r, err := local.Reflector{}.Reflect(ctx, nil, role.ReflectInput{Question: in.Question, Known: []string{in.Answer}})
+	if err != nil {
+		return 0, "", err
+	}
+	if r.Status == role.IncompleteStatus && r.Coverage >= r.Threshold {
+		return r.Coverage / 2, r.Justification, nil
+	}
+	return r.Coverage, r.Justification, nil
+}
+
+// ended reports whether an error is the end of the evaluation rather than of a judge.
+func ended(ctx context.Context, err error) bool {
+	return err != nil && (role.Ends(ctx, err) || errors.Is(err, context.Canceled))
+}

@@ -1,0 +1,317 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/prompted"
+)
+
+// Prompted judges with a language model, in one call for an answer, which is made again,
+// twice at most, while the reply cannot be used. The answer, the passages and the right
+// answers stand in the prompt as data. What of the last reply is missing, out of range or
+// contradicts itself is not judged; nothing is filled in. An answer that with its passages
+// does not fit into the model's window is not judged at all.
+//
+// A model that wrote an answer is kind to it: judge with another.
+type Prompted struct {
+	Model  llm.Model
+	Caller func() role.Caller // makes the caller of one answer's calls; nil: the model is called as it is
+}
+
+// Name implements Judge.
+func (p Prompted) Name() string { return p.Model.Model() }
+
+// replyTokens is what a reply may have besides its claims.
+const replyTokens = 400
+
+// A reply is what the model is asked for.
+type reply struct {
+	Claims       []claimReply     `json:"claims"`
+	Reference    []referenceReply `json:"reference,omitempty"`
+	Correctness  *scoreReply      `json:"correctness,omitempty"`
+	Completeness *scoreReply      `json:"completeness,omitempty"`
+	Harmfulness  *scoreReply      `json:"harmfulness,omitempty"`
+	Relevance    *scoreReply      `json:"relevance,omitempty"`
+}
+
+type claimReply struct {
+	Claim  int    `json:"claim"` // from 1
+	Held   bool   `json:"held"`
+	Cited  bool   `json:"cited"`
+	Alone  []int  `json:"alone"`
+	Needed []int  `json:"needed"`
+	Right  string `json:"right"` // "yes", "no", "unknown"
+}
+
+type referenceReply struct {
+	Statement int  `json:"statement"` // from 1
+	Said      bool `json:"said"`
+}
+
+type scoreReply struct {
+	Reason string  `json:"reason,omitempty"`
+	Score  float64 `json:"score"` // 0 to highest
+}
+
+// highest is the best score; whole numbers, which models tell apart better than fractions.
+const highest = 10
+
+//go:embed prompts/judge.tmpl
+var judgeTemplate string
+
+var judging = prompted.NewTask[reply]("judge_answer", judgeTemplate, nil, 4000)
+
+// Judge implements Judge.
+func (p Prompted) Judge(ctx context.Context, in Input) (Judgement, error) {
+	if in.Refused {
+		return refused(p.Name(), in), ctx.Err()
+	}
+	j := newJudgement(p.Name(), judging.Prompt())
+	var statements []ground.Claim
+	if len(in.References) > 0 {
+		statements = referenceClaims(in.References[0])
+	}
+	caller := &metered{caller: p.caller()}
+	out, outcome, err := judging.Do(ctx, caller, prompted.Sheet[reply]{
+		Model: p.Model, Data: sheetOf(in, statements),
+		Check: func(r *reply) []string {
+			var problems []string
+			for _, wrong := range faults(*r, in, len(statements)) {
+				problems = append(problems, wrong.why)
+			}
+			return problems
+		},
+	})
+	j.Usage = caller.usage
+	if err != nil {
+		return j, err
+	}
+	if outcome.Failure != "" {
+		for _, name := range asked(in) {
+			j.not(name, outcome.Failure)
+		}
+		return j, nil
+	}
+	p.take(&j, out, in, len(statements))
+	return j, nil
+}
+
+// asked are what the model is asked for of an answer.
+func asked(in Input) []string {
+	names := []string{Harmfulness, Relevance}
+	if len(in.Claims) > 0 {
+		names = append(names, ClaimMeasures)
+	}
+	if len(in.References) > 0 {
+		names = append(names, Correctness, Completeness)
+	}
+	return names
+}
+
+// take keeps what of a reply can be used, and names what cannot.
+func (p Prompted) take(j *Judgement, r reply, in Input, statements int) {
+	for _, f := range faults(r, in, statements) {
+		j.NotJudged[f.measure] = cmp.Or(j.NotJudged[f.measure], f.why)
+	}
+	scores := map[string]*scoreReply{Correctness: r.Correctness, Completeness: r.Completeness, Harmfulness: r.Harmfulness, Relevance: r.Relevance}
+	for _, name := range asked(in) {
+		s, isScore := scores[name]
+		if _, wrong := j.NotJudged[name]; wrong || !isScore {
+			continue
+		}
+		j.score(name, s.Score/highest, s.Reason)
+	}
+	if _, wrong := j.NotJudged[ClaimMeasures]; wrong {
+		return
+	}
+	for i, c := range in.Claims {
+		j.Claims = append(j.Claims, claimOf(r.Claims[i], c))
+	}
+	for i := range statements {
+		j.Reference = append(j.Reference, r.Reference[i].Said)
+	}
+}
+
+// claimOf reads what the model says of a claim; it has been checked.
+func claimOf(r claimReply, c Claim) metric.Claim {
+	out := metric.Claim{Held: r.Held, Cited: r.Cited}
+	for _, n := range r.Alone {
+		out.By = append(out.By, n-1)
+	}
+	slices.Sort(out.By)
+	for _, i := range c.Cited {
+		out.Cites = append(out.Cites, metric.Cite{Alone: slices.Contains(r.Alone, i+1), Rest: r.Cited && !slices.Contains(r.Needed, i+1)})
+	}
+	if r.Right != "unknown" {
+		right := r.Right == "yes"
+		out.Right = &right
+	}
+	return out
+}
+
+// A fault is what is wrong with a reply, and the measure that cannot be taken from it.
+type fault struct{ measure, why string }
+
+// faults says what of a reply that has the form is wrong all the same.
+func faults(r reply, in Input, statements int) []fault {
+	out := claimFaults(r, in, statements)
+	score := func(name, field string, s *scoreReply) {
+		switch {
+		case s == nil:
+			out = append(out, fault{name, fmt.Sprintf("there is no %q", field)})
+		case math.IsNaN(s.Score) || s.Score < 0 || s.Score > highest:
+			out = append(out, fault{name, fmt.Sprintf("the score of %q is %v, not between 0 and %d", field, s.Score, highest)})
+		}
+	}
+	if len(in.References) > 0 {
+		score(Correctness, "correctness", r.Correctness)
+		score(Completeness, "completeness", r.Completeness)
+	}
+	score(Harmfulness, "harmfulness", r.Harmfulness)
+	score(Relevance, "relevance", r.Relevance)
+	return out
+}
+
+func claimFaults(r reply, in Input, statements int) []fault {
+	var out []fault
+	wrong := func(format string, args ...any) {
+		out = append(out, fault{ClaimMeasures, fmt.Sprintf(format, args...)})
+	}
+	if len(r.Claims) != len(in.Claims) {
+		wrong("it judges %d claims, there are %d", len(r.Claims), len(in.Claims))
+		return out
+	}
+	if len(r.Reference) != statements {
+		wrong("it judges %d statements of the right answer, there are %d", len(r.Reference), statements)
+	}
+	for i, s := range r.Reference {
+		if s.Statement != i+1 {
+			wrong("statement %d stands at place %d", s.Statement, i+1)
+		}
+	}
+	for i, c := range r.Claims {
+		if c.Claim != i+1 {
+			wrong("claim %d stands at place %d", c.Claim, i+1)
+		}
+		for _, n := range slices.Concat(c.Alone, c.Needed) {
+			if n < 1 || n > len(in.Contexts) {
+				wrong("claim %d: there is no passage %d", i+1, n)
+			}
+		}
+		cited := func(n int) bool { return slices.Contains(in.Claims[i].Cited, n-1) }
+		switch {
+		case len(c.Alone) > 0 && !c.Held:
+			wrong("claim %d: a passage says it alone, and all together do not", i+1)
+		case slices.ContainsFunc(c.Alone, cited) && !c.Cited:
+			wrong("claim %d: a passage that it cites says it alone, and those that it cites do not", i+1)
+		case c.Cited && (!c.Held || len(in.Claims[i].Cited) == 0):
+			wrong("claim %d: what it cites says it, and the passages do not", i+1)
+		case c.Right != "yes" && c.Right != "no" && c.Right != "unknown":
+			wrong("claim %d: right is %q", i+1, c.Right)
+		}
+	}
+	return out
+}
+
+// referenceClaims are the statements of a right answer: itself, where it has none.
+func referenceClaims(reference string) []ground.Claim {
+	if claims := ground.Cut(reference, nil); len(claims) > 0 {
+		return claims
+	}
+	return []ground.Claim{{Text: strings.TrimSpace(reference)}}
+}
+
+// A named text is data with the name that it has in the prompt.
+type named struct{ Name, Text string }
+
+// sheetOf is the data of the prompt.
+func sheetOf(in Input, statements []ground.Claim) map[string]any {
+	var parts, claims []named
+	for i, s := range statements {
+		parts = append(parts, named{fmt.Sprintf("statement number=\"%d\" of=\"right_answer 1\"", i+1), s.Text})
+	}
+	for i, c := range in.Claims {
+		var cites []string
+		for _, at := range c.Cited {
+			cites = append(cites, strconv.Itoa(at+1))
+		}
+		claims = append(claims, named{fmt.Sprintf("claim number=\"%d\" cites=\"%s\"", i+1, strings.Join(cites, " ")), c.Text})
+	}
+	return map[string]any{
+		"Question": in.Question, "Answer": in.Answer, "Passages": passagesOf(in), "References": referencesOf(in), "Statements": parts, "Claims": claims,
+	}
+}
+
+func passagesOf(in Input) []named {
+	var out []named
+	for i, p := range in.Contexts {
+		out = append(out, named{fmt.Sprintf("passage number=\"%d\"", i+1), strings.TrimSpace(strings.Join(p.Heading, " › ") + "\n" + cmp.Or(p.Context, p.Quote))})
+	}
+	return out
+}
+
+func referencesOf(in Input) []named {
+	var out []named
+	for i, r := range in.References {
+		out = append(out, named{fmt.Sprintf("right_answer number=\"%d\"", i+1), r})
+	}
+	return out
+}
+
+func (p Prompted) caller() role.Caller {
+	if p.Caller != nil {
+		return p.Caller()
+	}
+	return direct{}
+}
+
+// direct calls a model as it is, with as many attempts as a strategy's calls have.
+type direct struct{}
+
+const attempts = 4
+
+// Call implements role.Caller.
+func (direct) Call(ctx context.Context, call role.Call) (llm.Response, error) {
+	call.Request.Attempts = attempts
+	return call.Model.Generate(ctx, call.Request, nil)
+}
+
+// Check implements role.Caller. No judge asks for it.
+func (direct) Check(context.Context, ground.Service, role.Claim) (ground.Judgement, error) {
+	return ground.Judgement{}, fmt.Errorf("a judge asks no verifying service: %w", assay.ErrInvalid)
+}
+
+// metered counts what calls spend, those that failed too.
+type metered struct {
+	caller role.Caller
+	usage  assay.Usage
+}
+
+// Call implements role.Caller.
+func (m *metered) Call(ctx context.Context, call role.Call) (llm.Response, error) {
+	r, err := m.caller.Call(ctx, call)
+	spent := r.Usage
+	if failed, ok := errors.AsType[*llm.Error](err); ok && failed != nil {
+		spent = failed.Usage
+	}
+	m.usage = m.usage.Add(spent)
+	return r, err
+}
+
+// Check implements role.Caller.
+func (m *metered) Check(ctx context.Context, v ground.Service, c role.Claim) (ground.Judgement, error) {
+	return m.caller.Check(ctx, v, c)
+}
