@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -8,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -303,10 +305,79 @@ func (v *evaluating) ask(ctx context.Context) error {
 		return err
 	}
 	defer e.Close()
-	return eval.AskAll(ctx, e, v.set, v.folder, eval.AskOptions{
+	opts := eval.AskOptions{
 		Contenders: v.contenders, Limit: v.flags.limit, Parallel: v.flags.parallel, Principal: assay.Local(),
 		Progress: func(p eval.Progress) { v.shown.update("%s", evalProgress(p)) },
-	})
+	}
+	if err := v.confirm(ctx, opts); err != nil {
+		return err
+	}
+	return eval.AskAll(ctx, e, v.set, v.folder, opts)
+}
+
+// confirm says what asking is likely to spend, and has somebody agree to it.
+func (v *evaluating) confirm(ctx context.Context, opts eval.AskOptions) error {
+	c, err := v.app.engineConfig(ctx, v.store, v.needs())
+	if err != nil {
+		return err
+	}
+	estimate, err := eval.EstimateSpending(ctx, v.set, v.folder, opts, c.Models)
+	if err != nil || estimate.Free() {
+		return err
+	}
+	v.shown.clear()
+	fmt.Fprintln(v.app.stderr, estimateWords(estimate))
+	switch {
+	case v.flags.yes:
+		return nil
+	case v.app.piped:
+		return hinted{usagef("models are to be paid"), "say so with --yes, or ask none with --local"}
+	}
+	fmt.Fprint(v.app.stderr, "Go on? [y/N] ")
+	reply, err := v.app.readLine(ctx)
+	if err != nil {
+		return err
+	}
+	if yes := strings.ToLower(strings.TrimSpace(reply)); yes != "y" && yes != "yes" {
+		return end(exitInterrupted)
+	}
+	return nil
+}
+
+// estimateWords says what is likely to be spent, and how that is known.
+func estimateWords(e eval.Estimate) string {
+	by := "by what the strategy usually takes"
+	if e.Measured {
+		by = "by what the questions before have taken"
+	}
+	cost := "what they cost is not known: the configuration has no price for each model"
+	if e.Priced {
+		cost = "at most about " + money(e.CostMicros) + " of the configured currency"
+	}
+	return fmt.Sprintf("%s: about %s calls of models and %s tokens, %s; %s",
+		count(e.Questions, "question", "questions"), thousands(e.Calls), thousands(e.Tokens), by, cost)
+}
+
+// readLine reads a line of standard input, or returns when ctx ends.
+func (a *app) readLine(ctx context.Context) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // what waits for a person cannot be called off: it ends with the process
+		line, err := bufio.NewReader(a.stdin).ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		done <- result{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 // engine opens the store, with its documents.

@@ -32,6 +32,8 @@ type fakeModel struct {
 	echo  bool          // says in every reply and error what it was sent, headers too
 	hold  int           // after so many calls it replies no more; negative: it always does
 	calls int           // that it got, those for vectors included
+
+	heard func(prompt string) // is told of each request for text; nil: nobody is
 }
 
 // A format is one on the wire, with what a server of it has.
@@ -105,7 +107,11 @@ func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rerank(w, body)
 	default:
 		stream := f.wire.Streams(r, body)
-		text := play(texts(body), heard)
+		prompt := texts(body)
+		if f.heard != nil {
+			f.heard(prompt)
+		}
+		text := play(prompt, heard)
 		half := len(text) / 2
 		for half > 0 && text[half]&0xC0 == 0x80 {
 			half--

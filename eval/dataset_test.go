@@ -1,0 +1,182 @@
+package eval_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval"
+)
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var sameCases = []cmp.Option{cmpopts.IgnoreUnexported(eval.Case{}), cmpopts.EquateEmpty()}
+
+// A file of cases is read under the names that sets in use have for the fields.
+func TestReadCases(t *testing.T) {
+	yes := true
+	tests := []struct {
+		name, line string
+		want       eval.Case
+	}{
+		{"a case as it is written", `{"id":"q","question":"Who?","answers":["A","B"],"gold":[{"document":"a.md","start":3,"end":9,"quote":"A does","grade":2}],"all_gold":true,"tenant":"t","slices":{"type":"person"}}`,
+			eval.Case{ID: "q", Question: "Who?", Answers: []string{"A", "B"}, Gold: []eval.Gold{{Document: "a.md", Start: 3, End: 9, Quote: "A does", Grade: 2}}, AllGold: true, Tenant: "t", Slices: map[string]string{"type": "person"}}},
+		{"one answer, documents by name", `{"_id":7,"query":"Who?","answer":"A","documents":["a.md","b.md"]}`,
+			eval.Case{ID: "7", Question: "Who?", Answers: []string{"A"}, Gold: []eval.Gold{{Document: "a.md"}, {Document: "b.md"}}}},
+		{"a place alone", `{"question":"Who?","gold":"a.md"}`, eval.Case{ID: "1", Question: "Who?", Gold: []eval.Gold{{Document: "a.md"}}}},
+		{"unanswerable", `{"question":"Who?","answerable":false}`, eval.Case{ID: "1", Question: "Who?", Unanswerable: true}},
+		{"nothing is known", `{"question":"Who?","answers":[]}`, eval.Case{ID: "1", Question: "Who?"}},
+		{"a conflict", `{"question":"Who?","answers":["A"],"conflicting":true}`, eval.Case{ID: "1", Question: "Who?", Answers: []string{"A"}, Conflicting: &yes}},
+		{"a filter for people", `{"question":"Who?","answer":"A","filter":"year = 2020"}`,
+			eval.Case{ID: "1", Question: "Who?", Answers: []string{"A"}, Filter: assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2020)}}},
+		{"a filter in JSON", `{"question":"Who?","answer":"A","filter":{"equals":{"key":"year","value":2020}}}`,
+			eval.Case{ID: "1", Question: "Who?", Answers: []string{"A"}, Filter: assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2020)}}},
+		{"turns", `{"question":"And she?","answer":"A","conversation":[{"question":"Who is he?","answer":"B."}]}`,
+			eval.Case{ID: "1", Question: "And she?", Answers: []string{"A"}, History: []assay.Turn{{Question: "Who is he?", Answer: "B."}}}},
+		{"messages", `{"question":"And she?","answer":"A","conversation":[{"role":"user","content":"Who is he?"},{"role":"assistant","content":"B."}]}`,
+			eval.Case{ID: "1", Question: "And she?", Answers: []string{"A"}, History: []assay.Turn{{Question: "Who is he?", Answer: "B."}}}},
+		{"metadata, of which a text is none to slice by", `{"question":"Who?","answer":"A","metadata":{"hops":2,"kind":["bridge"],"easy":true,"all":["a","b"],"story":"` + strings.Repeat("long ", 20) + `"}}`,
+			eval.Case{ID: "1", Question: "Who?", Answers: []string{"A"}, Slices: map[string]string{"hops": "2", "kind": "bridge", "easy": "true"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := eval.ReadDataset(writeFile(t, "set.jsonl", "\uFEFF\r\n"+tt.line+"\r\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]eval.Case{tt.want}, d.Cases, sameCases...); diff != "" {
+				t.Error(diff)
+			}
+			if d.Golden || d.Name != "set" {
+				t.Errorf("name %q, golden %v", d.Name, d.Golden)
+			}
+		})
+	}
+}
+
+// Golden questions are told from cases: without sections they are unanswerable.
+func TestReadGoldenSet(t *testing.T) {
+	d, err := eval.ReadDataset(writeFile(t, "g.jsonl", `{"question":"Who?","document":"a.md","sections":["One","Two"]}
+{"question":"Whom?"}
+`))
+	want := []eval.Case{
+		{ID: "1", Question: "Who?", Gold: []eval.Gold{{Document: "a.md", Section: "One"}, {Document: "a.md", Section: "Two"}}},
+		{ID: "2", Question: "Whom?", Unanswerable: true},
+	}
+	if diff := cmp.Diff(want, d.Cases, sameCases...); err != nil || diff != "" || !d.Golden {
+		t.Errorf("golden %v, %v\n%s", d.Golden, err, diff)
+	}
+}
+
+// Runs that were exported count as they were corrected; those that nobody has judged are
+// left out.
+func TestReadExported(t *testing.T) {
+	d, err := eval.ReadDataset(writeFile(t, "runs.jsonl", `{"id":"a","question":"Who?","given":{"status":"answered","answer":"A.","cited":[{"document":"/a.md","start":0,"end":2,"quote":"A."}]},"correct":true,"answers":[],"gold":[]}
+{"id":"b","question":"Whom?","given":{"status":"answered","answer":"B."},"correct":false,"answers":["C"],"gold":["/c.md"]}
+{"id":"c","question":"Whose?","given":{"status":"not_found","answer":""},"correct":true,"answers":[],"gold":[]}
+{"id":"d","question":"Why?","given":{"status":"answered","answer":"D."},"correct":null,"answers":[],"gold":[]}
+{"id":"e","question":"What?","given":{"status":"answered","answer":"E."},"correct":null,"answers":[],"gold":[],"unanswerable":true}
+`))
+	no := false
+	want := []eval.Case{
+		{ID: "a", Question: "Who?", Answers: []string{"A."}, Gold: []eval.Gold{{Document: "/a.md", End: 2, Quote: "A."}}, Conflicting: &no},
+		{ID: "b", Question: "Whom?", Answers: []string{"C"}, Gold: []eval.Gold{{Document: "/c.md"}}},
+		{ID: "c", Question: "Whose?", Unanswerable: true},
+		{ID: "e", Question: "What?", Unanswerable: true},
+	}
+	if diff := cmp.Diff(want, d.Cases, sameCases...); err != nil || diff != "" || d.Unseen != 1 {
+		t.Errorf("%d unseen, %v\n%s", d.Unseen, err, diff)
+	}
+}
+
+// A labelled set is a set of questions, with what its metadata says of them.
+func TestReadBEIRSet(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"corpus.jsonl": `{"_id":"p1","title":"One","text":"A."}
+{"_id":"p2","title":"Two","text":"B."}`,
+		"queries.jsonl": `{"_id":"q1","text":"Who?","metadata":{"answer":"A","answer_aliases":["a"],"hops":"2hop"}}
+{"_id":"q2","text":"And she?","metadata":{"conversation":[{"speaker":"user","text":"Who is he?"},{"speaker":"agent","text":"B."}],"Answerability":["ANSWERABLE"],"answerability":["ANSWERABLE"]}}
+{"_id":"q3","text":"Whom?","metadata":{"answerable":false}}
+{"_id":"q4","text":"of which nothing is known"}`,
+		"qrels.tsv": "q1\tp1\t1\nq1\tp2\t2\nq2\tp2\t1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := eval.ReadDataset(dir)
+	want := []eval.Case{
+		{ID: "q1", Question: "Who?", Answers: []string{"A", "a"}, Gold: []eval.Gold{{Document: "p1", Grade: 1}, {Document: "p2", Grade: 2}}, AllGold: true, Slices: map[string]string{"hops": "2hop"}},
+		{ID: "q2", Question: "And she?", History: []assay.Turn{{Question: "Who is he?", Answer: "B."}}, Gold: []eval.Gold{{Document: "p2", Grade: 1}},
+			Slices: map[string]string{"Answerability": "ANSWERABLE", "answerability": "ANSWERABLE"}},
+		{ID: "q3", Question: "Whom?", Unanswerable: true, Slices: map[string]string{"answerable": "false"}},
+	}
+	if diff := cmp.Diff(want, d.Cases, sameCases...); err != nil || diff != "" || d.Corpus == nil || len(d.Corpus.Passages) != 2 {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// What is wrong with a set is said, with its line.
+func TestReadDatasetErrors(t *testing.T) {
+	const first = `{"question":"Who?","answer":"A"}` + "\n"
+	tests := []struct{ name, text, want string }{
+		{"nothing", "", "holds no question"},
+		{"no JSON", first + "Who?", "set.jsonl:2:"},
+		{"no question", first + `{"answer":"A"}`, "set.jsonl:2: no question"},
+		{"an ID twice", `{"id":"1","question":"Who?","answer":"A"}` + "\n" + `{"id":"1","question":"Whom?"}`, `the ID "1" is that of question 1 already`},
+		{"a place that is none", `{"question":"Who?","gold":[{"document":"a.md","start":9,"end":3}]}`, "from byte 9 to 3"},
+		{"gold without a document", `{"question":"Who?","gold":[{"quote":"A"}]}`, "gold without a document"},
+		{"both", `{"question":"Who?","answer":"A","unanswerable":true}`, "said to be unanswerable"},
+		{"answers of another kind", `{"question":"Who?","answers":{"a":1}}`, "want a text or a list of texts"},
+		{"an answer to nothing", `{"question":"Who?","conversation":[{"role":"assistant","content":"B."}]}`, "answers no question"},
+		{"a filter that is none", `{"question":"Who?","filter":"year ="}`, "set.jsonl:1:"},
+		{"runs that nobody has judged", `{"question":"Who?","given":{"status":"answered","answer":"A"},"correct":null}`, "none is judged"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := eval.ReadDataset(writeFile(t, "set.jsonl", tt.text))
+			if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := eval.ReadDataset(filepath.Join(t.TempDir(), "nowhere")); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("a set that is not there: %v", err)
+	}
+}
+
+// Whatever stands in a file, reading it ends without a panic, and what is read has IDs
+// that differ.
+func FuzzReadCases(f *testing.F) {
+	f.Add(`{"question":"Who?","answer":"A","gold":[{"document":"a.md"}]}`)
+	f.Add(`{"question":"Who?","document":"a.md","sections":["One"]}` + "\n" + `{"question":"Whom?"}`)
+	f.Add(`{"question":"Who?","conversation":[{"speaker":"user","text":"Hm?"}],"filter":"a = 1","metadata":{"a":[1]}}`)
+	f.Add(`{"question":"Who?","given":{"status":"answered"},"correct":true,"answers":""}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := eval.ReadDataset(writeFile(t, "set.jsonl", text))
+		seen := map[string]bool{}
+		for _, c := range d.Cases {
+			if c.ID == "" || seen[c.ID] || strings.TrimSpace(c.Question) == "" {
+				t.Errorf("case %+v", c)
+			}
+			seen[c.ID] = true
+		}
+		if err == nil && len(d.Cases) == 0 {
+			t.Error("an empty set is no error")
+		}
+	})
+}

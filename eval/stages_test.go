@@ -1,0 +1,123 @@
+package eval_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// refusing is a verifier that lets nothing through.
+type refusing struct{}
+
+func (refusing) Verify(context.Context, string, []ground.Passage) (ground.Judgement, error) {
+	return ground.Judgement{Verdict: assay.Unsupported, Reason: "it never is"}, nil
+}
+
+// handbook opens an engine over a few documents.
+func handbook(t *testing.T, config engine.Config) *engine.Engine {
+	t.Helper()
+	docs := t.TempDir()
+	for name, text := range map[string]string{
+		"travel.md":   "# Travel\n\n## Approval\n\nTravel to a customer is approved by the head of the department.\n\n## Receipts\n\nReceipts are handed in within 30 days.\n",
+		"security.md": "# Security\n\n## Devices\n\nA lost laptop is reported to the platform team.\n\n## Visitors\n\nVisitors of the office wear a yellow badge.\n",
+		"history.md":  "# History\n\nThe company was founded in Ghent in 1987 by Anna Peeters.\n\n## Badges\n\nBadges were introduced for visitors of the office in 1994.\n",
+		"garden.md":   "# Garden\n\nTulips flower in spring.\n",
+	} {
+		if err := os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config.Dir = t.TempDir()
+	e, err := engine.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	if _, err := e.Ingest(t.Context(), engine.IngestRequest{Paths: []string{docs}}); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// outcomesOf asks cases and returns what came of them.
+func outcomesOf(t *testing.T, e *engine.Engine, req engine.Request, cases ...eval.Case) []eval.Outcome {
+	t.Helper()
+	d := eval.Dataset{Name: "test", Hash: "1", Cases: cases}
+	folder, err := eval.OpenFolder(t.Context(), t.TempDir(), eval.Identity{Set: d.Name, Hash: d.Hash})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	opts := eval.AskOptions{Contenders: []eval.Contender{{Name: "it", Request: req}}, Principal: assay.Local(), Parallel: 1}
+	if err := eval.AskAll(t.Context(), e, d, folder, opts); err != nil {
+		t.Fatal(err)
+	}
+	var all []eval.Outcome
+	for o, err := range folder.Outcomes(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// Each stage at which a question can be lost, on a real engine: a case is made so that it
+// is lost there, by its gold, its limits or who verifies.
+func TestStages(t *testing.T) {
+	const approval = "Who approves travel to a customer?"
+	never := assay.Filter{Op: assay.OpEquals, Key: "no such key", Value: assay.StringValue("x")}
+	gold := func(doc string) []eval.Gold { return []eval.Gold{{Document: doc}} }
+	tests := []struct {
+		name   string
+		c      eval.Case
+		config engine.Config
+		req    engine.Request
+		want   eval.Stage
+	}{
+		{"right", eval.Case{Question: approval, Gold: gold("travel.md"), Answers: []string{"the head of the department"}}, engine.Config{}, engine.Request{}, ""},
+		{"right by section", eval.Case{Question: approval, Gold: []eval.Gold{{Document: "travel.md", Section: "approval"}}}, engine.Config{}, engine.Request{}, ""},
+		{"right by quote", eval.Case{Question: approval, Gold: []eval.Gold{{Document: "travel.md", Quote: "approved by the  head"}}}, engine.Config{}, engine.Request{}, ""},
+		{"right by answer alone", eval.Case{Question: approval, Answers: []string{"Head of the department."}}, engine.Config{}, engine.Request{}, ""},
+		{"rightly refused", eval.Case{Question: "What is the boiling point of tungsten?", Unanswerable: true}, engine.Config{}, engine.Request{}, ""},
+		{"no such document", eval.Case{Question: approval, Gold: gold("flights.md")}, engine.Config{}, engine.Request{}, eval.NotIngested},
+		{"no such words", eval.Case{Question: approval, Gold: []eval.Gold{{Document: "travel.md", Quote: "approved by nobody"}}}, engine.Config{}, engine.Request{}, eval.NotIngested},
+		{"found by no search", eval.Case{Question: approval, Gold: gold("garden.md")}, engine.Config{}, engine.Request{}, eval.NotRetrieved},
+		{"relevant, and no room for it", eval.Case{Question: "What do visitors of the office wear?", Gold: gold("history.md")}, engine.Config{},
+			engine.Request{Limits: strategy.Limits{Keep: 1, Floor: 0.01}}, eval.RankedTooLow},
+		{"too high a floor", eval.Case{Question: "When did visitors of the office get badges?", Gold: gold("history.md")}, engine.Config{},
+			engine.Request{Limits: strategy.Limits{Floor: 0.99999}}, eval.GradedAway},
+		{"handed over, and not cited", eval.Case{Question: "What do visitors of the office wear?", Gold: gold("history.md")}, engine.Config{},
+			engine.Request{Limits: strategy.Limits{Floor: 0.01, Passages: 10}}, eval.NotCited},
+		{"a verifier that refuses", eval.Case{Question: approval, Gold: gold("travel.md"), Answers: []string{"the head of the department"}},
+			engine.Config{Models: engine.Models{Verifier: refusing{}}}, engine.Request{}, eval.VerifierWrong},
+		{"a wrong answer", eval.Case{Question: approval, Gold: gold("travel.md"), Answers: []string{"the chief executive"}}, engine.Config{}, engine.Request{}, eval.GeneratedWrong},
+		{"answered wrongly", eval.Case{Question: approval, Unanswerable: true}, engine.Config{}, engine.Request{}, eval.AnsweredWrongly},
+		{"a filter that is wrong", eval.Case{Question: approval, Gold: gold("travel.md"), Filter: never}, engine.Config{}, engine.Request{}, eval.Broke},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.c.ID = "1"
+			tt.req.Strategy = "static"
+			o := outcomesOf(t, handbook(t, tt.config), tt.req, tt.c)[0]
+			if o.Lost != tt.want || o.Right != (tt.want == "") {
+				var cited []string
+				for _, c := range o.Answer.Citations {
+					cited = append(cited, filepath.Base(c.URI))
+				}
+				t.Errorf("right %v, lost %q, want %q; %s: %s; handed %d, cited %s; %s", o.Right, o.Lost, tt.want, o.Answer.Status, o.Answer.Text, len(o.Contexts), strings.Join(cited, " "), o.Error)
+			}
+			if right, ok := o.Metrics["right"]; !ok || (right == 1) != o.Right {
+				t.Errorf("metrics %v", o.Metrics)
+			}
+		})
+	}
+}
