@@ -9,22 +9,27 @@ import (
 	"unicode/utf8"
 )
 
-// Histogram draws how often values fall between marks: ten of them between 0 and 1 where
-// the horizontal axis is given so, else about twenty. Y says what is counted.
+// Histogram draws how often values fall into each part of the horizontal axis: ten parts
+// between 0 and 1 where the axis is given so, one for each of a few whole numbers, else
+// twenty. Y says what is counted.
 func Histogram(f Frame, values []float64) SVG {
 	kept, lost := finite(values, f.X.Log)
 	c := newCanvas(height)
+	n := bins(f.X)
+	if low, high, whole := wholes(kept); whole && !f.X.Log && f.X.Low == 0 && f.X.High == 0 {
+		f.X.Low, f.X.High, n = low-0.5, high+0.5, int(high-low)+1
+	}
 	x := newScale(f.X, kept, false, left, width-right)
-	counts := tally(x, kept, bins(f.X))
+	counts := tally(x, kept, n)
 	highest := slices.Max(counts)
-	y := newScale(Axis{High: float64(max(highest, 1))}, nil, true, height-bottom, top+14)
+	y := newScale(Axis{High: float64(max(highest, 1))}, nil, true, height-bottom, top+head)
 	y.marks, y.names = []float64{0, float64(highest)}, []string{"0", Number(float64(highest))}
 	if highest == 0 {
 		y.marks, y.names = y.marks[:1], y.names[:1]
 	}
 	c.text("title", "start", 2, 12, short(f.Title, 54))
 	c.vertical(y, f.Y.Label)
-	c.horizontal(x, f.X.Label, height-bottom, top+14)
+	c.horizontal(x, f.X.Label, height-bottom, top+head)
 	wide := (x.to - x.from) / float64(len(counts))
 	for i, n := range counts {
 		if n == 0 {
@@ -45,6 +50,19 @@ func bins(a Axis) int {
 		return 10
 	}
 	return 20
+}
+
+// wholes returns the ends of values that are few different whole numbers.
+func wholes(values []float64) (low, high float64, whole bool) {
+	low, high = bounds(values, false)
+	whole = len(values) > 0 && high-low <= 30
+	for _, v := range values {
+		whole = whole && v == math.Trunc(v)
+	}
+	if whole {
+		low, high = slices.Min(values), slices.Max(values)
+	}
+	return low, high, whole
 }
 
 // value is the inverse of at.
@@ -106,25 +124,22 @@ type Bar struct {
 
 // Bars draws lengths from zero, one under the other, in the order given.
 func Bars(f Frame, bars []Bar) SVG {
+	bars = slices.Clone(bars)
 	var values []float64
-	names := make([]string, len(bars))
+	names, room := make([]string, len(bars)), 0
 	for i, b := range bars {
+		bars[i].Says = cmp.Or(b.Says, Number(b.Value))
 		values, names[i] = append(values, b.Value), b.Name
+		room = max(room, min(utf8.RuneCountInString(bars[i].Says), 16))
 	}
-	rows := newRows(f, names, values, true)
+	rows := newRows(f, names, values, true, letter*float64(room))
 	for i, b := range bars {
 		if !drawn(b.Value, false) {
-			rows.text("tick", "start", rows.x.from+4, rows.y(i)+4, "–")
 			continue
 		}
 		zero, end := rows.x.at(0), rows.x.at(b.Value)
-		says := cmp.Or(b.Says, Number(b.Value))
-		rows.rect("bar", b.Name+": "+says, min(zero, end), rows.y(i)-6, max(math.Abs(end-zero), 1), 12)
-		if room := letter * float64(utf8.RuneCountInString(says)); end+4+room <= width {
-			rows.text("tick", "start", end+4, rows.y(i)+4, says)
-		} else {
-			rows.text("name", "end", end-4, rows.y(i)+4, says)
-		}
+		rows.rect("bar", b.Name+": "+b.Says, min(zero, end), rows.y(i)-6, max(math.Abs(end-zero), 1), 12)
+		rows.text("tick", "start", max(zero, end)+4, rows.y(i)+4, short(b.Says, 16))
 	}
 	return rows.finish(f, "")
 }
@@ -144,7 +159,7 @@ func Intervals(f Frame, all []Interval) SVG {
 	for i, v := range all {
 		values, names[i] = append(values, v.Value, v.Low, v.High), v.Name
 	}
-	rows := newRows(f, names, values, f.X.Low == 0 && f.X.High == 0)
+	rows := newRows(f, names, values, f.X.Low == 0 && f.X.High == 0, 0)
 	if rows.x.low < 0 && rows.x.high >= 0 {
 		rows.line("mark", rows.x.at(0), top, rows.x.at(0), rows.height-bottom)
 	}
@@ -160,20 +175,21 @@ func Intervals(f Frame, all []Interval) SVG {
 	return rows.finish(f, "")
 }
 
-// rows is a plot of names, one under the other, with a horizontal axis.
+// rows is a plot of names, one under the other, with a horizontal axis, and with room at
+// the right.
 type rows struct {
 	*canvas
 	x scale
 }
 
-func newRows(f Frame, names []string, values []float64, zero bool) *rows {
+func newRows(f Frame, names []string, values []float64, zero bool, room float64) *rows {
 	longest := 4
 	for _, n := range names {
 		longest = max(longest, utf8.RuneCountInString(n))
 	}
 	letters := min(longest, 22)
-	from := letter*float64(letters) + 12
-	r := &rows{newCanvas(top + line*float64(max(len(names), 1)) + bottom), newScale(f.X, values, zero, from, width-right-4)}
+	from := letter*float64(letters) + 10
+	r := &rows{newCanvas(top + line*float64(max(len(names), 1)) + bottom), newScale(f.X, values, zero, from, width-right-4-room)}
 	r.text("title", "start", 2, 12, short(f.Title, 54))
 	r.horizontal(r.x, f.X.Label, r.height-bottom, top-6)
 	for i, n := range names {
@@ -205,10 +221,10 @@ func Points(f Frame, points []Point) SVG {
 	}
 	c := newCanvas(height + 20)
 	base := c.height - bottom
-	x, y := newScale(f.X, xs, true, left, width-right), newScale(f.Y, ys, false, base, top+14)
+	x, y := newScale(f.X, xs, true, left, width-right), newScale(f.Y, ys, false, base, top+head)
 	c.text("title", "start", 2, 12, short(f.Title, 54))
 	c.vertical(y, f.Y.Label)
-	c.horizontal(x, f.X.Label, base, top+14)
+	c.horizontal(x, f.X.Label, base, top+head)
 	if f.Diagonal {
 		c.line("other", x.from, y.from, x.to, y.to)
 	}
@@ -221,7 +237,7 @@ func Points(f Frame, points []Point) SVG {
 		if p.Low != p.High && drawn(p.Low, false) && drawn(p.High, false) {
 			c.line("span", x.at(p.X), y.at(p.Low), x.at(p.X), y.at(p.High))
 		}
-		c.dot(fmt.Sprintf("%s: %s, %s", p.Name, Number(p.X), Number(p.Y)), x.at(p.X), y.at(p.Y), min(max(cmp.Or(p.Size, 4), 2), 8))
+		c.dot(strings.TrimPrefix(fmt.Sprintf("%s: %s, %s", p.Name, Number(p.X), Number(p.Y)), ": "), x.at(p.X), y.at(p.Y), min(max(cmp.Or(p.Size, 4), 2), 8))
 	}
 	if len(shown) <= 40 { // more names hide what they name
 		c.nameAll(shown, x, y)
@@ -300,10 +316,10 @@ func Lines(f Frame, all []Series) SVG {
 		xs, ys = append(xs, s.X...), append(ys, s.Y...)
 	}
 	c := newCanvas(height + 14*float64((len(all)+1)/2))
-	x, y := newScale(f.X, xs, false, left, width-right), newScale(f.Y, ys, true, height-bottom, top+14)
+	x, y := newScale(f.X, xs, false, left, width-right), newScale(f.Y, ys, true, height-bottom, top+head)
 	c.text("title", "start", 2, 12, short(f.Title, 54))
 	c.vertical(y, f.Y.Label)
-	c.horizontal(x, f.X.Label, height-bottom, top+14)
+	c.horizontal(x, f.X.Label, height-bottom, top+head)
 	points := 0
 	for i, s := range all {
 		class := "other"

@@ -36,7 +36,7 @@ type Axis struct {
 }
 
 // CSS styles the classes that plots use. It follows the page's colour scheme.
-const CSS = `.plot{display:block;width:100%;height:auto;max-width:30rem;--p-ink:#1d2430;--p-soft:#5b6472;--p-grid:#e3e6eb;--p-main:#2457c5;--p-fill:#7ea2ec;--p-mark:#b3261e}
+const CSS = `.plot{display:block;width:100%;height:auto;max-width:25rem;--p-ink:#1d2430;--p-soft:#5b6472;--p-grid:#e3e6eb;--p-main:#2457c5;--p-fill:#7ea2ec;--p-mark:#b3261e}
 .plot text{font:11px system-ui,sans-serif;fill:var(--p-soft)}
 .plot .title{font-weight:600;font-size:12px;fill:var(--p-ink)}
 .plot .name{fill:var(--p-ink)}
@@ -58,11 +58,13 @@ const (
 	width  = 340.0
 	left   = 44.0 // of the vertical axis
 	right  = 12.0
-	top    = 26.0 // under the title
+	top    = 24.0 // under the title
+	head   = 20.0 // more of it, where the vertical axis has a label
 	bottom = 36.0 // for the horizontal axis
 	height = 210.0
 	line   = 18.0 // of a row of names
-	letter = 6.0  // about as wide is one of its text
+	letter = 6.4  // about as wide is one of its text
+	whole  = 52   // letters of a plot that is as wide
 )
 
 // canvas is an SVG that is being written.

@@ -1,6 +1,9 @@
 package plot
 
-import "math"
+import (
+	"math"
+	"unicode/utf8"
+)
 
 // scale maps values to places on an axis.
 type scale struct {
@@ -137,14 +140,12 @@ func (c *canvas) horizontal(s scale, label string, base, y float64) {
 	for i, m := range s.marks {
 		x := s.at(m)
 		c.line("grid", x, y, x, base)
-		anchor := "middle"
-		if len(s.names) > 1 && i == len(s.marks)-1 && x > s.to-12 {
-			anchor, x = "end", s.to+right-2
-		}
-		c.text("tick", anchor, x, base+13, short(s.names[i], 12))
+		name := short(s.names[i], 12)
+		half := letter * float64(utf8.RuneCountInString(name)) / 2
+		c.text("tick", "middle", min(x, width-half), base+13, name)
 	}
 	c.line("axis", s.from, base, s.to, base)
-	c.text("label", "middle", (s.from+s.to)/2, base+28, short(label, int((width-10)/letter)))
+	c.text("label", "middle", (s.from+s.to)/2, base+28, short(label, whole))
 }
 
 // vertical draws the axis at the left of a plot, with its grid.
@@ -155,6 +156,6 @@ func (c *canvas) vertical(s scale, label string) {
 		c.text("tick", "end", left-5, y+4, short(s.names[i], 6))
 	}
 	if label != "" {
-		c.text("label", "start", 2, top-4, short(label, int((width-10)/letter)))
+		c.text("label", "start", 2, top+5, short(label, whole))
 	}
 }

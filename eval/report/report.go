@@ -1,0 +1,77 @@
+// Package report writes what an evaluation found: as one HTML page for people, as JSON and
+// as CSV. The main function is HTML.
+//
+// The page is self-contained and works offline: styles, plots and the few lines of script
+// that filter the questions stand in it, and its content security policy refuses every
+// request and any script but its own. Questions, answers and names are taken for hostile
+// text: they are written as text, with control characters and those that turn the
+// direction of writing made visible. Without script the page shows the same, with all
+// questions at once.
+//
+// The package computes nothing that a figure is: figures are those of the [eval.Report].
+package report
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/internal/plot"
+)
+
+//go:embed page.html page.css page.js
+var files embed.FS
+
+var (
+	style  = mustRead("page.css") + plot.CSS
+	script = mustRead("page.js")
+	pages  = template.Must(template.New("page.html").ParseFS(files, "page.html"))
+)
+
+func mustRead(name string) string {
+	data, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// policy is the page's content security policy: nothing is fetched from anywhere, and
+// what is in the page is run and applied only as this package wrote it. An empty icon
+// keeps browsers from asking for one.
+func policy() string {
+	return "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) + "; img-src data:; base-uri 'none'; form-action 'none'"
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// HTML writes the page. It wants the outcomes of every system: questions, distributions
+// and the share of right answers come from there; of an outcome it does not need the
+// texts of contexts. Equal reports give equal pages.
+func HTML(w io.Writer, r eval.Report) error {
+	out := bufio.NewWriterSize(w, 1<<16)
+	if err := pages.Execute(out, newPage(r)); err != nil {
+		return fmt.Errorf("write the page of %s: %w", r.Set, err)
+	}
+	return out.Flush()
+}
+
+// JSON writes the report as it is, indented, with every outcome.
+func JSON(w io.Writer, r eval.Report) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(r); err != nil {
+		return fmt.Errorf("write the report of %s: %w", r.Set, err)
+	}
+	return nil
+}

@@ -1,0 +1,419 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/internal/plot"
+)
+
+// page is what the template shows.
+type page struct {
+	Policy string
+	Style  template.CSS
+	Script template.JS
+
+	Set, Version, Index, Began string
+	Cases                      string
+	Compared                   bool // several systems
+	Systems                    []system
+	Overview                   []tile          // of a single system
+	Heads                      []string        // of the table that compares systems
+	Quality                    []template.HTML // against each cost
+	Beside                     []template.HTML // each figure, of all systems
+	Paired                     []paired
+	Differences                []template.HTML
+	Definitions                []definition
+	Questions                  int // rows of the table
+	Lost                       []option
+	Statuses                   []string
+}
+
+// tile is a figure in large.
+type tile struct{ Value, Name, Range string }
+
+// option is a choice of the filter.
+type option struct{ Value, Name string }
+
+type definition struct{ Name, Doc, Source string }
+
+type system struct {
+	Anchor, Name  string
+	Cells         []string // of the table that compares systems
+	Figures       []figure
+	Distributions []template.HTML
+	Calibration   template.HTML
+	Bins          []bin
+	Error         string // of the calibration
+	Losses        template.HTML
+	Remedies      []string
+	Slices        []sliceTable
+	Worst         []worst
+	Rows          []question
+}
+
+type figure struct {
+	Name, Mean, Range, Unit, By, Note string
+	Cases                             int
+	Less                              bool
+}
+
+type bin struct {
+	Range, Score, Right string
+	Cases               int
+}
+
+type sliceTable struct {
+	By    string
+	Heads []string
+	Plot  template.HTML
+	Rows  []sliceRow
+}
+
+type sliceRow struct {
+	Value string
+	Cases int
+	Cells []string
+}
+
+type worst struct{ ID, Question, Run, Lost, Score, Why, Anchor string }
+
+type paired struct {
+	System, Other, Figure, Mean, Range, P, Says string
+	Cases                                       int
+}
+
+type question struct {
+	Anchor, System, ID, Question, Answer, Error, Expected, Lost, LostName, Status, Score, Run, Measures, Slices string
+	Right                                                                                                       bool
+	Gold                                                                                                        []string
+	Claims                                                                                                      []claim
+}
+
+type claim struct{ Text, Verdict, Score, Cites string }
+
+func newPage(r eval.Report) page {
+	p := page{
+		Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
+		Set: named(r.Set), Version: named(r.Version), Index: named(r.Index), Cases: counted(r.Cases, "question"),
+		Compared: len(r.Systems) > 1,
+	}
+	if !r.Began.IsZero() {
+		p.Began = r.Began.UTC().Format("2 January 2006, 15:04 MST")
+	}
+	lost, statuses := map[eval.Stage]bool{}, map[string]bool{}
+	for i, s := range r.Systems {
+		p.Systems = append(p.Systems, newSystem(fmt.Sprintf("s%d", i), s))
+		p.Questions += len(s.Outcomes)
+		for _, o := range s.Outcomes {
+			lost[o.Lost] = true
+			statuses[string(o.Answer.Status)] = true
+		}
+		for _, d := range s.Against {
+			p.Paired = append(p.Paired, newPaired(s, d))
+		}
+	}
+	for _, stage := range stages {
+		if lost[stage] {
+			p.Lost = append(p.Lost, option{string(stage), stageName(stage)})
+		}
+	}
+	delete(statuses, "")
+	for _, status := range slices.Sorted(maps.Keys(statuses)) {
+		p.Statuses = append(p.Statuses, named(status))
+	}
+	p.overview(r)
+	p.Quality, p.Beside, p.Differences = qualityPlots(r), besidePlots(r), differencePlots(r)
+	p.Definitions = definitions(r)
+	return p
+}
+
+// overview fills the first thing that is seen: of one system its main figures in large,
+// of several a table.
+func (p *page) overview(r eval.Report) {
+	if len(r.Systems) == 0 {
+		return
+	}
+	heads := mainFigures(r)
+	for i, s := range r.Systems {
+		for _, name := range heads {
+			t := tile{Value: "–", Name: named(name)}
+			if f, found := findFigure(s, name); found {
+				t = tile{amount(f.Mean, f.Unit), named(name), interval(f)}
+			}
+			if !p.Compared {
+				p.Overview = append(p.Overview, t)
+			}
+			p.Systems[i].Cells = append(p.Systems[i].Cells, strings.TrimSpace(t.Value+" "+t.Range))
+		}
+	}
+	for _, name := range heads {
+		p.Heads = append(p.Heads, named(name))
+	}
+}
+
+// mainFigures returns the names of at most six figures: how good, then at what cost.
+func mainFigures(r eval.Report) []string {
+	has := func(name string) bool {
+		return slices.ContainsFunc(r.Systems, func(s eval.System) bool { _, ok := findFigure(s, name); return ok })
+	}
+	names := []string{"right"}
+	for _, name := range []string{"correctness", "recall@10", "faithfulness", "citation_precision", "abstention_recall", "f1", "ndcg@10"} {
+		if has(name) && len(names) < 4 {
+			names = append(names, name)
+		}
+	}
+	for _, name := range []string{"cost_micros", "tokens", "latency_p50_ms", "latency_ms"} {
+		if has(name) && len(names) < 6 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// findFigure returns a figure of a system. The share of right answers is counted where
+// the report does not have it, without bounds.
+func findFigure(s eval.System, name string) (eval.Figure, bool) {
+	i := slices.IndexFunc(s.Figures, func(f eval.Figure) bool { return f.Name == name })
+	if i >= 0 {
+		return s.Figures[i], true
+	}
+	if name != "right" || len(s.Outcomes) == 0 {
+		return eval.Figure{}, false
+	}
+	right := 0
+	for _, o := range s.Outcomes {
+		if o.Right {
+			right++
+		}
+	}
+	mean := float64(right) / float64(len(s.Outcomes))
+	return eval.Figure{Name: name, Cases: len(s.Outcomes), Mean: mean, Low: math.NaN(), High: math.NaN()}, true
+}
+
+func newSystem(anchor string, s eval.System) system {
+	v := system{
+		Anchor: anchor, Name: named(s.Name), Distributions: distributions(s), Losses: lossPlot(s),
+		Slices: sliceTables(s), Worst: nil,
+	}
+	v.Calibration, v.Error = calibrationPlot(s.Calibration)
+	for _, b := range s.Calibration {
+		v.Bins = append(v.Bins, bin{fmt.Sprintf("%.2f to %.2f", b.Low, b.High), amount(b.Score, ""), amount(b.Right, ""), b.Cases})
+	}
+	for _, f := range s.Figures {
+		v.Figures = append(v.Figures, figure{named(f.Name), amount(f.Mean, f.Unit), interval(f), unitName(f.Unit), named(f.By), visible(s.Notes[f.Name]), f.Cases, f.Less})
+	}
+	for _, remedy := range s.Remedies {
+		v.Remedies = append(v.Remedies, visible(remedy))
+	}
+	rows := map[string]string{}
+	for i, o := range s.Outcomes {
+		q := newQuestion(fmt.Sprintf("%s-q%d", anchor, i), v.Name, o)
+		v.Rows = append(v.Rows, q)
+		rows[o.ID] = q.Anchor
+	}
+	for _, w := range s.Worst {
+		v.Worst = append(v.Worst, worst{named(w.ID), visible(w.Question), named(w.Run), stageName(w.Lost), amount(w.Score, ""), visible(w.Why), rows[w.ID]})
+	}
+	return v
+}
+
+func newQuestion(anchor, system string, o eval.Outcome) question {
+	q := question{
+		Anchor: anchor, System: system, ID: named(o.ID), Question: visible(o.Question), Answer: visible(o.Answer.Text), Error: visible(o.Error),
+		Expected: visible(strings.Join(o.Answers, " | ")), Lost: named(string(o.Lost)), LostName: stageName(o.Lost), Status: named(string(o.Answer.Status)),
+		Run: named(o.Run), Right: o.Right, Score: amount(score(o), ""),
+	}
+	if o.Unanswerable {
+		q.Expected = "nothing: the documents do not answer it"
+	}
+	if o.Error != "" {
+		q.Status = "error"
+	}
+	for _, g := range o.Gold {
+		q.Gold = append(q.Gold, visible(place(g)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Metrics)) {
+		q.Measures += " · " + named(name) + " " + amount(o.Metrics[name], unitOf(name))
+	}
+	q.Measures = visible(strings.TrimPrefix(q.Measures, " · "))
+	for _, by := range slices.Sorted(maps.Keys(o.Slices)) {
+		q.Slices += " · " + named(by) + ": " + named(o.Slices[by])
+	}
+	q.Slices = visible(strings.TrimPrefix(q.Slices, " · "))
+	for i, c := range o.Answer.Claims {
+		if c.Start < 0 || c.End > len(o.Answer.Text) || c.Start >= c.End {
+			continue
+		}
+		q.Claims = append(q.Claims, claim{visible(o.Answer.Text[c.Start:c.End]), named(string(c.Verdict)), amount(c.Score, ""), visible(cites(o.Answer, i))})
+	}
+	return q
+}
+
+// place says where gold stands.
+func place(g eval.Gold) string {
+	s := g.Document
+	if g.Section != "" {
+		s += " § " + g.Section
+	}
+	if g.Quote != "" {
+		s += ": “" + g.Quote + "”"
+	} else if g.End > 0 {
+		s += fmt.Sprintf(", bytes %d to %d", g.Start, g.End)
+	}
+	return s
+}
+
+// cites says where a claim's citations stand.
+func cites(a assay.Answer, claim int) string {
+	var all []string
+	for _, c := range a.Citations {
+		if c.Claim == claim {
+			all = append(all, cmp.Or(c.URI, c.Document))
+		}
+	}
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+// score is the mean of an outcome's measures that are shares of which more is better;
+// without any, whether it is right.
+func score(o eval.Outcome) float64 {
+	sum, n := 0.0, 0
+	for _, name := range slices.Sorted(maps.Keys(o.Metrics)) {
+		m, known := metric.Lookup(name)
+		if v := o.Metrics[name]; v >= 0 && v <= 1 && !(known && (m.Unit != "" || m.Less)) {
+			sum, n = sum+v, n+1
+		}
+	}
+	if n > 0 {
+		return sum / float64(n)
+	}
+	if o.Right {
+		return 1
+	}
+	return 0
+}
+
+func newPaired(s eval.System, d eval.Paired) paired {
+	f, _ := findFigure(s, d.Figure)
+	says := "may be chance"
+	switch {
+	case d.Cases == 0:
+		says = "no question in common"
+	case d.Low > 0 && !f.Less, d.High < 0 && f.Less:
+		says = "better"
+	case d.Low > 0, d.High < 0:
+		says = "worse"
+	}
+	return paired{
+		named(s.Name), named(d.Other), named(d.Figure), signed(d.Mean, f.Unit),
+		signed(d.Low, f.Unit) + " to " + signed(d.High, f.Unit), probability(d.P), says, d.Cases,
+	}
+}
+
+// definitions returns what the report's figures are, of those that eval/metric knows.
+func definitions(r eval.Report) []definition {
+	var all []definition
+	for _, m := range metric.All() {
+		for _, s := range r.Systems {
+			if _, found := findFigure(s, m.Name); found {
+				all = append(all, definition{m.Name, m.Doc, m.Source})
+				break
+			}
+		}
+	}
+	return all
+}
+
+// stages are those where questions are lost, in order.
+var stages = []eval.Stage{
+	eval.NotIngested, eval.NotRetrieved, eval.RankedTooLow, eval.GradedAway, eval.NotCited, eval.VerifierWrong, eval.GeneratedWrong, eval.AnsweredWrongly, eval.Broke,
+}
+
+// stageName is a stage in words.
+func stageName(s eval.Stage) string { return named(strings.ReplaceAll(string(s), "_", " ")) }
+
+// counted writes a number of things.
+func counted(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(float64(n)) + " " + one + "s"
+}
+
+// unitOf is the unit of a measure that eval/metric knows.
+func unitOf(name string) string {
+	m, _ := metric.Lookup(name)
+	return m.Unit
+}
+
+// unitName is a unit as people read it.
+func unitName(unit string) string {
+	if unit == "micros" {
+		return "millionths of the currency"
+	}
+	return named(unit)
+}
+
+// amount writes a value: a share with three decimals, anything else with three digits.
+func amount(v float64, unit string) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "–"
+	case unit == "":
+		return fmt.Sprintf("%.3f", v)
+	case a >= 100:
+		return thousands(v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// signed is amount with its sign.
+func signed(v float64, unit string) string {
+	s := amount(v, unit)
+	if v > 0 {
+		return "+" + s
+	}
+	return s
+}
+
+// thousands writes a whole number with its thousands apart.
+func thousands(v float64) string {
+	s := fmt.Sprintf("%.0f", math.Abs(v))
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if v <= -0.5 {
+		s = "-" + s
+	}
+	return s
+}
+
+// interval writes a figure's bounds; empty: there are none.
+func interval(f eval.Figure) string {
+	if math.IsNaN(f.Low) || math.IsNaN(f.High) || f.Low == 0 && f.High == 0 && f.Mean != 0 {
+		return ""
+	}
+	return "(" + amount(f.Low, f.Unit) + " to " + amount(f.High, f.Unit) + ")"
+}
+
+// probability writes a p-value.
+func probability(p float64) string {
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+// svg takes a plot for what it is: escaped markup.
+func svg(s plot.SVG) template.HTML { return template.HTML(s) }
