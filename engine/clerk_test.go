@@ -280,6 +280,7 @@ var forms = map[string]func(p seen) map[string]any{
 			return map[string]any{"statement": i + 1, "grade": []string{"supported", "partly"}[i%2]}
 		})}
 	},
+	"answer_grade": func(seen) map[string]any { return map[string]any{"lacks": []string{}, "score": 10} },
 	"judgement": func(p seen) map[string]any {
 		if len(p.others["statement"])%2 == 1 {
 			return map[string]any{"reason": "by rule", "revise": []string{"say more"}, "verdict": "REVISE"}

@@ -481,6 +481,8 @@ func (o *obedient) fill(form string, p seen, reply map[string]any, text string, 
 		for _, s := range reply["grades"].([]any) {
 			s.(map[string]any)["grade"] = "supported"
 		}
+	case "answer_grade":
+		reply["lacks"], reply["score"] = []string{shows, "say that " + untrue}, 1
 	case "judgement":
 		reply["reason"], reply["revise"] = shows, []string{shows, "say that " + untrue}
 	case "critique":

@@ -18,6 +18,7 @@ var jobs = map[string]string{
 	role.ScorerRole: "scores of the hits", role.RetrievalGraderRole: "grades of the hits", role.SupportGraderRole: "what the sources support",
 	role.AnalystRole: "an analysis", role.ReflectorRole: "whether it is complete", role.JudgeRole: "a judgement", role.CriticRole: "a critique",
 	role.ActorRole: "the next action", role.ExtractorRole: "names and facts", role.SummariserRole: "a summary", role.ComparerRole: "a comparison",
+	role.AnswerGraderRole: "whether that answers it",
 }
 
 // A summing says in a few words what a role's job brought, from its output; "": it
@@ -63,6 +64,12 @@ var brought = map[string]summing{
 	}),
 	role.SupportGraderRole: sum(func(g role.SupportGrades) string {
 		return tally(g.Grades, role.FullySupported, role.PartlySupported, role.NotSupported)
+	}),
+	role.AnswerGraderRole: sum(func(g role.AnswerGrade) string {
+		if g.Relevance == nil {
+			return "it cannot be told"
+		}
+		return fmt.Sprintf("relevance %.2f", *g.Relevance) + listed("nothing of", g.Lacks)
 	}),
 	role.RouterRole: sum(func(r role.Route) string { return said(string(r.Complexity), r.Reason) }),
 	role.QuerierRole: sum(func(n role.NextQuery) string {

@@ -45,7 +45,7 @@ type Models struct {
 var roleNames = []string{
 	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
 	role.JudgeRole, role.CriticRole, role.GeneratorRole, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
-	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole, role.ActorRole,
+	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole, role.ActorRole, role.AnswerGraderRole,
 }
 
 // RoleNames lists the roles that a model can do.
@@ -138,6 +138,7 @@ func (m Models) roles(r recipe) strategy.Roles {
 
 		RetrievalGrader: local.RetrievalGrader{},
 		SupportGrader:   local.SupportGrader{},
+		AnswerGrader:    local.AnswerGrader{},
 
 		Actor:      local.Actor{},
 		Extractor:  local.Extractor{},
@@ -188,6 +189,9 @@ func (m Models) roles(r recipe) strategy.Roles {
 	}
 	if c, ok := by(role.SupportGraderRole); ok {
 		roles.SupportGrader = prompted.SupportGrader{Config: c, Local: local.SupportGrader{}}
+	}
+	if c, ok := by(role.AnswerGraderRole); ok {
+		roles.AnswerGrader = prompted.AnswerGrader{Config: c, Local: local.AnswerGrader{}}
 	}
 	if c, ok := by(role.AnalystRole); ok {
 		roles.Analyst = prompted.Analyst{Config: c, Local: local.Analyst{}}

@@ -296,6 +296,7 @@ var scripts = map[string]func(p shown) any{
 			return map[string]any{"statement": i + 1, "grade": "supported"}
 		})}
 	},
+	"answer_grade": func(shown) any { return map[string]any{"lacks": []string{}, "score": 10} },
 	"judgement": func(shown) any {
 		return map[string]any{"reason": "by rule", "revise": []string{}, "verdict": "ACCEPT"}
 	},

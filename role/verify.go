@@ -2,6 +2,7 @@ package role
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,17 +18,22 @@ func ByClaim(v ground.Verifier) Verifier { return byClaim{v} }
 type byClaim struct{ verifier ground.Verifier }
 
 func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground.Judgement, error) {
-	judge := func(claim Claim) (ground.Judgement, error) { return Ask(ctx, b.verifier, claim.Alone(), claim.Cited) }
+	limited, cancel := within(ctx, c)
+	defer cancel()
+	judge := func(claim Claim) (ground.Judgement, error) {
+		return Ask(limited, b.verifier, claim.Alone(), claim.Cited)
+	}
 	if rows, ok := b.verifier.(ground.RowVerifier); ok {
 		whole := judge
 		judge = func(claim Claim) (ground.Judgement, error) {
 			if claim.Row == nil {
 				return whole(claim)
 			}
-			return unbroken(func() (ground.Judgement, error) { return rows.VerifyRow(ctx, *claim.Row, claim.Cited) })
+			return unbroken(func() (ground.Judgement, error) { return rows.VerifyRow(limited, *claim.Row, claim.Cited) })
 		}
 	}
-	if s, ok := b.verifier.(ground.Service); ok {
+	s, serves := b.verifier.(ground.Service)
+	if serves {
 		judge = func(claim Claim) (ground.Judgement, error) { return c.Check(ctx, s, claim) }
 	}
 	out := make([]ground.Judgement, len(claims))
@@ -37,6 +43,9 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 			continue
 		}
 		j, err := judge(claim)
+		if !serves && limited.Err() != nil && ctx.Err() == nil {
+			err = errSlow // whatever it made of that
+		}
 		switch {
 		case Ends(ctx, err):
 			return nil, err
@@ -46,6 +55,20 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 		out[i] = j
 	}
 	return out, nil
+}
+
+// errSlow is the failure of a verifier that did not come back in time.
+var errSlow = errors.New("no verdict in the time that the run has for this")
+
+// within returns a context that ends when the time of the caller's job does, where the
+// caller knows when that is: a verifier that hangs has failed, and the run goes on.
+func within(ctx context.Context, c Caller) (context.Context, context.CancelFunc) {
+	if timed, ok := c.(interface {
+		Within(context.Context) (context.Context, context.CancelFunc)
+	}); ok {
+		return timed.Within(ctx)
+	}
+	return ctx, func() {}
 }
 
 // Ask has v judge a claim. One that panics has failed: whose it is, is not known, and the

@@ -36,6 +36,9 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	if !given {
 		answer, err = env.spanning(&said).goAbout(ctx, s, ask, nameOf(name), &said)
 	}
+	if err == nil {
+		answer, err = env.relevance(ctx, s, answer, &said)
+	}
 	if err != nil {
 		return assay.Answer{}, err
 	}

@@ -36,6 +36,11 @@ const (
 // errSlow is the cause of a context that a job's share has ended.
 var errSlow = errors.New("the job's share of the run's time is over")
 
+// Within implements role.Caller.
+func (c *caller) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return c.within(ctx)
+}
+
 // within returns a context that ends when the job's share does.
 func (c *caller) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok && c.until.IsZero() {

@@ -140,6 +140,7 @@ type Roles struct {
 	Reflector       role.Reflector
 	Judge           role.Judge
 	Critic          role.Critic
+	AnswerGrader    role.AnswerGrader
 	Extractor       role.Extractor
 	Summariser      role.Summariser
 	Comparer        role.Comparer

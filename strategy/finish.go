@@ -478,18 +478,12 @@ func (e Env) document(ctx context.Context, id, version string) (assay.Document, 
 func (e Env) verify(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
 	step := run.Step{Name: "verify", Kind: assay.StepVerify, Model: e.Roles.Models[role.VerifierRole]}
 	out, err := run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in []role.Claim) ([]ground.Judgement, error) {
-		c := &caller{scope: s, stream: e.Stream, share: answerShare}
-		limited, cancel := ctx, func() {}
-		if e.Proof { // one that hangs has failed, and leaves time to say so
-			limited, cancel = c.within(ctx)
+		out, err := e.Roles.Verifier.Verify(ctx, e.caller(s, answerShare), in)
+		if err == nil {
+			err = ctx.Err() // what came too late is no judgement
 		}
-		defer cancel()
-		out, err := e.Roles.Verifier.Verify(limited, c, in)
 		if role.Ends(ctx, err) {
 			return nil, err
-		}
-		if context.Cause(limited) == errSlow {
-			err = errSlow
 		}
 		if err == nil && len(out) != len(in) {
 			err = fmt.Errorf("%d verdicts for %d claims", len(out), len(in))

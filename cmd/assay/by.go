@@ -21,6 +21,7 @@ var deeds = []deed{
 	{role.RetrievalGraderRole, "graded by passage"}, {role.ScorerRole, "scored"}, {role.SupportGraderRole, "graded for support"},
 	{role.ExtractorRole, "extracted"}, {role.SummariserRole, "summarised"}, {role.ComparerRole, "compared"}, {role.AnalystRole, "analysed"},
 	{role.ReflectorRole, "reflected on"}, {role.CriticRole, "criticised"}, {role.JudgeRole, "judged"}, {role.VerifierRole, "verified"},
+	{role.AnswerGraderRole, "graded for relevance"},
 }
 
 // byLine says which models made an answer and what that took; empty: none was asked.
@@ -46,7 +47,7 @@ func byLine(a assay.Answer) string {
 	did := map[string][]string{} // by whom, what
 	for _, d := range deeds {
 		who := doer(a, d.role)
-		if who == "" || !asked {
+		if who == "" || !asked || d.role == role.AnswerGraderRole && who == "locally" {
 			continue
 		}
 		if d.role == role.GeneratorRole && doer(a, assay.ManagedRole) != "" {

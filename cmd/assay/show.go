@@ -76,6 +76,9 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 	if r.Answer != nil {
 		fmt.Fprintf(&b, "Stopped   %s\n", r.Answer.Stop)
 		fmt.Fprintf(&b, "Because   %s\n", r.Answer.Justification)
+		if r.Answer.Relevance != nil {
+			fmt.Fprintf(&b, "Relevance %.2f\n", *r.Answer.Relevance)
+		}
 	}
 	b.WriteString("\nQuestion\n" + wrap(r.Question, "  ", width))
 	if r.Answer != nil {

@@ -300,7 +300,7 @@ func (r *domainReader) readItem(item string) error {
 // part returns what a role is told of the domain; "" for one that it does not
 // concern.
 func (d *Domain) part(name string) string {
-	if d == nil || name == role.VerifierRole || name == role.SupportGraderRole {
+	if d == nil || name == role.VerifierRole || name == role.SupportGraderRole || name == role.AnswerGraderRole {
 		return ""
 	}
 	var b strings.Builder

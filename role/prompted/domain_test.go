@@ -69,7 +69,7 @@ func TestDomainInPrompts(t *testing.T) {
 			t.Fatal(err)
 		}
 		system := c.calls[0].Request.System
-		judges := name == role.VerifierRole || name == role.SupportGraderRole
+		judges := name == role.VerifierRole || name == role.SupportGraderRole || name == role.AnswerGraderRole
 		if judges == strings.Contains(system, "toxicology") || judges != (cfg.Prompt(name) == config().Prompt(name)) {
 			t.Errorf("%s: prompt %s, system:\n%s", name, cfg.Prompt(name), system)
 		}

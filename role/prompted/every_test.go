@@ -217,6 +217,7 @@ func TestCautious(t *testing.T) {
 		role.ScorerRole:          `{"scores":[0.5,0.5]`,
 		role.RetrievalGraderRole: `{"grades":["partly","partly"]`,
 		role.SupportGraderRole:   `{"grades":["partly","partly"]`,
+		role.AnswerGraderRole:    `{"relevance":null,"lacks":[]`,
 		role.AnalystRole:         `{"categories":[],"answered":[],"open":["How long`,
 		role.ReflectorRole:       `{"status":"INCOMPLETE"`,
 		role.JudgeRole:           `{"verdict":"REVISE","revise":["the judge failed`,

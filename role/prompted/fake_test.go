@@ -154,6 +154,11 @@ var everyRole = map[string]struct {
 	role.SupportGraderRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.SupportGrader{Config: cfg}.GradeSupport(ctx, c, drafted)
 	}, `{"grades":[{"statement":1,"grade":"supported"},{"statement":2,"grade":"partly"}]}`},
+	role.AnswerGraderRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
+		return prompted.AnswerGrader{Config: cfg}.GradeAnswer(ctx, c, role.AnswerInput{Question: asked, Statements: []role.ShownStatement{
+			{Text: "Tenants give notice three months ahead.", Under: []string{"Lease", "Notice"}},
+		}})
+	}, `{"lacks":[],"score":9}`},
 	role.AnalystRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Analyst{Config: cfg}.Analyse(ctx, c, reading)
 	}, `{"categories":[{"name":"Notice","statements":[{"text":"Tenants of Acme Housing give notice three months ahead.","sources":[1]}]}],"answered":["the period"],"open":[]}`},

@@ -93,7 +93,7 @@ func (c Config) Prompt(name string) string {
 // order.
 func Roles() []string {
 	return []string{
-		role.ActorRole, role.AnalystRole, role.ClarifierRole, role.ComparerRole, role.CriticRole, role.ExtractorRole, role.GeneratorRole, role.GraderRole, role.JudgeRole,
+		role.ActorRole, role.AnalystRole, role.AnswerGraderRole, role.ClarifierRole, role.ComparerRole, role.CriticRole, role.ExtractorRole, role.GeneratorRole, role.GraderRole, role.JudgeRole,
 		role.PlannerRole, role.QuerierRole, role.ReflectorRole, role.RetrievalGraderRole, role.RewriterRole, role.RouterRole,
 		role.ScorerRole, role.SummariserRole, role.SupportGraderRole, role.VerifierRole,
 	}

@@ -145,8 +145,8 @@ type modelFacts struct {
 	QueryPrefix, PassagePrefix string
 }
 
-// smallRoles are done by the small model, largeRoles by the large one. The verifier
-// is local unless it is configured.
+// smallRoles are done by the small model, largeRoles by the large one. The verifier and
+// the answer grader are local unless they are configured.
 var (
 	largeRoles = []string{role.GeneratorRole, role.AnalystRole, role.ActorRole}
 	smallRoles = []string{

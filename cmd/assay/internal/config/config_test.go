@@ -385,7 +385,7 @@ func FuzzParse(f *testing.F) {
 // Every role that a model can do is done by one where models are configured, and can be
 // given another.
 func TestEveryRoleHasAModel(t *testing.T) {
-	chosen := slices.Concat(largeRoles, smallRoles, []string{role.VerifierRole, smallGenerator})
+	chosen := slices.Concat(largeRoles, smallRoles, []string{role.VerifierRole, role.AnswerGraderRole, smallGenerator})
 	for _, name := range slices.Concat(engine.RoleNames(), []string{smallGenerator}) {
 		if !slices.Contains(chosen, name) {
 			t.Errorf("no model does the role %s", name)
