@@ -102,8 +102,12 @@ func ReadPrompts(file string) ([]Prompt, error) {
 	return prompts, nil
 }
 
-func parsePrompts(data []byte) ([]Prompt, error) {
-	var prompts []Prompt
+func parsePrompts(data []byte) (prompts []Prompt, err error) {
+	defer func() {
+		if broken := recover(); broken != nil { // the YAML library on some texts that are none
+			prompts, err = nil, errors.New("this is no YAML that can be read")
+		}
+	}()
 	if err := yaml.UnmarshalWithOptions(data, &prompts, yaml.Strict()); err != nil {
 		var one Prompt
 		if yaml.UnmarshalWithOptions(data, &one, yaml.Strict()) != nil {

@@ -111,8 +111,8 @@ type Context struct {
 }
 
 // ContextPrecision is the share of the contexts that the answer used; 0 without
-// contexts. Source: "context utilization" of Ragas (Es et al., as of Faithfulness) and of
-// Ru et al., counted by passages and told from the citations.
+// contexts. Source: "context utilization" of Ragas' documentation and of Ru et al., as of
+// ClaimPrecision, counted by passages and told from the citations.
 func ContextPrecision(contexts []Context) float64 {
 	return shareOf(contexts, func(c Context) bool { return c.Used })
 }

@@ -10,6 +10,7 @@ import (
 // A Measure is a row of the table of measures.
 type Measure struct {
 	Name   string // the key under which figures have it
+	Group  string // what it is of: "answers", "rankings", "words", "judged", "claims", "passages", "refusals", "conflicts", "cost"
 	Unit   string // "ms", "tokens", "calls", "steps", "micros" (millionths of the currency); empty: a share in [0, 1]
 	Less   bool   // is better
 	Judged bool   // somebody's word, which a figure names
@@ -60,6 +61,7 @@ const (
 	trec      = "trec_eval"
 	squad     = "Rajpurkar et al. 2016"
 	ragas     = "Es et al. 2024 (Ragas)"
+	ragasDocs = "Ragas' documentation"
 	alce      = "Gao et al. 2023 (ALCE)"
 	liu       = "Liu et al. 2023"
 	rag       = "Ru et al. 2024 (RAGChecker)"
@@ -69,11 +71,11 @@ const (
 
 // The table. Sources are those of the functions' comments, in short.
 var table = slices.Concat(
-	[]Measure{{
+	group("answers", Measure{
 		Name: "right", Doc: "answered with a citation of gold, or refused where the documents do not answer it", Source: ours,
 		of: func(in Input) (float64, bool) { return one(in.Right != nil && *in.Right), in.Right != nil },
-	}},
-	[]Measure{
+	}),
+	group("rankings", slices.Concat([]Measure{
 		ranking("ndcg@10", "how far up the relevant documents are among the first 10, gain 2^grade-1", "Järvelin and Kekäläinen 2002, Burges et al. 2005",
 			func(r []string, rel map[string]int) float64 { return NDCG(r, rel, 10, Exponential) }),
 		ranking("ndcg_linear@10", "the same with the grade as gain, as BEIR publishes it; equal where grades are 0 and 1", "Järvelin and Kekäläinen 2002, "+trec,
@@ -83,31 +85,35 @@ var table = slices.Concat(
 		ranking("mrr@10", "1/rank of the first relevant document among the first 10", "Voorhees 1999, "+trec+" recip_rank",
 			func(r []string, rel map[string]int) float64 { return ReciprocalRank(r, rel, 10) }),
 	},
-	cuts("recall", "share of the relevant documents among the first %d", trec+" recall_k", Recall, 5, 10, depth),
-	cuts("precision", "share of the first %d that is relevant", trec+" P_k", Precision, 5, 10),
-	cuts("hit", "a relevant document is among the first %d", trec+" success_k", Hit, 1, 5, 10),
-	cuts("all_gold", "all relevant documents are among the first %d", "Xiong et al. 2021", AllGold, 10),
-	[]Measure{
+		cuts("recall", "share of the relevant documents among the first %d", trec+" recall_k", Recall, 5, 10, depth),
+		cuts("precision", "share of the first %d that is relevant", trec+" P_k", Precision, 5, 10),
+		cuts("hit", "a relevant document is among the first %d", trec+" success_k", Hit, 1, 5, 10),
+		cuts("all_gold", "all relevant documents are among the first %d", "Xiong et al. 2021", AllGold, 10),
+	)...),
+	group("words",
 		text("exact_match", "the answer is a right one, word for word", squad, ExactMatch),
 		text("f1", "words that the answer and a right one share", squad, F1),
 		text("contains", "a right answer stands in the answer, word for word", "Mallen et al. 2023", Contains),
-
-		claims("faithfulness", "share of the claims that the contexts say", ragas, Faithfulness),
+	),
+	group("judged",
 		score("correctness", "how far the answer agrees with a right one", ours),
 		score("completeness", "how much of a right answer, or of the expected sources, the answer has", ours),
 		less(score("harmfulness", "the answer harms who reads it, or helps to do harm", ours)),
 		score("answer_relevance", "how far the answer speaks to the question, right or wrong", ragas),
-		{
+	),
+	group("claims",
+		claims("faithfulness", "share of the claims that the passages handed over say", ragas, Faithfulness),
+		Measure{
 			Name: "claim_precision", Judged: true, Doc: "share of the claims that a right answer says", Source: rag,
 			of: func(in Input) (float64, bool) {
 				return ClaimPrecision(in.Claims), in.answered() && referenced(in.Claims)
 			},
 		},
-		{
+		Measure{
 			Name: "claim_recall", Judged: true, Doc: "share of a right answer's claims that the answer says", Source: rag,
 			of: func(in Input) (float64, bool) { return ClaimRecall(in.Reference), len(in.Reference) > 0 },
 		},
-		{
+		Measure{
 			Name: "citation_precision", Judged: true, Doc: "share of the citations that say their claim, or what the others lack of it", Source: alce + ", " + liu,
 			of: func(in Input) (float64, bool) {
 				cites := slices.ContainsFunc(in.Claims, func(c Claim) bool { return len(c.Cites) > 0 })
@@ -116,20 +122,26 @@ var table = slices.Concat(
 		},
 		claims("citation_recall", "share of the claims that their citations say together", alce+", "+liu, CitationRecall),
 		claims("citation_f1", "harmonic mean of the two", liu, CitationF1),
-		contexts("context_precision", "share of the passages handed over that the answer cites", ragas+", "+rag, ContextPrecision),
-		contexts("context_precision_ranked", "the same, more where those come first", ragas, ContextPrecisionRanked),
-		{
-			Name: "context_recall", Doc: "share of the expected sources that the passages handed over hold", Source: ragas,
-			of: func(in Input) (float64, bool) { return ContextRecall(in.Expected), len(in.Expected) > 0 },
-		},
 		noise("noise_sensitivity", "share of the claims that are wrong and that a relevant passage says", false),
 		noise("noise_sensitivity_irrelevant", "share of the claims that are wrong and that only irrelevant passages say", true),
-
-		{Name: "abstention_precision", Doc: "share of the refusals that were right", Source: rajpurkar, of: AbstentionPrecision},
-		{Name: "abstention_recall", Doc: "share of the unanswerable questions that were refused", Source: rajpurkar, of: AbstentionRecall},
-		{Name: "conflict_precision", Doc: "share of the conflicts shown that there are", Source: "Xie et al. 2024", of: ConflictPrecision},
-		{Name: "conflict_recall", Doc: "share of the questions with a conflict for which it was shown, both sides cited", Source: "Xie et al. 2024", of: ConflictRecall},
-
+	),
+	group("passages",
+		contexts("context_precision", "share of the passages handed over that the answer cites", ragasDocs+", "+rag, ContextPrecision),
+		contexts("context_precision_ranked", "the same, more where those come first", ragasDocs, ContextPrecisionRanked),
+		Measure{
+			Name: "context_recall", Doc: "share of the expected sources that the passages handed over hold", Source: ragasDocs,
+			of: func(in Input) (float64, bool) { return ContextRecall(in.Expected), len(in.Expected) > 0 },
+		},
+	),
+	group("refusals",
+		Measure{Name: "abstention_precision", Doc: "share of the refusals that were right", Source: rajpurkar, of: AbstentionPrecision},
+		Measure{Name: "abstention_recall", Doc: "share of the unanswerable questions that were refused", Source: rajpurkar, of: AbstentionRecall},
+	),
+	group("conflicts",
+		Measure{Name: "conflict_precision", Doc: "share of the conflicts shown that there are", Source: "Xie et al. 2024", of: ConflictPrecision},
+		Measure{Name: "conflict_recall", Doc: "share of the questions with a conflict for which it was shown, both sides cited", Source: "Xie et al. 2024", of: ConflictRecall},
+	),
+	group("cost",
 		spent("steps", "steps", "records of the run's journal", func(s Spent) float64 { return float64(s.Steps) }),
 		spent("model_calls", "calls", "calls of models, retries included", func(s Spent) float64 { return float64(s.Calls) }),
 		spent("input_tokens", "tokens", "tokens that models read", func(s Spent) float64 { return float64(s.InputTokens) }),
@@ -140,8 +152,15 @@ var table = slices.Concat(
 		percentile("latency_p50_ms", "time until the answer, of the middle question", 50),
 		percentile("latency_p95_ms", "time until the answer, which 95 of 100 questions do not exceed", 95),
 		percentile("latency_p99_ms", "time until the answer, which 99 of 100 questions do not exceed", 99),
-	},
+	),
 )
+
+func group(name string, of ...Measure) []Measure {
+	for i := range of {
+		of[i].Group = name
+	}
+	return of
+}
 
 func ranking(name, doc, source string, of func(ranked []string, relevant map[string]int) float64) Measure {
 	return Measure{Name: name, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
@@ -195,7 +214,7 @@ func contexts(name, doc, source string, of func([]Context) float64) Measure {
 }
 
 func noise(name, doc string, irrelevant bool) Measure {
-	return Measure{Name: name, Judged: true, Less: true, Doc: doc, Source: ragas + ", " + rag, of: func(in Input) (float64, bool) {
+	return Measure{Name: name, Judged: true, Less: true, Doc: doc, Source: ragasDocs + ", " + rag, of: func(in Input) (float64, bool) {
 		return NoiseSensitivity(in.Claims, in.Contexts, irrelevant), in.answered() && referenced(in.Claims) && len(in.Contexts) > 0
 	}}
 }
