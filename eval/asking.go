@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval/judge"
 )
 
 // A Contender is one way of answering that is measured, and compared with others.
@@ -29,6 +30,7 @@ type AskOptions struct {
 	Limit      int // the first of the set; 0: all
 	Parallel   int // questions at a time; 0: one on each processor
 	Principal  assay.Principal
+	Judge      judge.Judge // of what was answered; nil: measures that are judged are left out
 
 	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
 }
@@ -52,7 +54,7 @@ func AskAll(ctx context.Context, e *engine.Engine, d Dataset, folder *Folder, op
 	if err != nil {
 		return err
 	}
-	asker := &asker{engine: e, folder: folder, library: library, principal: opts.Principal}
+	asker := &asker{engine: e, folder: folder, library: library, principal: opts.Principal, judge: opts.Judge}
 	for _, contender := range opts.Contenders {
 		if err := asker.askAll(ctx, d, contender, opts); err != nil {
 			return err
@@ -67,6 +69,7 @@ type asker struct {
 	folder    *Folder
 	library   *library
 	principal assay.Principal
+	judge     judge.Judge
 }
 
 func (a *asker) askAll(ctx context.Context, d Dataset, contender Contender, opts AskOptions) error {
@@ -125,7 +128,7 @@ func (a *asker) ask(ctx context.Context, c Case, contender Contender) (Outcome, 
 			o.Error, err = err.Error(), nil // the request is wrong: there is no run
 			o.Run, o.Began = "", time.Now().UTC()
 			q := inquiry{outcome: &o}
-			q.measure(q.input())
+			q.measure(q.input(), judge.Judgement{})
 		}
 		return o, err
 	}
@@ -187,6 +190,14 @@ func (a *asker) take(ctx context.Context, o *Outcome, r assay.Run) error {
 		return fmt.Errorf("run %s: %w", r.ID, err)
 	}
 	q.fill()
-	q.measure(q.input())
+	in := q.input()
+	var judged judge.Judgement
+	if a.judge != nil && !in.Failed {
+		if judged, err = a.judge.Judge(ctx, q.judged(in)); err != nil {
+			return fmt.Errorf("judge run %s: %w", r.ID, err)
+		}
+		judged.Fill(&in)
+	}
+	q.measure(in, judged)
 	return nil
 }

@@ -104,9 +104,9 @@ func Calibrate(ctx context.Context, sets []Set, parts Parts) (Calibration, error
 	var cal Calibration
 	for i, set := range sets {
 		m := relevanceModel(sets, all, set.Name, encoder)
-		report := CalibrationReport{Set: set.Name, Model: m, Judgement: judge(m.Weights, all[i], decision.byWords)}
+		report := CalibrationReport{Set: set.Name, Model: m, Judgement: judgeWeights(m.Weights, all[i], decision.byWords)}
 		if len(m.Vectors) > 0 {
-			j := judge(m.Vectors[0].Weights, all[i], decision.byVectors)
+			j := judgeWeights(m.Vectors[0].Weights, all[i], decision.byVectors)
 			report.Vectors = &j
 		}
 		report.BM25NDCG10, report.RelevanceNDCG10 = order(m.Weights, all[i])

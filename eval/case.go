@@ -74,6 +74,9 @@ type Outcome struct {
 	Metrics map[string]float64 `json:"metrics,omitempty"` // by the measure's name; one that does not apply is not there
 	Judges  map[string]string  `json:"judges,omitempty"`  // by the measure's name, who judged: "local", or a model
 	Began   time.Time          `json:"began"`
+
+	NotJudged map[string]string `json:"not_judged,omitempty"` // by the measure's name, or "claims": why there is none
+	Judging   assay.Usage       `json:"judging,omitzero"`     // what judging it has spent
 }
 
 // A Context is a passage that the generator was handed.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval/judge"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -44,6 +45,9 @@ var usual = map[string][3]float64{
 	"agent":      {7.4, 27600, 2200},
 }
 
+// usualJudging is what judging an answer takes of a model.
+var usualJudging = [3]float64{1, 3000, 500}
+
 // enoughAsked is from how many questions on what they have spent is gone by.
 const enoughAsked = 5
 
@@ -63,18 +67,26 @@ func EstimateSpending(ctx context.Context, d Dataset, folder *Folder, opts AskOp
 		if err != nil {
 			return e, err
 		}
-		spent[o.System] = spent[o.System].Add(o.Answer.Usage)
+		spent[o.System] = spent[o.System].Add(o.Answer.Usage).Add(o.Judging)
 		asked[o.System]++
 	}
 	for _, c := range opts.Contenders {
 		n := folder.left(d, opts.Limit, c.Name)
 		e.Questions += n
-		if c.Request.Local || n == 0 {
+		if n == 0 {
 			continue
 		}
-		each, known := usual[c.Request.Strategy]
-		if !known {
-			each = dearestUsual()
+		var each [3]float64
+		if !c.Request.Local {
+			known := false
+			if each, known = usual[c.Request.Strategy]; !known {
+				each = dearestUsual()
+			}
+		}
+		if _, prompted := opts.Judge.(judge.Prompted); prompted {
+			for i := range each {
+				each[i] += usualJudging[i]
+			}
 		}
 		if times := float64(asked[c.Name]); times >= enoughAsked {
 			u := spent[c.Name]

@@ -28,10 +28,28 @@ func (t *tally) system() System {
 		}
 	}
 	s.Slices, s.Worst, s.Remedies = t.sliced(), t.worstOnes(), remediesOf(s)
-	if missing := len(t.cases) - count(t.there); missing > 0 {
-		s.Notes = map[string]string{"right": fmt.Sprintf("%d questions were not asked yet", missing)}
-	}
+	s.Notes = t.notes(s)
 	return s
+}
+
+// notes say what to know of figures.
+func (t *tally) notes(s System) map[string]string {
+	notes := map[string]string{}
+	if missing := len(t.cases) - count(t.there); missing > 0 {
+		notes["right"] = fmt.Sprintf("%d questions were not asked yet", missing)
+	}
+	for _, f := range s.Figures {
+		if f.Name == "recall@100" {
+			notes[f.Name] = "of what the searches of a run bring, which is fewer than 100"
+		}
+	}
+	for name, n := range t.notJudged {
+		notes[name] = fmt.Sprintf("not judged for %d of the questions", n)
+	}
+	if len(s.Calibration) > 0 {
+		notes["calibration"] = "of shown claims; one counts as right where it cites gold"
+	}
+	return notes
 }
 
 func count(flags []bool) int {

@@ -121,8 +121,8 @@ func solve(a [][]float64, b []float64) []float64 {
 	return x
 }
 
-// judge measures weights on decisions that they were not fitted on.
-func judge(w []float64, ds []decision, of func(decision) []example) (report Judgement) {
+// judgeWeights measures weights on decisions that they were not fitted on.
+func judgeWeights(w []float64, ds []decision, of func(decision) []example) (report Judgement) {
 	const floor = 0.5
 	type scored struct {
 		p        float64

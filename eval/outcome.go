@@ -3,10 +3,13 @@ package eval
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval/judge"
 	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/ground"
 )
 
 // maxRetrieved is how many documents of its searches an outcome keeps.
@@ -127,8 +130,8 @@ func refuses(a assay.Answer) bool { return a.Status == assay.NotFound }
 //
 // Right is an unanswerable question that was refused; an answerable one that was answered,
 // in full or in part, cites gold where there is some (all of it where all is needed), and
-// says a right answer where one is known, by its words or, where a judge has compared the
-// two, by the judge.
+// says a right answer where one is known, by its words or, where a model has compared the
+// two, by its word.
 func (q *inquiry) decide() {
 	o := q.outcome
 	if !o.Labelled() {
@@ -168,16 +171,48 @@ func (q *inquiry) saysRight() bool {
 	if len(o.Answers) == 0 {
 		return true
 	}
-	if by := o.Judges["correctness"]; by != "" && by != "local" {
+	if by := o.Judges["correctness"]; by != "" && !strings.HasPrefix(by, "local") {
 		return o.Metrics["correctness"] >= rightFrom
 	}
 	return saysAny(said(o.Answer), o.Answers)
 }
 
-// measure fills in the outcome's measures, and whether it is right, which is one of them.
-func (q *inquiry) measure(in metric.Input) {
+// judged is what a judge is given.
+func (q *inquiry) judged(in metric.Input) judge.Input {
 	o := q.outcome
+	j := judge.Input{Question: o.Question, Answer: in.Text, References: o.Answers, Refused: in.Refused}
+	at := map[int]int{} // index of a context by its number
+	for i, ev := range q.trail.handed {
+		at[ev.Number] = i
+		heading := append([]string{ev.Hit.Title}, ev.Hit.Chunk.Headings...)
+		j.Contexts = append(j.Contexts, ground.Passage{Quote: ev.Hit.Text, Context: ev.Hit.Text, Heading: heading})
+	}
+	for _, c := range o.Answer.Claims {
+		if c.Start < 0 || c.Start > c.End || c.End > len(o.Answer.Text) {
+			continue
+		}
+		claim := judge.Claim{Text: o.Answer.Text[c.Start:c.End]}
+		for _, n := range c.Citations {
+			if i, known := at[n]; known {
+				claim.Cited = append(claim.Cited, i)
+			} else {
+				claim.Cited = append(claim.Cited, -1)
+			}
+		}
+		j.Claims = append(j.Claims, claim)
+	}
+	for _, s := range in.Expected {
+		j.Sources = append(j.Sources, s.Cited)
+	}
+	return j
+}
+
+// measure fills in the outcome's measures, and whether it is right, which is one of them.
+func (q *inquiry) measure(in metric.Input, judged judge.Judgement) {
+	o := q.outcome
+	o.NotJudged, o.Judging = judged.NotJudged, judged.Usage
 	o.Metrics = metric.Of(in)
+	o.Judges = judged.Judges(o.Metrics)
 	q.decide()
 	if o.Labelled() {
 		in.Right = &o.Right

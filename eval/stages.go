@@ -69,7 +69,7 @@ func (o *Outcome) reached(p goldPlace, t trail) int {
 
 // afterwards says what went wrong once the generator had the gold, or where none is known:
 // a right statement of a draft that the verifier refused is the verifier's fault, as is a
-// wrong one that it let through although its words are not in what it cites.
+// statement that it let through and that a model finds in no passage.
 func (o *Outcome) afterwards(places []goldPlace, t trail) Stage {
 	cited := len(places) == 0 && len(o.Answer.Claims) > 0 || slices.ContainsFunc(o.Answer.Citations, func(c assay.Citation) bool {
 		return slices.ContainsFunc(places, func(p goldPlace) bool { return p.holdsCitation(c) })
@@ -84,7 +84,7 @@ func (o *Outcome) afterwards(places []goldPlace, t trail) Stage {
 		return GradedAway
 	case !cited:
 		return NotCited
-	case o.Metrics["faithfulness"] < 1 && o.judged("faithfulness"):
+	case o.unfaithful():
 		return VerifierWrong
 	}
 	return GeneratedWrong
@@ -95,9 +95,11 @@ func (t trail) refused() bool {
 	return !slices.ContainsFunc(t.checked, func(c checked) bool { return c.judgement.Verdict == assay.Supported })
 }
 
-func (o *Outcome) judged(measure string) bool {
-	_, ok := o.Metrics[measure]
-	return ok
+// unfaithful reports whether a model has found a shown claim that the passages do not say.
+// The local judge is a verifier too, and none to blame another one by.
+func (o *Outcome) unfaithful() bool {
+	share, judged := o.Metrics["faithfulness"]
+	return judged && share < 1 && !strings.HasPrefix(o.Judges["faithfulness"], "local")
 }
 
 // says reports whether a statement has a right answer, where one is known.

@@ -10,6 +10,8 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/judge"
+	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -50,13 +52,19 @@ func handbook(t *testing.T, config engine.Config) *engine.Engine {
 // outcomesOf asks cases and returns what came of them.
 func outcomesOf(t *testing.T, e *engine.Engine, req engine.Request, cases ...eval.Case) []eval.Outcome {
 	t.Helper()
+	return judgedBy(t, nil, e, req, cases...)
+}
+
+// judgedBy is outcomesOf with somebody who judges them.
+func judgedBy(t *testing.T, by judge.Judge, e *engine.Engine, req engine.Request, cases ...eval.Case) []eval.Outcome {
+	t.Helper()
 	d := eval.Dataset{Name: "test", Hash: "1", Cases: cases}
 	folder, err := eval.OpenFolder(t.Context(), t.TempDir(), eval.Identity{Set: d.Name, Hash: d.Hash})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	opts := eval.AskOptions{Contenders: []eval.Contender{{Name: "it", Request: req}}, Principal: assay.Local(), Parallel: 1}
+	opts := eval.AskOptions{Contenders: []eval.Contender{{Name: "it", Request: req}}, Principal: assay.Local(), Parallel: 1, Judge: by}
 	if err := eval.AskAll(t.Context(), e, d, folder, opts); err != nil {
 		t.Fatal(err)
 	}
@@ -119,5 +127,41 @@ func TestStages(t *testing.T) {
 				t.Errorf("metrics %v", o.Metrics)
 			}
 		})
+	}
+}
+
+// doubting is a model as a judge that finds no claim in the passages, and each answer as
+// correct as it is told.
+type doubting struct{ correct float64 }
+
+func (doubting) Name() string { return "test/model" }
+
+func (d doubting) Judge(_ context.Context, in judge.Input) (judge.Judgement, error) {
+	j := judge.Judgement{By: "test/model", Scores: map[string]judge.Score{judge.Correctness: {Value: d.correct, By: "test/model"}}}
+	for range in.Claims {
+		j.Claims = append(j.Claims, metric.Claim{})
+	}
+	return j, nil
+}
+
+// A model that judges has the last word on whether an answer is right, and where it finds
+// a shown claim in no passage it is the verifier that was wrong. Who judged is kept.
+func TestStagesJudged(t *testing.T) {
+	c := eval.Case{ID: "1", Question: "Who approves travel to a customer?", Gold: []eval.Gold{{Document: "travel.md"}}, Answers: []string{"the chief executive"}}
+	e := handbook(t, engine.Config{})
+	for _, tt := range []struct {
+		correct float64
+		want    eval.Stage
+	}{{1, ""}, {0, eval.VerifierWrong}} {
+		o := judgedBy(t, doubting{tt.correct}, e, engine.Request{Strategy: "static"}, c)[0]
+		if o.Lost != tt.want || o.Judges["correctness"] != "test/model" || o.Judges["faithfulness"] != "test/model" || o.Judges["right"] != "" {
+			t.Errorf("correctness %v: lost %q, judged by %v", tt.correct, o.Lost, o.Judges)
+		}
+	}
+	if o := outcomesOf(t, e, engine.Request{Strategy: "static"}, c)[0]; len(o.Judges) > 0 || o.Metrics["faithfulness"] != 0 {
+		t.Errorf("without a judge: %v, %v", o.Judges, o.Metrics)
+	}
+	if o := judgedBy(t, judge.Local{}, e, engine.Request{Strategy: "static"}, c)[0]; o.Metrics["faithfulness"] != 1 || !strings.HasPrefix(o.Judges["faithfulness"], "local") {
+		t.Errorf("by the local judge: %v, %v", o.Judges, o.Metrics)
 	}
 }

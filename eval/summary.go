@@ -83,8 +83,10 @@ type tally struct {
 	slices   []map[string]string
 	judges   map[string]map[string]int
 	statuses map[string]int
-	scores   []scored
-	outcomes []*Outcome
+
+	notJudged map[string]int // questions, by the measure's name
+	scores    []scored
+	outcomes  []*Outcome
 }
 
 // Scored is a claim's score, and whether it cites gold.
@@ -99,6 +101,7 @@ func newTally(name string, cases []Case) *tally {
 	return &tally{
 		name: name, cases: cases, values: map[string][]float64{}, right: make([]bool, n), there: make([]bool, n), lost: make([]Stage, n),
 		worst: make([]Worst, n), slices: make([]map[string]string, n), judges: map[string]map[string]int{}, statuses: map[string]int{}, outcomes: make([]*Outcome, n),
+		notJudged: map[string]int{},
 	}
 }
 
@@ -119,6 +122,9 @@ func (t *tally) add(i int, o Outcome, keep bool) {
 			t.judges[name] = map[string]int{}
 		}
 		t.judges[name][by]++
+	}
+	for name := range o.NotJudged {
+		t.notJudged[name]++
 	}
 	status := string(o.Answer.Status)
 	if o.Error != "" {

@@ -21,6 +21,8 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/judge"
+	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -36,6 +38,7 @@ type answersFlags struct {
 	words      bool
 	yes        bool
 	cache      string
+	judge      string
 
 	baseline, gate, writeBaseline string
 
@@ -52,6 +55,7 @@ func (f *answersFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.local, "local", false, "ask no language model, whatever is configured (default with golden questions)")
 	flags.BoolVar(&f.words, "words", false, "make no vectors: search by words alone, where the documents are read for this")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask whether to go on when models are to be paid")
+	flags.StringVar(&f.judge, "judge", "local", "who judges answers: `local|model|off`; the model is that of the role judge,\nelse of the verifier, else of the generator")
 	flags.StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this `file`, which --write-baseline has written")
 	flags.StringVar(&f.gate, "gate", "", "with --baseline: end with exit code 9 when a figure is worse than this `file` allows")
@@ -111,6 +115,7 @@ type evaluating struct {
 	gate     *eval.Gate
 
 	contenders []eval.Contender
+	judge      judge.Judge // nil: nobody
 	folder     *eval.Folder
 	store      string // the data directory that is asked
 	own        bool   // it is the evaluation's
@@ -144,6 +149,8 @@ func (v *evaluating) read() error {
 		return usagef("--limit %d is negative", f.limit)
 	case f.parallel < 0:
 		return usagef("--parallel %d is negative", f.parallel)
+	case !slices.Contains([]string{"local", "model", "off"}, f.judge):
+		return usagef("--judge %q is none of local, model, off", f.judge)
 	case f.gate != "" && f.baseline == "":
 		return hinted{usagef("--gate without --baseline"), "write one with --write-baseline FILE"}
 	}
@@ -270,12 +277,38 @@ func (v *evaluating) identity(ctx context.Context) (eval.Identity, error) {
 	for _, name := range slices.Sorted(maps.Keys(configured.Models.Roles)) {
 		id.Config["role "+name] = configured.Models.Roles[name].Model()
 	}
+	if v.judge, err = v.judgeOf(ctx); err != nil {
+		return id, err
+	}
+	if v.judge != nil {
+		id.Config["judge"] = v.judge.Name()
+	}
 	tuned, err := json.Marshal(map[string]any{"limits": configured.Limits, "settings": configured.Settings})
 	if err != nil {
 		return id, err
 	}
 	id.Config["tuned"] = string(tuned)
 	return id, nil
+}
+
+// judgeOf returns who judges answers; nil: nobody.
+func (v *evaluating) judgeOf(ctx context.Context) (judge.Judge, error) {
+	switch v.flags.judge {
+	case "off":
+		return nil, nil
+	case "local":
+		return judge.Local{}, nil
+	}
+	configured, err := v.app.engineConfig(ctx, v.store, answering)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{role.JudgeRole, role.VerifierRole, role.GeneratorRole} {
+		if m := configured.Models.Roles[name]; m != nil {
+			return judge.Prompted{Model: m}, nil
+		}
+	}
+	return nil, hinted{usagef("--judge model, and no model is configured"), "see: assay doctor"}
 }
 
 func shortHash(id eval.Identity) string {
@@ -306,7 +339,7 @@ func (v *evaluating) ask(ctx context.Context) error {
 	}
 	defer e.Close()
 	opts := eval.AskOptions{
-		Contenders: v.contenders, Limit: v.flags.limit, Parallel: v.flags.parallel, Principal: assay.Local(),
+		Contenders: v.contenders, Limit: v.flags.limit, Parallel: v.flags.parallel, Principal: assay.Local(), Judge: v.judge,
 		Progress: func(p eval.Progress) { v.shown.update("%s", evalProgress(p)) },
 	}
 	if err := v.confirm(ctx, opts); err != nil {
@@ -317,7 +350,11 @@ func (v *evaluating) ask(ctx context.Context) error {
 
 // confirm says what asking is likely to spend, and has somebody agree to it.
 func (v *evaluating) confirm(ctx context.Context, opts eval.AskOptions) error {
-	c, err := v.app.engineConfig(ctx, v.store, v.needs())
+	wanted := v.needs()
+	if v.flags.judge == "model" {
+		wanted = answering
+	}
+	c, err := v.app.engineConfig(ctx, v.store, wanted)
 	if err != nil {
 		return err
 	}

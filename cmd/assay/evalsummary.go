@@ -190,17 +190,39 @@ func writeFigures(w io.Writer, r eval.Report) error {
 	return table.Flush()
 }
 
-// figureNames lists the measures that any system has, in the order of the table.
+// figureNames lists the measures that any system has and that are worth a line, in the
+// order of the table.
 func figureNames(r eval.Report) []string {
 	var names []string
 	for _, s := range r.Systems {
 		for _, f := range s.Figures {
-			if !slices.Contains(names, f.Name) {
+			if !slices.Contains(names, f.Name) && !dull(r, f.Name) {
 				names = append(names, f.Name)
 			}
 		}
 	}
 	return names
+}
+
+// dull reports whether a figure tells a person nothing: what models have spent where none
+// was asked, and a second way to count that came to the same.
+func dull(r eval.Report, name string) bool {
+	for _, s := range r.Systems {
+		for _, f := range s.Figures {
+			spent := slices.Contains([]string{"calls", "tokens", "micros"}, f.Unit)
+			switch {
+			case f.Name != name:
+			case name == "ndcg_linear@10":
+				same := slices.ContainsFunc(s.Figures, func(o eval.Figure) bool { return o.Name == "ndcg@10" && o.Mean == f.Mean })
+				if !same {
+					return false
+				}
+			case !spent || f.Mean != 0:
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func figureWords(f eval.Figure) string {
