@@ -138,7 +138,8 @@ func FuzzResolve(f *testing.F) {
 			t.Fatalf("Resolve gives %d claims for 2", len(got))
 		}
 		for _, s := range got {
-			if utf8.ValidString(question+heading+a+b) && !utf8.ValidString(s) {
+			valid := utf8.ValidString(question) && utf8.ValidString(heading) && utf8.ValidString(a) && utf8.ValidString(b)
+			if valid && !utf8.ValidString(s) {
 				t.Errorf("Resolve(%q, %q, %q, %q) = %q", question, heading, a, b, got)
 			}
 		}
