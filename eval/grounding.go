@@ -19,6 +19,7 @@ type GroundingCase struct {
 	ID       string
 	Claim    string
 	Evidence []string // one text, or sentences
+	Heading  []string // that the evidence stands under; files have none
 	Verdict  assay.Verdict
 	Edits    []string // how a claim was made of another one, where the set says so
 }
@@ -27,7 +28,7 @@ type GroundingCase struct {
 // where the set has cut them, are paragraphs.
 func (c GroundingCase) Cited() []ground.Passage {
 	text := strings.Join(c.Evidence, "\n\n")
-	return []ground.Passage{{Quote: text, Context: text}}
+	return []ground.Passage{{Quote: text, Context: text, Heading: c.Heading}}
 }
 
 // A GroundingSet is the cases of one file.

@@ -29,5 +29,6 @@ the parts, and learn what is in the program from labelled sets.`,
 	}
 	f.add(cmd)
 	cmd.AddCommand(a.evalRetrievalCommand(), a.evalCoverageCommand(), a.evalAnswersCommand(), a.evalCalibrateCommand(), a.evalTrainCommand(), a.evalStrategiesCommand(), a.evalCostCommand())
+	cmd.AddCommand(a.evalGroundCommand(), a.evalTrainVerifierCommand())
 	return cmd
 }

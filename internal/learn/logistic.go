@@ -152,3 +152,8 @@ func solve(a [][]float64, b []float64) []float64 {
 	}
 	return x
 }
+
+// Fits reports whether the model is one of n features.
+func (l *Linear) Fits(n int) bool {
+	return len(l.Weights) == n && len(l.Mean) == n && len(l.Scale) == n
+}

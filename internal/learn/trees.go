@@ -227,3 +227,37 @@ func (g *grower) best(p part, columns []int) (feature, bin int, ok bool) {
 	}
 	return feature, bin, ok
 }
+
+// Fits reports whether trees ask for n features at most and lead to leaves.
+func (t *Trees) Fits(n int) bool {
+	for _, tree := range t.Trees {
+		if len(tree.Feature) == 0 || len(tree.Cut) != len(tree.Feature) || len(tree.Left) != len(tree.Feature) {
+			return false
+		}
+		for i, f := range tree.Feature {
+			if f >= n || f >= 0 && (tree.Left[i] <= i || tree.Left[i]+1 >= len(tree.Feature)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Mean returns trees that give the mean of the log odds of others.
+func Mean(all ...*Trees) *Trees {
+	out := &Trees{}
+	share := 1 / float64(len(all))
+	for _, t := range all {
+		out.Bias += t.Bias * share
+		for _, tree := range t.Trees {
+			cut := slices.Clone(tree.Cut)
+			for i, f := range tree.Feature {
+				if f < 0 {
+					cut[i] = round(cut[i]*share, 1e-5)
+				}
+			}
+			out.Trees = append(out.Trees, Tree{Feature: tree.Feature, Cut: cut, Left: tree.Left})
+		}
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/assay-rag/assay/ground"
+)
+
+// JudgeGrounding has a verifier judge claims, one after the other. An error of the
+// verifier ends it.
+func JudgeGrounding(ctx context.Context, v ground.Verifier, cases []GroundingCase, progress func(done, all int)) ([]Judged, error) {
+	judged := make([]Judged, len(cases))
+	for i, c := range cases {
+		j, err := v.Verify(ctx, c.Claim, c.Cited())
+		if err != nil {
+			return nil, fmt.Errorf("claim %s: %w", c.ID, err)
+		}
+		judged[i] = Judged{Gold: c.Verdict, Verdict: j.Verdict, Score: j.Score}
+		if progress != nil {
+			progress(i+1, len(cases))
+		}
+	}
+	return judged, nil
+}
+
+// Write writes the models into a folder, as package ground embeds them.
+func (t VerifierTraining) Write(folder string) error {
+	for _, m := range []struct {
+		file  string
+		model *ground.Model
+	}{{"weights_words.json.gz", t.Words}, {"weights_vectors.json.gz", t.Vectors}} {
+		if m.model == nil {
+			continue
+		}
+		data, err := m.model.Encoded()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, m.file), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package ground
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// Learned is the verifier that needs no language model. What the strict rules of [Local]
+// support is supported. All else it measures (see [Features]) beside all passages that
+// are cited, each as a whole, and a small model tells from that how likely it is that they
+// say the claim together. The model was trained with labelled claims by `assay eval
+// train-verifier`; docs/evaluation.md has its figures.
+//
+// It errs where words that are much alike say something else, and where what follows from
+// the source takes knowledge or arithmetic. It knows English.
+type Learned struct {
+	// Encoder gives the words their vectors. Nil: it judges by words alone, with a model
+	// of its own, and worse.
+	Encoder Encoder
+
+	// Floor is the least probability of Supported. 0: that for answers that people act on,
+	// see Floors.
+	Floor float64
+}
+
+// Floors returns the floors that were chosen when the verifier was trained: shown, for
+// answers that people act on, at which next to no changed statement passes; and balanced,
+// at which it tells supported claims from others best where either mistake is as bad.
+func (l Learned) Floors() (shown, balanced float64, err error) {
+	m, err := l.model()
+	if err != nil {
+		return 0, 0, err
+	}
+	return m.Shown, m.Balanced, nil
+}
+
+func (l Learned) model() (*Model, error) {
+	if l.Encoder == nil {
+		return wordsModel()
+	}
+	return vectorsModel()
+}
+
+// strictScore is the probability that what the strict rules support is supported: of
+// docs/evaluation.md's mutated sentences they let pass one in a thousand.
+const strictScore = 0.99
+
+// Verify implements Verifier. It returns an error when ctx has ended or the encoder
+// fails.
+func (l Learned) Verify(ctx context.Context, claim string, cited []Passage) (Judgement, error) {
+	if len(cited) == 0 {
+		return Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}, ctx.Err()
+	}
+	strict, err := Local{}.Verify(ctx, claim, cited)
+	if err != nil {
+		return Judgement{}, err
+	}
+	if strict.Verdict == assay.Supported {
+		strict.Score = strictScore
+		strict.Spans = said(claim, cited)
+		return strict, nil
+	}
+	if bare, _ := withoutLeadIn(claim, nil); !checkable(read(bare).terms) {
+		return strict, nil
+	}
+	s, err := compare(ctx, l.Encoder, claim, cited)
+	if err != nil {
+		return Judgement{}, err
+	}
+	return l.judge(s)
+}
+
+// judge makes a judgement of what was measured.
+func (l Learned) judge(s *comparison) (Judgement, error) {
+	m, err := l.model()
+	if err != nil {
+		return Judgement{}, err
+	}
+	supported, contradicted := m.Odds(s.features().values)
+	j := Judgement{Score: m.Probability(supported), Spans: s.spans()}
+	if j.Verdict = m.Verdict(supported, contradicted, cmp.Or(l.Floor, m.Shown)); j.Verdict == assay.Supported {
+		j.Reason = "the source says it in other words"
+	} else {
+		j.Reason = s.lacking()
+	}
+	return j, nil
+}
+
+// VerifyRow implements RowVerifier as [Local] does: whether cells stand together is told
+// by the words themselves.
+func (l Learned) VerifyRow(ctx context.Context, row Row, cited []Passage) (Judgement, error) {
+	j, err := Local{}.VerifyRow(ctx, row, cited)
+	if err != nil || j.Verdict != assay.Supported {
+		return j, err
+	}
+	j.Score = min(j.Score, strictScore)
+	j.Spans = said(row.Sentence, cited)
+	return j, nil
+}
+
+// said returns where the cited passages say a claim that they say in its own words.
+func said(claim string, cited []Passage) []Span {
+	for i, p := range cited {
+		if j := judge(claim, p); j.Verdict != assay.Supported {
+			continue
+		}
+		if start, end := Locate(claim, p.Context); start < end {
+			return []Span{{Passage: i, Start: start, End: end}}
+		}
+	}
+	return nil
+}
+
+// spans returns the sentences that are nearest to those of the claim, each once and in the
+// order of the text; those of headings are in no passage's text and are left out.
+func (s *comparison) spans() []Span {
+	var out []Span
+	for i := range s.claim {
+		p := s.bestOf(i)
+		if p == nil || p.passage < 0 {
+			continue
+		}
+		if sp := (Span{Passage: p.passage, Start: p.start, End: p.end}); !slices.Contains(out, sp) && s.bears(i, p) {
+			out = append(out, sp)
+		}
+	}
+	slices.SortFunc(out, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Passage, b.Passage), cmp.Compare(a.Start, b.Start)) })
+	return out
+}
+
+// bears reports whether a sentence has a content word of a sentence of the claim.
+func (s *comparison) bears(part int, p *piece) bool {
+	return slices.ContainsFunc(s.claim[part].words, func(t token) bool { return t.kind != small && p.stems[t.stem] > 0 })
+}
+
+// lacking says which of the claim's words the source has least of.
+func (s *comparison) lacking() string {
+	var words []string
+	for _, m := range s.words {
+		if m.kind != small && !m.near && m.spelt == 0 && len(words) < 3 {
+			words = append(words, fmt.Sprintf("%q", m.raw))
+		}
+	}
+	if len(words) == 0 {
+		return "the source has its words, but does not say it so"
+	}
+	return "the nearest sentences of the source lack " + strings.Join(words, ", ")
+}
