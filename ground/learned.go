@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -62,7 +61,7 @@ func (l Learned) Verify(ctx context.Context, claim string, cited []Passage) (Jud
 	}
 	if strict.Verdict == assay.Supported {
 		strict.Score = strictScore
-		strict.Spans = said(claim, cited)
+		strict.Spans = leastSpans(claim, cited, nil)
 		return strict, nil
 	}
 	if bare, _ := withoutLeadIn(claim, nil); !checkable(read(bare).terms) {
@@ -72,7 +71,9 @@ func (l Learned) Verify(ctx context.Context, claim string, cited []Passage) (Jud
 	if err != nil {
 		return Judgement{}, err
 	}
-	return l.judge(s)
+	j, err := l.judge(s)
+	j.Spans = leastSpans(claim, cited, nil)
+	return j, err
 }
 
 // judge makes a judgement of what was measured.
@@ -82,7 +83,7 @@ func (l Learned) judge(s *comparison) (Judgement, error) {
 		return Judgement{}, err
 	}
 	supported, contradicted := m.Odds(s.features().values)
-	j := Judgement{Score: m.Probability(supported), Spans: s.spans()}
+	j := Judgement{Score: m.Probability(supported)}
 	if j.Verdict = m.Verdict(supported, contradicted, cmp.Or(l.Floor, m.Shown)); j.Verdict == assay.Supported {
 		j.Reason = "the source says it in other words"
 	} else {
@@ -99,43 +100,16 @@ func (l Learned) VerifyRow(ctx context.Context, row Row, cited []Passage) (Judge
 		return j, err
 	}
 	j.Score = min(j.Score, strictScore)
-	j.Spans = said(row.Sentence, cited)
+	j.Spans = leastSpans(rowText(row), cited, nil)
 	return j, nil
 }
 
-// said returns where the cited passages say a claim that they say in its own words.
-func said(claim string, cited []Passage) []Span {
-	for i, p := range cited {
-		if j := judge(claim, p); j.Verdict != assay.Supported {
-			continue
-		}
-		if start, end := Locate(claim, p.Context); start < end {
-			return []Span{{Passage: i, Start: start, End: end}}
-		}
+// rowText is what a row says in a line.
+func rowText(r Row) string {
+	if strings.TrimSpace(r.Sentence) != "" {
+		return r.Sentence
 	}
-	return nil
-}
-
-// spans returns the sentences that are nearest to those of the claim, each once and in the
-// order of the text; those of headings are in no passage's text and are left out.
-func (s *comparison) spans() []Span {
-	var out []Span
-	for i := range s.claim {
-		p := s.bestOf(i)
-		if p == nil || p.passage < 0 {
-			continue
-		}
-		if sp := (Span{Passage: p.passage, Start: p.start, End: p.end}); !slices.Contains(out, sp) && s.bears(i, p) {
-			out = append(out, sp)
-		}
-	}
-	slices.SortFunc(out, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Passage, b.Passage), cmp.Compare(a.Start, b.Start)) })
-	return out
-}
-
-// bears reports whether a sentence has a content word of a sentence of the claim.
-func (s *comparison) bears(part int, p *piece) bool {
-	return slices.ContainsFunc(s.claim[part].words, func(t token) bool { return t.kind != small && p.stems[t.stem] > 0 })
+	return strings.Join(r.Cells, " ")
 }
 
 // lacking says which of the claim's words the source has least of.

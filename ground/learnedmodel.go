@@ -116,7 +116,7 @@ func DecodeModel(data []byte, vectors bool) (*Model, error) {
 }
 
 //go:embed weights_words.json.gz weights_vectors.json.gz
-var weights embed.FS
+var modelFiles embed.FS
 
 // wordsModel and vectorsModel are the models in the binary.
 var (
@@ -125,7 +125,7 @@ var (
 )
 
 func openModel(file string, vectors bool) (*Model, error) {
-	data, err := weights.ReadFile(file)
+	data, err := modelFiles.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
