@@ -45,6 +45,9 @@ func widened(text string, start, end int) (from, to int) {
 	return from, to
 }
 
+// Find returns where text has words, however either breaks its blanks into lines.
+func Find(text, words string) (start, end int, ok bool) { return contains(text, words) }
+
 // contains finds part in text, taking every run of blanks as one space.
 func contains(text, part string) (start, end int, ok bool) {
 	part = strings.Join(strings.Fields(part), " ")

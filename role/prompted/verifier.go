@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
@@ -35,7 +36,7 @@ type Verifier struct {
 // a verdict may have.
 const (
 	maxBatch      = 8
-	verdictTokens = 100
+	verdictTokens = 180
 )
 
 // verdictsReply is what the model is asked for.
@@ -46,6 +47,7 @@ type verdictsReply struct {
 type verdictReply struct {
 	Claim   int           `json:"claim"` // from 1, in the call
 	Reason  string        `json:"reason,omitempty"`
+	Quotes  []string      `json:"quotes,omitempty"` // of the claim's sources
 	Verdict assay.Verdict `json:"verdict"`
 	Score   float64       `json:"score"`
 }
@@ -88,7 +90,9 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 			shown = most(len(which), func(k int) bool { return llm.EstimateTokens(user(k)) <= room })
 			return user(shown), nil, shown > 0
 		},
-		check:   func(r *verdictsReply) []string { return checkVerdicts(r, shown) },
+		check: func(r *verdictsReply) []string {
+			return append(checkVerdicts(r, shown), checkQuotes(r, claims, which[:shown])...)
+		},
 		salvage: func(*verdictsReply) ([]string, bool) { return nil, true },
 	}
 	reply, outcome, err := ask(ctx, c, j)
@@ -111,7 +115,8 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 		return shown, nil
 	}
 	for at, i := range which[:shown] {
-		out[i] = guarded(ctx, judgementOf(reply, at+1), claims[i], nouned, language)
+		j, quotes := judgementOf(reply, at+1)
+		out[i] = guarded(ctx, decided(j, quotes, claims[i]), claims[i], nouned, language)
 	}
 	return shown, nil
 }
@@ -130,7 +135,7 @@ type claimData struct {
 func claimsOf(claims []role.Claim, which []int) []claimData {
 	var out []claimData
 	for at, i := range which {
-		d := claimData{labelled: labelled{fmt.Sprintf("claim number=\"%d\"", at+1), claims[i].Text}}
+		d := claimData{labelled: labelled{fmt.Sprintf("claim number=\"%d\"", at+1), claims[i].Alone()}}
 		for _, p := range claims[i].Cited {
 			name := fmt.Sprintf("source of_claim=\"%d\"", at+1)
 			d.Sources = append(d.Sources, labelled{name, strings.Join(p.Heading, " › ") + "\n" + p.Quote})
@@ -166,7 +171,7 @@ func checkVerdicts(r *verdictsReply, claims int) []string {
 
 // judgementOf returns what the model says of a claim. What is not exactly one
 // verdict that can be read is Unsupported.
-func judgementOf(r verdictsReply, number int) ground.Judgement {
+func judgementOf(r verdictsReply, number int) (j ground.Judgement, quotes []string) {
 	none := ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier gave no verdict on it", Failed: true}
 	found, seen := none, 0
 	for _, v := range r.Verdicts {
@@ -175,12 +180,13 @@ func judgementOf(r verdictsReply, number int) ground.Judgement {
 		}
 		seen++
 		if v.Score < 0 || v.Score > 1 {
-			return none
+			return none, nil
 		}
 		found = ground.Judgement{Verdict: v.Verdict, Score: v.Score, Reason: shorten(visible.Line(v.Reason), 300)}
+		quotes = v.Quotes
 	}
 	if seen != 1 {
-		return none
+		return none, nil
 	}
 	switch {
 	case found.Verdict != assay.Supported:
@@ -188,7 +194,64 @@ func judgementOf(r verdictsReply, number int) ground.Judgement {
 	case found.Score < 0.5:
 		found.Verdict, found.Reason = assay.Unsupported, "the verifier is not sure: "+found.Reason
 	}
-	return found
+	return found, quotes
+}
+
+// checkQuotes says which quotes of the verdicts are no words of what the claims cite.
+func checkQuotes(r *verdictsReply, claims []role.Claim, which []int) []string {
+	var problems []string
+	for _, v := range r.Verdicts {
+		if v.Claim < 1 || v.Claim > len(which) {
+			continue
+		}
+		if _, wrong := spansOf(v.Quotes, claims[which[v.Claim-1]].Cited); wrong != "" {
+			problems = append(problems, fmt.Sprintf("the quote %q of claim %d does not stand in its sources; copy their words", shorten(line(wrong), 100), v.Claim))
+		}
+	}
+	return problems
+}
+
+// decided is j with the words that decide it. A model that makes its evidence up has not
+// found any: what it supports with a quote that no source has is not supported.
+func decided(j ground.Judgement, quotes []string, claim role.Claim) ground.Judgement {
+	var wrong string
+	if j.Spans, wrong = spansOf(quotes, claim.Cited); wrong != "" && j.Verdict == assay.Supported {
+		return ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the words %q, which are to decide it, are not in what it cites", shorten(visible.Line(wrong), 100))}
+	}
+	return j
+}
+
+// spansOf finds quotes in the passages that are cited, in the words that are cited first.
+// Wrong is the first that is not there; one without a letter or digit counts for nothing.
+func spansOf(quotes []string, cited []ground.Passage) (spans []ground.Span, wrong string) {
+	for _, q := range quotes {
+		q = strings.Trim(q, " \t\r\n\"'…“”„«»")
+		if !strings.ContainsFunc(q, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			continue
+		}
+		if sp, ok := standsIn(q, cited); ok {
+			spans = append(spans, sp)
+		} else if !slices.ContainsFunc(cited, func(p ground.Passage) bool { return strings.Contains(line(strings.Join(p.Heading, " › ")), q) }) {
+			wrong = cmp.Or(wrong, q) // and not a heading, which is shown as well
+		}
+	}
+	return spans, wrong
+}
+
+// standsIn finds a quote in one of the passages.
+func standsIn(quote string, cited []ground.Passage) (ground.Span, bool) {
+	for i, p := range cited {
+		from := strings.Index(p.Context, p.Quote)
+		if start, end, ok := ground.Find(p.Quote, quote); ok && from >= 0 {
+			return ground.Span{Passage: i, Start: from + start, End: from + end}, true
+		}
+	}
+	for i, p := range cited {
+		if start, end, ok := ground.Find(p.Context, quote); ok {
+			return ground.Span{Passage: i, Start: start, End: end}, true
+		}
+	}
+	return ground.Span{}, false
 }
 
 // shownAround is how much, in bytes, is shown of a passage before and after the

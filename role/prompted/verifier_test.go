@@ -1,6 +1,7 @@
 package prompted_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -66,6 +67,76 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: %+v after %d calls, want %s after %d", tt.name, got[0], len(c.calls), tt.want, tt.calls)
 		}
 	}
+}
+
+// The words that a model says decide a claim are found in its sources, to the byte. With
+// words that are not there nothing is supported, and it is asked for others first.
+func TestVerifierQuotes(t *testing.T) {
+	const context = "Größe zählt nicht. Tenants give notice three months\nahead. Landlords take six."
+	cited := []ground.Passage{
+		{Quote: "The deposit is 900 euros.", Context: "The deposit is 900 euros. It is paid back.", Heading: []string{"Lease", "Deposit"}},
+		{Quote: "Tenants give notice three months\nahead.", Context: context, Heading: []string{"Lease", "Notice"}},
+	}
+	reply := func(verdict string, quotes ...string) string {
+		return mustJSON(t, map[string]any{"verdicts": []any{map[string]any{"claim": 1, "reason": "r", "quotes": quotes, "verdict": verdict, "score": 0.9}}})
+	}
+	const period = "Tenants give notice three months ahead."
+	words := func(text string) []string { return []string{text} }
+	tests := []struct {
+		name   string
+		script []any
+		want   assay.Verdict
+		quotes []string // as they stand in the sources
+		calls  int
+	}{
+		{"none", []any{reply("supported")}, assay.Supported, nil, 1},
+		{"over a line's end", []any{reply("supported", period)}, assay.Supported, words("Tenants give notice three months\nahead."), 1},
+		{"in quotation marks", []any{reply("supported", "“three months ahead”…")}, assay.Supported, words("three months\nahead"), 1},
+		{"of two sources", []any{reply("supported", "Tenants give notice", "It is paid back.")}, assay.Supported, []string{"Tenants give notice", "It is paid back."}, 1},
+		{"beside what is cited", []any{reply("supported", "Größe zählt")}, assay.Supported, words("Größe zählt"), 1},
+		{"of a heading", []any{reply("supported", "Lease › Notice")}, assay.Supported, nil, 1},
+		{"of no letters", []any{reply("supported", "", "…", "“”")}, assay.Supported, nil, 1},
+		{"made up", []any{reply("supported", "Tenants give notice at once.")}, assay.Unsupported, nil, 3},
+		{"made up once", []any{reply("supported", "Tenants give notice at once."), reply("supported", period)}, assay.Supported, words("Tenants give notice three months\nahead."), 2},
+		{"one of two made up", []any{reply("supported", period, "Tenants leave.")}, assay.Unsupported, nil, 3},
+		{"made up against it", []any{reply("contradicted", "Tenants leave.")}, assay.Contradicted, nil, 3},
+		{"against it", []any{reply("contradicted", "Landlords take six.")}, assay.Contradicted, words("Landlords take six."), 1},
+	}
+	for _, tt := range tests {
+		c := replies(t, tt.script...)
+		got, err := prompted.Verifier{Config: config()}.Verify(t.Context(), c, []role.Claim{{Text: period, Cited: cited}})
+		if err != nil || len(got) != 1 || got[0].Verdict != tt.want || got[0].Failed || len(c.calls) != tt.calls {
+			t.Errorf("%s: %+v, %v after %d calls", tt.name, got, err, len(c.calls))
+			continue
+		}
+		var quotes []string
+		for _, sp := range got[0].Spans {
+			quotes = append(quotes, cited[sp.Passage].Context[sp.Start:sp.End])
+		}
+		if diff := cmp.Diff(tt.quotes, quotes); diff != "" {
+			t.Errorf("%s: quotes (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// What a model reads of a claim is how it reads by itself.
+func TestVerifierReadsTheClaimAlone(t *testing.T) {
+	c := replies(t, `{"verdicts":[{"claim":1,"verdict":"supported","score":1}]}`)
+	said := claim("They give notice three months ahead.", "Tenants give notice three months ahead.")
+	said.Said = "Tenants give notice three months ahead."
+	got, err := prompted.Verifier{Config: config()}.Verify(t.Context(), c, []role.Claim{said})
+	if err != nil || got[0].Verdict != assay.Supported || !strings.Contains(c.last(0), "\nTenants give notice three months ahead.\n</claim") {
+		t.Errorf("%+v, %v, asked %q", got, err, c.last(0))
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 // Twenty claims are three calls, in order; a provider that fails settles those
