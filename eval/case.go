@@ -98,6 +98,7 @@ type Report struct {
 	Began   time.Time `json:"began"`
 	Index   string    `json:"index,omitempty"` // that was searched
 	Version string    `json:"version"`         // of the program
+	Show    string    `json:"show,omitempty"`  // command that shows a run, with RUN for its ID
 	Systems []System  `json:"systems"`
 }
 

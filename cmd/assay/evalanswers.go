@@ -42,7 +42,8 @@ type answersFlags struct {
 
 	baseline, gate, writeBaseline string
 
-	json bool
+	files reportFiles
+	json  bool
 }
 
 func (f *answersFlags) add(cmd *cobra.Command) {
@@ -60,6 +61,7 @@ func (f *answersFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this `file`, which --write-baseline has written")
 	flags.StringVar(&f.gate, "gate", "", "with --baseline: end with exit code 9 when a figure is worse than this `file` allows")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what later evaluations are compared with to this `file`")
+	f.files.add(cmd, "report")
 	flags.BoolVar(&f.json, "json", false, "print the report with every outcome as JSON")
 }
 
@@ -95,6 +97,7 @@ Its runs are kept, so that assay show RUN tells of each.`,
 		Example: `  assay eval answers ./xquad-en --limit 100
   assay eval answers questions.jsonl --strategy static,corrective --out ./evaluation
   assay eval answers --docs "$(go env GOROOT)/doc" eval/testdata/godoc.jsonl
+  assay eval answers questions.jsonl --report report.html --csv questions.csv
   assay eval answers questions.jsonl --baseline baseline.json --gate gate.yaml`,
 		Args: oneArgument("SET"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.evalAnswers(cmd.Context(), f.of(cmd), args[0]) },

@@ -24,6 +24,12 @@ func (v *evaluating) report(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.Show, err = v.showAnywhere(); err != nil {
+		return err
+	}
+	if err := f.files.write(r); err != nil {
+		return err
+	}
 	if f.writeBaseline != "" {
 		if err := eval.BaselineOf(r, false).Write(f.writeBaseline); err != nil {
 			return err
@@ -144,6 +150,15 @@ func (v *evaluating) showCommand(run string) string {
 		command += " --data " + shellQuote(shorter(v.store))
 	}
 	return command
+}
+
+// showAnywhere is what shows a run, wherever the report is read.
+func (v *evaluating) showAnywhere() (string, error) {
+	store, err := filepath.Abs(v.store)
+	if err != nil {
+		return "", err
+	}
+	return "assay show RUN --data " + shellQuote(store), nil
 }
 
 // stageWords names a stage for people.

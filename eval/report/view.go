@@ -111,7 +111,7 @@ func newPage(r eval.Report) page {
 	}
 	lost, statuses := map[eval.Stage]bool{}, map[string]bool{}
 	for i, s := range r.Systems {
-		p.Systems = append(p.Systems, newSystem(fmt.Sprintf("s%d", i), s))
+		p.Systems = append(p.Systems, newSystem(fmt.Sprintf("s%d", i), s, shower(r.Show)))
 		p.Questions += len(s.Outcomes)
 		for _, o := range s.Outcomes {
 			lost[o.Lost] = true
@@ -199,7 +199,7 @@ func findFigure(s eval.System, name string) (eval.Figure, bool) {
 	return eval.Figure{Name: name, Cases: len(s.Outcomes), Mean: mean, Low: math.NaN(), High: math.NaN()}, true
 }
 
-func newSystem(anchor string, s eval.System) system {
+func newSystem(anchor string, s eval.System, show shower) system {
 	v := system{
 		Anchor: anchor, Name: named(s.Name), Distributions: distributions(s), Losses: lossPlot(s),
 		Slices: sliceTables(s), Worst: nil,
@@ -216,21 +216,21 @@ func newSystem(anchor string, s eval.System) system {
 	}
 	rows := map[string]string{}
 	for i, o := range s.Outcomes {
-		q := newQuestion(fmt.Sprintf("%s-q%d", anchor, i), v.Name, o)
+		q := newQuestion(fmt.Sprintf("%s-q%d", anchor, i), v.Name, o, show)
 		v.Rows = append(v.Rows, q)
 		rows[o.ID] = q.Anchor
 	}
 	for _, w := range s.Worst {
-		v.Worst = append(v.Worst, worst{named(w.ID), visible(w.Question), named(w.Run), stageName(w.Lost), amount(w.Score, ""), visible(w.Why), rows[w.ID]})
+		v.Worst = append(v.Worst, worst{named(w.ID), visible(w.Question), show.run(w.Run), stageName(w.Lost), amount(w.Score, ""), visible(w.Why), rows[w.ID]})
 	}
 	return v
 }
 
-func newQuestion(anchor, system string, o eval.Outcome) question {
+func newQuestion(anchor, system string, o eval.Outcome, show shower) question {
 	q := question{
 		Anchor: anchor, System: system, ID: named(o.ID), Question: visible(o.Question), Answer: visible(o.Answer.Text), Error: visible(o.Error),
 		Expected: visible(strings.Join(o.Answers, " | ")), Lost: named(string(o.Lost)), LostName: stageName(o.Lost), Status: named(string(o.Answer.Status)),
-		Run: named(o.Run), Right: o.Right, Score: amount(score(o), ""),
+		Run: show.run(o.Run), Right: o.Right, Score: amount(score(o), ""),
 	}
 	if o.Unanswerable {
 		q.Expected = "nothing: the documents do not answer it"
@@ -256,6 +256,17 @@ func newQuestion(anchor, system string, o eval.Outcome) question {
 		q.Claims = append(q.Claims, claim{visible(o.Answer.Text[c.Start:c.End]), named(string(c.Verdict)), amount(c.Score, ""), visible(cites(o.Answer, i))})
 	}
 	return q
+}
+
+// shower is the command that shows a run, with RUN for its ID.
+type shower string
+
+// run is the command for a run; empty: there is no run.
+func (s shower) run(id string) string {
+	if id == "" {
+		return ""
+	}
+	return visible(strings.Replace(cmp.Or(string(s), "assay show RUN"), "RUN", id, 1))
 }
 
 // place says where gold stands.
