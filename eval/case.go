@@ -33,7 +33,7 @@ func (c Case) Labelled() bool {
 
 // Gold is a place in the documents: a whole document, a span of it, or a section.
 type Gold struct {
-	Document string `json:"document"`          // its ID, its URI, or the end of that from a "/" on
+	Document string `json:"document"`          // its ID, its URI, or the end of that from a "/" on; empty: any that has the section
 	Section  string `json:"section,omitempty"` // heading that it stands under
 	Start    int    `json:"start,omitempty"`   // bytes of the document's text; with End 0: all of it
 	End      int    `json:"end,omitempty"`

@@ -34,7 +34,8 @@ type Dataset struct {
 //     question it is, and whether it can be answered;
 //   - a file of JSON objects, one a line, each a Case, with the other names for its
 //     fields that sets in use have;
-//   - golden questions, see ReadGolden;
+//   - golden questions, which have nothing but a question, the end of a document's path and
+//     headings in it, any of which will do; without those the documents do not answer them;
 //   - exported runs that people have corrected, see Exported.
 //
 // A line that is wrong is assay.ErrInvalid, and the error names it.
@@ -202,7 +203,7 @@ func (r caseRecord) asCase(id string) (Case, error) {
 // check says what is wrong with a place.
 func (g Gold) check() error {
 	switch {
-	case g.Document == "":
+	case g.Document == "" && g.Section == "":
 		return errors.New("gold without a document")
 	case g.Start < 0 || g.End < 0 || g.End > 0 && g.End <= g.Start || g.End == 0 && g.Start > 0:
 		return fmt.Errorf("gold in %s from byte %d to %d", g.Document, g.Start, g.End)

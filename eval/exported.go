@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"strings"
+
 	"github.com/assay-rag/assay"
 )
 
@@ -62,7 +64,7 @@ func Export(r assay.Run, history []assay.Turn, filter assay.Filter) Exported {
 	if r.Answer == nil {
 		return x
 	}
-	x.Given.Status, x.Given.Answer = r.Answer.Status, said(*r.Answer)
+	x.Given.Status, x.Given.Answer = r.Answer.Status, strings.TrimSpace(said(*r.Answer))
 	seen := map[Gold]bool{}
 	for _, c := range r.Answer.Citations {
 		g := Gold{Document: c.URI, Start: c.Start, End: c.End, Quote: c.Quote}

@@ -8,7 +8,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// GoldenCounts are what golden questions came to.
+// GoldenCounts are what golden questions came to: questions with the sections of which an
+// answer must cite any, or without one when the documents do not answer them.
 type GoldenCounts struct {
 	Answerable   int `json:"answerable"`
 	Right        int `json:"right"`       // some citation is in a right section
@@ -35,8 +36,9 @@ func CountGolden(s System) GoldenCounts {
 
 // goldCited reports whether a citation stands in a section that is gold.
 func (o Outcome) goldCited(c assay.Citation) bool {
+	headings := append([]string{c.Title}, c.Heading...)
 	return slices.ContainsFunc(o.Gold, func(g Gold) bool {
-		return cites(Golden{Document: g.Document, Sections: []string{g.Section}}, c)
+		return (g.Document == "" || c.URI == g.Document || strings.HasSuffix(c.URI, "/"+strings.TrimPrefix(g.Document, "/"))) && under(headings, g.Section)
 	})
 }
 
@@ -47,4 +49,11 @@ func CitedSections(o Outcome) []string {
 		cited = append(cited, strings.Join(append([]string{path.Base(c.URI)}, c.Heading...), " › "))
 	}
 	return cited
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

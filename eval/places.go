@@ -41,7 +41,7 @@ type goldPlace struct {
 
 // A spot is a document, or what of it is gold.
 type spot struct {
-	document   string // ID
+	document   string // ID; empty: any
 	section    string // heading that it stands under; empty: under any
 	start, end int    // end 0: all of the document
 }
@@ -70,6 +70,9 @@ func (l *library) places(ctx context.Context, c Case) ([]goldPlace, error) {
 
 // spots finds one gold; none, where no stored document holds it.
 func (l *library) spots(ctx context.Context, g Gold) ([]spot, error) {
+	if g.Document == "" {
+		return []spot{{section: g.Section}}, nil
+	}
 	var spots []spot
 	for _, id := range l.named(g.Document) {
 		s := spot{document: id, section: g.Section, start: g.Start, end: g.End}
@@ -174,12 +177,18 @@ func abs(n int) int {
 // overlaps it.
 func (p goldPlace) holds(document string, start, end int, headings []string) bool {
 	return slices.ContainsFunc(p.spots, func(s spot) bool {
-		if s.document != document || s.end > 0 && (end <= s.start || s.end <= start) {
+		if s.document != "" && s.document != document || s.end > 0 && (end <= s.start || s.end <= start) {
 			return false
 		}
-		return s.section == "" || slices.ContainsFunc(headings, func(h string) bool {
-			return strings.EqualFold(strings.ReplaceAll(h, "`", ""), s.section)
-		})
+		return s.section == "" || under(headings, s.section)
+	})
+}
+
+// under reports whether a section is one of the headings that a place stands under, however
+// its letters and marks of code are written.
+func under(headings []string, section string) bool {
+	return slices.ContainsFunc(headings, func(h string) bool {
+		return strings.EqualFold(strings.ReplaceAll(h, "`", ""), section)
 	})
 }
 

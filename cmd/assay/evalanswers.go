@@ -371,7 +371,7 @@ func (v *evaluating) confirm(ctx context.Context, opts eval.AskOptions) error {
 	case v.flags.yes:
 		return nil
 	case v.app.piped:
-		return hinted{usagef("models are to be paid"), "say so with --yes, or ask none with --local"}
+		return hinted{usagef("language models would be asked"), "agree with --yes, or ask none with --local"}
 	}
 	fmt.Fprint(v.app.stderr, "Go on? [y/N] ")
 	reply, err := v.app.readLine(ctx)
