@@ -152,7 +152,7 @@ func (p Prompt) By(model llm.Model, caller func() role.Caller) (Custom, error) {
 		return nil, fmt.Errorf("custom measure %w: %w", err, assay.ErrInvalid)
 	}
 	system := map[string]any{"Name": p.Name, "Prompt": strings.TrimSpace(p.Prompt), "Low": p.Scale[0], "High": p.Scale[1]}
-	return prompting{p, Prompted{Model: model, Caller: caller}, prompted.NewTask[scoreReply](p.Name, customTemplate, system, replyTokens)}, nil
+	return prompting{p, Prompted{Model: model, Caller: caller}, prompted.NewTask[scoreReply](p.Name, customTemplate, system)}, nil
 }
 
 type prompting struct {
@@ -178,7 +178,7 @@ func (p prompting) Score(ctx context.Context, in Input) (Score, assay.Usage, err
 	}
 	caller := &metered{caller: p.by.caller()}
 	out, outcome, err := p.task.Do(ctx, caller, prompted.Sheet[scoreReply]{
-		Model: p.by.Model, Check: func(r *scoreReply) []string { return wrong(*r) },
+		Model: p.by.Model, MaxTokens: scoresTokens / 4, Check: func(r *scoreReply) []string { return wrong(*r) },
 		Data: map[string]any{"Question": in.Question, "Answer": in.Answer, "Passages": passagesOf(in), "References": referencesOf(in)},
 	})
 	switch {

@@ -34,8 +34,13 @@ type Prompted struct {
 // Name implements Judge.
 func (p Prompted) Name() string { return p.Model.Model() }
 
-// replyTokens is what a reply may have besides its claims.
-const replyTokens = 400
+// The tokens of a reply: of its scores, with reasons, of each claim and of each statement
+// of the right answer.
+const (
+	scoresTokens    = 400
+	claimTokens     = 80
+	statementTokens = 20
+)
 
 // A reply is what the model is asked for.
 type reply struct {
@@ -72,7 +77,7 @@ const highest = 10
 //go:embed prompts/judge.tmpl
 var judgeTemplate string
 
-var judging = prompted.NewTask[reply]("judge_answer", judgeTemplate, nil, 4000)
+var judging = prompted.NewTask[reply]("judge_answer", judgeTemplate, nil)
 
 // Judge implements Judge.
 func (p Prompted) Judge(ctx context.Context, in Input) (Judgement, error) {
@@ -87,6 +92,7 @@ func (p Prompted) Judge(ctx context.Context, in Input) (Judgement, error) {
 	caller := &metered{caller: p.caller()}
 	out, outcome, err := judging.Do(ctx, caller, prompted.Sheet[reply]{
 		Model: p.Model, Data: sheetOf(in, statements),
+		MaxTokens: scoresTokens + claimTokens*len(in.Claims) + statementTokens*len(statements),
 		Check: func(r *reply) []string {
 			var problems []string
 			for _, wrong := range faults(*r, in, len(statements)) {
