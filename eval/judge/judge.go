@@ -56,7 +56,7 @@ type Input struct {
 
 // A Claim is a statement of the answer.
 type Claim struct {
-	Text  string // as it reads by itself
+	Text  string // as it stands in the answer
 	Cited []int  // contexts that it cites, by index; one out of range is one that says nothing
 }
 

@@ -52,6 +52,7 @@ func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
 	if in.Refused {
 		return refused(l.Name(), in), ctx.Err()
 	}
+	in.Claims = resolved(in)
 	j := newJudgement(l.Name(), "")
 	s := &supporting{verifier: l.Verifier, contexts: in.Contexts}
 	if s.verifier == nil {
@@ -72,6 +73,19 @@ func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
 	j.score(Relevance, relevance, reason)
 	j.Usage = s.usage
 	return j, nil
+}
+
+// resolved are the claims as they read by themselves, without what stands around them.
+func resolved(in Input) []Claim {
+	texts := make([]string, len(in.Claims))
+	for i, c := range in.Claims {
+		texts[i] = c.Text
+	}
+	out := slices.Clone(in.Claims)
+	for i, text := range ground.Resolve(in.Question, nil, texts) {
+		out[i].Text = text
+	}
+	return out
 }
 
 // claims has the claims judged; a failure is no judgement of any.
@@ -190,8 +204,8 @@ func atLength(ctx context.Context, s *supporting, in Input, reference string) (a
 		contradicted = contradicted || verdict == "contradicted"
 	}
 	said := ground.Passage{Quote: in.Answer, Context: in.Answer}
-	for _, c := range ground.Cut(reference, nil) {
-		ok, err := s.says(ctx, c.Text, said)
+	for _, claim := range claimsOf(in.Question, reference) {
+		ok, err := s.says(ctx, claim, said)
 		if err != nil {
 			return a, err
 		}
@@ -212,6 +226,15 @@ func atLength(ctx context.Context, s *supporting, in Input, reference string) (a
 		a.reason = fmt.Sprintf("F1 of its words with the right answer's: %.2f", f1)
 	}
 	return a, nil
+}
+
+// claimsOf cuts a text into claims, each as it reads by itself.
+func claimsOf(question, text string) []string {
+	var claims []string
+	for _, c := range ground.Claims(text, nil) {
+		claims = append(claims, c.Text)
+	}
+	return ground.Resolve(question, nil, claims)
 }
 
 func count(bools []bool) int {

@@ -85,9 +85,9 @@ func (p Prompted) Judge(ctx context.Context, in Input) (Judgement, error) {
 		return refused(p.Name(), in), ctx.Err()
 	}
 	j := newJudgement(p.Name(), judging.Prompt())
-	var statements []ground.Claim
+	var statements []string
 	if len(in.References) > 0 {
-		statements = referenceClaims(in.References[0])
+		statements = referenceClaims(in.Question, in.References[0])
 	}
 	caller := &metered{caller: p.caller()}
 	out, outcome, err := judging.Do(ctx, caller, prompted.Sheet[reply]{
@@ -233,21 +233,21 @@ func claimFaults(r reply, in Input, statements int) []fault {
 }
 
 // referenceClaims are the statements of a right answer: itself, where it has none.
-func referenceClaims(reference string) []ground.Claim {
-	if claims := ground.Cut(reference, nil); len(claims) > 0 {
+func referenceClaims(question, reference string) []string {
+	if claims := claimsOf(question, reference); len(claims) > 0 {
 		return claims
 	}
-	return []ground.Claim{{Text: strings.TrimSpace(reference)}}
+	return []string{strings.TrimSpace(reference)}
 }
 
 // A named text is data with the name that it has in the prompt.
 type named struct{ Name, Text string }
 
 // sheetOf is the data of the prompt.
-func sheetOf(in Input, statements []ground.Claim) map[string]any {
+func sheetOf(in Input, statements []string) map[string]any {
 	var parts, claims []named
 	for i, s := range statements {
-		parts = append(parts, named{fmt.Sprintf("statement number=\"%d\" of=\"right_answer 1\"", i+1), s.Text})
+		parts = append(parts, named{fmt.Sprintf("statement number=\"%d\" of=\"right_answer 1\"", i+1), s})
 	}
 	for i, c := range in.Claims {
 		var cites []string
