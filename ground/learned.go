@@ -72,6 +72,9 @@ func (l Learned) Verify(ctx context.Context, claim string, cited []Passage) (Jud
 		return Judgement{}, err
 	}
 	j, err := l.judge(s)
+	if reason := s.veto(); err == nil && reason != "" {
+		j.Verdict, j.Score, j.Reason = assay.Unsupported, min(j.Score, vetoScore), reason
+	}
 	j.Spans = leastSpans(claim, cited, nil)
 	return j, err
 }

@@ -160,7 +160,7 @@ func (a asked) whole(claim string) (statement string, ok bool) {
 	}
 	const most = 12 // words of an answer that is no sentence
 	bare := strings.TrimRight(strings.TrimSpace(text), ".! ")
-	if !fragment.MatchString(text) || len(strings.Fields(bare)) > most || verb.MatchString(uncaused(bare)) || strings.ContainsAny(bare, ";:|") || bare == "" {
+	if !fragment.MatchString(text) || len(strings.Fields(bare)) > most || verb.MatchString(uncaused(bare)) || a.wh == "why" != (uncaused(bare) == "") || saysSomething(bare) || strings.ContainsAny(bare, ";:|") || bare == "" {
 		return "", false
 	}
 	switch {
@@ -179,10 +179,29 @@ func (a asked) whole(claim string) (statement string, ok bool) {
 
 // uncaused is an answer without the reason in it, which may have a verb.
 func uncaused(text string) string {
-	if strings.HasPrefix(strings.ToLower(text), "because ") {
+	if lower := strings.ToLower(text); strings.HasPrefix(lower, "because ") || strings.HasPrefix(lower, "due to ") {
 		return ""
 	}
 	return text
+}
+
+// saysSomething reports whether an answer that does not begin with a number or preposition
+// may be a sentence, with a verb of its own.
+func saysSomething(bare string) bool {
+	words := strings.Fields(strings.ToLower(bare))
+	if prefixed.MatchString(bare) || onlyNumber.MatchString(words[0]) || onlyNumber.MatchString(strings.Join(words[:min(2, len(words))], " ")) {
+		return false
+	}
+	const most = 6 // words of a name or thing
+	if len(words) > most {
+		return true
+	}
+	for _, w := range words[1:] {
+		if w = strings.Trim(w, ",.()\"'"); baseOf(w) != w && baseVerb.MatchString(baseOf(w)) {
+			return true
+		}
+	}
+	return false
 }
 
 // answered puts an answer in the place of the subject.

@@ -2,6 +2,7 @@ package ground
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -56,11 +57,7 @@ type bearer struct {
 func unitsOf(cited []Passage) []bearer {
 	var units []bearer
 	for i, p := range cited {
-		spans := sentencesOf(p.Context)
-		if len(spans) == 0 && strings.TrimSpace(p.Context) != "" {
-			spans = []sentence.Span{{Start: 0, End: len(p.Context)}}
-		}
-		for _, sp := range spans {
+		for _, sp := range paragraphsOf(p.Context) {
 			if len(units) == maxUnits {
 				return units
 			}
@@ -73,6 +70,29 @@ func unitsOf(cited []Passage) []bearer {
 	}
 	return units
 }
+
+// paragraphsOf returns the sentences and rows of a text, code apart from the paragraphs
+// around it; all of it where it has none.
+func paragraphsOf(text string) []sentence.Span {
+	var spans []sentence.Span
+	start := 0
+	flush := func(end int) {
+		for _, sp := range sentencesOf(text[start:end]) {
+			spans = append(spans, sentence.Span{Start: start + sp.Start, End: start + sp.End})
+		}
+		start = end
+	}
+	for _, at := range blankLine.FindAllStringIndex(text, -1) {
+		flush(at[1])
+	}
+	flush(len(text))
+	if len(spans) == 0 && strings.TrimSpace(text) != "" {
+		return []sentence.Span{{Start: 0, End: len(text)}}
+	}
+	return spans
+}
+
+var blankLine = regexp.MustCompile(`\n[ \t\r]*\n`)
 
 // weights says what each of a claim's terms is worth: numbers and names more than words,
 // and what few of the units have more than what all have.

@@ -32,6 +32,7 @@ func TestLeastSpans(t *testing.T) {
 		{"The Basic plan costs 12 euros.", []string{table}, []string{"| Basic | 12 euros | 5 GB |"}},
 		{"Leave that was carried over is lost after March 31.", []string{leave}, []string{"Days that are carried over expire on 31 March."}},
 		{"The Pro plan costs\n30 euros a month.", []string{pro}, []string{"The Pro plan costs 30 euros a month."}},
+		{"MaxBytesReader is much like io.LimitReader.", []string{"MaxBytesReader is similar to io.LimitReader. It closes.\n\nfunc MaxBytesReader(w io.Writer) {\n\tif n < 0 {\n\t\tn = 0\n\t}\n}"}, []string{"MaxBytesReader is similar to io.LimitReader."}},
 		{"Bananas are yellow.", []string{pro}, nil},
 		{"Anything", nil, nil},
 		{"", []string{pro}, nil},

@@ -1,0 +1,529 @@
+package ground
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A quantity is a number of a text with what it counts or measures, brought to one unit
+// for each dimension: half an hour and 30 minutes are the same.
+type quantity struct {
+	value float64
+	plain float64 // as it is written, whatever its unit; 0 for a weak one
+	dim   dimension
+	order bool   // "the fifth day", "15th": no unit belongs to it
+	weak  bool   // not counted: "an hour", "daily"
+	noun  string // stem of what is counted, where it is no unit
+	bound bound
+	start int // in the text, in bytes
+	end   int
+}
+
+// A dimension is what a quantity measures.
+type dimension string
+
+const (
+	count    dimension = ""
+	duration dimension = "s"
+	span12   dimension = "month" // months and years, which are no fixed number of days
+	part1    dimension = "share" // of the whole: 25% and a quarter
+	times    dimension = "times" // once, twice
+	clock    dimension = "clock" // minutes of the day
+	year     dimension = "year"
+	monthDim dimension = "month of the year"
+	weekday  dimension = "weekday"
+)
+
+// A bound says on which side of a quantity something lies.
+type bound int
+
+const (
+	exact bound = iota
+	most        // up to it, or less
+	least       // from it on, or more
+)
+
+// measures are the units by their spelling: the dimension and how much of its unit.
+var measures = func() map[string]quantity {
+	m := map[string]quantity{}
+	add := func(dim dimension, value float64, spellings string) {
+		for w := range strings.FieldsSeq(spellings) {
+			m[w] = quantity{value: value, dim: dim}
+		}
+	}
+	add(duration, 1e-9, "nanosecond nanoseconds ns")
+	add(duration, 1e-6, "microsecond microseconds µs")
+	add(duration, 1e-3, "millisecond milliseconds ms")
+	add(duration, 1, "second seconds sec secs s")
+	add(duration, 60, "minute minutes min mins")
+	add(duration, 3600, "hour hours hr hrs h hourly")
+	add(duration, 86400, "day days daily")
+	add(duration, 7*86400, "week weeks weekly")
+	add(span12, 1, "month months monthly")
+	add(span12, 3, "quarterly")
+	add(span12, 12, "year years yearly annually annual annum p.a")
+	add(span12, 120, "decade decades")
+	add(span12, 1200, "century centuries")
+	add("night", 1, "night nights nightly")
+	add(part1, 0.01, "% percent pct")
+	add("€", 1, "€ eur euro euros")
+	add("$", 1, "$ usd dollar dollars")
+	add("£", 1, "£ gbp pounds pound")
+	add("m", 1e-3, "mm millimetre millimetres millimeter millimeters")
+	add("m", 1e-2, "cm centimetre centimetres centimeter centimeters")
+	add("m", 1, "m metre metres meter meters")
+	add("m", 1000, "km kilometre kilometres kilometer kilometers")
+	add("m", 1609.344, "mile miles mi")
+	add("m", 0.3048, "foot feet ft")
+	add("m", 0.0254, "inch inches")
+	add("m²", 1e6, "km² sqkm")
+	add("m²", 1e4, "hectare hectares ha")
+	add("g", 1e-3, "mg milligram milligrams")
+	add("g", 1, "g gram grams")
+	add("g", 1e3, "kg kilogram kilograms kilo kilos")
+	add("g", 1e6, "tonne tonnes")
+	add("g", 1e6, "ton tons")
+	add("l", 1e-6, "µl microlitre microlitres microliter microliters")
+	add("l", 1e-3, "ml millilitre millilitres milliliter milliliters")
+	add("l", 1, "l litre litres liter liters")
+	add("l", 3.785, "gallon gallons")
+	add("°C", 1, "°c celsius")
+	add("°F", 1, "°f fahrenheit")
+	add("bit", 1, "bit bits")
+	add("byte", 1, "byte bytes")
+	add("byte", 1e3, "kb kilobyte kilobytes")
+	add("byte", 1e6, "mb megabyte megabytes")
+	add("byte", 1e9, "gb gigabyte gigabytes")
+	add("byte", 1e12, "tb terabyte terabytes")
+	add("Wh", 1, "wh watt-hour watt-hours")
+	add("Wh", 1e3, "kwh kilowatt-hour kilowatt-hours")
+	return m
+}()
+
+var (
+	lexeme = regexp.MustCompile(`\d{1,2}:\d{2}|\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*|[€$£%;:()]|°[CF]|km²|(?:watt|kilowatt)-hours?|o['’]clock|[µ\p{L}]+|['’]s\b|[–—−-]|\S`)
+
+	monthsInOrder = strings.Fields("january february march april may june july august september october november december")
+	weekdaysNamed = strings.Fields("monday tuesday wednesday thursday friday saturday sunday")
+
+	ordinals = map[string]float64{"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
+		"eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14, "fifteenth": 15, "twentieth": 20}
+	fractions = map[string]float64{"half": 0.5, "third": 1. / 3, "thirds": 1. / 3, "quarter": 0.25, "quarters": 0.25, "fifth": 0.2, "tenth": 0.1, "fifths": 0.2, "tenths": 0.1}
+	often     = map[string]float64{"once": 1, "twice": 2, "thrice": 3, "double": 2, "doubles": 2, "doubled": 2, "triple": 3}
+	between   = wordSet("working calendar full whole consecutive more extra further metric square about roughly")
+)
+
+// A lexed is a word or sign of a text.
+type lexed struct {
+	raw, lower string
+	start, end int
+}
+
+func lex(text string) []lexed {
+	var out []lexed
+	for _, at := range lexeme.FindAllStringIndex(text, -1) {
+		raw := text[at[0]:at[1]]
+		out = append(out, lexed{raw, strings.ToLower(raw), at[0], at[1]})
+	}
+	return out
+}
+
+// quantities reads the quantities of a text, in their order.
+func quantities(text string) []quantity {
+	r := quantityReader{words: lex(text), text: text}
+	for i := 0; i < len(r.words); {
+		i += r.step(i)
+	}
+	r.ranges()
+	for i := range r.found {
+		r.found[i].bound = r.boundOf(i)
+	}
+	return r.found
+}
+
+type quantityReader struct {
+	text  string
+	words []lexed
+	found []quantity
+	at    []int // index of the first word of each
+	to    []int // and behind the last
+}
+
+func (r *quantityReader) word(i int) string {
+	if i < 0 || i >= len(r.words) {
+		return ""
+	}
+	return r.words[i].lower
+}
+
+func (r *quantityReader) add(q quantity, from, to int) int {
+	q.start, q.end = r.words[from].start, r.words[to-1].end
+	r.found, r.at, r.to = append(r.found, q), append(r.at, from), append(r.to, to)
+	return to - from
+}
+
+// glued reports whether the word at i follows the one before without a blank.
+func (r *quantityReader) glued(i int) bool {
+	return i > 0 && i < len(r.words) && r.words[i].start == r.words[i-1].end
+}
+
+// step reads what is at i and says how many words it has.
+func (r *quantityReader) step(i int) int {
+	w := r.words[i]
+	if n := r.time(i); n > 0 {
+		return n
+	}
+	if n := r.date(i); n > 0 {
+		return n
+	}
+	if m := measures[w.lower]; (w.lower == "€" || w.lower == "$" || w.lower == "£") && m.dim != "" {
+		if value, n := r.number(i + 1); n > 0 {
+			return r.add(quantity{value: value, plain: value, dim: m.dim}, i, i+1+n)
+		}
+	}
+	if value, n := r.number(i); n > 0 {
+		return r.measured(i, value, n)
+	}
+	if times1, ok := often[w.lower]; ok && !(w.lower == "once" && !r.frequency(i+1)) {
+		return r.add(quantity{value: times1, dim: times}, i, i+1)
+	}
+	if m, ok := measures[w.lower]; ok && (m.dim == duration || m.dim == span12 || m.dim == "night") && len(w.lower) > 2 {
+		if article2[r.word(i-1)] || strings.HasSuffix(w.lower, "ly") || w.lower == "annual" || w.lower == "annum" {
+			if r.word(i+1) == "and" && r.word(i+2) == "a" && r.word(i+3) == "half" {
+				return r.add(quantity{value: 1.5 * m.value, plain: 1.5, dim: m.dim}, i, i+4)
+			}
+			return r.add(quantity{value: m.value, dim: m.dim, weak: true}, i, i+1)
+		}
+	}
+	return 1
+}
+
+// article2 are the words by which a unit counts once.
+var article2 = wordSet("a an per each every one another the")
+
+func (r *quantityReader) frequency(i int) bool {
+	w := r.word(i)
+	return w == "a" || w == "an" || w == "per" || w == "in" || w == "every" || w == "each" || measures[w].dim != ""
+}
+
+// measured adds a number with the unit behind it.
+func (r *quantityReader) measured(i int, value float64, n int) int {
+	j := i + n
+	if next := r.word(i + 1); ordinals[r.word(i)] > 0 || n == 2 && (next == "st" || next == "nd" || next == "rd" || next == "th") {
+		return r.add(quantity{value: value, plain: value, order: true}, i, i+n)
+	}
+	if r.word(j) == "-" && r.glued(j) && r.glued(j+1) {
+		j++
+	}
+	if d := r.word(j); d == "degrees" || d == "degree" {
+		j++
+	}
+	if d := measures[r.word(j+1)].dim; d != "" && len(r.word(j+1)) > 2 && (between[r.word(j)] || d == duration && r.isWord(j)) {
+		j++ // "40 overtime hours"
+	}
+	if m, ok := measures[r.word(j)]; ok && r.isUnit(j) {
+		q := quantity{value: value * m.value, plain: value, dim: m.dim}
+		if m.dim == "m" && r.word(j-1) == "square" {
+			q.value, q.dim = value*m.value*m.value, "m²"
+		}
+		return r.add(q, i, j+1)
+	}
+	q := quantity{value: value, plain: value}
+	if _, fraction := fractions[r.word(i)]; n == 1 && fraction || value > 0 && value < 1 && n > 1 {
+		q.dim = part1
+	}
+	q.noun = r.counted(j)
+	return r.add(q, i, i+n)
+}
+
+// isWord reports whether the word at j has content and is no unit.
+func (r *quantityReader) isWord(j int) bool {
+	w := r.word(j)
+	_, unit := measures[w]
+	return len(w) > 3 && !unit && phrases[w] == 0 && !idle[w] && !finiteWord.MatchString(w) && unicode.IsLetter([]rune(w)[0])
+}
+
+// counted is the stem of what a number before j counts; empty where that is not said.
+func (r *quantityReader) counted(j int) string {
+	noun := ""
+	for k := j; k < len(r.words) && k < j+3; k++ {
+		w := r.words[k]
+		_, unit := measures[w.lower]
+		if !unicode.IsLetter([]rune(w.raw)[0]) || phrases[w.lower] != 0 || idle[w.lower] || unit || finiteWord.MatchString(w.lower) {
+			break
+		}
+		noun = stemOf(w.lower)
+	}
+	return noun
+}
+
+var finiteWord = regexp.MustCompile(`^(?:` + finite + `|` + bases + `)$`)
+
+// isUnit reports whether the word at j is a unit there: "m", "s", "g" and "l" only right
+// behind a number.
+func (r *quantityReader) isUnit(j int) bool {
+	w := r.words[j].raw
+	if w == "second" && r.word(j-1) != "one" && r.word(j-1) != "a" {
+		return false
+	}
+	return len(w) > 1 || strings.Contains("smglh%€$£", w)
+}
+
+// number reads a number in digits or words at i: "twenty-eight", "four and a half", "half
+// a", "three quarters of an". n is how many words it has.
+func (r *quantityReader) number(i int) (value float64, n int) {
+	if i >= len(r.words) || i < 0 {
+		return 0, 0
+	}
+	w := r.words[i]
+	switch first := []rune(w.raw)[0]; {
+	case unicode.IsDigit(first) && first < 128:
+		if r.glued(i) && (letterBefore(r.text, w.start) || r.word(i-1) == "-" && letterBefore(r.text, w.start-1)) {
+			return 0, 0 // part of a name
+		}
+		f, err := strconv.ParseFloat(strings.ReplaceAll(w.raw, ",", ""), 64)
+		if err != nil {
+			return 0, 0
+		}
+		value, n = f, 1
+		if next := r.word(i + 1); r.glued(i+1) && (next == "st" || next == "nd" || next == "rd" || next == "th") {
+			return value, 2
+		} else if r.glued(i+1) && unicode.IsLetter([]rune(next)[0]) && measures[next].dim == "" {
+			return 0, 0
+		}
+		if r.word(i-1) == "−" && r.glued(i) || r.word(i-1) == "minus" || r.word(i-1) == "-" && r.glued(i) && !r.glued(i-1) {
+			value = -value
+		}
+	case fractions[w.lower] > 0 && ordinals[w.lower] == 0:
+		value, n = fractions[w.lower], 1
+		if w.lower == "quarter" || w.lower == "quarters" {
+			if r.word(i-1) == "each" || r.word(i-1) == "every" || r.word(i-1) == "the" {
+				return 0, 0 // of a year
+			}
+		}
+		return value, n + r.skip(i+1, "of", "a", "an", "the")
+	case ordinals[w.lower] > 0:
+		return ordinals[w.lower], 1
+	default:
+		v, ok := numberWords[w.lower]
+		if !ok {
+			if v = scales[w.lower]; v == 0 || !article2[r.word(i-1)] {
+				return r.dozen(i)
+			}
+		}
+		value, n = v, 1
+		if v >= 20 && v < 100 {
+			j := i + 1
+			if r.word(j) == "-" {
+				j++
+			}
+			if ones := numberWords[r.word(j)]; ones > 0 && ones < 10 {
+				value, n = value+ones, j+1-i
+			}
+		}
+	}
+	for s := scales[r.word(i+n)]; s > 0; s = scales[r.word(i+n)] {
+		value *= s
+		n++
+	}
+	if f := fractions[r.word(i+n)]; f > 0 && value < 10 && strings.HasSuffix(r.word(i+n), "s") {
+		value *= f
+		n++
+		return value, n + r.skip(i+n, "of", "a", "an", "the")
+	}
+	if r.word(i+n) == "and" && (r.word(i+n+1) == "a" || r.word(i+n+1) == "one") && fractions[r.word(i+n+2)] > 0 {
+		value += fractions[r.word(i+n+2)]
+		n += 3
+	}
+	return value, n
+}
+
+func (r *quantityReader) dozen(i int) (float64, int) {
+	switch r.word(i) {
+	case "dozen":
+		return 12, 1
+	case "couple":
+		return 2, 1
+	}
+	return 0, 0
+}
+
+// skip counts the words from i on that are among some.
+func (r *quantityReader) skip(i int, some ...string) int {
+	n := 0
+	for slices.Contains(some, r.word(i+n)) && r.word(i+n) != "" {
+		n++
+	}
+	if _, unit := measures[r.word(i+n)]; !unit {
+		return 0
+	}
+	return n
+}
+
+func letterBefore(text string, at int) bool {
+	if at <= 0 {
+		return false
+	}
+	b := text[at-1]
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_'
+}
+
+// time reads a time of the day: "10:00", "8 p.m.", "16 o'clock", "noon".
+func (r *quantityReader) time(i int) int {
+	w := r.words[i]
+	h, m, hasMinutes := strings.Cut(w.raw, ":")
+	half := func(j int) (add float64, n int) {
+		switch p := r.word(j); {
+		case p == "am" || p == "pm":
+			n = 1
+		case (p == "a" || p == "p") && r.word(j+1) == "." && r.word(j+2) == "m":
+			n = 3
+			if r.word(j+3) == "." {
+				n = 4
+			}
+		default:
+			return 0, 0
+		}
+		if strings.HasPrefix(r.word(j), "p") {
+			add = 12
+		}
+		return add, n
+	}
+	hour, err := strconv.Atoi(h)
+	switch {
+	case w.lower == "noon":
+		return r.add(quantity{value: 12 * 60, dim: clock}, i, i+1)
+	case w.lower == "midnight":
+		return r.add(quantity{value: 0, dim: clock}, i, i+1)
+	case err != nil || hour > 24 || len(h) > 2 || letterBefore(r.text, w.start):
+		return 0
+	}
+	add, n := half(i + 1)
+	if hasMinutes || n > 0 || r.word(i+1) == "o'clock" || r.word(i+1) == "o’clock" {
+		minutes, _ := strconv.Atoi(m)
+		if hour == 12 && n > 0 {
+			hour = 0
+		}
+		if n == 0 && !hasMinutes {
+			n = 1
+		}
+		return r.add(quantity{value: (float64(hour)+add)*60 + float64(minutes), dim: clock}, i, i+1+n)
+	}
+	return 0
+}
+
+// date reads a month, a weekday or a year; the day of a month is read as a number.
+func (r *quantityReader) date(i int) int {
+	w := r.words[i]
+	upper := unicode.IsUpper([]rune(w.raw)[0])
+	if k := slices.Index(monthsInOrder, strings.TrimSuffix(w.lower, "'s")); k >= 0 && upper {
+		if (w.lower == "may" || w.lower == "march") && i == 0 {
+			return 0
+		}
+		return r.add(quantity{value: float64(k + 1), dim: monthDim}, i, i+1)
+	}
+	for k, day := range weekdaysNamed {
+		if upper && (w.lower == day || w.lower == day+"s") {
+			return r.add(quantity{value: float64(k), dim: weekday}, i, i+1)
+		}
+	}
+	if len(w.raw) == 4 && w.raw >= "1000" && w.raw < "2200" && strings.Trim(w.raw, "0123456789") == "" && !r.glued(i) || len(w.raw) == 4 && (r.word(i-1) == "(" || r.word(i-1) == "–") && w.raw >= "1000" && w.raw < "2200" && strings.Trim(w.raw, "0123456789") == "" {
+		if _, unit := measures[r.word(i+1)]; !unit || r.word(i+1) == "s" {
+			y, _ := strconv.ParseFloat(w.raw, 64)
+			return r.add(quantity{value: y, dim: year}, i, i+1)
+		}
+	}
+	return 0
+}
+
+// ranges gives the first number of "20 to 24 °C" the unit of the second.
+func (r *quantityReader) ranges() {
+	for i := len(r.found) - 2; i >= 0; i-- {
+		a, b := &r.found[i], r.found[i+1]
+		if a.dim != count || b.dim == count || b.weak || b.dim == year || b.dim == monthDim || b.dim == weekday || b.dim == times {
+			continue
+		}
+		gap := strings.TrimSpace(strings.ToLower(r.text[a.end:b.start]))
+		if gap == "to" || gap == "and" || gap == "or" || gap == "–" || gap == "-" || gap == "until" || gap == "to about" || gap == "up to" {
+			if b.dim == clock {
+				a.value *= 60
+			} else if m := measures[r.word(r.to[i+1]-1)]; m.value > 0 {
+				a.value *= m.value
+			}
+			a.dim, a.noun = b.dim, ""
+		}
+	}
+}
+
+var (
+	mostBefore  = regexp.MustCompile(`(?i)(?:\b(?:up to|until|at most|no more than|not more than|no longer than|not longer than|(?:a |the )?maximum (?:of|is)|as (?:many|much|late|long|far) as|not (?:exceed|be over|cost more than|last longer than|use more than)|no later than|not later than|within|in less than|less than|fewer than|shorter than|smaller than|younger than|earlier than|lower than|under|below|beneath|just under|a little under|little under|before|by|is limited to|limited to|nearly|almost|not yet|cheaper than|max\.?|never more than|must not (?:cost|be|exceed)(?: more than)?|in at most|no farther than|stay below|inside of|inside)|[<≤])\s*(?:the |an? |about |age of |over )?$`)
+	leastBefore = regexp.MustCompile(`(?i)(?:\b(?:at least|no less than|not less than|no fewer than|no shorter than|(?:a |the )?minimum (?:of|is)|more than|longer than|larger than|greater than|bigger than|older than|higher than|later than|over|above|beyond|exceed(?:s|ing|ed)?|in excess of|upwards of|from|starting (?:at|from)|since|after|after more than|as of|min\.?|past|only after|no earlier than|as (?:early|few|little) as|begins? at|beginning with)|[>≥])\s*(?:the |an? |about |age of )?$`)
+	mostAfter   = regexp.MustCompile(`(?i)^\s*(?:[\p{L}%€]+\s+){0,2}?(?:at (?:the )?(?:most|latest|maximum)|or (?:less|fewer|below|under|younger|shorter|earlier|sooner)|maximum|max\b|beforehand)`)
+	leastAfter  = regexp.MustCompile(`(?i)^\s*(?:[\p{L}%€]+\s+){0,2}?(?:at (?:the )?(?:least|earliest|minimum)|or (?:more|longer|above|over|older|later|higher)|minimum|onwards?|and (?:more|over|above|older|up)|on\b)`)
+)
+
+// boundOf reads off the words around a quantity on which side of it something lies.
+func (r *quantityReader) boundOf(i int) bound {
+	q := r.found[i]
+	before, behind := r.text[max(0, q.start-40):q.start], r.text[q.end:min(len(r.text), q.end+40)]
+	if k := strings.LastIndexAny(before, ",;:.("); k >= 0 && !strings.HasSuffix(strings.TrimSpace(before), "max.") {
+		before = before[k+1:]
+	}
+	if k := strings.IndexAny(behind, ",;:.("); k >= 0 {
+		behind = behind[:k]
+	}
+	not := negated2.MatchString(before)
+	switch {
+	case mostBefore.MatchString(before) && !(not && lessNot.MatchString(before)):
+		return most
+	case mostBefore.MatchString(before):
+		return least
+	case leastBefore.MatchString(before) && not && moreNot.MatchString(before):
+		return most
+	case leastBefore.MatchString(before):
+		return least
+	case mostAfter.MatchString(behind):
+		return most
+	case leastAfter.MatchString(behind):
+		return least
+	}
+	return exact
+}
+
+var (
+	negated2 = regexp.MustCompile(`(?i)\b(?:not|no|never|nobody|cannot|n't)\b`)
+	moreNot  = regexp.MustCompile(`(?i)\b(?:more|longer|larger|greater|bigger|older|higher|later) than|\b(?:exceed|over|above|beyond)\b`)
+	lessNot  = regexp.MustCompile(`(?i)(?:\b(?:not|no|never|nobody|cannot)\b)[\p{L} ]{0,25}\b(?:less|fewer|shorter|smaller|younger|earlier|lower) than|\bnot (?:under|below|before)\b`)
+)
+
+// same reports whether two quantities say the same, whatever their bounds.
+func (q quantity) same(o quantity) bool {
+	if q.order != o.order && !q.weak && !o.weak {
+		return near(q.plain, o.plain)
+	}
+	if q.dim != o.dim {
+		switch {
+		case (q.dim == part1 && o.dim == count || q.dim == count && o.dim == part1) && q.noun == "" && o.noun == "":
+			return near(q.value, o.value) || near(q.value*100, o.value) || near(q.value, o.value*100)
+		case q.dim == times && o.dim == count || q.dim == count && o.dim == times:
+			return near(q.value, o.value)
+		case q.dim == year && o.dim == count || q.dim == count && o.dim == year:
+			return near(q.value, o.value)
+		case q.dim == clock && o.dim == count:
+			return near(q.value, o.value*60)
+		case q.dim == count && o.dim == clock:
+			return near(q.value*60, o.value)
+		}
+		bare := q.dim == count && q.noun == "" || o.dim == count && o.noun == ""
+		return bare && !q.weak && !o.weak && near(q.plain, o.plain)
+	}
+	return near(q.value, o.value)
+}
+
+func near(a, b float64) bool {
+	return a == b || math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b))
+}
