@@ -23,7 +23,8 @@ type page struct {
 
 	Set, Version, Index, Began string
 	Cases                      string
-	Compared                   bool // several systems
+	Show                       string // command that shows a run
+	Compared                   bool   // several systems
 	Systems                    []system
 	Overview                   []tile          // of a single system
 	Heads                      []string        // of the table that compares systems
@@ -104,7 +105,7 @@ func newPage(r eval.Report) page {
 	p := page{
 		Policy: policy(), Style: template.CSS(style), Script: template.JS(script),
 		Set: named(r.Set), Version: named(r.Version), Index: named(r.Index), Cases: counted(r.Cases, "question"),
-		Compared: len(r.Systems) > 1,
+		Compared: len(r.Systems) > 1, Show: visible(cmp.Or(r.Show, "assay show RUN")),
 	}
 	if !r.Began.IsZero() {
 		p.Began = r.Began.UTC().Format("2 January 2006, 15:04 MST")
@@ -171,8 +172,11 @@ func mainFigures(r eval.Report) []string {
 			names = append(names, name)
 		}
 	}
-	for _, name := range []string{"cost_micros", "tokens", "latency_p50_ms", "latency_ms"} {
-		if has(name) && len(names) < 6 {
+	spent := func(name string) bool {
+		return slices.ContainsFunc(r.Systems, func(s eval.System) bool { f, _ := findFigure(s, name); return f.Mean > 0 })
+	}
+	for _, name := range []string{"cost_micros", "tokens", "latency_p50_ms", "latency_p95_ms", "latency_ms", "steps"} {
+		if spent(name) && len(names) < 6 {
 			names = append(names, name)
 		}
 	}
@@ -221,7 +225,7 @@ func newSystem(anchor string, s eval.System, show shower) system {
 		rows[o.ID] = q.Anchor
 	}
 	for _, w := range s.Worst {
-		v.Worst = append(v.Worst, worst{named(w.ID), visible(w.Question), show.run(w.Run), stageName(w.Lost), amount(w.Score, ""), visible(w.Why), rows[w.ID]})
+		v.Worst = append(v.Worst, worst{named(w.ID), visible(w.Question), named(w.Run), stageName(w.Lost), amount(w.Score, ""), visible(w.Why), rows[w.ID]})
 	}
 	return v
 }
