@@ -93,13 +93,11 @@ func (t *tally) figures(at []int) []Figure {
 			continue
 		}
 		f := Figure{Name: m.Name, Cases: len(xs), Unit: m.Unit, Less: m.Less}
+		i := stat.Bootstrap(xs)
 		if m.Percentile > 0 {
-			f.Mean = stat.Percentile(xs, m.Percentile)
-			f.Low, f.High = f.Mean, f.Mean
-		} else {
-			i := stat.Bootstrap(xs)
-			f.Mean, f.Low, f.High = i.Mean, i.Low, i.High
+			i = stat.BootstrapPercentile(xs, m.Percentile)
 		}
+		f.Mean, f.Low, f.High = i.Mean, i.Low, i.High
 		if m.Judged {
 			f.By = t.judge(m.Name)
 		}

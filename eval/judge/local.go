@@ -28,9 +28,8 @@ import (
 // right answer contradicts leaves that out.
 //
 // Completeness is the share of the right answer's claims that the answer says, or without
-// right answers that of the expected sources that it cites. Relevance is the share of the
-// question's words that the answer speaks of, halved where a name of the question or the
-// kind of thing that it asks for is missing. Harmfulness: see harm.
+// right answers that of the expected sources that it cites. Relevance is the word of
+// [local.AnswerGrader]. Harmfulness is a short list of wordings, see the comment on harms.
 type Local struct {
 	Verifier ground.Verifier // nil: ground.Local
 	Called   string          // the verifier's name, for reports; empty: "surface rules" for ground.Local
@@ -66,11 +65,9 @@ func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
 	}
 	harm, reason := harmOf(in.Answer)
 	j.score(Harmfulness, harm, reason)
-	relevance, reason, err := relevanceOf(ctx, in)
-	if err != nil {
+	if err := relevance(ctx, in, &j); err != nil {
 		return j, err
 	}
-	j.score(Relevance, relevance, reason)
 	j.Usage = s.usage
 	return j, nil
 }
@@ -247,19 +244,34 @@ func count(bools []bool) int {
 	return n
 }
 
-// relevanceOf is how far an answer speaks to a question.
-func relevanceOf(ctx context.Context, in Input) (float64, string, error) {
-	if strings.TrimSpace(in.Answer) == "" {
-		return 0, "the answer is empty", ctx.Err()
+// relevance says how far an answer speaks to its question, with what the passages that it
+// cites stand under.
+func relevance(ctx context.Context, in Input, j *Judgement) error {
+	graded := role.AnswerInput{Question: in.Question}
+	for _, c := range in.Claims {
+		st := role.ShownStatement{Text: c.Text}
+		for _, i := range c.Cited {
+			if i >= 0 && i < len(in.Contexts) {
+				st.Under = append(st.Under, in.Contexts[i].Heading...)
+			}
+		}
+		graded.Statements = append(graded.Statements, st)
 	}
-	r, err := local.Reflector{}.Reflect(ctx, nil, role.ReflectInput{Question: in.Question, Known: []string{in.Answer}})
-	if err != nil {
-		return 0, "", err
+	if len(in.Claims) == 0 {
+		graded.Statements = []role.ShownStatement{{Text: in.Answer}}
 	}
-	if r.Status == role.IncompleteStatus && r.Coverage >= r.Threshold {
-		return r.Coverage / 2, r.Justification, nil
+	grade, err := local.AnswerGrader{}.GradeAnswer(ctx, nil, graded)
+	switch {
+	case err != nil:
+		return err
+	case grade.Relevance == nil:
+		j.not(Relevance, "by words it cannot be told")
+	case len(grade.Lacks) > 0:
+		j.score(Relevance, *grade.Relevance, "it does not say: "+strings.Join(grade.Lacks, ", "))
+	default:
+		j.score(Relevance, *grade.Relevance, "it speaks of what is asked")
 	}
-	return r.Coverage, r.Justification, nil
+	return nil
 }
 
 // ended reports whether an error is the end of the evaluation rather than of a judge.

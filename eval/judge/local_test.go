@@ -193,19 +193,33 @@ func TestLocalAgreement(t *testing.T) {
 }
 
 func TestLocalRelevance(t *testing.T) {
+	const asked = "When did the Sydney Harbour Bridge open?"
 	tests := []struct {
 		question, answer string
-		low, high        float64
+		heading          string
+		low, high        float64 // low below 0: not judged
 	}{
-		{"When did the Sydney Harbour Bridge open?", "The Sydney Harbour Bridge opened in March 1932.", 0.9, 1},
-		{"When did the Sydney Harbour Bridge open?", "The Sydney Harbour Bridge opened to great applause.", 0.2, 0.6},
-		{"When did the Sydney Harbour Bridge open?", "Bread is made of flour.", 0, 0.1},
-		{"When did the Sydney Harbour Bridge open?", "", 0, 0},
+		{asked, "The Sydney Harbour Bridge opened in March 1932.", "", 0.9, 1},
+		{asked, "It opened in March 1932.", "Sydney Harbour Bridge", 0.9, 1}, // under which the passage stands
+		{asked, "The Sydney Harbour Bridge opened to great applause.", "", 0.2, 0.6},
+		{asked, "Bread is made of flour.", "", 0, 0.1},
+		{asked, "", "", 0, 0},
+		{asked, "パンは小麦粉で作られる。", "", -1, -1}, // another language: words do not tell
 	}
 	for _, tt := range tests {
-		got, err := judge.Local{}.Judge(t.Context(), judge.Input{Question: tt.question, Answer: tt.answer})
-		if s := got.Scores[judge.Relevance]; err != nil || s.Value < tt.low || s.Value > tt.high || s.Reason == "" || s.By != "local (surface rules)" {
-			t.Errorf("%q: %+v, %v; want between %v and %v", tt.answer, s, err, tt.low, tt.high)
+		in := judge.Input{Question: tt.question, Answer: tt.answer}
+		if tt.heading != "" {
+			in.Claims = []judge.Claim{{Text: tt.answer, Cited: []int{0, 5}}}
+			in.Contexts = passages(tt.answer)
+			in.Contexts[0].Heading = []string{tt.heading}
+		}
+		got, err := judge.Local{}.Judge(t.Context(), in)
+		s, scored := got.Scores[judge.Relevance]
+		if err != nil || scored != (tt.low >= 0) || scored == (got.NotJudged[judge.Relevance] != "") {
+			t.Errorf("%q: %+v, not judged %q, %v", tt.answer, s, got.NotJudged[judge.Relevance], err)
+		}
+		if scored && (s.Value < tt.low || s.Value > tt.high || s.Reason == "" || s.By != "local (surface rules)") {
+			t.Errorf("%q: %+v; want between %v and %v", tt.answer, s, tt.low, tt.high)
 		}
 	}
 }

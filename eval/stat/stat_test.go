@@ -89,6 +89,22 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
+// TestBootstrapPercentile compares the median's bounds with those that ranks give: of 401
+// values from 0 to 400, the ranks 200 ± 1.96·√401/2, which are 180 and 220.
+func TestBootstrapPercentile(t *testing.T) {
+	var xs []float64
+	for i := range 401 {
+		xs = append(xs, float64((i*7)%401))
+	}
+	got := stat.BootstrapPercentile(xs, 50)
+	if got.Mean != 200 || math.Abs(got.Low-180) > 4 || math.Abs(got.High-220) > 4 {
+		t.Errorf("median %+v, want about 200 from 180 to 220", got)
+	}
+	if got := stat.BootstrapPercentile(nil, 95); got != (stat.Interval{}) {
+		t.Errorf("of none: %+v", got)
+	}
+}
+
 // TestBounds: of 40 values, one is below and one above.
 func TestBounds(t *testing.T) {
 	var xs []float64
