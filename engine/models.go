@@ -119,13 +119,29 @@ type recipe struct {
 	encoder ground.Encoder // for what reads by vectors of tokens; nil: words alone
 }
 
+// leastShown is the least probability with which a claim is shown, whatever the verifier's
+// own floor is.
+const leastShown = 0.7
+
+// verifier is who judges claims where no model does.
+func (r recipe) verifier() ground.Verifier {
+	if !r.proof {
+		return ground.Local{}
+	}
+	learned := ground.Learned{Encoder: r.encoder}
+	if shown, _, err := learned.Floors(); err == nil {
+		learned.Floor = max(shown, leastShown)
+	}
+	return learned
+}
+
 // roles are those that do the jobs: by a model where there is one, else locally.
 func (m Models) roles(r recipe) strategy.Roles {
 	roles := strategy.Roles{
 		Planner:   local.Planner{},
 		Grader:    local.Grader{},
 		Generator: local.Generator{},
-		Verifier:  role.ByClaim(ground.Local{}),
+		Verifier:  role.ByClaim(r.verifier()),
 		Quoter:    local.Generator{},
 		Router:    local.Router{},
 		Querier:   local.Querier{},

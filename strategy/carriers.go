@@ -44,7 +44,7 @@ func (c *checkedClaim) saidBy(ctx context.Context, p ground.Passage) bool {
 	if c.row != nil {
 		j, err = ground.Local{}.VerifyRow(ctx, *c.row, []ground.Passage{p})
 	} else {
-		j, err = ground.Local{}.Verify(ctx, c.Text, []ground.Passage{p})
+		j, err = ground.Local{}.Verify(ctx, c.Alone(), []ground.Passage{p})
 	}
 	return err == nil && j.Verdict == assay.Supported
 }

@@ -12,8 +12,13 @@ import (
 
 // claimsOf cuts a draft into claims, each with the words of the evidence that it rests
 // on. What they say is what will be shown, so it is cleaned first. Unusable are the
-// statements, by index, of which nothing is left then.
-func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, said *notes) (claims []checkedClaim, unusable []int) {
+// statements, by index, of which nothing is left then. What commits to nothing is none
+// of both.
+func (e Env) claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, said *notes) (claims []checkedClaim, unusable []int) {
+	cutter := ground.Cut
+	if e.Proof {
+		cutter = ground.Claims
+	}
 	columns := columnsOf(draft)
 	uri := func(n int) string { return evidence[n-1].Hit.URI }
 	for i, st := range draft.Statements {
@@ -22,6 +27,7 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 		}
 		from := sourcesOf(st.Evidence, uri, passages)
 		var cut []ground.Claim
+		var text string
 		var row *ground.Row
 		var dropped bool
 		switch {
@@ -36,9 +42,8 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 				cut = []ground.Claim{{Text: rowText(columns, cells), Evidence: st.Evidence}}
 			}
 		default:
-			var text string
 			text, dropped = from.statement(st.Text)
-			cut = ground.Cut(text, st.Evidence)
+			cut = cutter(text, st.Evidence)
 		}
 		switch {
 		case dropped && len(cut) == 0:
@@ -51,10 +56,41 @@ func claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, s
 			c.Item = st.Item && j == 0
 			claim := cite(c, wordsOf(c, row), evidence, passages)
 			claim.statement, claim.row, claim.section = i, row, sources{}.line(st.Section)
+			claim.sentence = text[c.From:c.To]
 			claims = append(claims, claim)
 		}
 	}
 	return bySection(claims), unusable
+}
+
+// resolve says of each claim how it reads by itself: by what was said before it, by the
+// question, and by where what it cites stands.
+func resolve(question string, claims []checkedClaim) {
+	var before []string
+	for i := range claims {
+		c := &claims[i]
+		if c.row != nil {
+			continue
+		}
+		var heading []string
+		if len(c.cited) > 0 {
+			heading = append([]string{c.cited[0].Title}, c.cited[0].Heading...)
+		}
+		before = append(before, c.Alone())
+		if said := ground.Resolve(question, heading, before)[len(before)-1]; said != c.Text {
+			c.said = said
+		}
+	}
+}
+
+// quoting has the parts of quotations judged as the sentences that they are of: their
+// pronouns are the source's, and what says the sentence says them.
+func quoting(claims []checkedClaim) {
+	for i, c := range claims {
+		if c.row == nil && c.sentence != c.Text {
+			claims[i].said = c.sentence
+		}
+	}
 }
 
 // bySection puts what stands under no heading first, and what stands under one
@@ -120,7 +156,7 @@ func rowText(columns, cells []string) string {
 // sentence and its cells.
 func wordsOf(c ground.Claim, row *ground.Row) string {
 	if row == nil {
-		return c.Text
+		return c.Alone()
 	}
 	if row.Sentence != "" {
 		return row.Sentence

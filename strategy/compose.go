@@ -116,7 +116,7 @@ func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, foun
 				continue
 			}
 			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
-			if !shared && !(w.siblings && claims[i].allApart(claims[j].cited)) && w.opposed(claims[i].Text, claims[j].Text, about) {
+			if !shared && !(w.siblings && claims[i].allApart(claims[j].cited)) && w.opposed(claims[i].Alone(), claims[j].Alone(), about) {
 				return i, j, true
 			}
 		}

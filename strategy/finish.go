@@ -282,7 +282,9 @@ type checkedClaim struct {
 	statement int              // of the draft, that it is cut from; -1: none
 	section   string           // heading that it stands under; empty: none
 	row       *ground.Row      // of a table; nil: it is none
+	sentence  string           // of the statement, that it is all or a part of; empty: it is not known
 	said      string           // as it reads by itself; empty: as its text does
+	whole     bool             // all parts of its sentence stand
 	repaired  bool             // what it cites is not what the draft named
 }
 
@@ -305,13 +307,22 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 		return err
 	}
 	w.readable = slices.ContainsFunc(passages, func(p passage) bool { return p.Text != "" })
-	claims, unusable := claimsOf(w.draft, evidence, passages, &w.notes)
+	claims, unusable := e.claimsOf(w.draft, evidence, passages, &w.notes)
+	switch {
+	case e.Proof && w.quoted:
+		quoting(claims)
+	case e.Proof:
+		resolve(e.Question, claims)
+	}
 	w.siblings = e.Siblings
 	claims = append(claims, w.opposing(claims, evidence, passages, surface.Labels(e.Question))...)
 	if err := e.judge(ctx, s, claims, evidence, passages, said); err != nil {
 		return err
 	}
 	if e.Proof {
+		if err := e.inWholeSentences(ctx, s.Sub("sentences", 0), claims, evidence, passages, said); err != nil {
+			return err
+		}
 		if claims, err = e.repair(ctx, s.Sub("repair", 0), w, claims, evidence, passages, said); err != nil {
 			return err
 		}
@@ -358,7 +369,7 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 func (w writing) opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passage, about []string) []checkedClaim {
 	said := map[string]bool{}
 	for _, c := range claims {
-		said[c.Text] = true
+		said[c.Alone()] = true
 	}
 	var others []checkedClaim
 	for _, c := range claims {
@@ -367,7 +378,7 @@ func (w writing) opposing(claims []checkedClaim, evidence []assay.Evidence, pass
 				continue
 			}
 			p := passages[n]
-			start, end := ground.Opposing(p.Text, func(sentence string) bool { return w.opposed(c.Text, sentence, about) })
+			start, end := ground.Opposing(p.Text, func(sentence string) bool { return w.opposed(c.Alone(), sentence, about) })
 			text := strings.Join(strings.Fields(p.Text[start:end]), " ")
 			if start == end || said[text] {
 				continue

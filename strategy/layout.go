@@ -17,42 +17,69 @@ import (
 func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 	columns := columnsOf(draft)
 	var text strings.Builder
-	for i, c := range claims {
+	for i := 0; i < len(claims); {
+		n := 1 // claims of one sentence, which stands as a whole
+		for claims[i].whole && i+n < len(claims) && claims[i+n].sameSentence(claims[i]) {
+			n++
+		}
 		var before *checkedClaim
 		if i > 0 {
 			before = &claims[i-1]
 		}
-		text.WriteString(lead(before, c, columns, draft.Shape))
-		claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}, Repaired: c.repaired}
-		if c.row != nil {
-			text.WriteString("| " + strings.Join(c.row.Cells, " | ") + " |")
-		} else {
-			text.WriteString(withoutMarks(c.Text))
+		text.WriteString(lead(before, claims[i], columns, draft.Shape))
+		writeSentence(a, &text, claims[i:i+n])
+		i += n
+	}
+	a.Text = text.String()
+	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
+		return cmp.Or(cmp.Compare(x.Claim, y.Claim), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Start, y.Start))
+	})
+}
+
+// writeSentence writes claims of one sentence, or one alone, and the citation numbers of
+// all of them behind it. Of a sentence of which a part fell what stands is said by itself.
+func writeSentence(a *assay.Answer, text *strings.Builder, claims []checkedClaim) {
+	first, at := claims[0], text.Len()
+	switch {
+	case first.row != nil:
+		text.WriteString("| " + strings.Join(first.row.Cells, " | ") + " |")
+	case first.whole:
+		text.WriteString(withoutMarks(first.sentence))
+	default:
+		text.WriteString(withoutMarks(first.Alone()))
+	}
+	var numbers []int
+	for _, c := range claims {
+		claim := assay.Claim{Start: at, End: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}, Repaired: c.repaired}
+		if first.whole { // marks keep their length
+			claim.Start, claim.End = at+c.Start-c.From, at+c.End-c.From
 		}
-		claim.End = text.Len()
 		for _, cit := range c.cited {
-			cit.Claim = i
+			cit.Claim = len(a.Claims)
 			a.Citations = append(a.Citations, cit)
 			if !slices.Contains(claim.Citations, cit.Number) {
 				claim.Citations = append(claim.Citations, cit.Number)
 			}
 		}
 		slices.Sort(claim.Citations)
-		for j, n := range claim.Citations {
-			if j == 0 {
-				text.WriteByte(' ')
-			}
-			text.WriteString("[" + strconv.Itoa(n) + "]")
-		}
-		if c.row != nil {
-			text.WriteString(" |")
-		}
+		numbers = append(numbers, claim.Citations...)
 		a.Claims = append(a.Claims, claim)
 	}
-	a.Text = text.String()
-	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
-		return cmp.Or(cmp.Compare(x.Claim, y.Claim), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Start, y.Start))
-	})
+	slices.Sort(numbers)
+	for j, n := range slices.Compact(numbers) {
+		if j == 0 {
+			text.WriteByte(' ')
+		}
+		text.WriteString("[" + strconv.Itoa(n) + "]")
+	}
+	if first.row != nil {
+		text.WriteString(" |")
+	}
+}
+
+// sameSentence reports whether two claims are parts of one sentence.
+func (c checkedClaim) sameSentence(o checkedClaim) bool {
+	return c.statement >= 0 && c.statement == o.statement && c.row == nil && o.row == nil && c.From < c.To && c.From == o.From && c.To == o.To
 }
 
 // lead is what stands before a claim: what sets it apart from the one before, the

@@ -226,3 +226,36 @@ func TestRepairWithinBudget(t *testing.T) {
 type paid struct{ ground.Verifier }
 
 func (paid) Model() string { return "somebody/verifier" }
+
+// Parts of a sentence are claims of their own. Where all of them stand it is shown as it
+// is, with their numbers behind it; of one of which a part fell what stands is said by
+// itself. What commits to nothing is no claim, and is not shown.
+func TestPartsOfSentences(t *testing.T) {
+	const whole, price, space = "The Pro plan costs ten euros and includes 100 GB.", "The Pro plan costs ten euros.", "The Pro plan includes 100 GB."
+	tests := []struct {
+		name  string
+		draft []role.Statement
+		texts []string
+		want  string
+		parts []string
+	}{
+		{"both, of one source", []role.Statement{stating(whole, 1)}, []string{price + " " + space}, whole + " [1]", []string{"The Pro plan costs ten euros", "includes 100 GB."}},
+		{"both, each of its own", []role.Statement{stating(whole, 1, 2)}, []string{price, space}, whole + " [1][2]", []string{"The Pro plan costs ten euros", "includes 100 GB."}},
+		{"one, of a source that it does not cite", []role.Statement{stating(whole, 1)}, []string{price, space}, whole + " [1][2]", []string{"The Pro plan costs ten euros", "includes 100 GB."}},
+		{"the first alone", []role.Statement{stating(whole, 1)}, []string{price}, price + " [1]", []string{price}},
+		{"the second alone", []role.Statement{stating(whole, 1)}, []string{space}, space + " [1]", []string{space}},
+		{"not by its parts, but as it stands", []role.Statement{stating(whole, 1)}, []string{whole}, whole + " [1]", []string{"The Pro plan costs ten euros", "includes 100 GB."}},
+		{"a pronoun", []role.Statement{stating(price+" It includes 100 GB.", 1)}, []string{price + " " + space}, price + " [1] It includes 100 GB. [1]", []string{price, "It includes 100 GB."}},
+		{"courtesies", []role.Statement{stating("What does it cost? "+price+" I hope this helps.", 1)}, []string{price}, price + " [1]", []string{price}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := proven(t, role.Draft{Statements: tt.draft}, role.ByClaim(verifier(sayer)), tt.texts...)
+			e.Question, e.Writer = "What does the Pro plan cost?", "a/model"
+			a := ask(t, strategy.Static, e, assay.Budget{})
+			if diff := cmp.Diff(tt.want, a.Text) + cmp.Diff(tt.parts, shownClaims(a)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

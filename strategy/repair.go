@@ -23,6 +23,9 @@ const (
 // is looked at: a passage that speaks of something else does not say it.
 const minBearing = 0.3
 
+// repairScore is the score from which on a source says what nobody named it for.
+const repairScore = 0.7
+
 // repair has claims that what they cite does not say judged by the evidence that they do
 // not cite, in one step. One that this says cites it, and is marked; what of the evidence
 // says otherwise, the source it named among that, is heard then. Where the run has no
@@ -51,14 +54,14 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	}
 	var repaired []checkedClaim
 	for k, i := range which {
-		if open[k].Verdict == assay.Supported {
+		if open[k].Verdict == assay.Supported && open[k].Score >= repairScore {
 			open[k].repaired = true
 			claims[i] = open[k]
 			repaired = append(repaired, open[k])
 		}
 	}
 	others := slices.DeleteFunc(w.opposing(repaired, evidence, passages, surface.Labels(e.Question)), func(o checkedClaim) bool {
-		return slices.ContainsFunc(claims, func(c checkedClaim) bool { return c.Text == o.Text })
+		return slices.ContainsFunc(claims, func(c checkedClaim) bool { return c.Alone() == o.Text })
 	})
 	if len(others) == 0 {
 		return claims, nil

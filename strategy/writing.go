@@ -22,13 +22,18 @@ type writing struct {
 	siblings bool  // Env.Siblings
 	readable bool  // there are bytes of the evidence to cite
 	byModel  bool  // a model wrote it, and not the local generator
+	quoted   bool  // it is made of sentences of the passages
 	notes    notes // of what could not be shown
 }
 
 // supported returns the claims that the verifier let through.
 func (w writing) supported() []checkedClaim {
 	claims := slices.DeleteFunc(slices.Clone(w.checked), func(c checkedClaim) bool { return c.Verdict != assay.Supported })
+	fell := func(c checkedClaim) bool {
+		return slices.ContainsFunc(w.checked, func(o checkedClaim) bool { return o.Verdict != assay.Supported && o.sameSentence(c) })
+	}
 	for i := range claims { // an item whose beginning fell is one all the same
+		claims[i].whole = claims[i].sentence != "" && !fell(claims[i])
 		first := i == 0 || claims[i-1].statement != claims[i].statement
 		claims[i].Item = first && w.isItem(claims[i].statement)
 	}
@@ -80,7 +85,7 @@ func (w writing) lacks() bool {
 func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *writing) (writing, error) {
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.Writer == "" {
-		w, err := e.draft(ctx, s, e.Roles.Generator, model, in, said)
+		w, err := e.draft(ctx, s, e.Roles.Generator, model, e.Managed == nil, in, said)
 		w.byModel = false // whoever went on with the run
 		if err == nil {
 			*last = w
@@ -98,7 +103,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	if err != nil {
 		return writing{}, err
 	}
-	w, err := e.draft(ctx, s, first.role, first.model, in, said)
+	w, err := e.draft(ctx, s, first.role, first.model, false, in, said)
 	if err != nil {
 		return w, err
 	}
@@ -107,7 +112,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	if w.byModel && w.lacks() || first.small && w.poor() {
 		again := in
 		again.Rejected = rejected(w)
-		second, err := e.draft(ctx, s.Sub("again", 0), e.Roles.Generator, model, again, said)
+		second, err := e.draft(ctx, s.Sub("again", 0), e.Roles.Generator, model, false, again, said)
 		second.byModel = !second.draft.StoodIn
 		switch {
 		case err == nil && (second.stand() > w.stand() || first.small && second.stand() == w.stand() && !second.poor()):
@@ -124,7 +129,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 		}
 	}
 	if w.fell() && e.Roles.Quoter != nil {
-		quoted, err := e.draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", in, said)
+		quoted, err := e.draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", true, in, said)
 		switch {
 		case err == nil && len(quoted.supported()) > 0:
 			if w.draft.Failure == "" {
@@ -149,14 +154,16 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 }
 
 // draft has one generator write, and what it writes verified. Model is the one that the
-// generator asks today, for the record; empty: none.
-func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, in role.GenerateInput, said *notes) (writing, error) {
+// generator asks today, for the record; empty: none. Quotes says that it writes quotations
+// alone, as a local one does that stands in.
+func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, quotes bool, in role.GenerateInput, said *notes) (writing, error) {
 	var w writing
 	var err error
 	if w.draft, err = e.generate(ctx, s, generator, model, in); err != nil {
 		return w, err
 	}
 	w.byModel = model != "" && !w.draft.StoodIn
+	w.quoted = quotes || w.draft.StoodIn
 	said.outcome(role.GeneratorRole, w.draft.Outcome)
 	w.draft.Open = asked(e.Question).lines(w.draft.Open)
 	err = e.check(ctx, s, &w, in.Evidence, said)
@@ -250,7 +257,7 @@ const maxRejected = 12
 func rejected(w writing) []role.Rejected {
 	var list []role.Rejected
 	for _, c := range w.refused() {
-		list = append(list, role.Rejected{Text: c.Text, Reason: c.Reason})
+		list = append(list, role.Rejected{Text: c.Alone(), Reason: c.Reason})
 	}
 	for _, i := range w.unusable {
 		list = append(list, role.Rejected{Text: w.draft.Statements[i].Text, Reason: "it has a link, an image or markup that is not of its sources, or does not fit the table's columns"})
