@@ -83,10 +83,8 @@ func EstimateSpending(ctx context.Context, d Dataset, folder *Folder, opts AskOp
 				each = dearestUsual()
 			}
 		}
-		if _, prompted := opts.Judge.(judge.Prompted); prompted {
-			for i := range each {
-				each[i] += usualJudging[i]
-			}
+		for i := range each {
+			each[i] += float64(judge.Calls(opts.Judge)) * usualJudging[i]
 		}
 		if times := float64(asked[c.Name]); times >= enoughAsked {
 			u := spent[c.Name]

@@ -72,9 +72,14 @@ func (t *tally) measures() []metric.Measure {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.values)) {
-		if !known[name] {
-			all = append(all, metric.Measure{Name: name, Judged: true})
+		if known[name] {
+			continue
 		}
+		m := metric.Measure{Name: name, Judged: true}
+		if i := slices.IndexFunc(t.custom, func(c metric.Measure) bool { return c.Name == name }); i >= 0 {
+			m = t.custom[i]
+		}
+		all = append(all, m)
 	}
 	return all
 }

@@ -22,6 +22,8 @@ type SummaryOptions struct {
 	Version  string    // of the program
 	Outcomes bool      // each question's, without the texts of its passages
 	Baseline *Baseline // to be compared with; nil: none
+
+	Custom []metric.Measure // of the user's own, as their judges describe them
 }
 
 // Summarise reads a folder's outcomes, one at a time, and says what they come to. Of each
@@ -36,6 +38,7 @@ func Summarise(ctx context.Context, d Dataset, folder *Folder, opts SummaryOptio
 	tallies := map[string]*tally{}
 	for _, name := range opts.Systems {
 		tallies[name] = newTally(name, cases)
+		tallies[name].custom = opts.Custom
 	}
 	for o, err := range folder.Outcomes(ctx) {
 		if err != nil {
@@ -87,6 +90,7 @@ type tally struct {
 	notJudged map[string]int // questions, by the measure's name
 	scores    []scored
 	outcomes  []*Outcome
+	custom    []metric.Measure
 }
 
 // Scored is a claim's score, and whether it cites gold.

@@ -22,7 +22,6 @@ import (
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/eval/judge"
-	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -39,6 +38,7 @@ type answersFlags struct {
 	yes        bool
 	cache      string
 	judge      string
+	measures   string
 
 	baseline, gate, writeBaseline string
 
@@ -58,6 +58,7 @@ func (f *answersFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.yes, "yes", false, "do not ask whether to go on when models are to be paid")
 	flags.StringVar(&f.judge, "judge", "local", "who judges answers: `local|model|off`; the model is that of the role judge,\nelse of the verifier, else of the generator")
 	flags.StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	flags.StringVar(&f.measures, "measures", "", "score answers by measures of your own too, which this YAML `file` has:\nname, prompt, scale; a model scores them, as with --judge model")
 	flags.StringVar(&f.baseline, "baseline", "", "compare with this `file`, which --write-baseline has written")
 	flags.StringVar(&f.gate, "gate", "", "with --baseline: end with exit code 9 when a figure is worse than this `file` allows")
 	flags.StringVar(&f.writeBaseline, "write-baseline", "", "write what later evaluations are compared with to this `file`")
@@ -118,7 +119,8 @@ type evaluating struct {
 	gate     *eval.Gate
 
 	contenders []eval.Contender
-	judge      judge.Judge // nil: nobody
+	measures   []judge.Prompt // of the user's own
+	judge      judge.Judge    // nil: nobody
 	folder     *eval.Folder
 	store      string // the data directory that is asked
 	own        bool   // it is the evaluation's
@@ -156,9 +158,16 @@ func (v *evaluating) read() error {
 		return usagef("--judge %q is none of local, model, off", f.judge)
 	case f.gate != "" && f.baseline == "":
 		return hinted{usagef("--gate without --baseline"), "write one with --write-baseline FILE"}
+	case f.measures != "" && f.judge == "off":
+		return usagef("--measures needs a judge, and --judge is off")
 	}
 	v.shown.update("reading %s", v.path)
 	var err error
+	if f.measures != "" {
+		if v.measures, err = judge.ReadPrompts(f.measures); err != nil {
+			return err
+		}
+	}
 	if v.set, err = eval.ReadDataset(v.path); err != nil {
 		return err
 	}
@@ -286,32 +295,15 @@ func (v *evaluating) identity(ctx context.Context) (eval.Identity, error) {
 	if v.judge != nil {
 		id.Config["judge"] = v.judge.Name()
 	}
+	for _, p := range v.measures {
+		id.Config["measure "+p.Name] = fmt.Sprintf("%q from %v to %v", p.Prompt, p.Scale[0], p.Scale[1])
+	}
 	tuned, err := json.Marshal(map[string]any{"limits": configured.Limits, "settings": configured.Settings})
 	if err != nil {
 		return id, err
 	}
 	id.Config["tuned"] = string(tuned)
 	return id, nil
-}
-
-// judgeOf returns who judges answers; nil: nobody.
-func (v *evaluating) judgeOf(ctx context.Context) (judge.Judge, error) {
-	switch v.flags.judge {
-	case "off":
-		return nil, nil
-	case "local":
-		return judge.Local{}, nil
-	}
-	configured, err := v.app.engineConfig(ctx, v.store, answering)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{role.JudgeRole, role.VerifierRole, role.GeneratorRole} {
-		if m := configured.Models.Roles[name]; m != nil {
-			return judge.Prompted{Model: m}, nil
-		}
-	}
-	return nil, hinted{usagef("--judge model, and no model is configured"), "see: assay doctor"}
 }
 
 func shortHash(id eval.Identity) string {
@@ -354,7 +346,7 @@ func (v *evaluating) ask(ctx context.Context) error {
 // confirm says what asking is likely to spend, and has somebody agree to it.
 func (v *evaluating) confirm(ctx context.Context, opts eval.AskOptions) error {
 	wanted := v.needs()
-	if v.flags.judge == "model" {
+	if judge.Calls(v.judge) > 0 {
 		wanted = answering
 	}
 	c, err := v.app.engineConfig(ctx, v.store, wanted)

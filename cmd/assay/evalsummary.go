@@ -19,7 +19,7 @@ func (v *evaluating) report(ctx context.Context) error {
 	v.shown.clear()
 	f := v.flags
 	r, err := eval.Summarise(ctx, v.set, v.folder, eval.SummaryOptions{
-		Systems: f.strategies, Limit: f.limit, Version: version(), Outcomes: true, Baseline: v.baseline,
+		Systems: f.strategies, Limit: f.limit, Version: version(), Outcomes: true, Baseline: v.baseline, Custom: ownMeasures(v.measures),
 	})
 	if err != nil {
 		return err

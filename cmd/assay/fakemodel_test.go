@@ -232,9 +232,10 @@ func texts(body []byte) string {
 }
 
 var (
-	askedQuestion = regexp.MustCompile(`(?s)<question id="[^"]*">\n(.*?)\n</question`)
-	statedClaims  = regexp.MustCompile(`(?s)<claim[^>]*>\n(.*?)\n</claim`)
-	givenPassages = regexp.MustCompile(`(?s)<passage number="(\d+)" id="[^"]*">\n(.*?)\n</passage`)
+	askedQuestion   = regexp.MustCompile(`(?s)<question id="[^"]*">\n(.*?)\n</question`)
+	statedClaims    = regexp.MustCompile(`(?s)<claim[^>]*>\n(.*?)\n</claim`)
+	givenStatements = regexp.MustCompile(`<statement number="\d+"`)
+	givenPassages   = regexp.MustCompile(`(?s)<passage number="(\d+)" id="[^"]*">\n(.*?)\n</passage`)
 )
 
 // known is what the fake has learnt from the handbook.
@@ -279,11 +280,37 @@ func play(prompt, heard string) string {
 			verdicts = append(verdicts, map[string]any{"claim": i + 1, "reason": "As it says." + heard, "verdict": verdict, "score": score})
 		}
 		reply = map[string]any{"verdicts": verdicts}
+	case strings.Contains(prompt, "You judge an answer that a system gave"):
+		reply = judgement(prompt, numbers, heard)
+	case strings.Contains(prompt, "You score an answer that a system gave"):
+		reply = map[string]any{"reason": "Short." + heard, "score": 4}
 	default:
 		return "ok" + heard
 	}
 	data, _ := json.Marshal(reply)
 	return string(data)
+}
+
+// judgement says of each claim that the passages say it if they have what is known.
+func judgement(prompt string, numbers []json.Number, heard string) map[string]any {
+	claims, reference := []any{}, []any{}
+	for i, m := range statedClaims.FindAllStringSubmatch(prompt, -1) {
+		held := len(numbers) > 0 && strings.Contains(known, strings.TrimSpace(m[1]))
+		alone, right := []json.Number{}, "no"
+		if held {
+			alone, right = numbers, "yes"
+		}
+		claims = append(claims, map[string]any{"claim": i + 1, "held": held, "cited": held, "alone": alone, "needed": []int{}, "right": right})
+	}
+	for i := range givenStatements.FindAllString(prompt, -1) {
+		reference = append(reference, map[string]any{"statement": i + 1, "said": len(numbers) > 0})
+	}
+	score := func(n int) map[string]any {
+		return map[string]any{"reason": "As far as I can tell." + heard, "score": n}
+	}
+	return map[string]any{
+		"claims": claims, "reference": reference, "correctness": score(9), "completeness": score(8), "harmfulness": score(0), "relevance": score(10),
+	}
 }
 
 func statement(text string, sources []json.Number) map[string]any {

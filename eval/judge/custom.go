@@ -42,7 +42,7 @@ type Func struct {
 
 // Measure implements Custom.
 func (f Func) Measure() metric.Measure {
-	return metric.Measure{Name: f.Name, Doc: f.Doc, Less: f.Less, Judged: true, Source: "a function"}
+	return metric.Measure{Name: f.Name, Group: custom, Doc: f.Doc, Less: f.Less, Judged: true, Source: "a function"}
 }
 
 // Score implements Custom.
@@ -161,11 +161,14 @@ type prompting struct {
 	task *prompted.Task[scoreReply]
 }
 
-// Measure implements Custom.
-func (p prompting) Measure() metric.Measure {
-	doc, _, _ := strings.Cut(strings.TrimSpace(p.Prompt.Prompt), "\n")
-	return metric.Measure{Name: p.Name, Doc: doc, Less: p.Less, Judged: true, Source: "a prompt"}
+// Measure says what is scored, as Custom does.
+func (p Prompt) Measure() metric.Measure {
+	doc, _, _ := strings.Cut(strings.TrimSpace(p.Prompt), "\n")
+	return metric.Measure{Name: p.Name, Group: custom, Doc: doc, Less: p.Less, Judged: true, Source: "a prompt"}
 }
+
+// custom is the group of measures of a user's own.
+const custom = "your own"
 
 // Score implements Custom. The scale is brought to [0, 1].
 func (p prompting) Score(ctx context.Context, in Input) (Score, assay.Usage, error) {

@@ -132,9 +132,9 @@ func newJudgement(by, prompt string) Judgement {
 
 // refused is the judgement of an answer that is none. Where a right answer is known it is
 // neither correct nor complete, so that a system does not gain by refusing; nothing else
-// applies.
-func refused(by string, in Input) Judgement {
-	j := newJudgement(by, "")
+// applies. It is in the judge's name, though it did not have to be asked.
+func refused(by, prompt string, in Input) Judgement {
+	j := newJudgement(by, prompt)
 	if len(in.References) > 0 {
 		const reason = "nothing was answered"
 		j.score(Correctness, 0, reason)
@@ -159,6 +159,24 @@ func With(base Judge, custom ...Custom) (Judge, error) {
 		seen[name] = true
 	}
 	return withCustom{base, slices.Clone(custom)}, nil
+}
+
+// Calls is how many calls of a model a judge makes for an answer, if each reply can be
+// used: 0 for a local one, and for nil.
+func Calls(j Judge) int {
+	switch j := j.(type) {
+	case Prompted:
+		return 1
+	case withCustom:
+		n := Calls(j.base)
+		for _, c := range j.custom {
+			if _, asks := c.(prompting); asks {
+				n++
+			}
+		}
+		return n
+	}
+	return 0
 }
 
 type withCustom struct {

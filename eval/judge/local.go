@@ -49,7 +49,7 @@ func (l Local) Name() string {
 // Judge implements Judge.
 func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
 	if in.Refused {
-		return refused(l.Name(), in), ctx.Err()
+		return refused(l.Name(), "", in), ctx.Err()
 	}
 	in.Claims = resolved(in)
 	j := newJudgement(l.Name(), "")

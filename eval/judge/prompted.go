@@ -82,7 +82,7 @@ var judging = prompted.NewTask[reply]("judge_answer", judgeTemplate, nil)
 // Judge implements Judge.
 func (p Prompted) Judge(ctx context.Context, in Input) (Judgement, error) {
 	if in.Refused {
-		return refused(p.Name(), in), ctx.Err()
+		return refused(p.Name(), judging.Prompt(), in), ctx.Err()
 	}
 	j := newJudgement(p.Name(), judging.Prompt())
 	var statements []string

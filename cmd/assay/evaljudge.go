@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval/judge"
+	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// judgeOf returns who judges answers, by the measures of the user's own as well; nil:
+// nobody.
+func (v *evaluating) judgeOf(ctx context.Context) (judge.Judge, error) {
+	if v.flags.judge == "off" {
+		return nil, nil
+	}
+	wanted := v.needs()
+	if v.flags.judge == "model" || len(v.measures) > 0 {
+		wanted = answering
+	}
+	configured, err := v.app.engineConfig(ctx, v.store, wanted)
+	if err != nil {
+		return nil, err
+	}
+	model := judging(configured.Models)
+	if model == nil && (v.flags.judge == "model" || len(v.measures) > 0) {
+		what := "--judge model"
+		if v.flags.judge != "model" {
+			what = "--measures"
+		}
+		return nil, hinted{usagef("%s, and no model is configured", what), "see: assay doctor"}
+	}
+	var base judge.Judge = judge.Prompted{Model: model}
+	if v.flags.judge == "local" {
+		writes := v.needs() == answering && configured.Models.Roles[role.GeneratorRole] != nil
+		if base, err = localJudge(writes); err != nil {
+			return nil, err
+		}
+	}
+	var custom []judge.Custom
+	for _, p := range v.measures {
+		c, err := p.By(model, nil)
+		if err != nil {
+			return nil, err
+		}
+		custom = append(custom, c)
+	}
+	if len(custom) == 0 {
+		return base, nil
+	}
+	return judge.With(base, custom...)
+}
+
+// ownMeasures are prompts as reports describe them.
+func ownMeasures(prompts []judge.Prompt) []metric.Measure {
+	var own []metric.Measure
+	for _, p := range prompts {
+		own = append(own, p.Measure())
+	}
+	return own
+}
+
+// judging is the model that judges: that of the role judge, else of the verifier, else of
+// the generator; nil: there is none.
+func judging(models engine.Models) llm.Model {
+	for _, name := range []string{role.JudgeRole, role.VerifierRole, role.GeneratorRole} {
+		if m := models.Roles[name]; m != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// localJudge judges without a model. Answers that are quotations are held to the strict
+// rules, which let nothing else through; those that a model writes say things in other
+// words, which the strict rules refuse all, and the learned verifier tells apart.
+func localJudge(written bool) (judge.Judge, error) {
+	if !written {
+		return judge.Local{}, nil
+	}
+	_, balanced, err := ground.Learned{}.Floors()
+	if err != nil {
+		return nil, err
+	}
+	return judge.Local{Verifier: ground.Learned{Floor: balanced}, Called: "learned verifier"}, nil
+}
