@@ -213,7 +213,7 @@ func (r *quantityReader) frequency(i int) bool {
 // measured adds a number with the unit behind it.
 func (r *quantityReader) measured(i int, value float64, n int) int {
 	j := i + n
-	if next := r.word(i + 1); ordinals[r.word(i)] > 0 || n == 2 && (next == "st" || next == "nd" || next == "rd" || next == "th") {
+	if next := r.word(i + 1); ordinals[r.word(i)] > 0 && value == ordinals[r.word(i)] || n == 2 && (next == "st" || next == "nd" || next == "rd" || next == "th") {
 		return r.add(quantity{value: value, plain: value, order: true}, i, i+n)
 	}
 	if r.word(j) == "-" && r.glued(j) && r.glued(j+1) {
@@ -233,7 +233,7 @@ func (r *quantityReader) measured(i int, value float64, n int) int {
 		return r.add(q, i, j+1)
 	}
 	q := quantity{value: value, plain: value}
-	if _, fraction := fractions[r.word(i)]; n == 1 && fraction || value > 0 && value < 1 && n > 1 {
+	if _, fraction := fractions[r.word(i)]; fraction || value > 0 && value < 1 && n > 1 {
 		q.dim = part1
 	}
 	q.noun = r.counted(j)
@@ -306,6 +306,10 @@ func (r *quantityReader) number(i int) (value float64, n int) {
 			}
 		}
 		return value, n + r.skip(i+1, "of", "a", "an", "the")
+	case r.aFraction(i):
+		return fractions[w.lower], 1 + r.skip(i+1, "of", "a", "an", "the")
+	case (w.lower == "one" || w.lower == "two") && r.aFraction(i+1):
+		return numberWords[w.lower] * fractions[r.word(i+1)], 2 + r.skip(i+2, "of", "a", "an", "the")
 	case ordinals[w.lower] > 0:
 		return ordinals[w.lower], 1
 	default:
@@ -340,6 +344,13 @@ func (r *quantityReader) number(i int) (value float64, n int) {
 		n += 3
 	}
 	return value, n
+}
+
+// aFraction reports whether the word at i is a third or tenth of something, not the third
+// of some.
+func (r *quantityReader) aFraction(i int) bool {
+	before, after := r.word(i-1), r.word(i+1)
+	return fractions[r.word(i)] > 0 && (before == "a" || before == "one" || before == "two") && (after == "of" || after == "" || after == "or" || !r.isWord(i+1))
 }
 
 func (r *quantityReader) dozen(i int) (float64, int) {
@@ -434,7 +445,14 @@ func (r *quantityReader) date(i int) int {
 	if len(w.raw) == 4 && w.raw >= "1000" && w.raw < "2200" && strings.Trim(w.raw, "0123456789") == "" && !r.glued(i) || len(w.raw) == 4 && (r.word(i-1) == "(" || r.word(i-1) == "–") && w.raw >= "1000" && w.raw < "2200" && strings.Trim(w.raw, "0123456789") == "" {
 		if _, unit := measures[r.word(i+1)]; !unit || r.word(i+1) == "s" {
 			y, _ := strconv.ParseFloat(w.raw, 64)
-			return r.add(quantity{value: y, dim: year}, i, i+1)
+			r.add(quantity{value: y, plain: y, dim: year}, i, i+1)
+			if next := r.word(i + 2); (r.word(i+1) == "–" || r.word(i+1) == "-") && r.glued(i+1) && r.glued(i+2) && len(next) == 2 {
+				if end, err := strconv.ParseFloat(next, 64); err == nil { // "1348–50"
+					y = math.Floor(y/100)*100 + end
+					return 2 + r.add(quantity{value: y, plain: y, dim: year}, i+2, i+3)
+				}
+			}
+			return 1
 		}
 	}
 	return 0
@@ -460,8 +478,8 @@ func (r *quantityReader) ranges() {
 }
 
 var (
-	mostBefore  = regexp.MustCompile(`(?i)(?:\b(?:up to|until|at most|no more than|not more than|no longer than|not longer than|(?:a |the )?maximum (?:of|is)|as (?:many|much|late|long|far) as|not (?:exceed|be over|cost more than|last longer than|use more than)|no later than|not later than|within|in less than|less than|fewer than|shorter than|smaller than|younger than|earlier than|lower than|under|below|beneath|just under|a little under|little under|before|by|is limited to|limited to|nearly|almost|not yet|cheaper than|max\.?|never more than|must not (?:cost|be|exceed)(?: more than)?|in at most|no farther than|stay below|inside of|inside)|[<≤])\s*(?:the |an? |about |age of |over )?$`)
-	leastBefore = regexp.MustCompile(`(?i)(?:\b(?:at least|no less than|not less than|no fewer than|no shorter than|(?:a |the )?minimum (?:of|is)|more than|longer than|larger than|greater than|bigger than|older than|higher than|later than|over|above|beyond|exceed(?:s|ing|ed)?|in excess of|upwards of|from|starting (?:at|from)|since|after|after more than|as of|min\.?|past|only after|no earlier than|as (?:early|few|little) as|begins? at|beginning with)|[>≥])\s*(?:the |an? |about |age of )?$`)
+	mostBefore  = regexp.MustCompile(`(?i)(?:\b(?:up to|until|at most|no more than|not more than|no longer than|not longer than|(?:a |the )?maximum (?:of|is)|as (?:many|much|late|long|far) as|not (?:exceed|be over|cost more than|last longer than|use more than)|no later than|not later than|within|in less than|less than|fewer than|shorter than|smaller than|younger than|earlier than|lower than|under|below|beneath|just under|a little under|little under|before|is limited to|limited to|nearly|almost|not yet|cheaper than|max\.?|never more than|must not (?:cost|be|exceed)(?: more than)?|in at most|no farther than|stay below|inside of|inside)|[<≤])\s*(?:the |an? |about |age of |over )?$`)
+	leastBefore = regexp.MustCompile(`(?i)(?:\b(?:at least|no less than|not less than|no fewer than|no shorter than|(?:a |the )?minimum (?:of|is)|more than|longer than|larger than|greater than|bigger than|older than|higher than|later than|over|above|beyond|exceed(?:s|ing|ed)?|in excess of|upwards of|starting (?:at|from)|after more than|as of|min\.?|past|only after|no earlier than|as (?:early|few|little) as|begins? at|beginning with)|[>≥])\s*(?:the |an? |about |age of )?$`)
 	mostAfter   = regexp.MustCompile(`(?i)^\s*(?:[\p{L}%€]+\s+){0,2}?(?:at (?:the )?(?:most|latest|maximum)|or (?:less|fewer|below|under|younger|shorter|earlier|sooner)|maximum|max\b|beforehand)`)
 	leastAfter  = regexp.MustCompile(`(?i)^\s*(?:[\p{L}%€]+\s+){0,2}?(?:at (?:the )?(?:least|earliest|minimum)|or (?:more|longer|above|over|older|later|higher)|minimum|onwards?|and (?:more|over|above|older|up)|on\b)`)
 )
@@ -476,14 +494,18 @@ func (r *quantityReader) boundOf(i int) bound {
 	if k := strings.IndexAny(behind, ",;:.("); k >= 0 {
 		behind = behind[:k]
 	}
-	not := negated2.MatchString(before)
+	timed := q.dim == clock || q.dim == year || q.dim == monthDim || q.dim == duration && leastAfter.MatchString(behind)
 	switch {
-	case mostBefore.MatchString(before) && !(not && lessNot.MatchString(before)):
+	case q.dim == times:
+		return exact
+	case mostBefore.MatchString(before) && !lessNot.MatchString(before):
 		return most
 	case mostBefore.MatchString(before):
 		return least
-	case leastBefore.MatchString(before) && not && moreNot.MatchString(before):
+	case leastBefore.MatchString(before) && moreNot.MatchString(before):
 		return most
+	case timed && fromBefore.MatchString(before):
+		return least
 	case leastBefore.MatchString(before):
 		return least
 	case mostAfter.MatchString(behind):
@@ -495,9 +517,9 @@ func (r *quantityReader) boundOf(i int) bound {
 }
 
 var (
-	negated2 = regexp.MustCompile(`(?i)\b(?:not|no|never|nobody|cannot|n't)\b`)
-	moreNot  = regexp.MustCompile(`(?i)\b(?:more|longer|larger|greater|bigger|older|higher|later) than|\b(?:exceed|over|above|beyond)\b`)
-	lessNot  = regexp.MustCompile(`(?i)(?:\b(?:not|no|never|nobody|cannot)\b)[\p{L} ]{0,25}\b(?:less|fewer|shorter|smaller|younger|earlier|lower) than|\bnot (?:under|below|before)\b`)
+	fromBefore = regexp.MustCompile(`(?i)\b(?:from|since|after)\s*(?:the |an? |about )?$`)
+	moreNot    = regexp.MustCompile(`(?i)\b(?:not|no|never|nobody|cannot)\b(?: (?:\w+ ){0,3}?)(?:(?:more|longer|larger|greater|bigger|older|higher|later) than|exceed|over|above|beyond|at least)\s*(?:the |an? |about )?$`)
+	lessNot    = regexp.MustCompile(`(?i)\b(?:not|no|never|nobody|cannot)\b(?: (?:\w+ ){0,3}?)(?:(?:less|fewer|shorter|smaller|younger|earlier|lower) than|under|below|before)\s*(?:the |an? |about )?$`)
 )
 
 // same reports whether two quantities say the same, whatever their bounds.

@@ -47,6 +47,11 @@ func TestQuantities(t *testing.T) {
 		{"must not cost more than €140", "≤140€"},
 		{"older than two years", "≥24month"},
 		{"a three-month notice", "3month"},
+		{"almost a third of the population, one third of all", "≤0.3333333333333333share 0.3333333333333333share"},
+		{"in 1348–50", "1348year 1350year"},
+		{"no rehearsal before 1 p.m.", "≥780clock"},
+		{"not used once they are over two years old", "≥24month"},
+		{"may not hold more than ten litres", "≤10l"},
 	}
 	for _, tt := range tests {
 		var got []string

@@ -112,6 +112,8 @@ func TestResolve(t *testing.T) {
 		{"Wie lange dauert die Elternzeit?", "Elternzeit", []string{"26 Wochen.", "Sie wird acht Wochen vorher angekündigt."}, nil},
 		{"¿Cuánto cuesta?", "", []string{"30 euros."}, nil},
 		{"How much?", "", []string{"30 euros."}, nil},
+		{"What language were books being translated into during the era of Haymo of Faversham?", "", []string{"Haymo of Faversham, O.F.M. ( c."}, nil},
+		{"Who was Haymo of Faversham?", "", []string{"Haymo of Faversham, O.F.M. ( c."}, nil},
 		{"Why should two times not be compared with ==?", "", []string{"The Time.Sub method subtracts two instants, producing a Duration."}, nil},
 		{"What is the difference between Exec and Query?", "", []string{"Query the database and prints the results."}, nil},
 		{"Why was the rehearsal repeated?", "", []string{"The key."}, nil},

@@ -34,7 +34,7 @@ const bases = `be|accept|add|allow|announce|appear|apply|approve|ask|attend|beco
 // a question that it cannot turn.
 func readQuestion(question string) asked {
 	q := strings.TrimRight(strings.TrimSpace(question), "?! ")
-	if strings.ContainsAny(q, "?\n;") || len(q) > maxClauses {
+	if strings.ContainsAny(q, "?\n;") || len(q) > maxClauses || strings.Contains(q, " being ") {
 		return asked{}
 	}
 	if m := whQuestion.FindStringSubmatch(q); m != nil {
@@ -189,6 +189,9 @@ func uncaused(text string) string {
 // may be a sentence, with a verb of its own.
 func saysSomething(bare string) bool {
 	words := strings.Fields(strings.ToLower(bare))
+	if strings.Count(bare, "(") != strings.Count(bare, ")") || strings.Contains(bare, ". ") {
+		return true // torn
+	}
 	if prefixed.MatchString(bare) || onlyNumber.MatchString(words[0]) || onlyNumber.MatchString(strings.Join(words[:min(2, len(words))], " ")) {
 		return false
 	}

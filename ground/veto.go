@@ -1,6 +1,7 @@
 package ground
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (s *comparison) vetoPart(part int, c *piece) string {
 			return fmt.Sprintf("%s: what says the rest has another one", strings.TrimSpace(c.text[q.start:q.end]))
 		}
 	}
-	return ""
+	return cmp.Or(againstBound(c.text, near[0].text, mine, theirs[0]), s.changed(part, c), s.turned(part, c), s.crossed(part, c), s.otherName(part, c))
 }
 
 // trivial reports whether a quantity is said without counting: "one of", "first".

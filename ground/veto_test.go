@@ -1,0 +1,71 @@
+package ground
+
+import (
+	"testing"
+)
+
+// TestVeto changes one thing of a statement at a time. What is said in other words, and
+// nothing changed, is never refused for it.
+func TestVeto(t *testing.T) {
+	const (
+		backup  = "The orders database is backed up in full every Sunday at 02:00 UTC. Full backups are kept for 90 days, incremental ones for 14 days. When a backup is older than 26 hours an alert is sent to the storage team."
+		railway = "The line was built by the engineer Thomas Averill, who had worked on the Semmering line before. The branch to Penmoor was opened in 1881 by Ines Calloway. The tunnel at Crossgill is longer than the one at Penmoor."
+		lease   = "The rent is 1,150 euros. Small repairs up to 100 euros are paid by the tenant; subletting the whole flat is forbidden. The dentist has to be told before a tooth is pulled. Half of the points are needed to pass."
+	)
+	tests := []struct {
+		source, claim string
+		vetoed        bool
+	}{
+		{backup, "Each Sunday at 2 a.m. a complete backup is made.", false},
+		{backup, "Each Sunday at 3 a.m. a complete backup is made.", true},
+		{backup, "Each Monday at 2 a.m. a complete backup is made.", true},
+		{backup, "Full backups are retained for ninety days.", false},
+		{backup, "Full backups are retained for ninety weeks.", true},
+		{backup, "Full backups are retained for 60 days.", true},
+		{backup, "Incremental backups are gone after two weeks.", false},
+		{backup, "If a backup is over 26 hours old, the storage team is alerted.", false},
+		{backup, "If a backup is under 26 hours old, the storage team is alerted.", true},
+		{backup, "An alert goes to the storage team when a backup is younger than 26 hours.", true},
+		{railway, "Thomas Averill built the line.", false},
+		{railway, "The engineer who built the line was Thomas Averill.", false},
+		{railway, "The line was built by the engineer Ines Calloway, who had worked on the Semmering line before.", true},
+		{railway, "The branch to Penmoor was opened in 1881 by Thomas Averill.", true},
+		{railway, "The Penmoor branch has been open since 1881.", false},
+		{railway, "The Penmoor branch has been open since 1884.", true},
+		{railway, "The line was not built by the engineer Thomas Averill.", true},
+		{railway, "The tunnel at Crossgill is shorter than the one at Penmoor.", true},
+		{railway, "The tunnel at Penmoor is shorter than the one at Crossgill.", false},
+		{railway, "The tunnel at Penmoor is longer than the one at Crossgill.", true},
+		{lease, "A rent of €1,150 has to be paid.", false},
+		{lease, "A rent of $1,150 has to be paid.", true},
+		{lease, "The tenant pays for small repairs of no more than 100 euros.", false},
+		{lease, "The tenant pays for small repairs of at least 100 euros.", true},
+		{lease, "Subletting the whole flat is permitted.", true},
+		{lease, "It is not permitted to sublet the whole flat.", false},
+		{lease, "Tell the dentist before you have a tooth pulled.", false},
+		{lease, "Tell the dentist after a tooth is pulled.", true},
+		{lease, "To pass you need 50% of the points.", false},
+		{lease, "To pass you need 60% of the points.", true},
+	}
+	for _, tt := range tests {
+		s, err := compare(t.Context(), nil, tt.claim, []Passage{{Quote: tt.source, Context: tt.source, Heading: []string{"House rules"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reason := s.veto(); (reason != "") != tt.vetoed {
+			t.Errorf("veto(%q) = %q, want one: %v", tt.claim, reason, tt.vetoed)
+		}
+	}
+}
+
+func FuzzVeto(f *testing.F) {
+	f.Add("No rehearsal before 1 p.m.", "Rehearsals only after 13:00, 1348–50.")
+	f.Add("A is longer than B.", "B is shorter than A. É is \xff 3 %")
+	f.Fuzz(func(t *testing.T, claim, source string) {
+		s, err := compare(t.Context(), nil, claim, []Passage{{Quote: source, Context: source}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.veto()
+	})
+}

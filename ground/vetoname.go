@@ -1,0 +1,100 @@
+package ground
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// foreignName returns a name of a claim's sentence that the sentence nearest to it does not
+// have, while that has another name, of which the claim knows nothing, in its place. What a
+// heading names, or the sentences before, where it points back at them, is no such name.
+func (s *comparison) foreignName(part int, c *piece) string {
+	b := s.bestOf(part)
+	if b == nil {
+		return ""
+	}
+	known := s.spokenOf(b)
+	rivals := slices.ContainsFunc(b.words, func(w token) bool {
+		return w.kind == name && !slices.ContainsFunc(c.words, func(o token) bool { return namesAlike(w, o) })
+	})
+	if !rivals {
+		return ""
+	}
+	for i, w := range c.words {
+		if !s.named(w, i == 0) || slices.ContainsFunc(known, func(o token) bool { return namesAlike(w, o) }) {
+			continue
+		}
+		if _, unit := measures[w.lower]; unit || calendar[w.lower] || len(w.raw) < 2 {
+			continue
+		}
+		return w.raw
+	}
+	return ""
+}
+
+// calendar are names that quantities take care of.
+var calendar = wordSet("january february march april may june july august september october november december monday tuesday wednesday thursday friday saturday sunday mondays sundays thursdays tuesdays")
+
+// named reports whether a word is a name: by its form, or, at the beginning of a claim,
+// because what is cited has it as one.
+func (s *comparison) named(w token, first bool) bool {
+	if w.kind == name {
+		return true
+	}
+	r, _ := utf8.DecodeRuneInString(w.raw)
+	return first && w.kind == plain && unicode.IsUpper(r) && slices.ContainsFunc(s.evidence, func(p *piece) bool {
+		return slices.ContainsFunc(p.words, func(o token) bool { return o.kind == name && o.lower == w.lower })
+	})
+}
+
+// spokenOf are the words of a sentence, of the headings, and of the two sentences before it
+// where it points back at what they name.
+func (s *comparison) spokenOf(b *piece) []token {
+	known := slices.Clone(b.words)
+	at := slices.Index(s.evidence, b)
+	for i, p := range s.evidence {
+		switch {
+		case p.passage < 0:
+			known = append(known, p.words...)
+		case i < at && i >= at-2 && p.passage == b.passage && pointsBack(b):
+			known = append(known, p.words...)
+		}
+	}
+	return known
+}
+
+// pointsBack reports whether a sentence has a pronoun that may stand for a name before it.
+func pointsBack(p *piece) bool {
+	return slices.ContainsFunc(p.words, func(w token) bool { return backward[w.lower] })
+}
+
+var backward = wordSet("he she it they his her its their him them this these that those such there former latter who")
+
+// namesAlike reports whether two words may name the same: by their stems, by how they
+// begin, as "Norwegians" and "Norway", or by their letters.
+func namesAlike(a, b token) bool {
+	if a.stem == b.stem || strings.EqualFold(a.raw, b.raw) {
+		return true
+	}
+	if i, j := strings.LastIndexByte(a.raw, '.'), strings.LastIndexByte(b.raw, '.'); i > 0 || j > 0 { // "WaitGroup.Go"
+		return a.raw[i+1:] == b.raw[j+1:]
+	}
+	x, y := a.lower, b.lower
+	n := 0
+	for n < len(x) && n < len(y) && x[n] == y[n] {
+		n++
+	}
+	const least = 4 // letters
+	return n >= least && 2*n >= min(len(x), len(y)) && !mixed(a.raw) && !mixed(b.raw)
+}
+
+// otherName says which name of a claim is not the source's; empty: none.
+func (s *comparison) otherName(part int, c *piece) string {
+	if n := s.foreignName(part, c); n != "" {
+		return fmt.Sprintf("what says the rest names another than %s", n)
+	}
+	return ""
+}
