@@ -16,7 +16,13 @@ type Query struct {
 	Feedback  bool     `json:"feedback,omitempty"`  // search as well for what is like the passages nearest to Text
 	Diversity float64  `json:"diversity,omitempty"` // in [0, 1]: how much a hit loses for being like a better one (MMR); 0: nothing
 	Walk      Walk     `json:"walk,omitempty"`      // how far what the best passages name is followed, where there is an entity graph
-	From      []string `json:"from,omitempty"`      // IDs of chunks that are followed as well, as the best are; those that the search may not find are left out
+	// VectorWeight is what similarity weighs against the relevance of words in a weighted
+	// fusion, in (0, 1]; 0: what is best for most. Unranked leaves the fused order: the
+	// reranker is not asked.
+	VectorWeight float64 `json:"vector_weight,omitempty"`
+	Unranked     bool    `json:"unranked,omitempty"`
+
+	From []string `json:"from,omitempty"` // IDs of chunks that are followed as well, as the best are; those that the search may not find are left out
 }
 
 // A Mode says which scores find candidates.

@@ -15,6 +15,9 @@ import (
 // the seven others choose 0.7 as well, for anthropic-docs 0.8 (0.819, not 0.830).
 const vectorWeight = 0.7
 
+// VectorWeight is what an assay.Query whose VectorWeight is 0 has.
+const VectorWeight = vectorWeight
+
 // leastWords is what the last of those has that words brought; the others have 0.
 const leastWords = 0.01
 
@@ -101,7 +104,7 @@ func trade(base, full []float64, list []*candidate) (scores []float64, of []int)
 // weighted sum of that and of its normalised similarity; all in [0, 1]. What words
 // did not bring has no place among what they did.
 func (s *search) weighted(n int) (base, full []float64) {
-	vectorWeight := vectorWeight
+	vectorWeight := cmp.Or(s.query.VectorWeight, vectorWeight)
 	if s.query.Mode == assay.ModeVector {
 		vectorWeight = 1
 	}

@@ -145,6 +145,43 @@ func (w *walker) Walk(_ context.Context, _ assay.Access, _ assay.Query, seeds []
 	return w.scores, w.err
 }
 
+// A query that is unranked keeps the fused order, and no Ranker is asked.
+func TestUnranked(t *testing.T) {
+	l := randomLibrary(rand.New(rand.NewPCG(2, 2)), 70)
+	ranker := &lengthRanker{}
+	q := assay.Query{Text: "copper bridge by the river", Limit: 10}
+	want := explained(t, l.open(t, retrieve.Config{}), q)
+	q.Unranked = true
+	got := explained(t, l.open(t, retrieve.Config{Ranker: ranker}), q)
+	if diff := cmp.Diff(want.Results.Hits, got.Results.Hits); diff != "" || len(ranker.calls) > 0 {
+		t.Errorf("asked %d times (-without a ranker +unranked):\n%s", len(ranker.calls), diff)
+	}
+}
+
+// A query's own weight of vectors is what they weigh, and 0 is the default.
+func TestVectorWeight(t *testing.T) {
+	e := newEncoder()
+	l := randomLibrary(rand.New(rand.NewPCG(2, 2)), 70)
+	l.embed(e.Hashing, all)
+	r := l.open(t, retrieve.Config{Embedder: e})
+	at := func(weight float64) retrieve.Explanation {
+		return explained(t, r, assay.Query{Text: "copper bridge by the river", Limit: 10, VectorWeight: weight})
+	}
+	if diff := cmp.Diff(at(0).Results.Hits, at(retrieve.VectorWeight).Results.Hits); diff != "" {
+		t.Errorf("(-no weight +that of the default):\n%s", diff)
+	}
+	for _, h := range at(1).Hits {
+		if h.Fusion.Words != 0 {
+			t.Errorf("words have %v where vectors have all the weight", h.Fusion.Words)
+		}
+	}
+	for _, weight := range []float64{-0.1, 1.1, math.NaN()} {
+		if _, err := r.Retrieve(t.Context(), everyone, assay.Query{Text: "copper", Limit: 1, VectorWeight: weight}); !errors.Is(err, assay.ErrInvalid) {
+			t.Errorf("a weight of %v: %v", weight, err)
+		}
+	}
+}
+
 func TestWalk(t *testing.T) {
 	l := newLibrary()
 	l.put("/start", "", "en", assay.ACL{}, "the copper bridge of Anna Miller")

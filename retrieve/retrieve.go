@@ -253,6 +253,8 @@ func (s *search) check() error {
 		return fmt.Errorf("mode %q is neither %q nor %q: %w", q.Mode, assay.ModeText, assay.ModeVector, assay.ErrInvalid)
 	case q.Fusion != assay.FusionWeighted && q.Fusion != assay.FusionRRF:
 		return fmt.Errorf("fusion %q is not %q: %w", q.Fusion, assay.FusionRRF, assay.ErrInvalid)
+	case !(0 <= q.VectorWeight && q.VectorWeight <= 1):
+		return fmt.Errorf("vector weight %v is not in [0, 1]: %w", q.VectorWeight, assay.ErrInvalid)
 	case !(0 <= q.Diversity && q.Diversity <= 1):
 		return fmt.Errorf("diversity %v is not in [0, 1]: %w", q.Diversity, assay.ErrInvalid)
 	case q.Walk != assay.WalkNear && q.Walk != assay.WalkFar:
@@ -361,7 +363,7 @@ func (s *search) judge() {
 // nothing, and a note says so.
 func (s *search) rank(ctx context.Context) error {
 	best := s.found[:min(len(s.found), ranked)]
-	if s.Ranker == nil || len(best) == 0 {
+	if s.Ranker == nil || s.query.Unranked || len(best) == 0 {
 		return nil
 	}
 	all := func(*candidate) bool { return true }

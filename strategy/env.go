@@ -182,6 +182,10 @@ type Limits struct {
 	// model is handed of a question that asks for one thing. 0: never, which is the default,
 	// for it costs more evidence than it is worth: see docs/strategies.md.
 	Alone float64 `json:"alone,omitempty" yaml:"alone"`
+
+	// How searches order what they find, see assay.Query.
+	VectorWeight float64 `json:"vector_weight,omitempty" yaml:"-"`
+	Unranked     bool    `json:"unranked,omitempty" yaml:"-"`
 }
 
 // defaultLimits are the limits that zero fields stand for.
@@ -200,5 +204,7 @@ func (l Limits) Over(below Limits) Limits {
 	or(&l.Wall, below.Wall)
 	or(&l.Passages, below.Passages)
 	or(&l.Alone, below.Alone)
+	or(&l.VectorWeight, below.VectorWeight)
+	l.Unranked = l.Unranked || below.Unranked
 	return l
 }

@@ -157,6 +157,10 @@ func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.R
 		q.Limit = e.Limits.Candidates
 	}
 	q.Limit = max(q.Limit, e.Limits.Passages) // else a search for few would hand on fewer than are asked for
+	if q.VectorWeight == 0 {
+		q.VectorWeight = e.Limits.VectorWeight
+	}
+	q.Unranked = q.Unranked || e.Limits.Unranked
 	in := searchInput{Query: q, Access: e.Access}
 	step := run.Step{Name: "search", Kind: assay.StepSearch, Model: e.Services}
 	left := leftFor(s)

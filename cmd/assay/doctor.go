@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		return err
 	}
 	checks = append(checks, ofEngine(a.checkCache()))
+	checks = append(checks, a.checkSearches()...)
 	if !f.json {
 		err = writeChecks(a.stdout, checks, a.width)
 	}
@@ -199,6 +201,30 @@ func inShort(roles []string) string {
 		named = roles
 	}
 	return strings.Join(named, ", ")
+}
+
+// checkSearches says how searches are configured, where they are. What is wrong with the
+// configuration checkModels says.
+func (a *app) checkSearches() []config.Check {
+	set, err := a.settings()
+	if err != nil {
+		return nil
+	}
+	var says []string
+	l := set.Config().Limits
+	if l.VectorWeight > 0 {
+		says = append(says, fmt.Sprintf("vectors weigh %g, words %g", l.VectorWeight, math.Round((1-l.VectorWeight)*1e6)/1e6))
+	}
+	if l.Unranked {
+		says = append(says, "hits are not reranked")
+	}
+	if l.Floor > 0 {
+		says = append(says, fmt.Sprintf("the relevance floor is %g", l.Floor))
+	}
+	if len(says) == 0 {
+		return nil
+	}
+	return []config.Check{{Name: "searches", OK: true, Detail: strings.Join(says, ", ") + ", by " + set.Config().Path}}
 }
 
 // checkCache checks that ask --docs can keep its stores: in the cache directory,

@@ -92,6 +92,12 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 		return err
 	}
 	defer e.Close()
+	set, err := a.settings()
+	if err != nil {
+		return err
+	}
+	limits := set.Config().Limits
+	f.query.VectorWeight, f.query.Unranked = limits.VectorWeight, limits.Unranked
 	shown.update("searching …")
 	found, err := e.Explain(ctx, assay.Local(), f.query)
 	if err != nil {

@@ -34,10 +34,17 @@ type file struct {
 	Web       *fileWeb                `yaml:"web"`
 	Managed   *fileManaged            `yaml:"managed"`
 
+	Retrieval  fileRetrieval  `yaml:"retrieval"`
 	Strategies fileStrategies `yaml:"strategies"`
 
 	path string
 	root ast.Node // nil: the file is empty
+}
+
+// fileRetrieval is the section retrieval: how searches order what they find.
+type fileRetrieval struct {
+	VectorWeight float64 `yaml:"vector_weight"` // see assay.Query
+	Rerank       *bool   `yaml:"rerank"`        // false: hits stay in their fused order
 }
 
 type fileProvider struct {

@@ -30,6 +30,9 @@ type fileStrategies struct {
 // strategiesKey is the section's name.
 const strategiesKey = "strategies"
 
+// retrievalKey is the name of the section that says how searches order what they find.
+const retrievalKey = "retrieval"
+
 // most is the largest value of the numbers of the section that may be larger than
 // mostOfAll, and least the smallest of those that have to be larger than 1.
 var (
@@ -61,7 +64,12 @@ func (c *Config) strategies() error {
 	if incorrect >= correct {
 		return c.file.wrong([]string{strategiesKey, "crag"}, "", "incorrect is %v and has to be less than correct, which is %v", incorrect, correct)
 	}
+	if err := c.file.inRange(reflect.ValueOf(c.file.Retrieval), retrievalKey); err != nil {
+		return err
+	}
 	c.Strategy, c.Limits = s.Default, s.Corrective
+	c.Limits.VectorWeight = c.file.Retrieval.VectorWeight
+	c.Limits.Unranked = c.file.Retrieval.Rerank != nil && !*c.file.Retrieval.Rerank
 	c.Settings = strategy.Settings{
 		CRAG: s.CRAG, Self: s.Self, Adaptive: s.Adaptive, Fusion: s.Fusion, Judge: s.Judge, Reflect: s.Reflect, React: s.React, Multihop: s.Multihop,
 	}
@@ -101,8 +109,11 @@ func (f *file) inRange(v reflect.Value, path ...string) error {
 // are like it, and where they are listed.
 func (f *file) unknownIn(line int, name string) string {
 	of, docs := reflect.TypeFor[file](), "docs/models.md"
-	if f.sectionAt(line) == strategiesKey {
+	switch f.sectionAt(line) {
+	case strategiesKey:
 		of, docs = reflect.TypeFor[fileStrategies](), "docs/operations.md"
+	case retrievalKey:
+		of, docs = reflect.TypeFor[fileRetrieval](), "docs/operations.md"
 	}
 	hint := docs + " lists all keys"
 	known := slices.Compact(slices.Sorted(slices.Values(keys(of)))) // several sections have a base_url

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -43,6 +44,29 @@ func TestDocumentedStrategies(t *testing.T) {
 	}
 }
 
+// The documented section retrieval has every key, and is the default.
+func TestDocumentedRetrieval(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)```yaml\n(retrieval:.*?)```").FindSubmatch(data)
+	if m == nil {
+		t.Fatal("docs/operations.md does not have the section")
+	}
+	for _, key := range keys(reflect.TypeFor[fileRetrieval]()) {
+		if !strings.Contains(string(m[1]), " "+key+":") {
+			t.Errorf("the documented section does not have %s", key)
+		}
+	}
+	if c := mustLoad(t, string(m[1]), nil); c.Limits != (strategy.Limits{VectorWeight: retrieve.VectorWeight}) {
+		t.Errorf("limits %+v", c.Limits)
+	}
+	if c := mustLoad(t, "retrieval: {rerank: false}", nil); c.Limits != (strategy.Limits{Unranked: true}) {
+		t.Errorf("limits %+v", c.Limits)
+	}
+}
+
 func TestNoStrategies(t *testing.T) {
 	for _, text := range []string{"", "large: local", "strategies:\n", "strategies:\n  crag:\n", "strategies: {}"} {
 		c := mustLoad(t, text, nil)
@@ -67,6 +91,10 @@ func TestWrongStrategies(t *testing.T) {
 		{"strategies:\n  corrective:\n    wall: 3", `unknown key "wall"`, "docs/operations.md lists all keys", 3},
 		{"strategies:\n  default: corective", "strategies.default: there is no such strategy", "did you mean corrective?", 2},
 		{"strategies:\n  default: 3", "strategies.default: there is no such strategy", "the strategies are auto", 2},
+		{"retrieval:\n  vector_weight: 1.5", "retrieval.vector_weight: 1.5 is not greater than 0 and at most 1", "", 2},
+		{"retrieval:\n  vector_weight: 0", "retrieval.vector_weight: 0 is not greater than 0 and at most 1", "", 2},
+		{"retrieval:\n  vector_wieght: 1", `unknown key "vector_wieght"`, "did you mean vector_weight? docs/operations.md lists all keys", 2},
+		{"retrieval:\n  rerank: 3", "", "", 2},
 		{"strategies:\n  crag:\n    correct: 1.5", "strategies.crag.correct: 1.5 is not greater than 0 and at most 1", "", 3},
 		{"strategies:\n  crag:\n    correct: 0", "strategies.crag.correct: 0 is not greater than 0 and at most 1", "", 3},
 		{"strategies:\n  crag:\n    incorrect: -0.1", "strategies.crag.incorrect: -0.1 is not greater than 0", "", 3},
