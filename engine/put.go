@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/assay-rag/assay"
@@ -34,4 +35,24 @@ func (e *Engine) Document(ctx context.Context, principal assay.Principal, id str
 		return assay.Document{}, err
 	}
 	return e.content.Document(ctx, id)
+}
+
+// Entries yields the documents that principal may see, each with its chunks, as they were
+// stored.
+func (e *Engine) Entries(ctx context.Context, principal assay.Principal) iter.Seq2[store.Entry, error] {
+	access := principal.Access()
+	return func(yield func(store.Entry, error) bool) {
+		for c, err := range e.content.Changes(ctx, 0) {
+			if err == nil && (c.Deleted || !access.Allows(c.Document.ACL)) {
+				continue
+			}
+			var entry store.Entry
+			if err == nil {
+				entry = store.Entry{Document: *c.Document, Chunks: c.Chunks}
+			}
+			if !yield(entry, err) {
+				return
+			}
+		}
+	}
 }

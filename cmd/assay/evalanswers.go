@@ -359,18 +359,23 @@ func (v *evaluating) confirm(ctx context.Context, opts eval.AskOptions) error {
 	}
 	v.shown.clear()
 	fmt.Fprintln(v.app.stderr, estimateWords(estimate))
+	return v.app.agree(ctx, v.flags.yes)
+}
+
+// agree has somebody agree to what was just said, unless yes says that somebody has.
+func (a *app) agree(ctx context.Context, yes bool) error {
 	switch {
-	case v.flags.yes:
+	case yes:
 		return nil
-	case v.app.piped:
+	case a.piped:
 		return hinted{usagef("language models would be asked"), "agree with --yes, or ask none with --local"}
 	}
-	fmt.Fprint(v.app.stderr, "Go on? [y/N] ")
-	reply, err := v.app.readLine(ctx)
+	fmt.Fprint(a.stderr, "Go on? [y/N] ")
+	reply, err := a.readLine(ctx)
 	if err != nil {
 		return err
 	}
-	if yes := strings.ToLower(strings.TrimSpace(reply)); yes != "y" && yes != "yes" {
+	if said := strings.ToLower(strings.TrimSpace(reply)); said != "y" && said != "yes" {
 		return end(exitInterrupted)
 	}
 	return nil

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/eval/starter"
+	"github.com/assay-rag/assay/role"
+)
+
+// initFlags are the flags of eval init.
+type initFlags struct {
+	out        string
+	questions  int
+	lacking    float64
+	local, yes bool
+}
+
+func (a *app) evalInitCommand() *cobra.Command {
+	var f initFlags
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make a first set of questions from your documents, to correct",
+		Long: `Init reads the documents of the store, or of --docs PATH, and writes questions about them:
+each with an answer, and with the words of the document that give it. Some the documents do
+not answer: they ask for things of which no document has a word.
+
+Where a model is configured as the generator it writes the questions; else, and with
+--local, they are made of sentences by their grammar, always the same ones. Either way they
+are a beginning: read each, mend what does not sound like your users, throw away what is no
+use, and add what is asked every day. Then: assay eval FILE.
+
+A file that is there is not written over.`,
+		Example: `  assay eval init
+  assay eval init --docs ./handbook --questions 100 --out handbook.jsonl
+  assay eval handbook.jsonl --docs ./handbook`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.evalInit(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "questions.jsonl", "write to this `file`; - is standard output")
+	flags.IntVar(&f.questions, "questions", 50, "make `n` questions, fewer where there are no more")
+	flags.Float64Var(&f.lacking, "unanswerable", 0.2, "this `share` of them is not answered by the documents")
+	flags.BoolVar(&f.local, "local", false, "ask no language model, whatever is configured")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask whether to go on when a model is to be paid")
+	return cmd
+}
+
+func (a *app) evalInit(ctx context.Context, f initFlags) error {
+	if f.questions < 1 {
+		return usagef("--questions %d is under 1", f.questions)
+	}
+	if f.lacking < 0 || f.lacking >= 1 {
+		return usagef("--unanswerable %v is not from 0 to under 1", f.lacking)
+	}
+	shown := a.progress()
+	defer shown.clear()
+	e, err := a.openToAsk(ctx, shown, searching, false)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	options := starter.Options{Questions: f.questions, Unanswerable: f.lacking}
+	if f.lacking == 0 {
+		options.Unanswerable = -1
+	}
+	if options.Writer, err = a.questionWriter(ctx, f, shown); err != nil {
+		return err
+	}
+	shown.update("reading the documents")
+	cases, err := starter.Make(ctx, e.Entries(ctx, assay.Local()), options)
+	if err != nil {
+		return err
+	}
+	shown.clear()
+	if len(cases) == 0 {
+		return hinted{fmt.Errorf("no question could be made of these documents"), "a language model can read more into them: see assay doctor"}
+	}
+	return a.writeCases(f, cases)
+}
+
+// writeCases writes a set, and says what to do with it.
+func (a *app) writeCases(f initFlags, cases []eval.Case) error {
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	encoder.SetEscapeHTML(false)
+	unanswerable := 0
+	for _, c := range cases {
+		if c.Unanswerable {
+			unanswerable++
+		}
+		if err := encoder.Encode(c); err != nil {
+			return err
+		}
+	}
+	if f.out == "-" {
+		_, err := io.Copy(a.stdout, &lines)
+		return err
+	}
+	if err := writeNew(f.out, lines.Bytes()); err != nil {
+		return err
+	}
+	command := "assay eval " + shellQuote(filepath.ToSlash(f.out))
+	for _, d := range a.docs {
+		command += " --docs " + shellQuote(d)
+	}
+	fmt.Fprintf(a.stdout, "%s written to %s, %d of them unanswerable; correct them, then: %s\n",
+		count(len(cases), "question", "questions"), shortPath(f.out), unanswerable, command)
+	return nil
+}
+
+// writingTokens is what writing one question takes of a model, input and output together.
+const writingTokens = 1500
+
+// questionWriter returns the model that writes questions; nil: grammar does.
+func (a *app) questionWriter(ctx context.Context, f initFlags, shown *progress) (starter.Writer, error) {
+	if f.local {
+		return nil, nil
+	}
+	set, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	models, err := set.Models(ctx)
+	if err != nil || models.Roles[role.GeneratorRole] == nil {
+		return nil, err
+	}
+	w := &watchedWriter{Prompted: starter.Prompted{Model: models.Roles[role.GeneratorRole]}, shown: shown, all: f.questions}
+	shown.clear()
+	fmt.Fprintf(a.stderr, "%s by %s: about %s tokens\n", count(f.questions, "question", "questions"), w.Model.Model(), thousands(f.questions*writingTokens))
+	return w, a.agree(ctx, f.yes)
+}
+
+// A watchedWriter says how far it is.
+type watchedWriter struct {
+	starter.Prompted
+	shown     *progress
+	done, all int
+}
+
+// Write implements starter.Writer.
+func (w *watchedWriter) Write(ctx context.Context, p starter.Passage) (starter.Written, bool, error) {
+	w.shown.update("writing questions: %d passages read, %d questions wanted", w.done, w.all)
+	w.done++
+	return w.Prompted.Write(ctx, p)
+}

@@ -1,0 +1,224 @@
+package starter
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/assay-rag/assay/eval"
+)
+
+// A clause is a statement cut at its verb.
+type clause struct {
+	subject string // as it reads within a sentence
+	person  bool   // the subject is somebody
+	vague   bool   // it is told from others by its document alone
+	plural  bool
+	verb    string
+	rest    string
+	names   *gathering // knows which words are names
+}
+
+// An asked is a question that a clause was turned into.
+type asked struct {
+	kind     string
+	question string
+	answer   string
+	worth    float64
+}
+
+// ask turns the statements of a passage into questions.
+func (g *gathering) ask(p Passage) []candidate {
+	var made []candidate
+	for _, s := range statements(p) {
+		var of []asked
+		if m := howTo.FindStringSubmatch(s.text); m != nil {
+			of = append(of, g.how(m)...)
+		} else if m := fronted.FindStringSubmatch(s.text); m != nil {
+			if c, ok := g.clauseOf(upperFirst(m[2])); ok && !c.vague {
+				of = c.when(m[1])
+			}
+		} else if c, ok := g.clauseOf(s.text); ok {
+			if !c.vague && !c.plural {
+				g.names = appendName(g.names, name{c.subject, c.person})
+			}
+			of = c.questions()
+			if c.vague {
+				of = within(of, p.Title)
+			}
+		}
+		for _, q := range of {
+			if c, ok := candidateOf(q, p, s); ok && !g.seen[q.question] {
+				g.seen[q.question] = true
+				made = append(made, c)
+			}
+		}
+	}
+	return made
+}
+
+// within says which document a question is about.
+func within(of []asked, title string) []asked {
+	title = strings.Join(strings.Fields(strings.ReplaceAll(title, "_", " ")), " ")
+	if title == "" || len(title) > 60 || strings.ContainsAny(title, "/\\“”\"|:") || strings.Contains(title, ".") {
+		return nil
+	}
+	for i, q := range of {
+		of[i].question = "According to “" + title + "”, " + lowerFirst(q.question)
+		of[i].worth -= 0.3
+	}
+	return of
+}
+
+// candidateOf makes a case of a question, where it reads well.
+func candidateOf(q asked, p Passage, s statement) (candidate, bool) {
+	answer := strings.Trim(q.answer, " ,.")
+	words := len(strings.Fields(q.question))
+	if answer == "" || len(answer) > 160 || words < 4 || words > 26 || strings.Count(q.question, ",") > 2 || !balanced(q.question) || !balanced(answer) {
+		return candidate{}, false
+	}
+	c := candidate{kind: q.kind, score: q.worth, words: contentWords(q.question)}
+	if len(c.words) < 2 {
+		return candidate{}, false
+	}
+	if words > 16 {
+		c.score -= 0.2
+	}
+	c.Case = eval.Case{
+		Question: q.question + "?", Answers: []string{answer},
+		Gold:   []eval.Gold{{Document: p.document, Start: p.start + s.start, End: p.start + s.end, Quote: p.Text[s.start:s.end]}},
+		Slices: map[string]string{"type": q.kind},
+	}
+	return c, true
+}
+
+// How to do something: "To create a branch, use git branch."
+var howTo = regexp.MustCompile(`^To ([a-z]+) ([^,]{3,80}), ((?:use|run|call|set|add|press|click|open|enter|type|select|choose|write|create|specify|pass) .+)$`)
+
+func (g *gathering) how(m []string) []asked {
+	if !verbs.base[m[1]] {
+		return nil
+	}
+	return []asked{{"way", "How do you " + m[1] + " " + m[2], m[3], 1}}
+}
+
+// Words that begin no subject, and words that none has in it.
+var (
+	noSubject = wordSet(`there if when while whenever where although though because as in on at for with by from to after before since during what how who
+ whose which why some many most each every all any one no none several few such note please only not using unlike like according given let use see
+ under over between within without through throughout despite once until unless whether either neither more less much even just perhaps originally
+ typically usually generally often sometimes currently initially eventually normally always never rather than depending based about around among
+ along against across whatever both except per via and or but so two three four five six seven eight nine ten suppose consider assume imagine`)
+	noInSubject = wordSet(`who whom which that when where while if because but or nor as than is are was were be been being has have had do does did can could may
+ might must shall should will would not also often always never sometimes usually generally typically already each all both
+ approximately about`)
+)
+
+// clauseOf cuts a statement at its verb; ok is false where that is not clear.
+func (g *gathering) clauseOf(text string) (c clause, ok bool) {
+	words := strings.Fields(text)
+	at := slices.IndexFunc(words, g.isVerb)
+	if at < 1 || at > 8 || at == len(words)-1 {
+		return c, false
+	}
+	subject := words[:at]
+	if noSubject[strings.ToLower(subject[0])] || strings.ContainsAny(strings.Join(subject, " "), ",()") {
+		return c, false
+	}
+	for i, w := range subject {
+		if low := strings.ToLower(w); noInSubject[low] || leaning[low] && (i == 0 || low != "first") || strings.HasSuffix(low, "ly") && low != "family" || verbs.third[low].base != "" && len(subject) > 2 && !plausible(low) {
+			return c, false
+		}
+	}
+	if last := strings.ToLower(subject[at-1]); shortWords[last] {
+		return c, false
+	}
+	c.subject, c.verb, c.rest = g.asInside(subject, words[at]), words[at], strings.Join(words[at+1:], " ")
+	c.names = g
+	c.person = g.isPerson(subject)
+	c.vague = vague(subject)
+	c.plural = c.verb == "are" || c.verb == "were" || c.verb == "have"
+	return c, true
+}
+
+// plausible reports whether a word that could be a verb is likelier a noun.
+func plausible(low string) bool {
+	return wordSet("files records tests rules results forms functions names points documents orders lists processes changes uses links matches copies works states numbers types checks reports supports updates requests returns locks")[low]
+}
+
+var shortWords = wordSet("of in on at for with by from to and or the a an into onto upon")
+
+// Verbs that a statement is cut at: those that are always verbs, and the third person of
+// others.
+var auxiliaries = wordSet("is are was were has have had can could may might must shall should will would")
+
+func (g *gathering) isVerb(w string) bool {
+	if auxiliaries[w] {
+		return true
+	}
+	if _, third := verbs.third[w]; third {
+		return !plausible(w)
+	}
+	v, past := verbs.past[w]
+	return past && v.base != "cut" && v.base != "set" && v.base != "put"
+}
+
+// asInside writes a subject of a verb as it stands in the middle of a sentence.
+func (g *gathering) asInside(words []string, verb string) string {
+	first := words[0]
+	rest := first[1:]
+	switch {
+	case first == "A" || first == "An" || first == "The":
+		first = strings.ToLower(first)
+	case strings.ToLower(rest) != rest, g.proper(first), strings.HasSuffix(first, "'s"), strings.HasSuffix(first, "’s"), people.MatchString(first): // a name
+	case len(words) == 1 && strings.HasSuffix(first, "s") && (verb == "are" || verb == "were"), len(words) > 1 && 'a' <= words[1][0] && words[1][0] <= 'z':
+		first = lowerFirst(first)
+	}
+	return strings.Join(append([]string{first}, words[1:]...), " ")
+}
+
+// people matches adjectives of countries and peoples.
+var people = regexp.MustCompile(`(?:[a-z]{2}ean|[a-z]{2}ian|[a-z]can|[a-z]{2}ish|[a-z]{2}ese)$`)
+
+func lowerFirst(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToLower(r)) + s[n:]
+}
+
+// vague reports whether a subject could be any of its kind: "the company", "the value".
+func vague(words []string) bool {
+	for _, w := range words[1:] {
+		if strings.IndexFunc(w, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }) >= 0 {
+			return false
+		}
+	}
+	first := strings.ToLower(words[0])
+	return first == "the" || first == "a" && len(words) == 2
+}
+
+var articles = wordSet("A An The")
+
+// Words of names that are nobody's.
+var noPerson = wordSet(`the company university college school city river lake mount bank group team church party museum house street park act war battle
+ committee council department ministry institute association society club league cup bowl county state island sea ocean bay valley canal palace castle tower
+ bridge station airport hospital press times news show inc ltd corporation foundation project system server model protocol language database library center
+ centre court order empire kingdom republic union treaty law theorem theory region north south east west upper lower new old san los saint st great broncos
+ panthers army force division theatre theater award prize festival program programme`)
+
+// isPerson reports whether a subject is somebody's name: two or three words with capital
+// letters, none of which the documents write without one, and none that names are made of
+// that are nobody's.
+func (g *gathering) isPerson(words []string) bool {
+	if len(words) < 2 || len(words) > 3 {
+		return false
+	}
+	for _, w := range words {
+		r, _ := utf8.DecodeRuneInString(w)
+		if !unicode.IsUpper(r) || strings.ContainsAny(w, "'’-") || articles[w] || g.small[strings.ToLower(w)] > 0 || noSubject[strings.ToLower(w)] || strings.ToUpper(w) == w && len(w) > 2 || noPerson[strings.ToLower(w)] || strings.IndexFunc(w, unicode.IsDigit) >= 0 {
+			return false
+		}
+	}
+	return true
+}
