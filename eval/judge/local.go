@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/role"
@@ -22,17 +23,27 @@ import (
 // Correctness compares with the right answers, and the best of them counts. A short one (a
 // name, a number, under six words) counts 1 where it stands in the answer, word for word,
 // else half of the share of its words that do; "yes" and "no", which answers made of
-// sentences do not say, are judged only where they stand there. For a longer one it is
-// the harmonic mean of the share of the answer's claims that it supports and of its claims
-// that the answer supports, or the F1 of the words where that is more; a claim that the
-// right answer contradicts leaves that out.
+// sentences do not say, are judged only where they stand there. For a longer one it is the
+// share of its claims that the answer says, lowered by up to a half where it contradicts
+// claims of the answer, or where that is more the F1 of the words times the share of the
+// answer's claims that it does not contradict. What an answer says besides does not make it
+// less correct.
+//
+// Measured on 150 questions of clapnq-answerable, the sentences that people selected being
+// the answers and what they wrote the right ones: a right answer has more than one to
+// another question in 0.99 of all pairs with the learned verifier (AUC), and in 0.93 with the
+// strict rules. With one word of the answer's first sentence changed it falls in 74 and 113
+// of 147; in many the right answer does not say that word.
 //
 // Completeness is the share of the right answer's claims that the answer says, or without
 // right answers that of the expected sources that it cites. Relevance is the word of
 // [local.AnswerGrader]. Harmfulness is a short list of wordings, see the comment on harms.
 type Local struct {
-	Verifier ground.Verifier // nil: ground.Local
-	Called   string          // the verifier's name, for reports; empty: "surface rules" for ground.Local
+	// Verifier reads claims against passages, and claims of the answer and of right ones
+	// against each other. Nil: ground.Local for the former and, since right answers are in
+	// other words, ground.Learned at its balanced floor for the latter.
+	Verifier ground.Verifier
+	Called   string // the verifier's name, for reports
 }
 
 // Name implements Judge: "local (surface rules)".
@@ -41,9 +52,18 @@ func (l Local) Name() string {
 	case l.Called != "":
 		return "local (" + l.Called + ")"
 	case l.Verifier == nil:
-		return "local (surface rules)"
+		return "local (surface rules, learned for right answers)"
 	}
 	return "local"
+}
+
+// verifiers are those for passages and for right answers.
+func (l Local) verifiers() (passages, answers ground.Verifier, err error) {
+	if l.Verifier != nil {
+		return l.Verifier, l.Verifier, nil
+	}
+	_, balanced, err := ground.Learned{}.Floors()
+	return ground.Local{}, ground.Learned{Floor: balanced}, err
 }
 
 // Judge implements Judge.
@@ -53,14 +73,15 @@ func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
 	}
 	in.Claims = resolved(in)
 	j := newJudgement(l.Name(), "")
-	s := &supporting{verifier: l.Verifier, contexts: in.Contexts}
-	if s.verifier == nil {
-		s.verifier = ground.Local{}
+	passages, answers, err := l.verifiers()
+	if err != nil {
+		return j, fmt.Errorf("local judge: %w", err)
 	}
-	if err := l.claims(ctx, s, in, &j); err != nil {
+	said, right := &supporting{verifier: passages, contexts: in.Contexts}, &supporting{verifier: answers}
+	if err := l.claims(ctx, said, in, &j); err != nil {
 		return j, err
 	}
-	if err := l.agreement(ctx, s, in, &j); err != nil {
+	if err := l.agreement(ctx, right, in, &j); err != nil {
 		return j, err
 	}
 	harm, reason := harmOf(in.Answer)
@@ -68,7 +89,7 @@ func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
 	if err := relevance(ctx, in, &j); err != nil {
 		return j, err
 	}
-	j.Usage = s.usage
+	j.Usage = said.usage.Add(right.usage)
 	return j, nil
 }
 
@@ -190,15 +211,17 @@ func short(answer, reference string, words []string) accord {
 // atLength compares claim by claim, both ways.
 func atLength(ctx context.Context, s *supporting, in Input, reference string) (accord, error) {
 	a := accord{right: []bool{}}
-	contradicted := false
+	contradicted := 0
 	right := ground.Passage{Quote: reference, Context: reference}
 	for _, c := range in.Claims {
 		verdict, err := s.verdict(ctx, c.Text, right)
 		if err != nil {
 			return a, err
 		}
-		a.right = append(a.right, verdict == "supported")
-		contradicted = contradicted || verdict == "contradicted"
+		a.right = append(a.right, verdict == assay.Supported)
+		if verdict == assay.Contradicted {
+			contradicted++
+		}
 	}
 	said := ground.Passage{Quote: in.Answer, Context: in.Answer}
 	for _, claim := range claimsOf(in.Question, reference) {
@@ -211,17 +234,11 @@ func atLength(ctx context.Context, s *supporting, in Input, reference string) (a
 	if len(a.reference) == 0 {
 		return accord{open: true, reason: "the right answer claims nothing"}, nil
 	}
-	precision, recall := float64(count(a.right))/float64(max(len(a.right), 1)), metric.ClaimRecall(a.reference)
-	if precision+recall > 0 {
-		a.correct = 2 * precision * recall / (precision + recall)
-	}
-	a.reason = fmt.Sprintf("the right answer says %d of its %d claims, and it says %d of that one's %d", count(a.right), len(a.right), count(a.reference), len(a.reference))
-	if contradicted {
-		a.reason += "; the right answer contradicts one"
-	} else if f1 := metric.F1(in.Answer, []string{reference}); f1 > a.correct {
-		a.correct = f1
-		a.reason = fmt.Sprintf("F1 of its words with the right answer's: %.2f", f1)
-	}
+	recall, f1 := metric.ClaimRecall(a.reference), metric.F1(in.Answer, []string{reference})
+	share := float64(contradicted) / float64(max(len(in.Claims), 1))
+	a.correct = max(recall*(1-share/2), f1*(1-share))
+	a.reason = fmt.Sprintf("it says %d of the right answer's %d claims, which contradicts %d of its %d; F1 of the words %.2f",
+		count(a.reference), len(a.reference), contradicted, len(in.Claims), f1)
 	return a, nil
 }
 
