@@ -43,13 +43,16 @@ type BaselineCase struct {
 const baselineFormat = 1
 
 // BaselineOf returns what a report is to be held to. The report has its outcomes. Values
-// are rounded to six digits; times are left out where they are not asked for: they are the
-// machine's.
-func BaselineOf(r Report, times bool) Baseline {
+// are rounded to six digits. Where a gate is given only the measures that it names are
+// kept, which keeps the file small; else all but times, which are the machine's.
+func BaselineOf(r Report, gate *Gate) Baseline {
 	b := Baseline{Format: baselineFormat, Set: r.Set, Version: r.Version}
 	keep := func(name string) bool {
 		m, known := metric.Lookup(name)
-		return times || !known || m.Unit != "ms"
+		if gate != nil {
+			return gate.names(name)
+		}
+		return !known || m.Unit != "ms"
 	}
 	for _, s := range r.Systems {
 		bs := BaselineSystem{Name: s.Name, Figures: map[string]float64{}, Cases: []BaselineCase{}}

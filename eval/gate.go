@@ -57,6 +57,16 @@ func ReadGate(file string) (Gate, error) {
 	return g, nil
 }
 
+// names reports whether the gate holds to a measure, or to a percentile of it.
+func (g Gate) names(name string) bool {
+	for held := range g.Metrics {
+		if m, _ := metric.Lookup(held); held == name || m.Base == name {
+			return true
+		}
+	}
+	return false
+}
+
 // A Gating is what a gate says of a report.
 type Gating struct {
 	Passed   bool      `json:"passed"`

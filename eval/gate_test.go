@@ -36,7 +36,7 @@ func reportOf(right ...bool) eval.Report {
 func written(t *testing.T, r eval.Report) eval.Baseline {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "baseline.json")
-	if err := eval.BaselineOf(r, false).Write(file); err != nil {
+	if err := eval.BaselineOf(r, nil).Write(file); err != nil {
 		t.Fatal(err)
 	}
 	b, err := eval.ReadBaseline(file)
@@ -105,6 +105,26 @@ func TestGate(t *testing.T) {
 	}
 	if g := gate.Check(was, other); g.Passed || g.Failures[0].Why != "it was not asked" {
 		t.Errorf("a system that is not there: %+v", g)
+	}
+}
+
+// A baseline that is written for a gate holds what that needs, times too.
+func TestBaselineForGate(t *testing.T) {
+	gate, err := eval.ReadGate(writeFile(t, "gate.yaml", "metrics: {right: {tolerance: 0}, latency_p95_ms: {tolerance: 10}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := reportOf(true, false)
+	b := eval.BaselineOf(was, &gate)
+	if diff := cmp.Diff(map[string]float64{"right": 1, "latency_ms": 5}, b.Systems[0].Cases[0].Metrics); diff != "" {
+		t.Error(diff)
+	}
+	if g := gate.Check(was, b); !g.Passed || g.Checked != 2 {
+		t.Errorf("%+v", g)
+	}
+	was.Systems[0].Outcomes[1].Metrics["latency_ms"] = 500
+	if g := gate.Check(was, b); g.Passed {
+		t.Errorf("a percentile that rose: %+v", g)
 	}
 }
 

@@ -156,7 +156,7 @@ func (v *evaluating) read() error {
 		return usagef("--parallel %d is negative", f.parallel)
 	case !slices.Contains([]string{"local", "model", "off"}, f.judge):
 		return usagef("--judge %q is none of local, model, off", f.judge)
-	case f.gate != "" && f.baseline == "":
+	case f.gate != "" && f.baseline == "" && f.writeBaseline == "":
 		return hinted{usagef("--gate without --baseline"), "write one with --write-baseline FILE"}
 	case f.measures != "" && f.judge == "off":
 		return usagef("--measures needs a judge, and --judge is off")

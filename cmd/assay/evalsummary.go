@@ -31,12 +31,12 @@ func (v *evaluating) report(ctx context.Context) error {
 		return err
 	}
 	if f.writeBaseline != "" {
-		if err := eval.BaselineOf(r, false).Write(f.writeBaseline); err != nil {
+		if err := eval.BaselineOf(r, v.gate).Write(f.writeBaseline); err != nil {
 			return err
 		}
 	}
 	var gating *eval.Gating
-	if v.gate != nil {
+	if v.gate != nil && v.baseline != nil {
 		g := v.gate.Check(r, *v.baseline)
 		gating = &g
 	}
