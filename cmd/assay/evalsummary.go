@@ -131,6 +131,7 @@ func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 				fmt.Fprintf(w, "  - %s\n", strings.TrimSpace(wrap(remedy, "    ", v.app.width)))
 			}
 		}
+		writeSlices(w, title, s)
 		if len(s.Worst) > 0 {
 			fmt.Fprintf(w, "\n%sthe worst, with their runs:\n", title)
 			for _, worst := range s.Worst {
@@ -141,6 +142,24 @@ func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 	}
 	fmt.Fprintf(w, "\noutcomes: %s\n", shortPath(filepath.Join(v.folder.Dir, "outcomes.jsonl")))
 	return nil
+}
+
+// writeSlices prints how much of each kind of question is right, a line for each way to
+// tell them apart.
+func writeSlices(w io.Writer, title string, s eval.System) {
+	by := map[string][]string{}
+	for _, slice := range s.Slices {
+		for _, f := range slice.Figures {
+			if f.Name == "right" {
+				by[slice.By] = append(by[slice.By], fmt.Sprintf("%s %.2f (%d)", plainLine(slice.Value), f.Mean, f.Cases))
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		if len(by[name]) > 1 {
+			fmt.Fprintf(w, "%sright by %s: %s\n", title, plainLine(name), strings.Join(by[name], ", "))
+		}
+	}
 }
 
 // showCommand is what shows a run.
@@ -184,6 +203,7 @@ func writeFigures(w io.Writer, r eval.Report) error {
 		}
 	}
 	fmt.Fprintln(table, "\tquestions\tby")
+	judges := map[string]string{} // what their short names stand for
 	for _, name := range figureNames(r) {
 		fmt.Fprint(table, name)
 		cases, by := 0, ""
@@ -200,9 +220,19 @@ func writeFigures(w io.Writer, r eval.Report) error {
 				fmt.Fprintf(table, "\t%s", pairedWords(s, name))
 			}
 		}
-		fmt.Fprintf(table, "\t%d\t%s\n", cases, by)
+		short, rest, longer := strings.Cut(by, " (")
+		if longer {
+			judges[short] = strings.TrimSuffix(rest, ")")
+		}
+		fmt.Fprintf(table, "\t%d\t%s\n", cases, short)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, short := range slices.Sorted(maps.Keys(judges)) {
+		fmt.Fprintf(w, "%s: %s\n", short, judges[short])
+	}
+	return nil
 }
 
 // figureNames lists the measures that any system has and that are worth a line, in the
@@ -254,7 +284,7 @@ func figureWords(f eval.Figure) string {
 func pairedWords(s eval.System, name string) string {
 	for _, d := range s.Against {
 		if d.Figure == name && d.Other == s.Against[0].Other {
-			return fmt.Sprintf("%+.3f (%+.3f to %+.3f, p %.3f)", d.Mean, d.Low, d.High, d.P)
+			return fmt.Sprintf("%+.3f (%+.3f to %+.3f, p %s)", d.Mean, d.Low, d.High, strings.Replace(fmt.Sprintf("%.3f", d.P), "0.000", "<0.001", 1))
 		}
 	}
 	return ""

@@ -112,7 +112,7 @@ var (
  typically usually generally often sometimes currently initially eventually normally always never rather than depending based about around among
  along against across whatever both except per via and or but so two three four five six seven eight nine ten suppose consider assume imagine`)
 	noInSubject = wordSet(`who whom which that when where while if because but or nor as than is are was were be been being has have had do does did can could may
- might must shall should will would not also often always never sometimes usually generally typically already each all both
+ might must shall should will would not also how what often always never sometimes usually generally typically already each all both
  approximately about`)
 )
 
@@ -173,7 +173,7 @@ func (g *gathering) asInside(words []string, verb string) string {
 	case first == "A" || first == "An" || first == "The":
 		first = strings.ToLower(first)
 	case strings.ToLower(rest) != rest, g.proper(first), strings.HasSuffix(first, "'s"), strings.HasSuffix(first, "’s"), people.MatchString(first): // a name
-	case len(words) == 1 && strings.HasSuffix(first, "s") && (verb == "are" || verb == "were"), len(words) > 1 && 'a' <= words[1][0] && words[1][0] <= 'z':
+	case len(words) == 1 && strings.HasSuffix(first, "s") && (verb == "are" || verb == "were" || verb == "have"), len(words) > 1 && 'a' <= words[1][0] && words[1][0] <= 'z':
 		first = lowerFirst(first)
 	}
 	return strings.Join(append([]string{first}, words[1:]...), " ")

@@ -73,6 +73,9 @@ var lacks = []lack{
 // none of the documents that name it has a word of. There may be fewer.
 func (g *gathering) lacking(ctx context.Context, entries iter.Seq2[store.Entry, error], n int) ([]candidate, error) {
 	names := slices.DeleteFunc(slices.Clone(g.names), func(x name) bool { return !g.isName(x.text) })
+	if len(names) < n { // then whatever is spoken of
+		names = g.names
+	}
 	if n <= 0 || len(names) == 0 {
 		return nil, nil
 	}

@@ -121,7 +121,7 @@ func (c clause) modal() []asked {
 	if m := modalWhen.FindStringSubmatch(c.rest); m != nil && verbs.participle[m[1]].base != "" {
 		return []asked{{"date", "When " + c.verb + " " + c.subject + " be " + m[1] + m[2], m[3], 1}}
 	}
-	if m := modalBe.FindStringSubmatch(c.rest); m != nil && verbs.participle[m[1]].base != "" {
+	if m := modalBe.FindStringSubmatch(c.rest); m != nil && !strings.ContainsAny(m[2], "0123456789") && verbs.participle[m[1]].base != "" {
 		return []asked{{"way", "How " + c.verb + " " + c.subject + " be " + m[1] + m[2], m[3], 1}}
 	}
 	if (c.verb == "must" || c.verb == "should") && verbs.base[words[0]] && words[0] != "be" && words[0] != "have" && len(words) <= 14 {

@@ -77,6 +77,7 @@ var standing = wordSet("that first second third other same next later earlier ab
 func dangles(line string) bool {
 	for i, w := range strings.Fields(line) {
 		w = strings.ToLower(strings.Trim(w, ",.()'’"))
+		w, _, _ = strings.Cut(w, "'")
 		if leaning[w] && (i == 0 || !standing[w]) {
 			return true
 		}
