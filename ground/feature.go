@@ -52,7 +52,8 @@ type comparison struct {
 	words    []match    // the claim's words
 	encoded  bool
 	strict   Judgement
-	quoted   bool // what is cited has the claim's text in it
+	quoted   bool       // what is cited has the claim's text in it
+	told     []quantity // of all of the evidence; nil: not read yet
 }
 
 // A match is what the evidence has of one word of a claim.

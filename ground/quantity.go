@@ -15,12 +15,22 @@ type quantity struct {
 	value float64
 	plain float64 // as it is written, whatever its unit; 0 for a weak one
 	dim   dimension
-	order bool   // "the fifth day", "15th": no unit belongs to it
-	weak  bool   // not counted: "an hour", "daily"
-	noun  string // stem of what is counted, where it is no unit
-	bound bound
-	start int // in the text, in bytes
-	end   int
+	order bool // "the fifth day", "15th": no unit belongs to it
+
+	// elided is the unit of the quantity before, where a bare number may mean that: "the
+	// battery two years, the frame five".
+	elided quantityUnit
+	weak   bool   // not counted: "an hour", "daily"
+	noun   string // stem of what is counted, where it is no unit
+	bound  bound
+	start  int // in the text, in bytes
+	end    int
+}
+
+// A quantityUnit is a dimension and how much of its unit.
+type quantityUnit struct {
+	dim   dimension
+	value float64
 }
 
 // A dimension is what a quantity measures.
@@ -139,6 +149,7 @@ func quantities(text string) []quantity {
 		i += r.step(i)
 	}
 	r.ranges()
+	r.ellipses()
 	for i := range r.found {
 		r.found[i].bound = r.boundOf(i)
 	}
@@ -477,6 +488,20 @@ func (r *quantityReader) ranges() {
 	}
 }
 
+// ellipses gives bare numbers the unit of the one before.
+func (r *quantityReader) ellipses() {
+	var unit quantityUnit
+	for i := range r.found {
+		q := &r.found[i]
+		switch {
+		case q.dim == count && q.noun == "" && !q.order:
+			q.elided = unit
+		case q.plain > 0 && !q.weak && q.dim != year && q.dim != count:
+			unit = quantityUnit{q.dim, q.value / q.plain}
+		}
+	}
+}
+
 var (
 	mostBefore  = regexp.MustCompile(`(?i)(?:\b(?:up to|until|at most|no more than|not more than|no longer than|not longer than|(?:a |the )?maximum (?:of|is)|as (?:many|much|late|long|far) as|not (?:exceed|be over|cost more than|last longer than|use more than)|no later than|not later than|within|in less than|less than|fewer than|shorter than|smaller than|younger than|earlier than|lower than|under|below|beneath|just under|a little under|little under|before|is limited to|limited to|nearly|almost|not yet|cheaper than|max\.?|never more than|must not (?:cost|be|exceed)(?: more than)?|in at most|no farther than|stay below|inside of|inside)|[<≤])\s*(?:the |an? |about |age of |over )?$`)
 	leastBefore = regexp.MustCompile(`(?i)(?:\b(?:at least|no less than|not less than|no fewer than|no shorter than|(?:a |the )?minimum (?:of|is)|more than|longer than|larger than|greater than|bigger than|older than|higher than|later than|over|above|beyond|exceed(?:s|ing|ed)?|in excess of|upwards of|starting (?:at|from)|after more than|as of|min\.?|past|only after|no earlier than|as (?:early|few|little) as|begins? at|beginning with)|[>≥])\s*(?:the |an? |about |age of )?$`)
@@ -522,7 +547,8 @@ var (
 	lessNot    = regexp.MustCompile(`(?i)\b(?:not|no|never|nobody|cannot)\b(?: (?:\w+ ){0,3}?)(?:(?:less|fewer|shorter|smaller|younger|earlier|lower) than|under|below|before)\s*(?:the |an? |about )?$`)
 )
 
-// same reports whether two quantities say the same, whatever their bounds.
+// same reports whether a quantity of a claim and one of a source say the same, whatever
+// their bounds. A claim may leave the unit away.
 func (q quantity) same(o quantity) bool {
 	if q.order != o.order && !q.weak && !o.weak {
 		return near(q.plain, o.plain)
@@ -540,8 +566,13 @@ func (q quantity) same(o quantity) bool {
 		case q.dim == count && o.dim == clock:
 			return near(q.value*60, o.value)
 		}
-		bare := q.dim == count && q.noun == "" || o.dim == count && o.noun == ""
-		return bare && !q.weak && !o.weak && near(q.plain, o.plain)
+		switch {
+		case q.weak || o.weak:
+			return false
+		case q.dim == count && q.noun == "":
+			return near(q.plain, o.plain)
+		}
+		return o.dim == count && o.elided.dim == q.dim && near(q.value, o.plain*o.elided.value)
 	}
 	return near(q.value, o.value)
 }

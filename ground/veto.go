@@ -51,26 +51,79 @@ func (s *comparison) vetoPart(part int, c *piece) string {
 		}
 		open = append(open, q)
 	}
+	sure := s.sure(part, near[0])
 	for _, q := range open {
 		if q.trivial() {
 			continue
 		}
-		rival := false
-		for k, o := range theirs[0] {
-			rival = rival || !used[k] && o.dim == q.dim && !o.weak && !q.weak && (o.noun == q.noun || o.noun == "" || q.noun == "" || q.dim != count)
-		}
-		found := false
-		for k := 1; k < len(near); k++ {
-			found = found || slices.ContainsFunc(theirs[k], q.same) && s.bearsMuch(part, near[k])
-		}
-		if rival && !found || !found && !q.excused(theirs) {
-			return fmt.Sprintf("%s is not in what says the rest", strings.TrimSpace(c.text[q.start:q.end]))
-		}
-		if rival {
+		rival := slices.ContainsFunc(indices(used), func(k int) bool { return !used[k] && q.rivals(theirs[0][k]) })
+		switch {
+		case q.weak && sure && slices.ContainsFunc(theirs[0], func(o quantity) bool { return o.weak && o.dim != "night" }) && !slices.ContainsFunc(theirs[0], func(o quantity) bool { return o.weak && q.same(o) }):
 			return fmt.Sprintf("%s: what says the rest has another one", strings.TrimSpace(c.text[q.start:q.end]))
+		case rival && sure && !s.elsewhere(part, near[0], func(p *piece) bool { return slices.ContainsFunc(quantities(p.text), q.same) }):
+			return fmt.Sprintf("%s: what says the rest has another one", strings.TrimSpace(c.text[q.start:q.end]))
+		case !s.tells(q) && !q.excused(theirs):
+			return fmt.Sprintf("%s is nowhere in the source", strings.TrimSpace(c.text[q.start:q.end]))
 		}
 	}
 	return cmp.Or(againstBound(c.text, near[0].text, mine, theirs[0]), s.changed(part, c), s.turned(part, c), s.crossed(part, c), s.otherName(part, c))
+}
+
+// sure reports whether the sentence nearest to one of the claim's is the one that says it,
+// if any does: it has most of its words, names and numbers aside.
+func (s *comparison) sure(part int, b *piece) bool {
+	return len(s.claim[part].words) <= mostWords && s.shareOfPlain(part, b) >= leastSure
+}
+
+// mostWords is how many words a claim has that says one thing. Of a longer one several
+// sentences may say each a part.
+const mostWords = 24
+
+// shareOfPlain is the share of the words of a claim's sentence, names and numbers aside,
+// that another one has.
+func (s *comparison) shareOfPlain(part int, b *piece) float64 {
+	held, of := 0, 0
+	for _, w := range s.claim[part].words {
+		if w.kind != plain {
+			continue
+		}
+		of++
+		if b.stems[w.stem] > 0 {
+			held++
+		}
+	}
+	if of == 0 {
+		return 1
+	}
+	return ratio(held, of)
+}
+
+// leastSure is that share of words.
+const leastSure = 0.4
+
+func indices(of []bool) []int {
+	all := make([]int, len(of))
+	for i := range of {
+		all[i] = i
+	}
+	return all
+}
+
+// rivals reports whether another quantity may stand where q should.
+func (q quantity) rivals(o quantity) bool {
+	timed := (o.dim == duration || o.dim == span12) && (q.dim == duration || q.dim == span12)
+	return (o.dim == q.dim || timed) && !o.weak && !q.weak && (o.noun == q.noun || o.noun == "" || q.noun == "" || q.dim != count)
+}
+
+// tells reports whether a quantity stands anywhere in what is cited.
+func (s *comparison) tells(q quantity) bool {
+	if s.told == nil {
+		s.told = []quantity{}
+		for _, p := range s.evidence {
+			s.told = append(s.told, quantities(p.text)...)
+		}
+	}
+	return slices.ContainsFunc(s.told, q.same)
 }
 
 // trivial reports whether a quantity is said without counting: "one of", "first".
@@ -82,16 +135,4 @@ func (q quantity) trivial() bool {
 // is told there.
 func (q quantity) excused(theirs [][]quantity) bool {
 	return q.weak && !slices.ContainsFunc(slices.Concat(theirs...), func(o quantity) bool { return o.dim == duration || o.dim == span12 || o.dim == q.dim })
-}
-
-// bearsMuch reports whether a sentence has two of the words of a claim's sentence, numbers
-// aside.
-func (s *comparison) bearsMuch(part int, p *piece) bool {
-	n := 0
-	for _, t := range s.claim[part].words {
-		if (t.kind == plain || t.kind == name) && p.stems[t.stem] > 0 {
-			n++
-		}
-	}
-	return n >= 2
 }

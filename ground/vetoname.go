@@ -13,7 +13,7 @@ import (
 // heading names, or the sentences before, where it points back at them, is no such name.
 func (s *comparison) foreignName(part int, c *piece) string {
 	b := s.bestOf(part)
-	if b == nil {
+	if b == nil || len(c.words) > mostWords || s.shareOfPlain(part, b) < sureOfName {
 		return ""
 	}
 	known := s.spokenOf(b)
@@ -27,6 +27,11 @@ func (s *comparison) foreignName(part int, c *piece) string {
 		if !s.named(w, i == 0) || slices.ContainsFunc(known, func(o token) bool { return namesAlike(w, o) }) {
 			continue
 		}
+		if r, _ := utf8.DecodeRuneInString(w.raw); unicode.IsDigit(r) || s.elsewhere(part, b, func(p *piece) bool {
+			return slices.ContainsFunc(p.words, func(o token) bool { return namesAlike(w, o) })
+		}) {
+			continue
+		}
 		if _, unit := measures[w.lower]; unit || calendar[w.lower] || len(w.raw) < 2 {
 			continue
 		}
@@ -34,6 +39,30 @@ func (s *comparison) foreignName(part int, c *piece) string {
 	}
 	return ""
 }
+
+// sureOfName is the share of a claim's words, names and numbers aside, that the nearest
+// sentence has to have before a name is missed in it.
+const sureOfName = 0.6
+
+// elsewhere reports whether another sentence has something with other words of the claim
+// that the nearest one lacks: then both say it together.
+func (s *comparison) elsewhere(part int, b *piece, has func(*piece) bool) bool {
+	return slices.ContainsFunc(s.evidence, func(p *piece) bool {
+		if p == b || !has(p) {
+			return false
+		}
+		more := map[string]bool{}
+		for _, w := range s.claim[part].words {
+			if w.kind == plain && p.stems[w.stem] > 0 && b.stems[w.stem] == 0 {
+				more[w.stem] = true
+			}
+		}
+		return len(more) >= moreWords
+	})
+}
+
+// moreWords is how many of a claim's words another sentence has to add.
+const moreWords = 2
 
 // calendar are names that quantities take care of.
 var calendar = wordSet("january february march april may june july august september october november december monday tuesday wednesday thursday friday saturday sunday mondays sundays thursdays tuesdays")
@@ -83,12 +112,23 @@ func namesAlike(a, b token) bool {
 		return a.raw[i+1:] == b.raw[j+1:]
 	}
 	x, y := a.lower, b.lower
+	if short, long := strings.TrimSuffix(a.raw, "s"), b.raw; acronym(short) && strings.Contains(long, short) {
+		return true
+	}
+	if short, long := strings.TrimSuffix(b.raw, "s"), a.raw; acronym(short) && strings.Contains(long, short) {
+		return true
+	}
 	n := 0
 	for n < len(x) && n < len(y) && x[n] == y[n] {
 		n++
 	}
 	const least = 4 // letters
 	return n >= least && 2*n >= min(len(x), len(y)) && !mixed(a.raw) && !mixed(b.raw)
+}
+
+// acronym reports whether a word is three capitals or more.
+func acronym(word string) bool {
+	return len(word) >= 3 && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 // otherName says which name of a claim is not the source's; empty: none.

@@ -53,7 +53,7 @@ excluded : included
 // slower than B" for "B is faster than A", is not turned.
 func (s *comparison) turned(part int, c *piece) string {
 	b := s.bestOf(part)
-	if b == nil || s.shareOf(part, b) < minTurned {
+	if b == nil || len(c.words) > mostWords || s.shareOf(part, b) < minTurned {
 		return ""
 	}
 	for i, w := range c.words {
@@ -267,6 +267,13 @@ func edited(mine, theirs []token, s *comparison) string {
 	}
 	if len(mine) == 0 || len(mine) > 4 || len(theirs) == 0 || len(theirs) > short {
 		return ""
+	}
+	isNumber := func(w token) bool { return w.kind == number }
+	if i := slices.IndexFunc(mine, isNumber); i >= 0 && slices.ContainsFunc(theirs, isNumber) && !slices.ContainsFunc(theirs, func(o token) bool { return o.stem == mine[i].stem }) {
+		return fmt.Sprintf("%q stands for %q", mine[i].raw, theirs[slices.IndexFunc(theirs, isNumber)].raw)
+	}
+	if len(mine) == 1 && len(theirs) == 1 && measures[mine[0].lower].dim != "" && measures[theirs[0].lower].dim != "" && measures[mine[0].lower] != measures[theirs[0].lower] {
+		return fmt.Sprintf("%q stands for %q", mine[0].raw, theirs[0].raw)
 	}
 	isName := func(w token) bool { return w.kind == name || s.named(w, true) }
 	if i := slices.IndexFunc(mine, isName); i >= 0 && slices.ContainsFunc(theirs, isName) &&
