@@ -23,7 +23,8 @@ type Learned struct {
 	Encoder Encoder
 
 	// Floor is the least probability of Supported. 0: that for answers that people act on,
-	// see Floors.
+	// see Floors; then, too, a number, date, unit or name that differs is refused whatever
+	// the model makes of it.
 	Floor float64
 }
 
@@ -72,11 +73,16 @@ func (l Learned) Verify(ctx context.Context, claim string, cited []Passage) (Jud
 		return Judgement{}, err
 	}
 	j, err := l.judge(s)
-	if reason := s.veto(); err == nil && reason != "" {
-		j.Verdict, j.Score, j.Reason = assay.Unsupported, min(j.Score, vetoScore), reason
+	if err != nil {
+		return Judgement{}, err
+	}
+	if l.Floor == 0 { // at another one it is the caller who weighs the mistakes
+		if reason := s.veto(); reason != "" {
+			j.Verdict, j.Score, j.Reason = assay.Unsupported, min(j.Score, vetoScore), reason
+		}
 	}
 	j.Spans = leastSpans(claim, cited, nil)
-	return j, err
+	return j, nil
 }
 
 // judge makes a judgement of what was measured.
