@@ -234,10 +234,14 @@ func claimFaults(r reply, in Input, statements int) []fault {
 
 // referenceClaims are the statements of a right answer: itself, where it has none.
 func referenceClaims(question, reference string) []string {
-	if claims := claimsOf(question, reference); len(claims) > 0 {
-		return claims
+	var out []string
+	for _, st := range claimsOf(question, reference) {
+		out = append(out, st.alone)
 	}
-	return []string{strings.TrimSpace(reference)}
+	if len(out) == 0 {
+		out = []string{strings.TrimSpace(reference)}
+	}
+	return out
 }
 
 // A named text is data with the name that it has in the prompt.

@@ -3,24 +3,75 @@ package judge
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/sentence"
+	"github.com/assay-rag/assay/internal/surface"
 )
 
-// supporting asks a verifier who says what, and remembers it.
+// A statement is a claim as it stands in its text, as it reads by itself, and with the
+// whole sentence that it is of.
+type statement struct{ text, alone, whole string }
+
+// statements are claims of a text, in their order.
+func statements(question, text string, claims []string) []statement {
+	spans := sentence.Spans(text)
+	out := make([]statement, len(claims))
+	for i, alone := range ground.Resolve(question, nil, claims) {
+		out[i] = statement{claims[i], alone, claims[i]}
+		at := strings.Index(text, claims[i])
+		for _, sp := range spans {
+			if at >= 0 && sp.Start <= at && at+len(claims[i]) <= sp.End {
+				out[i].whole = text[sp.Start:sp.End]
+			}
+		}
+	}
+	return out
+}
+
+// supporting asks a verifier who says what.
 type supporting struct {
 	verifier ground.Verifier
 	contexts []ground.Passage
 	usage    assay.Usage
 }
 
-// says reports whether passages say a claim. A verifier that failed is an error: no
-// measure is made of what nobody knows.
-func (s *supporting) says(ctx context.Context, claim string, passages ...ground.Passage) (bool, error) {
-	v, err := s.verdict(ctx, claim, passages...)
-	return v == assay.Supported, err
+// says reports whether passages say a claim as it reads by itself: a pronoun stands for
+// what the answer says before it, and not for what the passage does. Where that is not in
+// their words, but was put together of what stands there and of names that they have as
+// well, they say it if they say it as it stands, or all of its sentence. A verifier that
+// failed is an error: no measure is made of what nobody knows.
+func (s *supporting) says(ctx context.Context, claim statement, passages ...ground.Passage) (bool, error) {
+	tried := []string{}
+	for _, text := range []string{claim.alone, claim.text, claim.whole} {
+		if slices.Contains(tried, text) || len(tried) > 0 && !claim.addsOnly(passages) {
+			continue
+		}
+		tried = append(tried, text)
+		if v, err := s.verdict(ctx, text, passages...); err != nil || v == assay.Supported {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// addsOnly reports whether passages, with what they stand under, have all words of content
+// that were put into a claim so that it reads by itself.
+func (st statement) addsOnly(passages []ground.Passage) bool {
+	had := map[string]bool{}
+	for _, w := range surface.Content(st.text) {
+		had[w] = true
+	}
+	for _, p := range passages {
+		for _, w := range surface.Content(strings.Join(p.Heading, "\n") + "\n" + p.Context) {
+			had[w] = true
+		}
+	}
+	return !slices.ContainsFunc(surface.Content(st.alone), func(w string) bool { return !had[w] })
 }
 
 func (s *supporting) verdict(ctx context.Context, claim string, passages ...ground.Passage) (assay.Verdict, error) {
@@ -42,12 +93,12 @@ func (s *supporting) verdict(ctx context.Context, claim string, passages ...grou
 }
 
 // claim says what the contexts and the citations say of a claim.
-func (s *supporting) claim(ctx context.Context, c Claim) (metric.Claim, error) {
+func (s *supporting) claim(ctx context.Context, c Claim, st statement) (metric.Claim, error) {
 	var out metric.Claim
 	alone := make([]bool, len(s.contexts))
 	var err error
 	for i, p := range s.contexts {
-		if alone[i], err = s.says(ctx, c.Text, p); err != nil {
+		if alone[i], err = s.says(ctx, st, p); err != nil {
 			return out, err
 		}
 		if alone[i] {
@@ -56,7 +107,7 @@ func (s *supporting) claim(ctx context.Context, c Claim) (metric.Claim, error) {
 	}
 	out.Held = len(out.By) > 0
 	if !out.Held && len(s.contexts) > 1 {
-		if out.Held, err = s.says(ctx, c.Text, s.contexts...); err != nil {
+		if out.Held, err = s.says(ctx, st, s.contexts...); err != nil {
 			return out, err
 		}
 	}
@@ -72,7 +123,7 @@ func (s *supporting) claim(ctx context.Context, c Claim) (metric.Claim, error) {
 		if len(passages) < 2 {
 			return false, nil
 		}
-		return s.says(ctx, c.Text, passages...)
+		return s.says(ctx, st, passages...)
 	}
 	var known []int
 	for _, i := range c.Cited {
