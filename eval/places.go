@@ -113,6 +113,9 @@ func findQuote(text string, g Gold) (start, end int, found bool) {
 	if g.End > 0 && g.End <= len(text) && text[g.Start:g.End] == g.Quote {
 		return g.Start, g.End, true
 	}
+	if strings.TrimSpace(g.Quote) == "" {
+		return 0, 0, false
+	}
 	best := -1
 	for from := 0; ; {
 		i := strings.Index(text[from:], g.Quote)
@@ -130,12 +133,10 @@ func findQuote(text string, g Gold) (start, end int, found bool) {
 	return findLoosely(text, g.Quote)
 }
 
-// findLoosely finds the first place of words that are set apart by any white space.
+// findLoosely finds the first place of a quote's words, one at least, that are set apart by
+// any white space.
 func findLoosely(text, quote string) (start, end int, found bool) {
 	words := strings.Fields(quote)
-	if len(words) == 0 {
-		return 0, 0, false
-	}
 	for from := 0; ; from++ {
 		i := strings.Index(text[from:], words[0])
 		if i < 0 {

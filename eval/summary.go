@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
@@ -243,7 +245,8 @@ func questionType(question string) string {
 	q := strings.ToLower(strings.TrimSpace(question)) + " "
 	for _, t := range questionTypes {
 		for _, start := range t.starts {
-			if rest, ok := strings.CutPrefix(q, start); ok && (strings.HasSuffix(start, " ") || strings.ContainsAny(rest[:1], " '’,")) {
+			rest, ok := strings.CutPrefix(q, start)
+			if next, _ := utf8.DecodeRuneInString(rest); ok && (strings.HasSuffix(start, " ") || !unicode.IsLetter(next)) {
 				return t.kind
 			}
 		}

@@ -90,7 +90,14 @@ SET is one of
 The last three are asked of --docs PATH, else of the store in --data.
 
 An answer is right when it cites gold and says a right answer, as far as the set knows
-either; of a question that the documents do not answer, when the status is not_found.
+either; of a question that the documents do not answer, when the status is not_found. Of
+what went wrong the run's journal says where it was lost. docs/measures.md defines all
+figures; those that are somebody's word name who judged (--judge).
+
+With several strategies the others are compared with the first, question by question. With
+--baseline the comparison is with an earlier evaluation; --gate holds to it, for CI.
+
+Models that are configured are asked, after saying what that is likely to spend.
 
 Outcomes are written to a folder as they come (--out FOLDER). An evaluation that was
 interrupted, however that was, goes on with the same command: no question is asked twice.

@@ -135,7 +135,7 @@ func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 		if len(s.Worst) > 0 {
 			fmt.Fprintf(w, "\n%sthe worst, with their runs:\n", title)
 			for _, worst := range s.Worst {
-				fmt.Fprintf(w, "  %s  %s: %s\n", cmp.Or(worst.Run, "no run          "), stageWords(worst.Lost), oneLine(plainLine(worst.Question), v.app.width-40))
+				fmt.Fprintf(w, "  %s  %s: %s\n", cmp.Or(worst.Run, "no run          "), stageWords(worst.Lost), oneLine(plainLine(worst.Question), max(v.app.width-24-len(stageWords(worst.Lost)), 20)))
 			}
 			fmt.Fprintf(w, "see one with: %s\n", v.showCommand(s.Worst[0].Run))
 		}

@@ -1,0 +1,43 @@
+package eval
+
+import "testing"
+
+// A quote finds its place again: where it was, nearest to there, or with other white space.
+func TestFindQuote(t *testing.T) {
+	const text = "One two. Three four.\nOne two. Five\n  six."
+	tests := []struct {
+		gold       Gold
+		start, end int
+		found      bool
+	}{
+		{Gold{Start: 0, End: 8, Quote: "One two."}, 0, 8, true},
+		{Gold{Start: 21, End: 29, Quote: "One two."}, 21, 29, true},
+		{Gold{Start: 19, End: 27, Quote: "One two."}, 21, 29, true},
+		{Gold{Quote: "One two."}, 0, 8, true},
+		{Gold{Quote: "Five six."}, 30, len(text), true},
+		{Gold{Quote: "two.\nThree"}, 4, 14, true},
+		{Gold{Quote: "Fivesix."}, 0, 0, false},
+		{Gold{Quote: "Seven"}, 0, 0, false},
+		{Gold{Quote: "  "}, 0, 0, false},
+		{Gold{Start: 90, End: 99, Quote: "Three"}, 9, 14, true},
+	}
+	for _, tt := range tests {
+		start, end, found := findQuote(text, tt.gold)
+		if start != tt.start || end != tt.end || found != tt.found {
+			t.Errorf("findQuote(%+v) = %d, %d, %v, want %d, %d, %v", tt.gold, start, end, found, tt.start, tt.end, tt.found)
+		}
+	}
+}
+
+// What a question asks for is told by its first words.
+func TestQuestionType(t *testing.T) {
+	for question, want := range map[string]string{
+		"How many points were scored?": "number", "Who scored?": "person", "Whose ball is it?": "person", "When was it?": "date", "Where?": "place",
+		"Why not?": "reason", "How does it work?": "way", "Is it so?": "yes or no", "What's that?": "thing", "whichever comes": "other",
+		"In what city was it?": "place", "Wie viele sind es?": "number", "restart the server": "other", "": "other",
+	} {
+		if got := questionType(question); got != want {
+			t.Errorf("questionType(%q) = %q, want %q", question, got, want)
+		}
+	}
+}
