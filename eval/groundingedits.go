@@ -15,8 +15,8 @@ import (
 // How many cases are made of a seed at most, of those that say what it says and of those
 // that do not.
 const (
-	mostFaithful = 3
-	mostEdited   = 3
+	mostFaithful = 2
+	mostEdited   = 2
 )
 
 // MadeGrounding makes labelled claims to learn from: of statements that a text supports,
@@ -169,7 +169,7 @@ func (e *editor) edited() []edit {
 		}
 	}
 	seen := map[mutate.Kind]int{}
-	for _, m := range mutate.Of(claim, e.original.text.String()) {
+	for _, m := range mutate.Of(claim, e.near(4)) {
 		const ofKind = 2
 		if seen[m.Kind]++; seen[m.Kind] <= ofKind {
 			put(string(m.Kind), m.Claim, assay.Contradicted)
@@ -198,6 +198,30 @@ func (e *editor) edited() []edit {
 		put("foreign half", o.claim+" "+claim, assay.Unsupported)
 	}
 	return out
+}
+
+// near is the text of so many sentences that share the most with the claim, in order.
+func (e *editor) near(most int) string {
+	sentences := e.original.text.sentences
+	claim := contentStems(e.original.claim)
+	order := make([]int, len(sentences))
+	score := make([]int, len(sentences))
+	for i, s := range sentences {
+		order[i] = i
+		for stem := range contentStems(s) {
+			if claim[stem] {
+				score[i]++
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return score[b] - score[a] })
+	order = order[:min(most, len(order))]
+	slices.Sort(order)
+	var b strings.Builder
+	for _, i := range order {
+		b.WriteString(sentences[i] + "\n")
+	}
+	return b.String()
 }
 
 var auxiliary = regexp.MustCompile(`[a-z] (is|are|was|were|can|will|has|have|may)\b`)

@@ -28,6 +28,15 @@ func JudgeGrounding(ctx context.Context, v ground.Verifier, cases []GroundingCas
 
 // Write writes the models into a folder, as package ground embeds them.
 func (t VerifierTraining) Write(folder string) error {
+	if t.Edits != nil {
+		data, err := t.Edits.Encoded()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "weights_edits.json.gz"), data, 0o644); err != nil {
+			return err
+		}
+	}
 	for _, m := range []struct {
 		file  string
 		model *ground.Model

@@ -75,10 +75,11 @@ type metadata struct {
 	} `json:"targets"`
 }
 
-// most is how many sentences and titles are taken of a set as seeds.
+// How many parts of answers, sentences and titles are taken of a set as seeds.
 const (
-	mostSentences = 250
-	mostTitles    = 700
+	mostAnswers   = 350
+	mostSentences = 100
+	mostTitles    = 250
 )
 
 // readSeeds reads the sets that lie under dir; those that do not are left out. Texts whose
@@ -188,7 +189,9 @@ func (s *seedSet) addAnswer(answer string, gold []*seedText) {
 	for i := 0; i < len(sentences); {
 		n := []int{1, 1, 2, 3}[hashed(sentences[i])%4]
 		end := min(i+n, len(sentences))
-		s.add(seed{claim: strings.Join(sentences[i:end], " "), text: text})
+		if len(s.seeds) < mostAnswers {
+			s.add(seed{claim: strings.Join(sentences[i:end], " "), text: text})
+		}
 		i = end
 	}
 }

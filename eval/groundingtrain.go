@@ -21,6 +21,7 @@ import (
 type VerifierTraining struct {
 	Words   *ground.Model   `json:"-"` // by words alone
 	Vectors *ground.Model   `json:"-"` // with the encoder's; nil where there was none
+	Edits   *ground.Edits   `json:"-"` // that the model with vectors was learned with; nil: those of the program
 	Tables  []VerifierTable `json:"tables"`
 }
 
@@ -48,16 +49,16 @@ const outerFolds = 5
 // has had the same: logistic regression over twenty plain features of words.
 //
 // It is deterministic: equal input gives the same models, bit for bit on one machine.
-func TrainVerifier(ctx context.Context, sets []GroundingSet, made []GroundingCase, encoder ground.Encoder, progress func(done, all int)) (VerifierTraining, error) {
+func TrainVerifier(ctx context.Context, sets []GroundingSet, made []GroundingCase, edits *ground.Edits, encoder ground.Encoder, progress func(done, all int)) (VerifierTraining, error) {
 	if len(sets) < 2 {
 		return VerifierTraining{}, fmt.Errorf("a verifier is learned from two sets or more: %w", assay.ErrInvalid)
 	}
-	cases, err := measure(ctx, sets, made, encoder, progress)
+	cases, err := measure(ctx, sets, made, edits, encoder, progress)
 	if err != nil {
 		return VerifierTraining{}, err
 	}
 	words := ground.FeatureNames(false)
-	var t VerifierTraining
+	t := VerifierTraining{Edits: edits}
 	plain := restricted(cases, words, baselineFeatures)
 	t.Tables = append(t.Tables, tables("baseline", sets, plain, baselineFeatures, fitBaseline)...)
 	cut := restricted(cases, words, words)
@@ -122,7 +123,7 @@ func restricted(cases []measured, names, wanted []string) []measured {
 }
 
 // measure finds the features of all cases.
-func measure(ctx context.Context, sets []GroundingSet, made []GroundingCase, encoder ground.Encoder, progress func(done, all int)) ([]measured, error) {
+func measure(ctx context.Context, sets []GroundingSet, made []GroundingCase, edits *ground.Edits, encoder ground.Encoder, progress func(done, all int)) ([]measured, error) {
 	var cases []GroundingCase
 	var out []measured
 	add := func(set int, c GroundingCase, made bool) {
@@ -148,7 +149,12 @@ func measure(ctx context.Context, sets []GroundingSet, made []GroundingCase, enc
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range cases {
 		g.Go(func() (err error) {
-			if out[i].features, err = ground.Features(gctx, encoder, c.Claim, c.Cited()); err != nil {
+			if edits == nil {
+				out[i].features, err = ground.Features(gctx, encoder, c.Claim, c.Cited())
+			} else {
+				out[i].features, err = ground.FeaturesWith(gctx, encoder, edits, c.Claim, c.Cited())
+			}
+			if err != nil {
 				return fmt.Errorf("claim %s: %w", c.ID, err)
 			}
 			if n := int(done.Add(1)); progress != nil {

@@ -14,7 +14,16 @@ import (
 //
 // Of long texts only the sentences that share the most with the claim are encoded.
 func Features(ctx context.Context, encoder Encoder, claim string, cited []Passage) ([]float64, error) {
-	s, err := compare(ctx, encoder, claim, cited)
+	e, err := shippedEdits()
+	if err != nil {
+		return nil, err
+	}
+	return FeaturesWith(ctx, encoder, e, claim, cited)
+}
+
+// FeaturesWith is Features with other networks than those that the program has.
+func FeaturesWith(ctx context.Context, encoder Encoder, e *Edits, claim string, cited []Passage) ([]float64, error) {
+	s, err := compare(ctx, encoder, e, claim, cited)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +60,8 @@ type comparison struct {
 	near     [][]*piece // for each sentence of the claim those nearest to it, best first
 	words    []match    // the claim's words
 	encoded  bool
+	learned  *Edits
+	items    [][]float32 // what its networks see of the claim's words
 	strict   Judgement
 	quoted   bool       // what is cited has the claim's text in it
 	told     []quantity // of all of the evidence; nil: not read yet
@@ -75,10 +86,10 @@ const (
 )
 
 // compare finds what the evidence has of each word of a claim.
-func compare(ctx context.Context, encoder Encoder, claim string, cited []Passage) (*comparison, error) {
+func compare(ctx context.Context, encoder Encoder, e *Edits, claim string, cited []Passage) (*comparison, error) {
 	stems := map[string]string{}
 	bare, _ := withoutLeadIn(claim, nil)
-	s := &comparison{claim: piecesOf(bare, -1, stems), encoded: encoder != nil}
+	s := &comparison{claim: piecesOf(bare, -1, stems), encoded: encoder != nil, learned: e}
 	if len(s.claim) == 0 {
 		s.claim = []*piece{{text: bare, stems: map[string]int{}}}
 	}
@@ -121,6 +132,11 @@ func compare(ctx context.Context, encoder Encoder, claim string, cited []Passage
 	s.near = lists
 	for i, c := range s.claim {
 		s.matchPart(i, c)
+	}
+	if encoder != nil && e != nil {
+		if err := s.align(ctx, encoder, e); err != nil {
+			return nil, err
+		}
 	}
 	var err error
 	quotes := make([]Passage, len(cited))

@@ -20,6 +20,7 @@ type piece struct {
 	words      []token
 	stems      map[string]int // how often each stem stands in it
 	vectors    [][]float32    // of each word; nil without an encoder
+	centred    [][]float32    // vectors beside the mean of all words; nil until they are asked for
 	mean       []float32      // of the words, of unit length; nil without an encoder
 }
 

@@ -68,7 +68,11 @@ func (l Learned) Verify(ctx context.Context, claim string, cited []Passage) (Jud
 	if bare, _ := withoutLeadIn(claim, nil); !checkable(read(bare).terms) {
 		return strict, nil
 	}
-	s, err := compare(ctx, l.Encoder, claim, cited)
+	e, err := shippedEdits()
+	if err != nil {
+		return Judgement{}, err
+	}
+	s, err := compare(ctx, l.Encoder, e, claim, cited)
 	if err != nil {
 		return Judgement{}, err
 	}

@@ -73,8 +73,10 @@ func (m *Model) Verdict(supported, contradicted, floor float64) assay.Verdict {
 
 // Encoded returns the model as it is stored: JSON under gzip, the same bytes for the same
 // model.
-func (m *Model) Encoded() ([]byte, error) {
-	data, err := json.Marshal(m)
+func (m *Model) Encoded() ([]byte, error) { return packed(m) }
+
+func packed(what any) ([]byte, error) {
+	data, err := json.Marshal(what)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func TestVeto(t *testing.T) {
 		{lease, "To pass you need 60% of the points.", true},
 	}
 	for _, tt := range tests {
-		s, err := compare(t.Context(), nil, tt.claim, []Passage{{Quote: tt.source, Context: tt.source, Heading: []string{"House rules"}}})
+		s, err := compare(t.Context(), nil, nil, tt.claim, []Passage{{Quote: tt.source, Context: tt.source, Heading: []string{"House rules"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func FuzzVeto(f *testing.F) {
 	f.Add("No rehearsal before 1 p.m.", "Rehearsals only after 13:00, 1348–50.")
 	f.Add("A is longer than B.", "B is shorter than A. É is \xff 3 %")
 	f.Fuzz(func(t *testing.T, claim, source string) {
-		s, err := compare(t.Context(), nil, claim, []Passage{{Quote: source, Context: source}})
+		s, err := compare(t.Context(), nil, nil, claim, []Passage{{Quote: source, Context: source}})
 		if err != nil {
 			t.Fatal(err)
 		}

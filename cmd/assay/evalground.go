@@ -183,11 +183,14 @@ prints what it reaches on claims that it has not seen, held out by folds (those 
 share a claim or its evidence in the same one) and by whole sets, beside a baseline of
 twenty plain features and logistic regression that learned from the same claims.
 
-With --data it also learns from claims that are made from a folder of retrieval sets;
-none of these is measured. It is deterministic: the same files give the same weights. The
+With --data FOLDER it also learns from claims that it makes itself: of answers, titles and
+sentences of the retrieval sets under FOLDER/data/retrieval, with words exchanged for
+others of their meaning, and with names, numbers, negations and other words changed. From
+three quarters of these it learns first what a changed word looks like to the encoder.
+None of them is measured. It is deterministic: the same files give the same weights. The
 weights in the binary were written by it to ground/.`,
 		Example: `  assay eval train-verifier scifact-train.jsonl wice-claim-dev.jsonl summedits.jsonl
-  assay eval train-verifier a.jsonl b.jsonl --data ../shared/data --write ground`,
+  assay eval train-verifier a.jsonl b.jsonl --data ../shared --write ground`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usagef("%s needs two files of labelled claims or more", cmd.CommandPath())
@@ -203,7 +206,7 @@ weights in the binary were written by it to ground/.`,
 	flags.BoolVar(&words, "no-encoder", false, "learn by words alone")
 	flags.StringVar(&write, "write", "", "write the weights into this `folder`")
 	flags.StringVar(&answers, "answers", "", "also learn from the answers for development in this `folder`")
-	flags.StringVar(&data, "data", "", "make further claims from the retrieval sets in this `folder`")
+	flags.StringVar(&data, "data", "", "also learn from claims made of the retrieval sets in this `folder`")
 	flags.StringVar(&model, "model", "", "the `encoder`; by default the one that is in the binary")
 	return cmd
 }
@@ -229,7 +232,22 @@ func (a *app) evalTrainVerifier(ctx context.Context, files []string, answers, da
 	}
 	shown := a.progress()
 	defer shown.clear()
-	t, err := eval.TrainVerifier(ctx, sets, made, encoder, func(done, all int) { shown.update("measuring claim %d of %d", done, all) })
+	var edits *ground.Edits
+	if data != "" {
+		rest, err := eval.MadeGrounding(filepath.Join(data, "data", "retrieval"), sets)
+		if err != nil {
+			return err
+		}
+		if encoder != nil {
+			var learnt []eval.GroundingCase
+			learnt, rest = eval.ForEdits(rest)
+			if edits, err = eval.TrainEdits(ctx, learnt, encoder, func(done, all int) { shown.update("reading made claim %d of %d", done, all) }); err != nil {
+				return err
+			}
+		}
+		made = append(made, rest...)
+	}
+	t, err := eval.TrainVerifier(ctx, sets, made, edits, encoder, func(done, all int) { shown.update("measuring claim %d of %d", done, all) })
 	if err != nil {
 		return err
 	}

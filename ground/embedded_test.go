@@ -1,0 +1,141 @@
+package ground
+
+import (
+	"context"
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay/internal/learn"
+)
+
+// A letters encoder gives words vectors that depend on their letters alone.
+type letters struct{ dim int }
+
+func (l letters) Encode(_ context.Context, texts []string) ([][]Token, error) {
+	out := make([][]Token, len(texts))
+	for i, text := range texts {
+		at := 0
+		for _, w := range strings.Fields(text) {
+			at += strings.Index(text[at:], w)
+			h := fnv.New64a()
+			h.Write([]byte(strings.ToLower(strings.Trim(w, ".,"))))
+			random := rand.New(rand.NewPCG(h.Sum64(), 1))
+			v := make([]float32, l.dim)
+			for k := range v {
+				v[k] = float32(random.NormFloat64())
+			}
+			unit(v)
+			out[i] = append(out[i], Token{at, at + len(w), v})
+			at += len(w)
+		}
+	}
+	return out, nil
+}
+
+func testEdits(dim int) *Edits {
+	random := rand.New(rand.NewPCG(2, 2))
+	space := func() Space {
+		s := Space{Mean: make([]float32, dim)}
+		for range EditWidth {
+			row := make([]float32, dim)
+			for k := range row {
+				row[k] = float32(random.NormFloat64())
+			}
+			s.Rows = append(s.Rows, row)
+		}
+		return s
+	}
+	e := &Edits{Context: space(), Alone: space()}
+	items := [][]float32{make([]float32, EditShape().ItemSize())}
+	bag := learn.TrainBag(EditShape(), []learn.BagExample{{Items: items, Class: EditSupported, Weight: 1}}, learn.BagConfig{Epochs: 1, Batch: 1, Rate: 0.01, Seed: 1})
+	e.Bags = []*learn.Bag{bag}
+	return e
+}
+
+func cite(text string) []Passage { return []Passage{{Quote: text, Context: text}} }
+
+func TestEditItems(t *testing.T) {
+	ctx, e := context.Background(), testEdits(48)
+	const claim, text = "The mill closed in 1950.", "Flour was sold there. The mill closed in 1951, they say."
+	items, err := EditItems(ctx, letters{48}, e, claim, cite(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(items) != 5 {
+		t.Fatalf("%d items for five words", len(items))
+	}
+	for i, item := range items {
+		if len(item) != EditShape().ItemSize() {
+			t.Errorf("item %d has %d numbers, want %d", i, len(item), EditShape().ItemSize())
+		}
+	}
+	scalars := func(i int) []float32 { return items[i][4*EditWidth:] }
+	if s := scalars(1); s[0] < 0.999 || s[7] != 1 || s[11] != 0 {
+		t.Errorf(`"mill" has %v, want its own word as the likest`, s)
+	}
+	if s := scalars(4); s[8] != 1 || s[11] != 1 || s[7] != 0 {
+		t.Errorf(`"1950" has %v, want a number that the text has not`, s)
+	}
+	again, err := EditItems(ctx, letters{48}, e, claim, cite(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(items, again); diff != "" {
+		t.Errorf("items differ the second time:\n%s", diff)
+	}
+}
+
+// Where there is nothing to compare, or an encoder of another size, the networks say
+// nothing.
+func TestEditsSilent(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		dim         int
+		claim, text string
+	}{
+		{"no evidence", 48, "The mill closed.", ""},
+		{"no word in the claim", 48, "…", "The mill closed."},
+		{"another encoder", 16, "The mill closed.", "The mill closed."},
+	} {
+		e := testEdits(48)
+		values, err := FeaturesWith(context.Background(), letters{test.dim}, e, test.claim, cite(test.text))
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		for i, name := range FeatureNames(true) {
+			if strings.HasPrefix(name, "edit.") && values[i] != 0 {
+				t.Errorf("%s: %s is %g, want 0", test.name, name, values[i])
+			}
+		}
+	}
+}
+
+func TestEditsEncoded(t *testing.T) {
+	e := testEdits(48)
+	data, err := e.Encoded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeEdits(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(e, back); diff != "" {
+		t.Errorf("decoded, they differ:\n%s", diff)
+	}
+	if _, err := DecodeEdits(data[:len(data)/2]); err == nil {
+		t.Error("half of them decode without an error")
+	}
+	e.Bags[0].Layers[0] = e.Bags[0].Layers[0][1:]
+	if data, err = e.Encoded(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DecodeEdits(data); err == nil {
+		t.Error("a network that lacks a row decodes without an error")
+	}
+}
