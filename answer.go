@@ -66,8 +66,8 @@ type Answer struct {
 	// Understood is the question as it was gone about, where that is not how it was
 	// asked: of a follow-up, with what the conversation says it means.
 	Understood string `json:"understood,omitempty"`
-	// Text is the answer for people. Each claim is followed by its citation
-	// numbers in brackets. When nothing was found it says so.
+	// Text is the answer for people. Each claim, or the sentence that it is a part of, is
+	// followed by its citation numbers in brackets. When nothing was found it says so.
 	Text string `json:"text"`
 	// Readings are the meanings of an ambiguous question that the answer speaks of, or,
 	// where AskBack is set, that it could have.

@@ -121,7 +121,7 @@ type recipe struct {
 
 // leastShown is the least probability with which a claim is shown, whatever the verifier's
 // own floor is.
-const leastShown = 0.7
+const leastShown = 0.8
 
 // verifier is who judges claims where no model does.
 func (r recipe) verifier() ground.Verifier {

@@ -54,6 +54,11 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if err != nil {
 		return assay.Answer{}, nil, err
 	}
+	if e.seeks(strategy) {
+		if w, evidence, err = e.seek(ctx, s.Sub("sought", 0), found, parts, w, evidence, said); err != nil {
+			return assay.Answer{}, nil, err
+		}
+	}
 	supported := w.supported()
 	for i, p := range parts {
 		if found[i].grade.Verdict == assay.Sufficient && !slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) }) {

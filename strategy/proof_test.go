@@ -259,3 +259,32 @@ func TestPartsOfSentences(t *testing.T) {
 		})
 	}
 }
+
+// A claim that no evidence says is searched for by its own words, where iterations are
+// left: what says it then is cited.
+func TestRefusedClaimsAreSought(t *testing.T) {
+	const opens, parking, made = "The kiosk opens at nine.", "Parking near museums costs nothing on Sundays.", "Elephants sleep standing beside rivers."
+	draft := role.Draft{Statements: []role.Statement{stating(opens, 1), stating(parking, 1), stating(made, 1)}}
+	for _, tt := range []struct {
+		name       string
+		ask        strategy.Func
+		iterations int
+		want       string
+		searches   int
+	}{
+		{"corrective", strategy.Corrective, 4, opens + " [1] " + parking + " [2]", 3},
+		{"without iterations", strategy.Corrective, 1, opens + " [1]", 1},
+		{"static", strategy.Static, 4, opens + " [1]", 1},
+	} {
+		l := newLibrary(opens, parking)
+		e := proven(t, draft, role.ByClaim(verifier(sayer)), opens, parking)
+		e.Retriever, e.Content, e.Limits.Iterations = l, l, tt.iterations
+		a := ask(t, tt.ask, e, assay.Budget{})
+		if a.Text != tt.want || len(l.searches) != tt.searches || len(a.Searched) != tt.searches {
+			t.Errorf("%s: %q after %q, notes %q", tt.name, a.Text, l.searches, a.Notes)
+		}
+		if n := len(a.Claims); n == 2 && !a.Claims[1].Repaired {
+			t.Errorf("%s: what was searched for is not marked", tt.name)
+		}
+	}
+}

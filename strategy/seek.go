@@ -1,0 +1,114 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/visible"
+	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/run"
+)
+
+// What is searched for again at most: claims of a draft, and words of each.
+const (
+	maxSought = 2
+	maxWords  = 24
+)
+
+// seeks reports whether a strategy searches for what its draft could not prove: one that
+// searches once by design, has a service search, or is given so many passages does not.
+func (e Env) seeks(strategy string) bool {
+	return e.Proof && e.Limits.Passages == 0 && strategy != "static" && strategy != "managed"
+}
+
+// seek searches for claims that no evidence says, by their own words, where the part of
+// the question that they belong to has iterations left, and has them judged by what that
+// brings. One that is said there stands, cites it and is marked. It returns the evidence
+// with what was added, and w with the claims.
+func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []role.Part, w writing, evidence []assay.Evidence, said *notes) (writing, []assay.Evidence, error) {
+	var which []int
+	var open []checkedClaim
+	var of []int // the findings, by index
+	for at, c := range w.checked {
+		if c.statement < 0 || c.Failed || c.Verdict != assay.Unsupported || c.row != nil || len(which) == maxSought {
+			continue
+		}
+		i := max(0, slices.IndexFunc(parts, c.restsOn))
+		hits, err := e.seekOne(ctx, s.Sub("claim", at), &found[i], c, evidence)
+		if stop := stopOf(err); stop != "" {
+			said.say(fmt.Sprintf("the run had no room to search for a statement that is not supported (%s)", stop))
+			break
+		}
+		if err != nil {
+			return w, evidence, err
+		}
+		if len(hits) == 0 {
+			continue
+		}
+		c.Evidence = nil
+		for _, h := range hits {
+			evidence = append(evidence, assay.Evidence{Number: len(evidence) + 1, Hit: h})
+			c.Evidence = append(c.Evidence, len(evidence))
+		}
+		which, open, of = append(which, at), append(open, c), append(of, i)
+	}
+	if len(open) == 0 {
+		return w, evidence, nil
+	}
+	passages, err := e.read(ctx, s, evidence)
+	if err != nil {
+		return w, evidence, err
+	}
+	for k, c := range open {
+		open[k].cited = cite(c.Claim, cmp.Or(c.said, c.Alone()), evidence, passages).cited
+	}
+	err = e.judge(ctx, s, open, evidence, passages, said)
+	if stop := stopOf(err); stop != "" {
+		said.say(fmt.Sprintf("verifier: the run had no room to judge what was found for statements that are not supported (%s)", stop))
+		return w, evidence, nil
+	}
+	if err != nil {
+		return w, evidence, err
+	}
+	w.checked = slices.Clone(w.checked)
+	for k, at := range which {
+		if c := open[k]; c.Verdict == assay.Supported && c.Score >= repairScore {
+			c.repaired = true
+			w.checked[at] = c
+			parts[of[k]].Evidence = append(slices.Clone(parts[of[k]].Evidence), c.Evidence...)
+		}
+	}
+	return w, evidence, nil
+}
+
+// seekOne searches for a claim and returns the best hits that are no evidence yet.
+func (e Env) seekOne(ctx context.Context, s run.Scope, f *finding, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
+	words := strings.Fields(visible.Line(cmp.Or(c.said, c.Alone())))
+	q := assay.Query{Text: strings.Join(words[:min(len(words), maxWords)], " "), Filter: f.filter}
+	if f.cutShort() || f.iterations >= e.Limits.Iterations || q.Text == "" || len(q.Text) > maxQuery || f.wasTried(q.Text, q.Filter) {
+		return nil, nil
+	}
+	found, err := e.search(ctx, s, q)
+	if err != nil {
+		return nil, err
+	}
+	f.iterations++
+	f.tries = append(f.tries, tryOf(q.Text, q.Filter))
+	f.take(e, q, found)
+	f.searched[len(f.searched)-1].Grade = cmp.Or(f.grade.Verdict, assay.Insufficient)
+	var hits []assay.Hit
+	for _, h := range found.Hits {
+		known := slices.ContainsFunc(evidence, func(ev assay.Evidence) bool {
+			a, b := h.Chunk, ev.Hit.Chunk
+			return a.ID == b.ID || a.Document == b.Document && a.Version == b.Version && a.Start < b.End && b.Start < a.End
+		})
+		if !known && len(hits) < maxPassages && shareHeld(q.Text, h.Text) >= minBearing {
+			hits = append(hits, h)
+		}
+	}
+	return hits, nil
+}
