@@ -56,6 +56,8 @@ type app struct {
 	configDir func() (string, error) // the user's folder of configuration
 	set       *config.Set            // what is configured; nil: nobody has asked
 
+	ownLimits bool // the command's requests have all their limits: those configured are left out
+
 	data   string   // --data
 	docs   []string // --docs
 	config string   // --config

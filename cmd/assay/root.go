@@ -82,7 +82,7 @@ configuration file) that model writes, and every claim is checked all the same.
 	root.AddCommand(
 		a.askCommand(), a.ingestCommand(), a.searchCommand(), a.documentsCommand(),
 		a.runsCommand(), a.statsCommand(), a.showCommand(), a.replayCommand(), a.resumeCommand(),
-		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.versionCommand(),
+		a.doctorCommand(), a.modelsCommand(), a.evalCommand(), a.tuneCommand(), a.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

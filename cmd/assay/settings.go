@@ -24,7 +24,7 @@ const (
 // settings returns what is configured, read once.
 func (a *app) settings() (*config.Set, error) {
 	if a.set == nil {
-		c, err := config.Load(config.Sources{File: a.config, Getenv: a.getenv, UserDir: a.configDir})
+		c, err := config.Load(a.sources())
 		if err != nil {
 			return nil, err
 		}
@@ -32,6 +32,11 @@ func (a *app) settings() (*config.Set, error) {
 		a.hide(c.Secrets)
 	}
 	return a.set, nil
+}
+
+// sources are where the configuration comes from.
+func (a *app) sources() config.Sources {
+	return config.Sources{File: a.config, Getenv: a.getenv, UserDir: a.configDir}
 }
 
 // hide keeps credentials out of whatever is printed from now on: nothing should
@@ -54,7 +59,10 @@ func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Con
 	}
 	configured := set.Config()
 	c.NoCache = configured.NoCache
-	c.Strategy, c.Limits, c.Settings = configured.Strategy, configured.Limits, configured.Settings
+	c.Strategy, c.Settings = configured.Strategy, configured.Settings
+	if !a.ownLimits {
+		c.Limits = configured.Limits
+	}
 	if c.Encoders, err = a.encoders(); err != nil {
 		return c, err
 	}

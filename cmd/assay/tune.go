@@ -1,0 +1,255 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/cmd/assay/internal/config"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// tuneFlags are the flags of tune.
+type tuneFlags struct {
+	answers  answersFlags // those that say what is asked
+	strategy string
+	write    bool
+}
+
+func (a *app) tuneCommand() *cobra.Command {
+	var f tuneFlags
+	cmd := &cobra.Command{
+		Use:   "tune SET",
+		Short: "Choose settings by your own labelled questions",
+		Long: `Tune tries other settings on the labelled questions of SET, and says which are worth
+changing, by how much, and how sure that is:
+
+  retrieval.vector_weight      what similarity weighs against words, and
+  retrieval.rerank             whether hits are reranked: by nDCG@10 of the gold
+  strategies.corrective.floor  relevance under which a hit does not count: by the share
+                               of questions that come out right
+
+It chooses by cross-validation: settings are chosen on four fifths of the questions
+and measured on the fifth that took no part, with the questions about one document, or
+one place in it, kept together. The gain that is printed is that of questions that took no part, with its 95%
+interval. A setting is changed only where that interval is above 0, and p under 0.01;
+else there is no change, and tune says how many questions would be needed to tell.
+
+Nothing is written unless --write is given: then the configuration file is edited, its
+comments are kept, and what it was before is kept beside it (.bak).
+
+No language model is asked. SET is as for assay eval answers. What was measured is kept:
+the same command goes on where it was interrupted.`,
+		Example: `  assay tune questions.jsonl
+  assay tune questions.jsonl --docs ./handbook --limit 100
+  assay tune questions.jsonl --write`,
+		Args: oneArgument("SET"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.tune(cmd.Context(), f, args[0]) },
+	}
+	flags := cmd.Flags()
+	g := &f.answers
+	flags.StringArrayVar(&g.docs, "docs", nil, "ask these documents: a file or folder `path`; may be repeated\n(default: the passages of SET, or the store in --data)")
+	flags.StringVar(&f.strategy, "strategy", "", "ask by this strategy, by `name` (default: the configured one, or auto)")
+	flags.StringVar(&g.out, "out", "", "the `folder` that keeps what was measured (default: one in the user's cache folder)")
+	flags.IntVar(&g.limit, "limit", 0, "use the first `n` questions (default: all)")
+	flags.IntVar(&g.parallel, "parallel", 0, "ask `n` questions at a time (default: one on each processor)")
+	flags.BoolVar(&g.words, "words", false, "make no vectors: search by words alone, where the documents are read for this")
+	flags.StringVar(&g.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
+	flags.BoolVar(&f.write, "write", false, "write what is worth changing into the configuration file")
+	flags.BoolVar(&g.json, "json", false, "print one JSON object")
+	return cmd
+}
+
+// tuned is the JSON of tune.
+type tuned struct {
+	eval.Tuning
+	Config  string `json:"config,omitempty"`  // what to put into the configuration
+	Written string `json:"written,omitempty"` // the file that it was put into
+	Backup  string `json:"backup,omitempty"`  // what that was before; empty: there was none
+}
+
+func (a *app) tune(ctx context.Context, f tuneFlags, path string) error {
+	f.answers.local, f.answers.localSet, f.answers.judge = true, true, "off"
+	v := &evaluating{app: a, flags: f.answers, path: path, shown: a.progress()}
+	defer v.shown.clear()
+	if err := v.read(); err != nil {
+		return err
+	}
+	t, err := v.tune(ctx, f)
+	if errors.Is(err, context.Canceled) {
+		return hinted{err, "what was measured is kept; run the same command to go on"}
+	}
+	if err != nil {
+		return err
+	}
+	v.shown.clear()
+	out := tuned{Tuning: t}
+	settings := settingsOf(t)
+	if len(settings) > 0 {
+		if out.Config, err = config.Snippet(settings); err != nil {
+			return err
+		}
+	}
+	place, err := config.Place(a.sources())
+	if err != nil {
+		return err
+	}
+	if f.write && len(settings) > 0 {
+		if out.Backup, err = config.Write(place, settings); err != nil {
+			return err
+		}
+		out.Written = place
+	}
+	if f.answers.json {
+		return writeJSON(a.stdout, out)
+	}
+	return writeTuning(a.stdout, out, place)
+}
+
+// tune opens what is asked, and tunes it.
+func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err error) {
+	set, err := v.app.settings()
+	if err != nil {
+		return eval.Tuning{}, err
+	}
+	configured := set.Config()
+	name := cmp.Or(f.strategy, configured.Strategy, strategy.Names()[0])
+	if _, err := strategy.Lookup(name); err != nil {
+		return eval.Tuning{}, err
+	}
+	identity, err := v.identity(ctx)
+	if err != nil {
+		return eval.Tuning{}, err
+	}
+	identity.Config["tuned by"] = name
+	v.app.ownLimits = true // each candidate has all of them
+
+	var e *engine.Engine
+	if !v.own { // whose documents may be others by now
+		if e, err = v.engine(ctx); err != nil {
+			return eval.Tuning{}, err
+		}
+		defer e.Close()
+		found, err := v.probe(ctx, e)
+		if err != nil {
+			return eval.Tuning{}, err
+		}
+		identity.Config["index"] = fmt.Sprintf("%d, %s %.4f", found.Sequence, found.Model, found.Coverage)
+	}
+	if err := v.openTuning(ctx, identity); err != nil {
+		return eval.Tuning{}, err
+	}
+	defer v.folder.Close()
+	if v.own {
+		if e, err = v.engine(ctx); err != nil {
+			return eval.Tuning{}, err
+		}
+		defer e.Close()
+	}
+	found, err := v.probe(ctx, e)
+	if err != nil {
+		return eval.Tuning{}, err
+	}
+	return eval.Tune(ctx, e, v.set, v.folder, eval.TuneOptions{
+		Strategy: name, Limits: configured.Limits, Vectors: found.Model != "", Limit: v.flags.limit, Parallel: v.flags.parallel,
+		Principal: assay.Local(), Progress: func(p eval.Progress) { v.shown.update("%s", evalProgress(p)) },
+	})
+}
+
+// probe makes one search, to learn what is searched.
+func (v *evaluating) probe(ctx context.Context, e *engine.Engine) (assay.IndexVersion, error) {
+	found, err := e.Search(ctx, assay.Local(), assay.Query{Text: v.set.Cases[0].Question, Limit: 1})
+	return found.Index, err
+}
+
+// openTuning opens the folder that keeps what was measured.
+func (v *evaluating) openTuning(ctx context.Context, identity eval.Identity) error {
+	cache, err := v.cacheDir()
+	if err != nil {
+		return err
+	}
+	dir := v.flags.out
+	if dir == "" {
+		dir = filepath.Join(cache, strings.Map(plainName, v.set.Name)+"-tune-"+shortHash(identity))
+	}
+	if v.folder, err = eval.OpenFolder(ctx, dir, identity); errors.Is(err, assay.ErrInvalid) {
+		return hinted{err, "name another folder with --out"}
+	}
+	v.store = cmp.Or(v.store, filepath.Join(dir, "store"))
+	return err
+}
+
+// settingsOf are the settings that tuning changes.
+func settingsOf(t eval.Tuning) []config.Setting {
+	var all []config.Setting
+	for _, k := range t.Knobs {
+		for path, value := range k.Settings {
+			all = append(all, config.Setting{Path: path, Value: value})
+		}
+	}
+	slices.SortFunc(all, func(a, b config.Setting) int { return strings.Compare(a.Path, b.Path) })
+	return all
+}
+
+// writeTuning prints what tuning came to.
+func writeTuning(w io.Writer, t tuned, place string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", t.Set, count(t.Questions, "labelled question", "labelled questions"))
+	for _, k := range t.Knobs {
+		fmt.Fprintf(&b, "\n%s, by %s of %s (%s)\n", k.Name, k.Measure, count(k.Questions, "question", "questions"), count(k.Groups, "group", "groups"))
+		table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		for i, c := range k.Tried {
+			said := ""
+			switch {
+			case i == 0 && k.Current == k.Chosen:
+				said = "configured, and kept"
+			case i == 0:
+				said = "configured"
+			case c.Value == k.Chosen:
+				said = "chosen"
+			}
+			fmt.Fprintf(table, "  %s\t%.3f\t%s\n", c.Value, c.Mean, said)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "  %s\n", verdictOf(k))
+	}
+	switch {
+	case t.Config == "":
+		b.WriteString("\nno change\n")
+	case t.Written != "":
+		fmt.Fprintf(&b, "\nwritten into %s", shortPath(t.Written))
+		if t.Backup != "" {
+			fmt.Fprintf(&b, " (before: %s)", shortPath(t.Backup))
+		}
+		fmt.Fprintf(&b, ":\n\n%s", t.Config)
+	default:
+		fmt.Fprintf(&b, "\nfor %s, or add --write:\n\n%s", shortPath(place), t.Config)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// verdictOf says what comes of a setting, and how sure that is.
+func verdictOf(k eval.Knob) string {
+	gain := fmt.Sprintf("%+.3f (%+.3f to %+.3f, p %.3f) on questions that took no part in choosing", k.Gain.Mean, k.Gain.Low, k.Gain.High, k.Gain.P)
+	switch {
+	case k.Change:
+		return "change: " + gain
+	case k.Gain.Mean == 0:
+		return "no change: " + k.Why
+	}
+	return "no change: " + gain + "; " + k.Why
+}

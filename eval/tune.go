@@ -1,0 +1,440 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/retrieve"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// TuneOptions say what is tuned.
+type TuneOptions struct {
+	Strategy  string          // that questions are asked by
+	Limits    strategy.Limits // what is configured now
+	Vectors   bool            // the store has vectors to search: else their weight is nothing to choose
+	Limit     int             // the first of the set; 0: all
+	Parallel  int             // questions at a time; 0: one on each processor
+	Principal assay.Principal
+
+	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
+}
+
+// A Tuning is what tuning came to.
+type Tuning struct {
+	Set       string `json:"set"`
+	Questions int    `json:"questions"` // that are labelled
+	Knobs     []Knob `json:"settings"`  // in the order in which they were chosen, each with those before it
+	Change    bool   `json:"change"`    // any of them
+}
+
+// A Knob is one setting, or two that are chosen together.
+type Knob struct {
+	Name      string `json:"name"`
+	Measure   string `json:"measure"`   // by which it is chosen
+	Questions int    `json:"questions"` // that the measure applies to
+	Groups    int    `json:"groups"`    // of questions about one document, or one place in it, which are kept together
+
+	Current string           `json:"current"`
+	Chosen  string           `json:"chosen"` // that of Current where nothing is changed
+	Change  bool             `json:"change"`
+	Gain    Gained           `json:"gain"`                       // of questions that took no part in choosing
+	Why     string           `json:"why,omitempty"`              // it is not changed
+	Needed  int              `json:"questions_needed,omitempty"` // about, to tell the gain, or one of 0.02, from chance
+	Tried   []TriedCandidate `json:"tried"`                      // the current one first
+
+	Settings map[string]any `json:"settings,omitempty"` // by its path in the configuration, where it is changed
+}
+
+// A Gained is a difference of means with its bounds.
+type Gained struct {
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	P    float64 `json:"p"`
+}
+
+// A TriedCandidate is a value with its mean over all questions.
+type TriedCandidate struct {
+	Value string  `json:"value"`
+	Mean  float64 `json:"mean"`
+}
+
+// The paths of settings in the configuration.
+const (
+	weightSetting = "retrieval.vector_weight"
+	rerankSetting = "retrieval.rerank"
+	floorSetting  = "strategies.corrective.floor"
+)
+
+// What is tried beside what is configured.
+var (
+	tunedWeights = []float64{0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
+	tunedFloors  = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}
+)
+
+// tunedDepth is how deep a ranking is looked at: as many passages as a user reads, and
+// more than become evidence.
+const tunedDepth = 10
+
+// Tune chooses settings of searches and answers by a set's labelled questions, each by
+// cross-validation (see choose): first what vectors weigh and whether hits are reranked,
+// by nDCG@10 of the gold among the hits of a search for the question; then, with these,
+// the floor of relevance, by the share of questions that come out right. No language model
+// is asked.
+//
+// What was measured is kept in the folder, so that tuning that was interrupted goes on.
+// Runs that it made in the engine's store are removed again.
+func Tune(ctx context.Context, e *engine.Engine, d Dataset, folder *Folder, opts TuneOptions) (Tuning, error) {
+	library, err := openLibrary(ctx, e, opts.Principal)
+	if err != nil {
+		return Tuning{}, err
+	}
+	t := &tuner{engine: e, set: d, folder: folder, library: library, TuneOptions: opts, limits: opts.Limits}
+	out := Tuning{Set: d.Name}
+	for _, c := range t.cases() {
+		out.Questions += one(c.Labelled())
+	}
+	turns := []func(context.Context) (Knob, error){t.searches}
+	for _, h := range thresholds {
+		turns = append(turns, func(ctx context.Context) (Knob, error) { return t.threshold(ctx, h) })
+	}
+	for _, turn := range turns {
+		knob, err := turn(ctx)
+		if err != nil {
+			return out, err
+		}
+		out.Knobs = append(out.Knobs, knob)
+		out.Change = out.Change || knob.Change
+	}
+	return out, nil
+}
+
+// A tuner tunes one set.
+type tuner struct {
+	TuneOptions
+	engine  *engine.Engine
+	set     Dataset
+	folder  *Folder
+	library *library
+	limits  strategy.Limits // as they were chosen so far
+}
+
+func (t *tuner) cases() []Case { return AskOptions{Limit: t.Limit}.cases(t.set) }
+
+// A candidate is a value of a knob.
+type candidate struct {
+	says     string
+	system   string // what the folder has it under: all that it differs by from any other
+	limits   strategy.Limits
+	settings map[string]any
+}
+
+// searches chooses what vectors weigh and whether hits are reranked.
+func (t *tuner) searches(ctx context.Context) (Knob, error) {
+	k := Knob{Name: weightSetting + ", " + rerankSetting, Measure: "ndcg@10"}
+	now := t.limits
+	if now.VectorWeight == 0 {
+		now.VectorWeight = retrieve.VectorWeight
+	}
+	weights := tunedWeights
+	if !t.Vectors {
+		k.Name, weights = rerankSetting, nil
+	}
+	all := []candidate{t.search(now, now.VectorWeight, now.Unranked)}
+	for _, unranked := range []bool{now.Unranked, !now.Unranked} {
+		for _, w := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(weights), now.VectorWeight)))) {
+			if w != now.VectorWeight || unranked != now.Unranked {
+				all = append(all, t.search(now, w, unranked))
+			}
+		}
+	}
+	var cases []Case
+	for _, c := range t.cases() {
+		if len(c.Gold) > 0 {
+			cases = append(cases, c)
+		}
+	}
+	if err := t.searchAll(ctx, cases, all); err != nil {
+		return k, err
+	}
+	err := t.settle(ctx, &k, cases, all)
+	return k, err
+}
+
+// search is a candidate of searches.
+func (t *tuner) search(limits strategy.Limits, weight float64, unranked bool) candidate {
+	limits.VectorWeight, limits.Unranked = weight, unranked
+	c := candidate{limits: limits, settings: map[string]any{rerankSetting: !unranked}}
+	says := "reranked"
+	if unranked {
+		says = "not reranked"
+	}
+	if t.Vectors {
+		says = fmt.Sprintf("vectors %s, %s", decimal(weight), says)
+		c.settings[weightSetting] = weight
+	}
+	c.says, c.system = says, "search, "+says
+	return c
+}
+
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// searchAll searches for each question by each candidate, and keeps how far up gold came.
+func (t *tuner) searchAll(ctx context.Context, cases []Case, all []candidate) error {
+	shown := t.progress("searching", len(cases)*len(all))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(t.parallel())
+	for _, c := range cases {
+		if gctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			places, err := t.library.places(gctx, c)
+			if err != nil {
+				return err
+			}
+			for _, x := range all {
+				if !t.folder.has(x.system, c.ID) {
+					if err := t.searchOne(gctx, c, places, x); err != nil {
+						return fmt.Errorf("question %s: %w", c.ID, err)
+					}
+				}
+				shown()
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// searchOne makes one search. One that fails has found nothing.
+func (t *tuner) searchOne(ctx context.Context, c Case, places []goldPlace, x candidate) error {
+	o := Outcome{Case: c, System: x.system, Began: time.Now().UTC()}
+	q := assay.Query{Text: c.Question, Filter: c.Filter, Limit: tunedDepth, VectorWeight: x.limits.VectorWeight, Unranked: x.limits.Unranked}
+	found, err := t.engine.Search(ctx, t.Principal, q)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		o.Error = err.Error()
+	}
+	i := inquiry{outcome: &o, places: places, trail: trail{searches: [][]assay.Hit{found.Hits}}}
+	ranked, relevant := i.ranking()
+	o.Metrics = map[string]float64{"ndcg@10": metric.NDCG(ranked, relevant, tunedDepth, metric.Exponential)}
+	o.History, o.Answers = nil, nil // the set has them
+	return t.folder.add(o)
+}
+
+// A threshold is a limit on answers that is tuned.
+type threshold struct {
+	path    string // in the configuration
+	tried   []float64
+	current float64 // where it is not set
+	of      func(*strategy.Limits) *float64
+}
+
+// thresholds are tuned one after the other.
+var thresholds = []threshold{
+	{floorSetting, tunedFloors, strategy.DefaultLimits().Floor, func(l *strategy.Limits) *float64 { return &l.Floor }},
+}
+
+// threshold chooses one.
+func (t *tuner) threshold(ctx context.Context, h threshold) (Knob, error) {
+	at := func(value float64) candidate {
+		limits := t.limits
+		*h.of(&limits) = value
+		return candidate{says: decimal(value), limits: limits, settings: map[string]any{h.path: value}}
+	}
+	now := cmp.Or(*h.of(&t.limits), h.current)
+	all := []candidate{at(now)}
+	for _, value := range h.tried {
+		if value != now {
+			all = append(all, at(value))
+		}
+	}
+	k := Knob{Name: h.path, Measure: "right"}
+	err := t.answers(ctx, &k, all)
+	return k, err
+}
+
+// answers asks the questions by each candidate, and settles which it is.
+func (t *tuner) answers(ctx context.Context, k *Knob, all []candidate) error {
+	var cases []Case
+	for _, c := range t.cases() {
+		if c.Labelled() {
+			cases = append(cases, c)
+		}
+	}
+	labelled := t.set
+	labelled.Cases = cases
+	opts := AskOptions{Parallel: t.Parallel, Principal: t.Principal, Progress: t.Progress}
+	for i := range all {
+		all[i].system = "answers, " + k.Name + " " + all[i].says + t.chosen()
+		request := engine.Request{Strategy: t.Strategy, Local: true, NoCache: true, Limits: all[i].limits}
+		opts.Contenders = append(opts.Contenders, Contender{Name: all[i].system, Request: request})
+	}
+	err := AskAll(ctx, t.engine, labelled, t.folder, opts)
+	if err := errors.Join(err, t.forget(ctx, all)); err != nil {
+		return err
+	}
+	return t.settle(ctx, k, cases, all)
+}
+
+// chosen says how searches were chosen, to tell answers with one choice from those with
+// another.
+func (t *tuner) chosen() string {
+	weight, says := t.limits.VectorWeight, ""
+	if weight > 0 && weight != retrieve.VectorWeight {
+		says += ", vectors " + decimal(weight)
+	}
+	if t.limits.Unranked {
+		says += ", not reranked"
+	}
+	return says
+}
+
+// forget removes the runs of candidates from the store: they are nobody's questions.
+func (t *tuner) forget(ctx context.Context, all []candidate) error {
+	for o, err := range t.folder.Outcomes(context.WithoutCancel(ctx)) {
+		if err != nil {
+			return err
+		}
+		tried := slices.ContainsFunc(all, func(c candidate) bool { return c.system == o.System })
+		if o.Run == "" || !tried {
+			continue
+		}
+		if err := t.engine.DeleteRun(context.WithoutCancel(ctx), t.Principal, o.Run); err != nil && !errors.Is(err, assay.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle reads what candidates came to and chooses among them.
+func (t *tuner) settle(ctx context.Context, k *Knob, cases []Case, all []candidate) error {
+	scores, err := t.scores(ctx, k.Measure, cases, all)
+	if err != nil {
+		return err
+	}
+	c := choose(scores, keptTogether(cases))
+	k.Questions, k.Groups = c.Questions, c.Groups
+	k.Current, k.Chosen, k.Change, k.Needed = all[0].says, all[0].says, c.Change, c.Needed
+	k.Gain = Gained{c.Gain.Mean, c.Gain.Low, c.Gain.High, c.Gain.P}
+	for i, x := range all {
+		mean := 0.0
+		for _, s := range scores[i] {
+			mean += s / float64(max(len(cases), 1))
+		}
+		k.Tried = append(k.Tried, TriedCandidate{x.says, mean})
+	}
+	switch {
+	case c.Change:
+	case c.Questions < leastQuestions:
+		k.Why, k.Needed = fmt.Sprintf("%d questions are too few to choose by; it takes %d at least", c.Questions, leastQuestions), max(c.Needed, leastQuestions)
+	case c.Best == 0 && c.Gain.Mean == 0:
+		k.Why = "nothing that was tried is better by more than chance"
+	case c.Groups < leastGroups && c.Gain.Low > 0:
+		k.Why = fmt.Sprintf("the questions are about %d places, and it takes %d at least to tell what holds for others", c.Groups, leastGroups)
+	default:
+		k.Why = fmt.Sprintf("the gain may be one of chance; about %d questions would tell", c.Needed)
+	}
+	if c.Change {
+		k.Chosen, t.limits = all[c.Best].says, all[c.Best].limits
+		k.Settings = map[string]any{}
+		for path, value := range all[c.Best].settings {
+			if value != all[0].settings[path] {
+				k.Settings[path] = value
+			}
+		}
+	}
+	return nil
+}
+
+// scores reads a measure of each candidate and case from the folder.
+func (t *tuner) scores(ctx context.Context, measure string, cases []Case, all []candidate) ([][]float64, error) {
+	at, row := map[string]int{}, map[string]int{}
+	for i, c := range cases {
+		at[c.ID] = i
+	}
+	scores := make([][]float64, len(all))
+	for i, x := range all {
+		row[x.system], scores[i] = i, make([]float64, len(cases))
+	}
+	for o, err := range t.folder.Outcomes(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		r, tried := row[o.System]
+		q, wanted := at[o.ID]
+		if v := o.Metrics[measure]; tried && wanted && !math.IsNaN(v) {
+			scores[r][q] = v
+		}
+	}
+	return scores, nil
+}
+
+// leastGroups is how many groups of questions make folds that differ.
+const leastGroups = 20
+
+// keptTogether names what each question is kept together with: those about one document, or,
+// where there are too few documents, those about one place in it.
+func keptTogether(cases []Case) []string {
+	groups, there := make([]string, len(cases)), map[string]bool{}
+	for _, of := range []func(Gold) string{
+		func(g Gold) string { return g.Document },
+		func(g Gold) string {
+			return fmt.Sprintf("%s\x00%s\x00%s\x00%d", g.Document, g.Section, g.Quote, g.Start)
+		},
+	} {
+		clear(there)
+		for i, c := range cases {
+			groups[i] = "question " + strings.ToLower(strings.Join(strings.Fields(c.Question), " "))
+			if len(c.Gold) > 0 {
+				groups[i] = "gold " + of(c.Gold[0])
+				there[groups[i]] = true
+			}
+		}
+		if len(there) >= leastGroups {
+			break
+		}
+	}
+	return groups
+}
+
+func (t *tuner) parallel() int {
+	if t.Parallel > 0 {
+		return t.Parallel
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// progress returns what to call when one more thing is done.
+func (t *tuner) progress(what string, all int) func() {
+	var mu sync.Mutex
+	done, began := 0, time.Now()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; t.Progress != nil {
+			t.Progress(Progress{Set: t.set.Name, What: what, Done: done, All: all, Elapsed: time.Since(began)})
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package eval_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/strategy"
+)
+
+// houses are documents that are like one another, and a question about each that has
+// not all of its words.
+func houses(t *testing.T, n int) (*engine.Engine, []eval.Case) {
+	t.Helper()
+	docs := t.TempDir()
+	random := rand.New(rand.NewPCG(5, 6))
+	pick := func(words ...string) string { return words[random.IntN(len(words))] }
+	var cases []eval.Case
+	for i := range n {
+		name := fmt.Sprintf("house%02d.md", i)
+		owner, trees := pick("Anna", "Bruno", "Clara")+" "+pick("Peeters", "Maes", "Jacobs"), pick("apple", "pear", "plum")
+		text := fmt.Sprintf("# Number %d\n\nThe %s dwelling at number %d was erected in %d for %s. Its garden has %s trees.\n", i, pick("brick", "wooden"), i, 1800+i, owner, trees)
+		if err := os.WriteFile(filepath.Join(docs, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, eval.Case{
+			ID: fmt.Sprint(i), Question: fmt.Sprintf("What trees are in the garden of number %d?", i), Answers: []string{trees},
+			Gold: []eval.Gold{{Document: name}},
+		})
+	}
+	e, err := engine.Open(t.Context(), engine.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	if _, err := e.Ingest(t.Context(), engine.IngestRequest{Paths: []string{docs}}); err != nil {
+		t.Fatal(err)
+	}
+	return e, cases
+}
+
+// tuneIn tunes in a folder.
+func tuneIn(t *testing.T, e *engine.Engine, cases []eval.Case, dir string, opts eval.TuneOptions) eval.Tuning {
+	t.Helper()
+	d := eval.Dataset{Name: "houses", Hash: "1", Cases: cases}
+	folder, err := eval.OpenFolder(t.Context(), dir, eval.Identity{Set: d.Name, Hash: d.Hash})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	opts.Principal, opts.Strategy = assay.Local(), "static"
+	got, err := eval.Tune(t.Context(), e, d, folder, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func knob(t *testing.T, of eval.Tuning, name string) eval.Knob {
+	t.Helper()
+	i := slices.IndexFunc(of.Knobs, func(k eval.Knob) bool { return k.Name == name })
+	if i < 0 {
+		t.Fatalf("nothing of %s in %+v", name, of)
+	}
+	return of.Knobs[i]
+}
+
+// Where a floor is configured that is far too high, tuning finds a lower one, and says how
+// much it gains. It leaves no run behind, and what it has measured it does not measure
+// again.
+func TestTuneFindsAWrongFloor(t *testing.T) {
+	e, cases := houses(t, 32)
+	dir := t.TempDir()
+	got := tuneIn(t, e, cases, dir, eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999}})
+	k := knob(t, got, "strategies.corrective.floor")
+	if !got.Change || !k.Change || k.Gain.Low < 0.1 || k.Settings["strategies.corrective.floor"] == nil {
+		t.Errorf("with a floor of 0.9999: %+v", k)
+	}
+	if k := knob(t, got, "retrieval.rerank"); k.Change || k.Questions != 32 || k.Groups != 32 {
+		t.Errorf("nothing is wrong with the searches: %+v", k)
+	}
+	runs, err := e.Runs(t.Context(), assay.Local(), 10)
+	if err != nil || len(runs) > 0 {
+		t.Errorf("%d runs are left, %v", len(runs), err)
+	}
+	asked := 0
+	again := tuneIn(t, e, cases, dir, eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999}, Progress: func(p eval.Progress) {
+		if p.What != "searching" {
+			asked++
+		}
+	}})
+	if diff := cmp.Diff(got, again); diff != "" || asked > 0 {
+		t.Errorf("again: %d questions asked (-first +again):\n%s", asked, diff)
+	}
+}
+
+// Labels that are chance are not fitted, and a few questions choose nothing.
+func TestTuneChangesNothing(t *testing.T) {
+	e, cases := houses(t, 32)
+	random := rand.New(rand.NewPCG(9, 9))
+	chance := slices.Clone(cases)
+	for i, at := range random.Perm(len(cases)) {
+		chance[i].Gold, chance[i].Answers = cases[at].Gold, nil
+	}
+	if got := tuneIn(t, e, chance, t.TempDir(), eval.TuneOptions{}); got.Change {
+		t.Errorf("labels of chance: %+v", got)
+	}
+	few := tuneIn(t, e, cases[:8], t.TempDir(), eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999}})
+	if few.Change || knob(t, few, "strategies.corrective.floor").Needed < 30 {
+		t.Errorf("eight questions: %+v", few)
+	}
+	if none := tuneIn(t, e, []eval.Case{{ID: "x", Question: "what is not labelled?"}}, t.TempDir(), eval.TuneOptions{}); none.Change || none.Questions != 0 {
+		t.Errorf("no labels: %+v", none)
+	}
+}
