@@ -66,7 +66,7 @@ func (s *comparison) vetoPart(part int, c *piece) string {
 			return fmt.Sprintf("%s is nowhere in the source", strings.TrimSpace(c.text[q.start:q.end]))
 		}
 	}
-	return cmp.Or(againstBound(c.text, near[0].text, mine, theirs[0]), s.changed(part, c), s.turned(part, c), s.crossed(part, c), s.otherName(part, c))
+	return cmp.Or(againstBound(c.text, near[0].text, mine, theirs[0]), s.changed(part, c), s.turned(part, c), s.crossed(part, c), s.denied(part, c), s.otherName(part, c))
 }
 
 // sure reports whether the sentence nearest to one of the claim's is the one that says it,
@@ -83,12 +83,12 @@ const mostWords = 24
 // that another one has.
 func (s *comparison) shareOfPlain(part int, b *piece) float64 {
 	held, of := 0, 0
-	for _, w := range s.claim[part].words {
-		if w.kind != plain {
+	for _, m := range s.words {
+		if m.part != part || m.kind != plain {
 			continue
 		}
 		of++
-		if b.stems[w.stem] > 0 {
+		if b.stems[m.stem] > 0 || b == s.bestOf(part) && m.cosineBest >= alikeWord {
 			held++
 		}
 	}
@@ -97,6 +97,9 @@ func (s *comparison) shareOfPlain(part int, b *piece) float64 {
 	}
 	return ratio(held, of)
 }
+
+// alikeWord is the cosine of two words from which on one stands for the other.
+const alikeWord = 0.82
 
 // leastSure is that share of words.
 const leastSure = 0.4

@@ -44,6 +44,8 @@ func TestVeto(t *testing.T) {
 		{lease, "It is not permitted to sublet the whole flat.", false},
 		{lease, "Tell the dentist before you have a tooth pulled.", false},
 		{lease, "Tell the dentist after a tooth is pulled.", true},
+		{lease, "The rent is not 1,150 euros.", true},
+		{lease, "The rent is not more than 1,150 euros.", false},
 		{lease, "To pass you need 50% of the points.", false},
 		{lease, "To pass you need 60% of the points.", true},
 	}

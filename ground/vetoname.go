@@ -42,7 +42,7 @@ func (s *comparison) foreignName(part int, c *piece) string {
 
 // sureOfName is the share of a claim's words, names and numbers aside, that the nearest
 // sentence has to have before a name is missed in it.
-const sureOfName = 0.6
+const sureOfName = 0.5
 
 // elsewhere reports whether another sentence has something with other words of the claim
 // that the nearest one lacks: then both say it together.
