@@ -274,3 +274,47 @@ func TestLocalEnds(t *testing.T) {
 		t.Errorf("error %v, want that it was cancelled", err)
 	}
 }
+
+// TestLocalReadsClaimsByThemselves: a part of a sentence that stands in a passage is said by
+// it, also where its subject is put in; a pronoun that stands for something else in the
+// answer than in the passage is not.
+func TestLocalReadsClaimsByThemselves(t *testing.T) {
+	const band = "Hedford left in 1998 and was replaced by Taylor-Taylor's cousin Brent DeBoer."
+	const driver = "He was a Formula One driver between 1993 and 2002."
+	tests := []struct {
+		name    string
+		answer  string
+		claims  []string
+		passage ground.Passage
+		held    []bool
+	}{
+		{
+			"parts of a sentence", band, []string{"Hedford left in 1998", "was replaced by Taylor-Taylor's cousin Brent DeBoer."},
+			ground.Passage{Context: band, Heading: []string{"The Dandy Warhols"}}, []bool{true, true},
+		},
+		{
+			"a pronoun that stands for the same", "Eddie Irvine is a former racing driver. " + driver, []string{"Eddie Irvine is a former racing driver.", driver},
+			ground.Passage{Context: "Eddie Irvine is a former racing driver. " + driver}, []bool{true, true},
+		},
+		{
+			"a pronoun that stands for something else", "Colin McRae was a rally driver. " + driver, []string{"Colin McRae was a rally driver.", driver},
+			ground.Passage{Context: "Eddie Irvine is a former racing driver. " + driver}, []bool{false, false},
+		},
+	}
+	for _, tt := range tests {
+		tt.passage.Quote = tt.passage.Context
+		in := judge.Input{Question: "What happened?", Answer: tt.answer, Contexts: []ground.Passage{tt.passage}}
+		for _, c := range tt.claims {
+			in.Claims = append(in.Claims, judge.Claim{Text: c, Cited: []int{0}})
+		}
+		got, err := judge.Local{}.Judge(t.Context(), in)
+		if err != nil || len(got.Claims) != len(tt.held) {
+			t.Fatalf("%s: %+v, %v", tt.name, got, err)
+		}
+		for i, want := range tt.held {
+			if got.Claims[i].Held != want {
+				t.Errorf("%s: %q is held: %v, want %v", tt.name, tt.claims[i], got.Claims[i].Held, want)
+			}
+		}
+	}
+}
