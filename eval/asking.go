@@ -125,10 +125,13 @@ func (a *asker) ask(ctx context.Context, c Case, contender Contender) (Outcome, 
 	stored, err := a.run(ctx, o.Run, c, contender)
 	if err != nil {
 		if !ends(ctx, err) {
-			o.Error, err = err.Error(), nil // the request is wrong: there is no run
-			o.Run, o.Began = "", time.Now().UTC()
+			o.Error, o.Began = err.Error(), time.Now().UTC() // the request is wrong, or its run cannot be gone on with
+			if _, _, missing := a.engine.Run(ctx, a.principal, o.Run); missing != nil {
+				o.Run = ""
+			}
 			q := inquiry{outcome: &o}
 			q.measure(q.input(), judge.Judgement{})
+			err = nil
 		}
 		return o, err
 	}
