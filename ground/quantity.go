@@ -323,6 +323,8 @@ func (r *quantityReader) number(i int) (value float64, n int) {
 		return numberWords[w.lower] * fractions[r.word(i+1)], 2 + r.skip(i+2, "of", "a", "an", "the")
 	case ordinals[w.lower] > 0:
 		return ordinals[w.lower], 1
+	case w.lower == "one" && (r.word(i-1) == "the" || r.word(i-1) == "this" || r.word(i-1) == "that"):
+		return 0, 0 // stands for a noun
 	default:
 		v, ok := numberWords[w.lower]
 		if !ok {

@@ -302,7 +302,7 @@ func side(words []token) int {
 // lie below for the other.
 func againstBound(text, source string, mine, theirs []quantity) string {
 	for _, q := range mine {
-		if q.bound == exact || q.weak || q.trivial() {
+		if q.bound == exact || q.weak {
 			continue
 		}
 		same, other := false, false
@@ -312,7 +312,7 @@ func againstBound(text, source string, mine, theirs []quantity) string {
 			}
 			around := clauseAround(source, o)
 			even := (denials(clauseAround(text, q))+denials(around))%2 == 0
-			across := q.bound == least && upward.MatchString(source) || q.bound == most && downward.MatchString(source)
+			across := q.bound == least && upward.MatchString(source) && exceeding.MatchString(text) || q.bound == most && downward.MatchString(source)
 			same = same || o.bound == q.bound || o.bound == exact || !even || across
 			other = other || o.bound != exact && o.bound != q.bound
 		}
@@ -331,6 +331,9 @@ func clauseAround(text string, q quantity) string {
 	}
 	return text[start:]
 }
+
+// exceeding says that something lies beyond a bound, not that there is one.
+var exceeding = regexp.MustCompile(`(?i)\b(?:exceed\w*|above|beyond|over|more than|in excess of)\b`)
 
 // upward and downward are words for the other side of a bound.
 var (
