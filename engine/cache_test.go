@@ -371,7 +371,7 @@ func TestKeyHasEverything(t *testing.T) {
 		}
 	}
 	besides := []string{ // what the answer does not depend on, and what makes that there is no key
-		"Question", "Outline", "Key", "Earlier", "NoCache", "NamedCollections", "Local", "History", "Follows", "Web",
+		"Question", "ID", "Outline", "Key", "Earlier", "NoCache", "NamedCollections", "Local", "History", "Follows", "Web",
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[stored]()) {
 		if f.Anonymous || slices.Contains(besides, f.Name) {

@@ -119,20 +119,28 @@ type recipe struct {
 	encoder ground.Encoder // for what reads by vectors of tokens; nil: words alone
 }
 
+// verifier is who judges claims where no model does.
+func (r recipe) verifier() ground.Verifier {
+	if r.proof {
+		return sure{ground.Learned{Encoder: r.encoder}}
+	}
+	return ground.Local{}
+}
+
 // leastShown is the least probability with which a claim is shown, whatever the verifier's
 // own floor is.
 const leastShown = 0.8
 
-// verifier is who judges claims where no model does.
-func (r recipe) verifier() ground.Verifier {
-	if !r.proof {
-		return ground.Local{}
+// sure is the learned verifier where it is that sure of a claim.
+type sure struct{ ground.Learned }
+
+// Verify implements ground.Verifier.
+func (v sure) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
+	j, err := v.Learned.Verify(ctx, claim, cited)
+	if j.Verdict == assay.Supported && j.Score < leastShown {
+		j.Verdict, j.Reason = assay.Unsupported, "the source may say it in other words, which is not sure enough"
 	}
-	learned := ground.Learned{Encoder: r.encoder}
-	if shown, _, err := learned.Floors(); err == nil {
-		learned.Floor = max(shown, leastShown)
-	}
-	return learned
+	return j, err
 }
 
 // roles are those that do the jobs: by a model where there is one, else locally.
