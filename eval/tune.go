@@ -57,6 +57,7 @@ type Knob struct {
 	Needed  int              `json:"questions_needed,omitempty"` // about, to tell the gain, or one of 0.02, from chance
 	Tried   []TriedCandidate `json:"tried"`                      // the current one first
 
+	Note     string         `json:"note,omitempty"`     // what to know of what was tried
 	Settings map[string]any `json:"settings,omitempty"` // by its path in the configuration, where it is changed
 }
 
@@ -94,8 +95,9 @@ const tunedDepth = 10
 // Tune chooses settings of searches and answers by a set's labelled questions, each by
 // cross-validation (see choose): first what vectors weigh and whether hits are reranked,
 // by nDCG@10 of the gold among the hits of a search for the question; then, with these,
-// the floor of relevance, by the share of questions that come out right. No language model
-// is asked.
+// the floor of relevance, by the share of questions that come out right. A threshold lower
+// than the usual one is tried only where there are questions that the documents do not
+// answer. No language model is asked.
 //
 // What was measured is kept in the folder, so that tuning that was interrupted goes on.
 // Runs that it made in the engine's store are removed again.
@@ -256,6 +258,10 @@ var thresholds = []threshold{
 	{floorSetting, tunedFloors, strategy.DefaultLimits().Floor, func(l *strategy.Limits) *float64 { return &l.Floor }},
 }
 
+// leastUnanswerable is how many questions that the documents do not answer it takes to
+// try a threshold that is lower than usual.
+const leastUnanswerable = 10
+
 // threshold chooses one.
 func (t *tuner) threshold(ctx context.Context, h threshold) (Knob, error) {
 	at := func(value float64) candidate {
@@ -264,13 +270,22 @@ func (t *tuner) threshold(ctx context.Context, h threshold) (Knob, error) {
 		return candidate{says: decimal(value), limits: limits, settings: map[string]any{h.path: value}}
 	}
 	now := cmp.Or(*h.of(&t.limits), h.current)
+	k := Knob{Name: h.path, Measure: "right"}
+	least, refusing := 0.0, 0
+	for _, c := range t.cases() {
+		refusing += one(c.Unanswerable)
+	}
+	if refusing < leastUnanswerable {
+		least = min(now, h.current)
+		k.Note = fmt.Sprintf("nothing under %s is tried: the set has %d questions that the documents do not answer, and without %d whatever answers more looks better",
+			decimal(least), refusing, leastUnanswerable)
+	}
 	all := []candidate{at(now)}
 	for _, value := range h.tried {
-		if value != now {
+		if value != now && value >= least {
 			all = append(all, at(value))
 		}
 	}
-	k := Knob{Name: h.path, Measure: "right"}
 	err := t.answers(ctx, &k, all)
 	return k, err
 }

@@ -84,6 +84,11 @@ func TestTuneFindsAWrongFloor(t *testing.T) {
 	if !got.Change || !k.Change || k.Gain.Low < 0.1 || k.Settings["strategies.corrective.floor"] == nil {
 		t.Errorf("with a floor of 0.9999: %+v", k)
 	}
+	for _, c := range k.Tried {
+		if c.Value < "0.5" {
+			t.Errorf("a floor of %s is tried, and every question has an answer", c.Value)
+		}
+	}
 	if k := knob(t, got, "retrieval.rerank"); k.Change || k.Questions != 32 || k.Groups != 32 {
 		t.Errorf("nothing is wrong with the searches: %+v", k)
 	}

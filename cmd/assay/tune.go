@@ -46,6 +46,9 @@ one place in it, kept together. The gain that is printed is that of questions th
 interval. A setting is changed only where that interval is above 0, and p under 0.01;
 else there is no change, and tune says how many questions would be needed to tell.
 
+A floor lower than the usual one is tried only where SET has questions that the documents
+do not answer: without these, whatever answers more looks better.
+
 Nothing is written unless --write is given: then the configuration file is edited, its
 comments are kept, and what it was before is kept beside it (.bak).
 
@@ -114,7 +117,7 @@ func (a *app) tune(ctx context.Context, f tuneFlags, path string) error {
 	if f.answers.json {
 		return writeJSON(a.stdout, out)
 	}
-	return writeTuning(a.stdout, out, place)
+	return writeTuning(a.stdout, out, place, a.width)
 }
 
 // tune opens what is asked, and tunes it.
@@ -203,7 +206,7 @@ func settingsOf(t eval.Tuning) []config.Setting {
 }
 
 // writeTuning prints what tuning came to.
-func writeTuning(w io.Writer, t tuned, place string) error {
+func writeTuning(w io.Writer, t tuned, place string, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", t.Set, count(t.Questions, "labelled question", "labelled questions"))
 	for _, k := range t.Knobs {
@@ -224,7 +227,11 @@ func writeTuning(w io.Writer, t tuned, place string) error {
 		if err := table.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(&b, "  %s\n", verdictOf(k))
+		for _, says := range []string{k.Note, verdictOf(k)} {
+			if says != "" {
+				fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(wrap(says, "    ", width)))
+			}
+		}
 	}
 	switch {
 	case t.Config == "":
@@ -244,7 +251,11 @@ func writeTuning(w io.Writer, t tuned, place string) error {
 
 // verdictOf says what comes of a setting, and how sure that is.
 func verdictOf(k eval.Knob) string {
-	gain := fmt.Sprintf("%+.3f (%+.3f to %+.3f, p %.3f) on questions that took no part in choosing", k.Gain.Mean, k.Gain.Low, k.Gain.High, k.Gain.P)
+	p := fmt.Sprintf("p %.3f", k.Gain.P)
+	if k.Gain.P < 0.001 {
+		p = "p < 0.001"
+	}
+	gain := fmt.Sprintf("%+.3f (%+.3f to %+.3f, %s) on questions that took no part in choosing", k.Gain.Mean, k.Gain.Low, k.Gain.High, p)
 	switch {
 	case k.Change:
 		return "change: " + gain
