@@ -148,6 +148,7 @@ func quantities(text string) []quantity {
 	for i := 0; i < len(r.words); {
 		i += r.step(i)
 	}
+	r.shares()
 	r.ranges()
 	r.ellipses()
 	for i := range r.found {
@@ -267,10 +268,15 @@ func (r *quantityReader) counted(j int) string {
 		if !unicode.IsLetter([]rune(w.raw)[0]) || phrases[w.lower] != 0 || idle[w.lower] || unit || finiteWord.MatchString(w.lower) {
 			break
 		}
+		if comparative[w.lower] {
+			return "" // "40 less": of what was said before
+		}
 		noun = stemOf(w.lower)
 	}
 	return noun
 }
+
+var comparative = wordSet("less more fewer later earlier older younger longer shorter higher lower each apiece")
 
 var finiteWord = regexp.MustCompile(`^(?:` + finite + `|` + bases + `)$`)
 
@@ -490,6 +496,21 @@ func (r *quantityReader) ranges() {
 	}
 }
 
+// oneIn stands between the two numbers of "one in ten" and "14 out of 20".
+var oneIn = regexp.MustCompile(`^ (?:\p{L}+ )?(?:in|out of|in every) (?:every )?$`)
+
+// shares makes one quantity of "one in ten".
+func (r *quantityReader) shares() {
+	for i := len(r.found) - 2; i >= 0; i-- {
+		a, b := r.found[i], r.found[i+1]
+		if a.dim == count && b.dim == count && a.value < b.value && !a.order && !b.order && oneIn.MatchString(r.text[a.end:b.start]) {
+			r.found[i] = quantity{value: a.value / b.value, plain: a.value / b.value, dim: part1, start: a.start, end: b.end}
+			r.to[i] = r.to[i+1]
+			r.found, r.at, r.to = slices.Delete(r.found, i+1, i+2), slices.Delete(r.at, i+1, i+2), slices.Delete(r.to, i+1, i+2)
+		}
+	}
+}
+
 // ellipses gives bare numbers the unit of the one before.
 func (r *quantityReader) ellipses() {
 	var unit quantityUnit
@@ -568,7 +589,12 @@ func (q quantity) same(o quantity) bool {
 		case q.dim == count && o.dim == clock:
 			return near(q.value*60, o.value)
 		}
+		const monthDays, slack = 86400 * 30.44, 0.09
 		switch {
+		case q.dim == span12 && o.dim == duration:
+			return math.Abs(o.value/(q.value*monthDays)-1) < slack // "a month" for four weeks
+		case q.dim == duration && o.dim == span12:
+			return math.Abs(q.value/(o.value*monthDays)-1) < slack
 		case q.weak || o.weak:
 			return false
 		case q.dim == count && q.noun == "":

@@ -49,6 +49,7 @@ func TestQuantities(t *testing.T) {
 		{"a three-month notice", "3month"},
 		{"almost a third of the population, one third of all", "≤0.3333333333333333share 0.3333333333333333share"},
 		{"in 1348–50", "1348year 1350year"},
+		{"up to 1 in 10 people, one person in five", "≤0.1share 0.2share"},
 		{"no rehearsal before 1 p.m.", "≥780clock"},
 		{"not used once they are over two years old", "≥24month"},
 		{"may not hold more than ten litres", "≤10l"},

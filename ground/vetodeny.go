@@ -1,6 +1,9 @@
 package ground
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 var (
 	// deniesOutright are the words that deny outright.
@@ -22,6 +25,9 @@ func (s *comparison) denied(part int, c *piece) string {
 	b := s.bestOf(part)
 	if b == nil || len(c.words) > mostWords || s.shareOfPlain(part, b) < leastSure {
 		return ""
+	}
+	if slices.ContainsFunc(quantities(c.text), func(q quantity) bool { return q.bound != exact }) {
+		return "" // who is not younger than four is four
 	}
 	mine, theirs := boundDenial.ReplaceAllString(c.text, ""), b.text
 	if deniesOutright.MatchString(mine) && !deniesSomehow.MatchString(theirs) && !s.deniedNext(part) {

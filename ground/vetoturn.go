@@ -71,7 +71,7 @@ func (s *comparison) turned(part int, c *piece) string {
 			same, crossed := sides(c, i, b, j)
 			switch {
 			case permission[w.lower]:
-			case prepositions[w.lower] && !sameObject(c, i, b, j), !prepositions[w.lower] && (same == 0 || same < crossed):
+			case prepositions[w.lower] && !sameObject(c, i, b, j), !prepositions[w.lower] && (same == 0 || same < crossed || crossed > 0 && c.has("than") != b.has("than")):
 				continue
 			}
 			return fmt.Sprintf("%q stands for %q", w.raw, o.raw)
@@ -110,8 +110,8 @@ func (s *comparison) crossed(part int, c *piece) string {
 		return ""
 	}
 	for i, w := range c.words {
-		if turnedPairs[w.lower] == nil || prepositions[w.lower] {
-			continue
+		if turnedPairs[w.lower] == nil || prepositions[w.lower] || i+2 < len(c.words) && c.words[i+2].kind == number {
+			continue // "more than 36"
 		}
 		for j, o := range b.words {
 			if o.lower != w.lower || evenDenials(c, i, b, j) {
