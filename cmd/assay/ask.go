@@ -33,7 +33,7 @@ func (a *app) askCommand() *cobra.Command {
 		Short: "Answer a question from your documents",
 		Long: `Ask plans what to look for, searches, judges what came back, writes an answer
 from it and checks every claim against the words it cites. What does not pass is
-left out. When the documents do not hold the answer, it says so, with what was
+cited from the source that says it, where one does, or left out. When the documents do not hold the answer, it says so, with what was
 searched and what came closest, and exits with 3.
 
 With --docs the documents are read first, into a store of their own in the user's
