@@ -32,6 +32,8 @@ func TestClaims(t *testing.T) {
 		{"The museum is open on Sundays, but the café closes at noon.", []string{"The museum is open on Sundays.", "The café closes at noon."}},
 		{"Sick leave needs a note, while annual leave needs the approval of the team.", []string{"Sick leave needs a note.", "Annual leave needs the approval of the team."}},
 		{"The hall has 812 seats and was opened in 1912.", []string{"The hall has 812 seats.", "The hall was opened in 1912."}},
+		{"A hotel may cost up to 140 euros a night and meals are paid at a flat rate of 40 euros a day.", []string{"A hotel may cost up to 140 euros a night.", "Meals are paid at a flat rate of 40 euros a day."}},
+		{"The rooms with beds and chairs are cheap.", []string{"The rooms with beds and chairs are cheap."}},
 		{"It has 812 seats and was opened in 1912. Nobody sits there.", []string{"It has 812 seats.", "It was opened in 1912.", "Nobody sits there."}},
 		{"Tickets can be exchanged until noon and must be paid in cash.", []string{"Tickets can be exchanged until noon and must be paid in cash."}},
 		{"Tickets can be exchanged online and must be paid in cash.", []string{"Tickets can be exchanged online.", "Tickets must be paid in cash."}},

@@ -86,6 +86,10 @@ func dependsOn(before string) bool {
 	return strings.Contains(before, ":") || listed.MatchString(before)
 }
 
+// severalAre begins with a bare noun that only a clause of its own can begin with: "meals
+// are", not "meals and".
+var severalAre = regexp.MustCompile(`^(?:[a-z]+ )?[a-z]{3,}s (?:are|were|have|may|must|can|cannot|should|do) `)
+
 // leadsIn begins what is no subject.
 var leadsIn = regexp.MustCompile(`^(?i:in|on|at|of|for|from|to|by|with|without|within|under|over|after|before|during|as|not|even|just|per|also|be|been|being|\w+ing|\w+ed|is|are|was|were|has|have|had|will|can|may|must|should)\b`)
 
@@ -121,7 +125,7 @@ func independent(text string, apart bool) bool {
 		return false
 	}
 	const most = 4 // words of a bare subject
-	if !subjectWord.MatchString(text) && (!apart || len(strings.Fields(subject)) > most || leadsIn.MatchString(text)) {
+	if !subjectWord.MatchString(text) && !severalAre.MatchString(text) && (!apart || len(strings.Fields(subject)) > most || leadsIn.MatchString(text)) {
 		return false
 	}
 	return !strings.ContainsAny(subject, ",;:()") && !scope.MatchString(subject)
