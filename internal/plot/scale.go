@@ -145,7 +145,9 @@ func (c *canvas) horizontal(s scale, label string, base, y float64) {
 		c.text("tick", "middle", min(x, width-half), base+13, name)
 	}
 	c.line("axis", s.from, base, s.to, base)
-	c.text("label", "middle", (s.from+s.to)/2, base+28, short(label, whole))
+	label = short(label, whole)
+	half := letter * float64(utf8.RuneCountInString(label)) / 2
+	c.text("label", "middle", max(min((s.from+s.to)/2, width-half), half), base+28, label)
 }
 
 // vertical draws the axis at the left of a plot, with its grid.
