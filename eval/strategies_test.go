@@ -95,7 +95,7 @@ func TestStrategies(t *testing.T) {
 	}
 	static := rows[slices.IndexFunc(rows, func(r eval.StrategyRow) bool { return r.Strategy == "static" })]
 	first := static.Outcomes[0]
-	if first.Status != assay.Answered || !first.Match || first.Recall != 1 || len(first.Handed) != eval.Handed || first.Usage.Searches != 1 || first.Steps != 5 {
+	if first.Status != assay.Answered || !first.Match || first.Recall != 1 || len(first.Handed) != eval.Handed || first.Usage.Searches != 1 || first.Steps != 6 {
 		t.Errorf("static: %+v", first)
 	}
 	if static.Gain != nil || rows[len(rows)-1].Gain == nil || rows[len(rows)-1].Gain.Strategy != "static" {

@@ -66,9 +66,9 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		}
 	}
 	if len(supported) == 0 {
-		return unwritten(notFound(strategy, e.Question, found), w, slices.ContainsFunc(found, finding.sufficient)), ungrounded, nil
+		return stoppedBy(unwritten(notFound(strategy, e.Question, found), w, slices.ContainsFunc(found, finding.sufficient)), w.ended), ungrounded, nil
 	}
-	return e.bySpan(e.compose(strategy, found, parts, w), evidence), ungrounded, nil
+	return stoppedBy(e.bySpan(e.compose(strategy, found, parts, w), evidence), w.ended), ungrounded, nil
 }
 
 // unwritten turns the answer that nothing was found into the one that passages
@@ -325,7 +325,7 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 		return err
 	}
 	if e.Proof {
-		if err := e.inWholeSentences(ctx, s.Sub("sentences", 0), claims, evidence, passages, said); err != nil {
+		if err := e.inWholeSentences(ctx, s.Sub("sentences", 0), w, claims, evidence, passages, said); err != nil {
 			return err
 		}
 		if claims, err = e.repair(ctx, s.Sub("repair", 0), w, claims, evidence, passages, said); err != nil {

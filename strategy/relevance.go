@@ -35,7 +35,7 @@ func (e Env) relevance(ctx context.Context, s run.Scope, a assay.Answer, said *n
 	}, in, said)
 	if stop := stopOf(err); stop != "" {
 		said.say(fmt.Sprintf("answer grader: the run had no room to judge whether the question is answered (%s)", stop))
-		return a, nil
+		return stoppedBy(a, stop), nil
 	}
 	if err != nil || out.Failure != "" || out.Relevance == nil || !(*out.Relevance >= 0 && *out.Relevance <= 1) {
 		return a, err
@@ -50,4 +50,13 @@ func (e Env) relevance(ctx context.Context, s run.Scope, a assay.Answer, said *n
 		why += ": it has nothing of " + strings.Join(lacks, ", ")
 	}
 	return keptBack(a, nil, why), nil
+}
+
+// stoppedBy returns an answer of a run that had no room for something any more, which is
+// why it stopped, unless it is whole or had stopped for such a reason before.
+func stoppedBy(a assay.Answer, stop assay.Stop) assay.Answer {
+	if stop != "" && a.Status != assay.Answered && !spentBy(a.Stop) {
+		a.Stop = stop
+	}
+	return a
 }

@@ -47,6 +47,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	err := e.judge(ctx, s.Sub("elsewhere", 0), open, evidence, passages, said)
 	if stop := stopOf(err); stop != "" {
 		said.say(fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
+		w.ended = stop
 		return claims, nil
 	}
 	if err != nil {
@@ -68,6 +69,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	}
 	err = e.judge(ctx, s.Sub("opposed", 0), others, evidence, passages, said)
 	if stop := stopOf(err); stop != "" { // a side that nobody could judge is no side, but what it speaks against is not certain
+		w.ended = stop
 		for k, i := range which {
 			if open[k].repaired {
 				claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the run had no room to judge what another source says (%s)", stop)}

@@ -41,6 +41,7 @@ func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []rol
 		hits, err := e.seekOne(ctx, s.Sub("claim", at), &found[i], c, evidence)
 		if stop := stopOf(err); stop != "" {
 			said.say(fmt.Sprintf("the run had no room to search for a statement that is not supported (%s)", stop))
+			w.ended = stop
 			break
 		}
 		if err != nil {
@@ -69,6 +70,7 @@ func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []rol
 	err = e.judge(ctx, s, open, evidence, passages, said)
 	if stop := stopOf(err); stop != "" {
 		said.say(fmt.Sprintf("verifier: the run had no room to judge what was found for statements that are not supported (%s)", stop))
+		w.ended = stop
 		return w, evidence, nil
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // step: whoever says a sentence says its parts, which may be hard to read one by one. A
 // part that is contradicted stays so. Where the run has no room for that, what was refused
 // stays refused.
-func (e Env) inWholeSentences(ctx context.Context, s run.Scope, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) error {
+func (e Env) inWholeSentences(ctx context.Context, s run.Scope, w *writing, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) error {
 	var sentences []checkedClaim
 	for i, c := range claims {
 		parts := 0
@@ -40,7 +40,8 @@ func (e Env) inWholeSentences(ctx context.Context, s run.Scope, claims []checked
 	}
 	resolve(e.Question, sentences)
 	err := e.judge(ctx, s, sentences, evidence, passages, said)
-	if stopOf(err) != "" {
+	if stop := stopOf(err); stop != "" {
+		w.ended = stop
 		return nil
 	}
 	if err != nil {

@@ -18,12 +18,13 @@ type writing struct {
 	from     string // what it was written from: the generator's input, as JSON
 	draft    role.Draft
 	checked  []checkedClaim
-	unusable []int // the draft's statements, by index, that could not be shown as they are
-	siblings bool  // Env.Siblings
-	readable bool  // there are bytes of the evidence to cite
-	byModel  bool  // a model wrote it, and not the local generator
-	quoted   bool  // it is made of sentences of the passages
-	notes    notes // of what could not be shown
+	unusable []int      // the draft's statements, by index, that could not be shown as they are
+	siblings bool       // Env.Siblings
+	readable bool       // there are bytes of the evidence to cite
+	byModel  bool       // a model wrote it, and not the local generator
+	quoted   bool       // it is made of sentences of the passages
+	notes    notes      // of what could not be shown
+	ended    assay.Stop // what the run had no room for any more while claims were judged again
 }
 
 // supported returns the claims that the verifier let through.
