@@ -77,7 +77,11 @@ type Answer struct {
 	AskBack string `json:"ask_back,omitempty"`
 	// Relevance says how far the text answers the question, in [0, 1], whatever it rests
 	// on; nil: it was not judged, as where nothing was answered.
-	Relevance     *float64     `json:"relevance,omitempty"`
+	Relevance *float64 `json:"relevance,omitempty"`
+	// Held is how likely the passages that were found hold the answer, in [0, 1], of the
+	// part for which that is likeliest; nil: nobody judged it. Under the limit of that name
+	// no answer is given.
+	Held          *float64     `json:"held,omitempty"`
 	Strategy      string       `json:"strategy"`         // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before any
 	Cached        *Cached      `json:"cached,omitempty"` // set: it is the answer of an earlier run
 	Claims        []Claim      `json:"claims"`

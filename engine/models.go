@@ -147,7 +147,7 @@ func (v sure) Verify(ctx context.Context, claim string, cited []ground.Passage) 
 func (m Models) roles(r recipe) strategy.Roles {
 	roles := strategy.Roles{
 		Planner:   local.Planner{},
-		Grader:    local.Grader{},
+		Grader:    local.Grader{Encoder: r.encoder},
 		Generator: local.Generator{},
 		Verifier:  role.ByClaim(r.verifier()),
 		Quoter:    local.Generator{},
@@ -182,7 +182,7 @@ func (m Models) roles(r recipe) strategy.Roles {
 		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}, Keys: r.keys}
 	}
 	if c, ok := by(role.GraderRole); ok {
-		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{}}
+		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{Encoder: r.encoder}}
 	}
 	if c, ok := by(role.GeneratorRole); ok {
 		roles.Generator = prompted.Generator{Config: c, Local: local.Generator{}}

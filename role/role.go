@@ -131,6 +131,10 @@ type GradeInput struct {
 	Terms    []assay.Term `json:"terms"` // of the question, as the index sees them
 	Tried    []string     `json:"tried"` // queries that were searched already
 	Floor    float64      `json:"floor"` // relevance under which a hit does not count; a grader that reads the hits need not go by it
+
+	// Held is how likely the hits have to hold the answer for a grader that can tell; 0:
+	// it does not ask itself that.
+	Held float64 `json:"held,omitempty"`
 }
 
 // A Grade is the word on a question's evidence.
@@ -140,6 +144,9 @@ type Grade struct {
 	Missing  []string           `json:"missing"`            // what the hits do not say, in words
 	Query    string             `json:"reformulated_query"` // to search next; empty: nothing better is known
 	Reason   string             `json:"reason"`             // in a sentence
+
+	// Held is how likely the hits hold the answer, in [0, 1]; nil: the grader did not say.
+	Held *float64 `json:"held,omitempty"`
 
 	Outcome
 }

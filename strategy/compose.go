@@ -159,6 +159,9 @@ func base(strategy, question string, found []finding) assay.Answer {
 	for _, f := range found {
 		a.Searched = append(a.Searched, f.searched...)
 		a.Iterations += f.iterations
+		if held := f.grade.Held; held != nil && (a.Held == nil || *held > *a.Held) {
+			a.Held = held
+		}
 		// The first sub-question that did not end well says why the run stopped.
 		if a.Stop == "" || a.Stop == assay.StopSufficient {
 			a.Stop = f.stop
@@ -220,8 +223,29 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 		a.Justification = "No passage holds any of the question's words."
 	default:
 		a.Justification = fmt.Sprintf("No passage answers the question; the closest has relevance %.2f.", top)
+		if held := unlikely(found); held != "" {
+			a.Justification = "No passage answers the question: " + held + "."
+		}
 	}
 	return a
+}
+
+// unlikely says how likely the passages hold the answer, of the finding for which that is
+// likeliest; empty: a finding was not judged by that.
+func unlikely(found []finding) string {
+	var best *finding
+	for i, f := range found {
+		if f.grade.Held == nil || f.sufficient() {
+			return ""
+		}
+		if best == nil || *f.grade.Held > *best.grade.Held {
+			best = &found[i]
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	return remark(best.grade.Reason)
 }
 
 // opening returns the first words of a passage, for people.

@@ -7,6 +7,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/local"
 )
 
 // Env is what a strategy works with: the question, and what it may reach on
@@ -172,6 +173,7 @@ type Limits struct {
 
 	Parts int           `json:"parts,omitempty" yaml:"parts"` // sub-questions that are looked up; the others are reported as missing; 6
 	Floor float64       `json:"floor,omitempty" yaml:"floor"` // relevance under which a hit does not count for a grader that goes by it; 0.5
+	Held  float64       `json:"held,omitempty" yaml:"held"`   // how likely passages have to hold the answer for one to be given, by a grader that can tell; local.DefaultHeld
 	Wall  time.Duration `json:"wall_ns,omitempty" yaml:"-"`   // of the run; searching ends at three quarters of it; 12 s
 
 	// Passages is how many passages the generator is handed, no more, and no fewer while
@@ -189,7 +191,7 @@ type Limits struct {
 }
 
 // defaultLimits are the limits that zero fields stand for.
-var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Wall: 12 * time.Second}
+var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Held: local.DefaultHeld, Wall: 12 * time.Second}
 
 func (l Limits) withDefaults() Limits { return l.Over(defaultLimits) }
 
@@ -201,6 +203,7 @@ func (l Limits) Over(below Limits) Limits {
 	or(&l.ContextTokens, below.ContextTokens)
 	or(&l.Parts, below.Parts)
 	or(&l.Floor, below.Floor)
+	or(&l.Held, below.Held)
 	or(&l.Wall, below.Wall)
 	or(&l.Passages, below.Passages)
 	or(&l.Alone, below.Alone)

@@ -75,7 +75,7 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 	f.grade.Missing = []string{asked(env.Question).line(env.Question)}
 	written, err := f.delegate(ctx, s, env)
 	if err == nil && len(f.hits) > 0 {
-		env.Limits.Floor = 0 // a service gives no relevance to go by
+		env.Limits.Floor, env.Limits.Held = 0, 0 // a service gives no relevance to go by
 		err = f.regrade(ctx, s, env)
 	}
 	if stop := stopOf(err); stop != "" {

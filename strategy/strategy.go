@@ -214,6 +214,9 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 		Tried:    f.tried(),
 		Floor:    e.Limits.Floor,
 	}
+	if e.Proof {
+		in.Held = e.Limits.Held
+	}
 	step := run.Step{Name: "grade", Kind: assay.StepGrade, Model: e.Roles.Models[role.GraderRole]}
 	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GradeInput) (role.Grade, error) {
 		g, err := e.Roles.Grader.Grade(ctx, e.caller(s, searchShare), in)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
@@ -15,8 +16,12 @@ import (
 
 // Grader judges evidence by its calibrated relevance and by whether it speaks of
 // what the question names: every name, identifier and number, and most of the
-// weight of its other words.
-type Grader struct{}
+// weight of its other words. Where it is told how likely the hits have to hold the
+// answer it goes by that instead.
+type Grader struct {
+	// Encoder, where there is one, has it see what is said in other words.
+	Encoder ground.Encoder
+}
 
 // minCoverage is the share of the question's weight that the relevant hits must
 // hold together. maxUnknown is the share from which on words that no document
@@ -39,20 +44,91 @@ const (
 )
 
 // Grade implements role.Grader. It returns an error only when ctx has ended.
-func (Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (role.Grade, error) {
+func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (role.Grade, error) {
 	if err := ctx.Err(); err != nil {
 		return role.Grade{}, err
 	}
 	q := read(in.Question, in.Terms)
-	g := role.Grade{Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{}}
+	grade := byCoverage(q, in)
+	if in.Held > 0 && len(q.terms) > 0 && len(in.Hits) > 0 {
+		return g.byHeld(ctx, q, in, grade)
+	}
+	return grade, nil
+}
+
+// acceptedUnder is how many hits become evidence where the answer is held and none of them
+// reaches the floor by itself.
+const acceptedUnder = 2
+
+// sufficing is the share of the probability that is needed where the hits suffice by relevance
+// and by the question's words, too. What was learned from is encyclopaedias and abstracts;
+// documentation and source code say a thing in several places, and every one of them then
+// stands out less. On the golden questions about Go, which nothing was learned from, 11 of 102
+// right answers are lost without it.
+const sufficing = 0.6
+
+// byHeld grades by how likely the hits hold the answer. What is missing of the question,
+// and what to search next, is as it was graded by coverage.
+func (g Grader) byHeld(ctx context.Context, q question, in role.GradeInput, grade role.Grade) (role.Grade, error) {
+	held, err := heldBy(ctx, g.Encoder, in)
+	if role.Ends(ctx, err) {
+		return role.Grade{}, err
+	}
+	if err != nil {
+		grade.Notes = append(grade.Notes, "grader: "+err.Error()+"; the passages were judged by their words alone")
+		if held, err = heldBy(ctx, nil, in); err != nil {
+			return role.Grade{}, err
+		}
+	}
+	grade.Held = &held
+	needed := in.Held
+	if grade.Verdict == assay.Sufficient {
+		needed *= sufficing
+	}
+	if held < needed {
+		if grade.Verdict != assay.Insufficient || len(grade.Missing) == 0 {
+			grade.Missing = []string{in.Question}
+		}
+		grade.Verdict, grade.Relevant = assay.Insufficient, []string{}
+		grade.Reason = fmt.Sprintf("the passages are unlikely to hold the answer (%.2f; %.2f is needed)", held, needed)
+		if grade.Query == "" {
+			grade.Query = reformulate(q, in)
+		}
+		return grade, nil
+	}
+	if len(unknownNames(q)) > 0 || len(unknownActor(q)) > 0 || grade.Verdict == assay.Partly && len(missingNames(q, heldOf(in))) > 0 {
+		return grade, nil // what others do is no answer, however like it is
+	}
+	if len(grade.Relevant) == 0 {
+		for _, h := range in.Hits[:min(len(in.Hits), acceptedUnder)] {
+			grade.Relevant = append(grade.Relevant, h.Chunk.ID)
+		}
+	}
+	grade.Verdict, grade.Query = assay.Sufficient, ""
+	grade.Reason = fmt.Sprintf("the passages are likely to hold the answer (%.2f; %.2f is needed)", held, needed)
+	return grade, nil
+}
+
+// heldOf returns the terms of the hits that reach the floor.
+func heldOf(in role.GradeInput) map[string]bool {
 	held := map[string]bool{}
 	for _, h := range in.Hits {
-		if h.Scores.Relevance < in.Floor {
-			continue
+		if h.Scores.Relevance >= in.Floor {
+			for stem := range stems(h.Language, around(h)...) {
+				held[stem] = true
+			}
 		}
-		g.Relevant = append(g.Relevant, h.Chunk.ID)
-		for stem := range stems(h.Language, around(h)...) {
-			held[stem] = true
+	}
+	return held
+}
+
+// byCoverage grades by relevance and by what of the question the hits speak of.
+func byCoverage(q question, in role.GradeInput) role.Grade {
+	g := role.Grade{Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{}}
+	held := heldOf(in)
+	for _, h := range in.Hits {
+		if h.Scores.Relevance >= in.Floor {
+			g.Relevant = append(g.Relevant, h.Chunk.ID)
 		}
 	}
 	minCoverage := minCoverage
@@ -95,7 +171,7 @@ func (Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (rol
 	if g.Verdict != assay.Sufficient {
 		g.Query = reformulate(q, in)
 	}
-	return g, nil
+	return g
 }
 
 var (
