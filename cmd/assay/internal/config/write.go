@@ -255,6 +255,9 @@ var errOtherwise = errors.New("it is written in a way that is not edited by a pr
 func (l lines) replace(at *ast.MappingValueNode, value string) ([]byte, error) {
 	if at.Value == nil || at.Value.Type() == ast.NullType {
 		t := at.Key.GetToken()
+		if l.at(t.Position.Line) == "" {
+			return nil, errOtherwise
+		}
 		before, after, found := strings.Cut(l.at(t.Position.Line), t.Value+":")
 		if !found {
 			return nil, errOtherwise
@@ -267,9 +270,10 @@ func (l lines) replace(at *ast.MappingValueNode, value string) ([]byte, error) {
 		return l.bytes(), nil
 	}
 	t := at.Value.GetToken()
-	runes := []rune(l.at(t.Position.Line))
+	line := l.at(t.Position.Line)
+	runes := []rune(line)
 	from := t.Position.Column - 1
-	if from < 0 || from > len(runes) || !strings.HasPrefix(string(runes[from:]), t.Value) {
+	if line == "" || from < 0 || from > len(runes) || !strings.HasPrefix(string(runes[from:]), t.Value) {
 		return nil, errOtherwise
 	}
 	l.all[t.Position.Line-1] = string(runes[:from]) + value + strings.TrimPrefix(string(runes[from:]), t.Value)
@@ -326,6 +330,9 @@ func (l lines) insert(into ast.Node, under *ast.MappingValueNode, path []string,
 			text += " " + value
 		}
 		block = append(block, text)
+	}
+	if line > len(l.all) {
+		return nil, errOtherwise
 	}
 	l.all = slices.Insert(l.all, line, block...)
 	return l.bytes(), nil

@@ -59,6 +59,7 @@ func TestEditRefuses(t *testing.T) {
 		"an anchor": "a: &x {rerank: true}\nretrieval: *x\n",
 		"a list":    "strategies: [corrective]\n",
 		"no YAML":   "a: [\n",
+		"old ends":  "retrieval:\r\r0",
 	} {
 		if got, err := edit([]byte(before), tuned); err == nil {
 			t.Errorf("%s is edited to %q", name, got)
