@@ -22,6 +22,7 @@ func claim(text, quote string) role.Claim {
 func TestVerify(t *testing.T) {
 	const period = "Tenants give notice three months ahead."
 	yes := `{"claim":1,"reason":"it says so","verdict":"supported","score":0.9}`
+	quoting := `{"claim":1,"reason":"it says so","quotes":["three months"],"verdict":"supported","score":0.9}`
 	one := func(verdicts ...string) string { return `{"verdicts":[` + strings.Join(verdicts, ",") + `]}` }
 	tests := []struct {
 		name   string
@@ -31,7 +32,9 @@ func TestVerify(t *testing.T) {
 		failed bool
 		calls  int
 	}{
-		{"supported", claim("The period is 3 months.", period), one(yes), assay.Supported, false, 1},
+		{"supported", claim("The period is 3 months.", period), one(quoting), assay.Supported, false, 1},
+		{"supported, in other words, by words that it does not name", claim("The period is 3 months.", period), one(yes), assay.Unsupported, false, 1},
+		{"supported by a letter", claim("The period is 3 months.", period), one(strings.Replace(quoting, "three months", "e", 1)), assay.Unsupported, false, 1},
 		{"contradicted", claim("The period is 3 months.", period), one(strings.Replace(yes, "supported", "contradicted", 1)), assay.Contradicted, false, 1},
 		{"supported and not sure", claim("The period is 3 months.", period), one(strings.Replace(yes, "0.9", "0.3", 1)), assay.Unsupported, false, 1},
 		{"a number that is not there", claim("The period is 4 months.", period), one(yes), assay.Unsupported, false, 1},
@@ -207,7 +210,7 @@ func TestVerifierIsNotBelievedAgainstTheWords(t *testing.T) {
 		"travel to a customer is approved by Zarquon":                        assay.Unsupported,
 		"travel to a customer is approved by the department's head.":         assay.Supported,
 	} {
-		c := replies(t, `{"verdicts":[{"claim":1,"reason":"as it says","verdict":"supported","score":1}]}`)
+		c := replies(t, `{"verdicts":[{"claim":1,"reason":"as it says","quotes":["approved by the head"],"verdict":"supported","score":1}]}`)
 		got, err := prompted.Verifier{Config: config()}.Verify(t.Context(), c, []role.Claim{claim(text, cited)})
 		if err != nil || got[0].Verdict != want || got[0].Failed {
 			t.Errorf("%q: %+v, %v, want %s", text, got, err, want)
