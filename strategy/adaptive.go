@@ -138,6 +138,7 @@ func (e Env) planned(ctx context.Context, s run.Scope) ([]finding, error) {
 		found[0].notes.join(said)
 		return found, nil
 	}
+	e = e.inSteps(plan)
 	whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{}) // for where a name is not found
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	env = env.inSteps(plan)
 	filter, common := filterOf(plan)
 	if plan.Shape == role.Conjunction || !common {
 		return env.correct(ctx, s.Sub("corrective", 0), plan, nil, said)

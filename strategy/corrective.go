@@ -47,6 +47,7 @@ const sideBySide = 4
 // Of a plan that has places for names, the question itself is looked up once too: where a
 // name is not found, what the question as it stands brings is what there is.
 func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (assay.Answer, error) {
+	e = e.inSteps(plan)
 	found, spelled := make([]finding, len(plan.SubQuestions)), spelledOut(plan)
 	for i, sub := range plan.SubQuestions {
 		found[i] = finding{question: spelled[i], filter: sub.Filter, stop: assay.StopIterationLimit}

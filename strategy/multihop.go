@@ -28,6 +28,7 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	if err != nil {
 		return assay.Answer{}, err
 	}
+	env = env.inSteps(plan)
 	whole, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
 		return assay.Answer{}, err
@@ -47,6 +48,17 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	found := join(whole, parts)
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
 	return answer, err
+}
+
+// inSteps is e for a plan: where an answer is needed to ask the next question, no passage by
+// itself is likely to hold the answer to the whole, nor need it to be a step on the way, so
+// that grades go by what passages cover. By likelihood auto matches 5 of 40 answers of
+// musique-train100, and 8 without.
+func (e Env) inSteps(plan role.Plan) Env {
+	if plan.Shape == role.Chain {
+		e.Limits.Held = 0
+	}
+	return e
 }
 
 // join puts the finding for the whole question before those for its parts. Either
