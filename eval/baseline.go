@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
-	"github.com/assay-rag/assay/eval/stat"
 )
 
 // A Baseline is what an evaluation came to once, for later ones to be held to.
@@ -27,7 +25,8 @@ type Baseline struct {
 // A BaselineSystem is what one system came to.
 type BaselineSystem struct {
 	Name    string             `json:"name"`
-	Figures map[string]float64 `json:"figures"` // of all its cases
+	Figures map[string]float64 `json:"figures"`        // of all its cases
+	Less    []string           `json:"less,omitempty"` // custom measures that are better when less
 	Cases   []BaselineCase     `json:"cases"`
 }
 
@@ -59,6 +58,9 @@ func BaselineOf(r Report, gate *Gate) Baseline {
 		for _, f := range s.Figures {
 			if keep(f.Name) {
 				bs.Figures[f.Name] = rounded(f.Mean)
+				if _, known := metric.Lookup(f.Name); f.Less && !known {
+					bs.Less = append(bs.Less, f.Name)
+				}
 			}
 		}
 		for _, o := range s.Outcomes {
@@ -98,7 +100,11 @@ func writeLines(file string, b Baseline) error {
 		if i > 0 {
 			add(",")
 		}
-		add("\n {\"name\": %s,\n  \"figures\": %s,\n  \"cases\": [", line(s.Name), line(s.Figures))
+		add("\n {\"name\": %s,\n  \"figures\": %s,", line(s.Name), line(s.Figures))
+		if len(s.Less) > 0 {
+			add("\n  \"less\": %s,", line(s.Less))
+		}
+		add("\n  \"cases\": [")
 		for j, c := range s.Cases {
 			if j > 0 {
 				add(",")
@@ -171,27 +177,4 @@ func (t *tally) againstBaseline(b Baseline) []Paired {
 		}
 	}
 	return t.against("baseline", values)
-}
-
-// figuresOver returns the mean of each measure over some of the cases of a baseline's
-// system.
-func (s BaselineSystem) figuresOver(ids map[string]bool) map[string]float64 {
-	xs := map[string][]float64{}
-	for _, c := range s.Cases {
-		if ids[c.ID] {
-			for name, x := range c.Metrics {
-				xs[name] = append(xs[name], x)
-			}
-		}
-	}
-	means := map[string]float64{}
-	for _, name := range slices.Sorted(maps.Keys(xs)) {
-		means[name] = stat.Mean(xs[name])
-	}
-	for _, m := range metric.All() {
-		if values := xs[m.Base]; m.Base != "" && len(values) > 0 {
-			means[m.Name] = stat.Percentile(values, m.Percentile)
-		}
-	}
-	return means
 }

@@ -85,7 +85,7 @@ func choose(scores [][]float64, groups []string) choice {
 	}
 	c.Best = bestOf(scores, all)
 	c.Gain = byGroup(gains, groups, names)
-	c.Change = n >= leastQuestions && c.Best > 0 && c.Gain.Low > 0 && c.Gain.P <= chosenBelow
+	c.Change = n >= leastQuestions && c.Groups >= leastGroups && c.Best > 0 && c.Gain.Low > 0 && c.Gain.P <= chosenBelow
 	if !c.Change {
 		c.Needed = needed(scores, c, n)
 	}

@@ -112,6 +112,19 @@ func TestChooseTooFew(t *testing.T) {
 	}
 }
 
+// Many questions about few documents are few: the least p that eight groups can have is
+// under what is asked for, and says nothing of other documents.
+func TestChooseTooFewGroups(t *testing.T) {
+	scores := [][]float64{make([]float64, 80), make([]float64, 80)}
+	groups := make([]string, 80)
+	for q := range groups {
+		scores[1][q], groups[q] = 0.5+float64(q%3)/10, fmt.Sprint(q/10)
+	}
+	if c := choose(scores, groups); c.Change || c.Groups != 8 || c.Gain.P > chosenBelow || c.Gain.Low <= 0 {
+		t.Errorf("80 questions about 8 documents: %+v", c)
+	}
+}
+
 func TestChooseIsRepeatable(t *testing.T) {
 	scores, groups := noise(rand.New(rand.NewPCG(1, 2)), 8, 120, 3, 0.05)
 	if diff := cmp.Diff(choose(scores, groups), choose(scores, groups)); diff != "" {

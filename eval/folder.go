@@ -49,8 +49,19 @@ type Folder struct {
 	lock  *flock.Flock
 
 	mu       sync.Mutex
-	outcomes *os.File
+	outcomes lineFile
+	end      int64              // of its last whole line
 	done     map[[2]string]bool // by system and case
+}
+
+// A lineFile is the file of the outcomes.
+type lineFile interface {
+	io.Reader
+	io.WriterAt
+	Name() string
+	Sync() error
+	Truncate(size int64) error
+	Close() error
 }
 
 // An evaluation is what evaluation.json holds.
@@ -89,9 +100,11 @@ func OpenFolder(ctx context.Context, dir string, identity Identity) (_ *Folder, 
 	if err := f.identify(identity); err != nil {
 		return nil, err
 	}
-	if f.outcomes, err = os.OpenFile(filepath.Join(dir, outcomesFile), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+	file, err := os.OpenFile(filepath.Join(dir, outcomesFile), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
 		return nil, err
 	}
+	f.outcomes = file
 	if err := f.mend(); err != nil {
 		return nil, err
 	}
@@ -188,11 +201,8 @@ func (f *Folder) mend() error {
 		}
 		end += int64(len(line))
 	}
-	if err := f.outcomes.Truncate(end); err != nil {
-		return err
-	}
-	_, err := f.outcomes.Seek(end, io.SeekStart)
-	return err
+	f.end = end
+	return f.outcomes.Truncate(end)
 }
 
 // Outcomes yields what the folder holds, in the order in which questions were answered.
@@ -252,9 +262,7 @@ func (f *Folder) Empty(identity Identity) error {
 	if err := f.outcomes.Truncate(0); err != nil {
 		return err
 	}
-	if _, err := f.outcomes.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
+	f.end = 0
 	if err := errors.Join(f.outcomes.Sync(), os.Remove(filepath.Join(f.Dir, identityFile))); err != nil {
 		return err
 	}
@@ -268,7 +276,8 @@ func (f *Folder) has(system, id string) bool {
 	return f.done[[2]string{system, id}]
 }
 
-// add writes an outcome; it is durable when add returns.
+// add writes an outcome; it is durable when add returns. What a write that failed has left
+// of a line is written over by the next one, or cut off when the folder is opened again.
 func (f *Folder) add(o Outcome) error {
 	line, err := json.Marshal(o)
 	if err != nil {
@@ -276,12 +285,15 @@ func (f *Folder) add(o Outcome) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := f.outcomes.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write %s: %w", f.outcomes.Name(), err)
+	line = append(line, '\n')
+	_, err = f.outcomes.WriteAt(line, f.end)
+	if err == nil {
+		err = f.outcomes.Sync()
 	}
-	if err := f.outcomes.Sync(); err != nil {
-		return fmt.Errorf("write %s: %w", f.outcomes.Name(), err)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.outcomes.Name(), errors.Join(err, f.outcomes.Truncate(f.end)))
 	}
+	f.end += int64(len(line))
 	f.done[[2]string{o.System, o.ID}] = true
 	return nil
 }

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/eval/stat"
 )
 
 // A Gate says by how much figures may fall below a baseline's.
@@ -29,8 +31,9 @@ type Tolerance struct {
 	Max       *float64 `yaml:"max"`
 }
 
-// ReadGate reads a gate. A key that is not known, a tolerance below 0 and a gate that
-// holds nothing are assay.ErrInvalid: a slip must not let everything through.
+// ReadGate reads a gate. A key that is not known, a tolerance below 0, a bound that is no
+// finite number and a gate that holds nothing are assay.ErrInvalid: a slip must not let
+// everything through.
 func ReadGate(file string) (Gate, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,8 +53,16 @@ func ReadGate(file string) (Gate, error) {
 		switch {
 		case t.Tolerance == nil && t.Min == nil && t.Max == nil:
 			return g, fmt.Errorf("the gate %s: %s has no tolerance, min or max: %w", file, name, assay.ErrInvalid)
-		case t.Tolerance != nil && (*t.Tolerance < 0 || math.IsNaN(*t.Tolerance)):
+		case t.Tolerance != nil && *t.Tolerance < 0:
 			return g, fmt.Errorf("the gate %s: the tolerance of %s is %v: %w", file, name, *t.Tolerance, assay.ErrInvalid)
+		}
+		for _, bound := range []struct {
+			of string
+			x  *float64
+		}{{"tolerance", t.Tolerance}, {"min", t.Min}, {"max", t.Max}} {
+			if bound.x != nil && (math.IsNaN(*bound.x) || math.IsInf(*bound.x, 0)) {
+				return g, fmt.Errorf("the gate %s: the %s of %s is %v: %w", file, bound.of, name, *bound.x, assay.ErrInvalid)
+			}
 		}
 	}
 	return g, nil
@@ -101,6 +112,11 @@ const slack = 1e-6
 // Check holds a report, which has its outcomes, to a baseline. What cannot be compared
 // does not pass: a system, a question or a metric that one side does not have. Questions
 // that are new count for nothing yet.
+//
+// A figure is compared on the questions that have it on both sides. A question that had it
+// and does not have it now counts as 0, the worst, unless it is right now, as one that was
+// answered and is now rightly refused: a note says so. Where less is better there is no
+// worst, and such a question does not pass.
 func (g Gate) Check(r Report, b Baseline) Gating {
 	var result Gating
 	for _, s := range r.Systems {
@@ -122,12 +138,18 @@ func (g Gate) Check(r Report, b Baseline) Gating {
 
 func (g *Gating) fail(f Failure) { g.Failures = append(g.Failures, f) }
 
+// A twin is a question of a baseline that was asked again.
+type twin struct {
+	was BaselineCase
+	is  Outcome
+}
+
 func (g Gate) checkSystem(result *Gating, s System, base BaselineSystem) {
-	common, was := map[string]bool{}, map[string]BaselineCase{}
+	was := map[string]BaselineCase{}
 	for _, c := range base.Cases {
 		was[c.ID] = c
 	}
-	now := BaselineSystem{Name: s.Name}
+	var twins []twin
 	fresh := 0
 	for _, o := range s.Outcomes {
 		before, known := was[o.ID]
@@ -135,8 +157,7 @@ func (g Gate) checkSystem(result *Gating, s System, base BaselineSystem) {
 			fresh++
 			continue
 		}
-		common[o.ID] = true
-		now.Cases = append(now.Cases, BaselineCase{ID: o.ID, Metrics: o.Metrics})
+		twins = append(twins, twin{before, o})
 		if before.Right != o.Right {
 			result.Turned = append(result.Turned, Turned{System: s.Name, ID: o.ID, Question: o.Question, Right: o.Right, Lost: o.Lost, Run: o.Run})
 		}
@@ -144,40 +165,103 @@ func (g Gate) checkSystem(result *Gating, s System, base BaselineSystem) {
 	if fresh > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("%s: %d questions are not in the baseline, and count for nothing", s.Name, fresh))
 	}
-	if gone := len(base.Cases) - len(common); gone > 0 {
+	if gone := len(base.Cases) - len(twins); gone > 0 {
 		result.fail(Failure{System: s.Name, Why: fmt.Sprintf("%d questions of the baseline were not asked", gone)})
 	}
-	before, after := base.figuresOver(common), now.figuresOver(common)
 	for _, name := range slices.Sorted(maps.Keys(g.Metrics)) {
 		result.Checked++
-		if f, ok := g.Metrics[name].check(name, before, after); !ok {
+		c := compare(measureOf(name, s, base), twins)
+		if c.excused > 0 {
+			result.Notes = append(result.Notes, fmt.Sprintf("%s: %s: %d questions that had it do not have it now, and are right; they are left out", s.Name, name, c.excused))
+		}
+		if f, ok := g.Metrics[name].check(c); !ok {
 			f.System, f.Metric = s.Name, name
 			result.fail(f)
 		}
 	}
 }
 
+// measureOf returns the measure of a name. Which way a custom one is better is said by the
+// report, or by the baseline where the report has forgotten it.
+func measureOf(name string, s System, base BaselineSystem) metric.Measure {
+	m, known := metric.Lookup(name)
+	if !known {
+		m = metric.Measure{Name: name, Less: slices.Contains(base.Less, name)}
+		m.Less = m.Less || slices.ContainsFunc(s.Figures, func(f Figure) bool { return f.Name == name && f.Less })
+	}
+	return m
+}
+
+// A comparison is a figure before and after.
+type comparison struct {
+	measure metric.Measure
+	was, is []float64 // of the same questions
+	now     []float64 // of all that have it now, and of those that lost it
+	known   bool      // the baseline has it
+	there   bool      // a question has it now
+	excused int       // questions that lost it, and are right
+	lost    int       // questions that lost it, and are wrong
+}
+
+// compare collects a measure of questions that were asked twice.
+func compare(m metric.Measure, twins []twin) comparison {
+	c := comparison{measure: m}
+	name := cmp.Or(m.Base, m.Name)
+	for _, q := range twins {
+		was, had := q.was.Metrics[name]
+		is, has := q.is.Metrics[name]
+		c.known, c.there = c.known || had, c.there || has
+		switch {
+		case has:
+			c.now = append(c.now, is)
+		case had && q.is.Right:
+			c.excused++
+			continue
+		case had:
+			c.lost++
+			c.now = append(c.now, 0)
+		}
+		if had {
+			c.was, c.is = append(c.was, was), append(c.is, is)
+		}
+	}
+	return c
+}
+
+// figure is what a measure comes to on questions.
+func (c comparison) figure(xs []float64) float64 {
+	if c.measure.Percentile > 0 && len(xs) > 0 {
+		return stat.Percentile(xs, c.measure.Percentile)
+	}
+	return stat.Mean(xs)
+}
+
 // check holds one figure to its bounds.
-func (t Tolerance) check(name string, before, after map[string]float64) (Failure, bool) {
-	is, there := after[name]
-	was, known := before[name]
+func (t Tolerance) check(c comparison) (Failure, bool) {
+	was, is, now := c.figure(c.was), c.figure(c.is), c.figure(c.now)
 	f := Failure{Was: was, Is: is}
-	m, _ := metric.Lookup(name)
-	switch {
-	case !there:
+	switch less := c.measure.Less; {
+	case !c.there:
 		f.Why = "no question has it now"
-	case !known && t.Tolerance != nil:
+	case less && c.lost > 0:
+		f.Why = fmt.Sprintf("%d questions that had it do not have it now, and are wrong", c.lost)
+	case t.Tolerance != nil && !c.known:
 		f.Why = "the baseline does not have it"
-	case t.Tolerance != nil && !m.Less && is < was-*t.Tolerance-slack:
+	case t.Tolerance != nil && len(c.is) == 0:
+		f.Why = "no question has it on both sides"
+	case t.Tolerance != nil && !less && is < was-*t.Tolerance-slack:
 		f.Why = fmt.Sprintf("it fell by %.4g, more than %g", was-is, *t.Tolerance)
-	case t.Tolerance != nil && m.Less && is > was+*t.Tolerance+slack:
+	case t.Tolerance != nil && less && is > was+*t.Tolerance+slack:
 		f.Why = fmt.Sprintf("it rose by %.4g, more than %g", is-was, *t.Tolerance)
-	case t.Min != nil && is < *t.Min-slack:
-		f.Why = fmt.Sprintf("it is under %g", *t.Min)
-	case t.Max != nil && is > *t.Max+slack:
-		f.Why = fmt.Sprintf("it is over %g", *t.Max)
+	case t.Min != nil && now < *t.Min-slack:
+		f.Is, f.Why = now, fmt.Sprintf("it is under %g", *t.Min)
+	case t.Max != nil && now > *t.Max+slack:
+		f.Is, f.Why = now, fmt.Sprintf("it is over %g", *t.Max)
 	default:
 		return f, true
+	}
+	if c.lost > 0 && !c.measure.Less {
+		f.Why += fmt.Sprintf("; %d questions that had it do not have it now, and count as 0", c.lost)
 	}
 	return f, false
 }

@@ -108,6 +108,93 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// A figure is of the questions that have it on both sides; what has lost it is not left
+// out in silence.
+func TestGateOfWhatIsLost(t *testing.T) {
+	was := reportOf(true, true, true, true)
+	for i, o := range was.Systems[0].Outcomes {
+		o.Metrics["faithfulness"] = []float64{1, 1, 0.2, 0.2}[i]
+	}
+	tests := []struct {
+		name, gate string
+		change     func(outcomes []eval.Outcome)
+		want       []string
+		notes      int
+	}{
+		{"the worst lose it, and the mean of the rest is greater", "faithfulness: {tolerance: 0}", func(outcomes []eval.Outcome) {
+			for _, o := range outcomes[2:] {
+				delete(o.Metrics, "faithfulness")
+			}
+			outcomes[2].Right, outcomes[3].Right = false, false
+		}, []string{"faithfulness: it fell by 0.1, more than 0; 2 questions that had it do not have it now, and count as 0"}, 0},
+		{"a bound counts them", "faithfulness: {min: 0.9}", func(outcomes []eval.Outcome) {
+			for _, o := range outcomes[2:] {
+				delete(o.Metrics, "faithfulness")
+			}
+			outcomes[2].Right, outcomes[3].Right = false, false
+		}, []string{"faithfulness: it is under 0.9; 2 questions that had it do not have it now, and count as 0"}, 0},
+		{"what is right without it is said", "faithfulness: {tolerance: 0}", func(outcomes []eval.Outcome) {
+			delete(outcomes[0].Metrics, "faithfulness")
+		}, nil, 1},
+		{"where less is better, a loss does not pass", "tokens: {tolerance: 1000}", func(outcomes []eval.Outcome) {
+			delete(outcomes[0].Metrics, "tokens")
+			outcomes[0].Right = false
+		}, []string{"tokens: 1 questions that had it do not have it now, and are wrong"}, 0},
+		{"other questions have it", "faithfulness: {tolerance: 1}", func(outcomes []eval.Outcome) {
+			for _, o := range outcomes {
+				delete(o.Metrics, "faithfulness")
+			}
+		}, []string{"faithfulness: no question has it now"}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			gate, err := eval.ReadGate(writeFile(t, "gate.yaml", "metrics: {"+tt.gate+"}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := reportOf(true, true, true, true)
+			for i, o := range now.Systems[0].Outcomes {
+				o.Metrics["faithfulness"] = was.Systems[0].Outcomes[i].Metrics["faithfulness"]
+			}
+			tt.change(now.Systems[0].Outcomes)
+			g := gate.Check(now, written(t, was))
+			var failures []string
+			for _, f := range g.Failures {
+				failures = append(failures, f.Metric+": "+f.Why)
+			}
+			if diff := cmp.Diff(tt.want, failures); diff != "" || g.Passed != (len(tt.want) == 0) || len(g.Notes) != tt.notes {
+				t.Errorf("passed %v, notes %q: %s", g.Passed, g.Notes, diff)
+			}
+		})
+	}
+}
+
+// A measure of a user's own is held the way round that it says, also by a report that has
+// been made without knowing which.
+func TestGateOfCustomMeasure(t *testing.T) {
+	gate, err := eval.ReadGate(writeFile(t, "gate.yaml", "metrics: {rudeness: {tolerance: 0.1}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rude := func(x float64, less bool) eval.Report {
+		r := reportOf(true, true)
+		for _, o := range r.Systems[0].Outcomes {
+			o.Metrics["rudeness"] = x
+		}
+		r.Systems[0].Figures = append(r.Systems[0].Figures, eval.Figure{Name: "rudeness", Mean: x, Less: less})
+		return r
+	}
+	was := written(t, rude(0.5, true))
+	for _, less := range []bool{true, false} {
+		if g := gate.Check(rude(0.9, less), was); g.Passed || g.Failures[0].Why != "it rose by 0.4, more than 0.1" {
+			t.Errorf("less %v, it rose: %+v", less, g)
+		}
+		if g := gate.Check(rude(0.1, less), was); !g.Passed {
+			t.Errorf("less %v, it fell: %+v", less, g)
+		}
+	}
+}
+
 // A baseline that is written for a gate holds what that needs, times too.
 func TestBaselineForGate(t *testing.T) {
 	gate, err := eval.ReadGate(writeFile(t, "gate.yaml", "metrics: {right: {tolerance: 0}, latency_p95_ms: {tolerance: 10}}"))
@@ -139,6 +226,11 @@ func TestReadGateErrors(t *testing.T) {
 		"metric: {right: {tolerance: 1}}":             "metric",
 		"metrics: [right]":                            "gate.yaml",
 		"metrics: {right: {tolerance: .nan}}":         "tolerance of right",
+		"metrics: {right: {tolerance: .inf}}":         "tolerance of right",
+		"metrics: {right: {min: .nan}}":               "min of right is NaN",
+		"metrics: {right: {max: .nan}}":               "max of right is NaN",
+		"metrics: {right: {min: -.inf}}":              "min of right is -Inf",
+		"metrics: {tokens: {max: .inf}}":              "max of tokens is +Inf",
 		"metrics: {right: {tolerance: many}}":         "gate.yaml",
 		"metrics: {right: {tolerance: 1}}\nmore: 1\n": "more",
 	} {

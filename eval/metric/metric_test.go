@@ -101,6 +101,12 @@ func TestOfLeavesOut(t *testing.T) {
 			map[string]float64{"faithfulness": 1}, []string{"claim_precision", "claim_recall", "noise_sensitivity"},
 		},
 		{
+			"no gold: nobody knows which passages are relevant", func(in *metric.Input) {
+				in.Expected, in.Contexts[0].Relevant, in.Contexts[1].Relevant = nil, false, false
+			},
+			map[string]float64{"claim_precision": 1}, []string{"noise_sensitivity", "noise_sensitivity_irrelevant", "context_recall"},
+		},
+		{
 			"a conflict that is none", func(in *metric.Input) { in.Conflicting = &no },
 			map[string]float64{"conflict_precision": 0}, []string{"conflict_recall"},
 		},

@@ -213,9 +213,11 @@ func contexts(name, doc, source string, of func([]Context) float64) Measure {
 	}}
 }
 
+// noise is a measure of what an answer was misled by; without gold nobody knows which
+// passages are relevant.
 func noise(name, doc string, irrelevant bool) Measure {
 	return Measure{Name: name, Judged: true, Less: true, Doc: doc, Source: ragasDocs + ", " + rag, of: func(in Input) (float64, bool) {
-		return NoiseSensitivity(in.Claims, in.Contexts, irrelevant), in.answered() && referenced(in.Claims) && len(in.Contexts) > 0
+		return NoiseSensitivity(in.Claims, in.Contexts, irrelevant), in.answered() && referenced(in.Claims) && len(in.Contexts) > 0 && len(in.Expected) > 0
 	}}
 }
 
