@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/assay-rag/assay/eval/stat"
 )
 
 // prior is the share of relevant hits that relevance is calibrated to. The
@@ -165,19 +167,11 @@ func judgeWeights(w []float64, ds []decision, of func(decision) []example) (repo
 	report.Refused = refused / max(foreign, 1)
 	report.RefusedNear /= max(findable, 1)
 
-	slices.SortFunc(hits, func(a, b scored) int { return cmp.Compare(a.p, b.p) })
-	var positives, negatives, ranks float64
+	scores, right := make([]float64, len(hits)), make([]bool, len(hits))
 	for i, h := range hits {
-		if h.relevant {
-			positives++
-			ranks += float64(i + 1)
-		} else {
-			negatives++
-		}
+		scores[i], right[i] = h.p, h.relevant
 	}
-	if positives > 0 && negatives > 0 {
-		report.AUC = (ranks - positives*(positives+1)/2) / (positives * negatives)
-	}
+	report.AUC, _ = stat.AUC(scores, right)
 	return report
 }
 

@@ -3,11 +3,15 @@ package eval
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -20,6 +24,7 @@ type GroundingCase struct {
 	Claim    string
 	Evidence []string // one text, or sentences
 	Heading  []string // that the evidence stands under; files have none
+	Label    string   // as the file has it
 	Verdict  assay.Verdict
 	Edits    []string // how a claim was made of another one, where the set says so
 }
@@ -46,9 +51,16 @@ const maxGroundingLine = 64 << 20
 // one; other keys are left alone, but "edit_types". Blank lines, a byte order mark and
 // CRLF do no harm.
 //
-// A line that is not so is assay.ErrInvalid, with its number; so is a file without one.
+// A line that is not so is assay.ErrInvalid, with its number; so is a file without one, and
+// one that is not there.
 func ReadGrounding(file string) ([]GroundingCase, error) {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder, and no file of claims: %w", file, assay.ErrInvalid)
+	}
 	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", err, assay.ErrInvalid)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +115,13 @@ func parseGrounding(line []byte) (GroundingCase, error) {
 		Label    json.RawMessage `json:"label"`
 		Edits    json.RawMessage `json:"edit_types"`
 	}
+	if line[0] == '[' {
+		return GroundingCase{}, fmt.Errorf("is of a JSON array, want one JSON object on each line (jq -c '.[]' makes them): %w", assay.ErrInvalid)
+	}
 	if err := json.Unmarshal(line, &raw); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return GroundingCase{}, fmt.Errorf("%s is a JSON %s, want %s: %w", cmp.Or(wrong.Field, "it"), wrong.Value, wanted(wrong.Field), assay.ErrInvalid)
+		}
 		return GroundingCase{}, fmt.Errorf("%w: %w", err, assay.ErrInvalid)
 	}
 	if raw.Claim == nil || strings.TrimSpace(*raw.Claim) == "" {
@@ -123,9 +141,17 @@ func parseGrounding(line []byte) (GroundingCase, error) {
 	if label == "" {
 		return c, fmt.Errorf("has no label: %w", assay.ErrInvalid)
 	}
-	c.Verdict = VerdictOf(label)
+	c.Label, c.Verdict = label, VerdictOf(label)
 	_ = json.Unmarshal(raw.Edits, &c.Edits) // another set's key of that name is no edit
 	return c, nil
+}
+
+// wanted says what a key of a claim has to be.
+func wanted(key string) string {
+	if key == "" {
+		return "an object"
+	}
+	return "a text"
 }
 
 // scalar returns a JSON text, number or truth value as text; empty: it is none.
@@ -146,11 +172,37 @@ func scalar(raw json.RawMessage) string {
 // contradicted, contradictory, refute(s), refuted and refutation are Contradicted; all
 // else is Unsupported, as partially_supported, neutral and NOT_ENOUGH_INFO are.
 func VerdictOf(label string) assay.Verdict {
-	switch strings.ToLower(strings.Join(strings.FieldsFunc(label, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }), "_")) {
-	case "supported", "support", "supports", "fully_supported", "entailment", "entailed", "entails", "entail", "attributable", "consistent", "yes", "true", "1":
-		return assay.Supported
-	case "contradiction", "contradict", "contradicts", "contradicted", "contradictory", "refute", "refutes", "refuted", "refutation":
-		return assay.Contradicted
+	verdict, _ := verdictOf(label)
+	return verdict
+}
+
+// UnknownLabels counts the labels of cases, as the file has them, that are no word that is
+// known of any set: VerdictOf takes them for Unsupported, which a slip, or another set's
+// word for supported, is not.
+func UnknownLabels(cases []GroundingCase) map[string]int {
+	unknown := map[string]int{}
+	for _, c := range cases {
+		if _, known := verdictOf(c.Label); !known {
+			unknown[c.Label]++
+		}
 	}
-	return assay.Unsupported
+	return unknown
+}
+
+// verdictOf is VerdictOf, and whether the word is known.
+func verdictOf(label string) (_ assay.Verdict, known bool) {
+	word := strings.ToLower(strings.Join(strings.FieldsFunc(label, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }), "_"))
+	if x, err := strconv.ParseFloat(word, 64); err == nil && x == math.Trunc(x) {
+		word = strconv.FormatFloat(x, 'f', -1, 64) // 1.0 is 1
+	}
+	switch word {
+	case "supported", "support", "supports", "fully_supported", "entailment", "entailed", "entails", "entail", "attributable", "consistent", "yes", "true", "1":
+		return assay.Supported, true
+	case "contradiction", "contradict", "contradicts", "contradicted", "contradictory", "refute", "refutes", "refuted", "refutation":
+		return assay.Contradicted, true
+	case "unsupported", "not_supported", "partially_supported", "partial", "partially", "neutral", "not_enough_info", "not_enough_information", "nei", "inconsistent",
+		"unattributable", "not_attributable", "not_entailment", "not_entailed", "non_entailment", "extrapolatory", "unverifiable", "no_evidence", "no", "false", "0":
+		return assay.Unsupported, true
+	}
+	return assay.Unsupported, false
 }

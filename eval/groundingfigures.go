@@ -1,16 +1,19 @@
 package eval
 
 import (
-	"slices"
-
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval/stat"
+	"github.com/assay-rag/assay/ground"
 )
 
 // Judged is one claim that a verifier has judged.
 type Judged struct {
+	ID      string // of the case
 	Gold    assay.Verdict
 	Verdict assay.Verdict
-	Score   float64 // the verifier's probability of Supported
+	Score   float64 // the verifier's probability of Supported, in [0, 1]
+	Reason  string
+	Spans   []ground.Span // of the text of GroundingCase.Cited
 }
 
 // GroundingFigures are how well a verifier judges claims.
@@ -22,8 +25,8 @@ type GroundingFigures struct {
 	// so, and of the others that are not. Of a file with one kind only it is that share.
 	BalancedAccuracy float64 `json:"balanced_accuracy"`
 
-	// F1 is 2·TP / (2·TP + FP + FN) for each verdict; 0 where there is none of it.
-	F1 map[assay.Verdict]float64 `json:"f1"`
+	// F1 is 2·TP / (2·TP + FP + FN) for each verdict; nil where no claim is labelled with it.
+	F1 map[assay.Verdict]*float64 `json:"f1"`
 
 	// MacroF1 is the mean F1 of the verdicts that some claim is labelled with: of two
 	// where no claim is labelled contradicted. A claim that is called contradicted there
@@ -37,8 +40,8 @@ type GroundingFigures struct {
 	ECE float64 `json:"ece"`
 
 	// AUC is the share of pairs of a supported and another claim in which the supported
-	// one has the higher score, ties counted half; 0 where there are no such pairs.
-	AUC float64 `json:"auc"`
+	// one has the higher score, ties counted half; nil where there are no such pairs.
+	AUC *float64 `json:"auc"`
 
 	Calibration []CalibrationBin `json:"calibration,omitempty"`
 }
@@ -56,9 +59,10 @@ type CalibrationBin struct {
 // Verdicts are the three verdicts in the order in which they are shown.
 var verdictOrder = []assay.Verdict{assay.Supported, assay.Contradicted, assay.Unsupported}
 
-// FiguresOf measures judged claims.
+// FiguresOf measures judged claims. A score that is not in [0, 1] panics; JudgeGrounding
+// returns none.
 func FiguresOf(judged []Judged) GroundingFigures {
-	f := GroundingFigures{Claims: len(judged), Gold: map[assay.Verdict]int{}, F1: map[assay.Verdict]float64{}}
+	f := GroundingFigures{Claims: len(judged), Gold: map[assay.Verdict]int{}, F1: map[assay.Verdict]*float64{}}
 	called, hit := map[assay.Verdict]int{}, map[assay.Verdict]int{}
 	right, of := [2]int{}, [2]int{}
 	for _, j := range judged {
@@ -86,78 +90,33 @@ func FiguresOf(judged []Judged) GroundingFigures {
 	f.BalancedAccuracy /= max(kinds, 1)
 	classes := 0.0
 	for _, v := range verdictOrder {
-		f.F1[v] = 0
-		if hit[v] > 0 {
-			f.F1[v] = 2 * float64(hit[v]) / float64(called[v]+f.Gold[v])
-		}
+		f.F1[v] = nil
 		if f.Gold[v] > 0 {
-			f.MacroF1 += f.F1[v]
+			f1 := 2 * float64(hit[v]) / float64(called[v]+f.Gold[v])
+			f.F1[v] = &f1
+			f.MacroF1 += f1
 			classes++
 		}
 	}
 	f.MacroF1 /= max(classes, 1)
-	f.Calibration = calibrationOf(judged)
-	for _, b := range f.Calibration {
-		f.ECE += float64(b.Claims) / float64(len(judged)) * max(b.Score-b.Supported, b.Supported-b.Score)
+	scores, supported := scoresOf(judged)
+	bins := stat.Bins(scores, supported, calibrationBins)
+	f.ECE = stat.ECE(bins)
+	for _, b := range bins {
+		if b.Cases > 0 {
+			f.Calibration = append(f.Calibration, CalibrationBin{Low: b.Low, High: b.High, Claims: b.Cases, Score: b.Score, Supported: b.Right})
+		}
 	}
-	f.AUC = aucOf(judged)
+	if area, ok := stat.AUC(scores, supported); ok {
+		f.AUC = &area
+	}
 	return f
 }
 
-// calibrationOf sorts claims into ten ranges of scores; empty ones are left out.
-func calibrationOf(judged []Judged) []CalibrationBin {
-	const ranges = 10
-	var bins [ranges]CalibrationBin
+// scoresOf is what the measures of scores take: the scores, and which claims are supported.
+func scoresOf(judged []Judged) (scores []float64, supported []bool) {
 	for _, j := range judged {
-		k := min(int(j.Score*ranges), ranges-1)
-		bins[k].Claims++
-		bins[k].Score += j.Score
-		if j.Gold == assay.Supported {
-			bins[k].Supported++
-		}
+		scores, supported = append(scores, j.Score), append(supported, j.Gold == assay.Supported)
 	}
-	var out []CalibrationBin
-	for k, b := range bins {
-		if b.Claims == 0 {
-			continue
-		}
-		b.Low, b.High = float64(k)/ranges, float64(k+1)/ranges
-		b.Score /= float64(b.Claims)
-		b.Supported /= float64(b.Claims)
-		out = append(out, b)
-	}
-	return out
-}
-
-// aucOf counts pairs by ranks, ties sharing theirs.
-func aucOf(judged []Judged) float64 {
-	sorted := slices.Clone(judged)
-	slices.SortStableFunc(sorted, func(a, b Judged) int {
-		switch {
-		case a.Score < b.Score:
-			return -1
-		case a.Score > b.Score:
-			return 1
-		}
-		return 0
-	})
-	var positives, ranks float64
-	for i := 0; i < len(sorted); {
-		j := i
-		for j < len(sorted) && sorted[j].Score == sorted[i].Score {
-			j++
-		}
-		rank := float64(i+j+1) / 2
-		for ; i < j; i++ {
-			if sorted[i].Gold == assay.Supported {
-				positives++
-				ranks += rank
-			}
-		}
-	}
-	negatives := float64(len(sorted)) - positives
-	if positives == 0 || negatives == 0 {
-		return 0
-	}
-	return (ranks - positives*(positives+1)/2) / (positives * negatives)
+	return scores, supported
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // JudgeGrounding has a verifier judge claims, one after the other. An error of the
-// verifier ends it.
+// verifier ends it, and so does a score that is not in [0, 1].
 func JudgeGrounding(ctx context.Context, v ground.Verifier, cases []GroundingCase, progress func(done, all int)) ([]Judged, error) {
 	judged := make([]Judged, len(cases))
 	for i, c := range cases {
@@ -18,7 +18,10 @@ func JudgeGrounding(ctx context.Context, v ground.Verifier, cases []GroundingCas
 		if err != nil {
 			return nil, fmt.Errorf("claim %s: %w", c.ID, err)
 		}
-		judged[i] = Judged{Gold: c.Verdict, Verdict: j.Verdict, Score: j.Score}
+		if !(j.Score >= 0 && j.Score <= 1) {
+			return nil, fmt.Errorf("claim %s: the verifier's score %v is not in [0, 1]", c.ID, j.Score)
+		}
+		judged[i] = Judged{ID: c.ID, Gold: c.Verdict, Verdict: j.Verdict, Score: j.Score, Reason: j.Reason, Spans: j.Spans}
 		if progress != nil {
 			progress(i+1, len(cases))
 		}

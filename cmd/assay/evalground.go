@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,6 +27,7 @@ type groundFlags struct {
 	floor       float64
 	shown       bool
 	model       string
+	out         string
 }
 
 func (a *app) evalGroundCommand() *cobra.Command {
@@ -36,13 +42,14 @@ FILE has one JSON object a line: {"id", "claim", "evidence", "label"}. The evide
 text, or a list of sentences. Labels are the words of the common sets: supported,
 SUPPORT(S), entailment, attributable, consistent, yes, true and 1 are supported;
 contradiction, CONTRADICT(S), contradicted, refuted and REFUTES are contradicted;
-partially_supported, neutral, NOT_ENOUGH_INFO, inconsistent and all else are unsupported.
+partially_supported, neutral, NOT_ENOUGH_INFO, inconsistent and all else are unsupported;
+words that no common set has are counted, and named. FILE - is standard input.
 
   balanced_accuracy  the mean of two shares: of the supported claims that are called so,
                      and of the others that are not
   macro_f1           the mean F1 of the verdicts that the file has labels of: three, or
                      two where no claim is labelled contradicted
-  f1                 of each verdict
+  f1                 of each verdict that the file has labels of
   ece                how far the scores are from the share of supported claims: the mean
                      over ten ranges of scores
   auc                how often a supported claim has a higher score than another one
@@ -50,16 +57,24 @@ partially_supported, neutral, NOT_ENOUGH_INFO, inconsistent and all else are uns
 
 A claim is called supported when its probability reaches the floor: by default the one
 that treats either mistake alike; with --shown the one that answers are held to, which
-lets hardly any changed statement pass; with --floor that given.`,
+lets hardly any changed statement pass; with --floor that given.
+
+--out FILE has a JSON object for each claim: id, claim, label, gold (the verdict that the
+label is), verdict, right, score, reason, and evidence, the words that decide it. It
+shows which claims were judged wrongly.`,
 		Example: `  assay eval ground claims.jsonl
+  assay eval ground claims.jsonl --out judged.jsonl && grep '"right":false' judged.jsonl
   assay eval ground claims.jsonl --json --no-encoder`,
 		Args: oneArgument("FILE.jsonl"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("floor") && (f.floor <= 0 || f.floor > 1) {
+			if cmd.Flags().Changed("floor") && !(f.floor > 0 && f.floor <= 1) {
 				return usagef("--floor %g is not within (0, 1]", f.floor)
 			}
 			if f.shown && f.floor > 0 {
 				return usagef("--shown and --floor are two floors")
+			}
+			if f.words && f.model != "" {
+				return usagef("--no-encoder takes no --model")
 			}
 			return a.evalGround(cmd.Context(), args[0], f)
 		},
@@ -68,6 +83,7 @@ lets hardly any changed statement pass; with --floor that given.`,
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON")
 	flags.BoolVar(&f.words, "no-encoder", false, "judge by words alone")
 	flags.BoolVar(&f.shown, "shown", false, "with the floor that answers are held to")
+	flags.StringVar(&f.out, "out", "", "write the verdict on each claim to this `file`")
 	flags.Float64Var(&f.floor, "floor", 0, "least `probability` of supported")
 	flags.StringVar(&f.model, "model", "", "the `encoder`; by default the one that is in the binary")
 	return cmd
@@ -79,14 +95,17 @@ type groundReport struct {
 	Verifier string  `json:"verifier"`
 	Floor    float64 `json:"floor"`
 	eval.GroundingFigures
-	MSPerClaim float64 `json:"ms_per_claim"`
+	UnknownLabels map[string]int `json:"unknown_labels,omitempty"` // counted as unsupported
+	MSPerClaim    float64        `json:"ms_per_claim"`
 }
 
 func (a *app) evalGround(ctx context.Context, file string, f groundFlags) error {
-	cases, err := eval.ReadGrounding(file)
+	cases, err := a.groundCases(file)
 	if err != nil {
 		return err
 	}
+	unknown := eval.UnknownLabels(cases)
+	a.noteLabels(unknown)
 	verifier, name, err := a.groundVerifier(ctx, f)
 	if err != nil {
 		return err
@@ -102,11 +121,81 @@ func (a *app) evalGround(ctx context.Context, file string, f groundFlags) error 
 	}
 	shown.clear()
 	r := groundReport{File: filepath.Base(file), Verifier: name, Floor: verifier.Floor, GroundingFigures: eval.FiguresOf(judged)}
+	r.UnknownLabels = unknown
 	r.MSPerClaim = float64(time.Since(start).Microseconds()) / 1000 / float64(len(cases))
+	if f.out != "" {
+		if err := writeVerdicts(f.out, cases, judged); err != nil {
+			return err
+		}
+	}
 	if f.json {
 		return writeJSON(a.stdout, r)
 	}
 	return writeGround(a.stdout, r)
+}
+
+// groundCases reads labelled claims, from standard input where the file is -.
+func (a *app) groundCases(file string) ([]eval.GroundingCase, error) {
+	if file != "-" {
+		return eval.ReadGrounding(file)
+	}
+	cases, err := eval.ParseGrounding(a.stdin)
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return cases, nil
+}
+
+// noteLabels says which labels were taken for unsupported without being known.
+func (a *app) noteLabels(unknown map[string]int) {
+	if len(unknown) == 0 {
+		return
+	}
+	var words []string
+	for _, label := range slices.Sorted(maps.Keys(unknown)) {
+		words = append(words, fmt.Sprintf("%q (%d)", label, unknown[label]))
+	}
+	fmt.Fprintf(a.stderr, "labels that are not known count as unsupported: %s\n", strings.Join(words, ", "))
+}
+
+// A claimVerdict is a line of --out.
+type claimVerdict struct {
+	ID       string        `json:"id"`
+	Claim    string        `json:"claim"`
+	Label    string        `json:"label"`
+	Gold     assay.Verdict `json:"gold"` // what the label is taken for
+	Verdict  assay.Verdict `json:"verdict"`
+	Right    bool          `json:"right"`
+	Score    float64       `json:"score"`
+	Reason   string        `json:"reason"`
+	Evidence []claimSpan   `json:"evidence,omitempty"`
+}
+
+// A claimSpan is bytes of the claim's evidence, whose sentences, where it is a list, are
+// parted by an empty line.
+type claimSpan struct {
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+	Quote string `json:"quote"`
+}
+
+// writeVerdicts writes a line for each claim.
+func writeVerdicts(file string, cases []eval.GroundingCase, judged []eval.Judged) error {
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	encoder.SetEscapeHTML(false)
+	for i, j := range judged {
+		c := cases[i]
+		v := claimVerdict{ID: c.ID, Claim: c.Claim, Label: c.Label, Gold: j.Gold, Verdict: j.Verdict, Right: j.Gold == j.Verdict, Score: j.Score, Reason: j.Reason}
+		cited := c.Cited()
+		for _, s := range j.Spans {
+			v.Evidence = append(v.Evidence, claimSpan{s.Start, s.End, cited[s.Passage].Context[s.Start:s.End]})
+		}
+		if err := encoder.Encode(v); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(file, lines.Bytes(), 0o600)
 }
 
 // groundVerifier returns the local verifier and its name.
@@ -149,6 +238,14 @@ func (a *app) groundEncoder(ctx context.Context, words bool, model string) (grou
 	return encoder, "with " + flags.embedder.Model(), nil
 }
 
+// orDash writes a figure, "–" where there is none.
+func orDash(x *float64) string {
+	if x == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", *x)
+}
+
 func writeGround(w io.Writer, r groundReport) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "%s, %s; supported from %.3f on\n", r.File, r.Verifier, r.Floor)
@@ -160,8 +257,8 @@ func writeGround(w io.Writer, r groundReport) error {
 		of = "of the verdicts that the file has"
 	}
 	fmt.Fprintf(table, "macro_f1\t%.3f\t%s\n", r.MacroF1, of)
-	fmt.Fprintf(table, "f1\t\tsupported %.3f, contradicted %.3f, unsupported %.3f\n", r.F1[assay.Supported], r.F1[assay.Contradicted], r.F1[assay.Unsupported])
-	fmt.Fprintf(table, "auc\t%.3f\n", r.AUC)
+	fmt.Fprintf(table, "f1\t\tsupported %s, contradicted %s, unsupported %s\n", orDash(r.F1[assay.Supported]), orDash(r.F1[assay.Contradicted]), orDash(r.F1[assay.Unsupported]))
+	fmt.Fprintf(table, "auc\t%s\n", orDash(r.AUC))
 	fmt.Fprintf(table, "ece\t%.3f\n", r.ECE)
 	fmt.Fprintf(table, "ms_per_claim\t%.1f\n", r.MSPerClaim)
 	fmt.Fprintf(table, "\nscore\tclaims\tmean score\tsupported\n")
@@ -268,8 +365,8 @@ func writeTraining(w io.Writer, t eval.VerifierTraining) error {
 	fmt.Fprintln(table, "held out\tlearner\tset\tbalanced_accuracy\tauc\tmacro_f1\tsupported\tcontradicted\tunsupported\tece")
 	for _, part := range t.Tables {
 		for i, f := range part.Figures {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\n", part.HeldOut, part.Learner, part.Sets[i],
-				f.BalancedAccuracy, f.AUC, f.MacroF1, f.F1[assay.Supported], f.F1[assay.Contradicted], f.F1[assay.Unsupported], f.ECE)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%.3f\t%s\t%.3f\t%s\t%s\t%s\t%.3f\n", part.HeldOut, part.Learner, part.Sets[i],
+				f.BalancedAccuracy, orDash(f.AUC), f.MacroF1, orDash(f.F1[assay.Supported]), orDash(f.F1[assay.Contradicted]), orDash(f.F1[assay.Unsupported]), f.ECE)
 		}
 	}
 	return table.Flush()
