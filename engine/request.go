@@ -69,6 +69,10 @@ type Request struct {
 	// NoCache has the question gone about anew, also where an earlier run has answered it.
 	NoCache bool `json:"no_cache,omitempty"`
 
+	// Measuring says that nobody waits for the answer: an evaluation asks. Such runs are
+	// no part of how users fare, and their answers are given to none of them again.
+	Measuring bool `json:"measuring,omitempty"`
+
 	// ID names the run, for who has to find it again whatever happens; there must be no run
 	// of that name yet. Empty: Config.NewID does.
 	ID string `json:"-"`

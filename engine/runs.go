@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,9 +22,12 @@ type RunSummary struct {
 	Stop     assay.Stop     `json:"stop,omitempty"`
 	Cached   string         `json:"cached,omitempty"` // ID of the run whose answer it gave again
 	Live     bool           `json:"live"`             // some process is driving it
-	Steps    int            `json:"steps"`
-	Created  time.Time      `json:"created"`
-	Updated  time.Time      `json:"updated"`
+
+	// Measuring is that of its request: an evaluation asked.
+	Measuring bool      `json:"measuring,omitempty"`
+	Steps     int       `json:"steps"`
+	Created   time.Time `json:"created"`
+	Updated   time.Time `json:"updated"`
 }
 
 // Runs lists the principal's runs, newest first, at most limit (0: all).
@@ -46,6 +50,9 @@ func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int)
 		s := RunSummary{
 			ID: r.ID, Question: r.Question, State: r.State, Live: r.Live, Steps: r.Steps, Created: r.Created, Updated: r.Updated,
 		}
+		var asked struct{ Measuring bool }
+		_ = json.Unmarshal(r.Request, &asked) // of what cannot be read it is not known
+		s.Measuring = asked.Measuring
 		if r.Answer != nil {
 			s.Status, s.Stop = r.Answer.Status, r.Answer.Stop
 			if r.Answer.Cached != nil {

@@ -150,7 +150,7 @@ func (a *asker) run(ctx context.Context, id string, c Case, contender Contender)
 	switch {
 	case errors.Is(err, assay.ErrNotFound):
 		req := contender.Request
-		req.ID, req.Question, req.History, req.NoCache = id, c.Question, c.History, true
+		req.ID, req.Question, req.History, req.NoCache, req.Measuring = id, c.Question, c.History, true, true
 		req.Filter = assay.And(req.Filter, c.Filter)
 		_, err = a.engine.Answer(ctx, a.principal, req)
 	case err != nil:

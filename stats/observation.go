@@ -26,6 +26,7 @@ type Observation struct {
 	State       assay.RunState
 	Status      assay.Status // of the answer; empty: there is none
 	Stop        assay.Stop
+	Measuring   bool // an evaluation asked, and nobody waited for the answer: Of leaves it out
 	Cached      bool // it gave the answer of an earlier run again: only its state, status and latency count
 
 	Graded       bool    // some evidence was graded
@@ -74,12 +75,13 @@ func (o Observation) CapHit() bool {
 // journal, nil where it could be read whole.
 func Observe(r assay.Run, records []assay.Record, unreadable error) Observation {
 	var request struct {
+		Measuring   bool     `json:"measuring"`
 		Strategy    string   `json:"strategy"`
 		Collections []string `json:"collections"`
 	}
 	requestErr := json.Unmarshal(r.Request, &request)
 	o := Observation{
-		Run: r.ID, Created: r.Created, State: r.State, Strategy: request.Strategy,
+		Run: r.ID, Created: r.Created, State: r.State, Strategy: request.Strategy, Measuring: request.Measuring,
 		Collections: slices.Compact(slices.Sorted(slices.Values(request.Collections))),
 		Finishes:    map[string]int{}, Stages: map[assay.StepKind]Stage{},
 	}

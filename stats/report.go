@@ -19,8 +19,9 @@ type Options struct {
 
 // A Report is how runs went.
 type Report struct {
-	From        time.Time `json:"from"` // of the first run; zero: there is none
-	To          time.Time `json:"to"`   // of the last
+	From        time.Time `json:"from"`      // of the first run; zero: there is none
+	To          time.Time `json:"to"`        // of the last
+	Measuring   int       `json:"measuring"` // runs of evaluations, which are left out
 	All         Signals   `json:"all"`
 	Days        []Group   `json:"days"` // by UTC date, the oldest first; days without a run are left out
 	Strategies  []Group   `json:"strategies"`
@@ -52,11 +53,15 @@ func Of(all []Observation, o Options) Report {
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
 	}
-	all = slices.Clone(all)
+	measuring := 0
+	all = slices.DeleteFunc(slices.Clone(all), func(o Observation) bool {
+		measuring += one(o.Measuring)
+		return o.Measuring
+	})
 	slices.SortStableFunc(all, func(a, b Observation) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Run, b.Run))
 	})
-	r := Report{All: signalsOf(all), Alerts: []Alert{}, Drift: []Drift{}, Alarms: []Alarm{}, Faults: []Fault{}}
+	r := Report{Measuring: measuring, All: signalsOf(all), Alerts: []Alert{}, Drift: []Drift{}, Alarms: []Alarm{}, Faults: []Fault{}}
 	if len(all) > 0 {
 		r.From, r.To = all[0].Created, all[len(all)-1].Created
 	}

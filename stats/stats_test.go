@@ -214,6 +214,18 @@ func TestDegrading(t *testing.T) {
 	}
 }
 
+// TestMeasuring: what evaluations ask says nothing of how users fare.
+func TestMeasuring(t *testing.T) {
+	r := Of(append(runsOf(30, 0, nil), runsOf(70, 0, func(_ int, o *Observation) { o.Measuring, o.Latency = true, time.Hour })...), Options{Now: today})
+	if r.All.Runs != 30 || r.Measuring != 70 || len(r.Alerts) > 0 {
+		t.Errorf("%d runs, %d of evaluations, %v", r.All.Runs, r.Measuring, r.Alerts)
+	}
+	asked := assay.Run{Request: json.RawMessage(`{"strategy":"auto","measuring":true}`)}
+	if !Observe(asked, nil, nil).Measuring {
+		t.Error("a run of an evaluation passes for a user's")
+	}
+}
+
 func TestFewRuns(t *testing.T) {
 	r := Of(runsOf(5, 0, nil), Options{Now: today})
 	if r.TooFew == "" || len(r.Drift) > 0 {

@@ -51,6 +51,9 @@ func (a *app) runs(ctx context.Context, limit int, asJSON bool) error {
 	}
 	for _, r := range runs {
 		question := oneLine(r.Question, 60)
+		if r.Measuring {
+			question += "  (an evaluation)"
+		}
 		if r.Cached != "" {
 			question += "  (the answer of " + r.Cached + ")"
 		}
