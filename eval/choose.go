@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -154,21 +153,21 @@ func byGroup(gains []float64, groups, names []string) stat.Difference {
 }
 
 // needed estimates how many questions would tell the gain that was seen from chance, or a
-// worthwhile one where that is less: as many more as the square of what the interval is
-// too wide by.
+// worthwhile one where that is less: as many more as the square of what its standard error
+// is too large by, for a p of chosenBelow.
 func needed(scores [][]float64, c choice, n int) int {
-	half := (c.Gain.High - c.Gain.Low) / 2
-	if half < 1e-9 { // nothing was ever chosen: of the candidate that differs most
+	const ofInterval, ofChosen = 1.96, 2.58 // standard errors: half an interval of 95%, and the distance that p stands for
+	deviation := (c.Gain.High - c.Gain.Low) / 2 / ofInterval
+	if deviation < 1e-9 { // nothing was ever chosen: of the candidate that differs most
 		all := make([]int, n)
 		for q := range all {
 			all[q] = q
 		}
 		for _, s := range scores[1:] {
-			_, deviation := differences(s, scores[0], all)
-			half = max(half, 1.96*deviation/math.Sqrt(float64(n)))
+			_, d := differences(s, scores[0], all)
+			deviation = max(deviation, d/math.Sqrt(float64(n)))
 		}
 	}
-	target := max(c.Gain.Mean, worthwhile)
-	more := int(math.Ceil(float64(n) * half * half / (target * target)))
-	return max(more, leastQuestions, cmp.Or(n, 1))
+	short := ofChosen * deviation / max(c.Gain.Mean, worthwhile)
+	return max(int(math.Ceil(float64(n)*short*short)), leastQuestions, n)
 }

@@ -80,12 +80,14 @@ const (
 	weightSetting = "retrieval.vector_weight"
 	rerankSetting = "retrieval.rerank"
 	floorSetting  = "strategies.corrective.floor"
+	heldSetting   = "strategies.corrective.held"
 )
 
 // What is tried beside what is configured.
 var (
 	tunedWeights = []float64{0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 	tunedFloors  = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}
+	tunedHelds   = []float64{0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 )
 
 // tunedDepth is how deep a ranking is looked at: as many passages as a user reads, and
@@ -95,9 +97,10 @@ const tunedDepth = 10
 // Tune chooses settings of searches and answers by a set's labelled questions, each by
 // cross-validation (see choose): first what vectors weigh and whether hits are reranked,
 // by nDCG@10 of the gold among the hits of a search for the question; then, with these,
-// the floor of relevance, by the share of questions that come out right. A threshold lower
-// than the usual one is tried only where there are questions that the documents do not
-// answer. No language model is asked.
+// the floor of relevance, and how likely passages have to hold the answer for one to be
+// given, by the share of questions that come out right. A threshold lower than the usual
+// one is tried only where there are questions that the documents do not answer. No language
+// model is asked.
 //
 // What was measured is kept in the folder, so that tuning that was interrupted goes on.
 // Runs that it made in the engine's store are removed again.
@@ -256,6 +259,7 @@ type threshold struct {
 // thresholds are tuned one after the other.
 var thresholds = []threshold{
 	{floorSetting, tunedFloors, strategy.DefaultLimits().Floor, func(l *strategy.Limits) *float64 { return &l.Floor }},
+	{heldSetting, tunedHelds, strategy.DefaultLimits().Held, func(l *strategy.Limits) *float64 { return &l.Held }},
 }
 
 // leastUnanswerable is how many questions that the documents do not answer it takes to
@@ -313,7 +317,7 @@ func (t *tuner) answers(ctx context.Context, k *Knob, all []candidate) error {
 	return t.settle(ctx, k, cases, all)
 }
 
-// chosen says how searches were chosen, to tell answers with one choice from those with
+// chosen says what was chosen so far, to tell answers with one choice from those with
 // another.
 func (t *tuner) chosen() string {
 	weight, says := t.limits.VectorWeight, ""
@@ -322,6 +326,9 @@ func (t *tuner) chosen() string {
 	}
 	if t.limits.Unranked {
 		says += ", not reranked"
+	}
+	if t.limits.Floor > 0 {
+		says += ", floor " + decimal(t.limits.Floor)
 	}
 	return says
 }

@@ -73,20 +73,20 @@ func knob(t *testing.T, of eval.Tuning, name string) eval.Knob {
 	return of.Knobs[i]
 }
 
-// Where a floor is configured that is far too high, tuning finds a lower one, and says how
+// Where thresholds are configured that are far too high, tuning finds a lower one, and says how
 // much it gains. It leaves no run behind, and what it has measured it does not measure
 // again.
-func TestTuneFindsAWrongFloor(t *testing.T) {
+func TestTuneFindsWrongThresholds(t *testing.T) {
 	e, cases := houses(t, 32)
 	dir := t.TempDir()
-	got := tuneIn(t, e, cases, dir, eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999}})
+	got := tuneIn(t, e, cases, dir, eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999, Held: 0.9999}})
 	k := knob(t, got, "strategies.corrective.floor")
 	if !got.Change || !k.Change || k.Gain.Low < 0.1 || k.Settings["strategies.corrective.floor"] == nil {
-		t.Errorf("with a floor of 0.9999: %+v", k)
+		t.Errorf("with thresholds of 0.9999: %+v", k)
 	}
 	for _, c := range k.Tried {
 		if c.Value < "0.5" {
-			t.Errorf("a floor of %s is tried, and every question has an answer", c.Value)
+			t.Errorf("a threshold of %s is tried, and every question has an answer", c.Value)
 		}
 	}
 	if k := knob(t, got, "retrieval.rerank"); k.Change || k.Questions != 32 || k.Groups != 32 {
@@ -97,7 +97,7 @@ func TestTuneFindsAWrongFloor(t *testing.T) {
 		t.Errorf("%d runs are left, %v", len(runs), err)
 	}
 	asked := 0
-	again := tuneIn(t, e, cases, dir, eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999}, Progress: func(p eval.Progress) {
+	again := tuneIn(t, e, cases, dir, eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999, Held: 0.9999}, Progress: func(p eval.Progress) {
 		if p.What != "searching" {
 			asked++
 		}
@@ -118,7 +118,7 @@ func TestTuneChangesNothing(t *testing.T) {
 	if got := tuneIn(t, e, chance, t.TempDir(), eval.TuneOptions{}); got.Change {
 		t.Errorf("labels of chance: %+v", got)
 	}
-	few := tuneIn(t, e, cases[:8], t.TempDir(), eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999}})
+	few := tuneIn(t, e, cases[:8], t.TempDir(), eval.TuneOptions{Limits: strategy.Limits{Floor: 0.9999, Held: 0.9999}})
 	if few.Change || knob(t, few, "strategies.corrective.floor").Needed < 30 {
 		t.Errorf("eight questions: %+v", few)
 	}

@@ -221,6 +221,9 @@ func (a *app) checkSearches() []config.Check {
 	if l.Floor > 0 {
 		says = append(says, fmt.Sprintf("the relevance floor is %g", l.Floor))
 	}
+	if l.Held > 0 {
+		says = append(says, fmt.Sprintf("an answer is given where passages hold it by %g or more", l.Held))
+	}
 	if len(says) == 0 {
 		return nil
 	}

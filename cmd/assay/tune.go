@@ -37,8 +37,9 @@ changing, by how much, and how sure that is:
 
   retrieval.vector_weight      what similarity weighs against words, and
   retrieval.rerank             whether hits are reranked: by nDCG@10 of the gold
-  strategies.corrective.floor  relevance under which a hit does not count: by the share
-                               of questions that come out right
+  strategies.corrective.floor  relevance under which a hit does not count, and
+  strategies.corrective.held   how likely passages have to hold the answer for one to be
+                               given: each by the share of questions that come out right
 
 It chooses by cross-validation: settings are chosen on four fifths of the questions
 and measured on the fifth that took no part, with the questions about one document, or
@@ -46,8 +47,8 @@ one place in it, kept together. The gain that is printed is that of questions th
 interval. A setting is changed only where that interval is above 0, and p under 0.01;
 else there is no change, and tune says how many questions would be needed to tell.
 
-A floor lower than the usual one is tried only where SET has questions that the documents
-do not answer: without these, whatever answers more looks better.
+A threshold lower than the usual one is tried only where SET has questions that the
+documents do not answer: without these, whatever answers more looks better.
 
 Nothing is written unless --write is given: then the configuration file is edited, its
 comments are kept, and what it was before is kept beside it (.bak).
