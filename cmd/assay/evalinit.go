@@ -31,7 +31,8 @@ func (a *app) evalInitCommand() *cobra.Command {
 		Short: "Make a first set of questions from your documents, to correct",
 		Long: `Init reads the documents of the store, or of --docs PATH, and writes questions about them:
 each with an answer, and with the words of the document that give it. Some the documents do
-not answer: they ask for things of which no document has a word.
+not answer: they ask, of what the documents name, for things of which they have no word.
+Where fewer questions are found than are asked for, that is said, and fewer of them are such.
 
 Where a model is configured as the generator it writes the questions; else, and with
 --local, they are made of sentences by their grammar, always the same ones. Either way they
@@ -100,6 +101,9 @@ func (a *app) writeCases(f initFlags, cases []eval.Case) error {
 		if err := encoder.Encode(c); err != nil {
 			return err
 		}
+	}
+	if len(cases) < f.questions {
+		fmt.Fprintf(a.stderr, "%d of %d questions: the documents give no more that are worth asking\n", len(cases), f.questions)
 	}
 	if f.out == "-" {
 		_, err := io.Copy(a.stdout, &lines)

@@ -46,7 +46,7 @@ func (g *gathering) ask(p Passage) []candidate {
 			}
 			of = c.questions()
 			if c.vague {
-				of = within(of, p.Title)
+				of = within(slices.DeleteFunc(of, c.anaphoric), p.Title)
 			}
 		}
 		for _, q := range of {
@@ -58,6 +58,17 @@ func (g *gathering) ask(p Passage) []candidate {
 	}
 	return made
 }
+
+// anaphoric reports whether a question about something vague is about what was spoken of
+// before, which not even the document tells: what "the number" is, or how many of them.
+func (c clause) anaphoric(q asked) bool {
+	words := strings.Fields(c.subject)
+	return q.kind == "definition" || len(words) == 2 && anything[strings.ToLower(words[1])]
+}
+
+// anything are nouns that anything can be called by.
+var anything = wordSet(`number value name result list set table text word item way case part type kind example process line field option element section
+ argument parameter string form step thing object group level method reason problem purpose effect difference change answer question other rest`)
 
 // within says which document a question is about.
 func within(of []asked, title string) []asked {
@@ -72,9 +83,18 @@ func within(of []asked, title string) []asked {
 	return of
 }
 
+// cutOff matches an answer that ends, or begins, in the middle of something.
+var cutOff = regexp.MustCompile(`^(?:of|and|or|than|as) |\b(?:based|used|using|called|known|located|made|given|defined|such|including|of|in|on|at|for|with|by|from|to|and|or|the|an?|that|which)$`)
+
+// aslike matches what an answer has to what was said before it.
+var aslike = regexp.MustCompile(`,? (?:as well|too|also)\.?$`)
+
 // candidateOf makes a case of a question, where it reads well.
 func candidateOf(q asked, p Passage, s statement) (candidate, bool) {
-	answer := strings.Trim(q.answer, " ,.")
+	answer := strings.Trim(aslike.ReplaceAllString(q.answer, ""), " ,.")
+	if cutOff.MatchString(answer) {
+		return candidate{}, false
+	}
 	words := len(strings.Fields(q.question))
 	if answer == "" || len(answer) > 160 || words < 4 || words > 26 || strings.Count(q.question, ",") > 2 || !balanced(q.question) || !balanced(answer) {
 		return candidate{}, false
@@ -110,9 +130,9 @@ var (
  whose which why some many most each every all any one no none several few such note please only not using unlike like according given let use see
  under over between within without through throughout despite once until unless whether either neither more less much even just perhaps originally
  typically usually generally often sometimes currently initially eventually normally always never rather than depending based about around among
- along against across whatever both except per via and or but so two three four five six seven eight nine ten suppose consider assume imagine`)
+ along against across whatever both except per via of into onto upon off out up down beside besides beneath behind beyond near inside outside and or but so two three four five six seven eight nine ten suppose consider assume imagine`)
 	noInSubject = wordSet(`who whom which that when where while if because but or nor as than is are was were be been being has have had do does did can could may
- might must shall should will would not also how what often always never sometimes usually generally typically already each all both
+ might must shall should will would subsequent respective resulting corresponding aforementioned remaining additional certain various not also how what often always never sometimes usually generally typically already each all both
  approximately about`)
 )
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/store"
@@ -29,52 +30,77 @@ func appendName(names []name, n name) []name {
 	return names
 }
 
-// A lack is a question that documents may have nothing for, and the beginnings of words of
-// which an answer would have one.
+// What a name is the name of.
+type sort int
+
+const (
+	thing  sort = 1 << iota // and whatever is not known to be another
+	person                  // somebody
+	place                   // an organisation, a building or a place: something that people work for, own and build
+)
+
+// sortOf returns what a name is of.
+func (n name) sortOf() sort {
+	if n.person {
+		return person
+	}
+	for w := range strings.FieldsSeq(n.text) {
+		if first, _ := utf8.DecodeRuneInString(w); unicode.IsUpper(first) && places[strings.ToLower(w)] {
+			return place
+		}
+	}
+	return thing
+}
+
+// Words in names of organisations, buildings and places.
+var places = wordSet(`company university college school institute association society club league museum house park bank station airport hospital bridge
+ castle palace tower canal church theatre theater library office team department ministry council committee court foundation corporation inc ltd party
+ cathedral abbey hall stadium hotel port harbour street`)
+
+// A lack is a question that people ask, that documents may have nothing for, and the
+// beginnings of words of which an answer would have one.
 type lack struct {
 	question string
-	person   bool // of people; else of things
+	of       sort // one of them, or several
 	words    *regexp.Regexp
 }
 
-func lackOf(question, words string, person bool) lack {
-	return lack{question, person, regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(words, " ", "|") + `)`)}
+func lackOf(question, words string, of sort) lack {
+	return lack{question, of, regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(words, " ", "|") + `)`)}
 }
 
-// lacks are asked in turn.
+// lacks are asked in turn. They ask for what any name of the sort has, so that the question
+// makes sense to somebody who has not read the documents.
 var lacks = []lack{
-	lackOf("When was %s renamed?", "rename name called known", false),
-	lackOf("Where did %s study?", "stud educat school univers college degree graduat", true),
-	lackOf("Who criticised %s?", "critic attack oppos condemn", false),
-	lackOf("How much did %s cost?", "cost price paid pay dollar euro budget expens fund", false),
-	lackOf("When did %s die?", "die death dead kill murder", true),
-	lackOf("Who designed %s?", "design architect draw drew creat author", false),
-	lackOf("How many people work for %s?", "employ work staff people personnel", false),
-	lackOf("Who owns %s?", "own belong propert", false),
-	lackOf("Whom did %s marry?", "marr wife husband spouse wed divorc", true),
-	lackOf("Which award did %s win?", "award prize win won honou? medal", false),
-	lackOf("When was %s sold?", "sold sell bought buy purchas acqui", false),
-	lackOf("How tall is %s?", "tall height feet metres meters inches", true),
-	lackOf("Who translated %s?", "translat", false),
-	lackOf("What is the weight of %s?", "weigh weight kilogram pound tonne gram", false),
-	lackOf("Where was %s born?", "born birth nativ hometown", true),
-	lackOf("Who financed %s?", "financ fund sponsor donat invest", false),
-	lackOf("How often is %s inspected?", "inspect audit examin review check", false),
-	lackOf("What colour is %s?", "colou?r red blue green yellow black white", false),
-	lackOf("What is the salary of %s?", "salar earn paid pay wage income", true),
-	lackOf("Which company insures %s?", "insur", false),
-	lackOf("Who restored %s?", "restor renovat repair rebuil", false),
-	lackOf("When was %s cancelled?", "cancel abandon discontinu withdr", false),
-	lackOf("Which instrument does %s play?", "instrument piano violin guitar play", true),
-	lackOf("What is the population of %s?", "popul inhabit resident people", false),
+	lackOf("How much does %s cost?", "cost price paid pay fee dollar euro budget expens fund charge free", thing),
+	lackOf("Where did %s study?", "stud educat school univers college degree graduat", person),
+	lackOf("How many people work for %s?", "employ work staff people personnel", place),
+	lackOf("Who is responsible for %s?", "responsib charge lead led head manag maintain own", thing|place),
+	lackOf("When did %s die?", "die death dead kill murder", person),
+	lackOf("Who owns %s?", "own belong propert", place),
+	lackOf("What will replace %s?", "replac supersed success deprecat obsolet instead", thing),
+	lackOf("Whom did %s marry?", "marr wife husband spouse wed divorc", person),
+	lackOf("Who designed %s?", "design architect draw drew creat author", place),
+	lackOf("Who was the first to propose %s?", "propos suggest idea invent", thing),
+	lackOf("Which award did %s win?", "award prize win won honou? medal", person),
+	lackOf("How is %s financed?", "financ fund sponsor donat invest money budget", place),
+	lackOf("Which company sponsors %s?", "sponsor fund financ donat", thing),
+	lackOf("Where was %s born?", "born birth nativ hometown", person),
+	lackOf("When is %s closed?", "clos shut open hours holiday", place),
+	lackOf("How often is %s reviewed?", "inspect audit examin review check", thing),
+	lackOf("What is the salary of %s?", "salar earn paid pay wage income", person),
+	lackOf("Who insures %s?", "insur", place),
+	lackOf("What is %s named after?", "name called after", thing|place),
+	lackOf("Which languages does %s speak?", "speak spoke languag fluent", person),
+	lackOf("Who criticised %s?", "critic attack oppos condemn", thing|person),
 }
 
 // lacking asks n questions that the documents do not answer: about what they name, for what
 // none of the documents that name it has a word of. There may be fewer.
 func (g *gathering) lacking(ctx context.Context, entries iter.Seq2[store.Entry, error], n int) ([]candidate, error) {
-	names := slices.DeleteFunc(slices.Clone(g.names), func(x name) bool { return !g.isName(x.text) })
-	if len(names) < n { // then whatever is spoken of
-		names = g.names
+	names := slices.DeleteFunc(slices.Clone(g.names), func(x name) bool { return !g.isName(x.text) || ofCode(x.text) })
+	if len(names) < n { // then things without a name, too
+		names = slices.DeleteFunc(slices.Clone(g.names), func(x name) bool { return (!g.isName(x.text) || ofCode(x.text)) && !plainThing.MatchString(x.text) })
 	}
 	if n <= 0 || len(names) == 0 {
 		return nil, nil
@@ -127,7 +153,7 @@ func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 				continue
 			}
 			for l, lack := range lacks {
-				if said[i][l] || lack.person != names[i].person || asked[l] > round {
+				if said[i][l] || lack.of&names[i].sortOf() == 0 || asked[l] > round {
 					continue
 				}
 				question := strings.Replace(lack.question, "%s", names[i].text, 1)
@@ -142,6 +168,23 @@ func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 	}
 	return made
 }
+
+// ofCode reports whether a name is one of a program's text, of which nobody asks what it
+// costs: "RecvExpr", "r27", "SP".
+func ofCode(text string) bool {
+	for w := range strings.FieldsSeq(text) {
+		if camel.MatchString(w) || strings.ContainsAny(w, "_.()/") {
+			return true
+		}
+	}
+	return len(text) < 3 || strings.IndexFunc(text, unicode.IsDigit) >= 0 && !strings.Contains(text, " ")
+}
+
+var camel = regexp.MustCompile(`\p{Ll}\p{Lu}`)
+
+// plainThing matches a thing by its kind, with nothing said of it that a question would
+// have to repeat: "a visitor badge".
+var plainThing = regexp.MustCompile(`^an? [a-z]+(?: [a-z]+)?$`)
 
 // isName reports whether a subject is a name: most of its words have a capital letter, and
 // have one in the middle of sentences too.

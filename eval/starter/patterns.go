@@ -15,12 +15,13 @@ const (
 // What the words after "is" and the like can be.
 var (
 	definition = regexp.MustCompile(`^((?:an?|the|one of the) [a-z].*)$`)
-	dated      = regexp.MustCompile(`^([a-z]+)(` + few + `) ((?:in|on|since|until) ` + date + `)(?:[ ,].*)?$`)
+	dated      = regexp.MustCompile(`^([a-z]+)(` + few + `) ((?:in|on|since|until) ` + date + `)([ ,].*)?$`)
+	moreDates  = regexp.MustCompile(`^,? (?:and|or|to|through|until) (?:in |on )?` + date + `|^–`)
 	byAgent    = regexp.MustCompile(`^([a-z]+)(` + few + `) by (.+)$`)
 	placed     = regexp.MustCompile(`^(located|situated|based|stored|kept|born|buried|headquartered|held|installed) ((?:in|at|near|under) .+)$`)
 	usedFor    = regexp.MustCompile(`^(?:[a-z]+ly )?used ((?:to|for [a-z]+ing) .+)$`)
 	called     = regexp.MustCompile(`^(?:[a-z]+ly )?(called|known as|referred to as) (.+)$`)
-	because    = regexp.MustCompile(`^([a-z][^,]{3,70}?),? because (.+)$`)
+	because    = regexp.MustCompile(`^([a-z][^,]{3,70}?),? because (?:of )?(.+)$`)
 	sized      = regexp.MustCompile(`^((?:about |approximately |nearly |over |around )?` + number + ` [a-z]+) (long|wide|high|tall|deep|old|thick)$`)
 	counted    = regexp.MustCompile(`^([a-z]+)(` + few + `) (within|after|for|to|every|up to|at least|at most) (` + number + `) ([a-z]+s)(?:\b.*)?$`)
 	quantity   = regexp.MustCompile(`^(?:about |exactly |approximately |only |up to |at least |at most |over |more than )?(` + number + `) ([a-z]+(?: [a-z]+){0,2}?s)((?: (?:in|for|to|with|on|at) .+)?)$`)
@@ -57,26 +58,26 @@ func (c clause) being() []asked {
 		add("reason", "Why "+be+" "+m[1], m[2], 1.2)
 		return all
 	}
-	if m := dated.FindStringSubmatch(c.rest); m != nil && participle(m[1]) && !misleading.MatchString(m[2]) {
+	if m := dated.FindStringSubmatch(c.rest); m != nil && participle(m[1]) && !misleading.MatchString(m[2]) && !moreDates.MatchString(m[4]) {
 		add("date", "When "+be+" "+m[1]+m[2], m[3], 1.2)
 	}
 	if m := counted.FindStringSubmatch(c.rest); m != nil && participle(m[1]) && !(m[3] == "to" && m[1] != "limited") {
 		add("number", upperFirst(m[3])+" how many "+m[5]+" "+be+" "+m[1]+m[2], m[4]+" "+m[5], 1.2)
 	}
 	if m := placed.FindStringSubmatch(c.rest); m != nil && !dated.MatchString(c.rest) && !strings.HasSuffix(untilComma(m[2]), "order") {
-		add("place", "Where "+be+" "+m[1], untilComma(m[2]), 1.2)
+		add("place", "Where "+be+" "+m[1], untilVerb(untilComma(m[2])), 1.2)
 	}
 	if m := usedFor.FindStringSubmatch(c.rest); m != nil {
 		add("use", "What "+be+" used for", m[1], 1)
 	}
 	if m := called.FindStringSubmatch(c.rest); m != nil {
-		add("name", "What "+be+" "+m[1], untilComma(m[2]), 0.9)
+		add("name", "What "+be+" "+m[1], untilVerb(untilComma(m[2])), 0.9)
 	}
 	if m := sized.FindStringSubmatch(c.rest); m != nil {
 		add("number", "How "+m[2]+" "+be, m[1], 1.2)
 	}
 	if m := byAgent.FindStringSubmatch(c.rest); m != nil && participle(m[1]) && agent.MatchString(m[3]) && len(all) == 0 {
-		by := beforeIn.ReplaceAllString(untilComma(m[3]), "")
+		by := beforeIn.ReplaceAllString(untilVerb(untilComma(m[3])), "")
 		who := "What"
 		if c.names.isPerson(strings.Fields(strings.TrimPrefix(by, "the "))) || byRole.MatchString(by) {
 			who = "Who"
@@ -113,7 +114,7 @@ var adverb = regexp.MustCompile(` [a-z]+ly$`)
 var beforeIn = regexp.MustCompile(` (?:in|on|at) (?:` + date + `|[a-z]+) ?.*$`)
 
 // byRole matches somebody by what he does.
-var byRole = regexp.MustCompile(`^(?:the|a|an) (?:[a-z]+ )?(?:head|manager|director|author|user|king|queen|president|administrator|operator|owner|maintainer|developer|engineer|architect|government|chairman|minister|editor|caller|client)\b`)
+var byRole = regexp.MustCompile(`^(?:the|a|an) (?:[a-z]+ )?(?:head|manager|director|author|user|king|queen|president|administrator|operator|owner|maintainer|developer|engineer|architect|government|chairman|minister|editor|caller|client|board|committee|council|court|team|staff|minister|parliament|department|office|secretary|treasurer|chief|doctor|nurse|teacher|supervisor)\b`)
 
 // modal is of "X must …".
 func (c clause) modal() []asked {
@@ -121,7 +122,7 @@ func (c clause) modal() []asked {
 	if m := modalWhen.FindStringSubmatch(c.rest); m != nil && verbs.participle[m[1]].base != "" {
 		return []asked{{"date", "When " + c.verb + " " + c.subject + " be " + m[1] + m[2], m[3], 1}}
 	}
-	if m := modalBe.FindStringSubmatch(c.rest); m != nil && !strings.ContainsAny(m[2], "0123456789") && verbs.participle[m[1]].base != "" {
+	if m := modalBe.FindStringSubmatch(c.rest); m != nil && !strings.ContainsAny(m[2], "0123456789") && verbs.participle[m[1]].base != "" && !joined.MatchString(m[2]) {
 		return []asked{{"way", "How " + c.verb + " " + c.subject + " be " + m[1] + m[2], m[3], 1}}
 	}
 	if (c.verb == "must" || c.verb == "should") && verbs.base[words[0]] && words[0] != "be" && words[0] != "have" && len(words) <= 14 {
@@ -129,6 +130,12 @@ func (c clause) modal() []asked {
 	}
 	return nil
 }
+
+// joined matches what goes on with a "with" that names no means.
+var joined = regexp.MustCompile(` (?:conjunction|combination|accordance|connection|comparison|relation|association|compliance|line|together|along)$`)
+
+// abstract matches a noun that needs to be said of what it is.
+var abstract = regexp.MustCompile(`(?i)^[a-z]+(?:ence|ance|tion|sion|ment|ness|ity|ing|ure|al)$`)
 
 // Verbs whose object answers "what".
 var objective = wordSet(`support provide contain include require return use mean describe define implement create remove produce replace prevent control specify
@@ -151,6 +158,9 @@ func (c clause) doing() []asked {
 	}
 	if c.verb == "have" {
 		v, do = verb{base: "have"}, "do"
+	}
+	if !strings.Contains(c.subject, " ") && abstract.MatchString(c.subject) && !c.names.proper(c.subject) {
+		return nil // absence of what?
 	}
 	if v.base == "" || v.base == "be" || strings.HasPrefix(c.rest, "and ") || strings.HasPrefix(c.rest, "to ") || strings.HasPrefix(c.rest, "been ") {
 		return nil
@@ -223,4 +233,22 @@ func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func untilComma(s string) string {
 	head, _, _ := strings.Cut(s, ",")
 	return head
+}
+
+// untilVerb cuts a phrase where the sentence goes on with another thing that it says.
+func untilVerb(s string) string {
+	for at := 0; ; {
+		i := strings.Index(s[at:], " and ")
+		if i < 0 {
+			return s
+		}
+		at += i
+		next, _, _ := strings.Cut(s[at+len(" and "):], " ")
+		_, third := verbs.third[next]
+		_, past := verbs.past[next]
+		if auxiliaries[next] || (third || past) && !plausible(next) {
+			return s[:at]
+		}
+		at += len(" and ")
+	}
 }

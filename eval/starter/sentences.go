@@ -36,7 +36,7 @@ func statements(p Passage) []statement {
 			continue
 		}
 		first, _ := utf8.DecodeRuneInString(line)
-		if !unicode.IsUpper(first) || !balanced(line) || dangles(line) || signs(line) {
+		if !unicode.IsUpper(first) || !balanced(line) || dangles(line) || signs(line) || lost.MatchString(line) {
 			continue
 		}
 		all = append(all, statement{text: strings.TrimSuffix(line, "."), start: start, end: start + len(trimmed)})
@@ -46,6 +46,10 @@ func statements(p Passage) []statement {
 
 // odd matches what is no plain sentence: code, tables, addresses, quoted speech, notes.
 var odd = regexp.MustCompile("[|{}<>\\\\\\[\\]=`*_#~^]|https?:|www\\.|\\.\\.\\.|…|::|\\(\\)|[“”\"]|;|:|\\?|!|\\$|/|@|  | - ")
+
+// lost matches where a word is missing, as where markup was left out: an article, and then
+// what is no noun.
+var lost = regexp.MustCompile(`\b(?:an?|[Tt]he) (?:of|in|on|for|to|with|and|or|is|are|was|were|be|by|from|which|an?|the|can|may|must) | [,.)]|\( `)
 
 // signs reports whether a line has signs that prose does not have.
 func signs(line string) bool {

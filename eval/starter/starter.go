@@ -63,8 +63,8 @@ type candidate struct {
 // Make reads the documents, each of which comes with its chunks, and makes a set of them:
 // questions about as many documents as there are, of many kinds, no two alike. The same
 // documents give the same set, where no Writer is asked. It may be smaller than was asked
-// for; documents that give no question at all give an empty one. The documents are read
-// twice.
+// for, and then has fewer unanswerable questions, too; documents that give no question at
+// all give an empty one. The documents are read twice.
 func Make(ctx context.Context, entries iter.Seq2[store.Entry, error], opts Options) ([]eval.Case, error) {
 	opts.Questions = cmp.Or(opts.Questions, 50)
 	switch {
@@ -96,6 +96,9 @@ func Make(ctx context.Context, entries iter.Seq2[store.Entry, error], opts Optio
 	if err != nil {
 		return nil, err
 	}
+	// Where fewer are found than are asked for, the share stays what it is.
+	share := opts.Unanswerable / (1 - opts.Unanswerable)
+	lacking = lacking[:min(len(lacking), int(share*float64(len(made))+0.5))]
 	cases := make([]eval.Case, 0, len(made)+len(lacking))
 	for _, c := range append(made, lacking...) {
 		for i := range c.Gold {

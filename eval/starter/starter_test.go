@@ -66,6 +66,20 @@ func TestQuestions(t *testing.T) {
 		{"However, the value is a special kind of pointer as well.", "", ""},
 		{"If the flag is set, the file is a special kind of file.", "", ""},
 		{"See https://example.com/x for what the value of it is.", "", ""},
+		// A word is missing, where markup was.
+		{"A parameter specifying a of the profile may be placed before the name.", "", ""},
+		// What they speak of was named before.
+		{"The number is a special kind of value that nobody knows about.", "", ""},
+		{"Beside static is a strategy that asks in several rounds at once.", "", ""},
+		{"Absence indicates the end of the list of all the parameters.", "", ""},
+		{"Subsequent revisions were released in 1994 by the same people.", "", ""},
+		// An answer is not cut off, and does not go on with something else.
+		{"The manual was released on October 9, 1994 and March 28, 1995 in Paris.", "", ""},
+		{"The Step package is provided by the package system based on files of text.", "", ""},
+		{"Old names are kept because of considerable precedent in the field.", "Why are old names kept?", "considerable precedent in the field"},
+		{"Master keys of servers are kept in the vault and must be changed every year.", "Where are master keys of servers kept?", "in the vault"},
+		{"Step values of a range can be used in conjunction with ranges of hours.", "", ""},
+		{"Travel outside Europe is approved by the board as well.", "Who is travel outside Europe approved by?", "the board"},
 		{"NAME | VALUE | the table is a row of cells and no prose.", "", ""},
 	}
 	for _, tt := range tests {
@@ -118,6 +132,32 @@ func TestMake(t *testing.T) {
 	}
 	if none := made(t, starter.Options{}, "T", "", "U", "| a | b |"); len(none) != 0 {
 		t.Errorf("of nothing: %+v", none)
+	}
+}
+
+// Where few questions are found, few are unanswerable, and those that are ask what people
+// ask: nobody sells a language, and a phrase is no name.
+func TestMakeInProportion(t *testing.T) {
+	texts := []string{"Keys", "People say that the Antwerp Office is old. The Antwerp Office was opened in 1994 near the harbour. " +
+		"The colour of the golden badge is known. A weak pointer is a special kind of pointer that the collector ignores. " +
+		"Travel to a customer is approved by the head of the department. Receipts of journeys are handed in within 30 days."}
+	cases := made(t, starter.Options{Questions: 50, Unanswerable: 0.2}, texts...)
+	unanswerable := 0
+	for _, c := range cases {
+		if c.Unanswerable {
+			unanswerable++
+			if !strings.Contains(c.Question, "the Antwerp Office") {
+				t.Errorf("asked in vain: %q", c.Question)
+			}
+		}
+	}
+	if len(cases) < 4 || len(cases) > 7 || unanswerable != 1 {
+		t.Errorf("%d of %d are unanswerable, want one of about five", unanswerable, len(cases))
+	}
+	for _, c := range made(t, starter.Options{Questions: 4, Unanswerable: 0.5}, "Code", "Each RecvExpr is seen by the RecvExpr reader. RecvExpr is a special kind of value that is sent. Kenya has a population of approximately 45 million people.") {
+		if strings.Contains(c.Question, "RecvExpr") && c.Unanswerable {
+			t.Errorf("asked in vain of a program's text: %q", c.Question)
+		}
 	}
 }
 
