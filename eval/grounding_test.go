@@ -1,114 +1,211 @@
-package eval_test
+package eval
 
 import (
-	"context"
 	"errors"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/ground"
 )
 
-func TestReadGrounding(t *testing.T) {
-	file := writeFile(t, "claims.jsonl", "\ufeff"+`{"id": 7, "claim": "a b", "evidence": "a b c", "label": "SUPPORTS"}
-
-{"claim": "a d", "evidence": ["a b c.", "d e."], "label": 1.0}
-{"id": "x", "claim": "a d", "evidence": "a", "label": "Not-Enough Info"}
-{"id": "y", "claim": "a d", "evidence": "a", "label": "suported"}
-{"id": "z", "claim": "a d", "evidence": "a", "label": "banana"}
-{"id": "zz", "claim": "a d", "evidence": "a", "label": "banana"}
-{"id": "f", "claim": "a d", "evidence": "a", "label": false}
-`)
-	cases, err := eval.ReadGrounding(file)
+func TestParseGrounding(t *testing.T) {
+	const file = "\ufeff" + `{"id": "a", "claim": "It rains.", "evidence": "It rains.", "label": "SUPPORTS"}` + "\r\n\r\n" +
+		`{"id": 7, "claim": "It snows.", "evidence": ["It rains.", "No snow falls."], "label": "CONTRADICT", "extra": {"x": []}}` + "\n" +
+		`{"claim": "It hails.", "evidence": [], "label": 0, "edit_types": ["negation"]}` + "\n" +
+		`{"claim": "It is dry.", "evidence": "", "label": true}`
+	want := []GroundingCase{
+		{ID: "a", Claim: "It rains.", Evidence: []string{"It rains."}, Verdict: assay.Supported},
+		{ID: "7", Claim: "It snows.", Evidence: []string{"It rains.", "No snow falls."}, Verdict: assay.Contradicted},
+		{ID: "line 4", Claim: "It hails.", Evidence: []string{}, Verdict: assay.Unsupported, Edits: []string{"negation"}},
+		{ID: "line 5", Claim: "It is dry.", Evidence: []string{""}, Verdict: assay.Supported},
+	}
+	got, err := ParseGrounding(strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []eval.GroundingCase{
-		{ID: "7", Claim: "a b", Evidence: []string{"a b c"}, Label: "SUPPORTS", Verdict: assay.Supported},
-		{ID: "line 3", Claim: "a d", Evidence: []string{"a b c.", "d e."}, Label: "1.0", Verdict: assay.Supported},
-		{ID: "x", Claim: "a d", Evidence: []string{"a"}, Label: "Not-Enough Info", Verdict: assay.Unsupported},
-		{ID: "y", Claim: "a d", Evidence: []string{"a"}, Label: "suported", Verdict: assay.Unsupported},
-		{ID: "z", Claim: "a d", Evidence: []string{"a"}, Label: "banana", Verdict: assay.Unsupported},
-		{ID: "zz", Claim: "a d", Evidence: []string{"a"}, Label: "banana", Verdict: assay.Unsupported},
-		{ID: "f", Claim: "a d", Evidence: []string{"a"}, Label: "false", Verdict: assay.Unsupported},
-	}
-	if diff := cmp.Diff(want, cases); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(map[string]int{"suported": 1, "banana": 2}, eval.UnknownLabels(cases)); diff != "" {
-		t.Error(diff)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 
-func TestReadGroundingErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                             "holds no claims",
-		`[{"claim": "a"}]`:             "line 1: is of a JSON array, want one JSON object on each line",
-		"\n[\n  {\"claim\": \"a\"}\n]": "line 2: is of a JSON array",
-		`{"claim": 1, "evidence": "a", "label": 1}`: "line 1: claim is a JSON number, want a text",
-		`7`: "line 1: it is a JSON number, want an object",
-		`{"claim": "a", "evidence": 1, "label": 1}`:      "neither a text nor a list",
-		`{"claim": "a", "label": 1}`:                     "has no evidence",
-		`{"claim": "a", "evidence": "a"}`:                "has no label",
-		`{"claim": "a", "evidence": "a", "label": [1]}`:  "has no label",
-		`{"claim": " ", "evidence": "a", "label": "no"}`: "has no claim",
-		`{"claim`: "line 1",
+func TestParseGroundingErrors(t *testing.T) {
+	for _, tt := range []struct{ file, want string }{
+		{"", "holds no claims"},
+		{"\n \n", "holds no claims"},
+		{"\n{torn", "line 2: "},
+		{`[]`, "line 1: "},
+		{`{"evidence": "x", "label": "yes"}`, "line 1: has no claim"},
+		{`{"claim": " ", "evidence": "x", "label": "yes"}`, "line 1: has no claim"},
+		{`{"claim": "x", "label": "yes"}`, "line 1: has no evidence"},
+		{`{"claim": "x", "evidence": 3, "label": "yes"}`, "neither a text nor a list"},
+		{`{"claim": "x", "evidence": [["x"]], "label": "yes"}`, "neither a text nor a list"},
+		{`{"claim": "x", "evidence": "x"}`, "line 1: has no label"},
+		{`{"claim": "x", "evidence": "x", "label": null}`, "line 1: has no label"},
 	} {
-		_, err := eval.ReadGrounding(writeFile(t, "claims.jsonl", text))
-		if !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "struct") {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
-	}
-	dir := t.TempDir()
-	for file, want := range map[string]string{filepath.Join(dir, "none.jsonl"): "none.jsonl", dir: "is a folder"} {
-		if _, err := eval.ReadGrounding(file); !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", file, err, want)
+		_, err := ParseGrounding(strings.NewReader(tt.file))
+		if err == nil || !errors.Is(err, assay.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: error %v, want one with %q", tt.file, err, tt.want)
 		}
 	}
 }
 
-func TestFiguresOf(t *testing.T) {
-	f := eval.FiguresOf([]eval.Judged{
-		{Gold: assay.Supported, Verdict: assay.Supported, Score: 1},
-		{Gold: assay.Supported, Verdict: assay.Unsupported, Score: 0.25},
-		{Gold: assay.Unsupported, Verdict: assay.Unsupported, Score: 0.25},
-		{Gold: assay.Unsupported, Verdict: assay.Contradicted, Score: 0},
+func FuzzParseGrounding(f *testing.F) {
+	f.Add(`{"claim": "x", "evidence": ["y"], "label": "yes"}`)
+	f.Add("\ufeff{}\r\n")
+	f.Add(`{"claim": "x", "evidence": "y", "label": 1, "edit_types": 4}`)
+	f.Fuzz(func(t *testing.T, file string) {
+		cases, err := ParseGrounding(strings.NewReader(file))
+		if (err == nil) != (len(cases) > 0) {
+			t.Errorf("%d cases and error %v", len(cases), err)
+		}
+		for _, c := range cases {
+			if c.ID == "" || c.Claim == "" || c.Verdict == "" {
+				t.Errorf("a case without ID, claim or verdict: %+v", c)
+			}
+		}
 	})
-	if f.AUC == nil || *f.AUC != 0.875 || f.BalancedAccuracy != 0.75 || math.Abs(f.ECE-0.125) > 1e-9 || len(f.Calibration) != 3 {
-		t.Errorf("%+v", f)
-	}
-	if f.F1[assay.Contradicted] != nil || *f.F1[assay.Supported] != 2.0/3 || *f.F1[assay.Unsupported] != 0.5 || math.Abs(f.MacroF1-(2.0/3+0.5)/2) > 1e-9 {
-		t.Errorf("%+v", f.F1)
-	}
-	one := eval.FiguresOf([]eval.Judged{{Gold: assay.Supported, Verdict: assay.Supported, Score: 0.9}})
-	if one.AUC != nil || one.F1[assay.Unsupported] != nil || one.BalancedAccuracy != 1 || one.MacroF1 != 1 {
-		t.Errorf("one claim: %+v", one)
-	}
 }
 
-// A scorer is a verifier of one score.
-type scorer float64
-
-func (s scorer) Verify(context.Context, string, []ground.Passage) (ground.Judgement, error) {
-	return ground.Judgement{Verdict: assay.Supported, Score: float64(s)}, nil
-}
-
-// A score that is none is an error of the verifier, and no figure.
-func TestJudgeGroundingScores(t *testing.T) {
-	cases := []eval.GroundingCase{{ID: "7", Claim: "a", Evidence: []string{"a"}, Verdict: assay.Supported}}
-	for _, score := range []float64{math.NaN(), -0.1, 1.1} {
-		if _, err := eval.JudgeGrounding(t.Context(), scorer(score), cases, nil); err == nil || !strings.Contains(err.Error(), "claim 7") {
-			t.Errorf("a score of %v: %v", score, err)
+func TestVerdictOf(t *testing.T) {
+	for verdict, labels := range map[assay.Verdict]string{
+		assay.Supported:    "supported SUPPORT SUPPORTS entailment attributable consistent yes Yes 1 true",
+		assay.Contradicted: "contradiction CONTRADICT refuted REFUTES Contradicted",
+		assay.Unsupported:  "partially_supported neutral NOT_ENOUGH_INFO not_supported inconsistent no 0 false whatever not-enough-info",
+	} {
+		for label := range strings.FieldsSeq(labels) {
+			if got := VerdictOf(label); got != verdict {
+				t.Errorf("VerdictOf(%q) = %s, want %s", label, got, verdict)
+			}
 		}
 	}
-	judged, err := eval.JudgeGrounding(t.Context(), scorer(1), cases, nil)
-	if err != nil || judged[0].ID != "7" || judged[0].Score != 1 {
-		t.Errorf("%+v, %v", judged, err)
+	if got := VerdictOf("not supported"); got != assay.Unsupported {
+		t.Errorf("VerdictOf(not supported) = %s", got)
+	}
+}
+
+// TestFiguresOf is worked by hand: of 3 supported claims 2 are called so, of 4 others 3 are
+// not.
+func TestFiguresOf(t *testing.T) {
+	s, c, u := assay.Supported, assay.Contradicted, assay.Unsupported
+	f := FiguresOf([]Judged{
+		{s, s, 0.95}, {s, s, 0.85}, {s, u, 0.15},
+		{c, c, 0.05}, {c, s, 0.95}, {u, u, 0.25}, {u, c, 0.05},
+	})
+	near := cmpopts.EquateApprox(0, 1e-9)
+	want := GroundingFigures{
+		Claims: 7, Gold: map[assay.Verdict]int{s: 3, c: 2, u: 2},
+		BalancedAccuracy: (2.0/3 + 3.0/4) / 2,
+		F1:               map[assay.Verdict]float64{s: 2.0 * 2 / (3 + 3), c: 2.0 * 1 / (2 + 2), u: 2.0 * 1 / (2 + 2)},
+		MacroF1:          (2.0/3 + 0.5 + 0.5) / 3,
+		// 0.0–0.1: 2 of mean 0.05, none supported; 0.1: 0.15, all; 0.2: 0.25, none; 0.8:
+		// 0.85, all; 0.9: 2 of 0.95, half.
+		ECE: (2*0.05 + 0.85 + 0.25 + 0.15 + 2*0.45) / 7,
+		// Of 12 pairs 0.95 wins 3 and ties 1, 0.85 wins 3, 0.15 wins 2.
+		AUC: (3.5 + 3 + 2) / 12,
+	}
+	if d := cmp.Diff(want, f, near, cmpopts.IgnoreFields(GroundingFigures{}, "Calibration")); d != "" {
+		t.Error(d)
+	}
+	if len(f.Calibration) != 5 || f.Calibration[4].Supported != 0.5 || f.Calibration[4].Claims != 2 {
+		t.Errorf("calibration %+v", f.Calibration)
+	}
+	two := FiguresOf([]Judged{{s, s, 1}, {u, c, 0}, {u, u, 0}})
+	if got, want := two.MacroF1, (1+2.0/3)/2; math.Abs(got-want) > 1e-9 {
+		t.Errorf("macro F1 of two verdicts %g, want %g", got, want)
+	}
+	if two.BalancedAccuracy != 1 || two.AUC != 1 || two.ECE != 0 {
+		t.Errorf("%+v", two)
+	}
+}
+
+// trainingSets are two sets of claims that words tell apart.
+func trainingSets() []GroundingSet {
+	towns := strings.Fields(`Aachen Bonn Celle Dresden Essen Fulda Gera Halle Ilmenau Jena Kiel Lindau Mainz Nauen Olpe Passau
+		Rastatt Speyer Tangermünde Uelzen Verden Wismar Xanten Zwickau Altona Barth Cottbus Demmin Emden Flensburg Goslar Husum`)
+	var sets []GroundingSet
+	for n, what := range []string{"a mill", "a bridge"} {
+		set := GroundingSet{Name: what}
+		for i, town := range towns {
+			text := town + " has " + what + " from the year 1" + string(rune('1'+i%9)) + "50. It is seen from the river."
+			other := "Nieder" + strings.ToLower(town)
+			set.Cases = append(set.Cases,
+				GroundingCase{Claim: "There is " + what + " in " + town + ".", Evidence: []string{text}, Verdict: assay.Supported},
+				GroundingCase{Claim: "There is " + what + " in " + other + ".", Evidence: []string{text}, Verdict: assay.Unsupported},
+			)
+			if n == 0 {
+				set.Cases = append(set.Cases, GroundingCase{Claim: town + " has no mill.", Evidence: []string{text}, Verdict: assay.Contradicted})
+			}
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// TestTrainVerifier: two trainings on the same claims write the same bytes, which can be
+// read, and tell claims that they have not seen.
+func TestTrainVerifier(t *testing.T) {
+	var written [2][]byte
+	for i := range written {
+		got, err := TrainVerifier(t.Context(), VerifierData{Sets: trainingSets()}, nil, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if written[i], err = got.Words.Encoded(); err != nil {
+			t.Fatal(err)
+		}
+		if got.Vectors != nil || len(got.Tables) != 4 {
+			t.Errorf("%d tables, vectors %v", len(got.Tables), got.Vectors != nil)
+		}
+		for _, table := range got.Tables {
+			for k, f := range table.Figures {
+				if table.Learner == "words" && table.HeldOut == "fold" && f.BalancedAccuracy < 0.7 {
+					t.Errorf("%s: balanced accuracy %.2f of towns that are or are not there", table.Sets[k], f.BalancedAccuracy)
+				}
+				if f.Claims != len(trainingSets()[k].Cases) {
+					t.Errorf("%s, %s, %s: %d claims judged", table.Learner, table.HeldOut, table.Sets[k], f.Claims)
+				}
+			}
+		}
+	}
+	if string(written[0]) != string(written[1]) {
+		t.Error("two trainings differ")
+	}
+	if _, err := ground.DecodeModel(written[0], false); err != nil {
+		t.Error(err)
+	}
+	if _, err := TrainVerifier(t.Context(), VerifierData{Sets: trainingSets()[:1]}, nil, nil, nil); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("error %v for one set", err)
+	}
+}
+
+// TestFolds: what shares a claim or a text is never on both sides.
+func TestFolds(t *testing.T) {
+	cases := []GroundingCase{
+		{Claim: "a", Evidence: []string{"1"}}, {Claim: "a", Evidence: []string{"2"}}, {Claim: "b", Evidence: []string{"2"}},
+		{Claim: "c", Evidence: []string{"x", "y"}}, {Claim: "d", Evidence: []string{"x y"}}, {Claim: "e", Evidence: []string{"z"}},
+	}
+	groups := groupsOf(cases)
+	if groups[0] != groups[1] || groups[1] != groups[2] || groups[3] != groups[4] || groups[0] == groups[3] || groups[5] == groups[3] {
+		t.Errorf("groups %v", groups)
+	}
+	var list []measured
+	for i := range 40 {
+		list = append(list, measured{group: i / 2, set: i % 2})
+	}
+	fold := foldsOf(list, 5, 1)
+	size := map[int]int{}
+	for i, k := range fold {
+		size[k]++
+		if fold[i^1] != k {
+			t.Errorf("case %d and its like are in the folds %d and %d", i, k, fold[i^1])
+		}
+	}
+	if len(size) != 5 || size[0] != 8 {
+		t.Errorf("sizes %v", size)
 	}
 }

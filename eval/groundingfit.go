@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
@@ -14,6 +15,7 @@ type measured struct {
 	set      int // index; of made cases one of their own
 	group    int // of cases that share a claim or a text: never on both sides of a fold
 	made     bool
+	answer   bool // of those by which the floor for what is shown is chosen
 	verdict  assay.Verdict
 	against  int // 1: it is contradicted, 0: it is not, -1: that cannot be told or it is supported
 	features []float64
@@ -24,12 +26,11 @@ func (m measured) supported() bool { return m.verdict == assay.Supported }
 // How the verifier is learned. Chosen by cross-validation over the three shared sets;
 // figures move by less than 0.01 for half or twice of each.
 const (
-	treeRounds  = 120
-	treeDepth   = 3
-	treeSeeds   = 2
-	linearRidge = 0.05
-	madeWeight  = 0.5 // of all made cases, beside one set
-	innerFolds  = 3
+	treeRounds = 120
+	treeDepth  = 3
+	treeSeeds  = 2
+	madeWeight = 0.4 // of all made cases, and of all answers, beside one set
+	innerFolds = 3
 )
 
 func boosting(seed uint64) learn.BoostConfig {
@@ -55,7 +56,42 @@ func fitVerifier(cases []measured, names []string, seed uint64) *ground.Model {
 		}
 	}
 	calibrate(m, cases, odds)
+	m.Shown = max(m.Balanced, shownFloor(m, cases, odds))
 	return m
+}
+
+// mostRefused is the share of correct answers in other words that may be refused where
+// people act on what is shown.
+const mostRefused = 0.08
+
+// shownFloor returns the highest floor at which no more than mostRefused of the correct
+// answers are refused, those that the strict rules let pass aside and those that have a
+// veto among them; 0 without answers.
+func shownFloor(m *ground.Model, cases []measured, odds [][2]float64) float64 {
+	strict := slices.Index(m.Features, "rules.supported")
+	vetoed := func(c measured) bool {
+		for i, name := range m.Features {
+			if strings.HasPrefix(name, "rules.veto_") && c.features[i] > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	var right []float64
+	for i, c := range cases {
+		switch {
+		case !c.answer || !c.supported() || c.features[strict] > 0:
+		case vetoed(c):
+			right = append(right, 0)
+		default:
+			right = append(right, m.Probability(odds[i][0]))
+		}
+	}
+	if len(right) == 0 {
+		return 0
+	}
+	slices.Sort(right)
+	return fourPlaces(right[int(mostRefused*float64(len(right)))] - 1e-4)
 }
 
 func except(cases []measured, fold []int, k int) []measured {
@@ -68,7 +104,7 @@ func except(cases []measured, fold []int, k int) []measured {
 	return out
 }
 
-// fitScorer fits trees and a linear model.
+// fitScorer grows trees.
 func fitScorer(rows []learn.Row, seed uint64) ground.Scorer {
 	if len(rows) == 0 {
 		return ground.Scorer{Trees: &learn.Trees{}}
@@ -77,7 +113,7 @@ func fitScorer(rows []learn.Row, seed uint64) ground.Scorer {
 	for i := range trees {
 		trees[i] = learn.Boost(rows, boosting(seed*treeSeeds+uint64(i)))
 	}
-	return ground.Scorer{Trees: learn.Mean(trees...), Linear: learn.Logistic(rows, linearRidge)}
+	return ground.Scorer{Trees: learn.Mean(trees...)}
 }
 
 // supportedRows weighs sets alike, and within each the supported claims as the others.
@@ -193,7 +229,6 @@ func calibrate(m *ground.Model, cases []measured, odds [][2]float64) {
 		}
 	}
 	m.Balanced = fourPlaces(m.Probability(bestAt))
-	m.Shown = m.Balanced
 	best = -1
 	for tilt := 0.8; tilt <= 3; tilt += 0.1 {
 		m.Tilt = tilt

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval/mutate"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/learn"
 )
@@ -37,36 +38,45 @@ type VerifierTable struct {
 // outerFolds is how many parts cross-validation leaves out in turn.
 const outerFolds = 5
 
-// TrainVerifier learns the models of [ground.Learned] from sets of labelled claims, with
-// the vectors of encoder, unless that is nil, and by words alone. Made claims are learned
-// from as well, and never judged.
+// VerifierData is what a verifier is learned from.
+type VerifierData struct {
+	Sets    []GroundingSet  // labelled claims, two sets or more
+	Made    []GroundingCase // claims made by a program
+	Answers []GroundingCase // correct and changed answers, by which the floor for what is shown is chosen
+}
+
+// TrainVerifier learns the models of [ground.Learned] from labelled claims: by words alone
+// and, unless encoder is nil, with its vectors and the networks edits, nil: those of the
+// program. Made claims and answers are learned from as well, and not judged.
 //
 // What the models are worth is told twice. By cross-validation: claims are dealt into five
 // folds, those that share their words or their evidence to the same one, and each is
 // judged by a model that learned from the other four. And with one set held out: by a
 // model that learned from the other sets. All that is chosen (weights, calibration,
 // floors) is chosen inside what the model learns from. Beside that stands a baseline that
-// has had the same: logistic regression over twenty plain features of words.
+// has had the same sets: logistic regression over twenty plain features of words.
 //
 // It is deterministic: equal input gives the same models, bit for bit on one machine.
-func TrainVerifier(ctx context.Context, sets []GroundingSet, made []GroundingCase, edits *ground.Edits, encoder ground.Encoder, progress func(done, all int)) (VerifierTraining, error) {
-	if len(sets) < 2 {
+func TrainVerifier(ctx context.Context, data VerifierData, encoder ground.Encoder, edits *ground.Edits, progress func(done, all int)) (VerifierTraining, error) {
+	if len(data.Sets) < 2 {
 		return VerifierTraining{}, fmt.Errorf("a verifier is learned from two sets or more: %w", assay.ErrInvalid)
 	}
-	cases, err := measure(ctx, sets, made, edits, encoder, progress)
+	names := ground.FeatureNames(false)
+	cases, err := measure(ctx, data, nil, nil, progress)
 	if err != nil {
 		return VerifierTraining{}, err
 	}
-	words := ground.FeatureNames(false)
 	t := VerifierTraining{Edits: edits}
-	plain := restricted(cases, words, baselineFeatures)
-	t.Tables = append(t.Tables, tables("baseline", sets, plain, baselineFeatures, fitBaseline)...)
-	cut := restricted(cases, words, words)
-	t.Tables = append(t.Tables, tables("words", sets, cut, words, fitVerifier)...)
-	t.Words = fitVerifier(cut, words, finalSeed)
+	plain := slices.DeleteFunc(restricted(cases, names, baselineFeatures), func(c measured) bool { return c.made })
+	t.Tables = append(t.Tables, tables("baseline", data.Sets, plain, baselineFeatures, fitBaseline)...)
+	t.Tables = append(t.Tables, tables("words", data.Sets, cases, names, fitVerifier)...)
+	t.Words = fitVerifier(cases, names, finalSeed)
 	if encoder != nil {
 		names := ground.FeatureNames(true)
-		t.Tables = append(t.Tables, tables("vectors", sets, cases, names, fitVerifier)...)
+		if cases, err = measure(ctx, data, encoder, edits, progress); err != nil {
+			return VerifierTraining{}, err
+		}
+		t.Tables = append(t.Tables, tables("vectors", data.Sets, cases, names, fitVerifier)...)
 		t.Vectors = fitVerifier(cases, names, finalSeed)
 	}
 	return t, ctx.Err()
@@ -88,7 +98,7 @@ func fitBaseline(cases []measured, names []string, seed uint64) *ground.Model {
 	fit := func(cases []measured) *ground.Model {
 		linear := func(rows []learn.Row) ground.Scorer {
 			l := learn.Logistic(rows, 0.01)
-			return ground.Scorer{Trees: &learn.Trees{}, Linear: l}
+			return ground.Scorer{Linear: l}
 		}
 		return &ground.Model{Features: names, Supported: linear(supportedRows(cases)), Contradicted: linear(againstRows(cases)), Slope: 1}
 	}
@@ -123,25 +133,25 @@ func restricted(cases []measured, names, wanted []string) []measured {
 }
 
 // measure finds the features of all cases.
-func measure(ctx context.Context, sets []GroundingSet, made []GroundingCase, edits *ground.Edits, encoder ground.Encoder, progress func(done, all int)) ([]measured, error) {
+func measure(ctx context.Context, data VerifierData, encoder ground.Encoder, edits *ground.Edits, progress func(done, all int)) ([]measured, error) {
 	var cases []GroundingCase
 	var out []measured
-	add := func(set int, c GroundingCase, made bool) {
-		cases = append(cases, c)
-		out = append(out, measured{set: set, made: made, verdict: c.Verdict, against: c.against()})
-	}
-	for i, s := range sets {
-		for _, c := range s.Cases {
-			add(i, c, false)
+	add := func(set int, list []GroundingCase, m measured) {
+		for _, c := range list {
+			cases = append(cases, c)
+			m.set, m.verdict, m.against = set, c.Verdict, c.against()
+			out = append(out, m)
 		}
 	}
-	for _, c := range made {
-		add(len(sets), c, true)
+	for i, s := range data.Sets {
+		add(i, s.Cases, measured{})
 	}
+	add(len(data.Sets), data.Made, measured{made: true})
+	add(len(data.Sets)+1, data.Answers, measured{made: true, answer: true})
 	for i, g := range groupsOf(cases) {
 		out[i].group = g
 	}
-	for i := range sets {
+	for i := range data.Sets {
 		sure(out, i)
 	}
 	var done atomic.Int64
@@ -170,6 +180,10 @@ func measure(ctx context.Context, sets []GroundingSet, made []GroundingCase, edi
 // as labels or the way it was made tell.
 func (c GroundingCase) against() int {
 	turned := func(edit string) bool {
+		switch mutate.Kind(edit) {
+		case mutate.Number, mutate.Date, mutate.Unit:
+			return true
+		}
 		return strings.Contains(edit, "antonym") || strings.Contains(edit, "negation") || strings.Contains(edit, "comparison")
 	}
 	switch {

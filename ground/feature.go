@@ -311,9 +311,11 @@ func (s *comparison) features() *features {
 	s.sequence(f)
 	s.marks(f)
 	s.opposites(f)
+	s.facts(f)
 	s.rules(f)
 	if s.encoded {
 		s.vectors(f)
+		s.edits(f)
 	}
 	return f
 }
@@ -344,5 +346,14 @@ func (s *comparison) rules(f *features) {
 	f.add("contradicted", oneIf(s.strict.Verdict == "contradicted"))
 	f.add("score", s.strict.Score)
 	f.add("quoted", oneIf(s.quoted))
-	f.add("passage", oneIf(strings.Contains(s.strict.Reason, "number")))
+	f.add("number", oneIf(strings.Contains(s.strict.Reason, "number")))
+	var vetoes [len(vetoKinds)]int
+	for i, c := range s.claim {
+		for k, reason := range s.vetoes(i, c) {
+			vetoes[k] += int(oneIf(reason != ""))
+		}
+	}
+	for k, kind := range vetoKinds {
+		f.add("veto_"+kind, float64(min(vetoes[k], 2)))
+	}
 }

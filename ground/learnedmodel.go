@@ -33,18 +33,17 @@ type Model struct {
 	Shown    float64 `json:"shown"`    // the floor for what people act on
 }
 
-// A Scorer is the mean of the log odds of two models.
+// A Scorer is boosted trees or a linear model.
 type Scorer struct {
-	Trees  *learn.Trees  `json:"trees"`
+	Trees  *learn.Trees  `json:"trees,omitempty"`
 	Linear *learn.Linear `json:"linear,omitempty"`
 }
 
 func (s Scorer) logOdds(features []float64) float64 {
-	odds := s.Trees.LogOdds(features)
 	if s.Linear != nil {
-		odds = (odds + s.Linear.LogOdds(features)) / 2
+		return s.Linear.LogOdds(features)
 	}
-	return odds
+	return s.Trees.LogOdds(features)
 }
 
 // Odds returns the log odds of Supported and those of Contradicted among what is not
@@ -110,7 +109,7 @@ func DecodeModel(data []byte, vectors bool) (*Model, error) {
 		return nil, fmt.Errorf("verifier's weights are for %d features, the program has %d: %w", len(m.Features), len(names), assay.ErrDamaged)
 	}
 	for _, s := range []Scorer{m.Supported, m.Contradicted} {
-		if s.Trees == nil || !s.Trees.Fits(len(names)) || s.Linear != nil && !s.Linear.Fits(len(names)) {
+		if s.Trees == nil && s.Linear == nil || s.Trees != nil && !s.Trees.Fits(len(names)) || s.Linear != nil && !s.Linear.Fits(len(names)) {
 			return nil, fmt.Errorf("verifier's weights do not fit its features: %w", assay.ErrDamaged)
 		}
 	}

@@ -15,26 +15,41 @@ const vetoScore = 0.04
 // other side, or a denial on one side alone. Empty: there is nothing of that kind.
 func (s *comparison) veto() string {
 	for i, c := range s.claim {
-		if reason := s.vetoPart(i, c); reason != "" {
+		v := s.vetoes(i, c)
+		if reason := cmp.Or(v[:]...); reason != "" {
 			return reason
 		}
 	}
 	return ""
 }
 
+// vetoKinds are the kinds of reasons, in the order in which vetoes gives them.
+var vetoKinds = [...]string{"quantity", "bound", "changed", "turned", "crossed", "denied", "name"}
+
 // vetoed are the sentences in which a claim's quantities have to stand.
 const vetoed = 3
 
-func (s *comparison) vetoPart(part int, c *piece) string {
+// vetoes are the reasons against one sentence of the claim, one for each of vetoKinds.
+func (s *comparison) vetoes(part int, c *piece) (reasons [len(vetoKinds)]string) {
 	near := s.near[part][:min(vetoed, len(s.near[part]))]
 	if len(near) == 0 {
-		return ""
+		return reasons
 	}
 	mine := quantities(c.text)
 	var theirs [][]quantity
 	for _, p := range near {
 		theirs = append(theirs, quantities(p.text))
 	}
+	return [...]string{
+		s.otherQuantity(part, c, mine, theirs), againstBound(c.text, near[0].text, mine, theirs[0]),
+		s.changed(part, c), s.turned(part, c), s.crossed(part, c), s.denied(part, c), s.otherName(part, c),
+	}
+}
+
+// otherQuantity names a quantity of a sentence of the claim that what is nearest to it has
+// not; theirs are those of the nearest sentences.
+func (s *comparison) otherQuantity(part int, c *piece, mine []quantity, theirs [][]quantity) string {
+	near := s.near[part]
 	used := make([]bool, len(theirs[0]))
 	var open []quantity // that the nearest sentence has not
 	for _, q := range mine {
@@ -66,7 +81,7 @@ func (s *comparison) vetoPart(part int, c *piece) string {
 			return fmt.Sprintf("%s is nowhere in the source", strings.TrimSpace(c.text[q.start:q.end]))
 		}
 	}
-	return cmp.Or(againstBound(c.text, near[0].text, mine, theirs[0]), s.changed(part, c), s.turned(part, c), s.crossed(part, c), s.denied(part, c), s.otherName(part, c))
+	return ""
 }
 
 // sure reports whether the sentence nearest to one of the claim's is the one that says it,

@@ -302,7 +302,7 @@ weights in the binary were written by it to ground/.`,
 	flags.BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	flags.BoolVar(&words, "no-encoder", false, "learn by words alone")
 	flags.StringVar(&write, "write", "", "write the weights into this `folder`")
-	flags.StringVar(&answers, "answers", "", "also learn from the answers for development in this `folder`")
+	flags.StringVar(&answers, "answers", "", "also learn from the answers for development in this `folder`, and choose the shown floor by them")
 	flags.StringVar(&data, "data", "", "also learn from claims made of the retrieval sets in this `folder`")
 	flags.StringVar(&model, "model", "", "the `encoder`; by default the one that is in the binary")
 	return cmd
@@ -321,9 +321,9 @@ func (a *app) evalTrainVerifier(ctx context.Context, files []string, answers, da
 	if err != nil {
 		return err
 	}
-	var made []eval.GroundingCase
+	from := eval.VerifierData{Sets: sets}
 	if answers != "" {
-		if made, err = eval.AnswerCases(answers, data); err != nil {
+		if from.Answers, err = eval.AnswerCases(answers, data); err != nil {
 			return err
 		}
 	}
@@ -331,20 +331,19 @@ func (a *app) evalTrainVerifier(ctx context.Context, files []string, answers, da
 	defer shown.clear()
 	var edits *ground.Edits
 	if data != "" {
-		rest, err := eval.MadeGrounding(filepath.Join(data, "data", "retrieval"), sets)
+		made, err := eval.MadeGrounding(filepath.Join(data, "data", "retrieval"), sets)
 		if err != nil {
 			return err
 		}
+		var learnt []eval.GroundingCase
+		learnt, from.Made = eval.ForEdits(made)
 		if encoder != nil {
-			var learnt []eval.GroundingCase
-			learnt, rest = eval.ForEdits(rest)
 			if edits, err = eval.TrainEdits(ctx, learnt, encoder, func(done, all int) { shown.update("reading made claim %d of %d", done, all) }); err != nil {
 				return err
 			}
 		}
-		made = append(made, rest...)
 	}
-	t, err := eval.TrainVerifier(ctx, sets, made, edits, encoder, func(done, all int) { shown.update("measuring claim %d of %d", done, all) })
+	t, err := eval.TrainVerifier(ctx, from, encoder, edits, func(done, all int) { shown.update("measuring claim %d of %d", done, all) })
 	if err != nil {
 		return err
 	}
