@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,6 +61,9 @@ func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (r
 // reaches the floor by itself.
 const acceptedUnder = 2
 
+// usualFloor is the floor where nobody sets one, which what holds the answer need not reach.
+const usualFloor = 0.5
+
 // sufficing is the share of the probability that is needed where the hits suffice by relevance
 // and by the question's words, too. What was learned from is encyclopaedias and abstracts;
 // documentation and source code say a thing in several places, and every one of them then
@@ -69,6 +73,11 @@ const sufficing = 0.6
 
 // byHeld grades by how likely the hits hold the answer. What is missing of the question,
 // and what to search next, is as it was graded by coverage.
+//
+// Each further search is another chance for what holds no answer to look as if it did, by the
+// scores of a query that is not the question: half as much doubt is let pass each time, and
+// coverage does not help. Without, auto gives 10.0% false answers on xquad-en and 90.8% right
+// ones, where static gives 4.0% and 90.0%.
 func (g Grader) byHeld(ctx context.Context, q question, in role.GradeInput, grade role.Grade) (role.Grade, error) {
 	held, err := heldBy(ctx, g.Encoder, in)
 	if role.Ends(ctx, err) {
@@ -82,7 +91,10 @@ func (g Grader) byHeld(ctx context.Context, q question, in role.GradeInput, grad
 	}
 	grade.Held = &held
 	needed := in.Held
-	if grade.Verdict == assay.Sufficient {
+	switch n := len(in.Tried); {
+	case n > 1:
+		needed = 1 - (1-needed)/math.Exp2(float64(n-1))
+	case grade.Verdict == assay.Sufficient:
 		needed *= sufficing
 	}
 	if held < needed {
@@ -100,6 +112,9 @@ func (g Grader) byHeld(ctx context.Context, q question, in role.GradeInput, grad
 		return grade, nil // what others do is no answer, however like it is
 	}
 	if len(grade.Relevant) == 0 {
+		if in.Floor > usualFloor {
+			return grade, nil // somebody wants passages that are relevant by themselves
+		}
 		for _, h := range in.Hits[:min(len(in.Hits), acceptedUnder)] {
 			grade.Relevant = append(grade.Relevant, h.Chunk.ID)
 		}
