@@ -62,10 +62,13 @@ type Stage struct {
 // Ended reports whether the run has come to an end, good or bad.
 func (o Observation) Ended() bool { return o.State == assay.RunDone || o.State == assay.RunFailed }
 
-// CapHit reports whether a limit ended the run's search.
+// CapHit reports whether a limit ended the run's search. A strategy that searches once
+// has not hit one by not searching again.
 func (o Observation) CapHit() bool {
 	switch o.Stop {
-	case assay.StopIterationLimit, assay.StopDeadline, assay.StopTokenBudget, assay.StopCallBudget, assay.StopMoneyBudget:
+	case assay.StopIterationLimit:
+		return o.Iterations > 1
+	case assay.StopDeadline, assay.StopTokenBudget, assay.StopCallBudget, assay.StopMoneyBudget:
 		return true
 	}
 	return false

@@ -105,6 +105,11 @@ func TestObserve(t *testing.T) {
 	if !want.CapHit() {
 		t.Error("a deadline is a limit")
 	}
+	for iterations, hit := range []bool{false, false, true, true} {
+		if (Observation{Stop: assay.StopIterationLimit, Iterations: iterations}).CapHit() != hit {
+			t.Errorf("the limit after %d iterations: want %v", iterations, hit)
+		}
+	}
 	for name, change := range map[string]func(r *assay.Run, records []assay.Record) ([]assay.Record, error){
 		"a damaged journal": func(_ *assay.Run, records []assay.Record) ([]assay.Record, error) { return nil, errors.New("altered") },
 		"a step gone":       func(_ *assay.Run, records []assay.Record) ([]assay.Record, error) { return records[:7], nil },

@@ -315,7 +315,12 @@ func Lines(f Frame, all []Series) SVG {
 	for _, s := range all {
 		xs, ys = append(xs, s.X...), append(ys, s.Y...)
 	}
-	c := newCanvas(height + 14*float64((len(all)+1)/2))
+	const under = 12 // room between the axis and the legend
+	room := 0.0
+	if len(all) > 1 {
+		room = under + 14*float64((len(all)+1)/2)
+	}
+	c := newCanvas(height + room)
 	x, y := newScale(f.X, xs, false, left, width-right), newScale(f.Y, ys, true, height-bottom, top+head)
 	c.text("title", "start", 2, 12, short(f.Title, 54))
 	c.vertical(y, f.Y.Label)
@@ -331,7 +336,7 @@ func Lines(f Frame, all []Series) SVG {
 		}
 		points += c.series(class, s, x, y)
 		if len(all) > 1 {
-			lx, ly := left+150*float64(i%2), height+14*float64(i/2)
+			lx, ly := left+150*float64(i%2), height+under+14*float64(i/2)
 			c.line(class, lx, ly-4, lx+18, ly-4)
 			c.text("name", "start", lx+23, ly, short(s.Name, 20))
 		}
