@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,7 +29,7 @@ type AbstentionOptions struct {
 	Splits     int             // 0: 2, one half of the passages and the other
 	Questions  int             // of the set, evenly spread; 0: all
 	Encoders   engine.Encoders // that make vectors; nil: by words alone
-	Progress   func(Progress)  // nil: nobody looks
+	Progress   func(Progress)  // called by one goroutine at a time; nil: nobody looks
 }
 
 // MostFalse is the share of questions without an answer that may be answered: coverage is
@@ -256,7 +255,11 @@ func (s *split) answerable(q Query) bool {
 func (s *split) ask(ctx context.Context, req engine.Request, opts AbstentionOptions) ([]AbstentionOutcome, error) {
 	outcomes := make([]AbstentionOutcome, len(s.queries))
 	began := time.Now()
-	var done atomic.Int64
+	step := inTurn(len(s.queries), func(done, all int) {
+		if opts.Progress != nil && done%20 == 0 {
+			opts.Progress(Progress{What: fmt.Sprintf("split %d, %s", s.number, req.Strategy), Done: done, All: all, Elapsed: time.Since(began)})
+		}
+	})
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, q := range s.queries {
@@ -272,9 +275,7 @@ func (s *split) ask(ctx context.Context, req engine.Request, opts AbstentionOpti
 				return fmt.Errorf("ask %q: %w", q.Text, err)
 			}
 			outcomes[i] = s.outcome(q, a)
-			if n := int(done.Add(1)); opts.Progress != nil && n%20 == 0 {
-				opts.Progress(Progress{What: fmt.Sprintf("split %d, %s", s.number, req.Strategy), Done: n, All: len(s.queries), Elapsed: time.Since(began)})
-			}
+			step()
 			return nil
 		})
 	}

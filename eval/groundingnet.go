@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -50,7 +49,7 @@ func TrainEdits(ctx context.Context, cases []GroundingCase, encoder ground.Encod
 		return nil, err
 	}
 	items := make([][][]float32, len(cases))
-	var done atomic.Int64
+	step := inTurn(len(cases), progress)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range cases {
@@ -58,9 +57,7 @@ func TrainEdits(ctx context.Context, cases []GroundingCase, encoder ground.Encod
 			if items[i], err = ground.EditItems(gctx, recent, e, c.Claim, c.Cited()); err != nil {
 				return fmt.Errorf("claim %s: %w", c.ID, err)
 			}
-			if n := int(done.Add(1)); progress != nil {
-				progress(n, len(cases))
-			}
+			step()
 			return nil
 		})
 	}

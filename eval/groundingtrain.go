@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -154,7 +153,7 @@ func measure(ctx context.Context, data VerifierData, encoder ground.Encoder, edi
 	for i := range data.Sets {
 		sure(out, i)
 	}
-	var done atomic.Int64
+	step := inTurn(len(cases), progress)
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range cases {
@@ -167,9 +166,7 @@ func measure(ctx context.Context, data VerifierData, encoder ground.Encoder, edi
 			if err != nil {
 				return fmt.Errorf("claim %s: %w", c.ID, err)
 			}
-			if n := int(done.Add(1)); progress != nil {
-				progress(n, len(cases))
-			}
+			step()
 			return nil
 		})
 	}

@@ -120,10 +120,14 @@ func (o *Opened) Close() error {
 	return errors.Join(errs...)
 }
 
-// stage begins a step; what it returns tells how far the step is, and since when.
+// stage begins a step; what it returns tells how far the step is, and since when. Any
+// goroutine may call that.
 func (o *Opened) stage(what string) func(done, all int) time.Duration {
+	var mu sync.Mutex
 	started := time.Now()
 	return func(done, all int) time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
 		elapsed := time.Since(started)
 		if o.progress != nil && all > 0 {
 			o.progress(Progress{Set: o.Set.Name, What: what, Done: done, All: all, Elapsed: elapsed})

@@ -288,3 +288,28 @@ func TestRefusedClaimsAreSought(t *testing.T) {
 		}
 	}
 }
+
+// A part that is as good as excluded is not heard again as its whole sentence, in which
+// the number that it was refused for can get lost.
+func TestExcludedPartsStayRefused(t *testing.T) {
+	const whole = "The Pro plan costs ten euros and includes 100 GB."
+	for _, score := range []float64{0, 0.04, 0.05} {
+		heard := false
+		v := role.ByClaim(verifier(func(claim string, _ []ground.Passage) (ground.Judgement, error) {
+			switch {
+			case claim == whole:
+				heard = true
+				return ground.Judgement{Verdict: assay.Supported, Score: 0.9}, nil
+			case strings.Contains(claim, "100 GB"):
+				return ground.Judgement{Verdict: assay.Unsupported, Score: score, Reason: "100 GB is not in the source"}, nil
+			}
+			return ground.Judgement{Verdict: assay.Supported, Score: 0.9}, nil
+		}))
+		e := proven(t, role.Draft{Statements: []role.Statement{stating(whole, 1)}}, v, "The Pro plan costs ten euros and includes 200 GB.")
+		e.Question, e.Writer = "What does the Pro plan cost?", "a/model"
+		a := ask(t, strategy.Static, e, assay.Budget{})
+		if want := score > 0.04; heard != want || strings.Contains(a.Text, "100 GB") != want {
+			t.Errorf("a part of score %v: heard as a whole: %v; %q", score, heard, a.Text)
+		}
+	}
+}

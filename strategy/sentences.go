@@ -9,9 +9,20 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
+// excludedScore is the score up to which a refusal is for good: so much is left of one for
+// which a number, unit, name or denial differs (see ground.Learned).
+const excludedScore = 0.04
+
+// excluded reports whether the verifier is as good as certain that what c cites does not
+// say it.
+func (c checkedClaim) excluded() bool {
+	return len(c.cited) > 0 && c.Verdict != assay.Supported && c.Score <= excludedScore
+}
+
 // inWholeSentences has sentences judged as they stand of which a part was refused, in one
 // step: whoever says a sentence says its parts, which may be hard to read one by one. A
-// part that is contradicted stays so. Where the run has no room for that, what was refused
+// part that is contradicted stays so, and so does one that is as good as excluded: read as a
+// whole, a long sentence can hide the number or unit that the part was refused for. Where the run has no room for that, what was refused
 // stays refused.
 func (e Env) inWholeSentences(ctx context.Context, s run.Scope, w *writing, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) error {
 	var sentences []checkedClaim
@@ -22,7 +33,7 @@ func (e Env) inWholeSentences(ctx context.Context, s run.Scope, w *writing, clai
 			if o.sameSentence(c) {
 				parts++
 				refused = refused || o.Verdict == assay.Unsupported && !o.Failed
-				lost = lost || o.Failed || o.Verdict == assay.Contradicted
+				lost = lost || o.Failed || o.Verdict == assay.Contradicted || o.excluded()
 			}
 		}
 		if first := i == 0 || !claims[i-1].sameSentence(c); !first || parts < 2 || !refused || lost || c.said == c.sentence {

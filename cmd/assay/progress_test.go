@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/assay-rag/assay/ingest"
@@ -15,5 +16,29 @@ func TestProgressOfTheIndex(t *testing.T) {
 	p.ingest(ingest.Progress{Found: 3, Done: 3, Walked: true, Current: "file:///a", Indexing: true})
 	if want := "writing the index …"; !strings.HasSuffix(b.String(), want) {
 		t.Errorf("%q, want %q at its end", b.String(), want)
+	}
+}
+
+// Several report at once: a live line is taken away before the next one stands. The race
+// detector says whether what they share is guarded.
+func TestProgressOfSeveral(t *testing.T) {
+	var b strings.Builder
+	p := &progress{w: &b, watched: true, escapes: true, width: 80}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 50 {
+				p.update("%d of %d", n, i)
+				p.note("noted")
+			}
+		})
+	}
+	all.Wait()
+	p.end()
+	if n := strings.Count(b.String(), "noted\n"); n != 400 {
+		t.Errorf("%d of 400 lines that stay", n)
+	}
+	if live, gone := strings.Count(b.String(), " of "), strings.Count(b.String(), "\r\x1b[K"); live != gone {
+		t.Errorf("%d live lines, %d taken away", live, gone)
 	}
 }
