@@ -117,7 +117,7 @@ func writeLines(file string, b Baseline) error {
 	if failed != nil {
 		return failed
 	}
-	return writeFile(file, out)
+	return writeFile(file, out, 0o644) // kept with the program's text
 }
 
 // ReadBaseline reads a baseline.

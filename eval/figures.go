@@ -210,7 +210,8 @@ func (t *tally) calibration() []Bin {
 }
 
 // against compares a tally with the values of another one, measure by measure, on the
-// cases that both have.
+// cases that both have. Values are rounded as a baseline's are: what differs by its rounding
+// alone is the same.
 func (t *tally) against(name string, other map[string][]float64) []Paired {
 	var all []Paired
 	for _, m := range t.measures() {
@@ -220,7 +221,7 @@ func (t *tally) against(name string, other map[string][]float64) []Paired {
 		var a, b []float64
 		for i, x := range t.values[m.Name] {
 			if y := other[m.Name][i]; !math.IsNaN(x) && !math.IsNaN(y) {
-				a, b = append(a, x), append(b, y)
+				a, b = append(a, rounded(x)), append(b, rounded(y))
 			}
 		}
 		if len(a) == 0 {

@@ -81,7 +81,7 @@ const folderFormat = 1
 // wrote assay.ErrNewer; one with a line that cannot be read, but for the last, which is
 // cut off where it is torn, assay.ErrDamaged.
 func OpenFolder(ctx context.Context, dir string, identity Identity) (_ *Folder, err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the folder of the evaluation: %w", err)
 	}
 	f := &Folder{Dir: dir, lock: flock.New(filepath.Join(dir, lockFile)), done: map[[2]string]bool{}}
@@ -100,7 +100,7 @@ func OpenFolder(ctx context.Context, dir string, identity Identity) (_ *Folder, 
 	if err := f.identify(identity); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(filepath.Join(dir, outcomesFile), os.O_RDWR|os.O_CREATE, 0o666)
+	file, err := os.OpenFile(filepath.Join(dir, outcomesFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (f *Folder) identify(identity Identity) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		e := evaluation{Format: folderFormat, Name: strings.ToLower(rand.Text()[:16]), Began: time.Now().UTC(), Identity: identity}
 		f.name, f.Began = e.Name, e.Began
-		return writeWhole(file, e)
+		return writeWhole(file, e, 0o600)
 	}
 	if err != nil {
 		return err
@@ -162,16 +162,16 @@ func (i Identity) differs(other Identity) string {
 }
 
 // writeWhole writes a value as JSON so that the file is there whole or not at all.
-func writeWhole(file string, v any) error {
+func writeWhole(file string, v any, mode fs.FileMode) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(file, append(data, '\n'))
+	return writeFile(file, append(data, '\n'), mode)
 }
 
 // writeFile writes a file so that it is there whole or not at all.
-func writeFile(file string, data []byte) error {
+func writeFile(file string, data []byte, mode fs.FileMode) error {
 	t, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*.tmp")
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func writeFile(file string, data []byte) error {
 	if err == nil {
 		err = t.Sync()
 	}
-	if err = errors.Join(err, t.Chmod(0o644), t.Close()); err != nil {
+	if err = errors.Join(err, t.Chmod(mode), t.Close()); err != nil {
 		return err
 	}
 	return os.Rename(t.Name(), file)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -19,6 +20,11 @@ func TestFolderIdentity(t *testing.T) {
 	folder, err := eval.OpenFolder(t.Context(), dir, id)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, file := range []string{"evaluation.json", "outcomes.jsonl"} {
+		if info, err := os.Stat(filepath.Join(dir, file)); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s quotes documents, and is %v (%v)", file, info.Mode(), err)
+		}
 	}
 	if _, err := eval.OpenFolder(t.Context(), dir, id); !errors.Is(err, assay.ErrLocked) {
 		t.Errorf("opened twice: %v", err)

@@ -125,6 +125,9 @@ func (g Gate) Check(r Report, b Baseline) Gating {
 			result.fail(Failure{System: s.Name, Why: "the baseline does not have this system"})
 			continue
 		}
+		if base.Name != s.Name {
+			result.Notes = append(result.Notes, fmt.Sprintf("%s is held to what %s came to, the only system of the baseline", s.Name, base.Name))
+		}
 		g.checkSystem(&result, s, base)
 	}
 	for _, base := range b.Systems {

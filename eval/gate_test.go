@@ -97,6 +97,15 @@ func TestGate(t *testing.T) {
 			}
 		})
 	}
+	renamed := reportOf(true, true, true, false)
+	renamed.Systems[0].Name = "static"
+	anything, err := eval.ReadGate(writeFile(t, "gate.yaml", "metrics: {right: {tolerance: 1}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := anything.Check(renamed, written(t, was)); !g.Passed || len(g.Notes) != 1 || g.Notes[0] != "static is held to what auto came to, the only system of the baseline" {
+		t.Errorf("another system: %+v", g)
+	}
 	other := written(t, was)
 	other.Systems = append(other.Systems, eval.BaselineSystem{Name: "static"})
 	gate, err := eval.ReadGate(writeFile(t, "gate.yaml", "metrics: {right: {tolerance: 1}}"))

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -274,16 +276,48 @@ func handed(records []assay.Record) ([]string, error) {
 	return ids, nil
 }
 
-// said is what an answer says, without its citation numbers.
+// said is what an answer says, without its citation numbers: its claims, and the few words
+// that join the clauses of a sentence.
 func said(a assay.Answer) string {
 	var b strings.Builder
+	end := -1 // of the claim before
 	for _, c := range a.Claims {
-		if 0 <= c.Start && c.Start <= c.End && c.End <= len(a.Text) {
-			b.WriteString(a.Text[c.Start:c.End] + " ")
+		if c.Start < 0 || c.End < c.Start || c.End > len(a.Text) {
+			continue
 		}
+		if 0 <= end && end <= c.Start {
+			b.WriteString(joint(a.Text[end:c.Start]))
+		}
+		b.WriteString(a.Text[c.Start:c.End])
+		end = c.End
 	}
 	return b.String()
 }
+
+// mostJoining is how many words join two clauses at most.
+const mostJoining = 3
+
+// joint is what stands between two claims, if that is words of their sentence; else a
+// blank.
+func joint(between string) string {
+	words := strings.Fields(citationNumbers.ReplaceAllString(between, " "))
+	if strings.Contains(between, "\n") || len(words) == 0 || len(words) > mostJoining {
+		return " "
+	}
+	for _, w := range words {
+		if strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && r != ',' && r != '’' && r != '\'' }) {
+			return " "
+		}
+	}
+	text := strings.Join(words, " ") + " "
+	if !strings.HasPrefix(text, ",") {
+		text = " " + text
+	}
+	return text
+}
+
+// citationNumbers matches the numbers of evidence in an answer.
+var citationNumbers = regexp.MustCompile(`\s*\[\d+(?:, *\d+)*\]`)
 
 // judge compares what was said, and the first of what was handed, with what is right.
 func (o *StrategyOutcome) judge(q Query, most int, said string) {

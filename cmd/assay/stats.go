@@ -143,7 +143,7 @@ func daysOrHours(text string) (time.Duration, error) {
 // writeFile writes a file that is there whole or not at all.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	part := path + ".part"
-	out, err := os.Create(part)
+	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // it quotes what people asked
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

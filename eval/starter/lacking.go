@@ -36,13 +36,17 @@ type sort int
 const (
 	thing  sort = 1 << iota // and whatever is not known to be another
 	person                  // somebody
+	plain                   // a thing without a name, "a visitor badge"
 	place                   // an organisation, a building or a place: something that people work for, own and build
 )
 
 // sortOf returns what a name is of.
 func (n name) sortOf() sort {
-	if n.person {
+	switch {
+	case n.person:
 		return person
+	case plainThing.MatchString(n.text):
+		return plain
 	}
 	for w := range strings.FieldsSeq(n.text) {
 		if first, _ := utf8.DecodeRuneInString(w); unicode.IsUpper(first) && places[strings.ToLower(w)] {
@@ -72,10 +76,10 @@ func lackOf(question, words string, of sort) lack {
 // lacks are asked in turn. They ask for what any name of the sort has, so that the question
 // makes sense to somebody who has not read the documents.
 var lacks = []lack{
-	lackOf("How much does %s cost?", "cost price paid pay fee dollar euro budget expens fund charge free", thing),
+	lackOf("How much does %s cost?", "cost price paid pay fee dollar euro budget expens fund charge free", thing|plain),
 	lackOf("Where did %s study?", "stud educat school univers college degree graduat", person),
 	lackOf("How many people work for %s?", "employ work staff people personnel", place),
-	lackOf("Who is responsible for %s?", "responsib charge lead led head manag maintain own", thing|place),
+	lackOf("Who is responsible for %s?", "responsib charge lead led head manag maintain own", thing|plain|place),
 	lackOf("When did %s die?", "die death dead kill murder", person),
 	lackOf("Who owns %s?", "own belong propert", place),
 	lackOf("What will replace %s?", "replac supersed success deprecat obsolet instead", thing),
@@ -87,7 +91,7 @@ var lacks = []lack{
 	lackOf("Which company sponsors %s?", "sponsor fund financ donat", thing),
 	lackOf("Where was %s born?", "born birth nativ hometown", person),
 	lackOf("When is %s closed?", "clos shut open hours holiday", place),
-	lackOf("How often is %s reviewed?", "inspect audit examin review check", thing),
+	lackOf("How often is %s reviewed?", "inspect audit examin review check", thing|plain),
 	lackOf("What is the salary of %s?", "salar earn paid pay wage income", person),
 	lackOf("Who insures %s?", "insur", place),
 	lackOf("What is %s named after?", "name called after", thing|place),
@@ -100,7 +104,11 @@ var lacks = []lack{
 func (g *gathering) lacking(ctx context.Context, entries iter.Seq2[store.Entry, error], n int) ([]candidate, error) {
 	names := slices.DeleteFunc(slices.Clone(g.names), func(x name) bool { return !g.isName(x.text) || ofCode(x.text) })
 	if len(names) < n { // then things without a name, too
-		names = slices.DeleteFunc(slices.Clone(g.names), func(x name) bool { return (!g.isName(x.text) || ofCode(x.text)) && !plainThing.MatchString(x.text) })
+		for _, x := range g.names {
+			if plainThing.MatchString(x.text) && len(names) < maxNames {
+				names = append(names, x)
+			}
+		}
 	}
 	if n <= 0 || len(names) == 0 {
 		return nil, nil
@@ -143,17 +151,19 @@ func saidIn(text string) []int {
 	return has
 }
 
-// lackingOf takes names and questions in turn.
+// lackingOf takes names and questions in turn, and things without a name where there are
+// not enough.
 func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 	var made []candidate
 	used, asked := make([]bool, len(names)), map[int]int{}
-	for round := 0; len(made) < n && round <= n; round++ {
+	take := func(round int, unnamed bool) {
 		for _, i := range spread(len(names), n) {
-			if used[i] || len(made) == n {
+			of := names[i].sortOf()
+			if used[i] || len(made) == n || (of == plain) != unnamed {
 				continue
 			}
 			for l, lack := range lacks {
-				if said[i][l] || lack.of&names[i].sortOf() == 0 || asked[l] > round {
+				if said[i][l] || lack.of&of == 0 || asked[l] > round {
 					continue
 				}
 				question := strings.Replace(lack.question, "%s", names[i].text, 1)
@@ -164,6 +174,11 @@ func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 				}})
 				break
 			}
+		}
+	}
+	for _, unnamed := range []bool{false, true} {
+		for round := 0; len(made) < n && round <= n; round++ {
+			take(round, unnamed)
 		}
 	}
 	return made

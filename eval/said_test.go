@@ -1,0 +1,47 @@
+package eval
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+)
+
+// What an answer says is what stands in it: clauses of a sentence keep what joins them.
+func TestSaid(t *testing.T) {
+	tests := []struct {
+		name, text string
+		claims     []string
+		want       string
+	}{
+		{"two sentences", "It lasts two years. [1] It is red. [2]", []string{"It lasts two years.", "It is red."}, "It lasts two years. It is red."},
+		{"two clauses", "The warranty lasts two years and does not cover damage. [1, 2]", []string{"The warranty lasts two years", "does not cover damage."}, "The warranty lasts two years and does not cover damage."},
+		{"a clause after its number", "It lasts two years [1], and it is red. [2]", []string{"It lasts two years", "it is red."}, "It lasts two years , and it is red."},
+		{"list items", "- one [1]\n- two [1]", []string{"one", "two"}, "one two"},
+		{"a long remark", "One is so. [1] The documents do not agree on this: Two is so. [2]", []string{"One is so.", "Two is so."}, "One is so. Two is so."},
+		{"none", "Nothing was found.", nil, ""},
+	}
+	for _, tt := range tests {
+		a := assay.Answer{Text: tt.text}
+		for _, c := range tt.claims {
+			at := strings.Index(tt.text, c)
+			a.Claims = append(a.Claims, assay.Claim{Start: at, End: at + len(c)})
+		}
+		if got := said(a); strings.ReplaceAll(got, " ,", ",") != strings.ReplaceAll(tt.want, " ,", ",") {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// What differs from a baseline by the baseline's rounding alone does not differ.
+func TestAgainstBaselineRounds(t *testing.T) {
+	third := 1.0 / 3
+	n := &tally{name: "auto", values: map[string][]float64{"f1": {third, third, third, third, third, third, third, third}}}
+	other := map[string][]float64{"f1": {}}
+	for range n.values["f1"] {
+		other["f1"] = append(other["f1"], rounded(third))
+	}
+	if p := n.against("baseline", other); len(p) != 1 || p[0].Mean != 0 || p[0].P < 1 {
+		t.Errorf("%+v", p)
+	}
+}
