@@ -16,7 +16,7 @@ const vetoScore = 0.04
 func (s *comparison) veto() string {
 	for i, c := range s.claim {
 		v := s.vetoes(i, c)
-		if reason := cmp.Or(v[:]...); reason != "" {
+		if reason := cmp.Or(cmp.Or(v[:]...), s.exchanged(i, c)); reason != "" {
 			return reason
 		}
 	}
@@ -85,7 +85,7 @@ func (s *comparison) otherQuantity(part int, c *piece, mine []quantity, theirs [
 }
 
 // sure reports whether the sentence nearest to one of the claim's is the one that says it,
-// if any does: it has most of its words, names and numbers aside.
+// if any does: it has enough of its words, names and numbers aside.
 func (s *comparison) sure(part int, b *piece) bool {
 	return len(s.claim[part].words) <= mostWords && s.shareOfPlain(part, b) >= leastSure
 }

@@ -12,6 +12,7 @@ func TestVeto(t *testing.T) {
 		railway = "The line was built by the engineer Thomas Averill, who had worked on the Semmering line before. The branch to Penmoor was opened in 1881 by Ines Calloway. The tunnel at Crossgill is longer than the one at Penmoor."
 		lease   = "The rent is 1,150 euros. Small repairs up to 100 euros are paid by the tenant; subletting the whole flat is forbidden. The dentist has to be told before a tooth is pulled. Half of the points are needed to pass."
 	)
+	const order = "The map must be read before the mutex is locked. Alpha Corp acquired Beta Ltd in 2019. The tenant must pay the landlord. The pump is started after the valve is opened."
 	tests := []struct {
 		source, claim string
 		vetoed        bool
@@ -46,6 +47,16 @@ func TestVeto(t *testing.T) {
 		{lease, "Tell the dentist after a tooth is pulled.", true},
 		{lease, "The rent is not 1,150 euros.", true},
 		{lease, "The rent is not more than 1,150 euros.", false},
+		{order, "The mutex must be locked before the map is read.", true},
+		{order, "Before the mutex is locked, the map must be read.", false},
+		{order, "The map must be read before the mutex is locked.", false},
+		{order, "Beta Ltd acquired Alpha Corp.", true},
+		{order, "Beta Ltd was acquired by Alpha Corp.", false},
+		{order, "In 2019 Alpha Corp acquired Beta Ltd.", false},
+		{order, "The landlord must pay the tenant.", true},
+		{order, "The landlord must be paid by the tenant.", false},
+		{order, "The pump is started after the valve is opened.", false},
+		{order, "The valve is opened after the pump is started.", true},
 		{lease, "To pass you need 50% of the points.", false},
 		{lease, "To pass you need 60% of the points.", true},
 	}

@@ -25,6 +25,9 @@ const (
 	Negation   Kind = "negation"
 	Comparison Kind = "comparison"
 	Source     Kind = "source"
+
+	// Order has the two sides of "before" or of a comparison exchanged; Exchange makes it.
+	Order Kind = "order"
 )
 
 // Kinds are all kinds, in the order in which they are reported.

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -151,15 +152,25 @@ func Answers(dir, shared, half string) (correct, wrong []Answer, err error) {
 	return correct, slices.Concat(wrongOf(verbatim, docs), wrongOf(paraphrased, docs)), nil
 }
 
+// Exchanged returns the wrong answers of one half that can be made of its correct ones by
+// exchanging the two sides of a word that orders them, of the kind Order; these come beside
+// those of Answers.
+func Exchanged(dir, shared, half string) ([]Answer, error) {
+	correct, _, err := Answers(dir, shared, half)
+	var out []Answer
+	for _, a := range correct {
+		if m, ok := Exchange(a.Claim); ok {
+			a.Claim, a.Kind, a.Of = m.Claim, m.Kind, a.Claim
+			out = append(out, a)
+		}
+	}
+	return out, err
+}
+
 // drawn returns n answers of all, spread by their words.
 func drawn(all []Answer, n int) []Answer {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b Answer) int {
-		if x, y := hash(a.Claim), hash(b.Claim); x != y {
-			return int(int64(x) - int64(y))
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b Answer) int { return cmp.Compare(hash(a.Claim), hash(b.Claim)) })
 	return all[:min(n, len(all))]
 }
 
@@ -175,7 +186,7 @@ func wrongOf(of []Answer, docs []document) []Answer {
 	for _, a := range of {
 		seen := map[Kind]bool{}
 		all := Of(a.Claim, a.Cited)
-		slices.SortStableFunc(all, func(x, y Mutation) int { return int(int64(hash(x.Claim)) - int64(hash(y.Claim))) })
+		slices.SortStableFunc(all, func(x, y Mutation) int { return cmp.Compare(hash(x.Claim), hash(y.Claim)) })
 		for _, m := range all {
 			if seen[m.Kind] || slices.ContainsFunc(of, func(o Answer) bool { return o.Claim == m.Claim }) {
 				continue

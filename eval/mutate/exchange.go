@@ -1,0 +1,50 @@
+package mutate
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// thing begins with an article: a sentence of its own, not an order or the rest of one.
+const thing = `(?:The|A|An|Every|No|Its?|They) [^,;:]+?`
+
+var (
+	compared = regexp.MustCompile(`^(` + thing + `|"[^"]+"|\p{Lu}\w+) (is|are|was|were) ([^,;:]*?(?:\w+er|more \w+|less \w+)) than (the [^,;:]+?|"[^"]+"|\w+)\.$`)
+	ordered  = regexp.MustCompile(`^(` + thing + `) (before|after|because) (` + strings.ToLower(thing) + `)\.$`)
+	finite   = regexp.MustCompile(` (?:is|are|was|were|has|have|may|must|can|will|\w+s|\w+ed) `)
+)
+
+// Exchange returns a claim with the two sides of a comparison, or of "before", "after" or
+// "because", exchanged; ok is false where it has none of these, or where a side says
+// nothing by itself.
+func Exchange(claim string) (m Mutation, ok bool) {
+	m.Kind = Order
+	if at := compared.FindStringSubmatch(claim); at != nil {
+		m.Claim = upper(at[4]) + " " + at[2] + " " + at[3] + " than " + lower(at[1]) + "."
+		m.Old, m.New = at[1], at[4]
+		return m, at[1] != at[4]
+	}
+	at := ordered.FindStringSubmatch(claim)
+	if at == nil || !finite.MatchString(" "+at[1]+" ") || !finite.MatchString(" "+at[3]+" ") {
+		return Mutation{}, false
+	}
+	m.Claim = upper(at[3]) + " " + at[2] + " " + lower(at[1]) + "."
+	m.Old, m.New = at[1], at[3]
+	return m, true
+}
+
+func upper(text string) string {
+	r, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + text[size:]
+}
+
+// lower begins a text with a small letter where its first word is a small one.
+func lower(text string) string {
+	word, rest, _ := strings.Cut(text, " ")
+	if noName[word] && word != "I" {
+		return strings.TrimSpace(strings.ToLower(word) + " " + rest)
+	}
+	return text
+}
