@@ -227,6 +227,9 @@ func (v *evaluating) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := v.identifyIndex(ctx, identity); err != nil {
+		return err
+	}
 	dir := v.flags.out
 	if v.kept = dir != ""; !v.kept {
 		dir = filepath.Join(cache, strings.Map(plainName, v.set.Name)+"-"+shortHash(identity))
@@ -285,6 +288,12 @@ func (v *evaluating) identity(ctx context.Context) (eval.Identity, error) {
 			return id, usagef("--docs %s: no such file or folder", d)
 		}
 		id.Config[fmt.Sprintf("docs %d", i+1)] = whole
+		if err := v.apart(whole); err != nil {
+			return id, err
+		}
+		if id.Config[fmt.Sprintf("documents %d", i+1)], err = contentsOf(ctx, whole); err != nil {
+			return id, err
+		}
 	}
 	if v.flags.words && v.own {
 		id.Config["vectors"] = "none"

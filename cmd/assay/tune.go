@@ -149,7 +149,7 @@ func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err 
 		if err != nil {
 			return eval.Tuning{}, err
 		}
-		identity.Config["index"] = fmt.Sprintf("%d, %s %.4f", found.Sequence, found.Model, found.Coverage)
+		identity.Config["index"] = indexName(found)
 	}
 	if err := v.openTuning(ctx, identity); err != nil {
 		return eval.Tuning{}, err
@@ -169,12 +169,6 @@ func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err 
 		Strategy: name, Limits: configured.Limits, Vectors: found.Model != "", Limit: v.flags.limit, Parallel: v.flags.parallel,
 		Principal: assay.Local(), Progress: func(p eval.Progress) { v.shown.update("%s", evalProgress(p)) },
 	})
-}
-
-// probe makes one search, to learn what is searched.
-func (v *evaluating) probe(ctx context.Context, e *engine.Engine) (assay.IndexVersion, error) {
-	found, err := e.Search(ctx, assay.Local(), assay.Query{Text: v.set.Cases[0].Question, Limit: 1})
-	return found.Index, err
 }
 
 // openTuning opens the folder that keeps what was measured.
