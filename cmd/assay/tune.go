@@ -53,7 +53,8 @@ documents do not answer: without these, whatever answers more looks better.
 Nothing is written unless --write is given: then the configuration file is edited, its
 comments are kept, and what it was before is kept beside it (.bak).
 
-No language model is asked. SET is as for assay eval answers. What was measured is kept:
+No language model is asked; a reranker that is a service and configured is, once for each
+question and weight. SET is as for assay eval answers. What was measured is kept:
 the same command goes on where it was interrupted.`,
 		Example: `  assay tune questions.jsonl
   assay tune questions.jsonl --docs ./handbook --limit 100
