@@ -174,11 +174,13 @@ func (t *tally) worstOnes() []Worst {
 	return worst[:min(len(worst), maxWorst)]
 }
 
-// remediesOf says what usually helps, the most frequent loss first.
+// remediesOf says what usually helps, the most frequent loss first. Where documents are cut
+// is no matter where most of what was not found is not there.
 func remediesOf(s System) []string {
 	var all []string
+	there := s.Lost[NotIngested] <= s.Lost[NotRetrieved]+s.Lost[RankedTooLow]
 	for _, f := range s.Figures {
-		if f.Name == "recall@10" && f.Mean < chunkingRecall {
+		if f.Name == "recall@10" && f.Mean < chunkingRecall && there {
 			all = append(all, fmt.Sprintf("recall@10 is %.2f, under %.2f: look at how the documents are cut into passages first, before anything else is tuned", f.Mean, chunkingRecall))
 		}
 	}

@@ -19,10 +19,10 @@ func TestParseGrounding(t *testing.T) {
 		`{"claim": "It hails.", "evidence": [], "label": 0, "edit_types": ["negation"]}` + "\n" +
 		`{"claim": "It is dry.", "evidence": "", "label": true}`
 	want := []GroundingCase{
-		{ID: "a", Claim: "It rains.", Evidence: []string{"It rains."}, Verdict: assay.Supported},
-		{ID: "7", Claim: "It snows.", Evidence: []string{"It rains.", "No snow falls."}, Verdict: assay.Contradicted},
-		{ID: "line 4", Claim: "It hails.", Evidence: []string{}, Verdict: assay.Unsupported, Edits: []string{"negation"}},
-		{ID: "line 5", Claim: "It is dry.", Evidence: []string{""}, Verdict: assay.Supported},
+		{ID: "a", Claim: "It rains.", Evidence: []string{"It rains."}, Label: "SUPPORTS", Verdict: assay.Supported},
+		{ID: "7", Claim: "It snows.", Evidence: []string{"It rains.", "No snow falls."}, Label: "CONTRADICT", Verdict: assay.Contradicted},
+		{ID: "line 4", Claim: "It hails.", Evidence: []string{}, Label: "0", Verdict: assay.Unsupported, Edits: []string{"negation"}},
+		{ID: "line 5", Claim: "It is dry.", Evidence: []string{""}, Label: "true", Verdict: assay.Supported},
 	}
 	got, err := ParseGrounding(strings.NewReader(file))
 	if err != nil {
@@ -92,21 +92,24 @@ func TestVerdictOf(t *testing.T) {
 // not.
 func TestFiguresOf(t *testing.T) {
 	s, c, u := assay.Supported, assay.Contradicted, assay.Unsupported
+	judged := func(gold, verdict assay.Verdict, score float64) Judged {
+		return Judged{Gold: gold, Verdict: verdict, Score: score}
+	}
 	f := FiguresOf([]Judged{
-		{s, s, 0.95}, {s, s, 0.85}, {s, u, 0.15},
-		{c, c, 0.05}, {c, s, 0.95}, {u, u, 0.25}, {u, c, 0.05},
+		judged(s, s, 0.95), judged(s, s, 0.85), judged(s, u, 0.15),
+		judged(c, c, 0.05), judged(c, s, 0.95), judged(u, u, 0.25), judged(u, c, 0.05),
 	})
 	near := cmpopts.EquateApprox(0, 1e-9)
 	want := GroundingFigures{
 		Claims: 7, Gold: map[assay.Verdict]int{s: 3, c: 2, u: 2},
 		BalancedAccuracy: (2.0/3 + 3.0/4) / 2,
-		F1:               map[assay.Verdict]float64{s: 2.0 * 2 / (3 + 3), c: 2.0 * 1 / (2 + 2), u: 2.0 * 1 / (2 + 2)},
+		F1:               map[assay.Verdict]*float64{s: new(2.0 * 2 / (3 + 3)), c: new(2.0 * 1 / (2 + 2)), u: new(2.0 * 1 / (2 + 2))},
 		MacroF1:          (2.0/3 + 0.5 + 0.5) / 3,
 		// 0.0–0.1: 2 of mean 0.05, none supported; 0.1: 0.15, all; 0.2: 0.25, none; 0.8:
 		// 0.85, all; 0.9: 2 of 0.95, half.
 		ECE: (2*0.05 + 0.85 + 0.25 + 0.15 + 2*0.45) / 7,
 		// Of 12 pairs 0.95 wins 3 and ties 1, 0.85 wins 3, 0.15 wins 2.
-		AUC: (3.5 + 3 + 2) / 12,
+		AUC: new((3.5 + 3 + 2) / 12),
 	}
 	if d := cmp.Diff(want, f, near, cmpopts.IgnoreFields(GroundingFigures{}, "Calibration")); d != "" {
 		t.Error(d)
@@ -114,11 +117,11 @@ func TestFiguresOf(t *testing.T) {
 	if len(f.Calibration) != 5 || f.Calibration[4].Supported != 0.5 || f.Calibration[4].Claims != 2 {
 		t.Errorf("calibration %+v", f.Calibration)
 	}
-	two := FiguresOf([]Judged{{s, s, 1}, {u, c, 0}, {u, u, 0}})
+	two := FiguresOf([]Judged{judged(s, s, 1), judged(u, c, 0), judged(u, u, 0)})
 	if got, want := two.MacroF1, (1+2.0/3)/2; math.Abs(got-want) > 1e-9 {
 		t.Errorf("macro F1 of two verdicts %g, want %g", got, want)
 	}
-	if two.BalancedAccuracy != 1 || two.AUC != 1 || two.ECE != 0 {
+	if two.BalancedAccuracy != 1 || *two.AUC != 1 || two.ECE != 0 {
 		t.Errorf("%+v", two)
 	}
 }

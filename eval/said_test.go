@@ -45,3 +45,15 @@ func TestAgainstBaselineRounds(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// The cutting of documents is no remedy for gold that is not there.
+func TestRemediesOfWhatIsNotThere(t *testing.T) {
+	s := System{Figures: []Figure{{Name: "recall@10", Mean: 0}}, Lost: map[Stage]int{NotIngested: 2, NotRetrieved: 1}}
+	if all := remediesOf(s); len(all) != 2 || !strings.HasPrefix(all[0], "not ingested") {
+		t.Errorf("%q", all)
+	}
+	s.Lost[NotRetrieved] = 3
+	if all := remediesOf(s); len(all) != 3 || !strings.HasPrefix(all[0], "recall@10 is 0.00") {
+		t.Errorf("%q", all)
+	}
+}

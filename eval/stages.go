@@ -80,7 +80,7 @@ func (o *Outcome) afterwards(places []goldPlace, t trail) Stage {
 		}
 	}
 	switch {
-	case !cited && o.Answer.Status == assay.NotFound && t.wrote && !t.refused():
+	case !cited && o.Answer.Status == assay.NotFound && (!t.wrote || !t.refused()):
 		return GradedAway
 	case !cited:
 		return NotCited
@@ -125,14 +125,14 @@ func (o *Outcome) citesGold(c checked, places []goldPlace, t trail) bool {
 // remedies are what usually helps against a loss. They are in the order in which they are
 // best tried.
 var remedies = map[Stage]string{
-	NotIngested:     "not ingested: see what assay ingest has skipped, and whether the gold names a document that exists",
-	NotRetrieved:    "not retrieved: look at how the documents are cut into passages and at their headings; then at --strategy fusion or advanced, another encoder, and other words for what is asked (domain.synonyms)",
-	RankedTooLow:    "ranked too low: more candidates and evidence (limits.candidates, limits.keep), a reranker, or assay tune",
-	GradedAway:      "graded away: a lower floor of relevance (limits.floor), a model as the grader, or --strategy corrective",
+	NotIngested:     "not ingested: see what assay ingest has skipped, and whether the gold names a document that exists, and quotes words that stand in it",
+	NotRetrieved:    "not retrieved: look at how the documents are cut into passages and at their headings; then at --strategy fusion or advanced, another encoder, and other words for what is asked (synonyms in the file that the configuration names as domain)",
+	RankedTooLow:    "ranked too low: more candidates and evidence (strategies.corrective.candidates and keep), a reranker, or assay tune",
+	GradedAway:      "graded away: a lower floor of relevance (strategies.corrective.floor), a model as the grader, or --strategy corrective",
 	NotCited:        "not cited: a model as the generator, or shorter passages: what answers the question stands among too much else",
 	VerifierWrong:   "verifier wrong: assay show RUN says what it refused and why; another verifier, or assay eval ground on such claims",
 	GeneratedWrong:  "generated wrongly: the passage was cited, and the answer is another one: a larger model as the generator, or --strategy corrective",
-	AnsweredWrongly: "answered though the documents do not: a higher floor of relevance (limits.floor), or another threshold of abstention; see assay tune",
+	AnsweredWrongly: "answered though the documents do not: a higher floor of relevance (strategies.corrective.floor), or another threshold of abstention (held, there); see assay tune",
 	Broke:           "ended in an error: assay show RUN has it",
 }
 

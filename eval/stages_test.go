@@ -103,6 +103,8 @@ func TestStages(t *testing.T) {
 			engine.Request{Limits: strategy.Limits{Keep: 1, Floor: 0.01}}, eval.RankedTooLow},
 		{"too high a floor", eval.Case{Question: "When did visitors of the office get badges?", Gold: gold("history.md")}, engine.Config{},
 			engine.Request{Limits: strategy.Limits{Floor: 0.99999}}, eval.GradedAway},
+		{"too high a floor, and no gold to tell by", eval.Case{Question: approval, Answers: []string{"the head of the department"}}, engine.Config{},
+			engine.Request{Limits: strategy.Limits{Floor: 0.99999}}, eval.GradedAway},
 		{"handed over, and not cited", eval.Case{Question: "What do visitors of the office wear?", Gold: gold("history.md")}, engine.Config{},
 			engine.Request{Limits: strategy.Limits{Floor: 0.01, Passages: 10}}, eval.NotCited},
 		{"a verifier that refuses", eval.Case{Question: approval, Gold: gold("travel.md"), Answers: []string{"the head of the department"}},

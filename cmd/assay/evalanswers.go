@@ -197,6 +197,9 @@ func (v *evaluating) read() error {
 			return err
 		}
 		v.gate = &g
+		if err := v.knownMeasures(); err != nil {
+			return err
+		}
 	}
 	for _, name := range f.strategies {
 		if _, err := strategy.Lookup(name); err != nil {

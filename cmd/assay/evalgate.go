@@ -1,0 +1,39 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay/cmd/assay/internal/config"
+	"github.com/assay-rag/assay/eval/metric"
+)
+
+// knownMeasures refuses a gate that holds to a measure that there is not: a slip is told
+// before anything is asked, and paid for. The user's own are those of --measures and of the
+// baseline.
+func (v *evaluating) knownMeasures() error {
+	var known []string
+	for _, m := range metric.All() {
+		known = append(known, m.Name)
+	}
+	for _, p := range v.measures {
+		known = append(known, p.Name)
+	}
+	if v.baseline != nil {
+		for _, s := range v.baseline.Systems {
+			known = slices.AppendSeq(known, maps.Keys(s.Figures))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.gate.Metrics)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		hint := "docs/measures.md lists them"
+		if near := config.Similar(name, known); len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, ", ") + "?"
+		}
+		return hinted{usagef("the gate %s: there is no measure %s", v.flags.gate, name), hint}
+	}
+	return nil
+}
