@@ -79,7 +79,8 @@ type Outcome struct {
 	Judging   assay.Usage       `json:"judging,omitzero"`     // what judging it has spent
 }
 
-// A Context is a passage that the generator was handed.
+// A Context is a passage that the generator was handed, or that was found for a claim after
+// it wrote.
 type Context struct {
 	Number   int    `json:"n"`
 	Document string `json:"document"`

@@ -35,10 +35,11 @@ func (q *inquiry) fill() {
 	}
 }
 
-// contexts are the passages that the generator was handed.
+// contexts are the passages that the generator was handed, and those that were found for
+// what it wrote.
 func (q *inquiry) contexts() []Context {
 	var contexts []Context
-	for _, ev := range q.trail.handed {
+	for _, ev := range q.trail.evidence() {
 		h := ev.Hit
 		contexts = append(contexts, Context{
 			Number: ev.Number, Document: h.Chunk.Document, URI: h.URI, Start: h.Chunk.Start, End: h.Chunk.End, Text: h.Text,
@@ -69,7 +70,7 @@ func (q *inquiry) input() metric.Input {
 	}
 	for _, p := range q.places {
 		in.Expected = append(in.Expected, metric.Source{
-			Held:  slices.ContainsFunc(q.trail.handed, func(ev assay.Evidence) bool { return p.holdsHit(ev.Hit) }),
+			Held:  slices.ContainsFunc(q.trail.evidence(), func(ev assay.Evidence) bool { return p.holdsHit(ev.Hit) }),
 			Cited: slices.ContainsFunc(o.Answer.Citations, p.holdsCitation),
 		})
 	}
@@ -182,7 +183,7 @@ func (q *inquiry) judged(in metric.Input) judge.Input {
 	o := q.outcome
 	j := judge.Input{Question: o.Question, Answer: in.Text, References: o.Answers, Refused: in.Refused}
 	at := map[int]int{} // index of a context by its number
-	for i, ev := range q.trail.handed {
+	for i, ev := range q.trail.evidence() {
 		at[ev.Number] = i
 		heading := append([]string{ev.Hit.Title}, ev.Hit.Chunk.Headings...)
 		j.Contexts = append(j.Contexts, ground.Passage{Quote: ev.Hit.Text, Context: ev.Hit.Text, Heading: heading})

@@ -45,7 +45,7 @@ func (o *Outcome) reached(p goldPlace, t trail) int {
 	switch {
 	case slices.ContainsFunc(o.Answer.Citations, p.holdsCitation):
 		return len(stages)
-	case slices.ContainsFunc(t.handed, func(ev assay.Evidence) bool { return p.holdsHit(ev.Hit) }):
+	case slices.ContainsFunc(t.evidence(), func(ev assay.Evidence) bool { return p.holdsHit(ev.Hit) }):
 		return stage(NotCited)
 	case len(p.spots) == 0:
 		return stage(NotIngested)
@@ -109,7 +109,7 @@ func (o *Outcome) says(text string) bool {
 
 // citesGold reports whether a claim that was judged quotes gold.
 func (o *Outcome) citesGold(c checked, places []goldPlace, t trail) bool {
-	for _, ev := range t.handed {
+	for _, ev := range t.evidence() {
 		if !slices.ContainsFunc(places, func(p goldPlace) bool { return p.holdsHit(ev.Hit) }) {
 			continue
 		}

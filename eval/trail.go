@@ -8,6 +8,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/judged"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -16,17 +17,22 @@ type trail struct {
 	searches [][]assay.Hit // of each search what it brought, in its order
 	grades   []graded
 	handed   []assay.Evidence // to the generator, the last time that it wrote
+	sought   []assay.Evidence // what was searched since then for claims that this does not say
 	wrote    bool             // the generator was asked
 	drafts   []role.Draft
 	checked  []checked
 }
+
+// evidence is all that the answer could cite.
+func (t trail) evidence() []assay.Evidence { return slices.Concat(t.handed, t.sought) }
 
 // Graded is what a grader was shown, and what of it is relevant to it, by chunk.
 type graded struct {
 	shown, relevant []string
 }
 
-// Checked is a claim that the verifier was asked about.
+// Checked is a claim of a draft, as the verifier was first asked about it, with its last
+// word (see judged.Claims).
 type checked struct {
 	claim     role.Claim
 	judgement ground.Judgement
@@ -35,6 +41,7 @@ type checked struct {
 // trailOf reads a journal. Steps that failed have brought nothing.
 func trailOf(steps []engine.Step) (trail, error) {
 	var t trail
+	var verified []engine.Step
 	for _, s := range steps {
 		var err error
 		switch {
@@ -45,14 +52,16 @@ func trailOf(steps []engine.Step) (trail, error) {
 			err = t.grade(s)
 		case s.Kind == assay.StepGenerate:
 			err = t.generate(s)
+		case s.Kind == assay.StepRead:
+			err = t.read(s)
 		case s.Kind == assay.StepVerify:
-			err = t.verify(s)
+			verified = append(verified, s)
 		}
 		if err != nil {
 			return t, fmt.Errorf("step %s: %w: %w", s.Path, assay.ErrDamaged, err)
 		}
 	}
-	return t, nil
+	return t, t.verify(verified)
 }
 
 func (t *trail) search(s engine.Step) error {
@@ -82,7 +91,7 @@ func (t *trail) generate(s engine.Step) error {
 	if err := json.Unmarshal(s.Input, &in); err != nil {
 		return err
 	}
-	t.wrote, t.handed = true, in.Evidence
+	t.wrote, t.handed, t.sought = true, in.Evidence, nil
 	if s.Error != nil {
 		return nil
 	}
@@ -92,17 +101,69 @@ func (t *trail) generate(s engine.Step) error {
 	return err
 }
 
-func (t *trail) verify(s engine.Step) error {
-	var claims []role.Claim
-	if err := json.Unmarshal(s.Input, &claims); err != nil {
+// read takes up what was searched for claims after the generator wrote: the passages that
+// are read for them are those that it was handed, and behind them what the searches brought.
+// A step that does not begin with these is of another draft than the last one.
+func (t *trail) read(s engine.Step) error {
+	if !judged.IsSought(s.Path) {
+		return nil
+	}
+	var spans []struct {
+		Document string
+		Version  string
+		Start    int
+		End      int
+	}
+	if err := json.Unmarshal(s.Input, &spans); err != nil {
 		return err
 	}
-	var judgements []ground.Judgement
-	if err := json.Unmarshal(s.Output, &judgements); err != nil {
-		return err
+	var sought []assay.Evidence
+	for i, sp := range spans {
+		is := func(h assay.Hit) bool {
+			c := h.Chunk
+			return c.Document == sp.Document && c.Version == sp.Version && c.Start == sp.Start && c.End == sp.End
+		}
+		if i < len(t.handed) {
+			if h := t.handed[i].Hit; h.Origin == assay.FromDocuments && !is(h) {
+				return nil
+			}
+			continue
+		}
+		for _, found := range t.searches {
+			if at := slices.IndexFunc(found, is); at >= 0 {
+				sought = append(sought, assay.Evidence{Number: i + 1, Hit: found[at]})
+				break
+			}
+		}
 	}
-	for i := range min(len(claims), len(judgements)) {
-		t.checked = append(t.checked, checked{claims[i], judgements[i]})
+	if len(spans) >= len(t.handed) {
+		t.sought = sought
+	}
+	return nil
+}
+
+// verify takes up the claims that steps have judged, each once.
+func (t *trail) verify(steps []engine.Step) error {
+	claims := make([][]role.Claim, len(steps))
+	judgements := make([][]ground.Judgement, len(steps))
+	in := make([]judged.Step, len(steps))
+	for i, s := range steps {
+		err := json.Unmarshal(s.Input, &claims[i])
+		if err == nil {
+			err = json.Unmarshal(s.Output, &judgements[i])
+		}
+		if err == nil && len(claims[i]) != len(judgements[i]) {
+			err = fmt.Errorf("%d judgements of %d claims", len(judgements[i]), len(claims[i]))
+		}
+		if err != nil {
+			return fmt.Errorf("step %s: %w: %w", s.Path, assay.ErrDamaged, err)
+		}
+		in[i] = judged.Step{Path: s.Path, Input: s.Input, Output: s.Output}
+	}
+	for _, c := range judged.Claims(in) {
+		j := judgements[c.Step][c.At]
+		j.Verdict = c.Verdict
+		t.checked = append(t.checked, checked{claims[c.Step][c.At], j})
 	}
 	return nil
 }

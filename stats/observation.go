@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/judged"
 )
 
 // An Observation is what one run shows.
@@ -35,8 +36,8 @@ type Observation struct {
 	Searched     bool    // something was searched
 	TopRelevance float64 // of all searches, in [0, 1]
 
-	Claims   int // that were judged
-	Rejected int // of those, not supported
+	Claims   int // that were drafted and judged, each once however often it was; see judged.Claims
+	Rejected int // of those, not supported in the end
 
 	ToolCalls, ToolErrors   int            // calls of a tool; those that failed, were refused or were none
 	ModelCalls, ModelErrors int            // attempts to call a model; those that failed
@@ -104,6 +105,7 @@ func Observe(r assay.Run, records []assay.Record, unreadable error) Observation 
 	for i, rec := range records {
 		o.step(rec, first, within(records, i))
 	}
+	o.claims(records)
 	o.FirstTry = len(first) > 0
 	for _, sufficient := range first {
 		o.Graded, o.FirstTry = true, o.FirstTry && sufficient
@@ -160,15 +162,6 @@ func (o *Observation) step(rec assay.Record, first map[string]bool, inner bool) 
 				first[sub] = grade.Verdict == assay.Sufficient
 			}
 		}
-	case assay.StepVerify:
-		var judgements []struct{ Verdict assay.Verdict }
-		_ = json.Unmarshal(rec.Output, &judgements)
-		for _, j := range judgements {
-			o.Claims++
-			if j.Verdict != assay.Supported {
-				o.Rejected++
-			}
-		}
 	case assay.StepTool:
 		var out struct {
 			Refused string
@@ -181,6 +174,22 @@ func (o *Observation) step(rec assay.Record, first map[string]bool, inner bool) 
 		}
 	case assay.StepModel:
 		o.call(rec)
+	}
+}
+
+// claims counts the claims that were drafted, and those of them that were refused for good.
+func (o *Observation) claims(records []assay.Record) {
+	var steps []judged.Step
+	for _, rec := range records {
+		if rec.Kind == assay.StepVerify && rec.Error == nil {
+			steps = append(steps, judged.Step{Path: rec.Path, Input: rec.Input, Output: rec.Output})
+		}
+	}
+	for _, c := range judged.Claims(steps) {
+		o.Claims++
+		if c.Verdict != assay.Supported {
+			o.Rejected++
+		}
 	}
 }
 

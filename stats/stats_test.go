@@ -142,6 +142,21 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// A claim that is judged again is no further one, and one that stands in the end was not
+// rejected.
+func TestObserveRepairedClaims(t *testing.T) {
+	checked := record(0, assay.StepVerify, "finish[0]/verify", `[{"verdict":"supported","score":1},{"verdict":"unsupported","score":0.1},{"verdict":"unsupported","score":0.1}]`)
+	checked.Input = json.RawMessage(`[{"claim":"it is red"},{"claim":"it is blue"},{"claim":"it is round"}]`)
+	elsewhere := record(1, assay.StepVerify, "finish[0]/repair[0]/elsewhere[0]/verify", `[{"verdict":"supported","score":0.9},{"verdict":"unsupported","score":0.1}]`)
+	elsewhere.Input = json.RawMessage(`[{"claim":"it is blue"},{"claim":"it is round"}]`)
+	sought := record(2, assay.StepVerify, "finish[0]/sought[0]/verify", `[{"verdict":"unsupported","score":0.2}]`)
+	sought.Input = json.RawMessage(`[{"claim":"it is round"}]`)
+	o := Observe(assay.Run{State: assay.RunActive}, []assay.Record{checked, elsewhere, sought}, nil)
+	if o.Claims != 3 || o.Rejected != 1 {
+		t.Errorf("%d of %d claims rejected, want 1 of 3", o.Rejected, o.Claims)
+	}
+}
+
 var today = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 // runsOf makes n runs an hour before so many days ago, each as make has it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/judged"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/role"
@@ -55,7 +56,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		return assay.Answer{}, nil, err
 	}
 	if e.seeks(strategy) {
-		if w, evidence, err = e.seek(ctx, s.Sub("sought", 0), found, parts, w, evidence, said); err != nil {
+		if w, evidence, err = e.seek(ctx, s.Sub(judged.Sought, 0), found, parts, w, evidence, said); err != nil {
 			return assay.Answer{}, nil, err
 		}
 	}
@@ -325,10 +326,10 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 		return err
 	}
 	if e.Proof {
-		if err := e.inWholeSentences(ctx, s.Sub("sentences", 0), w, claims, evidence, passages, said); err != nil {
+		if err := e.inWholeSentences(ctx, s.Sub(judged.Sentences, 0), w, claims, evidence, passages, said); err != nil {
 			return err
 		}
-		if claims, err = e.repair(ctx, s.Sub("repair", 0), w, claims, evidence, passages, said); err != nil {
+		if claims, err = e.repair(ctx, s.Sub(judged.Repair, 0), w, claims, evidence, passages, said); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/judged"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/run"
 )
@@ -22,9 +23,6 @@ const (
 // minBearing is the share of a claim's words of content that a passage has at least which
 // is looked at: a passage that speaks of something else does not say it.
 const minBearing = 0.3
-
-// repairScore is the score from which on a source says what nobody named it for.
-const repairScore = 0.7
 
 // repair has claims that what they cite does not say judged by the evidence that they do
 // not cite, in one step. One that this says cites it, and is marked; what of the evidence
@@ -44,7 +42,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	if len(open) == 0 {
 		return claims, nil
 	}
-	err := e.judge(ctx, s.Sub("elsewhere", 0), open, evidence, passages, said)
+	err := e.judge(ctx, s.Sub(judged.Elsewhere, 0), open, evidence, passages, said)
 	if stop := stopOf(err); stop != "" {
 		said.say(fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
 		w.ended = stop
@@ -55,7 +53,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	}
 	var repaired []checkedClaim
 	for k, i := range which {
-		if open[k].Verdict == assay.Supported && open[k].Score >= repairScore {
+		if open[k].Verdict == assay.Supported && open[k].Score >= judged.RepairScore {
 			open[k].repaired = true
 			claims[i] = open[k]
 			repaired = append(repaired, open[k])
@@ -67,7 +65,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	if len(others) == 0 {
 		return claims, nil
 	}
-	err = e.judge(ctx, s.Sub("opposed", 0), others, evidence, passages, said)
+	err = e.judge(ctx, s.Sub(judged.Opposed, 0), others, evidence, passages, said)
 	if stop := stopOf(err); stop != "" { // a side that nobody could judge is no side, but what it speaks against is not certain
 		w.ended = stop
 		for k, i := range which {

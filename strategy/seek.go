@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/judged"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -78,7 +79,7 @@ func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []rol
 	}
 	w.checked = slices.Clone(w.checked)
 	for k, at := range which {
-		if c := open[k]; c.Verdict == assay.Supported && c.Score >= repairScore {
+		if c := open[k]; c.Verdict == assay.Supported && c.Score >= judged.RepairScore {
 			c.repaired = true
 			w.checked[at] = c
 			parts[of[k]].Evidence = append(slices.Clone(parts[of[k]].Evidence), c.Evidence...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/judged"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -113,7 +114,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	if w.byModel && w.lacks() || first.small && w.poor() {
 		again := in
 		again.Rejected = rejected(w)
-		second, err := e.draft(ctx, s.Sub("again", 0), e.Roles.Generator, model, false, again, said)
+		second, err := e.draft(ctx, s.Sub(judged.Again, 0), e.Roles.Generator, model, false, again, said)
 		second.byModel = !second.draft.StoodIn
 		switch {
 		case err == nil && (second.stand() > w.stand() || first.small && second.stand() == w.stand() && !second.poor()):
@@ -245,7 +246,7 @@ func (w writing) torn() bool {
 }
 
 // quotedScope is where the local generator writes in the place of a model.
-const quotedScope = "quoted"
+const quotedScope = judged.Quoted
 
 // Quoted reports whether the step of that path is one of the local generator, which wrote
 // in the place of the model that the run began with.
