@@ -63,7 +63,7 @@ func (g *gathering) ask(p Passage) []candidate {
 // before, which not even the document tells: what "the number" is, or how many of them.
 func (c clause) anaphoric(q asked) bool {
 	words := strings.Fields(c.subject)
-	return q.kind == "definition" || len(words) == 2 && anything[strings.ToLower(words[1])]
+	return q.kind == "definition" || q.kind == "thing" && words[0] == "the" || len(words) == 2 && anything[strings.ToLower(words[1])]
 }
 
 // anything are nouns that anything can be called by.

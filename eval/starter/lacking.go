@@ -152,7 +152,7 @@ func saidIn(text string) []int {
 }
 
 // lackingOf takes names and questions in turn, and things without a name where there are
-// not enough.
+// not enough. No question is asked of many names: a set of one question says little.
 func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 	var made []candidate
 	used, asked := make([]bool, len(names)), map[int]int{}
@@ -163,7 +163,7 @@ func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 				continue
 			}
 			for l, lack := range lacks {
-				if said[i][l] || lack.of&of == 0 || asked[l] > round {
+				if said[i][l] || lack.of&of == 0 || asked[l] > min(round, n/5) {
 					continue
 				}
 				question := strings.Replace(lack.question, "%s", names[i].text, 1)

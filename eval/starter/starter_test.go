@@ -73,6 +73,8 @@ func TestQuestions(t *testing.T) {
 		{"Beside static is a strategy that asks in several rounds at once.", "", ""},
 		{"Absence indicates the end of the list of all the parameters.", "", ""},
 		{"Subsequent revisions were released in 1994 by the same people.", "", ""},
+		{"The component describes the value of all other fields there are.", "", ""},
+		{"Maintainers should follow the rules of the policy in their work.", "", ""},
 		// An answer is not cut off, and does not go on with something else.
 		{"The manual was released on October 9, 1994 and March 28, 1995 in Paris.", "", ""},
 		{"The Step package is provided by the package system based on files of text.", "", ""},
