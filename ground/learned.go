@@ -56,6 +56,23 @@ func (l Learned) Verify(ctx context.Context, claim string, cited []Passage) (Jud
 	if len(cited) == 0 {
 		return Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}, ctx.Err()
 	}
+	kept := unlisted(claim, cited)
+	if len(kept) == 0 {
+		return Judgement{Verdict: assay.Unsupported, Score: vetoScore, Reason: "it stands in a list of what is not so"}, ctx.Err()
+	}
+	said := make([]Passage, len(kept))
+	for i, k := range kept {
+		said[i] = cited[k]
+	}
+	j, err := l.verify(ctx, claim, said)
+	for i := range j.Spans {
+		j.Spans[i].Passage = kept[j.Spans[i].Passage]
+	}
+	return j, err
+}
+
+// verify is Verify over the passages that say what they read.
+func (l Learned) verify(ctx context.Context, claim string, cited []Passage) (Judgement, error) {
 	strict, err := Local{}.Verify(ctx, claim, cited)
 	if err != nil {
 		return Judgement{}, err
