@@ -133,7 +133,7 @@ var remedies = map[Stage]string{
 	VerifierWrong:   "verifier wrong: assay show RUN says what it refused and why; another verifier, or assay eval ground on such claims",
 	GeneratedWrong:  "generated wrongly: the passage was cited, and the answer is another one: a larger model as the generator, or --strategy corrective",
 	AnsweredWrongly: "answered though the documents do not: a higher floor of relevance (strategies.corrective.floor), or another threshold of abstention (held, there); see assay tune",
-	Broke:           "ended in an error: assay show RUN has it",
+	Broke:           "ended in an error: it stands beside the question, and in the outcomes",
 }
 
 // chunkingRecall is the recall under which the cutting of documents is what to look at

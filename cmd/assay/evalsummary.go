@@ -136,13 +136,21 @@ func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 			fmt.Fprintf(w, "\n%sthe worst, with their runs:\n", title)
 			for _, worst := range s.Worst {
 				fmt.Fprintf(w, "  %s  %s: %s\n", cmp.Or(worst.Run, "no run          "), stageWords(worst.Lost), oneLine(plainLine(worst.Question), max(v.app.width-24-len(stageWords(worst.Lost)), 20)))
+				if worst.Lost == eval.Broke {
+					fmt.Fprintf(w, "    %s\n", strings.TrimSpace(wrap(oneLine(plainLine(worst.Why), mostOfError), "    ", v.app.width)))
+				}
 			}
-			fmt.Fprintf(w, "see one with: %s\n", v.showCommand(s.Worst[0].Run))
+			if i := slices.IndexFunc(s.Worst, func(worst eval.Worst) bool { return worst.Run != "" }); i >= 0 {
+				fmt.Fprintf(w, "see one with: %s\n", v.showCommand(s.Worst[i].Run))
+			}
 		}
 	}
 	fmt.Fprintf(w, "\noutcomes: %s\n", shortPath(filepath.Join(v.folder.Dir, "outcomes.jsonl")))
 	return nil
 }
+
+// mostOfError is how much of an error is printed; the outcomes have all of it.
+const mostOfError = 400
 
 // writeSlices prints how much of each kind of question is right, a line for each way to
 // tell them apart.
