@@ -287,7 +287,7 @@ three quarters of these it learns first what a changed word looks like to the en
 None of them is measured. It is deterministic: the same files give the same weights. The
 weights in the binary were written by it to ground/.`,
 		Example: `  assay eval train-verifier scifact-train.jsonl wice-claim-dev.jsonl summedits.jsonl
-  assay eval train-verifier a.jsonl b.jsonl --data ../shared --write ground`,
+  assay eval train-verifier a.jsonl b.jsonl --data ../sets --write ground`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usagef("%s needs two files of labelled claims or more", cmd.CommandPath())
