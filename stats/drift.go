@@ -152,9 +152,8 @@ func mannWhitney(a, b []float64) float64 {
 		return 1
 	}
 	type value struct {
-		x    float64
-		ofA  bool
-		rank float64
+		x   float64
+		ofA bool
 	}
 	var all []value
 	for _, x := range a {

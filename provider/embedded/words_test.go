@@ -13,7 +13,7 @@ func TestEncode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := []string{"The café's leave-policy: 1,000 days.", "", "the name [SEP] is special", "日本 and naïveté²", "a​b"}
+	texts := []string{"The café's leave-policy: 1,000 days.", "", "the name [SEP] is special", "日本 and naïveté²", "a\u200bb"}
 	all, err := e.Encode(t.Context(), texts)
 	if err != nil {
 		t.Fatal(err)
