@@ -20,6 +20,7 @@ import (
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval/stat"
 	"github.com/assay-rag/assay/internal/learn"
+	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -41,6 +42,7 @@ const MostFalse = 0.05
 type AbstentionReport struct {
 	Set       string           `json:"set"`
 	Encoder   string           `json:"encoder,omitempty"` // empty: by words alone
+	Learned   bool             `json:"learned_from"`      // the program's weights were learned from this set, too: what is reached is no forecast
 	Splits    int              `json:"splits"`
 	Questions int              `json:"questions"` // asked, of all splits together
 	Rows      []AbstentionRow  `json:"rows"`
@@ -107,7 +109,7 @@ func Abstention(ctx context.Context, set Set, opts AbstentionOptions) (Abstentio
 			return AbstentionReport{}, err
 		}
 	}
-	report := AbstentionReport{Set: set.Name, Splits: opts.Splits}
+	report := AbstentionReport{Set: set.Name, Splits: opts.Splits, Learned: slices.Contains(local.HeldSets(), set.Name)}
 	if opts.Encoders != nil {
 		report.Encoder = opts.Encoders.Default()
 	}

@@ -137,8 +137,8 @@ func testSet(t *testing.T, name string) Set {
 // alone and with the encoder in the program. The figures are those that were reached; a
 // question more or less is let pass.
 func TestAbstention(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it asks several hundred questions")
+	if os.Getenv("ASSAY_LONG") == "" {
+		t.Skip("it encodes and asks for minutes; ASSAY_LONG=1 has it do so")
 	}
 	for _, tt := range []struct {
 		set     string
@@ -146,9 +146,9 @@ func TestAbstention(t *testing.T) {
 		mostly  int // right answers at least
 		wrong   int // false answers at most
 	}{
-		{"xquad-en", false, 0, 99},
-		{"xquad-en", true, 0, 99},
-		{"clapnq-answerable", true, 0, 99},
+		{"xquad-en", false, 51, 7},
+		{"xquad-en", true, 54, 8},
+		{"clapnq-answerable", true, 65, 4},
 	} {
 		set := testSet(t, tt.set)
 		opts := AbstentionOptions{Splits: 1, Questions: 120}
@@ -166,7 +166,7 @@ func TestAbstention(t *testing.T) {
 			t.Errorf("%s, vectors %v: %d right and %d false answers, want %d and %d", tt.set, tt.vectors, row.Right, row.False, tt.mostly, tt.wrong)
 		}
 		for _, o := range row.Outcomes {
-			if o.Held == nil || (*o.Held < local.DefaultHeld) != (o.Status == "not_found") && *o.Held < local.DefaultHeld {
+			if o.Held == nil || *o.Held < local.DefaultHeld/2 && o.Status != "not_found" {
 				t.Errorf("%q: held %v, and the status is %s", o.Question, o.Held, o.Status)
 			}
 		}
@@ -175,8 +175,8 @@ func TestAbstention(t *testing.T) {
 
 // TestTrainAbstention learns the same from the same, twice.
 func TestTrainAbstention(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it encodes some hundred passages")
+	if os.Getenv("ASSAY_LONG") == "" {
+		t.Skip("it encodes for minutes; ASSAY_LONG=1 has it do so")
 	}
 	encoder, err := embedded.Open()
 	if err != nil {

@@ -41,8 +41,9 @@ Halves are drawn by passage, by hash: splits 0 and 1 are each other's complement
 3 are others, and so on. Of the others of a document, passages stay: what is left is
 near to what is asked.
 
-Then come, for static with its threshold taken away, the threshold at which 5 of 100
-questions without an answer would be answered, and how many right answers it leaves;
+Then comes what static would do by the probability alone, that the passages hold the answer,
+without the allowance that the grader makes where they cover the question: the threshold at
+which 5 of 100 questions without an answer are answered, and how many right answers it leaves;
 the same for a logistic regression over features of BM25 alone, by cross-validation;
 how well the probabilities tell the two kinds apart (AUC) and how far they are from the
 shares that were seen (ECE); and both shares for each threshold. The threshold is the
@@ -118,7 +119,7 @@ func writeAbstention(w io.Writer, r eval.AbstentionReport) error {
 		fmt.Fprintf(table, "%s\t%.1f%% (%d of %d)\t%.1f%% (%d of %d)\t%.1f%%\n", row.Strategy, 100*row.FalseShare, row.False, row.Unanswerable,
 			100*row.RightShare, row.Right, row.Answerable, 100*float64(row.InFull)/float64(max(row.Answerable, 1)))
 	}
-	fmt.Fprintf(table, "static at %.2f\t%.1f%%\t%.1f%%\t\n", r.AtMostFalse.Threshold, 100*r.AtMostFalse.False, 100*r.AtMostFalse.Right)
+	fmt.Fprintf(table, "probability %.2f\t%.1f%%\t%.1f%%\t\n", r.AtMostFalse.Threshold, 100*r.AtMostFalse.False, 100*r.AtMostFalse.Right)
 	if r.Baseline != nil {
 		fmt.Fprintf(table, "BM25 alone\t%.1f%%\t%.1f%%\t\n", 100*r.Baseline.False, 100*r.Baseline.Right)
 	}
@@ -126,6 +127,9 @@ func writeAbstention(w io.Writer, r eval.AbstentionReport) error {
 		return err
 	}
 	fmt.Fprintf(w, "AUC %.3f, ECE %.3f\n", r.AUC, r.ECE)
+	if r.Learned {
+		fmt.Fprintln(w, "the weights in the program were learned from this set, too; for figures that were not, see: assay eval train-abstention")
+	}
 	table = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "threshold\tfalse answers\tright\t")
 	for _, p := range r.Curve {

@@ -82,6 +82,10 @@ func (w HeldWeights) LogOdds(features []float64) float64 {
 	return (w.Line.LogOdds(features) + w.Trees.LogOdds(features)) / 2
 }
 
+// HeldSets lists the sets that the model in the program was learned from: what it reaches on
+// them it may know by heart.
+func HeldSets() []string { return slices.Clone(defaultHeld().Sets) }
+
 // heldBy returns how likely the hits hold the answer. Without an encoder, or where the best
 // hit has no vector yet, it goes by words alone.
 func heldBy(ctx context.Context, encoder ground.Encoder, in role.GradeInput) (float64, error) {
