@@ -16,7 +16,7 @@ const vetoScore = 0.04
 func (s *comparison) veto() string {
 	for i, c := range s.claim {
 		v := s.vetoes(i, c)
-		if reason := cmp.Or(cmp.Or(v[:]...), s.exchanged(i, c)); reason != "" {
+		if reason := cmp.Or(cmp.Or(v[:]...), s.exchanged(i, c), s.leftOut(i, c)); reason != "" {
 			return reason
 		}
 	}

@@ -57,6 +57,11 @@ func TestVeto(t *testing.T) {
 		{order, "The landlord must be paid by the tenant.", false},
 		{order, "The pump is started after the valve is opened.", false},
 		{order, "The valve is opened after the pump is started.", true},
+		{"The drug may cause headaches.", "The drug causes headaches.", true},
+		{"The drug may cause headaches.", "The drug can cause headaches.", false},
+		{"If the light is red, the device must be restarted.", "The device must be restarted.", true},
+		{"If the light is red, the device must be restarted.", "When the light is red, restart the device.", false},
+		{"It is false that the Falcon listens on port 80.", "The Falcon listens on port 80.", true},
 		{lease, "To pass you need 50% of the points.", false},
 		{lease, "To pass you need 60% of the points.", true},
 	}

@@ -3,6 +3,7 @@ package ground
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
 
 var (
@@ -41,4 +42,22 @@ func (s *comparison) denied(part int, c *piece) string {
 func (s *comparison) deniedNext(part int) bool {
 	near := s.near[part]
 	return len(near) > 1 && deniesOutright.MatchString(near[1].text) && s.shareOfPlain(part, near[1]) >= sureOfName/2
+}
+
+// clauseOf is the part of a sentence between its semicolons and colons that shares most
+// with a claim.
+func clauseOf(c, b *piece) string {
+	best, most := b.text, -1
+	for clause := range strings.FieldsFuncSeq(b.text, func(r rune) bool { return r == ';' || r == ':' }) {
+		n := 0
+		for t := range termSet(clause) {
+			if c.stems[t] > 0 {
+				n++
+			}
+		}
+		if n > most {
+			best, most = clause, n
+		}
+	}
+	return best
 }
