@@ -29,8 +29,8 @@ type GroundingFigures struct {
 	F1 map[assay.Verdict]*float64 `json:"f1"`
 
 	// MacroF1 is the mean F1 of the verdicts that some claim is labelled with: of two
-	// where no claim is labelled contradicted. A claim that is called contradicted there
-	// is missed by the verdict that it has.
+	// where no claim is labelled contradicted. Such a file does not tell contradicted from
+	// unsupported, and a claim that is called the one counts there as the other.
 	MacroF1 float64 `json:"macro_f1"`
 
 	// ECE is the expected calibration error: over ten ranges of scores of one width the
@@ -67,6 +67,11 @@ func FiguresOf(judged []Judged) GroundingFigures {
 	right, of := [2]int{}, [2]int{}
 	for _, j := range judged {
 		f.Gold[j.Gold]++
+	}
+	for _, j := range judged {
+		if j.Verdict == assay.Contradicted && f.Gold[assay.Contradicted] == 0 {
+			j.Verdict = assay.Unsupported
+		}
 		called[j.Verdict]++
 		if j.Gold == j.Verdict {
 			hit[j.Gold]++

@@ -48,7 +48,8 @@ words that no common set has are counted, and named. FILE - is standard input.
   balanced_accuracy  the mean of two shares: of the supported claims that are called so,
                      and of the others that are not
   macro_f1           the mean F1 of the verdicts that the file has labels of: three, or
-                     two where no claim is labelled contradicted
+                     two where no claim is labelled contradicted: there what is called
+                     that counts as unsupported
   f1                 of each verdict that the file has labels of
   ece                how far the scores are from the share of supported claims: the mean
                      over ten ranges of scores
