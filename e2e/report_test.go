@@ -19,7 +19,7 @@ var shots = flag.String("shots", "", "write pictures of the report's page into t
 // asked is how many questions the evaluation has.
 const asked = 1000
 
-// evaluate runs an evaluation of 1,000 questions by two strategies over a document of
+// evaluate runs an evaluation of 1,000 questions over a document of
 // 250 sections, some of them hostile, as a user does, and returns the report's file.
 func evaluate(t *testing.T) string {
 	t.Helper()
