@@ -1,9 +1,12 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
@@ -42,7 +45,7 @@ type checked struct {
 func trailOf(steps []engine.Step) (trail, error) {
 	var t trail
 	var verified []engine.Step
-	for _, s := range steps {
+	for _, s := range inOrder(steps) {
 		var err error
 		switch {
 		case s.Error != nil && s.Kind != assay.StepGenerate:
@@ -62,6 +65,41 @@ func trailOf(steps []engine.Step) (trail, error) {
 		}
 	}
 	return t, t.verify(verified)
+}
+
+// inOrder returns steps as if none had been taken side by side: the journal has those in
+// the order in which they ended, which is another one each time. Of steps like sub[0]/… and
+// sub[1]/… those of the lower number come first.
+func inOrder(steps []engine.Step) []engine.Step {
+	first := map[string]int{} // ordinal of the first step under a name, whatever its number
+	named := func(parts []string, i int) (name string, number int) {
+		name, in, _ := strings.Cut(parts[i], "[")
+		number, _ = strconv.Atoi(strings.TrimSuffix(in, "]")) // 0: it has none
+		return strings.Join(parts[:i], "/") + "/" + name, number
+	}
+	for _, s := range steps {
+		parts := strings.Split(s.Path, "/")
+		for i := range parts {
+			name, _ := named(parts, i)
+			if _, known := first[name]; !known {
+				first[name] = s.Ordinal
+			}
+		}
+	}
+	sorted := slices.Clone(steps)
+	slices.SortStableFunc(sorted, func(a, b engine.Step) int {
+		x, y := strings.Split(a.Path, "/"), strings.Split(b.Path, "/")
+		for i := range min(len(x), len(y)) {
+			if x[i] == y[i] {
+				continue
+			}
+			nameX, m := named(x, i)
+			nameY, n := named(y, i)
+			return cmp.Or(cmp.Compare(first[nameX], first[nameY]), cmp.Compare(m, n))
+		}
+		return cmp.Compare(a.Ordinal, b.Ordinal)
+	})
+	return sorted
 }
 
 func (t *trail) search(s engine.Step) error {
