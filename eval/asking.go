@@ -189,6 +189,7 @@ func (a *asker) take(ctx context.Context, o *Outcome, r assay.Run) error {
 	if q.places, err = a.library.places(ctx, o.Case); err != nil {
 		return err
 	}
+	o.Mistake = mistakes(q.places)
 	if q.trail, err = trailOf(steps); err != nil {
 		return fmt.Errorf("run %s: %w", r.ID, err)
 	}

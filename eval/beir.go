@@ -241,7 +241,7 @@ func readLines(path string, line func([]byte) error) error {
 		}
 		if len(strings.TrimSpace(string(text))) > 0 {
 			if err := line([]byte(strings.TrimRight(string(text), "\r\n"))); err != nil {
-				return fmt.Errorf("%s:%d: %w: %w", path, n, err, assay.ErrInvalid)
+				return fmt.Errorf("%s:%d: %w: %w", path, n, readable(err), assay.ErrInvalid)
 			}
 		}
 		if errors.Is(err, io.EOF) {

@@ -46,6 +46,7 @@ type Stage string
 
 // The stages, in the order in which a question passes through them.
 const (
+	Mislabelled     Stage = "mislabelled"      // the set's mistake: what its gold quotes does not stand in the document
 	NotIngested     Stage = "not_ingested"     // no stored document holds the gold
 	NotRetrieved    Stage = "not_retrieved"    // no search brought it
 	RankedTooLow    Stage = "ranked_too_low"   // a search brought it beneath what is read
@@ -69,6 +70,7 @@ type Outcome struct {
 	Retrieved []string     `json:"retrieved,omitempty"` // of each hit of the run's searches the document, best first, each once; 100 at most
 	Contexts  []Context    `json:"contexts,omitempty"`  // the evidence that the generator was handed, in order
 
+	Mistake string             `json:"mistake,omitempty"` // of the set: gold that quotes what does not stand in its document
 	Right   bool               `json:"right"`             // what it was asked for: answered from gold, or refused where unanswerable
 	Lost    Stage              `json:"lost,omitempty"`    // where not Right
 	Metrics map[string]float64 `json:"metrics,omitempty"` // by the measure's name; one that does not apply is not there
@@ -115,7 +117,8 @@ type System struct {
 	Against     []Paired          `json:"against,omitempty"`     // the first system of the report, or a baseline
 	Remedies    []string          `json:"remedies,omitempty"`    // what usually helps, the most frequent loss first
 	Outcomes    []Outcome         `json:"outcomes,omitempty"`
-	Notes       map[string]string `json:"notes,omitempty"` // of a figure, by its name: what to know of it
+	NotJudged   map[string]int    `json:"not_judged,omitempty"` // questions that somebody was asked to judge, and that are not, by the measure's name or "claims"
+	Notes       map[string]string `json:"notes,omitempty"`      // of a figure, by its name, or of "slices": what to know of it
 }
 
 // A Figure is the mean of one measure, with the bounds of 95 in 100 draws of the cases.

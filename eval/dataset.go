@@ -38,7 +38,9 @@ type Dataset struct {
 //     headings in it, any of which will do; without those the documents do not answer them;
 //   - exported runs that people have corrected, see Exported.
 //
-// A line that is wrong is assay.ErrInvalid, and the error names it.
+// A line that is wrong is assay.ErrInvalid, and the error names it; so is, in a file, one
+// with a field that is not known (*UnknownFieldError). What a set wants to say besides goes
+// into metadata.
 func ReadDataset(path string) (Dataset, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -90,7 +92,7 @@ func readCases(path string) (Dataset, error) {
 	err := readLines(path, func(text []byte) error {
 		line++
 		var r caseRecord
-		if err := json.Unmarshal(text, &r); err != nil {
+		if err := cmp.Or(json.Unmarshal(text, &r), knownFields(text, r)); err != nil {
 			return err
 		}
 		if r.Given != nil && !r.judged() {
@@ -247,7 +249,7 @@ func (l *goldList) UnmarshalJSON(data []byte) error {
 	for _, p := range places {
 		var g Gold
 		if json.Unmarshal(p, &g.Document) != nil {
-			if err := json.Unmarshal(p, &g); err != nil {
+			if err := cmp.Or(json.Unmarshal(p, &g), knownFields(p, g)); err != nil {
 				return fmt.Errorf("gold: %w", err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +145,12 @@ func TestReadDatasetErrors(t *testing.T) {
 		{"answers of another kind", `{"question":"Who?","answers":{"a":1}}`, "want a text or a list of texts"},
 		{"an answer to nothing", `{"question":"Who?","conversation":[{"role":"assistant","content":"B."}]}`, "answers no question"},
 		{"a filter that is none", `{"question":"Who?","filter":"year ="}`, "set.jsonl:1:"},
+		{"a slip", first + `{"question":"Who?","answer":"A","filtr":"year = 2000"}`, `set.jsonl:2: there is no field "filtr"`},
+		{"a slip in gold", `{"question":"Who?","gold":[{"document":"a.md","qoute":"A"}]}`, `set.jsonl:1: gold: there is no field "qoute"`},
+		{"a list", `["Who?"]`, "set.jsonl:1: want an object, not a list"},
+		{"a text for a flag", `{"question":"Who?","answerable":"no"}`, "set.jsonl:1: answerable: want true or false, not a text"},
+		{"a text for a number", `{"question":"Who?","gold":{"document":"a.md","start":"3"}}`, "set.jsonl:1: gold: start: want a whole number, not a text"},
+		{"answers of a wrong kind", `{"question":"Who?","answers":[1]}`, "want a text or a list of texts: want a text, not a number"},
 		{"runs that nobody has judged", `{"question":"Who?","given":{"status":"answered","answer":"A"},"correct":null}`, "none is judged"},
 	}
 	for _, tt := range tests {
@@ -153,6 +160,10 @@ func TestReadDatasetErrors(t *testing.T) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 		})
+	}
+	_, err := eval.ReadDataset(writeFile(t, "set.jsonl", `{"question":"Who?","goldd":["a.md"]}`))
+	if e, ok := errors.AsType[*eval.UnknownFieldError](err); !ok || e.Field != "goldd" || !slices.Contains(e.Known, "gold") {
+		t.Errorf("a field that is not known: %v", err)
 	}
 	if _, err := eval.ReadDataset(filepath.Join(t.TempDir(), "nowhere")); !errors.Is(err, assay.ErrInvalid) {
 		t.Errorf("a set that is not there: %v", err)

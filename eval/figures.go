@@ -29,6 +29,12 @@ func (t *tally) system() System {
 	}
 	s.Slices, s.Worst, s.Remedies = t.sliced(), t.worstOnes(), remediesOf(s)
 	s.Notes = t.notes(s)
+	for name, why := range t.notJudged {
+		if s.NotJudged == nil {
+			s.NotJudged = map[string]int{}
+		}
+		s.NotJudged[name] = len(why)
+	}
 	return s
 }
 
@@ -43,8 +49,12 @@ func (t *tally) notes(s System) map[string]string {
 			notes[f.Name] = "of what the searches of a run bring, which is fewer than 100"
 		}
 	}
-	for name, n := range t.notJudged {
-		notes[name] = fmt.Sprintf("not judged for %d of the questions", n)
+	for name, why := range t.notJudged {
+		first := slices.Min(slices.Collect(maps.Keys(why)))
+		notes[name] = fmt.Sprintf("not judged for %d of the questions: %s", len(why), why[first])
+	}
+	if many := t.unsliced(); len(many) > 0 {
+		notes["slices"] = fmt.Sprintf("%s: more than %d values, and no table", strings.Join(many, ", "), maxSliceValues)
 	}
 	if len(s.Calibration) > 0 {
 		notes["calibration"] = "of shown claims; one counts as right where it cites gold"
@@ -111,26 +121,30 @@ func (t *tally) figures(at []int) []Figure {
 	return figures
 }
 
+// nobody stands for who judged a measure that nobody had to be asked for: whoever answers
+// nothing is not right, whatever a judge is like.
+const nobody = "nobody (every one was refused)"
+
 // judge says who judged a measure.
 func (t *tally) judge(name string) string {
 	by := t.judges[name]
+	if len(by) == 0 {
+		return nobody
+	}
 	names := slices.SortedFunc(maps.Keys(by), func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
 	return strings.Join(names, ", ")
 }
 
-// The bounds of a table of slices: what has more values is told apart by each question's
-// own words, and is no slice.
-const (
-	maxSliceValues = 20
-	minSliceCases  = 2
-)
+// maxSliceValues bounds a table of slices: what has more values is told apart by each
+// question's own words, and is no slice.
+const maxSliceValues = 20
 
 // sliceFigures are what the figures of a slice are of: a slice is there to show where it
 // goes wrong, and not how it is measured.
 var sliceFigures = []string{"right", "recall@10", "ndcg@10", "f1", "contains", "faithfulness", "correctness", "citation_precision", "citation_recall", "abstention_recall", "cost_micros", "latency_ms"}
 
-// sliced returns the slices, by name and then the most frequent first.
-func (t *tally) sliced() []Slice {
+// sliceCases are the cases of each slice, by its name and its value.
+func (t *tally) sliceCases() map[string]map[string][]int {
 	by := map[string]map[string][]int{}
 	for i, s := range t.slices {
 		for name, value := range s {
@@ -140,6 +154,26 @@ func (t *tally) sliced() []Slice {
 			by[name][value] = append(by[name][value], i)
 		}
 	}
+	return by
+}
+
+// unsliced names what has more values than a table of slices, by which some questions are
+// together all the same.
+func (t *tally) unsliced() []string {
+	var many []string
+	by := t.sliceCases()
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		shared := slices.ContainsFunc(slices.Collect(maps.Values(by[name])), func(cases []int) bool { return len(cases) > 1 })
+		if len(by[name]) > maxSliceValues && shared {
+			many = append(many, name)
+		}
+	}
+	return many
+}
+
+// sliced returns the slices, by name and then the most frequent first.
+func (t *tally) sliced() []Slice {
+	by := t.sliceCases()
 	var all []Slice
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		values := by[name]
@@ -149,9 +183,6 @@ func (t *tally) sliced() []Slice {
 		for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 			return cmp.Or(len(values[b])-len(values[a]), strings.Compare(a, b))
 		}) {
-			if len(values[value]) < minSliceCases {
-				continue
-			}
 			figures := slices.DeleteFunc(t.figures(values[value]), func(f Figure) bool { return !slices.Contains(sliceFigures, f.Name) })
 			all = append(all, Slice{By: name, Value: value, Cases: len(values[value]), Figures: figures})
 		}
@@ -178,7 +209,7 @@ func (t *tally) worstOnes() []Worst {
 // is no matter where most of what was not found is not there.
 func remediesOf(s System) []string {
 	var all []string
-	there := s.Lost[NotIngested] <= s.Lost[NotRetrieved]+s.Lost[RankedTooLow]
+	there := s.Lost[NotIngested]+s.Lost[Mislabelled] <= s.Lost[NotRetrieved]+s.Lost[RankedTooLow]
 	for _, f := range s.Figures {
 		if f.Name == "recall@10" && f.Mean < chunkingRecall && there {
 			all = append(all, fmt.Sprintf("recall@10 is %.2f, under %.2f: look at how the documents are cut into passages first, before anything else is tuned", f.Mean, chunkingRecall))

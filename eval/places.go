@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -35,8 +37,9 @@ func openLibrary(ctx context.Context, e *engine.Engine, principal assay.Principa
 
 // A goldPlace is where gold stands in stored documents: any of the spots will do.
 type goldPlace struct {
-	grade int
-	spots []spot
+	grade   int
+	spots   []spot
+	mistake string // of the set: a quote that stands in no document of the name; empty: none
 }
 
 // A spot is a document, or what of it is gold.
@@ -52,7 +55,7 @@ func (l *library) places(ctx context.Context, c Case) ([]goldPlace, error) {
 	var places []goldPlace
 	at := map[string]int{}
 	for _, g := range c.Gold {
-		spots, err := l.spots(ctx, g)
+		spots, mistake, err := l.spots(ctx, g)
 		if err != nil {
 			return nil, err
 		}
@@ -64,22 +67,24 @@ func (l *library) places(ctx context.Context, c Case) ([]goldPlace, error) {
 		}
 		places[i].grade = max(places[i].grade, g.Grade, 1)
 		places[i].spots = append(places[i].spots, spots...)
+		places[i].mistake = cmp.Or(places[i].mistake, mistake)
 	}
 	return places, nil
 }
 
-// spots finds one gold; none, where no stored document holds it.
-func (l *library) spots(ctx context.Context, g Gold) ([]spot, error) {
+// spots finds one gold; none, where no stored document holds it. The mistake is that there
+// is a document of the name, and that it does not say what the gold quotes.
+func (l *library) spots(ctx context.Context, g Gold) (spots []spot, mistake string, err error) {
 	if g.Document == "" {
-		return []spot{{section: g.Section}}, nil
+		return []spot{{section: g.Section}}, "", nil
 	}
-	var spots []spot
-	for _, id := range l.named(g.Document) {
+	named := l.named(g.Document)
+	for _, id := range named {
 		s := spot{document: id, section: g.Section, start: g.Start, end: g.End}
 		if g.Quote != "" {
 			d, err := l.engine.Document(ctx, l.principal, id)
 			if err != nil {
-				return nil, err
+				return nil, "", err
 			}
 			var found bool
 			if s.start, s.end, found = findQuote(d.Text, g); !found {
@@ -88,7 +93,21 @@ func (l *library) spots(ctx context.Context, g Gold) ([]spot, error) {
 		}
 		spots = append(spots, s)
 	}
-	return spots, nil
+	if len(spots) == 0 && len(named) > 0 {
+		mistake = fmt.Sprintf("the set quotes %q, which is not in %s", cut(g.Quote), g.Document)
+	}
+	return spots, mistake, nil
+}
+
+// mistakes are those of the set that leave a place of gold nowhere.
+func mistakes(places []goldPlace) string {
+	var all []string
+	for _, p := range places {
+		if len(p.spots) == 0 && p.mistake != "" {
+			all = append(all, p.mistake)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // named returns the IDs of the documents that a gold names: by ID, by URI, or by the end

@@ -57,3 +57,33 @@ func TestRemediesOfWhatIsNotThere(t *testing.T) {
 		t.Errorf("%q", all)
 	}
 }
+
+// What a judge was asked and did not say is counted, with the first question's reason; for
+// what was refused nobody was asked, and nobody is named.
+func TestNotJudged(t *testing.T) {
+	n := newTally("auto", make([]Case, 3))
+	refused := assay.Answer{Status: assay.NotFound}
+	n.add(0, Outcome{Answer: refused, Metrics: map[string]float64{"correctness": 0}, Judges: map[string]string{"correctness": "m"}}, false)
+	n.add(2, Outcome{Answer: assay.Answer{Status: assay.Answered}, NotJudged: map[string]string{"correctness": "no score", "claims": "none"}}, false)
+	n.add(1, Outcome{Answer: assay.Answer{Status: assay.Answered}, NotJudged: map[string]string{"correctness": "no reply"}}, false)
+	s := n.system()
+	if s.NotJudged["correctness"] != 2 || s.NotJudged["claims"] != 1 || s.Notes["correctness"] != "not judged for 2 of the questions: no reply" {
+		t.Errorf("%v, %v", s.NotJudged, s.Notes)
+	}
+	for _, f := range s.Figures {
+		if f.Name == "correctness" && f.By != nobody {
+			t.Errorf("judged by %q, and nobody was asked", f.By)
+		}
+	}
+}
+
+// By what has too many values for a table, and is shared by questions, is said.
+func TestUnsliced(t *testing.T) {
+	n := newTally("auto", make([]Case, 50))
+	for i := range 50 {
+		n.add(i, Outcome{Case: Case{Slices: map[string]string{"key": string(rune('A' + i)), "team": string(rune('A' + i%25)), "kind": string(rune('A' + i%2))}}}, false)
+	}
+	if note := n.system().Notes["slices"]; note != "team: more than 20 values, and no table" {
+		t.Errorf("%q", note)
+	}
+}

@@ -8,7 +8,7 @@ import (
 )
 
 // stages are those that gold passes through, in their order.
-var stages = []Stage{NotIngested, NotRetrieved, RankedTooLow, GradedAway, NotCited}
+var stages = []Stage{Mislabelled, NotIngested, NotRetrieved, RankedTooLow, GradedAway, NotCited}
 
 // lost says where a case whose outcome is not right was lost, by what its journal says of
 // the gold: where any gold will do, what came furthest counts, else what was lost first.
@@ -47,6 +47,8 @@ func (o *Outcome) reached(p goldPlace, t trail) int {
 		return len(stages)
 	case slices.ContainsFunc(t.evidence(), func(ev assay.Evidence) bool { return p.holdsHit(ev.Hit) }):
 		return stage(NotCited)
+	case len(p.spots) == 0 && p.mistake != "":
+		return stage(Mislabelled)
 	case len(p.spots) == 0:
 		return stage(NotIngested)
 	}
@@ -125,7 +127,8 @@ func (o *Outcome) citesGold(c checked, places []goldPlace, t trail) bool {
 // remedies are what usually helps against a loss. They are in the order in which they are
 // best tried.
 var remedies = map[Stage]string{
-	NotIngested:     "not ingested: see what assay ingest has skipped, and whether the gold names a document that exists, and quotes words that stand in it",
+	Mislabelled:     "mislabelled: the set's gold quotes words that do not stand in the document it names: correct the set, or bring the document up to date; no setting helps",
+	NotIngested:     "not ingested: see what assay ingest has skipped, and whether the gold names a document that exists",
 	NotRetrieved:    "not retrieved: look at how the documents are cut into passages and at their headings; then at --strategy fusion or advanced, another encoder, and other words for what is asked (synonyms in the file that the configuration names as domain)",
 	RankedTooLow:    "ranked too low: more candidates and evidence (strategies.corrective.candidates and keep), a reranker, or assay tune",
 	GradedAway:      "graded away: a lower floor of relevance (strategies.corrective.floor), a model as the grader, or --strategy corrective",

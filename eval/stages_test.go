@@ -97,7 +97,7 @@ func TestStages(t *testing.T) {
 		{"right by answer alone", eval.Case{Question: approval, Answers: []string{"Head of the department."}}, engine.Config{}, engine.Request{}, ""},
 		{"rightly refused", eval.Case{Question: "What is the boiling point of tungsten?", Unanswerable: true}, engine.Config{}, engine.Request{}, ""},
 		{"no such document", eval.Case{Question: approval, Gold: gold("flights.md")}, engine.Config{}, engine.Request{}, eval.NotIngested},
-		{"no such words", eval.Case{Question: approval, Gold: []eval.Gold{{Document: "travel.md", Quote: "approved by nobody"}}}, engine.Config{}, engine.Request{}, eval.NotIngested},
+		{"no such words", eval.Case{Question: approval, Gold: []eval.Gold{{Document: "travel.md", Quote: "approved by nobody"}}}, engine.Config{}, engine.Request{}, eval.Mislabelled},
 		{"found by no search", eval.Case{Question: approval, Gold: gold("garden.md")}, engine.Config{}, engine.Request{}, eval.NotRetrieved},
 		{"relevant, and no room for it", eval.Case{Question: "What do visitors of the office wear?", Gold: gold("history.md")}, engine.Config{},
 			engine.Request{Limits: strategy.Limits{Keep: 1, Floor: 0.01}}, eval.RankedTooLow},

@@ -89,7 +89,7 @@ type tally struct {
 	judges   map[string]map[string]int
 	statuses map[string]int
 
-	notJudged map[string]int // questions, by the measure's name
+	notJudged map[string]map[int]string // by the measure's name, then by case: why
 	scores    []scored
 	outcomes  []*Outcome
 	custom    []metric.Measure
@@ -107,7 +107,7 @@ func newTally(name string, cases []Case) *tally {
 	return &tally{
 		name: name, cases: cases, values: map[string][]float64{}, right: make([]bool, n), there: make([]bool, n), lost: make([]Stage, n),
 		worst: make([]Worst, n), slices: make([]map[string]string, n), judges: map[string]map[string]int{}, statuses: map[string]int{}, outcomes: make([]*Outcome, n),
-		notJudged: map[string]int{},
+		notJudged: map[string]map[int]string{},
 	}
 }
 
@@ -124,13 +124,19 @@ func (t *tally) add(i int, o Outcome, keep bool) {
 		t.values[name][i] = x
 	}
 	for name, by := range o.Judges {
+		if refuses(o.Answer) && o.Error == "" {
+			continue // nobody was asked
+		}
 		if t.judges[name] == nil {
 			t.judges[name] = map[string]int{}
 		}
 		t.judges[name][by]++
 	}
-	for name := range o.NotJudged {
-		t.notJudged[name]++
+	for name, why := range o.NotJudged {
+		if t.notJudged[name] == nil {
+			t.notJudged[name] = map[int]string{}
+		}
+		t.notJudged[name][i] = why
 	}
 	status := string(o.Answer.Status)
 	if o.Error != "" {
@@ -174,6 +180,8 @@ func why(o Outcome) string {
 	switch {
 	case o.Error != "":
 		return o.Error
+	case o.Lost == Mislabelled:
+		return o.Mistake
 	case o.Answer.Status == assay.NotFound:
 		return cmp.Or(o.Answer.Justification, o.Answer.Text)
 	}

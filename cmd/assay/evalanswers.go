@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/eval/judge"
@@ -144,6 +145,9 @@ func (a *app) evalAnswers(ctx context.Context, f answersFlags, path string) erro
 		return err
 	}
 	defer v.folder.Close()
+	if err := v.tryFiles(); err != nil {
+		return err
+	}
 	if err := v.ask(ctx); err != nil {
 		if errors.Is(err, context.Canceled) {
 			return hinted{err, "what was answered is kept; run the same command to go on"}
@@ -176,7 +180,7 @@ func (v *evaluating) read() error {
 		}
 	}
 	if v.set, err = eval.ReadDataset(v.path); err != nil {
-		return err
+		return hintedField(err)
 	}
 	if v.set.Corpus != nil && len(f.docs) > 0 {
 		return usagef("%s has passages of its own; --docs is for sets without", v.path)
@@ -207,6 +211,29 @@ func (v *evaluating) read() error {
 		}
 	}
 	return nil
+}
+
+// tryFiles refuses files that cannot be written before anything is asked, and paid for.
+func (v *evaluating) tryFiles() error {
+	f := v.flags
+	for _, path := range []string{f.files.html, f.files.csv, f.files.figures, f.writeBaseline} {
+		if err := tryFile(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hintedField says of a field that is not known which one may be meant.
+func hintedField(err error) error {
+	e, ok := errors.AsType[*eval.UnknownFieldError](err)
+	if !ok {
+		return err
+	}
+	if near := config.Similar(e.Field, e.Known); len(near) > 0 {
+		return hinted{err, "did you mean " + strings.Join(near, ", ") + "?"}
+	}
+	return hinted{err, "the fields are " + strings.Join(e.Known, ", ") + "; what else a set says goes into metadata"}
 }
 
 // open opens the folder of the evaluation. One that nobody has named and that is whole

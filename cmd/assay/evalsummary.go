@@ -45,10 +45,28 @@ func (v *evaluating) report(ctx context.Context) error {
 	} else {
 		err = v.write(r, gating)
 	}
-	if err == nil && gating != nil && !gating.Passed {
+	switch {
+	case err != nil:
+		return err
+	case gating != nil && !gating.Passed:
 		return end(exitGate)
+	case allBroke(r):
+		return end(exitError)
 	}
-	return err
+	return nil
+}
+
+// allBroke reports whether questions were asked, and every one ended in an error: nothing
+// was measured.
+func allBroke(r eval.Report) bool {
+	asked, broke := 0, 0
+	for _, s := range r.Systems {
+		for _, n := range s.Statuses {
+			asked += n
+		}
+		broke += s.Lost[eval.Broke]
+	}
+	return asked > 0 && broke == asked
 }
 
 // An answersJSON is what --json prints.
@@ -120,6 +138,10 @@ func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 		if len(r.Systems) > 1 {
 			title = s.Name + ": "
 		}
+		for _, name := range slices.Sorted(maps.Keys(s.NotJudged)) {
+			said := fmt.Sprintf("%s%s: %s", title, name, s.Notes[name])
+			fmt.Fprintln(w, wrap(oneLine(plainLine(said), mostOfError), "  ", v.app.width))
+		}
 		fmt.Fprintf(w, "\n%sstatuses: %s\n", title, counts(s.Statuses))
 		if len(s.Lost) > 0 {
 			lost := map[string]int{}
@@ -136,7 +158,7 @@ func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 			fmt.Fprintf(w, "\n%sthe worst, with their runs:\n", title)
 			for _, worst := range s.Worst {
 				fmt.Fprintf(w, "  %s  %s: %s\n", cmp.Or(worst.Run, "no run          "), stageWords(worst.Lost), oneLine(plainLine(worst.Question), max(v.app.width-24-len(stageWords(worst.Lost)), 20)))
-				if worst.Lost == eval.Broke {
+				if worst.Lost == eval.Broke || worst.Lost == eval.Mislabelled {
 					fmt.Fprintf(w, "    %s\n", strings.TrimSpace(wrap(oneLine(plainLine(worst.Why), mostOfError), "    ", v.app.width)))
 				}
 			}
@@ -167,6 +189,9 @@ func writeSlices(w io.Writer, title string, s eval.System) {
 		if len(by[name]) > 1 {
 			fmt.Fprintf(w, "%sright by %s: %s\n", title, plainLine(name), strings.Join(by[name], ", "))
 		}
+	}
+	if note := s.Notes["slices"]; note != "" {
+		fmt.Fprintf(w, "%snot told apart by %s\n", title, plainLine(note))
 	}
 }
 

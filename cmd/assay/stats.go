@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,6 +159,25 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// tryFile says why writeFile could not write a file, before there is anything to write;
+// without a path there is nothing to try.
+func tryFile(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return usagef("write %s: it is a folder", path)
+	}
+	try, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.try")
+	if errors.Is(err, fs.ErrNotExist) {
+		return usagef("write %s: there is no folder %s", path, filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return errors.Join(try.Close(), os.Remove(try.Name()))
 }
 
 // writeStats prints a report for people.

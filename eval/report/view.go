@@ -350,7 +350,7 @@ func definitions(r eval.Report) []definition {
 
 // stages are those where questions are lost, in order.
 var stages = []eval.Stage{
-	eval.NotIngested, eval.NotRetrieved, eval.RankedTooLow, eval.GradedAway, eval.NotCited, eval.VerifierWrong, eval.GeneratedWrong, eval.AnsweredWrongly, eval.Broke,
+	eval.Mislabelled, eval.NotIngested, eval.NotRetrieved, eval.RankedTooLow, eval.GradedAway, eval.NotCited, eval.VerifierWrong, eval.GeneratedWrong, eval.AnsweredWrongly, eval.Broke,
 }
 
 // stageName is a stage in words.

@@ -49,8 +49,7 @@ func Bootstrap(xs []float64) Interval {
 		}
 		means = append(means, total/float64(len(xs)))
 	})
-	low, high := Bounds(means)
-	return Interval{Mean: Mean(xs), Low: low, High: high}
+	return around(Mean(xs), means)
 }
 
 // BootstrapPercentile is Bootstrap of a percentile instead of the mean; the bounds of one
@@ -66,8 +65,14 @@ func BootstrapPercentile(xs []float64, p float64) Interval {
 		}
 		values = append(values, Percentile(drawn, p))
 	})
-	low, high := Bounds(values)
-	return Interval{Mean: Percentile(xs, p), Low: low, High: high}
+	return around(Percentile(xs, p), values)
+}
+
+// around is a figure with the bounds of what was drawn, which hold it: sums of equal
+// numbers differ in their last digit by the order of the draw.
+func around(x float64, drawn []float64) Interval {
+	low, high := Bounds(drawn)
+	return Interval{Mean: x, Low: min(low, x), High: max(high, x)}
 }
 
 // Bounds returns the values that a fortieth of xs is below and above: of the figures of

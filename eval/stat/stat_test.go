@@ -3,6 +3,7 @@ package stat_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -291,5 +292,19 @@ func TestPanics(t *testing.T) {
 			}()
 			call()
 		}()
+	}
+}
+
+// Bounds hold their figure, to the last digit: sums of equal numbers differ by their order.
+func TestBoundsHoldTheirFigure(t *testing.T) {
+	for _, x := range []float64{0.1, 0.2, 0.7, 1.0 / 3} {
+		for n := 1; n < 60; n += 7 {
+			xs := slices.Repeat([]float64{x}, n)
+			for _, i := range []stat.Interval{stat.Bootstrap(xs), stat.BootstrapPercentile(xs, 95)} {
+				if i.Low > i.Mean || i.High < i.Mean {
+					t.Errorf("%d times %v: %+v", n, x, i)
+				}
+			}
+		}
 	}
 }
