@@ -54,7 +54,7 @@ type choice struct {
 // whole groups.
 func choose(scores [][]float64, groups []string) choice {
 	n := len(groups)
-	c := choice{Questions: n}
+	c := choice{Questions: n, Gain: stat.Difference{P: 1}}
 	if n == 0 || len(scores) == 0 {
 		return c
 	}

@@ -25,9 +25,14 @@ type corpus struct {
 	vectors []llm.Vector // one for each chunk, nil where it has none
 }
 
-func newCorpus(set Set) *corpus {
+// newCorpus makes the documents of a set; telling the languages of many takes seconds, and
+// ends with ctx.
+func newCorpus(ctx context.Context, set Set) (*corpus, error) {
 	c := &corpus{byChunk: map[string]int{}, byDoc: map[string]int{}}
 	for _, p := range set.Passages {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		m := assay.Metadata{}
 		if code := language.Detect(p.Text); code != "" { // as ingest does
 			m[assay.MetaLanguage] = assay.StringValue(code)
@@ -52,7 +57,7 @@ func newCorpus(set Set) *corpus {
 		c.documents = append(c.documents, d)
 		c.chunks = append(c.chunks, ch)
 	}
-	return c
+	return c, nil
 }
 
 // embedBatch is how many passages are embedded between two reports of progress:

@@ -65,6 +65,15 @@ func ReadDataset(path string) (Dataset, error) {
 	return d, err
 }
 
+// Labelled counts the cases, of the first limit (0: all), of whose answer anything is known.
+func (d Dataset) Labelled(limit int) int {
+	n := 0
+	for _, c := range (AskOptions{Limit: limit}).cases(d) {
+		n += one(c.Labelled())
+	}
+	return n
+}
+
 // hash returns what the set's identity is.
 func (d Dataset) hash() (string, error) {
 	h := sha256.New()

@@ -22,7 +22,10 @@ func Ingest(ctx context.Context, e *engine.Engine, set Set) error {
 		}
 		there[d.ID] = d.Version
 	}
-	c := newCorpus(set)
+	c, err := newCorpus(ctx, set)
+	if err != nil {
+		return err
+	}
 	var entries []store.Entry
 	for i, d := range c.documents {
 		if there[d.ID] != d.Version {

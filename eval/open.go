@@ -81,7 +81,10 @@ func Open(ctx context.Context, set Set, parts Parts) (_ *Opened, err error) {
 		}
 		o.Embedder = cached(parts.Embedder, o.cache)
 	}
-	c := newCorpus(set)
+	c, err := newCorpus(ctx, set)
+	if err != nil {
+		return nil, err
+	}
 	o.Content, o.Stored = c, c
 	if o.Embedder != nil {
 		report := o.stage("encode")

@@ -55,7 +55,7 @@ type Knob struct {
 	Gain    Gained           `json:"gain"`                       // of questions that took no part in choosing
 	Why     string           `json:"why,omitempty"`              // it is not changed
 	Needed  int              `json:"questions_needed,omitempty"` // about, to tell the gain, or one of 0.02, from chance
-	Tried   []TriedCandidate `json:"tried"`                      // the current one first
+	Tried   []TriedCandidate `json:"tried"`                      // the current one first; none where the measure applies to no question
 
 	Note     string         `json:"note,omitempty"`     // what to know of what was tried
 	Settings map[string]any `json:"settings,omitempty"` // by its path in the configuration, where it is changed
@@ -98,7 +98,8 @@ const tunedDepth = 10
 // cross-validation (see choose): first what vectors weigh and whether hits are reranked,
 // by nDCG@10 of the gold among the hits of a search for the question; then, with these,
 // the floor of relevance, and how likely passages have to hold the answer for one to be
-// given, by the share of questions that come out right. A threshold lower than the usual
+// given, by the share of questions that come out right. A set without a labelled question
+// is assay.ErrInvalid. A threshold lower than the usual
 // one is tried only where there are questions that the documents do not answer. No language
 // model is asked.
 //
@@ -111,8 +112,8 @@ func Tune(ctx context.Context, e *engine.Engine, d Dataset, folder *Folder, opts
 	}
 	t := &tuner{engine: e, set: d, folder: folder, library: library, TuneOptions: opts, limits: opts.Limits}
 	out := Tuning{Set: d.Name}
-	for _, c := range t.cases() {
-		out.Questions += one(c.Labelled())
+	if out.Questions = d.Labelled(opts.Limit); out.Questions == 0 {
+		return out, fmt.Errorf("%s has no labelled question to choose by: %w", d.Name, assay.ErrInvalid)
 	}
 	turns := []func(context.Context) (Knob, error){t.searches}
 	for _, h := range thresholds {
@@ -361,9 +362,12 @@ func (t *tuner) settle(ctx context.Context, k *Knob, cases []Case, all []candida
 	k.Current, k.Chosen, k.Change, k.Needed = all[0].says, all[0].says, c.Change, c.Needed
 	k.Gain = Gained{c.Gain.Mean, c.Gain.Low, c.Gain.High, c.Gain.P}
 	for i, x := range all {
+		if len(cases) == 0 {
+			break // nothing was measured
+		}
 		mean := 0.0
 		for _, s := range scores[i] {
-			mean += s / float64(max(len(cases), 1))
+			mean += s / float64(len(cases))
 		}
 		k.Tried = append(k.Tried, TriedCandidate{x.says, mean})
 	}
@@ -375,6 +379,8 @@ func (t *tuner) settle(ctx context.Context, k *Knob, cases []Case, all []candida
 		k.Why = "nothing that was tried is better by more than chance"
 	case c.Groups < leastGroups && c.Gain.Low > 0:
 		k.Why = fmt.Sprintf("the questions are about %d places, and it takes %d at least to tell what holds for others", c.Groups, leastGroups)
+	case c.Needed <= c.Questions:
+		k.Why = fmt.Sprintf("the gain may be one of chance, and these %d questions are about as many as it takes to tell one that is worth it", c.Questions)
 	default:
 		k.Why = fmt.Sprintf("the gain may be one of chance; about %d questions would tell", c.Needed)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -315,6 +316,9 @@ func (a *app) evalTrainVerifier(ctx context.Context, files []string, answers, da
 		cases, err := eval.ReadGrounding(file)
 		if err != nil {
 			return err
+		}
+		if i := slices.IndexFunc(sets, func(s eval.GroundingSet) bool { return reflect.DeepEqual(s.Cases, cases) }); i >= 0 {
+			return usagef("%s holds the claims of %s: a set that is left out must not be learned from", file, files[i])
 		}
 		sets = append(sets, eval.GroundingSet{Name: strings.TrimSuffix(filepath.Base(file), ".jsonl"), Cases: cases})
 	}

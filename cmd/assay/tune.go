@@ -91,6 +91,9 @@ func (a *app) tune(ctx context.Context, f tuneFlags, path string) error {
 	if err := v.read(); err != nil {
 		return err
 	}
+	if v.set.Labelled(f.answers.limit) == 0 {
+		return hinted{usagef("%s has no labelled question to choose by", path), "give questions answers, gold, or \"unanswerable\": true; see assay eval init"}
+	}
 	t, err := v.tune(ctx, f)
 	if errors.Is(err, context.Canceled) {
 		return hinted{err, "what was measured is kept; run the same command to go on"}
