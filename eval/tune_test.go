@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -122,7 +123,8 @@ func TestTuneChangesNothing(t *testing.T) {
 	if few.Change || knob(t, few, "strategies.corrective.floor").Needed < 30 {
 		t.Errorf("eight questions: %+v", few)
 	}
-	if none := tuneIn(t, e, []eval.Case{{ID: "x", Question: "what is not labelled?"}}, t.TempDir(), eval.TuneOptions{}); none.Change || none.Questions != 0 {
-		t.Errorf("no labels: %+v", none)
+	none := eval.Dataset{Name: "none", Cases: []eval.Case{{ID: "x", Question: "what is not labelled?"}}}
+	if _, err := eval.Tune(t.Context(), e, none, nil, eval.TuneOptions{Principal: assay.Local()}); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("no labels: %v, want assay.ErrInvalid", err)
 	}
 }
