@@ -2,25 +2,55 @@ package eval
 
 import (
 	"context"
+	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval/judge"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
 )
 
-// An Estimate is what an evaluation is likely to spend on language models.
+// An Estimate is what an evaluation is likely to spend on models and services.
 type Estimate struct {
 	Questions  int // that are left to be asked, by all contenders together
-	Calls      int
-	Tokens     int   // input and output together
-	CostMicros int64 // at the prices of the dearest model that does a role; more than it is likely to be
-	Priced     bool  // the prices of all models are known; else CostMicros is 0 and says nothing
-	Measured   bool  // by what these questions have spent so far, and not by the strategy's usual figures
+	Calls      int // of language models
+	Tokens     int // input and output together
+	CostMicros int64
+	Priced     bool // the prices of all that is asked are known; else CostMicros is 0 and says nothing
+
+	Measured bool // by what these questions have spent so far
+	Tried    int  // else by so many of them, asked of stand-ins; 0: by the strategy's usual figures
+
+	Services []ServiceEstimate // what else is asked, and is paid for
+}
+
+// A ServiceEstimate is what is likely to be asked of a service that does no role: what makes
+// vectors, orders hits or judges claims.
+type ServiceEstimate struct {
+	Does   string // "vectors", "reranking", "verifying"
+	Model  string
+	Calls  int // 0: not known, or among those of Estimate, where that is Measured
+	Tokens int // 0: not known
+}
+
+// Asked is what an evaluation asks, and what of it is to be paid.
+type Asked struct {
+	// Engine is how what is asked is opened; its models are those that are asked. A few
+	// questions are asked there of stand-ins, and leave nothing.
+	Engine engine.Config
+
+	// Encoder makes vectors as a service; nil: none does. Unembedded is the tokens of the
+	// passages that have no vector yet.
+	Encoder    llm.Embedder
+	Unembedded int
 }
 
 // Free reports whether it is known to cost nothing.
 func (e Estimate) Free() bool {
+	if len(e.Services) > 0 {
+		return e.Priced && e.CostMicros == 0
+	}
 	return e.Questions == 0 || e.Calls == 0 || e.Priced && e.CostMicros == 0
 }
 
@@ -52,55 +82,141 @@ var usualJudging = [3]float64{1, 3000, 500}
 const enoughAsked = 5
 
 // EstimateSpending says what asking the rest of a set is likely to spend. The outcomes that
-// the folder has already are gone by where there are enough of them.
-func EstimateSpending(ctx context.Context, d Dataset, folder *Folder, opts AskOptions, models engine.Models) (Estimate, error) {
-	var e Estimate
-	if len(models.Roles) == 0 {
-		e.Questions = folder.left(d, opts.Limit, names(opts.Contenders)...)
-		e.Priced = true
+// the folder has already are gone by where there are enough of them; else a few of the
+// questions are asked of stand-ins for the models (see trial), and where that cannot be, it
+// goes by what the strategy usually takes.
+func EstimateSpending(ctx context.Context, d Dataset, folder *Folder, opts AskOptions, asked Asked) (Estimate, error) {
+	models := asked.Engine.Models
+	e := Estimate{Questions: folder.left(d, opts.Limit, names(opts.Contenders)...), Priced: true}
+	services := asked.services()
+	if e.Questions == 0 || len(models.Roles) == 0 && len(services) == 0 && judge.Calls(opts.Judge) == 0 {
 		return e, nil
 	}
 	var price llm.Facts
 	price, e.Priced = dearest(models)
-	spent, asked := map[string]assay.Usage{}, map[string]int{}
-	for o, err := range folder.Outcomes(ctx) {
-		if err != nil {
-			return e, err
-		}
-		spent[o.System] = spent[o.System].Add(o.Answer.Usage).Add(o.Judging)
-		asked[o.System]++
+	e.Priced = e.Priced && (judge.Calls(opts.Judge) == 0 || len(models.Roles) > 0)
+	spent, done, err := spentBy(ctx, folder)
+	if err != nil {
+		return e, err
 	}
 	for _, c := range opts.Contenders {
-		n := folder.left(d, opts.Limit, c.Name)
-		e.Questions += n
+		n := float64(folder.left(d, opts.Limit, c.Name))
 		if n == 0 {
 			continue
 		}
-		var each [3]float64
-		if !c.Request.Local {
-			known := false
-			if each, known = usual[c.Request.Strategy]; !known {
-				each = dearestUsual()
-			}
-		}
-		for i := range each {
-			each[i] += float64(judge.Calls(opts.Judge)) * usualJudging[i]
-		}
-		if times := float64(asked[c.Name]); times >= enoughAsked {
+		each := usually(c, opts.Judge, models)
+		if times := float64(done[c.Name]); times >= enoughAsked {
 			u := spent[c.Name]
 			each = [3]float64{float64(u.Calls) / times, float64(u.InputTokens) / times, float64(u.OutputTokens) / times}
 			e.Measured = true
+		} else {
+			t, ok, err := tryOut(ctx, d, folder, opts, c, asked.Engine)
+			if err != nil {
+				return e, err
+			}
+			if ok {
+				each, e.Tried = t.each(opts.Judge), max(e.Tried, t.questions)
+				services.count(t, n/float64(t.questions), c.Request.Local)
+			}
 		}
-		all := assay.Usage{
-			Calls: int(each[0] * float64(n)), InputTokens: int(each[1] * float64(n)), OutputTokens: int(each[2] * float64(n)),
-		}
+		all := assay.Usage{Calls: int(each[0] * n), InputTokens: int(each[1] * n), OutputTokens: int(each[2] * n)}
 		e.Calls += all.Calls
 		e.Tokens += all.InputTokens + all.OutputTokens
-		if e.Priced {
-			e.CostMicros += price.Cost(all)
-		}
+		e.CostMicros += price.Cost(all)
+	}
+	e.Services = services.asked(&e, opts.Contenders)
+	if !e.Priced {
+		e.CostMicros = 0
 	}
 	return e, nil
+}
+
+// spentBy is what each system has spent so far, and on how many questions.
+func spentBy(ctx context.Context, folder *Folder) (map[string]assay.Usage, map[string]int, error) {
+	spent, done := map[string]assay.Usage{}, map[string]int{}
+	for o, err := range folder.Outcomes(ctx) {
+		if err != nil {
+			return nil, nil, err
+		}
+		spent[o.System] = spent[o.System].Add(o.Answer.Usage).Add(o.Judging)
+		done[o.System]++
+	}
+	return spent, done, nil
+}
+
+// usually is what a question takes of language models by the strategy's usual figures.
+func usually(c Contender, j judge.Judge, models engine.Models) [3]float64 {
+	var each [3]float64
+	if !c.Request.Local && len(models.Roles) > 0 {
+		known := false
+		if each, known = usual[c.Request.Strategy]; !known {
+			each = dearestUsual()
+		}
+	}
+	for i := range each {
+		each[i] += float64(judge.Calls(j)) * usualJudging[i]
+	}
+	return each
+}
+
+// A service is what is known of one while its calls are counted.
+type service struct {
+	ServiceEstimate
+	facts   llm.Facts
+	unasked bool // by questions that are to be answered locally
+	calls   func(t trial) (calls, tokens int)
+	anyway  int // tokens that it reads whatever is asked
+}
+
+type services []*service
+
+// services are those that an evaluation asks beside language models.
+func (a Asked) services() services {
+	var all services
+	if a.Encoder != nil {
+		all = append(all, &service{ServiceEstimate: ServiceEstimate{Does: "vectors", Model: a.Encoder.Model()}, facts: llm.FactsOf(a.Encoder), anyway: a.Unembedded,
+			calls: func(t trial) (int, int) { return t.searches, t.searches * questionTokens }})
+	}
+	if r := a.Engine.Models.Reranker; r != nil {
+		all = append(all, &service{ServiceEstimate: ServiceEstimate{Does: "reranking", Model: r.Model()}, facts: llm.FactsOf(r), unasked: true,
+			calls: func(t trial) (int, int) { return t.reranked[0], t.reranked[1] }})
+	}
+	if v, ok := a.Engine.Models.Verifier.(ground.Service); ok {
+		all = append(all, &service{ServiceEstimate: ServiceEstimate{Does: "verifying", Model: v.Model()}, facts: llm.FactsOf(v), unasked: true,
+			calls: func(t trial) (int, int) { return t.verified, 0 }})
+	}
+	return all
+}
+
+// questionTokens is how long a question is.
+const questionTokens = 20
+
+// count adds what a trial took of the services, so many times.
+func (s services) count(t trial, times float64, local bool) {
+	for _, one := range s {
+		if local && one.unasked {
+			continue
+		}
+		calls, tokens := one.calls(t)
+		one.Calls += int(float64(calls) * times)
+		one.Tokens += int(float64(tokens) * times)
+	}
+}
+
+// asked returns those that are asked, with what they cost added to the estimate.
+func (s services) asked(e *Estimate, by []Contender) []ServiceEstimate {
+	local := !slices.ContainsFunc(by, func(c Contender) bool { return !c.Request.Local })
+	var all []ServiceEstimate
+	for _, one := range s {
+		if local && one.unasked {
+			continue
+		}
+		one.Tokens += one.anyway
+		e.Priced = e.Priced && one.facts.Priced
+		e.CostMicros += one.facts.Cost(assay.Usage{Calls: one.Calls, InputTokens: one.Tokens})
+		all = append(all, one.ServiceEstimate)
+	}
+	return all
 }
 
 func names(contenders []Contender) []string {

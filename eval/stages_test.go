@@ -26,6 +26,13 @@ func (refusing) Verify(context.Context, string, []ground.Passage) (ground.Judgem
 // handbook opens an engine over a few documents.
 func handbook(t *testing.T, config engine.Config) *engine.Engine {
 	t.Helper()
+	e, _ := handbookIn(t, config)
+	return e
+}
+
+// handbookIn is handbook with its data directory.
+func handbookIn(t *testing.T, config engine.Config) (*engine.Engine, string) {
+	t.Helper()
 	docs := t.TempDir()
 	for name, text := range map[string]string{
 		"travel.md":   "# Travel\n\n## Approval\n\nTravel to a customer is approved by the head of the department.\n\n## Receipts\n\nReceipts are handed in within 30 days.\n",
@@ -46,7 +53,7 @@ func handbook(t *testing.T, config engine.Config) *engine.Engine {
 	if _, err := e.Ingest(t.Context(), engine.IngestRequest{Paths: []string{docs}}); err != nil {
 		t.Fatal(err)
 	}
-	return e
+	return e, config.Dir
 }
 
 // outcomesOf asks cases and returns what came of them.

@@ -23,6 +23,7 @@ import (
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/eval/judge"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -383,14 +384,17 @@ func (v *evaluating) ask(ctx context.Context) error {
 		Contenders: v.contenders, Limit: v.flags.limit, Parallel: v.flags.parallel, Principal: assay.Local(), Judge: v.judge,
 		Progress: func(p eval.Progress) { v.shown.update("%s", evalProgress(p)) },
 	}
-	if err := v.confirm(ctx, opts); err != nil {
+	if err := v.confirm(ctx, e, opts); err != nil {
+		return err
+	}
+	if err := v.embed(ctx, e); err != nil {
 		return err
 	}
 	return eval.AskAll(ctx, e, v.set, v.folder, opts)
 }
 
 // confirm says what asking is likely to spend, and has somebody agree to it.
-func (v *evaluating) confirm(ctx context.Context, opts eval.AskOptions) error {
+func (v *evaluating) confirm(ctx context.Context, e *engine.Engine, opts eval.AskOptions) error {
 	wanted := v.needs()
 	if judge.Calls(v.judge) > 0 {
 		wanted = answering
@@ -399,13 +403,45 @@ func (v *evaluating) confirm(ctx context.Context, opts eval.AskOptions) error {
 	if err != nil {
 		return err
 	}
-	estimate, err := eval.EstimateSpending(ctx, v.set, v.folder, opts, c.Models)
+	asked := eval.Asked{Engine: c}
+	if asked.Encoder, asked.Unembedded, err = v.paidEncoder(ctx, e, c); err != nil {
+		return err
+	}
+	estimate, err := eval.EstimateSpending(ctx, v.set, v.folder, opts, asked)
 	if err != nil || estimate.Free() {
 		return err
 	}
 	v.shown.clear()
 	fmt.Fprintln(v.app.stderr, estimateWords(estimate))
 	return v.app.agree(ctx, v.flags.yes)
+}
+
+// paidEncoder returns the encoder of the store where it is a service, with about how many
+// tokens the passages have that it has still to read; nil where nothing is to be paid.
+func (v *evaluating) paidEncoder(ctx context.Context, e *engine.Engine, c engine.Config) (llm.Embedder, int, error) {
+	set, err := v.app.settings()
+	if err != nil || c.Encoders == nil || v.flags.words && v.own {
+		return nil, 0, err
+	}
+	vectors, err := e.Vectors(ctx)
+	name := cmp.Or(vectors.Wanted, vectors.Serving)
+	if err != nil || !set.Config().HasProvider(name) {
+		return nil, 0, err
+	}
+	encoder, err := c.Encoders.Open(ctx, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	tokens := 0
+	if v.own { // else the store is asked as it is
+		for entry, err := range e.Entries(ctx, assay.Local()) {
+			if err != nil {
+				return nil, 0, err
+			}
+			tokens += llm.EstimateTokens(entry.Document.Text)
+		}
+	}
+	return encoder, int(float64(tokens) * (1 - vectors.Coverage(name))), nil
 }
 
 // agree has somebody agree to what was just said, unless yes says that somebody has.
@@ -430,15 +466,31 @@ func (a *app) agree(ctx context.Context, yes bool) error {
 // estimateWords says what is likely to be spent, and how that is known.
 func estimateWords(e eval.Estimate) string {
 	by := "by what the strategy usually takes"
-	if e.Measured {
+	switch {
+	case e.Measured:
 		by = "by what the questions before have taken"
+	case e.Tried > 0:
+		by = fmt.Sprintf("by what %s took of stand-ins that reply by a rule", count(e.Tried, "question", "questions"))
 	}
 	cost := "what they cost is not known: the configuration has no price for each model"
 	if e.Priced {
-		cost = "at most about " + money(e.CostMicros) + " of the configured currency"
+		cost = "at the highest of the prices about " + money(e.CostMicros) + " of the configured currency"
 	}
-	return fmt.Sprintf("%s: about %s calls of models and %s tokens, %s; %s",
-		count(e.Questions, "question", "questions"), thousands(e.Calls), thousands(e.Tokens), by, cost)
+	asked := "no language model"
+	if e.Calls > 0 {
+		asked = fmt.Sprintf("about %s calls of models and %s tokens", thousands(e.Calls), thousands(e.Tokens))
+	}
+	said := fmt.Sprintf("%s: %s, %s", count(e.Questions, "question", "questions"), asked, by)
+	for _, s := range e.Services {
+		said += fmt.Sprintf("; %s by %s", s.Does, s.Model)
+		if s.Calls > 0 {
+			said += fmt.Sprintf(", about %s calls", thousands(s.Calls))
+		}
+		if s.Tokens > 0 {
+			said += fmt.Sprintf(", %s tokens", thousands(s.Tokens))
+		}
+	}
+	return said + "; " + cost
 }
 
 // readLine reads a line of standard input, or returns when ctx ends.
@@ -495,10 +547,14 @@ func (v *evaluating) engine(ctx context.Context) (_ *engine.Engine, err error) {
 	} else if _, err := e.Ingest(ctx, engine.IngestRequest{Paths: v.flags.docs, Progress: v.shown.ingest}); err != nil {
 		return nil, err
 	}
-	if c.Encoders != nil {
-		if _, err := e.Embed(ctx, v.shown.embed); err != nil {
-			return nil, err
-		}
-	}
 	return e, nil
+}
+
+// embed makes the vectors of documents that are the evaluation's.
+func (v *evaluating) embed(ctx context.Context, e *engine.Engine) error {
+	if !v.own || v.flags.words || v.app.installed == nil {
+		return nil
+	}
+	_, err := e.Embed(ctx, v.shown.embed)
+	return err
 }

@@ -164,6 +164,9 @@ func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err 
 			return eval.Tuning{}, err
 		}
 		defer e.Close()
+		if err := v.embed(ctx, e); err != nil {
+			return eval.Tuning{}, err
+		}
 	}
 	found, err := v.probe(ctx, e)
 	if err != nil {
