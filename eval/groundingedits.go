@@ -21,7 +21,7 @@ const (
 
 // MadeGrounding makes labelled claims to learn from: of statements that a text supports,
 // which are answers with their gold passages, titles and sentences of the retrieval sets
-// that lie under dir, it makes others that say the same (words exchanged for others of
+// that lie under dir, and their questions put as statements with their answers, it makes others that say the same (words exchanged for others of
 // their meaning, asides left out) and others that do not (numbers, names, dates, units,
 // negations, comparisons, opposites, places of two names, words and phrases of other
 // texts, two statements of which one rests on nothing), and gives the text without the
@@ -46,6 +46,7 @@ func MadeGrounding(dir string, sets []GroundingSet) ([]GroundingCase, error) {
 		for i, d := range s.seeds {
 			cases = append(cases, e.cases(i, d)...)
 		}
+		cases = append(cases, e.askedCases()...)
 	}
 	return cases, nil
 }
@@ -358,7 +359,7 @@ func (e *editor) elsewhere() []edit {
 	const drawn = 60
 	for range drawn {
 		t := e.set.texts[e.random.IntN(len(e.set.texts))]
-		if t == e.original.text || t.title != "" && t.title == e.original.text.title || len(t.sentences) < 2 {
+		if slices.Contains(e.original.text.sentences, t.sentences[0]) || t.title != "" && t.title == e.original.text.title || len(t.sentences) < 2 {
 			continue
 		}
 		if n := shared(e.stems[t]); n > most {

@@ -23,3 +23,15 @@ func AnswerCases(dir, shared string) ([]GroundingCase, error) {
 	}
 	return cases, nil
 }
+
+// HeldOutAnswers returns the passages of package mutate that are for the test as a set
+// whose texts [MadeGrounding] leaves out. It holds no labels. dir and shared are those of
+// AnswerCases.
+func HeldOutAnswers(dir, shared string) (GroundingSet, error) {
+	passages, err := mutate.Passages(dir, shared, "test")
+	set := GroundingSet{Name: "answers held out"}
+	for _, p := range passages {
+		set.Cases = append(set.Cases, GroundingCase{Evidence: []string{p}})
+	}
+	return set, err
+}

@@ -34,15 +34,22 @@ func TestSwap(t *testing.T) {
 func writeSeeds(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
+	writeSet(t, dir, "clapnq-answerable", map[string]string{
 		"corpus.jsonl": `{"_id":"a","title":"","text":"The mill was built by John Harker in 1890 . It has two stones and increases output by 30 percent . The mill closed in May 1950 after a fire . Flour was sold in Marlow during the summer ."}
 {"_id":"b","title":"","text":"The harbour was opened by Ada Lindt in 1910. Ships bring grain from the islands. It freezes in January. The lighthouse was repaired by the town after a storm."}
 `,
 		"queries.jsonl": `{"_id":"q","text":"Who built the mill?","metadata":{"answers":["John Harker built the mill with two stones in 1890. It closed in May 1950 because of a large fire."]}}
 `,
 		"qrels.tsv": "query-id\tcorpus-id\tscore\nq\ta\t1\n",
-	} {
-		file := filepath.Join(dir, "clapnq-answerable", name)
+	})
+	return dir
+}
+
+// writeSet writes the files of a set.
+func writeSet(t *testing.T, dir, set string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(dir, set, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +57,6 @@ func writeSeeds(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	return dir
 }
 
 func TestMadeGrounding(t *testing.T) {

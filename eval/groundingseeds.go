@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -40,27 +41,30 @@ type seedSet struct {
 	byID  map[string]*seedText
 	gold  map[string][]*seedText // of a question
 	seeds []seed
+	asked []askedSeed
 }
 
 // seedSets are the folders that seeds are read from, and how a question's metadata gives
-// an answer; nil: there are none, and seeds are sentences and titles.
+// an answer in whole sentences; nil: there are none, and seeds are sentences and titles.
+// Asked says that statements are made of its questions, too.
 var seedSets = []struct {
 	name   string
+	asked  bool
 	answer func(metadata) (text, from string)
 }{
-	{"clapnq-answerable", func(m metadata) (string, string) { return strings.Join(m.Answers, " "), m.Shown }},
-	{"pubmedqa-1000", func(m metadata) (string, string) { return m.Long, "" }},
-	{"anthropic-docs", func(m metadata) (string, string) { return m.Answer, "" }},
-	{"mtrag-un-reference", func(m metadata) (string, string) {
+	{"clapnq-answerable", false, func(m metadata) (string, string) { return strings.Join(m.Answers, " "), m.Shown }},
+	{"pubmedqa-1000", true, func(m metadata) (string, string) { return m.Long, "" }},
+	{"anthropic-docs", false, func(m metadata) (string, string) { return m.Answer, "" }},
+	{"mtrag-un-reference", false, func(m metadata) (string, string) {
 		if len(m.Answerability) != 1 || m.Answerability[0] != "ANSWERABLE" || len(m.Targets) == 0 {
 			return "", ""
 		}
 		return m.Targets[0].Text, ""
 	}},
-	{"scifact-train", nil},
-	{"hotpotqa-train100", nil},
-	{"musique-train100", nil},
-	{"xquad-en", nil},
+	{"scifact-train", false, nil},
+	{"hotpotqa-train100", true, nil},
+	{"musique-train100", true, nil},
+	{"xquad-en", true, nil},
 }
 
 // metadata is what the sets say of a question, each in its own way.
@@ -73,6 +77,10 @@ type metadata struct {
 	Targets       []struct {
 		Text string `json:"text"`
 	} `json:"targets"`
+	Decomposition []struct {
+		Question string `json:"question"`
+		Answer   string `json:"answer"`
+	} `json:"decomposition"`
 }
 
 // How many parts of answers, sentences and titles are taken of a set as seeds.
@@ -93,8 +101,8 @@ func readSeeds(dir string, known map[string]bool) ([]*seedSet, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err == nil && s.answer != nil {
-			err = set.readAnswers(folder, s.answer)
+		if err == nil && (s.answer != nil || s.asked) {
+			err = set.readAnswers(folder, s.answer, s.asked)
 		}
 		if err != nil {
 			return nil, err
@@ -145,11 +153,18 @@ func (s *seedSet) readTexts(file string, known map[string]bool) error {
 	})
 }
 
-func (s *seedSet) readAnswers(folder string, answer func(metadata) (text, from string)) error {
+func (s *seedSet) readAnswers(folder string, answer func(metadata) (text, from string), asked bool) error {
+	lacking := map[string]bool{} // questions of which a gold text is left out
 	err := eachLine(filepath.Join(folder, "qrels.tsv"), func(line []byte) error {
-		if f := strings.Split(string(line), "\t"); len(f) > 1 && s.byID[f[1]] != nil {
-			s.gold[f[0]] = append(s.gold[f[0]], s.byID[f[1]])
+		f := strings.Split(string(line), "\t")
+		if len(f) < 2 {
+			return nil
 		}
+		if s.byID[f[1]] == nil {
+			lacking[f[0]] = true
+			return nil
+		}
+		s.gold[f[0]] = append(s.gold[f[0]], s.byID[f[1]])
 		return nil
 	})
 	if err != nil {
@@ -158,13 +173,20 @@ func (s *seedSet) readAnswers(folder string, answer func(metadata) (text, from s
 	return eachLine(filepath.Join(folder, "queries.jsonl"), func(line []byte) error {
 		var raw struct {
 			ID       string   `json:"_id"`
+			Text     string   `json:"text"`
 			Metadata metadata `json:"metadata"`
 		}
 		if err := json.Unmarshal(line, &raw); err != nil {
 			return err
 		}
-		text, from := answer(raw.Metadata)
 		gold := s.gold[raw.ID]
+		if asked && len(gold) > 0 && !lacking[raw.ID] {
+			s.addAsked(raw.Text, raw.Metadata, joinedText(gold))
+		}
+		if answer == nil {
+			return nil
+		}
+		text, from := answer(raw.Metadata)
 		if t := s.byID[from]; t != nil {
 			gold = []*seedText{t}
 		}
@@ -178,13 +200,7 @@ func (s *seedSet) addAnswer(answer string, gold []*seedText) {
 	if len(gold) == 0 || answer == "" {
 		return
 	}
-	text := gold[0]
-	if len(gold) > 1 {
-		text = &seedText{id: gold[0].id}
-		for _, g := range gold {
-			text.sentences = append(text.sentences, g.sentences...)
-		}
-	}
+	text := joinedText(gold)
 	sentences := tidySentences(answer)
 	for i := 0; i < len(sentences); {
 		n := []int{1, 1, 2, 3}[hashed(sentences[i])%4]
@@ -193,6 +209,43 @@ func (s *seedSet) addAnswer(answer string, gold []*seedText) {
 			s.add(seed{claim: strings.Join(sentences[i:end], " "), text: text})
 		}
 		i = end
+	}
+}
+
+// joinedText is one text of one or more.
+func joinedText(list []*seedText) *seedText {
+	if len(list) == 1 {
+		return list[0]
+	}
+	text := &seedText{id: list[0].id}
+	for _, t := range list {
+		text.sentences = append(text.sentences, t.sentences...)
+	}
+	return text
+}
+
+// addAsked takes a question with its short answer as a seed, and the questions that it
+// was put together of. A conclusion that the text of a yes-or-no question lacks is put at
+// its end.
+func (s *seedSet) addAsked(question string, m metadata, text *seedText) {
+	if m.Long != "" {
+		if m.Answer != "yes" && m.Answer != "no" {
+			return
+		}
+		whole := &seedText{id: text.id, title: text.title, sentences: slices.Concat(text.sentences, tidySentences(m.Long))}
+		if strings.Contains(text.String(), tidied(m.Long)) {
+			whole = text
+		}
+		s.asked = append(s.asked, askedSeed{question: question, answer: m.Answer, text: whole, yesNo: true})
+		return
+	}
+	s.asked = append(s.asked, askedSeed{question: tidied(question), answer: m.Answer, text: text})
+	for _, part := range m.Decomposition {
+		asks := part.Question
+		for i, before := range m.Decomposition {
+			asks = strings.ReplaceAll(asks, fmt.Sprintf("#%d", i+1), before.Answer)
+		}
+		s.asked = append(s.asked, askedSeed{question: tidied(asks), answer: part.Answer, text: text})
 	}
 }
 

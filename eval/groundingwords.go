@@ -63,14 +63,26 @@ func (t *wordTable) swap(random *rand.Rand, text string, times int) (string, int
 			w := text[words[i][0]:words[i][1]]
 			lower := strings.ToLower(w)
 			others := t.others[t.plain[lower]]
-			if len(others) == 0 {
+			if len(others) == 0 || i > 0 && w != lower {
 				continue
 			}
-			form, ok := inflected(t.plain[lower], lower, others[random.IntN(len(others))])
-			if !ok {
-				continue
+			before := ""
+			if i > 0 {
+				before = strings.ToLower(text[words[i-1][0]:words[i-1][1]])
 			}
-			text = text[:words[i][0]] + asCapital(w, form) + text[words[i][1]:]
+			other := others[random.IntN(len(others))]
+			form, ok := inflected(t.plain[lower], lower, other)
+			switch {
+			case !ok, named(t.plain[lower], lower, other, before):
+				continue
+			case beings[before] || havings[before] || before == "be" || before == "been" || before == "being":
+				form = participleOf(other, form)
+			}
+			start := text[:words[i][0]]
+			if a := articleFor(before, form); a != "" {
+				start = text[:words[i-1][0]] + asCapital(text[words[i-1][0]:], a) + text[words[i-1][1]:words[i][0]]
+			}
+			text = start + asCapital(w, form) + text[words[i][1]:]
 			done++
 			break
 		}
@@ -78,42 +90,56 @@ func (t *wordTable) swap(random *rand.Rand, text string, times int) (string, int
 	return text, done
 }
 
-// irregular are past forms that no rule makes.
-var irregular = map[string]string{
-	"rise": "rose", "fall": "fell", "grow": "grew", "shrink": "shrank", "lose": "lost", "win": "won", "buy": "bought", "sell": "sold", "begin": "began",
-	"give": "gave", "take": "took", "make": "made", "get": "got", "keep": "kept", "leave": "left", "send": "sent", "cut": "cut", "let": "let", "find": "found",
-	"go": "went", "hold": "held", "build": "built", "think": "thought", "say": "said", "tell": "told", "drop": "dropped", "stop": "stopped", "spend": "spent",
-	"lead": "led", "meet": "met", "forget": "forgot", "hide": "hid", "seek": "sought", "speak": "spoke", "feel": "felt", "see": "saw", "hear": "heard",
-	"fight": "fought", "beat": "beat", "choose": "chose", "plan": "planned", "come": "came", "throw": "threw", "teach": "taught", "split": "split",
-}
-
 // inflected puts a word into the form that form is of plain.
 func inflected(plain, form, word string) (string, bool) {
 	stem := func(w string) string { return strings.TrimSuffix(w, "e") }
-	consonantY := strings.HasSuffix(word, "y") && len(word) > 2 && !strings.ContainsRune("aeiou", rune(word[len(word)-2]))
 	switch form {
 	case plain:
 		return word, true
 	case plain + "s", plain + "es":
-		switch {
-		case consonantY:
-			return word[:len(word)-1] + "ies", true
-		case strings.HasSuffix(word, "s"), strings.HasSuffix(word, "sh"), strings.HasSuffix(word, "ch"), strings.HasSuffix(word, "x"):
-			return word + "es", true
-		}
-		return word + "s", true
+		return thirdOf(word), true
 	case plain + "d", plain + "ed":
-		if past, ok := irregular[word]; ok {
-			return past, true
-		}
-		if consonantY {
-			return word[:len(word)-1] + "ied", true
-		}
-		return stem(word) + "ed", true
+		return pastOf(verbs, word), true
 	case stem(plain) + "ing":
+		if doubled[word] || word == "begin" || word == "cut" || word == "win" {
+			word += word[len(word)-1:]
+		}
 		return stem(word) + "ing", true
 	}
 	return "", false
+}
+
+// named reports whether a word may be a noun or a verb, and another one is not both: then
+// it stands only where a verb is sure to.
+func named(plain, form, other, before string) bool {
+	if !nounVerbs[plain] || nounVerbs[other] || form != plain && form != thirdOf(plain) {
+		return false
+	}
+	return before != "to" && !modals[before] && !helpers[before]
+}
+
+// participleOf is the participle of a verb whose past is given.
+func participleOf(verb, past string) string {
+	if past != pastOf(verbs, verb) {
+		return past
+	}
+	for _, line := range irregularVerbs {
+		if forms := strings.Split(line, "/"); forms[0] == verb {
+			return forms[len(forms)-1]
+		}
+	}
+	return past
+}
+
+// articleFor is the indefinite article that word takes; empty where before is none.
+func articleFor(before, word string) string {
+	if before != "a" && before != "an" {
+		return ""
+	}
+	if strings.ContainsRune("aeiou", rune(word[0])) && !strings.HasPrefix(word, "use") && !strings.HasPrefix(word, "usual") && !strings.HasPrefix(word, "uni") {
+		return "an"
+	}
+	return "a"
 }
 
 // asCapital gives a word the capital that like begins with.
@@ -140,193 +166,198 @@ func spansOfWords(text string) [][2]int {
 
 // alike are words that stand for one another in most sentences.
 var alike = otherWords(`
-increase rise grow raise
-decrease decline drop fall reduce
+increase raise
+increased elevated
+rise climb
+decrease reduce
+decline diminish
 begin start commence
 end finish conclude
-buy purchase acquire
-big large huge
-small little tiny
+purchase buy
+big large
+biggest largest
+huge enormous
+small little
+tiny minute
 fast quick rapid
-important significant key crucial vital
-help assist support
-make create produce
-show demonstrate reveal indicate
+important significant
+key crucial vital
+significance importance
+assist aid
+create produce
+show demonstrate reveal
 inform notify
-state declare
+declare proclaim
 think believe
 use utilize employ
-need require
+needed required
 get obtain
-provide supply offer
-keep retain maintain
+provide offer
+supply furnish
+retain maintain
 stop halt cease
 allow permit
+allowed permitted
+forbidden prohibited banned
 prevent avoid
-change alter modify
+alter modify
 improve enhance
 choose select pick
-discuss debate
-plan intend
 try attempt
-answer reply respond
+reply respond
 explain clarify
-find discover identify
-detect locate
-examine investigate study
-check verify confirm
+find discover
+locate situate
+build construct erect
+found establish
+called termed
+govern rule
+examine investigate
+verify confirm
 happen occur
 cause induce trigger
-outcome result
+outcome result consequence
 goal objective aim
-method approach technique
-problem issue difficulty
-idea concept
-area region
+technique method
+idea concept notion
+area region zone
 part portion
 type kind sort
 amount quantity
 company firm corporation
 worker employee
-job position
-money funds
+funds money
 doctor physician
 illness disease
-medicine drug medication
+drug medication
 therapy treatment
-kids children
+infant baby
+newborn neonate
+malignancy cancer
+tumor neoplasm
+efficacy effectiveness
+adverse unfavourable
+children kids
 people persons individuals
-home residence
-car automobile
 road street
-city town
 country nation
 film movie
 song track
 author writer
-win triumph
-beat defeat
 prize award
 famous renowned prominent
 rich wealthy
-old elderly
-new novel
 beautiful attractive
 happy glad
 sad unhappy
 angry furious
-difficult hard tough
+difficult hard
 easy simple
 strange odd unusual
 common widespread prevalent
 rare uncommon
-entire whole complete
-enough sufficient
-about approximately around
+entire whole
+enough sufficient adequate
+mandatory compulsory obligatory
+approximately roughly
 nearly almost
+annually yearly
+worldwide globally
+throughout across
+although though
+whereas while
+however nevertheless
+therefore thus hence
+regarding concerning
 also additionally
-because since
 often frequently
 usually typically generally
 sometimes occasionally
 only merely solely
-mainly mostly primarily largely
-quickly rapidly
-initial first
-final last
+mainly mostly primarily
+quickly rapidly swiftly
 main principal
 several multiple numerous
+various diverse
 different distinct
 similar comparable
 identical same
-error mistake fault
-trial test
-data information
+additional further extra
+former previous
+error mistake
+ability capacity capability
+opportunity chance
+rest remainder
+border boundary frontier
+example instance
+freedom liberty
+war conflict
 folder directory
 delete remove erase
 insert add
 send transmit
-connect link join
-divide split separate
+connect link
+divide split
 combine merge
-close shut
 repair fix
 damage harm
 destroy demolish
 protect defend
 attack assault
 arrest detain
-custody detention
 law legislation
 lawyer attorney
-accusation allegation
 prove establish
-agree consent
-refuse reject decline
+refuse decline
 accept approve
-criticize condemn
+criticize censure
 praise commend
 predict forecast
 expect anticipate
-estimate evaluate assess
-associate correlate
-involve entail
-contain hold
-represent denote
-suggest propose recommend
+evaluate assess
+suggest propose
 encourage promote
-inhibit suppress block
-activate stimulate
-regulate control modulate
-develop evolve
-expand extend broaden
+inhibit suppress
+regulate control
+expand broaden
 focus concentrate
 speak talk
 teach instruct
 pupil student
 teacher instructor
 customer client
-earnings profit
 revenue sales
 currently presently now
-previously formerly earlier
+previously formerly
 soon shortly
 recently lately
-brother sibling
+sibling brother
 father dad
 mother mom
-leader head chief
-member participant
-soldier troop
+participant member
+soldier trooper
 ship vessel
 plane aircraft
-trip journey
-picture image photo
+trip journey voyage
+picture image
 feature characteristic attribute
-function role
 expensive costly
 cheap inexpensive
-safe secure
 dangerous hazardous
 effective efficacious
-useful helpful beneficial
+useful helpful
 harmful detrimental
-necessary required
+necessary essential
 possible feasible
-likely probable
 clear obvious evident
-true correct accurate
-false incorrect wrong
+incorrect wrong
 ensure guarantee
-achieve accomplish attain
-continue proceed
-stay remain
-depart leave
-move relocate
+achieve accomplish
+proceed continue
+remain stay
 carry transport
 collect gather
-store save
-seek search
+store keep
 notice observe
 `)
 

@@ -327,16 +327,22 @@ func (a *app) evalTrainVerifier(ctx context.Context, files []string, answers, da
 		return err
 	}
 	from := eval.VerifierData{Sets: sets}
+	known := slices.Clone(sets) // whose texts no claim is made of
 	if answers != "" {
 		if from.Answers, err = eval.AnswerCases(answers, data); err != nil {
 			return err
 		}
+		held, err := eval.HeldOutAnswers(answers, data)
+		if err != nil {
+			return err
+		}
+		known = append(known, held)
 	}
 	shown := a.progress()
 	defer shown.clear()
 	var edits *ground.Edits
 	if data != "" {
-		made, err := eval.MadeGrounding(filepath.Join(data, "data", "retrieval"), sets)
+		made, err := eval.MadeGrounding(filepath.Join(data, "data", "retrieval"), known)
 		if err != nil {
 			return err
 		}

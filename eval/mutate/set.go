@@ -152,6 +152,19 @@ func Answers(dir, shared, half string) (correct, wrong []Answer, err error) {
 	return correct, slices.Concat(wrongOf(verbatim, docs), wrongOf(paraphrased, docs)), nil
 }
 
+// Passages returns the texts of the passages of one half, "dev" or "test", from the
+// folders that Answers reads.
+func Passages(dir, shared, half string) ([]string, error) {
+	docs, err := documents(dir, shared)
+	var out []string
+	for _, d := range docs {
+		if d.Half == half {
+			out = append(out, d.Text)
+		}
+	}
+	return out, err
+}
+
 // Exchanged returns the wrong answers of one half that can be made of its correct ones by
 // exchanging the two sides of a word that orders them, of the kind Order; these come beside
 // those of Answers.
