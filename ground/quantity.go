@@ -23,7 +23,9 @@ type quantity struct {
 	weak   bool   // not counted: "an hour", "daily"
 	noun   string // stem of what is counted, where it is no unit
 	bound  bound
-	start  int // in the text, in bytes
+	turned bool // a denial has turned the bound: "not more than"
+	strict bool // the bound itself is beyond it: "more than", "under"
+	start  int  // in the text, in bytes
 	end    int
 }
 
@@ -109,6 +111,9 @@ var measures = func() map[string]quantity {
 	add("byte", 1e6, "mb megabyte megabytes")
 	add("byte", 1e9, "gb gigabyte gigabytes")
 	add("byte", 1e12, "tb terabyte terabytes")
+	add("W", 1, "watt watts")
+	add("W", 1e3, "kw kilowatt kilowatts")
+	add("V", 1, "volt volts")
 	add("Wh", 1, "wh watt-hour watt-hours")
 	add("Wh", 1e3, "kwh kilowatt-hour kilowatt-hours")
 	return m
@@ -152,7 +157,10 @@ func quantities(text string) []quantity {
 	r.ranges()
 	r.ellipses()
 	for i := range r.found {
-		r.found[i].bound = r.boundOf(i)
+		q := &r.found[i]
+		q.bound = r.boundOf(i)
+		q.turned = deniedBound.MatchString(text[:q.start])
+		q.strict = q.bound != exact && exceedingBefore.MatchString(text[:q.start])
 	}
 	return r.found
 }
@@ -234,7 +242,7 @@ func (r *quantityReader) measured(i int, value float64, n int) int {
 	if d := r.word(j); d == "degrees" || d == "degree" {
 		j++
 	}
-	if d := measures[r.word(j+1)].dim; d != "" && len(r.word(j+1)) > 2 && (between[r.word(j)] || d == duration && r.isWord(j)) {
+	if d := measures[r.word(j+1)].dim; d != "" && len(r.word(j+1)) > 2 && (between[r.word(j)] || d == duration && r.isWord(j) && r.word(j) != "times") {
 		j++ // "40 overtime hours"
 	}
 	if m, ok := measures[r.word(j)]; ok && r.isUnit(j) {
@@ -369,8 +377,12 @@ func (r *quantityReader) number(i int) (value float64, n int) {
 // of some.
 func (r *quantityReader) aFraction(i int) bool {
 	before, after := r.word(i-1), r.word(i+1)
-	return fractions[r.word(i)] > 0 && (before == "a" || before == "one" || before == "two") && (after == "of" || after == "" || after == "or" || !r.isWord(i+1))
+	partly := after == "of" || after == "" || after == "or" || !r.isWord(i+1) || strings.HasSuffix(after, "er") || ofPart[r.word(i-2)]
+	return fractions[r.word(i)] > 0 && (before == "a" || before == "one" || before == "two") && partly
 }
+
+// ofPart are words before "a third" behind which it is no "third one".
+var ofPart = wordSet("than by almost nearly about around roughly over under only just")
 
 func (r *quantityReader) dozen(i int) (float64, int) {
 	switch r.word(i) {
@@ -461,6 +473,9 @@ func (r *quantityReader) date(i int) int {
 			return r.add(quantity{value: float64(k), dim: weekday}, i, i+1)
 		}
 	}
+	if n := r.isoDate(i); n > 0 {
+		return n
+	}
 	if len(w.raw) == 4 && w.raw >= "1000" && w.raw < "2200" && strings.Trim(w.raw, "0123456789") == "" && !r.glued(i) || len(w.raw) == 4 && (r.word(i-1) == "(" || r.word(i-1) == "–") && w.raw >= "1000" && w.raw < "2200" && strings.Trim(w.raw, "0123456789") == "" {
 		if _, unit := measures[r.word(i+1)]; !unit || r.word(i+1) == "s" {
 			y, _ := strconv.ParseFloat(w.raw, 64)
@@ -475,6 +490,32 @@ func (r *quantityReader) date(i int) int {
 		}
 	}
 	return 0
+}
+
+// isoDate reads "2021-04-03".
+func (r *quantityReader) isoDate(i int) int {
+	const words = 5
+	if i+words > len(r.words) || len(r.words[i].raw) != 4 || len(r.words[i+2].raw) != 2 || len(r.words[i+4].raw) != 2 || r.word(i+1) != "-" || r.word(i+3) != "-" {
+		return 0
+	}
+	var parts [3]float64
+	for k := range parts {
+		if k > 0 && !r.glued(i+2*k) {
+			return 0
+		}
+		n, err := strconv.ParseUint(r.words[i+2*k].raw, 10, 16)
+		if err != nil {
+			return 0
+		}
+		parts[k] = float64(n)
+	}
+	if parts[1] < 1 || parts[1] > 12 || parts[2] < 1 || parts[2] > 31 {
+		return 0
+	}
+	r.add(quantity{value: parts[0], plain: parts[0], dim: year}, i, i+1)
+	r.add(quantity{value: parts[1], dim: monthDim}, i+2, i+3)
+	r.add(quantity{value: parts[2], plain: parts[2]}, i+4, i+words)
+	return words
 }
 
 // ranges gives the first number of "20 to 24 °C" the unit of the second.
@@ -552,7 +593,12 @@ func (r *quantityReader) boundOf(i int) bound {
 		return least
 	case leastBefore.MatchString(before) && moreNot.MatchString(before):
 		return most
+	case (q.order || q.dim == clock || q.dim == weekday || q.dim == monthDim) && byBefore.MatchString(before):
+		return most
 	case timed && fromBefore.MatchString(before):
+		if rangeBehind.MatchString(behind) {
+			return exact // "from 10:00 to 15:00"
+		}
 		return least
 	case leastBefore.MatchString(before):
 		return least
@@ -565,6 +611,10 @@ func (r *quantityReader) boundOf(i int) bound {
 }
 
 var (
+	byBefore    = regexp.MustCompile(`(?i)\bby\s*(?:the |about )?$`)
+	deniedBound = regexp.MustCompile(`(?i)(?:\b(?:not|no|never|nobody|none|cannot)|n['’]t)\b(?: \w+){0,4} (?:\w+er than|more than|less than|over|above|below|under|beyond|before|exceed\w*|until|up to|at least|at most|within)\s*(?:the |an? |about |age of )?$`)
+	rangeBehind = regexp.MustCompile(`^\s*(?:to|–|-)\s`)
+
 	fromBefore = regexp.MustCompile(`(?i)\b(?:from|since|after)\s*(?:the |an? |about )?$`)
 	moreNot    = regexp.MustCompile(`(?i)\b(?:not|no|never|nobody|cannot)\b(?: (?:\w+ ){0,3}?)(?:(?:more|longer|larger|greater|bigger|older|higher|later) than|exceed|over|above|beyond|at least)\s*(?:the |an? |about )?$`)
 	lessNot    = regexp.MustCompile(`(?i)\b(?:not|no|never|nobody|cannot)\b(?: (?:\w+ ){0,3}?)(?:(?:less|fewer|shorter|smaller|younger|earlier|lower) than|under|below|before)\s*(?:the |an? |about )?$`)
@@ -605,6 +655,14 @@ func (q quantity) same(o quantity) bool {
 	return near(q.value, o.value)
 }
 
+// near reports whether two numbers are the same but for how they were brought to one unit.
+// Whole numbers up to a million are so only where they are equal: 1990 is not 1991.
 func near(a, b float64) bool {
+	const counted = 1e6
+	if a == math.Trunc(a) && b == math.Trunc(b) && math.Abs(a) < counted && math.Abs(b) < counted {
+		return a == b
+	}
 	return a == b || math.Abs(a-b) <= 1e-3*max(math.Abs(a), math.Abs(b))
 }
+
+func formatted(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -41,7 +41,7 @@ func (s *comparison) vetoes(part int, c *piece) (reasons [len(vetoKinds)]string)
 		theirs = append(theirs, quantities(p.text))
 	}
 	return [...]string{
-		s.otherQuantity(part, c, mine, theirs), againstBound(c.text, near[0].text, mine, theirs[0]),
+		s.otherQuantity(part, c, mine, theirs), againstBound(c, near[0], mine, theirs[0]),
 		s.changed(part, c), s.turned(part, c), s.crossed(part, c), s.denied(part, c), s.otherName(part, c),
 	}
 }
@@ -68,20 +68,42 @@ func (s *comparison) otherQuantity(part int, c *piece, mine []quantity, theirs [
 	}
 	sure := s.sure(part, near[0])
 	for _, q := range open {
-		if q.trivial() {
+		if q.trivial() || q.dim == times && q.value <= 2 && !slices.ContainsFunc(theirs[0], func(o quantity) bool { return o.dim == times }) || derived(c.text, q, theirs) {
 			continue
 		}
 		rival := slices.ContainsFunc(indices(used), func(k int) bool { return !used[k] && q.rivals(theirs[0][k]) })
 		switch {
-		case q.weak && sure && slices.ContainsFunc(theirs[0], func(o quantity) bool { return o.weak && o.dim != "night" }) && !slices.ContainsFunc(theirs[0], func(o quantity) bool { return o.weak && q.same(o) }):
+		case q.weak && sure && slices.ContainsFunc(theirs[0], func(o quantity) bool {
+			return o.weak && o.dim != "night" && likeRate(mine, q, theirs[0], o)
+		}) && !slices.ContainsFunc(theirs[0], func(o quantity) bool { return o.weak && q.same(o) }):
 			return fmt.Sprintf("%s: what says the rest has another one", strings.TrimSpace(c.text[q.start:q.end]))
 		case rival && sure && !s.elsewhere(part, near[0], func(p *piece) bool { return slices.ContainsFunc(quantities(p.text), q.same) }):
 			return fmt.Sprintf("%s: what says the rest has another one", strings.TrimSpace(c.text[q.start:q.end]))
-		case !s.tells(q) && !q.excused(theirs):
+		case !s.tells(q) && !q.excused(theirs) && (sure || !s.foreign(q)):
 			return fmt.Sprintf("%s is nowhere in the source", strings.TrimSpace(c.text[q.start:q.end]))
 		}
 	}
 	return ""
+}
+
+// likeRate reports whether two units that are not counted say how often the same is so:
+// "three times a day" and "three times a week", not "20 hours a week" and "28 days a year".
+func likeRate(mine []quantity, q quantity, theirs []quantity, o quantity) bool {
+	a, counted := rated(mine, q)
+	b, both := rated(theirs, o)
+	return !counted || !both || a.same(b)
+}
+
+// rated is what stands before a unit that is not counted: the three times of "three times a
+// day".
+func rated(all []quantity, unit quantity) (q quantity, ok bool) {
+	const closely = 10 // bytes
+	for _, o := range all {
+		if !o.weak && o.end <= unit.start && unit.start-o.end < closely {
+			q, ok = o, true
+		}
+	}
+	return q, ok
 }
 
 // sure reports whether the sentence nearest to one of the claim's is the one that says it,
@@ -142,6 +164,15 @@ func (s *comparison) tells(q quantity) bool {
 		}
 	}
 	return slices.ContainsFunc(s.told, q.same)
+}
+
+// foreign reports whether the number of a quantity is told of something whose name the claim
+// has in another language: what it counts stands nowhere in what is cited.
+func (s *comparison) foreign(q quantity) bool {
+	if q.dim != count || q.noun == "" || q.order || slices.ContainsFunc(s.evidence, func(p *piece) bool { return p.stems[q.noun] > 0 }) {
+		return false
+	}
+	return slices.ContainsFunc(s.told, func(o quantity) bool { return o.dim != count && o.plain == q.plain })
 }
 
 // trivial reports whether a quantity is said without counting: "one of", "first".

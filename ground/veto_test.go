@@ -13,6 +13,8 @@ func TestVeto(t *testing.T) {
 		lease   = "The rent is 1,150 euros. Small repairs up to 100 euros are paid by the tenant; subletting the whole flat is forbidden. The dentist has to be told before a tooth is pulled. Half of the points are needed to pass."
 	)
 	const order = "The map must be read before the mutex is locked. Alpha Corp acquired Beta Ltd in 2019. The tenant must pay the landlord. The pump is started after the valve is opened."
+	const net = "Timeouts below 100 ms are rejected. DeleteOrder is idempotent, CreateOrder is not. Logs are kept for 30 days. A cursor is valid for 15 minutes and cannot be reused. The Orbit 3 supports up to 64 devices; the Orbit 2 supports only half as many devices. Calls go to eu-west after a call of the CancelFunc. WithTimeout returns a CancelFunc."
+	const trade = "Sales rose from 48 million euros in 2021 to 61 million in 2022. In Vienna the share is dearer than in Graz. About 30 percent of the people work in Brno. The firm was founded in 2011. Oskar left in 2022. Blood thinners such as warfarin are made by Lumeo. The contract was signed on 3 April 2021."
 	tests := []struct {
 		source, claim string
 		vetoed        bool
@@ -62,6 +64,27 @@ func TestVeto(t *testing.T) {
 		{"If the light is red, the device must be restarted.", "The device must be restarted.", true},
 		{"If the light is red, the device must be restarted.", "When the light is red, restart the device.", false},
 		{"It is false that the Falcon listens on port 80.", "The Falcon listens on port 80.", true},
+		{net, "A timeout must be 100 ms or longer.", false},
+		{net, "A timeout of less than 100 ms is accepted.", true},
+		{net, "CreateOrder is idempotent.", true},
+		{net, "Logs are never kept for 30 days.", true},
+		{net, "A cursor works only once.", false},
+		{net, "A cursor can be reused.", true},
+		{net, "The Orbit 2 can handle 32 devices.", false},
+		{net, "The Orbit 2 can handle 48 devices.", true},
+		{net, "Calls go to eu-west after a call of the CancelFunc.", false},
+		{net, "Calls go to eu-west after a call of the WithTimeout.", true},
+		{trade, "Between 2021 and 2022, sales went up by 13 million euros.", false},
+		{trade, "Between 2021 and 2022, sales went up by 15 million euros.", true},
+		{trade, "Sales fell from 2021 to 2022.", true},
+		{trade, "The share is cheaper in Graz than in Vienna.", false},
+		{trade, "The share is dearer in Graz than in Vienna.", true},
+		{trade, "Almost a third of the people work in Brno.", false},
+		{trade, "The firm has been there for eleven years when Oskar leaves.", false},
+		{trade, "Blood thinners, for example warfarin, are made by Lumeo.", false},
+		{trade, "Blood thinners, for example heparin, are made by Lumeo.", true},
+		{trade, "The contract was signed on 2021-04-03.", false},
+		{trade, "The contract was signed on 2021-05-03.", true},
 		{lease, "To pass you need 50% of the points.", false},
 		{lease, "To pass you need 60% of the points.", true},
 	}

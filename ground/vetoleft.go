@@ -1,6 +1,9 @@
 package ground
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 var (
 	uncertain = regexp.MustCompile(`(?i)\b(?:may|might|could|possibly|probably|perhaps|likely|allegedly|reportedly|supposedly|suspected|claims? that|claimed that|plans? to|planned to|expected to)\b((?:\W+\w+){1,3})`)
@@ -23,7 +26,7 @@ func (s *comparison) leftOut(part int, c *piece) string {
 	}
 	share := s.shareOfPlain(part, b)
 	source := clauseOf(c, b)
-	if share >= sureOfName && untrue.MatchString(b.text) && !deniesSomehow.MatchString(c.text) {
+	if at := untrue.FindStringIndex(b.text); at != nil && share >= sureOfName && !deniesOutright.MatchString(b.text[at[1]:]) && !saysNot(c) {
 		return "the source says that it is not so"
 	}
 	if share < sureLeftOut {
@@ -49,4 +52,9 @@ func sharesStem(c *piece, text string) bool {
 		}
 	}
 	return false
+}
+
+// saysNot reports whether a sentence denies something in some way.
+func saysNot(p *piece) bool {
+	return slices.ContainsFunc(p.words, func(w token) bool { return deniesSomehow.MatchString(w.lower) })
 }

@@ -88,11 +88,17 @@ func (s *comparison) spokenOf(b *piece) []token {
 		switch {
 		case p.passage < 0:
 			known = append(known, p.words...)
-		case i < at && i >= at-2 && p.passage == b.passage && pointsBack(b):
+		case i < at && (i >= at-2 || i == s.firstOf(b)) && p.passage == b.passage && pointsBack(b):
 			known = append(known, p.words...)
 		}
 	}
 	return known
+}
+
+// firstOf is the index of the first sentence of the passage that a sentence stands in: what
+// it names the whole passage may speak of.
+func (s *comparison) firstOf(b *piece) int {
+	return slices.IndexFunc(s.evidence, func(p *piece) bool { return p.passage == b.passage })
 }
 
 // pointsBack reports whether a sentence has a pronoun that may stand for a name before it.
@@ -112,6 +118,9 @@ func namesAlike(a, b token) bool {
 		return a.raw[i+1:] == b.raw[j+1:]
 	}
 	x, y := a.lower, b.lower
+	if peoples[x] != "" && peoples[x] == peoples[y] {
+		return true
+	}
 	if short, long := strings.TrimSuffix(a.raw, "s"), b.raw; acronym(short) && strings.Contains(long, short) {
 		return true
 	}
@@ -126,6 +135,34 @@ func namesAlike(a, b token) bool {
 	return n >= least && 2*n >= min(len(x), len(y)) && !mixed(a.raw) && !mixed(b.raw)
 }
 
+// peoples are countries and who or what is of them, where one does not begin as the other.
+var peoples = func() map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(`netherlands dutch holland dutchman
+france french frenchman frenchmen
+spain spanish spaniard spaniards
+switzerland swiss
+denmark danish dane danes
+poland polish pole poles
+greece greek greeks
+wales welsh
+britain british uk
+turkey turkish turk turks
+ireland irish
+sweden swedish swede swedes
+finland finnish finn finns
+china chinese
+iraq iraqi
+usa american america americans us
+`) {
+		words := strings.Fields(line)
+		for _, w := range words {
+			m[w] = words[0]
+		}
+	}
+	return m
+}()
+
 // acronym reports whether a word is three capitals or more.
 func acronym(word string) bool {
 	return len(word) >= 3 && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
@@ -133,6 +170,9 @@ func acronym(word string) bool {
 
 // otherName says which name of a claim is not the source's; empty: none.
 func (s *comparison) otherName(part int, c *piece) string {
+	if reason := s.otherInPlace(part, c); reason != "" {
+		return reason
+	}
 	if n := s.foreignName(part, c); n != "" {
 		return fmt.Sprintf("what says the rest names another than %s", n)
 	}

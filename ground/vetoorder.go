@@ -16,8 +16,8 @@ func (s *comparison) exchanged(part int, c *piece) string {
 		return ""
 	}
 	for i, w := range c.words {
-		if !pivots[w.lower] && !verbal(w) {
-			continue
+		if !pivots[w.lower] && !verbal(w) || i == 0 && !strings.Contains(c.text, ",") {
+			continue // "Until noon it was open" is no exchange of "It was open until noon"
 		}
 		for j, o := range b.words {
 			pivot := pivots[w.lower]

@@ -13,15 +13,15 @@ import (
 var turnedPairs = func() map[string]map[string]bool {
 	m := map[string]map[string]bool{}
 	for line := range strings.Lines(`longer : shorter
-larger bigger greater : smaller
+larger bigger greater : smaller less
 earlier sooner : later
 older : younger newer
 faster quicker : slower
 higher : lower
-more : less fewer
+more : less fewer smaller cheaper
 better : worse
 above over exceeding exceeds : below under beneath
-before : after
+before : after once
 until till : after since
 most majority mostly usually often typically normally frequently always : few minority seldom rarely hardly never
 minimum smallest least shortest : maximum largest most longest
@@ -56,6 +56,9 @@ func (s *comparison) turned(part int, c *piece) string {
 	if b == nil || len(c.words) > mostWords || s.shareOf(part, b) < minTurned {
 		return ""
 	}
+	if reason := contrary(c, b); reason != "" {
+		return reason
+	}
 	for i, w := range c.words {
 		against := turnedPairs[w.lower]
 		if against == nil || b.has(w.lower) {
@@ -65,7 +68,10 @@ func (s *comparison) turned(part int, c *piece) string {
 			if !against[o.lower] || c.has(o.lower) {
 				continue
 			}
-			if evenDenials(c, i, b, j) {
+			if c.has("than") && b.has("than") && !prepositions[w.lower] {
+				continue // crossed sees to it
+			}
+			if !prepositions[w.lower] && evenDenials(c, i, b, j) || prepositions[w.lower] && unevenClauses(c, i, b, j) {
 				continue
 			}
 			same, crossed := sides(c, i, b, j)
@@ -79,6 +85,52 @@ func (s *comparison) turned(part int, c *piece) string {
 	}
 	return ""
 }
+
+// contrary says which word of a claim is against one of its source ("fell" for "rose") that
+// stands between the same words, where neither has another one that agrees, and as many of
+// the clauses that they stand in deny something.
+func contrary(c, b *piece) string {
+	if c.has("than") && b.has("than") {
+		return "" // crossed sees to it
+	}
+	mine, theirs := clausesOf(c), clausesOf(b)
+	for i, w := range c.words {
+		if w.kind != plain || converse[lemma(w.lower)] || b.stems[w.stem] > 0 {
+			continue
+		}
+		for j, o := range b.words {
+			if o.kind != plain || !against(w, o) || c.stems[o.stem] > 0 || seconded(b, w, o) || seconded(c, o, w) || unevenClauses(c, i, b, j) {
+				continue
+			}
+			m, t := clauseAt(mine, i), clauseAt(theirs, j)
+			if same, crossed := sidesWithin(c, i, [2]int{m.from, m.to}, b, j, [2]int{t.from, t.to}); same > 0 && crossed == 0 {
+				return fmt.Sprintf("%q stands for %q", w.raw, o.raw)
+			}
+		}
+	}
+	return ""
+}
+
+// against reports whether one of two words says the opposite of the other.
+func against(a, b token) bool { return opposed[lemma(a.lower)][lemma(b.lower)] }
+
+// seconded reports whether a sentence has a word, beside other, that says what w does: one that
+// is against what is against it.
+func seconded(p *piece, w, other token) bool {
+	return slices.ContainsFunc(p.words, func(x token) bool {
+		return x.stem != other.stem && x.stem != w.stem && against(other, x) && !against(w, x)
+	})
+}
+
+// converse are the stems of words that say the same of two with their sides exchanged, or
+// that stand for those who take part.
+var converse = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq("buy purchase acquire sell sold win won win lose lost male man men female woman women husband wife father mother brother sister son daughter boy girl teacher student employer employee parent child children day daily night nightly year left right lead include contain come leave use last") {
+		m[lemma(w)] = true
+	}
+	return m
+}()
 
 var (
 	permission   = wordSet("forbidden prohibited banned permitted allowed excluded included")
@@ -99,7 +151,9 @@ func sameObject(a *piece, i int, b *piece, j int) bool {
 		return stems
 	}
 	theirs := next(b, j)
-	return slices.ContainsFunc(next(a, i), func(stem string) bool { return slices.Contains(theirs, stem) })
+	return slices.ContainsFunc(next(a, i), func(stem string) bool {
+		return slices.ContainsFunc(theirs, func(o string) bool { return o == stem || spelling(o, stem) > 0 })
+	})
 }
 
 // crossed says which comparison of a claim has its two sides exchanged: "A is slower than
@@ -109,20 +163,45 @@ func (s *comparison) crossed(part int, c *piece) string {
 	if b == nil || !c.has("than") || !b.has("than") || s.shareOf(part, b) < minTurned {
 		return ""
 	}
+	mine, theirs := slices.IndexFunc(c.words, thanWord), slices.IndexFunc(b.words, thanWord)
 	for i, w := range c.words {
-		if turnedPairs[w.lower] == nil || prepositions[w.lower] || i+2 < len(c.words) && c.words[i+2].kind == number {
+		if !compares(c, i) || prepositions[w.lower] || mine+1 < len(c.words) && c.words[mine+1].kind == number {
 			continue // "more than 36"
 		}
 		for j, o := range b.words {
-			if o.lower != w.lower || evenDenials(c, i, b, j) {
+			opposite := turnedPairs[w.lower][o.lower] || opposed[w.stem][o.stem]
+			if !compares(b, j) || o.stem != w.stem && !opposite {
 				continue
 			}
-			if same, other := sides(c, i, b, j); other > same && other > 1 {
+			same, other := sides(c, mine, b, theirs)
+			if o.stem == w.stem {
+				same-- // is no side
+			}
+			odd := opposite != evenDenials(c, i, b, j)
+			switch {
+			case !odd && other > same && other > 1:
 				return fmt.Sprintf("what is %s than what is exchanged", w.raw)
+			case odd && same > other && same > 1:
+				return fmt.Sprintf("%q stands for %q", w.raw, o.raw)
 			}
 		}
 	}
 	return ""
+}
+
+func thanWord(w token) bool { return w.lower == "than" }
+
+// compares reports whether the word at i is a comparative, or says what is more or less so.
+func compares(p *piece, i int) bool {
+	w := p.words[i]
+	if turnedPairs[w.lower] != nil {
+		return true
+	}
+	before := i > 0 && (p.words[i-1].lower == "more" || p.words[i-1].lower == "less")
+	if w.kind != plain || len(w.lower) < 5 || !strings.HasSuffix(w.lower, "er") {
+		return before
+	}
+	return before || i > 0 && being[p.words[i-1].lower] || i+1 < len(p.words) && thanWord(p.words[i+1]) && !(i > 0 && surface.Function(p.words[i-1].lower))
 }
 
 // denials counts the words of a text that deny, also those that say so by what they mean.
@@ -193,6 +272,22 @@ func evenDenials(a *piece, i int, b *piece, j int) bool {
 	return (denialsBefore(a, i)+denialsBefore(b, j))%2 != 0
 }
 
+// unevenClauses reports whether of the clauses in which two words stand one denies and the
+// other does not, or one of them restricts what it says.
+func unevenClauses(a *piece, i int, b *piece, j int) bool {
+	count := func(p *piece, i int) (n int, only bool) {
+		c := clauseAt(clausesOf(p), i)
+		for k := c.from; k < c.to; k++ {
+			n += int(oneIf(deniesAt(p, k) || p.words[k].lower == "impossible" || p.words[k].lower == "forbidden"))
+			only = only || p.words[k].lower == "only"
+		}
+		return n, only
+	}
+	mine, limited := count(a, i)
+	theirs, alike := count(b, j)
+	return (mine+theirs)%2 != 0 || limited != alike
+}
+
 // denialsBefore counts the denials in the five words before one.
 func denialsBefore(p *piece, i int) int {
 	n := 0
@@ -211,7 +306,7 @@ func denial(w token) bool { return surface.Negations(w.raw) > 0 || w.lower == "c
 // words of its own.
 func (s *comparison) changed(part int, c *piece) string {
 	b := s.bestOf(part)
-	if b == nil || len(c.words) < 3 {
+	if b == nil || len(c.words) < 3 || untrue.MatchString(b.text) {
 		return ""
 	}
 	pairs := align(c.words, b.words)
@@ -224,6 +319,9 @@ func (s *comparison) changed(part int, c *piece) string {
 			to = pairs[k]
 		}
 		mine, theirs := c.words[from[0]+1:to[0]], b.words[from[1]+1:to[1]]
+		if n := len(theirs); from[0] < 0 && len(mine) == 0 && n > 0 && outright[theirs[n-1].lower] && saysNothingOf(c) {
+			return "the source denies it"
+		}
 		outer := from[0] < 0 || k == len(pairs)
 		from = to
 		if outer && len(mine) == 0 || len(theirs) > 6 && len(mine) > 0 && outer {
@@ -234,6 +332,11 @@ func (s *comparison) changed(part int, c *piece) string {
 		}
 	}
 	return ""
+}
+
+// saysNothingOf reports whether a sentence denies nothing.
+func saysNothingOf(c *piece) bool {
+	return !slices.ContainsFunc(c.words, func(w token) bool { return outright[w.lower] || strings.HasSuffix(w.lower, "n't") })
 }
 
 // nearlyVerbatim is the share of a claim's words that stand in the source in their order,
@@ -300,9 +403,10 @@ func side(words []token) int {
 // againstBound says which quantity of a claim lies on the other side of what the source
 // bounds by it. Where only one of the two denies something, what lies above for the one may
 // lie below for the other.
-func againstBound(text, source string, mine, theirs []quantity) string {
+func againstBound(c, b *piece, mine, theirs []quantity) string {
+	text, source := c.text, b.text
 	for _, q := range mine {
-		if q.bound == exact || q.weak {
+		if q.bound == exact || q.weak && strings.HasSuffix(text[q.start:q.end], "ly") {
 			continue
 		}
 		same, other := false, false
@@ -310,9 +414,16 @@ func againstBound(text, source string, mine, theirs []quantity) string {
 			if !q.same(o) {
 				continue
 			}
+			if o.bound == exact {
+				o.bound = boundAround(b, o)
+			}
 			around := clauseAround(source, o)
 			even := (denials(clauseAround(text, q))+denials(around))%2 == 0
-			across := q.bound == least && upward.MatchString(source) && exceeding.MatchString(text) || q.bound == most && downward.MatchString(source)
+			across := q.bound == least && upward.MatchString(source) && (exceeding.MatchString(text) || strings.Contains(source, "otherwise")) || q.bound == most && downward.MatchString(source)
+			if o.bound == q.bound && !q.turned && !o.turned && deniesAround(c, q) && !deniedAround(b, o) {
+				other = true
+				continue
+			}
 			same = same || o.bound == q.bound || o.bound == exact || !even || across
 			other = other || o.bound != exact && o.bound != q.bound
 		}
@@ -321,6 +432,52 @@ func againstBound(text, source string, mine, theirs []quantity) string {
 		}
 	}
 	return ""
+}
+
+// stretchOf is the clause in which a quantity stands.
+func stretchOf(p *piece, q quantity) stretch {
+	for _, c := range clausesOf(p) {
+		if c.to > 0 && q.start < p.words[c.to-1].end {
+			return c
+		}
+	}
+	return stretch{0, len(p.words)}
+}
+
+// deniesAround reports whether the clause of a quantity denies what it says, once.
+func deniesAround(p *piece, q quantity) bool {
+	c := stretchOf(p, q)
+	n := 0
+	for i := c.from; i < c.to; i++ {
+		n += int(oneIf(deniesAt(p, i) && p.words[i].lower != "without" && p.words[i].start < q.start))
+	}
+	return n == 1
+}
+
+// deniedAround reports whether the clause of a quantity may deny it somehow.
+func deniedAround(p *piece, q quantity) bool {
+	c := stretchOf(p, q)
+	return slices.ContainsFunc(p.words[c.from:c.to], func(w token) bool { return deniesSomehow.MatchString(w.lower) })
+}
+
+var (
+	asMost  = wordSet("maximum limit limited limits largest longest highest cap")
+	asLeast = wordSet("minimum needed required need needs requires smallest shortest lowest")
+)
+
+// boundAround is the bound that words of its clause make of a quantity: "half of the points
+// are needed".
+func boundAround(p *piece, q quantity) bound {
+	c := stretchOf(p, q)
+	for _, w := range p.words[c.from:c.to] {
+		switch {
+		case asMost[w.lower]:
+			return most
+		case asLeast[w.lower]:
+			return least
+		}
+	}
+	return exact
 }
 
 // clauseAround is what stands around a quantity between semicolons.
@@ -337,6 +494,6 @@ var exceeding = regexp.MustCompile(`(?i)\b(?:exceed\w*|above|beyond|over|more th
 
 // upward and downward are words for the other side of a bound.
 var (
-	upward   = regexp.MustCompile(`(?i)\b(?:above|beyond|exceeds?|exceeding) (?:that|this|it|the limit)\b`)
-	downward = regexp.MustCompile(`(?i)\b(?:below|under) (?:that|this|it)\b`)
+	upward   = regexp.MustCompile(`(?i)\b(?:above|beyond|exceeds?|exceeding) (?:that|this|it|the limit)\b|\b(?:larger|longer|higher|older|bigger) ones?\b|\b(?:otherwise|or else)\b`)
+	downward = regexp.MustCompile(`(?i)\b(?:below|under) (?:that|this|it)\b|\b(?:cheaper|smaller|shorter|lower|younger|lighter) ones?\b|\b(?:otherwise|or else)\b`)
 )
