@@ -116,7 +116,7 @@ func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, foun
 				continue
 			}
 			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
-			if !shared && !(w.siblings && claims[i].allApart(claims[j].cited)) && w.opposed(claims[i].Alone(), claims[j].Alone(), about) {
+			if !shared && !(w.siblings && claims[i].allApart(claims[j].cited)) && w.opposed(claims[i], claims[j].placed(), about) {
 				return i, j, true
 			}
 		}
@@ -124,13 +124,28 @@ func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, foun
 	return 0, 0, false
 }
 
-// opposed reports whether two statements cannot both hold.
-func (w writing) opposed(a, b string, about []string) bool {
-	if w.siblings {
-		return ground.Opposed(a, b, about)
+// opposed reports whether a claim and a statement cannot both hold. What is not said in
+// nearly the same words is looked at where the claim begins the answer or bears on the
+// question: documents may disagree about all else.
+func (w writing) opposed(c checkedClaim, other ground.Placed, about []string) bool {
+	a := c.placed()
+	if w.siblings && ground.Opposed(a.Text, other.Text, about) || !w.siblings && ground.Contrary(a.Text, other.Text, about) {
+		return true
 	}
-	return ground.Contrary(a, b, about)
+	return w.asked != "" && (c.statement == 0 || ground.Bears(a, w.asked)) && ground.Disputed(a, other, w.asked)
 }
+
+// placed is a claim with the headings of what it cites first.
+func (c checkedClaim) placed() ground.Placed {
+	p := ground.Placed{Text: c.Alone()}
+	if len(c.cited) > 0 {
+		p.Headings = append([]string{c.cited[0].Title}, c.cited[0].Heading...)
+	}
+	return p
+}
+
+// headingsOf are a hit's title and the headings that it stands under.
+func headingsOf(h assay.Hit) []string { return append([]string{h.Title}, h.Chunk.Headings...) }
 
 func count(n int, one, many string) string {
 	if n == 1 {

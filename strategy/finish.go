@@ -321,6 +321,9 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 		resolve(e.Question, claims)
 	}
 	w.siblings = e.Siblings
+	if e.Proof {
+		w.asked = e.Question
+	}
 	claims = append(claims, w.opposing(claims, evidence, passages, surface.Labels(e.Question))...)
 	if err := e.judge(ctx, s, claims, evidence, passages, said); err != nil {
 		return err
@@ -384,7 +387,9 @@ func (w writing) opposing(claims []checkedClaim, evidence []assay.Evidence, pass
 				continue
 			}
 			p := passages[n]
-			start, end := ground.Opposing(p.Text, func(sentence string) bool { return w.opposed(c.Alone(), sentence, about) })
+			start, end := ground.Opposing(p.Text, func(sentence string) bool {
+				return w.opposed(c, ground.Placed{Text: sentence, Headings: headingsOf(ev.Hit)}, about)
+			})
 			text := strings.Join(strings.Fields(p.Text[start:end]), " ")
 			if start == end || said[text] {
 				continue

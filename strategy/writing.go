@@ -21,6 +21,7 @@ type writing struct {
 	checked  []checkedClaim
 	unusable []int      // the draft's statements, by index, that could not be shown as they are
 	siblings bool       // Env.Siblings
+	asked    string     // Env.Question, with Env.Proof: disputes about it are looked for, too
 	readable bool       // there are bytes of the evidence to cite
 	byModel  bool       // a model wrote it, and not the local generator
 	quoted   bool       // it is made of sentences of the passages
