@@ -47,15 +47,15 @@ func Bears(s Placed, question string) bool {
 	return false
 }
 
-// bounded are words after which two numbers can both hold, or neither is said to.
-var bounded = regexp.MustCompile(`(?i)\b(?:at (?:least|most)|up to|no (?:more|less|fewer)|more|less|fewer|over|under|above|below|about|around|approximately|roughly|nearly|almost|between|from|until|till|before|after|since|if|when|while|unless|only|except|without|or|either|may|might|can|could|should|would|each|another|additional|extra|further|other|also|usually|often|sometimes)\b`)
+// hedging are words after which two numbers can both hold, or neither is said to.
+var hedging = regexp.MustCompile(`(?i)\b(?:at (?:least|most)|up to|no (?:more|less|fewer)|more|less|fewer|over|under|above|below|about|around|approximately|roughly|nearly|almost|between|from|until|till|before|after|since|if|when|while|unless|only|except|without|or|either|may|might|can|could|should|would|each|another|additional|extra|further|other|also|usually|often|sometimes)\b`)
 
 // unnamed are statements whose subject is told elsewhere.
 var unnamed = regexp.MustCompile(`(?i)^(?:it|they|he|she|this|that|these|those|both|each|some|such|one|which|who|its|their|his|her)\b`)
 
 // disputed is Disputed of single assertions.
 func disputed(a, b Placed, question string) bool {
-	if bounded.MatchString(a.Text) || bounded.MatchString(b.Text) || unnamed.MatchString(a.Text) || unnamed.MatchString(b.Text) {
+	if hedging.MatchString(a.Text) || hedging.MatchString(b.Text) || unnamed.MatchString(a.Text) || unnamed.MatchString(b.Text) {
 		return false
 	}
 	onlyA, onlyB := difference(surface.Numbers(a.Text), surface.Numbers(b.Text)), difference(surface.Numbers(b.Text), surface.Numbers(a.Text))
