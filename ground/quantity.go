@@ -24,6 +24,7 @@ type quantity struct {
 	noun   string // stem of what is counted, where it is no unit
 	bound  bound
 	turned bool // a denial has turned the bound: "not more than"
+	aged   bool // years of a life: "a ten-year-old"
 	strict bool // the bound itself is beyond it: "more than", "under"
 	start  int  // in the text, in bytes
 	end    int
@@ -75,6 +76,7 @@ var measures = func() map[string]quantity {
 	add(duration, 3600, "hour hours hr hrs h hourly")
 	add(duration, 86400, "day days daily")
 	add(duration, 7*86400, "week weeks weekly")
+	add(duration, 14*86400, "fortnight fortnights fortnightly biweekly")
 	add(span12, 1, "month months monthly")
 	add(span12, 3, "quarterly")
 	add(span12, 12, "year years yearly annually annual annum p.a")
@@ -127,6 +129,7 @@ var (
 
 	ordinals = map[string]float64{"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
 		"eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14, "fifteenth": 15, "twentieth": 20}
+	signs     = map[string]float64{"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1. / 3, "⅔": 2. / 3}
 	fractions = map[string]float64{"half": 0.5, "third": 1. / 3, "thirds": 1. / 3, "quarter": 0.25, "quarters": 0.25, "fifth": 0.2, "tenth": 0.1, "fifths": 0.2, "tenths": 0.1}
 	often     = map[string]float64{"once": 1, "twice": 2, "thrice": 3, "double": 2, "doubles": 2, "doubled": 2, "triple": 3}
 	between   = wordSet("working calendar full whole consecutive more extra further metric square about roughly")
@@ -160,6 +163,7 @@ func quantities(text string) []quantity {
 		q := &r.found[i]
 		q.bound = r.boundOf(i)
 		q.turned = deniedBound.MatchString(text[:q.start])
+		q.aged = q.dim == span12 && oldBehind.MatchString(text[q.end:])
 		q.strict = q.bound != exact && exceedingBefore.MatchString(text[:q.start])
 	}
 	return r.found
@@ -212,6 +216,9 @@ func (r *quantityReader) step(i int) int {
 		return r.add(quantity{value: times1, dim: times}, i, i+1)
 	}
 	if m, ok := measures[w.lower]; ok && (m.dim == duration || m.dim == span12 || m.dim == "night") && len(w.lower) > 2 {
+		if (r.word(i-1) == "other" || r.word(i-1) == "second") && r.word(i-2) == "every" {
+			return r.add(quantity{value: 2 * m.value, dim: m.dim, weak: true}, i, i+1)
+		}
 		if article2[r.word(i-1)] || strings.HasSuffix(w.lower, "ly") || w.lower == "annual" || w.lower == "annum" {
 			if r.word(i+1) == "and" && r.word(i+2) == "a" && r.word(i+3) == "half" {
 				return r.add(quantity{value: 1.5 * m.value, plain: 1.5, dim: m.dim}, i, i+4)
@@ -244,6 +251,9 @@ func (r *quantityReader) measured(i int, value float64, n int) int {
 	}
 	if d := measures[r.word(j+1)].dim; d != "" && len(r.word(j+1)) > 2 && (between[r.word(j)] || d == duration && r.isWord(j) && r.word(j) != "times") {
 		j++ // "40 overtime hours"
+	}
+	if r.word(j) == "per" && r.word(j+1) == "cent" {
+		return r.add(quantity{value: value / 100, plain: value, dim: part1}, i, j+2)
 	}
 	if m, ok := measures[r.word(j)]; ok && r.isUnit(j) {
 		q := quantity{value: value * m.value, plain: value, dim: m.dim}
@@ -317,12 +327,18 @@ func (r *quantityReader) number(i int) (value float64, n int) {
 		value, n = f, 1
 		if next := r.word(i + 1); r.glued(i+1) && (next == "st" || next == "nd" || next == "rd" || next == "th") {
 			return value, 2
-		} else if r.glued(i+1) && unicode.IsLetter([]rune(next)[0]) && measures[next].dim == "" {
+		} else if r.glued(i+1) && unicode.IsLetter([]rune(next)[0]) && measures[next].dim == "" && !(scaleLetters[next] > 0 && (currency[r.word(i-1)] || len(next) > 1)) {
 			return 0, 0
+		}
+		if part := signs[r.word(i+1)]; part > 0 {
+			value += part
+			n++
 		}
 		if r.word(i-1) == "−" && r.glued(i) || r.word(i-1) == "minus" || r.word(i-1) == "-" && r.glued(i) && !r.glued(i-1) {
 			value = -value
 		}
+	case signs[w.lower] > 0:
+		return signs[w.lower], 1 + r.skip(i+1, "of", "a", "an", "the")
 	case fractions[w.lower] > 0 && ordinals[w.lower] == 0:
 		value, n = fractions[w.lower], 1
 		if w.lower == "quarter" || w.lower == "quarters" {
@@ -357,9 +373,16 @@ func (r *quantityReader) number(i int) (value float64, n int) {
 			}
 		}
 	}
+	if s := scaleLetters[r.word(i+n)]; s > 0 && (r.glued(i+n) && currency[r.word(i-1)] || s == 1e3 && !r.glued(i+n) || len(r.word(i+n)) > 1) {
+		value *= s
+		n++
+	}
 	for s := scales[r.word(i+n)]; s > 0; s = scales[r.word(i+n)] {
 		value *= s
 		n++
+	}
+	if r.word(i+n) == "-" && r.glued(i+n) && strings.HasSuffix(r.word(i+n+1), "s") && fractions[r.word(i+n+1)] > 0 {
+		n++ // "three-quarters"
 	}
 	if f := fractions[r.word(i+n)]; f > 0 && value < 10 && strings.HasSuffix(r.word(i+n), "s") {
 		value *= f
@@ -380,6 +403,12 @@ func (r *quantityReader) aFraction(i int) bool {
 	partly := after == "of" || after == "" || after == "or" || !r.isWord(i+1) || strings.HasSuffix(after, "er") || ofPart[r.word(i-2)]
 	return fractions[r.word(i)] > 0 && (before == "a" || before == "one" || before == "two") && partly
 }
+
+var (
+	// scaleLetters are short for thousands, millions and billions.
+	scaleLetters = map[string]float64{"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "b": 1e9}
+	currency     = wordSet("€ $ £")
+)
 
 // ofPart are words before "a third" behind which it is no "third one".
 var ofPart = wordSet("than by almost nearly about around roughly over under only just")
@@ -476,7 +505,8 @@ func (r *quantityReader) date(i int) int {
 	if n := r.isoDate(i); n > 0 {
 		return n
 	}
-	if len(w.raw) == 4 && w.raw >= "1000" && w.raw < "2200" && strings.Trim(w.raw, "0123456789") == "" && !r.glued(i) || len(w.raw) == 4 && (r.word(i-1) == "(" || r.word(i-1) == "–") && w.raw >= "1000" && w.raw < "2200" && strings.Trim(w.raw, "0123456789") == "" {
+	follows := r.word(i-1) == "(" || r.word(i-1) == "–" || r.word(i-1) == "-" && len(r.word(i-2)) == len(w.raw)
+	if yearly(w.raw) && (!r.glued(i) || follows) {
 		if _, unit := measures[r.word(i+1)]; !unit || r.word(i+1) == "s" {
 			y, _ := strconv.ParseFloat(w.raw, 64)
 			r.add(quantity{value: y, plain: y, dim: year}, i, i+1)
@@ -490,6 +520,11 @@ func (r *quantityReader) date(i int) int {
 		}
 	}
 	return 0
+}
+
+// yearly reports whether a word is a year by its form.
+func yearly(w string) bool {
+	return len(w) == 4 && w >= "1000" && w < "2200" && strings.Trim(w, "0123456789") == ""
 }
 
 // isoDate reads "2021-04-03".
@@ -611,6 +646,7 @@ func (r *quantityReader) boundOf(i int) bound {
 }
 
 var (
+	oldBehind   = regexp.MustCompile(`(?i)^[ -](?:old|of age)\b`)
 	byBefore    = regexp.MustCompile(`(?i)\bby\s*(?:the |about )?$`)
 	deniedBound = regexp.MustCompile(`(?i)(?:\b(?:not|no|never|nobody|none|cannot)|n['’]t)\b(?: \w+){0,4} (?:\w+er than|more than|less than|over|above|below|under|beyond|before|exceed\w*|until|up to|at least|at most|within)\s*(?:the |an? |about |age of )?$`)
 	rangeBehind = regexp.MustCompile(`^\s*(?:to|–|-)\s`)
@@ -647,6 +683,8 @@ func (q quantity) same(o quantity) bool {
 			return math.Abs(q.value/(o.value*monthDays)-1) < slack
 		case q.weak || o.weak:
 			return false
+		case q.aged && o.dim == count && o.noun == "" || o.aged && q.dim == count:
+			return near(q.plain, o.plain)
 		case q.dim == count && q.noun == "":
 			return near(q.plain, o.plain)
 		}

@@ -32,7 +32,7 @@ func (s *comparison) foreignName(part int, c *piece) string {
 		}) {
 			continue
 		}
-		if _, unit := measures[w.lower]; unit || calendar[w.lower] || len(w.raw) < 2 {
+		if _, unit := measures[w.lower]; unit || calendar[w.lower] || len(w.raw) < 2 || roman(w.raw) {
 			continue
 		}
 		return w.raw
@@ -162,6 +162,9 @@ usa american america americans us
 	}
 	return m
 }()
+
+// roman reports whether a word is a number from II to XXXIX in Roman letters.
+func roman(word string) bool { return len(word) >= 2 && strings.Trim(word, "IVX") == "" }
 
 // acronym reports whether a word is three capitals or more.
 func acronym(word string) bool {
