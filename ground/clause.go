@@ -47,14 +47,20 @@ var (
 	// denied are subjects of which nothing is said by taking what is said of them apart.
 	denied = regexp.MustCompile(`(?i)^(?:no|none|nobody|no one|nothing|neither|few|only|hardly|there|it is|what|whoever|whatever|not|please|never|do not|don't)\b`)
 
-	subjectWord = regexp.MustCompile(`^(?:(?i:the|a|an|this|these|those|its|their|his|her|our|your|my|it|they|he|she|we|you|every|each|all|any|most|many|some|two|three|four|five|six|seven|eight|nine|ten|\d[\d.,]*)\b|[A-Z])`)
+	subjectWord = regexp.MustCompile(`^(?:(?i:the|a|an|this|these|those|its|their|his|her|our|your|my|it|they|he|she|we|you|every|each|all|any|most|many|some|two|three|four|five|six|seven|eight|nine|ten|\d[\d.,]*|(?:up to|at (?:most|least)|(?:no )?(?:more|less|fewer) than|about|around|nearly|almost) (?:\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten))\b|[A-Z])`)
 
 	verb = regexp.MustCompile(`(?:^|[ ,])(?:(?:also|then|usually|always|never|often|only|now|still|both|thus|again|typically|normally|therefore|later|first|finally|currently|already|soon|once|instead) )*(` + finite + `)(?: |$|[,.;:])`)
 )
 
+// onceAlone is "once" where it joins nothing: "at once", "once a year", "opened once".
+var onceAlone = regexp.MustCompile(`(?i)\b(?:at once|once(?: (?:a|an|per|every|each|more|again)\b|[,;.]|$))`)
+
+// scoped reports whether a text has one of the words of scope.
+func scoped(text string) bool { return scope.MatchString(onceAlone.ReplaceAllString(text, " ")) }
+
 // finite are verbs that a subject stands before, and hardly ever nouns.
 const finite = `is|are|was|were|has|have|had|can|cannot|may|must|will|should|shall|does|do|did|isn't|aren't|wasn't|weren't|hasn't|haven't|can't|won't|doesn't|don't|didn't|` +
-	`accepts|adds|affects|allows|appears|applies|approves|asks|becomes|begins|belongs|brings|builds|carries|closes|comes|compares|consists|contains|continues|converts|costs|covers|creates|decides|defines|deletes|depends|describes|ensures|exists|expires|fails|follows|gets|gives|goes|grows|handles|happens|helps|holds|ignores|implements|includes|increases|introduces|joins|keeps|knows|lacks|lasts|leads|leaves|lets|lies|locks|loses|maintains|makes|measures|moves|needs|occurs|offers|opens|owns|panics|pays|prevents|produces|provides|puts|raises|reaches|receives|reduces|refers|refuses|rejects|removes|represents|requires|returns|runs|says|searches|seems|sells|sends|serves|shows|skips|speaks|stands|starts|stays|stops|stores|suffers|takes|tells|throws|treats|turns|uses|verifies|waits|wants|weighs|wins|wipes|writes|` +
+	`accepts|adds|affects|allows|appears|applies|approves|asks|becomes|begins|belongs|brings|builds|carries|closes|comes|compares|connects|consists|consumes|contains|continues|converts|costs|covers|creates|decides|defines|deletes|depends|describes|emits|encrypts|ensures|exceeds|exists|expires|extends|fails|follows|generates|gets|gives|goes|grows|handles|happens|helps|holds|ignores|implements|includes|increases|installs|introduces|joins|keeps|knows|lacks|lasts|leads|leaves|lets|lies|listens|locks|loses|maintains|makes|manages|measures|moves|needs|occurs|offers|opens|owns|panics|pays|performs|permits|prevents|produces|provides|publishes|puts|raises|reaches|receives|reduces|refers|refuses|rejects|removes|replaces|represents|requires|returns|runs|says|searches|seems|sells|sends|serves|shows|skips|speaks|stands|starts|stays|stops|stores|suffers|supports|takes|tells|throws|treats|turns|uses|validates|varies|verifies|waits|wants|weighs|wins|wipes|writes|` +
 	`accepted|added|adopted|allowed|announced|appeared|applied|approved|asked|became|began|belonged|bought|brought|built|called|came|carried|caused|changed|closed|completed|consisted|contained|continued|converted|covered|created|decided|defeated|described|designed|developed|died|discovered|divided|dropped|ended|entered|established|expanded|failed|fell|finished|followed|founded|gained|gave|got|grew|happened|held|helped|included|increased|introduced|invaded|invented|joined|kept|killed|launched|led|left|lived|lost|made|married|moved|named|offered|opened|ordered|passed|peaked|played|produced|proposed|proved|provided|published|ran|reached|received|recorded|reduced|refused|rejected|released|remained|removed|replaced|required|retired|returned|rose|sent|served|settled|showed|signed|sold|started|stayed|stood|stopped|studied|succeeded|suffered|supported|taught|told|took|turned|used|visited|voted|went|won|worked|wrote|` +
 	`include|contain|require|provide|become|begin|belong|consist|depend|exist|follow|give|go|happen|keep|know|lie|make|receive|remain|remove|seem|send|show|take|tell|wear|expire|apply|return|get|pay|bring`
 
@@ -72,7 +78,7 @@ func clauses(text string) []sentence.Span {
 		if bare || !closed(text, at[0]) || !clause(before) || !independent(after, text[at[0]] != ' ') {
 			continue
 		}
-		if !semicolon && (scope.MatchString(before) || strings.Contains(before, ",")) || semicolon && dependsOn(before) {
+		if !semicolon && (scoped(before) || strings.Contains(before, ",")) || semicolon && dependsOn(before) {
 			continue
 		}
 		out = append(out, sentence.Span{Start: start, End: at[0]})
@@ -128,7 +134,7 @@ func independent(text string, apart bool) bool {
 	if !subjectWord.MatchString(text) && !severalAre.MatchString(text) && (!apart || len(strings.Fields(subject)) > most || leadsIn.MatchString(text)) {
 		return false
 	}
-	return !strings.ContainsAny(subject, ",;:()") && !scope.MatchString(subject)
+	return !strings.ContainsAny(subject, ",;:()") && !scoped(subject)
 }
 
 // predicates cuts a clause into what it says of its one subject.
@@ -140,7 +146,7 @@ func predicates(text string, c sentence.Span) []part {
 		return whole
 	}
 	subject := strings.TrimSpace(clauseText[:first[2]])
-	if n := len(strings.Fields(subject)); n == 0 || n > maxSubjectWords || strings.ContainsAny(subject, ",;:()") || denied.MatchString(subject) || scope.MatchString(subject) ||
+	if n := len(strings.Fields(subject)); n == 0 || n > maxSubjectWords || strings.ContainsAny(subject, ",;:()") || denied.MatchString(subject) || scoped(subject) ||
 		strings.Contains(" "+strings.ToLower(subject)+" ", " and ") && !plural.MatchString(clauseText[first[2]:]) {
 		return whole
 	}
@@ -159,7 +165,7 @@ func predicates(text string, c sentence.Span) []part {
 		if v == nil || strings.Trim(adverbs.ReplaceAllString(after[:v[2]], ""), " ") != "" || !closed(clauseText, at[0]) || !closed(text, c.Start+at[0]) {
 			continue
 		}
-		if second := after[v[2]:v[3]]; scope.MatchString(rest(before, first[3]-start)) || strings.Contains(before, ",") || !agrees(clauseText[first[2]:first[3]], second) || shares(earlier, before, second) {
+		if second := after[v[2]:v[3]]; scoped(rest(before, first[3]-start)) || strings.Contains(before, ",") || !agrees(clauseText[first[2]:first[3]], second) || shares(earlier, before, second) {
 			return whole
 		}
 		earlier = after[v[2]:v[3]]

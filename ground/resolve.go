@@ -48,7 +48,7 @@ func readSaid(claim string) (s said, ok bool) {
 	s = said{subject: strings.TrimSpace(claim[:at[2]]), verb: claim[at[2]:at[3]], rest: strings.TrimSpace(claim[at[3]:])}
 	s.subject = withoutAdverb.ReplaceAllString(s.subject, "")
 	words := len(strings.Fields(s.subject))
-	if words == 0 || words > maxSubjectWords || strings.ContainsAny(s.subject, ",;:()") || scope.MatchString(s.subject) || denied.MatchString(s.subject) || leadsIn.MatchString(s.subject) {
+	if words == 0 || words > maxSubjectWords || strings.ContainsAny(s.subject, ",;:()") || scoped(s.subject) || denied.MatchString(s.subject) || leadsIn.MatchString(s.subject) {
 		return said{}, false
 	}
 	return s, true
