@@ -7,7 +7,9 @@ import (
 )
 
 func TestDisputed(t *testing.T) {
-	at := func(text string, headings ...string) ground.Placed { return ground.Placed{Text: text, Headings: headings} }
+	at := func(text string, headings ...string) ground.Placed {
+		return ground.Placed{Text: text, Headings: headings}
+	}
 	const port, warranty = "Which port does the Falcon gateway listen on?", "How long does the warranty of the Falcon gateway last?"
 	tests := []struct {
 		name     string

@@ -130,7 +130,9 @@ func (l Learned) VerifyRow(ctx context.Context, row Row, cited []Passage) (Judge
 		return j, err
 	}
 	j.Score = min(j.Score, strictScore)
-	j.Spans = leastSpans(rowText(row), cited, nil)
+	if len(j.Spans) == 0 {
+		j.Spans = leastSpans(rowText(row), cited, nil)
+	}
 	return j, nil
 }
 

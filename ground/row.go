@@ -30,7 +30,8 @@ type RowVerifier interface {
 // The heads of columns are labels, and their words need not be in the source, which
 // seldom has them ("Price"). A head that bounds or denies something is more than a
 // label, and no row under it is supported. That a cell stands under the right head is
-// told only where the source has the head's words with another cell.
+// told only where the source has the head's words with another cell, or is a table itself:
+// a row that is a part of one of its rows, each cell under its own head, is supported.
 func (l Local) VerifyRow(ctx context.Context, row Row, cited []Passage) (Judgement, error) {
 	if err := ctx.Err(); err != nil {
 		return Judgement{}, err
@@ -38,7 +39,10 @@ func (l Local) VerifyRow(ctx context.Context, row Row, cited []Passage) (Judgeme
 	best := Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}
 	cells := row.read()
 	for i, p := range cited {
-		j := judgeRow(row.Sentence, cells, p)
+		j, ok := judgeTableRow(row, p, i)
+		if !ok {
+			j = judgeRow(row.Sentence, cells, p)
+		}
 		if i == 0 || better(j, best) {
 			best = j
 		}
