@@ -131,9 +131,16 @@ func from(o assay.Origin) string {
 	return ""
 }
 
-// writeQuote prints quoted words: prose in lines that fit, code as it stands.
+// writeQuote prints quoted words: prose in lines that fit, a table row by row, code as it
+// stands.
 func writeQuote(b *strings.Builder, quote string, width int) {
 	const indent = "      "
+	if strings.Contains(quote, " | ") && isProse(quote) {
+		for line := range strings.Lines(quote) {
+			b.WriteString(wrap(strings.TrimSpace(line), indent, width))
+		}
+		return
+	}
 	if isProse(quote) {
 		b.WriteString(wrap(strings.Join(strings.Fields(quote), " "), indent, width))
 		return

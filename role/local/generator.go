@@ -55,7 +55,11 @@ func (Generator) Generate(ctx context.Context, _ role.Caller, in role.GenerateIn
 		for _, c := range picked {
 			if key := strings.Join(strings.Fields(strings.ToLower(c.text)), " "); !said[key] {
 				said[key] = true
-				draft.Statements = append(draft.Statements, role.Statement{Text: c.text, Evidence: []int{c.number}, Item: c.kind == item && c.brought})
+				st := role.Statement{Text: c.text, Evidence: []int{c.number}, Item: c.kind == item && c.brought}
+				if cells := rowCells(c.text); c.heads != nil && (draft.Columns == nil || slices.Equal(draft.Columns, c.heads)) {
+					draft.Columns, st.Cells = c.heads, cells // a draft has one table
+				}
+				draft.Statements = append(draft.Statements, st)
 			}
 		}
 	}
@@ -75,8 +79,9 @@ func (q question) open(text string, picked []candidate) string {
 // A unit is what can be quoted by itself: a sentence, with its line breaks taken
 // for blanks, a list item without its mark, a line of a table, a piece of code.
 type unit struct {
-	text string
-	kind unitKind
+	text  string
+	kind  unitKind
+	heads []string // of the columns of a table's row, where they are known
 }
 
 type unitKind int
@@ -84,7 +89,7 @@ type unitKind int
 const (
 	prose unitKind = iota
 	item           // of a list
-	crumb          // a label, a word or two
+	crumb          // a label, a word or two, the heads of a table
 	code
 )
 
@@ -95,21 +100,19 @@ func units(h assay.Hit) []unit {
 	for _, sp := range sentence.Spans(h.Text) {
 		text := h.Text[sp.Start:sp.End]
 		if rows := rowsOf(h.Chunk.Kind, text); rows != nil {
-			for _, row := range rows {
-				out = append(out, unit{row, prose})
-			}
+			out = append(out, rowUnits(rows)...)
 			continue
 		}
 		mark := itemMark.FindString(text)
 		switch {
 		case surface.Code(text):
-			out = append(out, unit{text, code})
+			out = append(out, unit{text: text, kind: code})
 		case mark != "":
-			out = append(out, unit{oneLine(text[len(mark):]), item})
+			out = append(out, unit{text: oneLine(text[len(mark):]), kind: item})
 		case len(surface.Words(text)) < minWords:
-			out = append(out, unit{oneLine(text), crumb})
+			out = append(out, unit{text: oneLine(text), kind: crumb})
 		default:
-			out = append(out, unit{oneLine(text), prose})
+			out = append(out, unit{text: oneLine(text), kind: prose})
 		}
 	}
 	return out
@@ -131,6 +134,44 @@ func rowsOf(kind assay.ChunkKind, text string) []string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return lines
+}
+
+// rowUnits are the rows of a table as units. Heads are not quoted for themselves: they say
+// nothing, and stand over each row instead.
+func rowUnits(rows []string) []unit {
+	var out []unit
+	var heads []string
+	if areHeads(rows) {
+		heads = rowCells(rows[0])
+		out, rows = append(out, unit{text: rows[0], kind: crumb}), rows[1:]
+	}
+	for _, row := range rows {
+		u := unit{text: row}
+		if len(heads) > 0 && len(rowCells(row)) == len(heads) {
+			u.heads = heads
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// areHeads reports whether the first of some rows is surely one of heads: it has no number,
+// as each row below it has. A piece of a table may begin with any of its rows.
+func areHeads(rows []string) bool {
+	numbered := func(row string) bool { return strings.ContainsAny(row, "0123456789") }
+	if len(rows) < 2 || len(rowCells(rows[0])) < 2 || numbered(rows[0]) || slices.Contains(rowCells(rows[0])[1:], "") {
+		return false
+	}
+	return !slices.ContainsFunc(rows[1:], func(row string) bool { return !numbered(row) })
+}
+
+// rowCells are the cells of a row that is a line with bars.
+func rowCells(row string) []string {
+	cells := strings.Split(row, "|")
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells
 }
 
 // field matches a line that is one field of a record.
@@ -180,6 +221,9 @@ func candidatesOf(q question, ev assay.Evidence) []candidate {
 			near:     near,
 			focus:    focus,
 		}
+		if u.heads != nil {
+			c.near = stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, strings.Join(u.heads, " "))...)
+		}
 		if i > 0 && strings.HasSuffix(us[i-1].text, "?") { // the entry of a list of questions
 			c.near = stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, us[i-1].text)...)
 			c.focus = max(c.focus, surface.Focus(us[i-1].text, h.Language, q.holds))
@@ -222,6 +266,12 @@ func pick(q question, candidates []candidate, limit int) []candidate {
 			break
 		}
 		take(candidates[best])
+		for _, c := range alikeRows(q, candidates[best], candidates) {
+			if !isPicked(picked, c) {
+				c.brought = true
+				take(c)
+			}
+		}
 		if strings.HasSuffix(candidates[best].text, ":") {
 			for _, c := range announced(candidates[best+1:]) {
 				if !isPicked(picked, c) && words+c.words <= maxAnnounced {
@@ -245,6 +295,32 @@ func pick(q question, candidates []candidate, limit int) []candidate {
 
 func isPicked(picked []candidate, c candidate) bool {
 	return slices.ContainsFunc(picked, func(p candidate) bool { return p.number == c.number && p.at == c.at })
+}
+
+// alikeRows returns the rows of a table that a question asks for as much as for one of
+// them, where it tells none of the table's rows from the others ("What do the plans
+// cost?"); nil where it does, and where they are too many to be shown.
+func alikeRows(q question, row candidate, candidates []candidate) []candidate {
+	if row.heads == nil {
+		return nil
+	}
+	var rows []candidate
+	words := 0
+	for _, c := range candidates {
+		if c.number != row.number || !slices.Equal(c.heads, row.heads) {
+			continue
+		}
+		for _, t := range q.terms {
+			if holdsTerm(c.held, t) != holdsTerm(row.held, t) {
+				return nil
+			}
+		}
+		rows, words = append(rows, c), words+c.words
+	}
+	if words > maxAnnounced {
+		return nil
+	}
+	return rows
 }
 
 // announced returns what the sentence before rest announces: the items of a
@@ -292,7 +368,7 @@ func gain(q question, c candidate, held map[string]bool, picked []candidate) flo
 	if all := q.weight(); all > 0 {
 		g = open / all
 	}
-	follows := slices.ContainsFunc(picked, func(p candidate) bool { return p.number == c.number && c.at == p.at+1 })
+	follows := c.heads == nil && slices.ContainsFunc(picked, func(p candidate) bool { return p.number == c.number && c.at == p.at+1 })
 	if follows {
 		g += 0.1 + c.score/4 // goes on where a picked one ended
 	}

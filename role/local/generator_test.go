@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/role/local"
@@ -153,6 +155,44 @@ func TestGenerateAnnounced(t *testing.T) {
 	for _, s := range d.Statements {
 		if strings.Contains(s.Text, "Bananas") {
 			t.Errorf("the draft says %q", s.Text)
+		}
+	}
+}
+
+// A row is quoted with the heads of its table; where the question tells no row from the
+// others, all of them are.
+func TestGenerateRows(t *testing.T) {
+	const text = "These are the plans.\n\nPlan | Price | Storage\nBasic | 5 euros | 10 GB\nPro | 12 euros | 100 GB\nTeam | 30 euros | 1 TB"
+	tests := []struct {
+		question string
+		terms    []string
+		text     string
+		want     [][]string
+	}{
+		{"Which storage has the Team plan?", []string{"storage", "Team", "plan"}, text, [][]string{{"Team", "30 euros", "1 TB"}}},
+		{"What price do plans have?", []string{"price", "plans"}, text, [][]string{{"Basic", "5 euros", "10 GB"}, {"Pro", "12 euros", "100 GB"}, {"Team", "30 euros", "1 TB"}}},
+		{"What support has Pro?", []string{"support", "Pro"}, "Basic | e-mail\nPro | phone support", nil}, // which line has the heads is not known
+	}
+	for _, tt := range tests {
+		in := role.GenerateInput{
+			Question: tt.question, Parts: []role.Part{{Question: tt.question, Evidence: []int{1}, Terms: terms(tt.terms...)}},
+			Evidence: []assay.Evidence{{Number: 1, Hit: hit("a", tt.text, 0.9)}},
+		}
+		d, err := local.Generator{}.Generate(context.Background(), nil, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [][]string
+		for _, s := range d.Statements {
+			if s.Cells != nil {
+				got = append(got, s.Cells)
+			}
+			if strings.HasPrefix(s.Text, "Plan |") {
+				t.Errorf("%s: the heads are a statement: %+v", tt.question, d.Statements)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" || tt.want != nil && !slices.Equal(d.Columns, []string{"Plan", "Price", "Storage"}) {
+			t.Errorf("%s: columns %q\n%s", tt.question, d.Columns, diff)
 		}
 	}
 }
