@@ -122,7 +122,7 @@ var measures = func() map[string]quantity {
 }()
 
 var (
-	lexeme = regexp.MustCompile(`\d{1,2}:\d{2}|\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*|[€$£%;:()]|°[CF]|km²|(?:watt|kilowatt)-hours?|o['’]clock|[µ\p{L}]+|['’]s\b|[–—−-]|\S`)
+	lexeme = regexp.MustCompile(`\d{1,2}:\d{2}|\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*|[€$£%;:()]|°\s?[CF]\b|km²|(?:watt|kilowatt)-hours?|o['’]clock|[µ\p{L}]+|['’]s\b|[–—−-]|\S`)
 
 	monthsInOrder = strings.Fields("january february march april may june july august september october november december")
 	weekdaysNamed = strings.Fields("monday tuesday wednesday thursday friday saturday sunday")
@@ -145,7 +145,7 @@ func lex(text string) []lexed {
 	var out []lexed
 	for _, at := range lexeme.FindAllStringIndex(text, -1) {
 		raw := text[at[0]:at[1]]
-		out = append(out, lexed{raw, strings.ToLower(raw), at[0], at[1]})
+		out = append(out, lexed{raw, strings.Replace(strings.ToLower(raw), "° ", "°", 1), at[0], at[1]})
 	}
 	return out
 }
@@ -351,6 +351,8 @@ func (r *quantityReader) number(i int) (value float64, n int) {
 		return fractions[w.lower], 1 + r.skip(i+1, "of", "a", "an", "the")
 	case (w.lower == "one" || w.lower == "two") && r.aFraction(i+1):
 		return numberWords[w.lower] * fractions[r.word(i+1)], 2 + r.skip(i+2, "of", "a", "an", "the")
+	case ordinals[w.lower] > 0 && r.word(i+1) == "-" && r.glued(i+1):
+		return 0, 0 // "third-party"
 	case ordinals[w.lower] > 0:
 		return ordinals[w.lower], 1
 	case w.lower == "one" && (r.word(i-1) == "the" || r.word(i-1) == "this" || r.word(i-1) == "that"):

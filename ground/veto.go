@@ -79,7 +79,7 @@ func (s *comparison) otherQuantity(part int, c *piece, mine []quantity, theirs [
 			return fmt.Sprintf("%s: what says the rest has another one", strings.TrimSpace(c.text[q.start:q.end]))
 		case rival && sure && !s.elsewhere(part, near[0], func(p *piece) bool { return slices.ContainsFunc(quantities(p.text), q.same) }):
 			return fmt.Sprintf("%s: what says the rest has another one", strings.TrimSpace(c.text[q.start:q.end]))
-		case !s.tells(q) && !q.excused(theirs) && (sure || !s.foreign(q)):
+		case !s.tells(q) && !q.partOf(s.told) && !q.excused(theirs) && (sure || !s.foreign(q)):
 			return fmt.Sprintf("%s is nowhere in the source", strings.TrimSpace(c.text[q.start:q.end]))
 		}
 	}

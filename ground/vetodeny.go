@@ -99,7 +99,7 @@ var bounding = wordSet(`more less fewer longer later earlier older younger large
 	exceeding else other than unless without except`)
 
 // partial are words right behind a denial that leave a part of what it denies: "not all".
-var partial = wordSet("yet only even any all every always just merely matter doubt least necessarily both")
+var partial = wordSet("yet only even any all every always just merely matter doubt least necessarily both many much often entirely fully completely quite each everybody everyone")
 
 // denialsIn are the words of a clause that deny what it says, by index: where what they deny
 // is no bound.
@@ -214,10 +214,13 @@ func (s *comparison) denied(part int, c *piece) string {
 	if b == nil || len(c.words) > mostWords || s.shareOfPlain(part, b) < leastSure {
 		return ""
 	}
-	if s.reckoned(part, c) || untrue.MatchString(b.text) {
+	if s.reckoned(part, c) || untrue.MatchString(b.text) || inquires.MatchString(b.text) {
 		return "" // those who did not finish are what is left of those who started
 	}
 	mine, theirs := clausesOf(c), clausesOf(b)
+	if n := outrightIn(c); n > 0 && n%2 == 0 && outrightIn(b) == 0 {
+		return "" // who has none cannot: who has one can
+	}
 	if w := headDenied(c, mine, b, theirs); w != "" && !s.deniedNext(part) {
 		return fmt.Sprintf("it denies %q, which the source does not", w)
 	}
@@ -225,6 +228,15 @@ func (s *comparison) denied(part int, c *piece) string {
 		return fmt.Sprintf("the source denies %q, which it does not", w)
 	}
 	return s.deniedClause(part, c, mine, b, theirs)
+}
+
+// outrightIn counts the words of a sentence that deny.
+func outrightIn(p *piece) int {
+	n := 0
+	for i := range p.words {
+		n += int(oneIf(deniesAt(p, i) && p.words[i].lower != "nor"))
+	}
+	return n
 }
 
 // reckoned reports whether a number of a claim follows from others.
@@ -244,8 +256,8 @@ func headDenied(p *piece, mine []stretch, other *piece, theirs []stretch) string
 			continue
 		}
 		h, ok := headOf(p, c, list[0])
-		if !ok {
-			continue
+		if !ok || h.kind == name && p.words[list[0]].lower != "not" {
+			continue // "neither Tesla nor Edison won": it is winning that is denied
 		}
 		found, free := false, p.words[list[0]].lower == "without" && excusesHead(other, stretch{0, len(other.words)})
 		for j, w := range other.words {
@@ -434,12 +446,23 @@ func excusesNeed(p *piece, c stretch) bool {
 // which says it.
 const nearlyAll = 0.7
 
-// deniedNext reports whether the second sentence denies outright, and has some of the
-// claim's words.
+// deniedNext reports whether another of the nearest sentences denies outright, and has some
+// of the claim's words.
 func (s *comparison) deniedNext(part int) bool {
-	near := s.near[part]
-	return len(near) > 1 && deniesOutright.MatchString(near[1].text) && s.shareOfPlain(part, near[1]) >= sureOfName/2
+	for i, p := range s.near[part][:min(nearest4, len(s.near[part]))] {
+		least := sureOfName / 2
+		if i > 1 {
+			least = leastSure
+		}
+		if i > 0 && deniesOutright.MatchString(p.text) && s.shareOfPlain(part, p) >= least {
+			return true
+		}
+	}
+	return false
 }
+
+// inquires matches a sentence that says what is to be found out.
+var inquires = regexp.MustCompile(`(?i)\b(?:whether|aim(?:s|ed)?|objectives?|purpose|goal|(?:to|we) (?:evaluate|examine|assess|determine|investigate|explore|identify|test|study|analyse|analyze|compare)d?)\b|\?\s*$`)
 
 // clauseOf is the part of a sentence between its semicolons and colons that shares most
 // with a claim.

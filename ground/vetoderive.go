@@ -58,6 +58,23 @@ func derived(claim string, q quantity, theirs [][]quantity) bool {
 	return q.price(theirs)
 }
 
+// partOf reports whether a part said in words, as "half", is what one of two quantities is of
+// the other.
+func (q quantity) partOf(all []quantity) bool {
+	if q.dim != part1 || q.plain >= 1 {
+		return false
+	}
+	all = all[:min(len(all), mostOperands)]
+	for _, a := range all {
+		for _, b := range all {
+			if alike(a, b) && !a.weak && !b.weak && a.dim != year && a.dim != part1 && b.value > 0 && near1(q.value, a.value/b.value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // ageOf reports whether a quantity is the century or decade of a year.
 func (q quantity) ageOf(claim string, a quantity) bool {
 	switch {

@@ -106,6 +106,9 @@ func samePath(c *piece, k, at int, b *piece, j, start int) bool {
 		for i := max(a, 0); i <= z && i < len(p.words); i++ {
 			if w := p.words[i]; w.kind == small && roleWord[w.lower] {
 				out = w.lower
+				if placing[out] {
+					out = "in"
+				}
 			}
 		}
 		return out
@@ -119,6 +122,9 @@ func sign(n int) int {
 	}
 	return 1
 }
+
+// placing are small words for where something is or is from.
+var placing = wordSet("in at of from on")
 
 // roleWord are small words that say what part a name has.
 var roleWord = wordSet("by to from with without for in on at of under over against into than as")

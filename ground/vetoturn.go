@@ -13,7 +13,10 @@ import (
 var turnedPairs = func() map[string]map[string]bool {
 	m := map[string]map[string]bool{}
 	for line := range strings.Lines(`longer : shorter
-larger bigger greater : smaller less
+larger bigger greater higher : smaller less lower
+still : no-longer
+favour favor : against
+always : exceptional exceptionally
 earlier sooner : later
 older : younger newer
 faster quicker : slower
@@ -71,12 +74,16 @@ func (s *comparison) turned(part int, c *piece) string {
 			if c.has("than") && b.has("than") && !prepositions[w.lower] {
 				continue // crossed sees to it
 			}
+			if floats := floating[w.lower] && floating[o.lower]; floats && (unevenClauses(c, i, b, j) || !inLikest(c, i, b, j)) {
+				continue
+			}
 			if !prepositions[w.lower] && evenDenials(c, i, b, j) || prepositions[w.lower] && unevenClauses(c, i, b, j) {
 				continue
 			}
 			same, crossed := sides(c, i, b, j)
 			switch {
 			case permission[w.lower]:
+			case floating[w.lower] && floating[o.lower] && s.shareOf(part, b) >= sureOfName:
 			case prepositions[w.lower] && !sameObject(c, i, b, j), !prepositions[w.lower] && (same == 0 || same < crossed || crossed > 0 && c.has("than") != b.has("than")):
 				continue
 			}
@@ -95,14 +102,19 @@ func contrary(c, b *piece) string {
 	}
 	mine, theirs := clausesOf(c), clausesOf(b)
 	for i, w := range c.words {
-		if w.kind != plain || converse[lemma(w.lower)] || b.stems[w.stem] > 0 {
+		if w.kind != plain || converse[lemma(w.lower)] {
 			continue
 		}
-		for j, o := range b.words {
+		m := clauseAt(mine, i)
+		t, ok := likest(c, m, b, theirs)
+		if !ok || hasStem(b.words[t.from:t.to], w.stem) {
+			continue
+		}
+		for j := t.from; j < t.to; j++ {
+			o := b.words[j]
 			if o.kind != plain || !against(w, o) || c.stems[o.stem] > 0 || seconded(b, w, o) || seconded(c, o, w) || unevenClauses(c, i, b, j) {
 				continue
 			}
-			m, t := clauseAt(mine, i), clauseAt(theirs, j)
 			if same, crossed := sidesWithin(c, i, [2]int{m.from, m.to}, b, j, [2]int{t.from, t.to}); same > 0 && crossed == 0 {
 				return fmt.Sprintf("%q stands for %q", w.raw, o.raw)
 			}
@@ -111,8 +123,35 @@ func contrary(c, b *piece) string {
 	return ""
 }
 
+// likest is the clause of a sentence that has the most of a claim's, if no other has as much.
+func likest(c *piece, m stretch, b *piece, theirs []stretch) (best stretch, ok bool) {
+	most := 0
+	for _, t := range theirs {
+		switch n := inBoth(c, m, b, t); {
+		case n > most:
+			best, most, ok = t, n, true
+		case n == most:
+			ok = false
+		}
+	}
+	return best, ok
+}
+
+// inLikest reports whether a word of a sentence stands in the clause that has the most of the
+// one in which a claim's word stands.
+func inLikest(c *piece, i int, b *piece, j int) bool {
+	t, ok := likest(c, clauseAt(clausesOf(c), i), b, clausesOf(b))
+	return ok && j >= t.from && j < t.to
+}
+
+func hasStem(words []token, stem string) bool {
+	return slices.ContainsFunc(words, func(w token) bool { return w.stem == stem })
+}
+
 // against reports whether one of two words says the opposite of the other.
-func against(a, b token) bool { return opposed[lemma(a.lower)][lemma(b.lower)] }
+func against(a, b token) bool {
+	return opposed[lemma(a.lower)][lemma(b.lower)] && !strings.HasPrefix(a.lower+" ", "option ") && !strings.HasPrefix(b.lower+" ", "option ") // stemmed as "optional"
+}
 
 // seconded reports whether a sentence has a word, beside other, that says what w does: one that
 // is against what is against it.
@@ -134,6 +173,7 @@ var converse = func() map[string]bool {
 
 var (
 	permission   = wordSet("forbidden prohibited banned permitted allowed excluded included")
+	floating     = wordSet("most mostly usually often typically normally frequently always few seldom rarely hardly never exceptional exceptionally common rare")
 	prepositions = wordSet("before after until till since inside within outside above over below under beneath")
 )
 
@@ -160,6 +200,9 @@ func sameObject(a *piece, i int, b *piece, j int) bool {
 // B" for "B is slower than A". Empty: none.
 func (s *comparison) crossed(part int, c *piece) string {
 	b := s.bestOf(part)
+	if reason := s.mixed(part, c); reason != "" {
+		return reason
+	}
 	if b == nil || !c.has("than") || !b.has("than") || s.shareOf(part, b) < minTurned {
 		return ""
 	}
@@ -207,7 +250,7 @@ func compares(p *piece, i int) bool {
 // denials counts the words of a text that deny, also those that say so by what they mean.
 func denials(text string) int {
 	n := 0
-	for _, w := range surface.Words(boundPhrase.ReplaceAllString(text, "")) {
+	for _, w := range surface.Words(deniedBefore.ReplaceAllString(boundPhrase.ReplaceAllString(text, ""), "")) {
 		lower := strings.ToLower(w)
 		if surface.Negations(w) > 0 || denying[lower] {
 			n++
@@ -217,8 +260,9 @@ func denials(text string) int {
 }
 
 var (
-	boundPhrase = regexp.MustCompile(`(?i)\b(?:no|not|never) (?:more|less|fewer|later|earlier|longer|shorter|older|younger) than\b|\bno longer than\b|\bnot only\b|\bnot exceed\w*\b`)
-	denying     = wordSet("cannot without forbidden prohibited impossible illegal excluded unable ignored rejected refused nobody nothing none neither nor exempt unless")
+	boundPhrase  = regexp.MustCompile(`(?i)\b(?:no|not|never) (?:more|less|fewer|later|earlier|longer|shorter|older|younger) than\b|\bno longer than\b|\bnot only\b|\bnot exceed\w*\b`)
+	deniedBefore = regexp.MustCompile(`(?i)\b(?:not|no|never|cannot)\b(?: \w+){0,2} (?:before|over|above|below|under|beyond|exceed\w*|more than|less than|\w+er than)\b`)
+	denying      = wordSet("cannot without forbidden prohibited impossible illegal excluded unable ignored rejected refused nobody nothing none neither nor exempt unless")
 )
 
 // minTurned is the share of a claim's content words from which on one that is turned round
@@ -457,7 +501,9 @@ func deniesAround(p *piece, q quantity) bool {
 // deniedAround reports whether the clause of a quantity may deny it somehow.
 func deniedAround(p *piece, q quantity) bool {
 	c := stretchOf(p, q)
-	return slices.ContainsFunc(p.words[c.from:c.to], func(w token) bool { return deniesSomehow.MatchString(w.lower) })
+	return slices.ContainsFunc(p.words[c.from:c.to], func(w token) bool {
+		return deniesSomehow.MatchString(w.lower) && w.lower != "out" && w.lower != "off"
+	})
 }
 
 var (
