@@ -179,7 +179,7 @@ func (s saying) object() (object, after string, ok bool) {
 	return q.text(0, n), q.text(n, len(q)), true
 }
 
-var stative = wordsOf("have become remain mean cost last resemble lack live die occur go begin start take serve return fail belong agree say believe claim argue think do get happen appear weigh age want refer come join marry meet")
+var stative = wordsOf("include contain comprise hold have become remain mean cost last resemble lack live die occur go begin start take serve return fail belong agree say believe claim argue think do get happen appear weigh age want refer come join marry meet")
 
 // passive has the object of a statement as its subject.
 func (s saying) passive() (saying, bool) {

@@ -205,24 +205,32 @@ func statementOfYesNo(question string) (saying, bool) {
 	if strings.Contains(question, " or ") && strings.Contains(question, "whether") {
 		return saying{}, false
 	}
+	return q.declared()
+}
+
+// declared puts a question that begins with its helper as a statement; it is not ok where
+// it does not begin so, or where its subject ends is not sure.
+func (q asked) declared() (saying, bool) {
 	first := q.at(0)
 	switch {
 	case helpers[first]:
-		v := q.verbAfter(1)
-		if v < 0 {
-			return saying{}, false
+		if v := q.verbAfter(1); v > 0 {
+			s := conjugated(first, q.at(v))
+			s.subject, s.rest = q.text(1, v), allegedly(q.text(v+1, len(q)))
+			return moved(s), true
 		}
-		s := conjugated(first, q.at(v))
-		s.subject, s.rest = q.text(1, v), allegedly(q.text(v+1, len(q)))
-		return moved(s), true
 	case modals[first]:
-		v := q.verbAfter(1)
-		if v < 0 {
-			return saying{}, false
+		if v := q.verbAfter(1); v > 0 {
+			return moved(saying{subject: q.text(1, v), verb: first, rest: q.text(v, len(q))}), true
 		}
-		return moved(saying{subject: q.text(1, v), verb: first, rest: q.text(v, len(q))}), true
 	case beings[first]:
-		return statementOfBeing(q, first)
+		switch q.at(1) {
+		case "there", "it":
+			return saying{subject: q.at(1), verb: first, rest: allegedly(q.text(2, len(q)))}, true
+		}
+		if p := q.predicateAfter(1); p > 0 && p < len(q) {
+			return saying{subject: q.text(1, p), verb: first, rest: q.text(p, len(q))}, true
+		}
 	case havings[first]:
 		for i := 2; i < len(q); i++ {
 			if verbs.isParticiple(q.at(i)) && !q.inside(i) {
@@ -231,20 +239,6 @@ func statementOfYesNo(question string) (saying, bool) {
 		}
 	}
 	return saying{}, false
-}
-
-func statementOfBeing(q asked, verb string) (saying, bool) {
-	switch q.at(1) {
-	case "there":
-		return saying{subject: "there", verb: verb, rest: allegedly(q.text(2, len(q)))}, true
-	case "it":
-		return saying{subject: "it", verb: verb, rest: q.text(2, len(q))}, true
-	}
-	p := q.predicateAfter(1)
-	if p < 0 {
-		return saying{}, false
-	}
-	return saying{subject: q.text(1, p), verb: verb, rest: q.text(p, len(q))}, true
 }
 
 // allegedly has "any" as statements have it.

@@ -109,6 +109,19 @@ func thirdOf(verb string) string {
 	return verb + "s"
 }
 
+// participleOf is the participle of a verb whose past is given.
+func participleOf(verb, past string) string {
+	if past != pastOf(verbs, verb) {
+		return past
+	}
+	for _, line := range irregularVerbs {
+		if forms := strings.Split(line, "/"); forms[0] == verb {
+			return forms[len(forms)-1]
+		}
+	}
+	return past
+}
+
 // isParticiple reports whether a word in small letters is the participle of a verb.
 func (f *verbForms) isParticiple(word string) bool {
 	return f.participle[word] || len(word) > 4 && strings.HasSuffix(word, "ed") && !strings.HasSuffix(word, "eed") && !noParticiples[word] && !strings.Contains(word, "-")

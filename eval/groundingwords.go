@@ -118,19 +118,6 @@ func named(plain, form, other, before string) bool {
 	return before != "to" && !modals[before] && !helpers[before]
 }
 
-// participleOf is the participle of a verb whose past is given.
-func participleOf(verb, past string) string {
-	if past != pastOf(verbs, verb) {
-		return past
-	}
-	for _, line := range irregularVerbs {
-		if forms := strings.Split(line, "/"); forms[0] == verb {
-			return forms[len(forms)-1]
-		}
-	}
-	return past
-}
-
 // articleFor is the indefinite article that word takes; empty where before is none.
 func articleFor(before, word string) string {
 	if before != "a" && before != "an" {
@@ -178,7 +165,6 @@ big large
 biggest largest
 huge enormous
 small little
-tiny minute
 fast quick rapid
 important significant
 key crucial vital
@@ -209,14 +195,13 @@ explain clarify
 find discover
 locate situate
 build construct erect
-found establish
 called termed
 govern rule
 examine investigate
 verify confirm
 happen occur
 cause induce trigger
-outcome result consequence
+outcome result
 goal objective aim
 technique method
 idea concept notion
@@ -273,7 +258,6 @@ also additionally
 often frequently
 usually typically generally
 sometimes occasionally
-only merely solely
 mainly mostly primarily
 quickly rapidly swiftly
 main principal
@@ -315,7 +299,6 @@ praise commend
 predict forecast
 expect anticipate
 evaluate assess
-suggest propose
 encourage promote
 inhibit suppress
 regulate control
