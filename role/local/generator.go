@@ -266,6 +266,11 @@ func pick(q question, candidates []candidate, limit int) []candidate {
 			break
 		}
 		take(candidates[best])
+		for _, c := range namers(candidates, best) {
+			if !isPicked(picked, c) && words+c.words <= maxWords {
+				take(c)
+			}
+		}
 		for _, c := range alikeRows(q, candidates[best], candidates) {
 			if !isPicked(picked, c) {
 				c.brought = true
@@ -295,6 +300,37 @@ func pick(q question, candidates []candidate, limit int) []candidate {
 
 func isPicked(picked []candidate, c candidate) bool {
 	return slices.ContainsFunc(picked, func(p candidate) bool { return p.number == c.number && p.at == c.at })
+}
+
+// pronounFirst is a sentence of which only what stands before it says whom it is about.
+var pronounFirst = regexp.MustCompile(`^(?:(?:He|She|They|It|His|Her|Their|Its)\b|(?:Er|Sie|Es|Ihr|Il|Elle|Ils|Elles) )`)
+
+// nobodysIt is an "it" that stands for nobody: "It is possible to …".
+var nobodysIt = regexp.MustCompile(`^It (?:is|was|would be|will be|may be|can be|takes|seems|follows) (?:[^,;.]* )?(?:to|that|whether|if|when) `)
+
+// mostBefore is how many sentences come along to say whom a pronoun stands for.
+const mostBefore = 2
+
+// namers returns the sentences before a candidate that begins with a pronoun, back to the
+// one that does not: what is quoted has to say whom it is about. nil where that is too far
+// away, or is no sentence.
+func namers(candidates []candidate, at int) []candidate {
+	var before []candidate
+	for i := at; ; i-- {
+		c := candidates[i]
+		if c.kind != prose || c.heads != nil || i < at && (c.number != candidates[at].number || c.at != candidates[i+1].at-1) {
+			return nil
+		}
+		if i < at {
+			before = append(before, c)
+		}
+		if !pronounFirst.MatchString(c.text) || nobodysIt.MatchString(c.text) {
+			return before
+		}
+		if i == 0 || len(before) == mostBefore {
+			return nil
+		}
+	}
 }
 
 // alikeRows returns the rows of a table that a question asks for as much as for one of

@@ -196,3 +196,35 @@ func TestGenerateRows(t *testing.T) {
 		}
 	}
 }
+
+// A sentence that begins with a pronoun comes with the one before it that says whom it is
+// about.
+func TestGenerateNames(t *testing.T) {
+	tests := []struct {
+		name, text string
+		terms      []string
+		want       []string
+	}{
+		{"the sentence before", "Peter Voss moved to Boston. He sold his shares to Meier.", []string{"sold", "shares"}, []string{"Peter Voss moved to Boston.", "He sold his shares to Meier."}},
+		{"two of them", "Peter Voss moved to Boston. He rested for a year. He sold his shares to Meier.", []string{"sold", "shares"}, []string{"Peter Voss moved to Boston.", "He rested for a year.", "He sold his shares to Meier."}},
+		{"nothing before it", "He sold his shares to Meier.", []string{"sold", "shares"}, []string{"He sold his shares to Meier."}},
+		{"a name", "Bananas are yellow. Peter sold his shares.", []string{"sold", "shares"}, []string{"Peter sold his shares."}},
+	}
+	for _, tt := range tests {
+		in := role.GenerateInput{
+			Question: "Who sold the shares?", Parts: []role.Part{{Question: "Who sold the shares?", Evidence: []int{1}, Terms: terms(tt.terms...)}},
+			Evidence: []assay.Evidence{{Number: 1, Hit: hit("a", tt.text, 0.9)}},
+		}
+		d, err := local.Generator{}.Generate(context.Background(), nil, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range d.Statements {
+			got = append(got, s.Text)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s:\n%s", tt.name, diff)
+		}
+	}
+}
