@@ -25,7 +25,9 @@ receive recognize recommend recover reduce refer reflect refuse regard register 
 restore restrict result retain retire retreat reveal revert rise rule run satisfy save say secede see seek seem select sell send separate serve settle share show shrink sign simplify sing solve speak specify
 spend split spread stand start state stay stem stimulate stop store strengthen strive study submit subside succeed suffer suggest suit supply support suppose suppress surpass surrender surround survive sustain swim take teach tell tend
 terminate think threaten throw trace train transform translate transmit transport travel treat trigger try turn underestimate undergo underlie underprescribe understand unite use utilize value vary visit vote wait want warn wear weigh
-win wish withdraw witness work worsen write yield counteract intercept score finance broaden exhume pertain adhere donate curb apologize assist reoccupy relieve ease lessen recall compile prompt subscribe acknowledge ameliorate attenuate facilitate mediate translate exacerbate expose persist reproduce`)
+win wish withdraw witness work worsen write yield counteract intercept score finance broaden exhume pertain adhere donate curb apologize assist reoccupy relieve ease lessen recall compile prompt subscribe acknowledge ameliorate attenuate facilitate mediate translate exacerbate expose persist reproduce
+commence halt elevate climb notify proclaim furnish reply clarify situate erect verify erase insert attach detach repair fix demolish assault arrest detain censure commend forecast broaden concentrate
+instruct guarantee proceed gather notice trail attend neglect hire hide forget remember discourage abandon shorten advance disconnect`)
 
 	nounVerbs = wordsOf(`account aid attempt award ban benefit bid broadcast cause challenge change charge claim close combat command compromise contract control cost cover cross damage date debate decrease defeat delay demand
 design display dream drive end estimate exercise experience exhibit export face fall favor feature fight film finish flow focus force form fund gain grant guide harm head help hold host house hurt impact import increase
@@ -120,6 +122,17 @@ func participleOf(verb, past string) string {
 		}
 	}
 	return past
+}
+
+// knows reports whether a plain form is that of a verb of the tables.
+func (f *verbForms) knows(verb string) bool {
+	return plainVerbs[verb] || nounVerbs[verb] || f.past[verb] != ""
+}
+
+// irregularParticiple reports whether a verb's participle is not its past.
+func (f *verbForms) irregularParticiple(verb string) bool {
+	past := pastOf(f, verb)
+	return participleOf(verb, past) != past
 }
 
 // isParticiple reports whether a word in small letters is the participle of a verb.

@@ -70,13 +70,14 @@ func (t *wordTable) swap(random *rand.Rand, text string, times int) (string, int
 			if i > 0 {
 				before = strings.ToLower(text[words[i-1][0]:words[i-1][1]])
 			}
-			other := others[random.IntN(len(others))]
-			form, ok := inflected(t.plain[lower], lower, other)
-			switch {
-			case !ok, named(t.plain[lower], lower, other, before):
+			form := ""
+			for _, k := range random.Perm(len(others)) {
+				if form = t.inPlace(lower, others[k], before); form != "" {
+					break
+				}
+			}
+			if form == "" {
 				continue
-			case beings[before] || havings[before] || before == "be" || before == "been" || before == "being":
-				form = participleOf(other, form)
 			}
 			start := text[:words[i][0]]
 			if a := articleFor(before, form); a != "" {
@@ -107,6 +108,25 @@ func inflected(plain, form, word string) (string, bool) {
 		return stem(word) + "ing", true
 	}
 	return "", false
+}
+
+// inPlace is another word in the form in which a word stands behind before; empty where
+// it is not sure to be English.
+func (t *wordTable) inPlace(word, other, before string) string {
+	plain := t.plain[word]
+	form, ok := inflected(plain, word, other)
+	behindBeing := beings[before] || havings[before] || before == "be" || before == "been" || before == "being"
+	switch {
+	case !ok, named(plain, word, other, before), !verbs.knows(other) && form != other && form != thirdOf(other):
+		return ""
+	case strings.HasSuffix(form, "ing") && form != other && determiners[before]: // "the building"
+		return ""
+	case behindBeing:
+		return participleOf(other, form)
+	case verbs.irregularParticiple(other) && form == pastOf(verbs, other) && (before == "" || surface.Function(before) && !pronouns[before] || strings.HasSuffix(before, "ly")):
+		return "" // "randomly chose"
+	}
+	return form
 }
 
 // named reports whether a word may be a noun or a verb, and another one is not both: then
@@ -188,21 +208,20 @@ forbidden prohibited banned
 prevent avoid
 alter modify
 improve enhance
-choose select pick
+select pick
 try attempt
 reply respond
 explain clarify
 find discover
 locate situate
 build construct erect
-called termed
 govern rule
 examine investigate
 verify confirm
 happen occur
 cause induce trigger
 outcome result
-goal objective aim
+objective aim
 technique method
 idea concept notion
 area region zone
@@ -340,7 +359,6 @@ proceed continue
 remain stay
 carry transport
 collect gather
-store keep
 notice observe
 `)
 
