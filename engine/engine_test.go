@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/store"
 )
 
 // open opens a data directory with the handbook in it.
@@ -592,6 +593,21 @@ func TestIngestRequiresACL(t *testing.T) {
 	}
 	if report.Added != 0 || len(report.Skipped) != 3 {
 		t.Errorf("report = %+v, want all three documents skipped", report)
+	}
+	open := assay.Document{ID: assay.DocumentID("secret", "a"), Collection: "secret", URI: "a", Text: "Tulips flower."}
+	mine := assay.Document{ID: assay.DocumentID("secret", "b"), Collection: "secret", URI: "b", Text: "Roses, too.", ACL: assay.ACL{Restricted: true}}
+	for i := range 2 {
+		d := []*assay.Document{&open, &mine}[i]
+		d.Version = assay.DocumentVersion(d.Text, d.Metadata, "test")
+	}
+	if err := e.Put(t.Context(), []store.Entry{{Document: mine}, {Document: open}}); !errors.Is(err, assay.ErrInvalid) {
+		t.Errorf("a document without an ACL is put: %v, want ErrInvalid", err)
+	}
+	if held, err := e.HoldsDocuments(t.Context()); err != nil || held {
+		t.Errorf("some of it is stored: %v, %v", held, err)
+	}
+	if err := e.Put(t.Context(), []store.Entry{{Document: mine}}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -14,11 +15,15 @@ const putAtOnce = 500
 
 // Put stores documents that were parsed and cut elsewhere, as the passages of a labelled
 // set are. They are searched when it returns, and get their vectors as those that were
-// ingested do. What was stored before an error stays. While another process ingests it
-// is assay.ErrLocked.
+// ingested do. A document without an ACL is assay.ErrInvalid where its collection requires
+// one, and nothing is stored then. What was stored before another error stays. While another
+// process ingests it is assay.ErrLocked.
 func (e *Engine) Put(ctx context.Context, entries []store.Entry) error {
 	defer e.catching.ingesting()()
 	return e.write(ctx, writerPatience, func(w store.Writer) error {
+		if err := checkACLs(ctx, w, entries); err != nil {
+			return err
+		}
 		for batch := range slices.Chunk(entries, putAtOnce) {
 			if _, err := w.Put(ctx, batch...); err != nil {
 				return err
@@ -26,6 +31,24 @@ func (e *Engine) Put(ctx context.Context, entries []store.Entry) error {
 		}
 		return e.flush(ctx)
 	})
+}
+
+// checkACLs refuses documents without an ACL where their collection requires one.
+func checkACLs(ctx context.Context, w store.Writer, entries []store.Entry) error {
+	collections, err := w.Collections(ctx)
+	if err != nil {
+		return err
+	}
+	requires := map[string]bool{}
+	for _, c := range collections {
+		requires[c.Name] = c.RequireACL
+	}
+	for _, entry := range entries {
+		if d := entry.Document; requires[d.Collection] && !d.ACL.Restricted {
+			return fmt.Errorf("document %s has no ACL, and the collection %s requires one: %w", d.URI, d.Collection, assay.ErrInvalid)
+		}
+	}
+	return nil
 }
 
 // Document returns the current version of a document that principal may see; else

@@ -108,6 +108,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"readings", stored.Readings, replayed.Readings},
 		{"ask_back", stored.AskBack, replayed.AskBack},
 		{"relevance", stored.Relevance, replayed.Relevance},
+		{"held", stored.Held, replayed.Held},
 		{"cached", stored.Cached, replayed.Cached},
 		{"strategy", stored.Strategy, replayed.Strategy},
 		{"claims", stored.Claims, replayed.Claims},

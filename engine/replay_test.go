@@ -177,3 +177,14 @@ func checkInputs(t *testing.T, err error) {
 		t.Errorf("divergence %+v has not both answers", answer)
 	}
 }
+
+// Every field of an answer is compared when a run is replayed.
+func TestCompareHeld(t *testing.T) {
+	one, other := 0.5, 0.6
+	if err := compare(assay.Answer{Held: &one}, assay.Answer{Held: &other}); err == nil {
+		t.Error("another probability that the answer is held is no difference")
+	}
+	if err := compare(assay.Answer{Held: &one}, assay.Answer{Held: &one}); err != nil {
+		t.Error(err)
+	}
+}

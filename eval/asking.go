@@ -152,6 +152,9 @@ func (a *asker) run(ctx context.Context, id string, c Case, contender Contender)
 		req := contender.Request
 		req.ID, req.Question, req.History, req.NoCache, req.Measuring = id, c.Question, c.History, true, true
 		req.Filter = assay.And(req.Filter, c.Filter)
+		if len(c.Collections) > 0 {
+			req.Collections = c.Collections
+		}
 		_, err = a.engine.Answer(ctx, a.principal, req)
 	case err != nil:
 		return assay.Run{}, err

@@ -14,6 +14,8 @@ type Case struct {
 	Filter   assay.Filter `json:"filter,omitzero"`        // where it is asked
 	Tenant   string       `json:"tenant,omitempty"`       // whose question it is
 
+	Collections []string `json:"collections,omitempty"` // where it is asked; empty: everywhere
+
 	Answers      []string `json:"answers,omitempty"` // any of them is right
 	Gold         []Gold   `json:"gold,omitempty"`    // what an answer has to rest on: all of them where AllGold, else any
 	AllGold      bool     `json:"all_gold,omitempty"`

@@ -142,6 +142,7 @@ type caseRecord struct {
 	Conversation turns      `json:"conversation"`
 	Filter       filterText `json:"filter"`
 	Tenant       string     `json:"tenant"`
+	Collections  textList   `json:"collections"`
 
 	Answer     textList  `json:"answer"`
 	Answers    textList  `json:"answers"`
@@ -172,7 +173,7 @@ func (r caseRecord) golden() bool {
 func (r caseRecord) asCase(id string) (Case, error) {
 	c := Case{
 		ID: cmp.Or(string(r.ID), string(r.Underscore), id), Question: strings.TrimSpace(cmp.Or(r.Question, r.Query)),
-		History: r.Conversation, Filter: assay.Filter(r.Filter), Tenant: r.Tenant,
+		History: r.Conversation, Filter: assay.Filter(r.Filter), Tenant: r.Tenant, Collections: r.Collections,
 		Answers: append(slices.Clone(r.Answer), r.Answers...), Gold: append(slices.Clone(r.Gold), r.Documents...), AllGold: r.AllGold,
 		Unanswerable: r.Unanswerable || r.Answerable != nil && !*r.Answerable, Conflicting: r.Conflicting,
 		Slices: map[string]string{},

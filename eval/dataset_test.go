@@ -45,6 +45,7 @@ func TestReadCases(t *testing.T) {
 			eval.Case{ID: "1", Question: "Who?", Answers: []string{"A"}, Filter: assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2020)}}},
 		{"a filter in JSON", `{"question":"Who?","answer":"A","filter":{"equals":{"key":"year","value":2020}}}`,
 			eval.Case{ID: "1", Question: "Who?", Answers: []string{"A"}, Filter: assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2020)}}},
+		{"collections", `{"question":"Who?","answer":"A","collections":["it","legal"]}`, eval.Case{ID: "1", Question: "Who?", Answers: []string{"A"}, Collections: []string{"it", "legal"}}},
 		{"turns", `{"question":"And she?","answer":"A","conversation":[{"question":"Who is he?","answer":"B."}]}`,
 			eval.Case{ID: "1", Question: "And she?", Answers: []string{"A"}, History: []assay.Turn{{Question: "Who is he?", Answer: "B."}}}},
 		{"messages", `{"question":"And she?","answer":"A","conversation":[{"role":"user","content":"Who is he?"},{"role":"assistant","content":"B."}]}`,

@@ -16,6 +16,8 @@ type Exported struct {
 	History  []assay.Turn `json:"conversation,omitempty"`
 	Filter   assay.Filter `json:"filter,omitzero"`
 
+	Collections []string `json:"collections,omitempty"` // where it was asked; empty: everywhere
+
 	Given Given `json:"given"`
 
 	Correct      *bool    `json:"correct"`
@@ -59,8 +61,8 @@ func (g Given) label(c *Case, correct *bool) {
 }
 
 // Export returns a run for people to judge; text of a document is asked of nobody.
-func Export(r assay.Run, history []assay.Turn, filter assay.Filter) Exported {
-	x := Exported{ID: r.ID, Question: r.Question, History: history, Filter: filter, Answers: []string{}, Gold: []Gold{}}
+func Export(r assay.Run, history []assay.Turn, filter assay.Filter, collections []string) Exported {
+	x := Exported{ID: r.ID, Question: r.Question, History: history, Filter: filter, Collections: collections, Answers: []string{}, Gold: []Gold{}}
 	if r.Answer == nil {
 		return x
 	}

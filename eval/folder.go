@@ -22,6 +22,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/durable"
 )
 
 // The files of a folder that holds an evaluation.
@@ -170,21 +171,12 @@ func writeWhole(file string, v any, mode fs.FileMode) error {
 	return writeFile(file, append(data, '\n'), mode)
 }
 
-// writeFile writes a file so that it is there whole or not at all.
+// writeFile writes a file whole or not at all.
 func writeFile(file string, data []byte, mode fs.FileMode) error {
-	t, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+"-*.tmp")
-	if err != nil {
+	return durable.Write(file, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	defer os.Remove(t.Name()) // it is gone when all went well
-	_, err = t.Write(data)
-	if err == nil {
-		err = t.Sync()
-	}
-	if err = errors.Join(err, t.Chmod(mode), t.Close()); err != nil {
-		return err
-	}
-	return os.Rename(t.Name(), file)
+	})
 }
 
 // mend cuts off a last line that is torn.

@@ -87,3 +87,11 @@ func TestUnsliced(t *testing.T) {
 		t.Errorf("%q", note)
 	}
 }
+
+// A run that was asked of some collections is exported with them: asked of all it would be
+// another question.
+func TestExportCollections(t *testing.T) {
+	if x := Export(assay.Run{ID: "a", Question: "Who?"}, nil, assay.Filter{}, []string{"it"}); len(x.Collections) != 1 || x.Collections[0] != "it" {
+		t.Errorf("%+v", x)
+	}
+}

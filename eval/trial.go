@@ -61,6 +61,9 @@ func tryOut(ctx context.Context, d Dataset, folder *Folder, opts AskOptions, c C
 func (t *trial) ask(ctx context.Context, e *engine.Engine, principal assay.Principal, req engine.Request, q Case) error {
 	req.Question, req.History, req.Measuring = q.Question, q.History, true
 	req.Filter = assay.And(req.Filter, q.Filter)
+	if len(q.Collections) > 0 {
+		req.Collections = q.Collections
+	}
 	a, err := e.Answer(ctx, principal, req)
 	if a.Run == "" || err != nil {
 		return ctx.Err()

@@ -234,7 +234,7 @@ func (t *tuner) searchAll(ctx context.Context, cases []Case, all []candidate) er
 // searchOne makes one search. One that fails has found nothing.
 func (t *tuner) searchOne(ctx context.Context, c Case, places []goldPlace, x candidate) error {
 	o := Outcome{Case: c, System: x.system, Began: time.Now().UTC()}
-	q := assay.Query{Text: c.Question, Filter: c.Filter, Limit: tunedDepth, VectorWeight: x.limits.VectorWeight, Unranked: x.limits.Unranked}
+	q := assay.Query{Text: c.Question, Filter: c.Filter, Collections: c.Collections, Limit: tunedDepth, VectorWeight: x.limits.VectorWeight, Unranked: x.limits.Unranked}
 	found, err := t.engine.Search(ctx, t.Principal, q)
 	if ctx.Err() != nil {
 		return ctx.Err()

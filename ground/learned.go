@@ -79,7 +79,7 @@ func (l Learned) verify(ctx context.Context, claim string, cited []Passage) (Jud
 	}
 	if strict.Verdict == assay.Supported {
 		strict.Score = strictScore
-		strict.Spans = leastSpans(claim, cited, nil)
+		strict.Spans = leastSpans(claim, cited)
 		return strict, nil
 	}
 	if bare, _ := withoutLeadIn(claim, nil); !checkable(read(bare).terms) {
@@ -102,7 +102,7 @@ func (l Learned) verify(ctx context.Context, claim string, cited []Passage) (Jud
 			j.Verdict, j.Score, j.Reason = assay.Unsupported, min(j.Score, vetoScore), reason
 		}
 	}
-	j.Spans = leastSpans(claim, cited, nil)
+	j.Spans = leastSpans(claim, cited)
 	return j, nil
 }
 
@@ -131,7 +131,7 @@ func (l Learned) VerifyRow(ctx context.Context, row Row, cited []Passage) (Judge
 	}
 	j.Score = min(j.Score, strictScore)
 	if len(j.Spans) == 0 {
-		j.Spans = leastSpans(rowText(row), cited, nil)
+		j.Spans = leastSpans(rowText(row), cited)
 	}
 	return j, nil
 }

@@ -21,12 +21,10 @@ const (
 
 // leastSpans returns the sentences and rows of tables of what a claim cites that decide it
 // together, the fewest that do: taken by what each adds to the claim's words, numbers and
-// names counting most, and given back where the others do without. Enough, if it is not
-// nil, says whether some spans still decide it; while it does, more are given back, and
-// when it never does, nothing is. Spans are in the order of the passages and of their
+// names counting most, and given back where the others do without. Spans are in the order of the passages and of their
 // text, and neither overlap nor touch a part of a sentence. There is none where nothing
 // shares a content word with the claim.
-func leastSpans(claim string, cited []Passage, enough func([]Span) bool) []Span {
+func leastSpans(claim string, cited []Passage) []Span {
 	for i, p := range cited {
 		if start, end, ok := contains(p.Context, claim); ok {
 			start, end = widened(p.Context, start, end)
@@ -36,15 +34,6 @@ func leastSpans(claim string, cited []Passage, enough func([]Span) bool) []Span 
 	units := unitsOf(cited)
 	want := weights(claim, units)
 	chosen := give(greedy(units, want), units, want)
-	if enough == nil || !enough(spansOfUnits(chosen, units)) {
-		return spansOfUnits(chosen, units)
-	}
-	for i := len(chosen) - 1; i >= 0 && len(chosen) > 1; i-- {
-		fewer := slices.Delete(slices.Clone(chosen), i, i+1)
-		if enough(spansOfUnits(fewer, units)) {
-			chosen = fewer
-		}
-	}
 	return spansOfUnits(chosen, units)
 }
 

@@ -99,7 +99,7 @@ func exportedRun(ctx context.Context, e *engine.Engine, id string) (eval.Exporte
 	if err := json.Unmarshal(r.Request, &req); err != nil {
 		return eval.Exported{}, fmt.Errorf("run %s: its request cannot be read: %w: %w", id, assay.ErrDamaged, err)
 	}
-	return eval.Export(r, req.History, req.Filter), nil
+	return eval.Export(r, req.History, req.Filter, req.Collections), nil
 }
 
 // writeNew writes a file that is not there yet: what people have corrected is not to be

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/durable"
 	"github.com/assay-rag/assay/stats"
 )
 
@@ -144,18 +145,8 @@ func daysOrHours(text string) (time.Duration, error) {
 }
 
 // writeFile writes a file that is there whole or not at all.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	part := path + ".part"
-	out, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // it quotes what people asked
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	err = cmp.Or(write(out), out.Close())
-	if err == nil {
-		err = os.Rename(part, path)
-	}
-	if err != nil {
-		os.Remove(part)
+func writeFile(path string, write func(io.Writer) error) error {
+	if err := durable.Write(path, 0o600, write); err != nil { // it quotes what people asked
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

@@ -58,7 +58,12 @@
 
   // A link to a question brings its page up and opens it.
   function follow() {
-    const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let row = null;
+    try {
+      row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return; // a link that is cut off in the middle of a letter
+    }
     if (!row || row.parentNode !== body) return;
     if (!found.includes(row)) {
       form.reset();
