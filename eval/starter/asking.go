@@ -73,7 +73,7 @@ var anything = wordSet(`number value name result list set table text word item w
 // within says which document a question is about.
 func within(of []asked, title string) []asked {
 	title = strings.Join(strings.Fields(strings.ReplaceAll(title, "_", " ")), " ")
-	if title == "" || len(title) > 60 || strings.ContainsAny(title, "/\\“”\"|:") || strings.Contains(title, ".") {
+	if title == "" || len(title) > 60 || strings.ContainsAny(title, "/\\“”\"|:<>=") || strings.Contains(title, ".") || !wholeTitle.MatchString(title) || cutOff.MatchString(title) {
 		return nil
 	}
 	for i, q := range of {
@@ -82,6 +82,9 @@ func within(of []asked, title string) []asked {
 	}
 	return of
 }
+
+// wholeTitle matches what can be a title, and no line that was taken for one.
+var wholeTitle = regexp.MustCompile(`^\pL(?:.*[\pL\d)])?$`)
 
 // cutOff matches an answer that ends, or begins, in the middle of something.
 var cutOff = regexp.MustCompile(`^(?:of|and|or|than|as) |\b(?:based|used|using|called|known|located|made|given|defined|such|including|of|in|on|at|for|with|by|from|to|and|or|the|an?|that|which)$`)
@@ -152,7 +155,7 @@ func (g *gathering) clauseOf(text string) (c clause, ok bool) {
 			return c, false
 		}
 	}
-	if last := strings.ToLower(subject[at-1]); shortWords[last] {
+	if last := strings.ToLower(subject[at-1]); shortWords[last] || orders(subject) {
 		return c, false
 	}
 	c.subject, c.verb, c.rest = g.asInside(subject, words[at]), words[at], strings.Join(words[at+1:], " ")
@@ -161,6 +164,21 @@ func (g *gathering) clauseOf(text string) (c clause, ok bool) {
 	c.vague = vague(subject)
 	c.plural = c.verb == "are" || c.verb == "were" || c.verb == "have"
 	return c, true
+}
+
+// orders reports whether words that stand for a subject tell somebody to do something: "Fix
+// many problems", "a flag to say".
+func orders(words []string) bool {
+	first := strings.ToLower(words[0])
+	if len(words) > 1 && verbs.base[first] && wordSet("many all some the a an any each several more every")[strings.ToLower(words[1])] {
+		return true
+	}
+	for i := 1; i+1 < len(words); i++ {
+		if words[i] == "to" && verbs.base[words[i+1]] {
+			return true
+		}
+	}
+	return false
 }
 
 // plausible reports whether a word that could be a verb is likelier a noun.

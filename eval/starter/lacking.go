@@ -76,10 +76,11 @@ func lackOf(question, words string, of sort) lack {
 // lacks are asked in turn. They ask for what any name of the sort has, so that the question
 // makes sense to somebody who has not read the documents.
 var lacks = []lack{
-	lackOf("How much does %s cost?", "cost price paid pay fee dollar euro budget expens fund charge free", thing|plain),
+	lackOf("How much does %s cost?", "cost price paid pay fee dollar euro budget expens fund charge free", thing),
 	lackOf("Where did %s study?", "stud educat school univers college degree graduat", person),
 	lackOf("How many people work for %s?", "employ work staff people personnel", place),
-	lackOf("Who is responsible for %s?", "responsib charge lead led head manag maintain own", thing|plain|place),
+	lackOf("Who is responsible for %s?", "responsib charge lead led head manag maintain own", thing|place),
+	lackOf("In which year was %s introduced?", "introduc since year invent new added 19\\d\\d 20\\d\\d", plain),
 	lackOf("When did %s die?", "die death dead kill murder", person),
 	lackOf("Who owns %s?", "own belong propert", place),
 	lackOf("What will replace %s?", "replac supersed success deprecat obsolet instead", thing),
@@ -91,9 +92,11 @@ var lacks = []lack{
 	lackOf("Which company sponsors %s?", "sponsor fund financ donat", thing),
 	lackOf("Where was %s born?", "born birth nativ hometown", person),
 	lackOf("When is %s closed?", "clos shut open hours holiday", place),
-	lackOf("How often is %s reviewed?", "inspect audit examin review check", thing|plain),
+	lackOf("How often is %s reviewed?", "inspect audit examin review check", thing),
+	lackOf("Who invented %s?", "invent author creat design propos introduc", plain),
 	lackOf("What is the salary of %s?", "salar earn paid pay wage income", person),
 	lackOf("Who insures %s?", "insur", place),
+	lackOf("What is %s called in German?", "german deutsch translat language call", plain),
 	lackOf("What is %s named after?", "name called after", thing|place),
 	lackOf("Which languages does %s speak?", "speak spoke languag fluent", person),
 	lackOf("Who criticised %s?", "critic attack oppos condemn", thing|person),

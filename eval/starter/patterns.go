@@ -125,11 +125,14 @@ func (c clause) modal() []asked {
 	if m := modalBe.FindStringSubmatch(c.rest); m != nil && !strings.ContainsAny(m[2], "0123456789") && verbs.participle[m[1]].base != "" && !joined.MatchString(m[2]) {
 		return []asked{{"way", "How " + c.verb + " " + c.subject + " be " + m[1] + m[2], m[3], 1}}
 	}
-	if (c.verb == "must" || c.verb == "should") && verbs.base[words[0]] && words[0] != "be" && words[0] != "have" && len(words) <= 14 && strings.Contains(c.subject, " ") {
+	if (c.verb == "must" || c.verb == "should") && verbs.base[words[0]] && !idle[words[0]] && len(words) <= 14 && strings.Contains(c.subject, " ") {
 		return []asked{{"duty", "What " + c.verb + " " + c.subject + " do", c.rest, 0.7}}
 	}
 	return nil
 }
+
+// idle are verbs of what something is like, and of nothing that it does.
+var idle = wordSet("be have follow go contain consist represent begin end match appear occur exist belong mean know remain include use hold cover")
 
 // joined matches what goes on with a "with" that names no means.
 var joined = regexp.MustCompile(` (?:conjunction|combination|accordance|connection|comparison|relation|association|compliance|line|together|along)$`)

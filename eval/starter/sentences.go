@@ -32,6 +32,9 @@ func statements(p Passage) []statement {
 		trimmed := strings.TrimSpace(raw)
 		start := s.Start + strings.Index(raw, trimmed)
 		line := strings.Join(strings.Fields(trimmed), " ")
+		if first, _, two := strings.Cut(line, "; "); two { // each half stands by itself
+			line = first + "."
+		}
 		if len(line) < shortest || len(line) > longest || !strings.HasSuffix(line, ".") || odd.MatchString(line) || strings.Contains(raw, "\n\n") {
 			continue
 		}
@@ -77,12 +80,18 @@ func wordSet(text string) map[string]bool {
 // standing are those of them that need nothing before them when they are not the first word.
 var standing = wordSet("that first second third other same next later earlier above below following recently then here still")
 
+// own are words for what is the subject's, from about its verb on: "The store keeps its
+// files apart".
+var own = wordSet("its their itself themselves")
+
+const ownFrom = 3 // words
+
 // dangles reports whether a sentence needs what was said before it.
 func dangles(line string) bool {
 	for i, w := range strings.Fields(line) {
 		w = strings.ToLower(strings.Trim(w, ",.()'’"))
 		w, _, _ = strings.Cut(w, "'")
-		if leaning[w] && (i == 0 || !standing[w]) {
+		if leaning[w] && (i == 0 || !standing[w]) && (i < ownFrom || !own[w]) {
 			return true
 		}
 	}

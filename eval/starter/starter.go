@@ -147,6 +147,7 @@ func (g *gathering) read(e store.Entry) {
 		}
 		if c.Kind == assay.ChunkProse {
 			made = append(made, g.ask(p)...)
+			made = append(made, g.askHeading(p)...)
 		}
 	}
 	slices.SortStableFunc(made, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })

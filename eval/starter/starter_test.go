@@ -210,3 +210,42 @@ func FuzzMake(f *testing.F) {
 		}
 	})
 }
+
+// A heading that is a question, or says how to do something, asks for its section.
+func TestHeadings(t *testing.T) {
+	const text = "An agent is put on the machine with the installer, which asks for the key, and then begins to send what it measures."
+	for heading, want := range map[string]string{
+		"Installing the agent":             "How do you install the agent?",
+		"Building from source":             "How do you build from source?",
+		"Setting the time zone":            "How do you set the time zone?",
+		"How to connect a second gateway":  "How do you connect a second gateway?",
+		"What happens when a key is lost?": "What happens when a key is lost?",
+		"Opening hours":                    "",
+		"Understanding the agent":          "",
+		"Operating system requirements":    "",
+		"Installing it":                    "",
+		"Overview":                         "",
+	} {
+		d := assay.Document{ID: "d", URI: "/docs/a.md", Title: "T", Text: text}
+		c := assay.Chunk{ID: "c", Document: "d", Kind: assay.ChunkProse, End: len(text), Headings: []string{"T", heading}}
+		all := func(yield func(store.Entry, error) bool) {
+			yield(store.Entry{Document: d, Chunks: []assay.Chunk{c}}, nil)
+		}
+		cases, err := starter.Make(t.Context(), all, starter.Options{Questions: 9, Unanswerable: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, c := range cases {
+			if c.Slices["type"] == "section" {
+				got = c.Question
+				if diff := cmp.Diff([]eval.Gold{{Document: "a.md", Section: heading}}, c.Gold); diff != "" {
+					t.Error(diff)
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%q became %q, want %q", heading, got, want)
+		}
+	}
+}
