@@ -36,6 +36,10 @@ type Models struct {
 	// searched; nil: there are none.
 	Domain *prompted.Domain
 
+	// Held says how likely passages hold the answer to a question, for the local grader;
+	// nil: the model in the program.
+	Held *local.HeldModel
+
 	// Reranker orders the best hits of a search; nil: the learned one in the program,
 	// which also stands in where this one fails.
 	Reranker llm.Reranker
@@ -59,6 +63,11 @@ func (m Models) check() error {
 		}
 		if m.Roles[name] == nil {
 			return fmt.Errorf("the role %s has no model: %w", name, assay.ErrInvalid)
+		}
+	}
+	if m.Held != nil {
+		if err := m.Held.Check(); err != nil {
+			return fmt.Errorf("the model that says how likely passages hold an answer: %w", err)
 		}
 	}
 	verifier := ""
@@ -90,7 +99,7 @@ func (m Models) none() bool { return len(m.Roles) == 0 && m.Verifier == nil && m
 // unless is m, or none where a question is to be answered without them.
 func (m Models) unless(local bool) Models {
 	if local {
-		return Models{}
+		return Models{Held: m.Held}
 	}
 	return m
 }
@@ -147,7 +156,7 @@ func (v sure) Verify(ctx context.Context, claim string, cited []ground.Passage) 
 func (m Models) roles(r recipe) strategy.Roles {
 	roles := strategy.Roles{
 		Planner:   local.Planner{},
-		Grader:    local.Grader{Encoder: r.encoder},
+		Grader:    local.Grader{Encoder: r.encoder, Held: m.Held},
 		Generator: local.Generator{},
 		Verifier:  role.ByClaim(r.verifier()),
 		Quoter:    local.Generator{},
@@ -182,7 +191,7 @@ func (m Models) roles(r recipe) strategy.Roles {
 		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}, Keys: r.keys}
 	}
 	if c, ok := by(role.GraderRole); ok {
-		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{Encoder: r.encoder}}
+		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{Encoder: r.encoder, Held: m.Held}}
 	}
 	if c, ok := by(role.GeneratorRole); ok {
 		roles.Generator = prompted.Generator{Config: c, Local: local.Generator{}}

@@ -29,6 +29,7 @@ type AbstentionOptions struct {
 	Strategies []string        // by name; empty: static
 	Splits     int             // 0: 2, one half of the passages and the other
 	Questions  int             // of the set, evenly spread; 0: all
+	Rows       *AbstentionRows // what weights are learned from that have not seen the set; nil: only those in the program are asked
 	Encoders   engine.Encoders // that make vectors; nil: by words alone
 	Progress   func(Progress)  // called by one goroutine at a time; nil: nobody looks
 }
@@ -40,13 +41,26 @@ const MostFalse = 0.05
 // An AbstentionReport says how whole runs answer questions, and abstain from those whose
 // passages were removed.
 type AbstentionReport struct {
-	Set       string           `json:"set"`
-	Encoder   string           `json:"encoder,omitempty"` // empty: by words alone
-	Learned   bool             `json:"learned_from"`      // the program's weights were learned from this set, too: what is reached is no forecast
-	Splits    int              `json:"splits"`
-	Questions int              `json:"questions"` // asked, of all splits together
-	Rows      []AbstentionRow  `json:"rows"`
-	Baseline  *AbstentionPoint `json:"baseline"` // logistic regression over features of BM25 alone, by cross-validation
+	Set       string             `json:"set"`
+	Encoder   string             `json:"encoder,omitempty"` // empty: by words alone
+	Learned   bool               `json:"learned_from"`      // the program's weights were learned from this set, too: what they reach is no forecast
+	Splits    int                `json:"splits"`
+	Questions int                `json:"questions"` // asked, of all splits together
+	Weights   []AbstentionResult `json:"weights"`   // the program's first
+	Baseline  *AbstentionPoint   `json:"baseline"`  // logistic regression over features of BM25 alone, by cross-validation
+}
+
+// Whose weights say how likely passages hold an answer.
+const (
+	WeightsProgram = "program" // those in the program
+	WeightsCrossed = "crossed" // learned from the other sets and from four fifths of the set's articles, which the question is not about
+	WeightsWithout = "without" // learned from the other sets alone
+)
+
+// An AbstentionResult is what runs do with some weights.
+type AbstentionResult struct {
+	Weights string          `json:"weights"`
+	Rows    []AbstentionRow `json:"rows"`
 	// Of the probabilities that static's gate gives, with the gate open.
 	AtMostFalse AbstentionPoint   `json:"at_most_false"` // the threshold that lets MostFalse pass, chosen on these very questions
 	Curve       []AbstentionPoint `json:"curve"`
@@ -98,6 +112,9 @@ type AbstentionPoint struct {
 // passage, by their hash, so that splits 0 and 1 are each other's complement, and so on: a
 // question of which only some right passages are removed is left out.
 //
+// Where there are rows to learn from, all of it is done with weights, too, that have not seen
+// the question, nor any other about its article, and with weights that have not seen the set.
+//
 // No language model is asked.
 func Abstention(ctx context.Context, set Set, opts AbstentionOptions) (AbstentionReport, error) {
 	opts.Splits = cmp.Or(opts.Splits, 2)
@@ -113,31 +130,32 @@ func Abstention(ctx context.Context, set Set, opts AbstentionOptions) (Abstentio
 	if opts.Encoders != nil {
 		report.Encoder = opts.Encoders.Default()
 	}
+	weighings := weighingsOf(set, opts.Rows)
 	if opts.Questions > 0 {
 		set.Queries = sample(set.Queries, opts.Questions)
 	}
-	report.Rows = make([]AbstentionRow, len(opts.Strategies))
-	for i, name := range opts.Strategies {
-		report.Rows[i].Strategy = name
+	open := make([][]AbstentionOutcome, len(weighings))
+	for _, a := range weighings {
+		of := AbstentionResult{Weights: a.weights, Rows: make([]AbstentionRow, len(opts.Strategies))}
+		for i, name := range opts.Strategies {
+			of.Rows[i].Strategy = name
+		}
+		report.Weights = append(report.Weights, of)
 	}
-	var open []AbstentionOutcome
 	var plain []plainExample
 	for k := range opts.Splits {
 		s, err := openSplit(ctx, set, k, opts)
 		if err != nil {
 			return report, err
 		}
-		for i, name := range opts.Strategies {
-			outcomes, err := s.ask(ctx, engine.Request{Strategy: name, NoCache: true}, opts)
-			if err != nil {
-				return report, errors.Join(err, s.Close())
+		for i, a := range weighings {
+			var more []AbstentionOutcome
+			if more, err = s.askBy(ctx, a, report.Weights[i].Rows, opts); err != nil {
+				break
 			}
-			report.Rows[i].Outcomes = append(report.Rows[i].Outcomes, outcomes...)
+			open[i] = append(open[i], more...)
 		}
-		wide := engine.Request{Strategy: floorStrategy, NoCache: true, Limits: strategy.Limits{Held: openGate}}
-		outcomes, err := s.ask(ctx, wide, opts)
 		if err == nil {
-			open = append(open, outcomes...)
 			var more []plainExample
 			more, err = s.plain(ctx)
 			plain = append(plain, more...)
@@ -146,13 +164,73 @@ func Abstention(ctx context.Context, set Set, opts AbstentionOptions) (Abstentio
 			return report, err
 		}
 	}
-	for i := range report.Rows {
-		report.Rows[i].count()
+	for i := range report.Weights {
+		for j := range report.Weights[i].Rows {
+			report.Weights[i].Rows[j].count()
+		}
+		report.Weights[i].curve(open[i])
 	}
-	report.Questions = len(open)
-	report.curve(open)
+	report.Questions = len(open[0])
 	report.Baseline = baseline(plain)
 	return report, nil
+}
+
+// A weighing is whose weights questions are asked with, which may depend on their article.
+type weighing struct {
+	weights string
+	folds   []*local.HeldModel // by the fold of the article; nil: the model in the program
+	fold    func(Query) int
+}
+
+// weighingsOf returns with which weights the questions of a set are asked: those in the program, and where
+// there are rows such as have not seen them.
+func weighingsOf(set Set, rows *AbstentionRows) []weighing {
+	alike := func(Query) int { return 0 }
+	out := []weighing{{WeightsProgram, []*local.HeldModel{nil}, alike}}
+	if rows == nil {
+		return out
+	}
+	if slices.Contains(rows.names(), set.Name) {
+		articles := articlesOf(set)
+		crossed := weighing{weights: WeightsCrossed, fold: func(q Query) int { return foldOf(articles[leastOf(q.Relevant)], articleFolds) }}
+		for fold := range articleFolds {
+			m := rows.withoutFold(set.Name, fold).learn()
+			crossed.folds = append(crossed.folds, &m)
+		}
+		out = append(out, crossed)
+	}
+	without := rows.without(set.Name).learn()
+	return append(out, weighing{WeightsWithout, []*local.HeldModel{&without}, alike})
+}
+
+// askBy asks all questions by each strategy, and adds the outcomes to the rows; it returns
+// those of static with the gate open.
+func (s *split) askBy(ctx context.Context, a weighing, rows []AbstentionRow, opts AbstentionOptions) (open []AbstentionOutcome, err error) {
+	for fold, model := range a.folds {
+		var queries []Query
+		for _, q := range s.queries {
+			if a.fold(q) == fold {
+				queries = append(queries, q)
+			}
+		}
+		if err := s.openEngine(ctx, model, opts); err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			outcomes, err := s.ask(ctx, queries, engine.Request{Strategy: rows[i].Strategy, NoCache: true}, a.weights, opts)
+			if err != nil {
+				return nil, err
+			}
+			rows[i].Outcomes = append(rows[i].Outcomes, outcomes...)
+		}
+		wide := engine.Request{Strategy: floorStrategy, NoCache: true, Limits: strategy.Limits{Held: openGate}}
+		outcomes, err := s.ask(ctx, queries, wide, a.weights, opts)
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, outcomes...)
+	}
+	return open, nil
 }
 
 // openGate is a threshold that lets everything pass, so that what each question would have
@@ -227,12 +305,26 @@ func openSplit(ctx context.Context, set Set, k int, opts AbstentionOptions) (_ *
 			return nil, err
 		}
 	}
-	s.engine, err = engine.Open(ctx, engine.Config{Dir: filepath.Join(s.dir, "store"), Encoders: opts.Encoders, NoBackground: true, NoCache: true})
-	if err != nil {
+	if err = s.openEngine(ctx, nil, opts); err != nil {
 		return nil, err
 	}
 	_, err = s.engine.Ingest(ctx, engine.IngestRequest{Paths: []string{docs}, Wait: opts.Encoders != nil})
 	return s, err
+}
+
+// openEngine opens the store so that grades go by a model; nil: by that in the program.
+func (s *split) openEngine(ctx context.Context, model *local.HeldModel, opts AbstentionOptions) error {
+	if opened := s.engine; opened != nil {
+		s.engine = nil
+		if err := opened.Close(); err != nil {
+			return err
+		}
+	}
+	var err error
+	s.engine, err = engine.Open(ctx, engine.Config{
+		Dir: filepath.Join(s.dir, "store"), Encoders: opts.Encoders, NoBackground: true, NoCache: true, Models: engine.Models{Held: model},
+	})
+	return err
 }
 
 // Close removes the store.
@@ -253,18 +345,18 @@ func (s *split) answerable(q Query) bool {
 	return true
 }
 
-// ask asks all questions, one on each processor.
-func (s *split) ask(ctx context.Context, req engine.Request, opts AbstentionOptions) ([]AbstentionOutcome, error) {
-	outcomes := make([]AbstentionOutcome, len(s.queries))
+// ask asks questions, one on each processor.
+func (s *split) ask(ctx context.Context, queries []Query, req engine.Request, weights string, opts AbstentionOptions) ([]AbstentionOutcome, error) {
+	outcomes := make([]AbstentionOutcome, len(queries))
 	began := time.Now()
-	step := inTurn(len(s.queries), func(done, all int) {
+	step := inTurn(len(queries), func(done, all int) {
 		if opts.Progress != nil && done%20 == 0 {
-			opts.Progress(Progress{What: fmt.Sprintf("split %d, %s", s.number, req.Strategy), Done: done, All: all, Elapsed: time.Since(began)})
+			opts.Progress(Progress{What: fmt.Sprintf("split %d, weights %s, %s", s.number, weights, req.Strategy), Done: done, All: all, Elapsed: time.Since(began)})
 		}
 	})
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, q := range s.queries {
+	for i, q := range queries {
 		if gctx.Err() != nil {
 			break
 		}
@@ -326,7 +418,7 @@ type rated struct {
 }
 
 // curve fills in what follows from the probabilities.
-func (r *AbstentionReport) curve(open []AbstentionOutcome) {
+func (r *AbstentionResult) curve(open []AbstentionOutcome) {
 	var all []rated
 	var scores []float64
 	var holds []bool

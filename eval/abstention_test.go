@@ -1,15 +1,20 @@
 package eval
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/learn"
 	"github.com/assay-rag/assay/provider/embedded"
 	"github.com/assay-rag/assay/role/local"
@@ -159,9 +164,10 @@ func TestAbstention(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		row := r.Rows[0]
+		of := r.Weights[0]
+		row := of.Rows[0]
 		t.Logf("%s, vectors %v: %d of %d false, %d of %d right; at the threshold for 5%%: %+v; baseline %+v; AUC %.3f",
-			tt.set, tt.vectors, row.False, row.Unanswerable, row.Right, row.Answerable, r.AtMostFalse, *r.Baseline, r.AUC)
+			tt.set, tt.vectors, row.False, row.Unanswerable, row.Right, row.Answerable, of.AtMostFalse, *r.Baseline, of.AUC)
 		if row.Right < tt.mostly-1 || row.False > tt.wrong+1 {
 			t.Errorf("%s, vectors %v: %d right and %d false answers, want %d and %d", tt.set, tt.vectors, row.Right, row.False, tt.mostly, tt.wrong)
 		}
@@ -201,5 +207,130 @@ func TestTrainAbstention(t *testing.T) {
 	}
 	if len(first.Sets) != 4 || first.Sets[0].Cross.AUC < 0.6 {
 		t.Errorf("learned %+v", first.Sets)
+	}
+}
+
+// madeRows are the rows of two sets: what has an answer has features that are greater.
+func madeRows() AbstentionRows {
+	var out AbstentionRows
+	for _, vectors := range []bool{false, true} {
+		table := AbstentionTable{Features: local.HeldFeatureNames(vectors)}
+		for _, name := range []string{"made", "other"} {
+			set := heldSet{Name: name}
+			for i := range 120 {
+				x := make([]float64, len(table.Features))
+				for k := range x {
+					x[k] = float64((i*7+k*3)%5) / 10
+				}
+				held := i%2 == 0
+				if held {
+					x[0]++
+				}
+				set.Rows = append(set.Rows, heldRow{Article: fmt.Sprint("article ", i/12), Held: held, Found: held, Features: x})
+			}
+			table.Sets = append(table.Sets, set)
+		}
+		if vectors {
+			out.Vectors = table
+		} else {
+			out.Words = table
+		}
+	}
+	return out
+}
+
+// madeSet has articles of three passages, with a question for each passage.
+func madeSet() Set {
+	set := Set{Name: "made"}
+	for a, place := range []string{"Aldingham", "Borrowdale", "Cartmel", "Dalton", "Eskdale", "Foxfield"} {
+		for k, what := range []struct{ asks, says string }{
+			{"Who built the mill of %s?", "The mill of %s was built by Jane Whitfield, a corn merchant."},
+			{"When was the church of %s founded?", "The church of %s was founded in 1187 by monks."},
+			{"How high is the tower of %s?", "The tower of %s is 43 metres high and stands on a hill."},
+		} {
+			id := fmt.Sprintf("%d-%d", a, k)
+			set.Passages = append(set.Passages, Passage{ID: id, Title: place, Text: fmt.Sprintf(what.says, place)})
+			set.Queries = append(set.Queries, Query{ID: id, Text: fmt.Sprintf(what.asks, place), Relevant: map[string]int{id: 1}})
+		}
+	}
+	return set
+}
+
+// TestAbstentionUnseen asks whole runs by words with weights that have not seen the question's
+// article, and with such as have not seen the set.
+func TestAbstentionUnseen(t *testing.T) {
+	rows := madeRows()
+	r, err := Abstention(t.Context(), madeSet(), AbstentionOptions{Splits: 1, Rows: &rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, of := range r.Weights {
+		names = append(names, of.Weights)
+		row := of.Rows[0]
+		if got := len(row.Outcomes); got != 18 || row.Answerable+row.Unanswerable != 18 || len(of.Curve) == 0 {
+			t.Errorf("weights %s: %d outcomes, %d and %d questions, %d points", of.Weights, got, row.Answerable, row.Unanswerable, len(of.Curve))
+		}
+		for _, o := range row.Outcomes {
+			if o.Held == nil {
+				t.Errorf("weights %s: %q was not judged", of.Weights, o.Question)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{WeightsProgram, WeightsCrossed, WeightsWithout}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWeighingsOf holds weights to not having seen what is asked with them.
+func TestWeighingsOf(t *testing.T) {
+	rows, set := madeRows(), madeSet()
+	weighings := weighingsOf(set, &rows)
+	if len(weighings) != 3 || len(weighings[1].folds) != articleFolds || len(weighings[2].folds) != 1 {
+		t.Fatalf("weighings %+v", weighings)
+	}
+	for fold := range articleFolds {
+		for _, table := range []AbstentionTable{rows.withoutFold("made", fold).Words, rows.withoutFold("made", fold).Vectors} {
+			for _, of := range table.Sets {
+				for _, row := range of.Rows {
+					if of.Name == "made" && foldOf(row.Article, articleFolds) == fold {
+						t.Fatalf("%s is learned from in its own fold, %d", row.Article, fold)
+					}
+				}
+			}
+		}
+	}
+	for _, q := range set.Queries {
+		article := articlesOf(set)[leastOf(q.Relevant)]
+		if got, want := weighings[1].fold(q), foldOf(article, articleFolds); got != want {
+			t.Errorf("%q is asked in fold %d, its article is in %d", q.Text, got, want)
+		}
+	}
+	if got := weighings[2].folds[0].Sets; !cmp.Equal(got, []string{"other"}) {
+		t.Errorf("without the set it is learned from %v", got)
+	}
+	if got := weighingsOf(Set{Name: "foreign"}, &rows); len(got) != 2 {
+		t.Errorf("a set that was not learned from has %d weighings, want 2", len(got))
+	}
+}
+
+// TestParseAbstentionRows reads what was written, and refuses what is of other features.
+func TestParseAbstentionRows(t *testing.T) {
+	rows := madeRows()
+	data, err := json.Marshal(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ParseAbstentionRows(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rows, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{"", "{}", "[1]", strings.Replace(string(data), `"relevance"`, `"irrelevance"`, 1), strings.Replace(string(data), `"x":[`, `"x":[1,`, 1)} {
+		if _, err := ParseAbstentionRows(strings.NewReader(bad)); !errors.Is(err, assay.ErrInvalid) {
+			t.Errorf("ParseAbstentionRows of %d bytes: %v, want %v", len(bad), err, assay.ErrInvalid)
+		}
 	}
 }

@@ -246,10 +246,13 @@ func notFound(strategy, question string, found []finding) assay.Answer {
 }
 
 // unlikely says how likely the passages hold the answer, of the finding for which that is
-// likeliest; empty: a finding was not judged by that.
+// likeliest; empty: a finding that is no step to another was not judged by that.
 func unlikely(found []finding) string {
 	var best *finding
 	for i, f := range found {
+		if f.grade.Held == nil && len(f.serves) > 0 {
+			continue
+		}
 		if f.grade.Held == nil || f.sufficient() {
 			return ""
 		}

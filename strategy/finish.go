@@ -24,7 +24,7 @@ import (
 // passed the verifier.
 func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []finding) (answer assay.Answer, ungrounded []int, err error) {
 	evidence, parts := e.mint(found)
-	if len(evidence) == 0 {
+	if len(evidence) == 0 || e.astray(found) {
 		return notFound(strategy, e.Question, found), nil, nil
 	}
 	said := &found[0].notes // what is said of one finding is said of the answer

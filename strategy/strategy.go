@@ -214,7 +214,7 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 		Tried:    f.tried(),
 		Floor:    e.Limits.Floor,
 	}
-	if e.Proof {
+	if e.Proof && !(e.steps && len(f.serves) > 0) {
 		in.Held = e.Limits.Held
 	}
 	step := run.Step{Name: "grade", Kind: assay.StepGrade, Model: e.Roles.Models[role.GraderRole]}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/learn"
 	"github.com/assay-rag/assay/role"
@@ -26,7 +27,7 @@ var defaultHeld = sync.OnceValue(func() *HeldModel {
 	if err := json.Unmarshal(heldJSON, &m); err != nil {
 		panic("role/local: held.json: " + err.Error())
 	}
-	if err := m.check(); err != nil {
+	if err := m.Check(); err != nil {
 		panic("role/local: held.json: " + err.Error())
 	}
 	return &m
@@ -34,7 +35,7 @@ var defaultHeld = sync.OnceValue(func() *HeldModel {
 
 // DefaultHeld is how likely passages have to hold the answer for one to be given: what 5 of
 // 100 questions reach whose answer was taken away. See docs/evaluation.md, Abstention.
-const DefaultHeld = 0.7
+const DefaultHeld = 0.62
 
 // A HeldModel says how likely passages hold the answer to a question: of what was found
 // for it, and of how the words of the two fit.
@@ -46,26 +47,29 @@ type HeldModel struct {
 	Licences string      `json:"licences"`
 }
 
-// HeldWeights is a sum of two models that see the same: what a line can say of the
-// features, and what only trees can. The probability is that of the mean of their log odds,
-// times Slope plus Offset, which make it one.
+// HeldWeights is a weighted sum of features. The probability is that of its log odds, times
+// Slope plus Offset, which make it one: they are fitted to sets that the line had not seen.
 type HeldWeights struct {
 	Features  []string      `json:"features"`
 	Line      *learn.Linear `json:"line"`
-	Trees     *learn.Trees  `json:"trees"`
 	Slope     float64       `json:"slope"`
 	Offset    float64       `json:"offset"`
 	Questions int           `json:"questions"` // that it was learned from
 }
 
-func (m *HeldModel) check() error {
+// Check says why a model is none of the features that this program has, as
+// assay.ErrInvalid: it was learned by another version of it, or is damaged.
+func (m *HeldModel) Check() error {
 	for _, w := range []struct {
 		weights HeldWeights
 		vectors bool
 	}{{m.Words, false}, {m.Vectors, true}} {
 		names := HeldFeatureNames(w.vectors)
-		if !slices.Equal(w.weights.Features, names) || w.weights.Line == nil || len(w.weights.Line.Weights) != len(names) || w.weights.Trees == nil {
-			return fmt.Errorf("has features %v, want %v", w.weights.Features, names)
+		if !slices.Equal(w.weights.Features, names) {
+			return fmt.Errorf("has features %v, want %v: %w", w.weights.Features, names, assay.ErrInvalid)
+		}
+		if line := w.weights.Line; line == nil || !line.Fits(len(names)) {
+			return fmt.Errorf("has weights that are not of %d features: %w", len(names), assay.ErrInvalid)
 		}
 	}
 	return nil
@@ -73,13 +77,8 @@ func (m *HeldModel) check() error {
 
 // Probability returns how likely the answer is held, in [0, 1], to three decimals.
 func (w HeldWeights) Probability(features []float64) float64 {
-	p := learn.Sigmoid(w.Slope*w.LogOdds(features) + w.Offset)
+	p := learn.Sigmoid(w.Slope*w.Line.LogOdds(features) + w.Offset)
 	return math.Round(p*1000) / 1000
-}
-
-// LogOdds returns the mean of the two models' log odds, before they are calibrated.
-func (w HeldWeights) LogOdds(features []float64) float64 {
-	return (w.Line.LogOdds(features) + w.Trees.LogOdds(features)) / 2
 }
 
 // HeldSets lists the sets that the model in the program was learned from: what it reaches on
@@ -88,7 +87,7 @@ func HeldSets() []string { return slices.Clone(defaultHeld().Sets) }
 
 // heldBy returns how likely the hits hold the answer. Without an encoder, or where the best
 // hit has no vector yet, it goes by words alone.
-func heldBy(ctx context.Context, encoder ground.Encoder, in role.GradeInput) (float64, error) {
+func (m *HeldModel) heldBy(ctx context.Context, encoder ground.Encoder, in role.GradeInput) (float64, error) {
 	if encoder == nil || in.Hits[0].Scores.Vector == nil {
 		encoder = nil
 	}
@@ -97,7 +96,7 @@ func heldBy(ctx context.Context, encoder ground.Encoder, in role.GradeInput) (fl
 		return 0, err
 	}
 	if encoder == nil {
-		return defaultHeld().Words.Probability(features), nil
+		return m.Words.Probability(features), nil
 	}
-	return defaultHeld().Vectors.Probability(features), nil
+	return m.Vectors.Probability(features), nil
 }

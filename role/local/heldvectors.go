@@ -9,31 +9,33 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 )
 
-// vectorFeatureNames are the features of vectors. Of those that are of passages there are
-// two: the greatest, and by how much it is above the second. A word's likeness to a text is
-// the greatest cosine of its vector and one of the text's words.
+// vectorFeatureNames are the features of vectors. Of those that are of passages it is the
+// greatest. A word's likeness to a text is the greatest cosine of its vector and one of the
+// text's words.
+//
+// By how much the greatest stands above the second is left out: it tells encyclopaedias apart,
+// and documentation says a thing in several places. With it, learned from other sets, xquad-en
+// has 3 points less right answers at 5% false ones, and 8 of 118 golden questions about Go less
+// are answered.
 //
 // Source: Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via
 // Contextualized Late Interaction over BERT", SIGIR 2020, for the likeness.
 var vectorFeatureNames = []string{
-	"similarity",            // of the most relevant hit
-	"similarity gap",        // of the greatest to the second
-	"similarity background", // to the fifth
-	"alike", "alike gap",    // mean likeness of the question's content words to the passage, by weight
-	"least alike", "least alike gap", // of the content word that is least so
-	"alike sentence", "alike sentence gap", // as alike, of a sentence
-	"least alike sentence", "least alike sentence gap", // of the sentence that is most alike
-	"asking", "asking gap", // of the word that asks
-	"centred", "centred gap", // as alike, of vectors from which their mean is taken
-	"centred all", "centred all gap", // of all words
-	"centred around", "centred around gap", // of three sentences
-	"centred meaning", "centred meaning gap", // cosine of the means of the question's words and of a sentence's
+	"similarity",           // of the most relevant hit
+	"alike",                // mean likeness of the question's content words to the passage, by weight
+	"least alike",          // of the content word that is least so
+	"alike sentence",       // as alike, of a sentence
+	"least alike sentence", // of the sentence that is most alike
+	"asking",               // of the word that asks
+	"centred",              // as alike, of vectors from which their mean is taken
+	"centred all",          // of all words
+	"centred around",       // of three sentences
+	"centred meaning",      // cosine of the means of the question's words and of a sentence's
 }
 
 // encodedBytes is how much of a hit is compared, in bytes, cut at a sentence: as much as an
@@ -42,12 +44,11 @@ var encodedBytes = []int{1400, 500}
 
 // vectors are the features of vectors: of similarities that searches found, and of tokens.
 func (h *holding) vectors(ctx context.Context, encoder ground.Encoder) ([]float64, error) {
-	similar := sortedScores(h.in.Hits, func(s assay.Scores) *float64 { return s.Vector })
 	first := 0.0
 	if len(h.in.Hits) > 0 && h.in.Hits[0].Scores.Vector != nil {
 		first = *h.in.Hits[0].Scores.Vector
 	}
-	out := []float64{first, similar[0] - similar[1], similar[0] - similar[heldHits-1]}
+	out := []float64{first}
 	passages := h.passages[:min(len(h.passages), encodedHits)]
 	tokens, err := encoder.Encode(ctx, []string{h.in.Question})
 	if err != nil {
@@ -66,8 +67,11 @@ func (h *holding) vectors(ctx context.Context, encoder ground.Encoder) ([]float6
 		plain.words, plain.least, plain.sentence, plain.leastSentence, plain.asking,
 		around.words, around.every, around.three, around.meaning,
 	} {
-		a, b := two(values)
-		out = append(out, a, a-b)
+		greatest := 0.0
+		for _, x := range values {
+			greatest = max(greatest, x)
+		}
+		out = append(out, greatest)
 	}
 	return out, nil
 }
@@ -301,16 +305,4 @@ func dot(a, b []float32) float64 {
 		sum += x * b[i]
 	}
 	return float64(sum)
-}
-
-// two returns the greatest of values and the second.
-func two(values []float64) (a, b float64) {
-	for _, x := range values {
-		if x > a {
-			a, b = x, a
-		} else if x > b {
-			b = x
-		}
-	}
-	return a, b
 }
