@@ -128,7 +128,7 @@ var (
 	weekdaysNamed = strings.Fields("monday tuesday wednesday thursday friday saturday sunday")
 
 	ordinals = map[string]float64{"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10,
-		"eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14, "fifteenth": 15, "twentieth": 20}
+		"eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14, "fifteenth": 15, "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19, "twentieth": 20, "thirtieth": 30}
 	signs     = map[string]float64{"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1. / 3, "⅔": 2. / 3}
 	fractions = map[string]float64{"half": 0.5, "third": 1. / 3, "thirds": 1. / 3, "quarter": 0.25, "quarters": 0.25, "fifth": 0.2, "tenth": 0.1, "fifths": 0.2, "tenths": 0.1}
 	often     = map[string]float64{"once": 1, "twice": 2, "thrice": 3, "double": 2, "doubles": 2, "doubled": 2, "triple": 3}
@@ -241,7 +241,7 @@ func (r *quantityReader) frequency(i int) bool {
 func (r *quantityReader) measured(i int, value float64, n int) int {
 	j := i + n
 	if next := r.word(i + 1); ordinals[r.word(i)] > 0 && value == ordinals[r.word(i)] || n == 2 && (next == "st" || next == "nd" || next == "rd" || next == "th") {
-		return r.add(quantity{value: value, plain: value, order: true}, i, i+n)
+		return r.add(quantity{value: value, plain: value, order: true, noun: r.turnOf(i + n)}, i, i+n)
 	}
 	if r.word(j) == "-" && r.glued(j) && r.glued(j+1) {
 		j++
@@ -268,6 +268,18 @@ func (r *quantityReader) measured(i int, value float64, n int) int {
 	}
 	q.noun = r.counted(j)
 	return r.add(q, i, i+n)
+}
+
+// turnOf is the stem of the unit whose turn an ordinal before j counts: "the third working
+// day". Empty: it is none.
+func (r *quantityReader) turnOf(j int) string {
+	if between[r.word(j)] {
+		j++
+	}
+	if m := measures[r.word(j)]; m.dim == duration || m.dim == span12 {
+		return stemOf(r.word(j))
+	}
+	return ""
 }
 
 // isWord reports whether the word at j has content and is no unit.
@@ -661,6 +673,9 @@ var (
 // same reports whether a quantity of a claim and one of a source say the same, whatever
 // their bounds. A claim may leave the unit away.
 func (q quantity) same(o quantity) bool {
+	if q.order && o.order && q.noun != "" && o.noun != "" && q.noun != o.noun {
+		return false
+	}
 	if q.order != o.order && !q.weak && !o.weak {
 		return near(q.plain, o.plain)
 	}

@@ -67,6 +67,11 @@ func (s *comparison) otherQuantity(part int, c *piece, mine []quantity, theirs [
 		open = append(open, q)
 	}
 	sure := s.sure(part, near[0])
+	for _, q := range mine {
+		if q.weak && sure && otherRate(mine, q, theirs[0]) {
+			return fmt.Sprintf("%s: the source tells it of another time", strings.TrimSpace(c.text[q.start:q.end]))
+		}
+	}
 	for _, q := range open {
 		if q.trivial() || q.dim == times && q.value <= 2 && !slices.ContainsFunc(theirs[0], func(o quantity) bool { return o.dim == times }) || derived(c.text, q, theirs) {
 			continue
@@ -92,6 +97,23 @@ func likeRate(mine []quantity, q quantity, theirs []quantity, o quantity) bool {
 	a, counted := rated(mine, q)
 	b, both := rated(theirs, o)
 	return !counted || !both || a.same(b)
+}
+
+// otherRate reports whether what a claim says of a unit, "eight puffs a week", its source says
+// of a counted time that is another: "eight puffs in 24 hours".
+func otherRate(mine []quantity, unit quantity, theirs []quantity) bool {
+	a, ok := rated(mine, unit)
+	if !ok {
+		return false
+	}
+	for k, o := range theirs[:max(0, len(theirs)-1)] {
+		const closely = 10 // bytes
+		next := theirs[k+1]
+		if a.same(o) && !next.weak && (next.dim == duration || next.dim == span12) && next.start-o.end < closely && next.bound == exact && !unit.same(next) {
+			return true
+		}
+	}
+	return false
 }
 
 // rated is what stands before a unit that is not counted: the three times of "three times a

@@ -14,6 +14,7 @@ func TestVeto(t *testing.T) {
 	)
 	const order = "The map must be read before the mutex is locked. Alpha Corp acquired Beta Ltd in 2019. The tenant must pay the landlord. The pump is started after the valve is opened."
 	const net = "Timeouts below 100 ms are rejected. DeleteOrder is idempotent, CreateOrder is not. Logs are kept for 30 days. A cursor is valid for 15 minutes and cannot be reused. The Orbit 3 supports up to 64 devices; the Orbit 2 supports only half as many devices. Calls go to eu-west after a call of the CancelFunc. WithTimeout returns a CancelFunc."
+	const sides = "Administrators may reset a device remotely; users may not. The committee approved the plan of Bob but rejected the plan of Ann. Above 85 percent a warning is raised, above 95 percent the person on call is paged. Pets may be kept only with written consent of the landlord. A ferry may return in summer. The UN has an office there. Mayor Liv Sandberg opened the bridge; the leader, Erik Dahl, did not come. Smoking is not allowed in the lift. The limit is eight puffs in 24 hours."
 	const trade = "Sales rose from 48 million euros in 2021 to 61 million in 2022. In Vienna the share is dearer than in Graz. About 30 percent of the people work in Brno. The firm was founded in 2011. Oskar left in 2022. Blood thinners such as warfarin are made by Lumeo. The contract was signed on 3 April 2021."
 	tests := []struct {
 		source, claim string
@@ -85,6 +86,22 @@ func TestVeto(t *testing.T) {
 		{trade, "Blood thinners, for example heparin, are made by Lumeo.", true},
 		{trade, "The contract was signed on 2021-04-03.", false},
 		{trade, "The contract was signed on 2021-05-03.", true},
+		{sides, "Users may reset a device remotely.", true},
+		{sides, "Administrators may reset a device remotely.", false},
+		{sides, "The committee approved the plan of Ann.", true},
+		{sides, "The committee approved the plan of Bob.", false},
+		{sides, "The committee turned down Ann's plan.", false},
+		{sides, "Above 85 percent the person on call is paged.", false}, // what no rule sees
+		{sides, "Pets may be kept.", true},
+		{sides, "Pets may be kept if the landlord consents.", false},
+		{sides, "The ferry will return in summer.", true},
+		{sides, "The ferry might come back in summer.", false},
+		{sides, "The United Nations have an office there.", false},
+		{sides, "The mayor, Erik Dahl, opened the bridge.", true},
+		{sides, "The mayor, Liv Sandberg, opened the bridge.", false},
+		{sides, "Smoking is permitted in the lift.", true},
+		{sides, "Eight puffs a week are the limit.", true},
+		{sides, "Eight puffs a day are the limit.", false},
 		{lease, "To pass you need 50% of the points.", false},
 		{lease, "To pass you need 60% of the points.", true},
 	}

@@ -59,6 +59,9 @@ func parting(p *piece, from, k int) bool {
 	case w == "which" || w == "who" || w == "where" || w == "whose" || w == "nor":
 		return true
 	}
+	if (w == "and" || w == "or") && k+1 < len(p.words) && hasVerb(p.words[from:k]) && finiteWord.MatchString(p.words[k+1].lower) && !baseVerb.MatchString(p.words[k+1].lower) {
+		return true // "and became"
+	}
 	const reach = 5 // words in which its verb stands
 	return hasVerb(p.words[from:k]) && hasVerb(p.words[k:min(len(p.words), k+reach)])
 }
@@ -168,7 +171,8 @@ func excuses(p *piece, c stretch, other *piece) bool {
 		w := p.words[i]
 		switch {
 		case (w.lower == "instead" || w.lower == "rather") && !insteadOf(p, i):
-		case deniesSomehow.MatchString(w.lower) && (outright[w.lower] || other.stems[w.stem] == 0):
+		case staying[w.lower] && !changes.MatchString(other.text):
+		case somehow(w.lower) && (outright[w.lower] || other.stems[w.stem] == 0):
 			return true
 		}
 	}
@@ -177,9 +181,10 @@ func excuses(p *piece, c stretch, other *piece) bool {
 
 // excusesHead is excuses, where both have the word that is denied: "before" and "all" do not
 // take back a denial of that.
-func excusesHead(p *piece, c stretch) bool {
+func excusesHead(p *piece, c stretch, other *piece) bool {
 	for i := c.from; i < c.to; i++ {
-		if saysStrongly(p.words[i]) || insteadOf(p, i) || p.words[i].lower == "but" && slices.ContainsFunc(p.words[:i], func(w token) bool { return wholly[w.lower] }) {
+		w := p.words[i]
+		if saysStrongly(w) && (outright[w.lower] || strings.HasSuffix(w.lower, "n't") || other.stems[w.stem] == 0) || insteadOf(p, i) || w.lower == "but" && slices.ContainsFunc(p.words[:i], func(w token) bool { return wholly[w.lower] }) {
 			return true
 		}
 	}
@@ -200,8 +205,22 @@ func insteadOf(p *piece, i int) bool {
 
 // saysStrongly reports whether a word denies or restricts by its own meaning.
 func saysStrongly(w token) bool {
-	return deniesSomehow.MatchString(w.lower) && !faintly[w.lower]
+	return somehow(w.lower) && !faintly[w.lower]
 }
+
+// somehow reports whether a lower-case word may deny something: no word that only begins as
+// one that does, as "university".
+func somehow(lower string) bool {
+	return deniesSomehow.MatchString(lower) && !unlikeDenial.MatchString(lower)
+}
+
+var (
+	unlikeDenial = regexp.MustCompile(`^(?:univers|united|unif|union|units?$|unique|under|display|discuss|district|distanc|disk|diseas|dishes|distrib|discov|disabilit|wireless)`)
+
+	// staying are words that deny what changes something: who keeps a name is not renamed.
+	staying = wordSet("keep keeps kept remain remains remained unchanged")
+	changes = regexp.MustCompile(`(?i)\b(?:re\w{4,}|chang\w*|alter\w*|lose\w*|lost|mov\w*|left|leaves?)\b`)
+)
 
 // faintly are words that stand where something may be denied in other words, and seldom do
 // it by themselves.
@@ -221,6 +240,9 @@ func (s *comparison) denied(part int, c *piece) string {
 	if n := outrightIn(c); n > 0 && n%2 == 0 && outrightIn(b) == 0 {
 		return "" // who has none cannot: who has one can
 	}
+	if permitted(c, mine, b, theirs) {
+		return "one allows what the other forbids"
+	}
 	if w := headDenied(c, mine, b, theirs); w != "" && !s.deniedNext(part) {
 		return fmt.Sprintf("it denies %q, which the source does not", w)
 	}
@@ -228,6 +250,51 @@ func (s *comparison) denied(part int, c *piece) string {
 		return fmt.Sprintf("the source denies %q, which it does not", w)
 	}
 	return s.deniedClause(part, c, mine, b, theirs)
+}
+
+// permitted reports whether of a claim and its source, in clauses with the same words, one
+// says that something may be and the other that it may not.
+func permitted(c *piece, mine []stretch, b *piece, theirs []stretch) bool {
+	for _, m := range mine {
+		a := allows(c, m)
+		if a == 0 {
+			continue
+		}
+		t, ok := likest(c, m, b, theirs)
+		if ok && allows(b, t)*a < 0 && ratio(inBoth(c, m, b, t), contentIn(c, m)) >= sureOfName {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	allowing   = wordSet("may can allowed permitted possible accepted allows permits")
+	forbidding = wordSet("forbidden prohibited banned cannot impossible forbids prohibits can't")
+	qualifying = wordSet("only unless except without if when whenever until before after than but still always other others more less all every")
+)
+
+// allows is above 0 where a clause says that something may be, below where that it may not,
+// and 0 where it says neither, or with a condition.
+func allows(p *piece, c stretch) int {
+	found, sign := false, 1
+	for i := c.from; i < c.to; i++ {
+		w := p.words[i]
+		switch {
+		case qualifying[w.lower]:
+			return 0
+		case forbidding[w.lower]:
+			found, sign = true, -sign
+		case deniesAt(p, i):
+			sign = -sign
+		case allowing[w.lower]:
+			found = true
+		}
+	}
+	if !found || bounded(p, c) {
+		return 0
+	}
+	return sign
 }
 
 // outrightIn counts the words of a sentence that deny.
@@ -256,14 +323,14 @@ func headDenied(p *piece, mine []stretch, other *piece, theirs []stretch) string
 			continue
 		}
 		h, ok := headOf(p, c, list[0])
-		if !ok || h.kind == name && p.words[list[0]].lower != "not" {
+		if !ok || h.kind == name && p.words[list[0]].lower != "not" && p.words[list[0]].lower != "without" {
 			continue // "neither Tesla nor Edison won": it is winning that is denied
 		}
-		found, free := false, p.words[list[0]].lower == "without" && excusesHead(other, stretch{0, len(other.words)})
+		found, free := false, p.words[list[0]].lower == "without" && excusesHead(other, stretch{0, len(other.words)}, p)
 		for j, w := range other.words {
 			if sameWord(w, h) {
 				found = true
-				free = free || excusesHead(other, clauseAt(theirs, j))
+				free = free || excusesHead(other, clauseAt(theirs, j), p)
 			}
 		}
 		if found && !free {
@@ -389,7 +456,7 @@ func (s *comparison) deniedClause(part int, c *piece, mine []stretch, b *piece, 
 		}
 		free := slices.ContainsFunc(theirs, func(t stretch) bool {
 			n := 2 * inBoth(c, m, b, t)
-			return n > most && excuses(b, t, c) || n == most && excusesHead(b, t) || len(denialsIn(b, t)) > 0
+			return n > most && excuses(b, t, c) || n == most && excusesHead(b, t, c) || deniesPlainly(b, t)
 		})
 		if !free && !s.deniedNext(part) {
 			return "it denies what the source does not"
@@ -420,6 +487,15 @@ func bounded(p *piece, c stretch) bool {
 	}
 	text := p.text[p.words[c.from].start:p.words[c.to-1].end]
 	return slices.ContainsFunc(quantities(text), func(q quantity) bool { return q.bound != exact })
+}
+
+// deniesPlainly reports whether a clause denies something that is no name or number: "not in
+// Frankfurt" does not say in other words what a claim denies.
+func deniesPlainly(p *piece, c stretch) bool {
+	return slices.ContainsFunc(denialsIn(p, c), func(i int) bool {
+		h, ok := headOf(p, c, i)
+		return !ok || h.kind == plain
+	})
 }
 
 // inBoth counts the content words of a clause that one of another sentence has.

@@ -183,7 +183,7 @@ var (
 	aged   = regexp.MustCompile(`(?i)\baged |years? old|-year-old`)
 
 	exceedingBefore = regexp.MustCompile(`(?i)(?:\w+er than|more than|less than|over|above|below|under|beyond|exceed\w*)\s*(?:the |an? |about |age of )?$`)
-	caseOf          = regexp.MustCompile(`(?i)\b(?:someone who|somebody who|anyone who|a person|come with|are \d+|sufficient|suffices|enough|old)\b`)
+	caseOf          = regexp.MustCompile(`(?i)\b(?:someone who|somebody who|anyone who|a person|come with|sufficient|suffices|enough|old)\b`)
 )
 
 // A rough is what a number stands for when it is said with "about" or "almost": from so

@@ -24,7 +24,7 @@ func (s *comparison) foreignName(part int, c *piece) string {
 		return ""
 	}
 	for i, w := range c.words {
-		if !s.named(w, i == 0) || slices.ContainsFunc(known, func(o token) bool { return namesAlike(w, o) }) {
+		if !s.named(w, i == 0) || shortened(c, i, b) || slices.ContainsFunc(known, func(o token) bool { return namesAlike(w, o) }) {
 			continue
 		}
 		if r, _ := utf8.DecodeRuneInString(w.raw); unicode.IsDigit(r) || s.elsewhere(part, b, func(p *piece) bool {
@@ -133,6 +133,51 @@ func namesAlike(a, b token) bool {
 	}
 	const least = 4 // letters
 	return n >= least && 2*n >= min(len(x), len(y)) && !mixed(a.raw) && !mixed(b.raw)
+}
+
+// shortened reports whether word i of one sentence is a part of what an abbreviation of
+// another stands for, or is an abbreviation of words of that: by first letters.
+func shortened(a *piece, i int, b *piece) bool {
+	if short := strings.TrimSuffix(a.words[i].raw, "s"); capitals(short) {
+		for j := range b.words {
+			if _, ok := spelt(b.words[j:], short); ok {
+				return true
+			}
+		}
+	}
+	for _, w := range b.words {
+		short := strings.TrimSuffix(w.raw, "s")
+		for from := max(0, i-longestName); capitals(short) && from <= i; from++ {
+			if n, ok := spelt(a.words[from:], short); ok && from+n > i {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const longestName = 8 // words
+
+// capitals reports whether a word is two capitals or more.
+func capitals(word string) bool {
+	return len(word) >= 2 && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// spelt reports whether some words begin with those whose first letters are an abbreviation,
+// small words aside; n is how many there are.
+func spelt(words []token, short string) (n int, ok bool) {
+	at := 0
+	for i, w := range words[:min(longestName, len(words))] {
+		switch {
+		case strings.EqualFold(w.raw[:1], short[at:at+1]):
+			if at++; at == len(short) {
+				return i + 1, i > 0
+			}
+		case i == 0 || w.kind != small:
+			return 0, false
+		}
+	}
+	return 0, false
 }
 
 // peoples are countries and who or what is of them, where one does not begin as the other.

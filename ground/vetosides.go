@@ -35,9 +35,9 @@ func (s *comparison) mixed(part int, c *piece) string {
 // leastMixed is the share of its content words that such a claim has from the source.
 const leastMixed = 0.8
 
-// saysBoth reports whether a claim itself sets two things side by side.
+// saysBoth reports whether a claim has clauses, or itself sets two things side by side.
 func saysBoth(c *piece) bool {
-	return slices.ContainsFunc(c.words, func(w token) bool {
+	return strings.Contains(c.text, ",") || slices.ContainsFunc(c.words, func(w token) bool {
 		return w.lower == "and" || w.lower == "both" || w.lower == "while" || w.lower == "whereas" || w.lower == "but" || w.lower == "or" || w.lower == "than"
 	})
 }
@@ -81,7 +81,14 @@ func crossing(c, b *piece, one, other stretch) (token, bool) {
 	only := func(i int, o stretch) bool {
 		return !slices.ContainsFunc(b.words[o.from:o.to], func(w token) bool { return w.stem == b.words[i].stem })
 	}
-	if n := contentIn(b, one); n > 1 && 2*sharedIn(b, one, c) > n {
+	own, mine := 0, 0
+	for i := one.from; i < one.to; i++ {
+		if _, counted := numberWords[b.words[i].lower]; (counted || b.words[i].kind != small) && only(i, other) {
+			own++
+			mine += int(oneIf(held(i)))
+		}
+	}
+	if own > 1 && 2*mine > own {
 		return token{}, false // it is said of the one side
 	}
 	for i := one.from; i < one.to; i++ {

@@ -18,7 +18,7 @@ func (s *comparison) otherInPlace(part int, c *piece) string {
 	}
 	for i := 0; i < len(c.words); i++ {
 		w := c.words[i]
-		if !s.named(w, i == 0) || calendar[w.lower] || roman(w.raw) || spokenIn(c.words[i:i+1], b.words) {
+		if !s.named(w, i == 0) || calendar[w.lower] || roman(w.raw) || shortened(c, i, b) || spokenIn(c.words[i:i+1], b.words) {
 			continue
 		}
 		if _, unit := measures[w.lower]; unit {

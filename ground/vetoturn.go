@@ -366,9 +366,13 @@ func (s *comparison) changed(part int, c *piece) string {
 		if n := len(theirs); from[0] < 0 && len(mine) == 0 && n > 0 && outright[theirs[n-1].lower] && saysNothingOf(c) {
 			return "the source denies it"
 		}
+		short := false // an abbreviation, or what one stands for
+		for i := range mine {
+			short = short || shortened(c, from[0]+1+i, b)
+		}
 		outer := from[0] < 0 || k == len(pairs)
 		from = to
-		if outer && len(mine) == 0 || len(theirs) > 6 && len(mine) > 0 && outer {
+		if short || outer && len(mine) == 0 || len(theirs) > 6 && len(mine) > 0 && outer {
 			continue
 		}
 		if reason := edited(mine, theirs, s); reason != "" {
@@ -390,6 +394,7 @@ const nearlyVerbatim = 0.75
 // edited says what is changed where a claim has some words and its source others.
 func edited(mine, theirs []token, s *comparison) string {
 	const short = 6
+	mine, theirs = bare(mine), bare(theirs)
 	count := func(words []token) int {
 		n := 0
 		for _, w := range words {
@@ -422,12 +427,31 @@ func edited(mine, theirs []token, s *comparison) string {
 	if len(mine) == 1 && len(theirs) == 1 && measures[mine[0].lower].dim != "" && measures[theirs[0].lower].dim != "" && measures[mine[0].lower] != measures[theirs[0].lower] {
 		return fmt.Sprintf("%q stands for %q", mine[0].raw, theirs[0].raw)
 	}
-	isName := func(w token) bool { return w.kind == name || s.named(w, true) }
+	isName := func(w token) bool { return w.kind == name || s.named(w, true) || shouted(w.raw) }
 	if i := slices.IndexFunc(mine, isName); i >= 0 && slices.ContainsFunc(theirs, isName) &&
-		!slices.ContainsFunc(theirs, func(o token) bool { return namesAlike(mine[i], o) }) {
+		!slices.ContainsFunc(theirs, func(o token) bool { return s.alikeHere(mine[i], o) }) {
 		return fmt.Sprintf("%q stands for %q", mine[i].raw, theirs[0].raw)
 	}
 	return ""
+}
+
+// bare leaves out the articles of some words.
+func bare(words []token) []token {
+	return slices.DeleteFunc(slices.Clone(words), func(w token) bool { return w.lower == "a" || w.lower == "an" || w.lower == "the" })
+}
+
+// shouted reports whether a word is written in capitals alone: a value, as ON.
+func shouted(raw string) bool {
+	return len(raw) > 1 && strings.Trim(raw, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// alikeHere reports whether two words name the same in what is cited: not where one only
+// begins as the other and that has both.
+func (s *comparison) alikeHere(w, o token) bool {
+	if w.stem == o.stem || !namesAlike(w, o) {
+		return w.stem == o.stem
+	}
+	return !slices.ContainsFunc(s.evidence, func(p *piece) bool { return p.has(w.lower) })
 }
 
 // side is above 0 where words bound something from below, and below 0 where from above.
