@@ -13,8 +13,8 @@ import (
 // claimsOf cuts a draft into claims, each with the words of the evidence that it rests
 // on. What they say is what will be shown, so it is cleaned first. Unusable are the
 // statements, by index, of which nothing is left then. What commits to nothing is none
-// of both.
-func (e Env) claimsOf(draft role.Draft, evidence []assay.Evidence, passages []passage, said *notes) (claims []checkedClaim, unusable []int) {
+// of both. Quoted says that no model wrote the draft: its sentences are the documents'.
+func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, passages []passage, said *notes) (claims []checkedClaim, unusable []int) {
 	cutter := ground.Cut
 	if e.Proof {
 		cutter = ground.Claims
@@ -44,6 +44,9 @@ func (e Env) claimsOf(draft role.Draft, evidence []assay.Evidence, passages []pa
 		default:
 			text, dropped = from.statement(st.Text)
 			cut = cutter(text, st.Evidence)
+			if announces := strings.HasSuffix(strings.TrimSpace(text), ":"); quoted && announces && len(cut) == 0 {
+				cut = ground.Cut(text, st.Evidence) // of a quotation it is no heading: the items after it need it
+			}
 		}
 		switch {
 		case dropped && len(cut) == 0:

@@ -313,7 +313,7 @@ func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assa
 		return err
 	}
 	w.readable = slices.ContainsFunc(passages, func(p passage) bool { return p.Text != "" })
-	claims, unusable := e.claimsOf(w.draft, evidence, passages, &w.notes)
+	claims, unusable := e.claimsOf(w.draft, !w.byModel, evidence, passages, &w.notes)
 	switch {
 	case e.Proof && w.quoted:
 		quoting(claims)
