@@ -24,6 +24,7 @@ type quantity struct {
 	noun   string // stem of what is counted, where it is no unit
 	bound  bound
 	turned bool // a denial has turned the bound: "not more than"
+	excess bool // how much more something is: "0.7 million more than planned"
 	aged   bool // years of a life: "a ten-year-old"
 	strict bool // the bound itself is beyond it: "more than", "under"
 	start  int  // in the text, in bytes
@@ -163,6 +164,7 @@ func quantities(text string) []quantity {
 		q := &r.found[i]
 		q.bound = r.boundOf(i)
 		q.turned = deniedBound.MatchString(text[:q.start])
+		q.excess = moreBehind.MatchString(text[q.end:])
 		q.aged = q.dim == span12 && oldBehind.MatchString(text[q.end:])
 		q.strict = q.bound != exact && exceedingBefore.MatchString(text[:q.start])
 	}
@@ -660,6 +662,7 @@ func (r *quantityReader) boundOf(i int) bound {
 }
 
 var (
+	moreBehind  = regexp.MustCompile(`(?i)^(?: [\p{L}€$£%]+)? (?:more|longer|later|higher|larger|older|heavier|further) than\b`)
 	oldBehind   = regexp.MustCompile(`(?i)^[ -](?:old|of age)\b`)
 	byBefore    = regexp.MustCompile(`(?i)\bby\s*(?:the |about )?$`)
 	deniedBound = regexp.MustCompile(`(?i)(?:\b(?:not|no|never|nobody|none|cannot)|n['’]t)\b(?: \w+){0,4} (?:\w+er than|more than|less than|over|above|below|under|beyond|before|exceed\w*|until|up to|at least|at most|within)\s*(?:the |an? |about |age of )?$`)

@@ -107,7 +107,7 @@ func otherRate(mine []quantity, unit quantity, theirs []quantity) bool {
 		return false
 	}
 	for k, o := range theirs[:max(0, len(theirs)-1)] {
-		const closely = 10 // bytes
+		const closely = 16 // bytes
 		next := theirs[k+1]
 		if a.same(o) && !next.weak && (next.dim == duration || next.dim == span12) && next.start-o.end < closely && next.bound == exact && !unit.same(next) {
 			return true

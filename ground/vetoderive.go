@@ -21,6 +21,9 @@ func derived(claim string, q quantity, theirs [][]quantity) bool {
 	for _, list := range theirs {
 		list = list[:min(len(list), mostOperands)]
 		whole := completed(list)
+		if q.dim == duration && q.value == q.plain*86400 && q.plain > 1 && int(q.plain) == days(list) {
+			return true // "on two days": on Tuesdays and Thursdays
+		}
 		for i, a := range list {
 			if a.weak {
 				continue
@@ -35,7 +38,7 @@ func derived(claim string, q quantity, theirs [][]quantity) bool {
 				return true
 			}
 			for j, b := range whole {
-				if i != j && !b.weak && q.combines(claim, whole[i], b, ok) {
+				if i != j && !b.weak && (q.combines(claim, whole[i], b, ok) || b.excess && q.dim == a.dim && near1(q.value, a.value-b.value) && a.value > b.value && q.dim != count) {
 					return true
 				}
 			}
@@ -102,6 +105,15 @@ func (q quantity) price(theirs [][]quantity) bool {
 	return false
 }
 
+// days counts the weekdays that are named.
+func days(list []quantity) int {
+	n := 0
+	for _, q := range list {
+		n += int(oneIf(q.dim == weekday))
+	}
+	return n
+}
+
 // completed gives bare numbers the unit of the one before: "9 euros, for students 5".
 func completed(list []quantity) []quantity {
 	list = slices.Clone(list)
@@ -132,7 +144,7 @@ func alike(q, o quantity) bool {
 // combines reports whether a quantity follows from two others.
 func (q quantity) combines(claim string, a, b quantity, ok func(float64) bool) bool {
 	factor := (b.dim == part1 || b.dim == times) && b.value > 0 && b.value != 1
-	counted := q.dim != count || a.noun == q.noun || q.noun == ""
+	counted := q.dim != count || a.noun == q.noun || q.noun == "" || a.plain > 100
 	switch {
 	case a.order || b.order || q.order:
 		return false
@@ -147,7 +159,7 @@ func (q quantity) combines(claim string, a, b quantity, ok func(float64) bool) b
 }
 
 var (
-	differs = regexp.MustCompile(`(?i)\b(?:more|less|fewer|longer|shorter|older|younger|higher|lower|cheaper|heavier|lighter|larger|smaller|faster|slower|ahead|behind|differ\w*|gap|apart|sav(?:e|es|ed|ing)|rise|rises|rose|risen|increas\w*|gr[eo]w\w*|up by|f[ae]ll\w*|drop\w*|decreas\w*|down|gain\w*|los[et]s?|remain\w*|left|others?|rest|extra|additional)\b`)
+	differs = regexp.MustCompile(`(?i)\b(?:more|less|fewer|longer|shorter|older|younger|higher|lower|cheaper|dearer|heavier|lighter|larger|smaller|faster|slower|ahead|behind|differ\w*|gap|apart|sav(?:e|es|ed|ing)|rise|rises|rose|risen|increas\w*|gr[eo]w\w*|up by|f[ae]ll\w*|drop\w*|decreas\w*|down|gain\w*|los[et]s?|remain\w*|left|others?|rest|extra|additional)\b`)
 	sums    = regexp.MustCompile(`(?i)\b(?:total|totals|altogether|together|in all|combined|both|overall|sum)\b`)
 )
 

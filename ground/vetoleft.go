@@ -21,6 +21,8 @@ var (
 
 	may = regexp.MustCompile(`(?i)^(?:may|might|could|possibly|perhaps)\b`)
 
+	notAllowed = regexp.MustCompile(`(?i)^(?:may|might|could)(?: not|n['’]t)\b`)
+
 	untrue = regexp.MustCompile(`(?i)\b(?:it is (?:false|wrong|untrue|not true|a myth|not the case) that|it is not (?:said|claimed) that|nobody (?:says|claims|said|claimed)|falsely|denied that|denies that)\b`)
 )
 
@@ -43,7 +45,7 @@ func (s *comparison) leftOut(part int, c *piece) string {
 	if share < sureLeftOut {
 		return ""
 	}
-	if at := uncertain.FindStringSubmatch(said); at != nil && !hedges(c.text, at[0], source) && sharesStem(c, at[1]) {
+	if at := uncertain.FindStringSubmatch(said); at != nil && !notAllowed.MatchString(at[0]) && !hedges(c.text, at[0], source) && sharesStem(c, at[1]) {
 		return "the source says that it may be so"
 	}
 	if at := onlyThen.FindStringSubmatch(source); at != nil && !demands.MatchString(c.text) && !sharesStem(c, at[1]) {

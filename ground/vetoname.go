@@ -249,14 +249,16 @@ func (s *comparison) unheard(part int, c *piece) bool {
 		}
 	}
 	likeness := cosine(c.mean, b.mean)
-	return of > 1 && ratio(held, of) <= hardlyHeld && likeness < unlikeSentence || likeness < otherSentence
+	share := ratio(held, of)
+	return of > 1 && share <= hardlyHeld && likeness < unlikeSentence || share <= fewHeld && likeness < otherSentence
 }
 
 // The bounds of what is about something else, for the sentences of gte-small: of 513 right
 // statements in other words one lies within them, in another language than its source, and
 // 25 of 36 that cite another passage and that nothing else is seen of.
 const (
-	hardlyHeld     = 0.3  // share of words
+	hardlyHeld     = 0.3 // share of words
+	fewHeld        = 0.45
 	unlikeSentence = 0.84 // cosine
 	otherSentence  = 0.8
 )
