@@ -49,7 +49,7 @@ type heldRow struct {
 
 const (
 	heldQuestions = 400 // of a set, at most, that are learned from
-	heldFound     = 5    // hits among which a right passage is to be
+	heldFound     = 5   // hits among which a right passage is to be
 	heldSplits    = 2
 )
 

@@ -64,7 +64,7 @@ func TrainAbstention(ctx context.Context, sets []Set, parts Parts) (AbstentionTr
 			}
 			t.Sets = append(t.Sets, AbstentionJudgement{
 				Set: set.Name, By: by, Questions: len(set.Rows),
-				Cross: figuresOf(crossed), Left: figuresOf(ratedBy(learnHeld(rows.without(set.Name).table(vectors)), set.Rows)),
+				Cross: figuresOf(crossed, vectors), Left: figuresOf(ratedBy(learnHeld(rows.without(set.Name).table(vectors)), set.Rows), vectors),
 			})
 		}
 	}
@@ -151,12 +151,12 @@ func ratedBy(w local.HeldWeights, rows []heldRow) []rated {
 }
 
 // figuresOf says what probabilities are worth.
-func figuresOf(all []rated) AbstentionFigures {
+func figuresOf(all []rated, vectors bool) AbstentionFigures {
 	var scores []float64
 	var holds []bool
 	for _, x := range all {
 		scores, holds = append(scores, x.p), append(holds, x.answerable)
 	}
 	const bins = 10
-	return AbstentionFigures{AUC: auc(all), ECE: stat.ECE(stat.Bins(scores, holds, bins)), AtMostFalse: atMost(all, MostFalse), AtDefault: pointAt(all, local.DefaultHeld)}
+	return AbstentionFigures{AUC: auc(all), ECE: stat.ECE(stat.Bins(scores, holds, bins)), AtMostFalse: atMost(all, MostFalse), AtDefault: pointAt(all, local.HeldNeeded(vectors))}
 }

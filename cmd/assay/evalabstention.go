@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay/eval"
-	"github.com/assay-rag/assay/role/local"
 )
 
 // abstentionFlags are the flags of eval abstention.
@@ -204,7 +203,7 @@ left with their answer: by words alone, and by words and vectors. It prints, for
 what is reached on it by cross-validation (learned from the other sets and from four fifths
 of this one's articles) and when it is left out: the AUC, how far probabilities are from shares (ECE),
 and of the questions with an answer the share that is answered from a right passage where 5
-of 100 of the others are answered, too.
+of 100 of the others are answered, too, and both shares at the threshold that ask has.
 
 It is deterministic: equal sets give equal bytes. The model in the binary was written by it,
 to role/local/held.json.`,
@@ -244,7 +243,7 @@ func (a *app) evalTrainAbstention(ctx context.Context, folders []string, f evalF
 		return writeJSON(a.stdout, t)
 	}
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "set\tby\tquestions\tcrossed: AUC\tECE\tat 5%% false\tat %.2f: false\tright\tleft out: AUC\tECE\tat 5%% false\tat %.2f: false\tright\n", local.DefaultHeld, local.DefaultHeld)
+	fmt.Fprintln(table, "set\tby\tquestions\tcrossed: AUC\tECE\tat 5% false\tas asked: false\tright\tleft out: AUC\tECE\tat 5% false\tas asked: false\tright")
 	for _, s := range t.Sets {
 		fmt.Fprintf(table, "%s\t%s\t%d", s.Set, s.By, s.Questions)
 		for _, of := range []eval.AbstentionFigures{s.Cross, s.Left} {

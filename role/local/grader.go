@@ -69,36 +69,54 @@ const usualFloor = 0.5
 
 // By how much the odds are less or more that are needed.
 const (
-	// Where several passages are relevant and suffice by the question's words, too. What was
-	// learned from is encyclopaedias and abstracts; documentation and source code say a thing in
-	// several places, and every one of them then stands out less. What one passage alone speaks
-	// of has no such excuse: of what is left when an answer is taken away it is mostly one that
-	// says nearly the same of another thing.
-	sufficing   = 0.2
-	severalHits = 2
+	// Where passages are relevant and suffice by the question's words, too: one of them, with an
+	// encoder, which the words are no part of; or several. What was learned from is
+	// encyclopaedias and abstracts; documentation and source code say a thing in several places,
+	// and every one of them then stands out less. What one passage alone speaks of has hardly
+	// such an excuse: of what is left when an answer is taken away it is mostly one that says
+	// nearly the same of another thing.
+	oneSuffices           = 0.75
+	severalSuffice        = 0.12
+	severalSufficeByWords = 0.25
+	severalHits           = 2
 
-	// By words alone: 0.71 for 0.62, which is what lets 5 of 100 questions pass whose answer was
+	// By words alone: 0.71 for 0.65, which is what lets 5 of 100 questions pass whose answer was
 	// taken away, of sets that were not learned from.
-	byWords = 1.5
+	byWords = 1.33
 
 	// With each further search. It is another chance for what holds no answer to look as if it
 	// did, by the scores of a query that is not the question.
 	furtherSearch = 2.0
 )
 
+// HeldNeeded is how likely the hits of one search have to hold the answer, where nobody set
+// another limit and no several passages suffice: DefaultHeld, and more by words alone.
+func HeldNeeded(vectors bool) float64 {
+	if vectors {
+		return DefaultHeld
+	}
+	const odds = byWords * DefaultHeld / (1 - DefaultHeld)
+	return odds / (1 + odds)
+}
+
 // needed is how likely the hits have to hold the answer.
 func (g Grader) needed(in role.GradeInput, verdict assay.GradeVerdict, relevant int) float64 {
 	if in.Held >= 1 {
 		return 1
 	}
-	odds := in.Held / (1 - in.Held)
+	words := g.Encoder == nil || in.Hits[0].Scores.Vector == nil
+	odds, suffices := in.Held/(1-in.Held), verdict == assay.Sufficient
 	switch {
 	case len(in.Tried) > 0:
 		odds *= math.Pow(furtherSearch, float64(len(in.Tried)))
-	case verdict == assay.Sufficient && relevant >= severalHits:
-		odds *= sufficing
+	case suffices && relevant >= severalHits && words:
+		odds *= severalSufficeByWords
+	case suffices && relevant >= severalHits:
+		odds *= severalSuffice
+	case suffices && !words:
+		odds *= oneSuffices
 	}
-	if g.Encoder == nil || in.Hits[0].Scores.Vector == nil {
+	if words {
 		odds *= byWords
 	}
 	return odds / (1 + odds)

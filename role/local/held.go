@@ -35,7 +35,7 @@ var defaultHeld = sync.OnceValue(func() *HeldModel {
 
 // DefaultHeld is how likely passages have to hold the answer for one to be given: what 5 of
 // 100 questions reach whose answer was taken away. See docs/evaluation.md, Abstention.
-const DefaultHeld = 0.62
+const DefaultHeld = 0.65
 
 // A HeldModel says how likely passages hold the answer to a question: of what was found
 // for it, and of how the words of the two fit.

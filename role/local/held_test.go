@@ -201,7 +201,7 @@ func TestGradeByHeld(t *testing.T) {
 	}
 }
 
-// TestNeeded holds what is needed to odds worked by hand: 0.62 is 1.63 to one.
+// TestNeeded holds what is needed to odds worked by hand: 0.65 is 1.857 to one.
 func TestNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -211,16 +211,17 @@ func TestNeeded(t *testing.T) {
 		relevant int
 		want     float64
 	}{
-		{"one passage", wordEncoder{}, 0, assay.Sufficient, 1, 0.62},
-		{"several passages", wordEncoder{}, 0, assay.Sufficient, 2, 0.246},
-		{"several that do not suffice", wordEncoder{}, 0, assay.Partly, 2, 0.62},
-		{"a second search", wordEncoder{}, 1, assay.Sufficient, 2, 0.765},
-		{"a third search", wordEncoder{}, 2, assay.Sufficient, 2, 0.867},
-		{"by words", nil, 0, assay.Sufficient, 1, 0.710},
-		{"several by words", nil, 0, assay.Sufficient, 3, 0.329},
+		{"nothing suffices", wordEncoder{}, 0, assay.Insufficient, 0, 0.65},
+		{"one passage", wordEncoder{}, 0, assay.Sufficient, 1, 0.582},
+		{"several passages", wordEncoder{}, 0, assay.Sufficient, 2, 0.182},
+		{"several that do not suffice", wordEncoder{}, 0, assay.Partly, 2, 0.65},
+		{"a second search", wordEncoder{}, 1, assay.Sufficient, 2, 0.788},
+		{"a third search", wordEncoder{}, 2, assay.Sufficient, 2, 0.881},
+		{"one by words", nil, 0, assay.Sufficient, 1, 0.712},
+		{"several by words", nil, 0, assay.Sufficient, 3, 0.382},
 	} {
 		in := heldInput("Where was Marie Curie born?", "Marie Curie was born in Warsaw.")
-		in.Held, in.Tried = 0.62, make([]string, tt.tried)
+		in.Held, in.Tried = 0.65, make([]string, tt.tried)
 		if got := (Grader{Encoder: tt.encoder}).needed(in, tt.verdict, tt.relevant); math.Abs(got-tt.want) > 0.001 {
 			t.Errorf("%s: %.3f is needed, want %.3f", tt.name, got, tt.want)
 		}
