@@ -79,7 +79,9 @@ func (l Learned) verify(ctx context.Context, claim string, cited []Passage) (Jud
 	}
 	if strict.Verdict == assay.Supported {
 		strict.Score = strictScore
-		strict.Spans = leastSpans(claim, cited)
+		if len(strict.Spans) == 0 {
+			strict.Spans = leastSpans(claim, cited)
+		}
 		return strict, nil
 	}
 	if bare, _ := withoutLeadIn(claim, nil); !checkable(read(bare).terms) {

@@ -23,8 +23,9 @@ import (
 // It takes for the same: "five" and 5, spellings of units and dates, a place, time or
 // condition put first or last, passive and active where the doer is named, "you must do
 // X" and "X must be done", a pronoun and the subject of the sentence before or the
-// heading, two sentences in a row about one subject that the claim joins, and a row of
-// a table whose cells stand in such sentences. A lead-in as "Yes," or "According to the
+// heading, two sentences in a row about one subject that the claim joins, a row of a
+// table whose cells stand in such sentences, and a sentence that says of a table's row
+// nothing but what its cells and their heads are. A lead-in as "Yes," or "According to the
 // policy," counts as nothing.
 //
 // It refuses every paraphrase in other words. It knows English: in other languages
@@ -44,6 +45,11 @@ func (Local) Verify(ctx context.Context, claim string, cited []Passage) (Judgeme
 	best := Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}
 	for i, p := range cited {
 		j := judge(claim, p)
+		if j.Verdict != assay.Supported {
+			if said, ok := judgeTableClaim(claim, p, i); ok {
+				j = said
+			}
+		}
 		if i == 0 || better(j, best) {
 			best = j
 		}

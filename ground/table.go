@@ -155,6 +155,75 @@ func onlyOf(row Row, held, headings []string) bool {
 	return heldIn(said, known)
 }
 
+// judgeTableClaim judges a statement by the tables of a passage: it is supported where it
+// names a row by its first cell, has one of the row's other cells whole or several, and says
+// nothing else but their heads, that of the first, and the headings. ok is false where no row
+// says so.
+func judgeTableClaim(claim string, p Passage, passage int) (j Judgement, ok bool) {
+	if !strings.Contains(p.Context, "|") {
+		return j, false
+	}
+	bare, answer := withoutLeadIn(claim, topicOf(p.Heading))
+	said := read(bare)
+	if answer == yes || answer == no || said.asks || said.again || len(said.terms) > maxTerms || marked(said.terms, ^(isIn|isFor|isTo|isAnd|isBy)) {
+		return j, false
+	}
+	for _, t := range tablesOf(p.Context) {
+		for _, r := range t.rows {
+			if t.says(said.terms, r, p.Heading) {
+				return Judgement{
+					Verdict: assay.Supported, Score: 0.95, Reason: "a row of a table says it",
+					Spans: []Span{{passage, t.start, t.end}, {passage, r.start, r.end}},
+				}, true
+			}
+		}
+	}
+	return j, false
+}
+
+// says reports whether a row says all that a statement does.
+func (t sourceTable) says(said []term, r sourceRow, headings []string) bool {
+	covered := make([]bool, len(said))
+	cover := func(cell string) bool {
+		terms := read(cell).terms
+		if !checkable(terms) {
+			return false
+		}
+		at := placed(said, terms)
+		for i := 0; at >= 0 && i < len(terms); i++ {
+			covered[at+i] = true
+		}
+		return at >= 0
+	}
+	if !cover(r.cells[0]) {
+		return false
+	}
+	known, cells := read(t.heads[0]).terms, 0
+	for i, cell := range r.cells[1:] {
+		if cover(cell) {
+			known = append(known, read(t.heads[i+1]).terms...)
+			cells++
+		}
+	}
+	priced := slices.ContainsFunc(known, func(k term) bool { return prices[k.stem] })
+	for _, h := range headings {
+		known = append(known, read(h).terms...)
+	}
+	for i, s := range said {
+		switch {
+		case covered[i] || s.stem == "":
+		case s.number, prices[s.stem] && !priced:
+			return false
+		case !prices[s.stem] && !heldIn([]term{s}, known):
+			return false
+		}
+	}
+	return cells > 0
+}
+
+// prices are words for what something costs, which a head or a verb says.
+var prices = stemsOf("price prices cost costs fee fees charge charges")
+
 // heldIn reports whether each word and number of some terms is among others.
 func heldIn(terms, others []term) bool {
 	for _, t := range terms {
@@ -169,7 +238,7 @@ func heldIn(terms, others []term) bool {
 }
 
 // plainVerbs are those of a sentence that says of a row what its cells are.
-var plainVerbs = stemsOf("has have is are comes includes offers gets costs cost")
+var plainVerbs = stemsOf("has have is are comes includes offers gets")
 
 // stemsOf are the stems of words.
 func stemsOf(words string) map[string]bool {

@@ -43,3 +43,39 @@ func TestVerifyTableRow(t *testing.T) {
 		}
 	}
 }
+
+// A sentence that says of a row what its cells are is supported; one that takes a cell from
+// another row, or under another head, or says more, is not.
+func TestVerifyOfTable(t *testing.T) {
+	const table = "Plan | Price per month | Storage | Support\nBasic | 5 euros | 10 GB | e-mail\nPro | 12 euros | 100 GB | phone\nPro Max | 30 euros | 1 TB | phone, on site"
+	for claim, want := range map[string]bool{
+		"The Pro plan costs 12 euros per month.":              true,
+		"The Pro plan has 100 GB of storage.":                 true,
+		"The price of the Basic plan is 5 euros per month.":   true,
+		"Basic offers 10 GB of storage and e-mail support.":   true,
+		"The Pro Max plan has 1 TB of storage.":               true,
+		"The Pro plan costs 5 euros per month.":               false,
+		"The Pro plan costs 12 euros per year.":               false,
+		"The Pro plan costs 100 GB.":                          false,
+		"The Pro plan costs 100 euros.":                       false,
+		"The Pro plan has 12 euros of storage.":               false,
+		"The Pro plan has 1 TB of storage.":                   false,
+		"The Pro Max plan has 100 GB of storage.":             false,
+		"The Pro plan does not cost 12 euros per month.":      false,
+		"The Pro plan costs at least 12 euros per month.":     false,
+		"Only the Pro plan costs 12 euros per month.":         false,
+		"The Pro plan may cost 12 euros per month.":           false,
+		"The Pro plan costs 12 euros per month without tax.":  false,
+		"The Pro plan is cheaper than 12 euros per month.":    false,
+		"The Gold plan costs 12 euros per month.":             false,
+		"Does the Pro plan cost 12 euros per month?":          false,
+		"The Pro and Basic plans cost 12 euros per month.":    false,
+		"The Pro plan had 100 GB of storage until last year.": false,
+		"It costs 12 euros per month.":                        false,
+	} {
+		j, err := ground.Local{}.Verify(t.Context(), claim, []ground.Passage{{Quote: table, Context: table, Heading: []string{"Falcon gateway", "Plans"}}})
+		if err != nil || (j.Verdict == assay.Supported) != want {
+			t.Errorf("%q is %s (%s), %v; want supported %v", claim, j.Verdict, j.Reason, err, want)
+		}
+	}
+}
