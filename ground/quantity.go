@@ -254,7 +254,7 @@ func (r *quantityReader) measured(i int, value float64, n int) int {
 	if d := measures[r.word(j+1)].dim; d != "" && len(r.word(j+1)) > 2 && (between[r.word(j)] || d == duration && r.isWord(j) && r.word(j) != "times") {
 		j++ // "40 overtime hours"
 	}
-	if r.word(j) == "per" && r.word(j+1) == "cent" {
+	if r.word(j) == "per" && r.word(j+1) == "cent" || r.word(j) == "percentage" && strings.HasPrefix(r.word(j+1), "point") {
 		return r.add(quantity{value: value / 100, plain: value, dim: part1}, i, j+2)
 	}
 	if m, ok := measures[r.word(j)]; ok && r.isUnit(j) {

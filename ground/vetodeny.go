@@ -15,7 +15,7 @@ var (
 
 	// deniesSomehow are words in whose neighbourhood a denial may say the same in other
 	// words: "free" and "no fee", "accompanied" and "never alone" are told by none.
-	deniesSomehow = regexp.MustCompile(`(?i)^(?:not|no|never|none|nobody|nothing|neither|nor|cannot|without|only|except\w*|unless|but|rather|instead|free\w*|off|against|few|hardly|seldom|rare\w*|until|till|before|different\w*|distinct|out|away|lost|los[et]s?|missing|empty|nil|null|zero|void|otherwise|always|all|alone|still|even|keep\w*|kept|remain\w*|unchanged|negative|` +
+	deniesSomehow = regexp.MustCompile(`(?i)^(?:not|no|never|none|nobody|nothing|neither|nor|cannot|without|only|except\w*|unless|but|rather|instead|free\w*|off|against|few|hardly|seldom|rare\w*|until|till|before|different\w*|distinct|out|away|lost|los[et]s?|missing|empty|nil|null|zero|void|otherwise|outside|beyond|default|always|all|alone|still|even|keep\w*|kept|remain\w*|unchanged|negative|` +
 		`lack\w*|fail\w*|refus\w*|reject\w*|forbid\w*|prohibit\w*|exclu\w*|exempt\w*|imposs\w*|illegal\w*|ignor\w*|avoid\w*|prevent\w*|stop\w*|drop\w*|remov\w*|delet\w*|discard\w*|clos\w*|expir\w*|withdr\w*|den(?:y|ies|ied)|ban(?:s|ned)?|break\w*|broke\w*|cut|shut\w*|leak\w*|limit\w*|restrict\w*|unable|anonym\w*|immut\w*|separat\w*|apart|invalid\w*|indefinit\w*|independ\w*|un[a-z]{4,}|dis[a-z]{4,}|non|in(?:sufficient|complete|correct|valid|active|capable|visible|accessible|eligible)\w*|[a-z]{3,}less|.*n['’]t)$`)
 
 	// softly are verbs and adjectives that deny what stands behind or before them.
@@ -49,7 +49,7 @@ func parting(p *piece, from, k int) bool {
 	w := p.words[k].lower
 	switch {
 	case strings.ContainsAny(gap, ";:—–()") || strings.Contains(gap, " - "):
-		return true
+		return strings.Contains(gap, ";") || !being[w] && !having[w] && phrases[w]&modal == 0 // "(… ) is empty" goes on
 	case joining[w]:
 		return true
 	case strings.Contains(gap, ",") && (outright[w] || deniesAlone(p, k)):
@@ -447,8 +447,8 @@ func (s *comparison) deniedClause(part int, c *piece, mine []stretch, b *piece, 
 		if slices.ContainsFunc(c.words[list[0]:min(m.to, list[0]+2)], func(w token) bool { return obliging[w.lower] }) && !slices.ContainsFunc(theirs, func(t stretch) bool { return excusesNeed(b, t) }) {
 			return "the source demands what it does not"
 		}
-		if ok && slices.ContainsFunc(b.words, func(w token) bool { return sameWord(w, h) }) || bounded(c, m) {
-			continue // headDenied has seen it
+		if ok && slices.ContainsFunc(b.words, func(w token) bool { return sameWord(w, h) }) || bounded(c, m) || c.words[list[0]].lower == "without" {
+			continue // headDenied has seen it, or it is a condition
 		}
 		most := 0
 		for _, t := range theirs {

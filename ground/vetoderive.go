@@ -34,7 +34,7 @@ func derived(claim string, q quantity, theirs [][]quantity) bool {
 			if a.dim == span12 {
 				spans = append(spans, a)
 			}
-			if alike(q, a) && about.holds(a.value/q.value) && rounder(q, a) || q.follows(claim, a) || q.ageOf(claim, a) {
+			if (alike(q, a) || q.dim == a.dim && a.plain > named) && about.holds(a.value/q.value) && rounder(q, a) || q.follows(claim, a) || q.ageOf(claim, a) {
 				return true
 			}
 			for j, b := range whole {
@@ -125,6 +125,10 @@ func completed(list []quantity) []quantity {
 	return list
 }
 
+// named is the number above which it does not matter by what name things are counted: 38,000
+// people are 38,000 passengers.
+const named = 100
+
 // mostOperands bounds how many quantities are tried with one another.
 const mostOperands = 24
 
@@ -144,18 +148,22 @@ func alike(q, o quantity) bool {
 // combines reports whether a quantity follows from two others.
 func (q quantity) combines(claim string, a, b quantity, ok func(float64) bool) bool {
 	factor := (b.dim == part1 || b.dim == times) && b.value > 0 && b.value != 1
-	counted := q.dim != count || a.noun == q.noun || q.noun == "" || a.plain > 100
+	counted := q.dim != count || a.noun == q.noun || q.noun == "" || a.plain > named
 	switch {
 	case a.order || b.order || q.order:
 		return false
-	case factor && q.dim == a.dim && counted && q.dim != clock && q.dim != year:
+	case factor && a.dim != part1 && q.dim == a.dim && counted && q.dim != clock && q.dim != year:
 		return q.bound != most && (ok(a.value*b.value) || ok(a.value/b.value))
 	case q.dim == year && a.dim == year && b.dim == span12:
 		return q.value == a.value+b.value/12 || q.value == a.value-b.value/12
 	case a.dim != b.dim || q.dim != a.dim || q.dim == year || q.dim == clock:
 		return false
 	}
-	return near1(q.value, math.Abs(a.value-b.value)) && (differs.MatchString(claim) || q.dim == count && deniesOutright.MatchString(claim)) || near1(q.value, a.value+b.value) && sums.MatchString(claim)
+	apart := near1(q.value, math.Abs(a.value-b.value))
+	if about := roughness(claim, q); about.from > 0 && about.from < 1 && about.to > 1 {
+		apart = apart || about.holds(math.Abs(a.value-b.value)/q.value)
+	}
+	return apart && (differs.MatchString(claim) || q.dim == count && deniesOutright.MatchString(claim)) || near1(q.value, a.value+b.value) && sums.MatchString(claim)
 }
 
 var (

@@ -111,7 +111,7 @@ var backward = wordSet("he she it they his her its their him them this these tha
 // namesAlike reports whether two words may name the same: by their stems, by how they
 // begin, as "Norwegians" and "Norway", or by their letters.
 func namesAlike(a, b token) bool {
-	if a.stem == b.stem || strings.EqualFold(a.raw, b.raw) {
+	if a.stem == b.stem || strings.EqualFold(strings.ReplaceAll(a.raw, ".", ""), strings.ReplaceAll(b.raw, ".", "")) { // "U.S."
 		return true
 	}
 	if i, j := strings.LastIndexByte(a.raw, '.'), strings.LastIndexByte(b.raw, '.'); i > 0 || j > 0 { // "WaitGroup.Go"
@@ -198,7 +198,7 @@ sweden swedish swede swedes
 finland finnish finn finns
 china chinese
 iraq iraqi
-usa american america americans us
+usa american america americans us u.s united
 `) {
 		words := strings.Fields(line)
 		for _, w := range words {
@@ -235,7 +235,7 @@ func (s *comparison) otherName(part int, c *piece) string {
 }
 
 // unheard reports whether what is cited speaks of something else: hardly a word of the claim
-// has one like it there, and the nearest sentence is unlike it as a whole.
+// has one like it there, and the nearest sentences are unlike it as wholes.
 func (s *comparison) unheard(part int, c *piece) bool {
 	b := s.bestOf(part)
 	if b == nil || !s.encoded || c.mean == nil {
@@ -248,7 +248,10 @@ func (s *comparison) unheard(part int, c *piece) bool {
 			held += int(oneIf(m.near || m.spelt > 0 || m.cosine >= alikeWord))
 		}
 	}
-	likeness := cosine(c.mean, b.mean)
+	likeness := 0.0
+	for _, p := range s.near[part][:min(nearest4, len(s.near[part]))] {
+		likeness = max(likeness, cosine(c.mean, p.mean))
+	}
 	share := ratio(held, of)
 	return of > 1 && share <= hardlyHeld && likeness < unlikeSentence || share <= fewHeld && likeness < otherSentence
 }
