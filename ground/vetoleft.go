@@ -86,3 +86,21 @@ func sharesStem(c *piece, text string) bool {
 func saysNot(p *piece) bool {
 	return slices.ContainsFunc(p.words, func(w token) bool { return deniesSomehow.MatchString(w.lower) })
 }
+
+// clauseOf is the part of a sentence between its semicolons and colons that shares most
+// with a claim.
+func clauseOf(c, b *piece) string {
+	best, most := b.text, -1
+	for clause := range strings.FieldsFuncSeq(b.text, func(r rune) bool { return r == ';' || r == ':' }) {
+		n := 0
+		for t := range termSet(clause) {
+			if c.stems[t] > 0 {
+				n++
+			}
+		}
+		if n > most {
+			best, most = clause, n
+		}
+	}
+	return best
+}
