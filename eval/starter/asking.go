@@ -155,7 +155,7 @@ func (g *gathering) clauseOf(text string) (c clause, ok bool) {
 			return c, false
 		}
 	}
-	if last := strings.ToLower(subject[at-1]); shortWords[last] || orders(subject) {
+	if last := strings.ToLower(subject[at-1]); shortWords[last] || orders(subject) || at == 1 && len(subject[0]) == 1 {
 		return c, false
 	}
 	c.subject, c.verb, c.rest = g.asInside(subject, words[at]), words[at], strings.Join(words[at+1:], " ")

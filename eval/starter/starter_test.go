@@ -73,6 +73,7 @@ func TestQuestions(t *testing.T) {
 		{"Beside static is a strategy that asks in several rounds at once.", "", ""},
 		{"Absence indicates the end of the list of all the parameters.", "", ""},
 		{"Subsequent revisions were released in 1994 by the same people.", "", ""},
+		{"T is called the receiver base type of the method in question.", "", ""},
 		{"The component describes the value of all other fields there are.", "", ""},
 		{"Maintainers should follow the rules of the policy in their work.", "", ""},
 		// An answer is not cut off, and does not go on with something else.
