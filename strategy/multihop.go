@@ -54,9 +54,12 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 // way there need not hold the answer, so that its grade goes by what passages cover. What the
 // question itself asks, and the last of its steps, have to be held: grammar takes many a
 // question for a chain that one passage answers, and of 150 questions of xquad-en whose answer
-// was taken away six more were answered from the first step.
+// was taken away six more were answered from the first step. Where the number of passages is
+// set, what is found is handed on, and nothing has to be held.
 func (e Env) inSteps(plan role.Plan) Env {
-	e.steps = plan.Shape == role.Chain
+	if e.steps = plan.Shape == role.Chain; e.steps && e.Limits.Passages > 0 {
+		e.Limits.Held = 0
+	}
 	return e
 }
 

@@ -70,12 +70,13 @@ const usualFloor = 0.5
 // By how much the odds are less or more that are needed.
 const (
 	// Where passages are relevant and suffice by the question's words, too: one of them, with an
-	// encoder, which the words are no part of; or several. What was learned from is
+	// encoder, which the words are no part of; or several, and by words alone also where a
+	// second one has the words nearly as well. What was learned from is
 	// encyclopaedias and abstracts; documentation and source code say a thing in several places,
 	// and every one of them then stands out less. What one passage alone speaks of has hardly
 	// such an excuse: of what is left when an answer is taken away it is mostly one that says
 	// nearly the same of another thing.
-	oneSuffices           = 0.75
+	oneSuffices           = 0.62
 	severalSuffice        = 0.12
 	severalSufficeByWords = 0.25
 	severalHits           = 2
@@ -109,7 +110,7 @@ func (g Grader) needed(in role.GradeInput, verdict assay.GradeVerdict, relevant 
 	switch {
 	case len(in.Tried) > 0:
 		odds *= math.Pow(furtherSearch, float64(len(in.Tried)))
-	case suffices && relevant >= severalHits && words:
+	case suffices && words && (relevant >= severalHits || saidTwice(in.Hits)):
 		odds *= severalSufficeByWords
 	case suffices && relevant >= severalHits:
 		odds *= severalSuffice
@@ -120,6 +121,13 @@ func (g Grader) needed(in role.GradeInput, verdict assay.GradeVerdict, relevant 
 		odds *= byWords
 	}
 	return odds / (1 + odds)
+}
+
+// saidTwice reports whether two hits have the question's words nearly as well, by BM25.
+func saidTwice(hits []assay.Hit) bool {
+	const nearly = 0.92
+	bm25 := sortedScores(hits, func(s assay.Scores) *float64 { return s.BM25 })
+	return bm25[1] >= nearly*bm25[0]
 }
 
 // byHeld grades by how likely the hits hold the answer. What is missing of the question,

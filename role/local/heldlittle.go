@@ -36,11 +36,11 @@ func beside(q question, in role.GradeInput) string {
 
 var doing = regexp.MustCompile(`(?i)\b(?:do|does|did)\b(.*)`)
 
-// undone is a word of what a question asks that somebody does or did which no document has, nor
-// one that begins alike; empty: there is none.
+// undone is a word of what a question asks that somebody with a name does or did, which no
+// document has, nor one that begins alike; empty: there is none.
 func undone(q question, in role.GradeInput) string {
 	m := doing.FindStringSubmatch(q.text)
-	if m == nil {
+	if m == nil || !slices.ContainsFunc(q.names, func(name string) bool { return strings.HasPrefix(strings.TrimSpace(m[1]), name) }) {
 		return ""
 	}
 	done := surface.Words(m[1])
