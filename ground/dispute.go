@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay/internal/surface"
 )
@@ -48,14 +50,14 @@ func Bears(s Placed, question string) bool {
 }
 
 // hedging are words after which two numbers can both hold, or neither is said to.
-var hedging = regexp.MustCompile(`(?i)\b(?:at (?:least|most)|up to|no (?:more|less|fewer)|more|less|fewer|over|under|above|below|about|around|approximately|roughly|nearly|almost|between|from|until|till|before|after|since|if|when|while|unless|only|except|without|or|either|may|might|can|could|should|would|each|another|additional|extra|further|other|also|usually|often|sometimes)\b`)
+var hedging = regexp.MustCompile(`(?i)\b(?:as of|at (?:least|most)|up to|no (?:more|less|fewer)|more|less|fewer|over|under|above|below|about|around|approximately|roughly|nearly|almost|between|from|until|till|before|after|since|if|when|while|unless|only|except|without|or|either|may|might|can|could|should|would|each|another|additional|extra|further|other|also|usually|often|sometimes)\b`)
 
 // unnamed are statements whose subject is told elsewhere.
 var unnamed = regexp.MustCompile(`(?i)^(?:it|they|he|she|this|that|these|those|both|each|some|such|one|which|who|its|their|his|her)\b`)
 
 // disputed is Disputed of single assertions.
 func disputed(a, b Placed, question string) bool {
-	if hedging.MatchString(a.Text) || hedging.MatchString(b.Text) || unnamed.MatchString(a.Text) || unnamed.MatchString(b.Text) {
+	if !asserts(a) || !asserts(b) {
 		return false
 	}
 	onlyA, onlyB := difference(surface.Numbers(a.Text), surface.Numbers(b.Text)), difference(surface.Numbers(b.Text), surface.Numbers(a.Text))
@@ -71,6 +73,17 @@ func disputed(a, b Placed, question string) bool {
 		return false
 	}
 	return heldBy(ha, tb, hb, general) && heldBy(hb, ta, ha, general) && sameNumbers(a.Headings, b.Headings) && values(a.Text, b.Text, question)
+}
+
+// asserts reports whether a statement says something of a thing that it, or what it stands
+// under, names: no step of a list, no cell of a table, and nothing that two documents can
+// say of two studies.
+func asserts(p Placed) bool {
+	first, _ := utf8.DecodeRuneInString(p.Text)
+	if !unicode.IsLetter(first) || strings.Contains(p.Text, "|") || hedging.MatchString(p.Text) || unnamed.MatchString(p.Text) {
+		return false
+	}
+	return len(headingTerms(p)) > 0 || len(surface.Names(p.Text)) > 0
 }
 
 // values reports whether the numbers in which two texts differ are said of something, and do

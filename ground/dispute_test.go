@@ -20,7 +20,7 @@ func TestDisputed(t *testing.T) {
 		{"an apposition", at("The Falcon gateway, made by Aldersoft in Leeds, listens on port 8080.", "Falcon gateway", "Overview"), at("The Falcon gateway listens on port 9090.", "Falcon gateway, old notes"), port, true},
 		{"an apposition of a price", at("The Falcon gateway, which Aldersoft sells, costs 300 euros."), at("The Falcon gateway costs 400 euros."), "", true},
 		{"its subject in the headings", at("The warranty lasts two years and does not cover damage by water.", "Falcon gateway", "Overview"), at("The warranty of the Falcon gateway lasts three years.", "Falcon gateway, old notes"), warranty, true},
-		{"ports that are asked for", at("The gateway listens on port 8080."), at("The gateway listens on port 9090."), "What port does the gateway listen on?", true},
+		{"ports that are asked for", at("The gateway listens on port 8080.", "Gateway"), at("The gateway listens on port 9090.", "Gateway"), "What port does the gateway listen on?", true},
 
 		{"ports that nobody asks for", at("The gateway listens on port 8080."), at("The gateway listens on port 9090."), "What does the gateway do?", false},
 		{"the same port", at("The Falcon gateway, made by Aldersoft, listens on port 8080."), at("The Falcon gateway listens on port 8080."), port, false},
@@ -40,6 +40,9 @@ func TestDisputed(t *testing.T) {
 		{"a list", at("Falcon, the Kestrel, and the Hawk have 3 ports."), at("Falcon have 4 ports."), "", false},
 		{"sites", at("The warehouse at site 1 opens at 8."), at("The warehouse at site 21 opens at 8."), "Which site opens at 8?", false},
 		{"the number is the question's", at("The gateway listens on port 8080."), at("The gateway listens on port 9090."), "What listens on port 8080?", false},
+		{"two steps", at("3. Click Save in the menu.", "Saving"), at("4. Click Save in the menu.", "Saving"), "", false},
+		{"two studies", at("The mean age was 62 years."), at("The mean age was 34 years."), "", false},
+		{"two cells", at("276 (8%) went to an event.", "Survey"), at("506 (8%) went to an event.", "Survey"), "", false},
 		{"nothing", at(""), at(""), "", false},
 	}
 	for _, tt := range tests {
