@@ -16,6 +16,9 @@ const vetoScore = 0.04
 func (s *comparison) veto() string {
 	for i, c := range s.claim {
 		v := s.vetoes(i, c)
+		if v[sidesMixed] != "" && v[sidesMixed] == s.mixed(i, c) {
+			v[sidesMixed] = s.mixedSurely(i, c)
+		}
 		if reason := cmp.Or(cmp.Or(v[:]...), s.exchanged(i, c), s.leftOut(i, c)); reason != "" {
 			return reason
 		}
@@ -25,6 +28,9 @@ func (s *comparison) veto() string {
 
 // vetoKinds are the kinds of reasons, in the order in which vetoes gives them.
 var vetoKinds = [...]string{"quantity", "bound", "changed", "turned", "crossed", "denied", "name"}
+
+// sidesMixed is the index in vetoKinds of "crossed", whose reasons may be those of mixed.
+const sidesMixed = 4
 
 // vetoed are the sentences in which a claim's quantities have to stand.
 const vetoed = 3

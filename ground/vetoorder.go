@@ -26,8 +26,13 @@ func (s *comparison) exchanged(part int, c *piece) string {
 			case o.lower != w.lower:
 				continue
 			case pivot:
+			case !onlyOnce(c, w) || !onlyOnce(b, o) || beenBefore(c, i) != beenBefore(b, j):
+				continue // which of them is it?
 			case passiveAt(c, i) != passiveAt(b, j) || !hasContent(c.words[mine[0]:i]):
 				continue // of an "expired key" nothing is said
+			}
+			if ratio(sharedIn(b, stretch{theirs[0], theirs[1]}, c), contentIn(b, stretch{theirs[0], theirs[1]})) < leastOfSource {
+				continue // it says much more
 			}
 			if same, crossed := sidesWithin(c, i, mine, b, j, theirs); crossed > 1 && crossed > same {
 				return fmt.Sprintf("what stands before and after %q is exchanged", w.raw)
@@ -36,6 +41,12 @@ func (s *comparison) exchanged(part int, c *piece) string {
 	}
 	return ""
 }
+
+// leastOfSource is the share of the words of its source, in the clause, that such a claim has.
+const leastOfSource = 0.6
+
+// onlyOnce reports whether a sentence has a word once.
+func onlyOnce(p *piece, w token) bool { return p.stems[w.stem] == 1 }
 
 // leastBorrowed is the share of its content words that such a claim has from the source.
 const leastBorrowed = 0.9
@@ -59,12 +70,12 @@ func passiveAt(p *piece, i int) bool {
 			return true
 		}
 	}
-	for _, w := range p.words[max(0, i-3):i] {
-		if being[w.lower] {
-			return true
-		}
-	}
-	return false
+	return beenBefore(p, i)
+}
+
+// beenBefore reports whether a form of "be" stands closely before a word.
+func beenBefore(p *piece, i int) bool {
+	return slices.ContainsFunc(p.words[max(0, i-3):i], func(w token) bool { return being[w.lower] })
 }
 
 // clauseBounds are the words around one that no comma, semicolon, colon or word that puts

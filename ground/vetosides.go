@@ -10,7 +10,13 @@ import (
 // side, and says of the one what is said of the other: "the blue light means A; the green
 // one means B" does not say that green means A. It is asked of claims alone that have hardly
 // a word of their own. Empty: it does not.
-func (s *comparison) mixed(part int, c *piece) string {
+func (s *comparison) mixed(part int, c *piece) string { return s.mixedOf(part, c, setBeside) }
+
+// mixedSurely is mixed of what is set against one another in so many words, or has a number
+// on both sides: short parts of a sentence are often neither.
+func (s *comparison) mixedSurely(part int, c *piece) string { return s.mixedOf(part, c, setAgainst) }
+
+func (s *comparison) mixedOf(part int, c *piece, apart func(p *piece, c stretch) bool) string {
 	b := s.bestOf(part)
 	if b == nil || len(c.words) > mostWords || s.shareOf(part, b) < leastMixed || saysBoth(c) {
 		return ""
@@ -18,7 +24,7 @@ func (s *comparison) mixed(part int, c *piece) string {
 	sides := sidesOf(b)
 	for x, one := range sides {
 		for _, other := range sides[x+1:] {
-			if !setBeside(b, other) {
+			if !apart(b, other) {
 				continue
 			}
 			if w, ok := crossing(c, b, one, other); ok {
@@ -71,6 +77,21 @@ func setBeside(p *piece, c stretch) bool {
 	}
 	const short = 8
 	return c.to-c.from <= short && !strings.ContainsAny(gap, ":()—–")
+}
+
+// setAgainst reports whether a side is set against the ones before it, or tells a number as
+// they do.
+func setAgainst(p *piece, c stretch) bool {
+	gap := p.text[p.words[c.from-1].end:p.words[c.from].start]
+	first := p.words[c.from].lower
+	contrast := first == "while" || first == "whereas" || first == "but" || strings.Contains(gap, ";")
+	numbers := func(words []token) bool {
+		return slices.ContainsFunc(words, func(w token) bool {
+			_, counted := numberWords[w.lower]
+			return counted || w.kind == number
+		})
+	}
+	return setBeside(p, c) && (contrast || numbers(p.words[:c.from]) && numbers(p.words[c.from:c.to]))
 }
 
 // crossing reports whether a claim has a word of one side in the place of a word of the other
