@@ -87,7 +87,7 @@ const (
 
 	// With each further search. It is another chance for what holds no answer to look as if it
 	// did, by the scores of a query that is not the question.
-	furtherSearch = 2.0
+	furtherSearch = 3.0
 )
 
 // HeldNeeded is how likely the hits of one search have to hold the answer, where nobody set

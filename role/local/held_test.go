@@ -215,8 +215,8 @@ func TestNeeded(t *testing.T) {
 		{"one passage", wordEncoder{}, 0, assay.Sufficient, 1, 0.535},
 		{"several passages", wordEncoder{}, 0, assay.Sufficient, 2, 0.182},
 		{"several that do not suffice", wordEncoder{}, 0, assay.Partly, 2, 0.65},
-		{"a second search", wordEncoder{}, 1, assay.Sufficient, 2, 0.788},
-		{"a third search", wordEncoder{}, 2, assay.Sufficient, 2, 0.881},
+		{"a second search", wordEncoder{}, 1, assay.Sufficient, 2, 0.848},
+		{"a third search", wordEncoder{}, 2, assay.Sufficient, 2, 0.944},
 		{"one by words", nil, 0, assay.Sufficient, 1, 0.712},
 		{"several by words", nil, 0, assay.Sufficient, 3, 0.382},
 	} {
