@@ -84,6 +84,9 @@ func (l Learned) verify(ctx context.Context, claim string, cited []Passage) (Jud
 		}
 		return strict, nil
 	}
+	if half, ok, err := halfSays(ctx, claim, cited); ok || err != nil {
+		return half, err
+	}
 	if bare, _ := withoutLeadIn(claim, nil); !checkable(read(bare).terms) {
 		return strict, nil
 	}

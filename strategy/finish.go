@@ -383,7 +383,7 @@ func (w writing) opposing(claims []checkedClaim, evidence []assay.Evidence, pass
 	var others []checkedClaim
 	for _, c := range claims {
 		for n, ev := range evidence {
-			if len(c.cited) == 0 || c.cites(ev.Hit.Chunk.Document) || w.siblings && c.apart(ev.Hit.Title) {
+			if len(c.cited) == 0 || w.restsOn(c, ev.Hit.Chunk.Document) || w.siblings && c.apart(ev.Hit.Title) {
 				continue
 			}
 			p := passages[n]
@@ -402,6 +402,16 @@ func (w writing) opposing(claims []checkedClaim, evidence []assay.Evidence, pass
 		}
 	}
 	return others
+}
+
+// restsOn reports whether a claim rests on a document, which then is no other side. What
+// names several documents may name one that says otherwise: it rests on the one that it
+// cites alone.
+func (w writing) restsOn(c checkedClaim, document string) bool {
+	if w.asked == "" {
+		return c.cites(document)
+	}
+	return !slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Document != document })
 }
 
 // passageOf is what the verifier sees of a citation.
