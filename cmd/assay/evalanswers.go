@@ -420,7 +420,7 @@ func (v *evaluating) confirm(ctx context.Context, e *engine.Engine, opts eval.As
 // tokens the passages have that it has still to read; nil where nothing is to be paid.
 func (v *evaluating) paidEncoder(ctx context.Context, e *engine.Engine, c engine.Config) (llm.Embedder, int, error) {
 	set, err := v.app.settings()
-	if err != nil || c.Encoders == nil || v.flags.words && v.own {
+	if err != nil || c.Encoders == nil || v.own && (v.flags.words || !set.Config().HasProvider(c.Encoders.Default())) {
 		return nil, 0, err
 	}
 	vectors, err := e.Vectors(ctx)
