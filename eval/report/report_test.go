@@ -116,7 +116,8 @@ func hostileReport(text string) eval.Report {
 	s := eval.System{
 		Name: text, Figures: f, Slices: []eval.Slice{{By: text, Value: text, Figures: f}, {By: text, Value: "b", Figures: f}}, Lost: map[eval.Stage]int{eval.Stage(text): 3},
 		Statuses: map[string]int{text: 1}, Calibration: []eval.Bin{{Cases: 2, Score: math.NaN(), Right: 2}}, Worst: []eval.Worst{{ID: text, Question: text, Run: text, Lost: eval.Stage(text), Why: text}},
-		Against: []eval.Paired{{Other: text, Figure: text, Cases: 1, Mean: math.NaN()}}, Remedies: []string{text}, Outcomes: []eval.Outcome{o}, Notes: map[string]string{text: text},
+		Against: []eval.Paired{{Other: text, Figure: text, Cases: 1, Mean: math.NaN()}}, Remedies: []string{text}, Outcomes: []eval.Outcome{o}, Notes: map[string]string{text: text, "slices": text},
+		NotJudged: map[string]int{text: 1},
 	}
 	return eval.Report{Set: text, Version: text, Index: text, Systems: []eval.System{s, s}}
 }
@@ -232,3 +233,14 @@ var errFull = errors.New("no space left")
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// What somebody was asked to judge and did not has no figure, and is said.
+func TestRemarks(t *testing.T) {
+	s := eval.System{Name: "auto", NotJudged: map[string]int{"correctness": 2}, Notes: map[string]string{"correctness": "not judged for 2 of the questions: no reply", "slices": "team: more than 20 values, and no table"}}
+	page := write(t, eval.Report{Set: "s", Systems: []eval.System{s}})
+	for _, want := range []string{"correctness: not judged for 2 of the questions: no reply", "not told apart by team"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}

@@ -56,6 +56,7 @@ type system struct {
 	Error         string // of the calibration
 	Losses        template.HTML
 	Remedies      []string
+	Remarks       []string // on what no figure has a line for
 	Slices        []sliceTable
 	Worst         []worst
 	Rows          []question
@@ -215,6 +216,7 @@ func newSystem(anchor string, s eval.System, show shower) system {
 	for _, f := range s.Figures {
 		v.Figures = append(v.Figures, figure{named(f.Name), amount(f.Mean, f.Unit), interval(f), unitName(f.Unit), named(f.By), visible(s.Notes[f.Name]), f.Cases, f.Less})
 	}
+	v.Remarks = remarks(s)
 	for _, remedy := range s.Remedies {
 		v.Remedies = append(v.Remedies, visible(remedy))
 	}
@@ -228,6 +230,18 @@ func newSystem(anchor string, s eval.System, show shower) system {
 		v.Worst = append(v.Worst, worst{named(w.ID), visible(w.Question), named(w.Run), stageName(w.Lost), amount(w.Score, ""), visible(w.Why), rows[w.ID]})
 	}
 	return v
+}
+
+// remarks say what nobody judged, and by what questions are not told apart.
+func remarks(s eval.System) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(s.NotJudged)) {
+		all = append(all, visible(name+": "+s.Notes[name]))
+	}
+	if note := s.Notes["slices"]; note != "" {
+		all = append(all, visible("not told apart by "+note))
+	}
+	return all
 }
 
 func newQuestion(anchor, system string, o eval.Outcome, show shower) question {
