@@ -91,7 +91,8 @@ type Env struct {
 	picked        string       // the name of what was chosen and alone is read; empty: all is
 	eachForItself bool         // the parts are the same question about different things: what they say may differ
 
-	steps bool // the question takes several steps: what leads to another one need not hold its answer
+	compares bool // the question compares things: of all of them something has to be found
+	steps    bool // the question takes several steps: what leads to another one need not hold its answer
 
 	asked string // the question as whoever asks has written it; empty: as Question is
 

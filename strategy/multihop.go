@@ -57,6 +57,7 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 // was taken away six more were answered from the first step. Where the number of passages is
 // set, what is found is handed on, and nothing has to be held.
 func (e Env) inSteps(plan role.Plan) Env {
+	e.compares = plan.Shape == role.Comparison && e.Limits.Passages == 0
 	if e.steps = plan.Shape == role.Chain; e.steps && e.Limits.Passages > 0 {
 		e.Limits.Held = 0
 	}
@@ -64,24 +65,32 @@ func (e Env) inSteps(plan role.Plan) Env {
 }
 
 // hopeless is how unlikely what was found for a question in several steps holds its answer for
-// the steps not to lead there either. Of hotpotqa-train100 and musique-train100, the passages
-// that were found for no question and for one in 37 with an answer are, and for 26 and 43 of a
-// hundred without; of clapnq-answerable for 1 and 77 of a hundred.
-const hopeless = 0.1
+// the steps not to lead there either. Of the questions of hotpotqa-train100 and musique-train100
+// that have an answer 2 and 11 of a hundred are, and 39 and 57 of those that have none; of
+// clapnq-answerable 2 and 82.
+const hopeless = 0.15
 
-// astray reports whether steps led to nothing that is likely to hold the answer: what was
-// found on the way answers another question.
+// astray reports whether what was found answers another question, as far as that was judged:
+// steps led to nothing that is likely to hold the answer, or of what is compared the documents
+// lack a side.
 func (e Env) astray(found []finding) bool {
-	judged, led := false, false
+	judged, led, lacks := false, false, false
 	for _, f := range found {
-		if held := f.grade.Held; held != nil {
-			if f.question == e.Question && *held < hopeless {
-				return e.steps
-			}
-			judged, led = true, led || len(f.accepted(1)) > 0
+		held := f.grade.Held
+		if held == nil {
+			continue
+		}
+		if e.steps && f.question == e.Question && *held < hopeless {
+			return true
+		}
+		judged = true
+		if len(f.accepted(1)) > 0 {
+			led = true
+		} else {
+			lacks = true
 		}
 	}
-	return e.steps && judged && !led
+	return e.steps && judged && !led || e.compares && lacks
 }
 
 // join puts the finding for the whole question before those for its parts. Either

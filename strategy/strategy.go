@@ -216,6 +216,9 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 	}
 	if e.Proof && !(e.steps && len(f.serves) > 0) {
 		in.Held = e.Limits.Held
+		if e.steps && f.question != e.Question {
+			in.Tried = append([]string{e.Question}, in.Tried...) // the last step is a further search for what was asked
+		}
 	}
 	step := run.Step{Name: "grade", Kind: assay.StepGrade, Model: e.Roles.Models[role.GraderRole]}
 	return run.Group(ctx, s, step, in, func(ctx context.Context, s run.Scope, in role.GradeInput) (role.Grade, error) {
