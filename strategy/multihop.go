@@ -83,12 +83,7 @@ func (e Env) astray(found []finding) bool {
 		if e.steps && f.question == e.Question && *held < hopeless {
 			return true
 		}
-		judged = true
-		if len(f.accepted(1)) > 0 {
-			led = true
-		} else {
-			lacks = true
-		}
+		judged, led, lacks = true, led || len(f.accepted(1)) > 0, lacks || !f.sufficient()
 	}
 	return e.steps && judged && !led || e.compares && lacks
 }
