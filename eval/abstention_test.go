@@ -151,9 +151,9 @@ func TestAbstention(t *testing.T) {
 		mostly  int // right answers at least
 		wrong   int // false answers at most
 	}{
-		{"xquad-en", false, 51, 7},
-		{"xquad-en", true, 54, 8},
-		{"clapnq-answerable", true, 65, 4},
+		{"xquad-en", false, 48, 6},
+		{"xquad-en", true, 55, 8},
+		{"clapnq-answerable", true, 63, 4},
 	} {
 		set := testSet(t, tt.set)
 		opts := AbstentionOptions{Splits: 1, Questions: 120}
@@ -172,7 +172,7 @@ func TestAbstention(t *testing.T) {
 			t.Errorf("%s, vectors %v: %d right and %d false answers, want %d and %d", tt.set, tt.vectors, row.Right, row.False, tt.mostly, tt.wrong)
 		}
 		for _, o := range row.Outcomes {
-			if o.Held == nil || *o.Held < local.DefaultHeld/2 && o.Status != "not_found" {
+			if o.Held == nil || *o.Held < 0.18 && o.Status != "not_found" { // what is needed where several passages suffice
 				t.Errorf("%q: held %v, and the status is %s", o.Question, o.Held, o.Status)
 			}
 		}
