@@ -12,13 +12,14 @@ import (
 
 // A measured case is one with its features.
 type measured struct {
-	set      int // index; of made cases one of their own
-	group    int // of cases that share a claim or a text: never on both sides of a fold
-	made     bool
-	answer   bool // of those by which the floor for what is shown is chosen
-	verdict  assay.Verdict
-	against  int // 1: it is contradicted, 0: it is not, -1: that cannot be told or it is supported
-	features []float64
+	set     int  // index; of made cases one of their own
+	group   int  // of cases that share a claim or a text: never on both sides of a fold
+	made    bool // it is learned from, and not judged
+	seeded  bool // made of no labelled claim
+	answer  bool // of those by which the floor for what is shown is chosen
+	verdict assay.Verdict
+	against int // 1: it is contradicted, 0: it is not, -1: that cannot be told or it is supported
+	ground.Measured
 }
 
 func (m measured) supported() bool { return m.verdict == assay.Supported }
@@ -26,39 +27,69 @@ func (m measured) supported() bool { return m.verdict == assay.Supported }
 // How the verifier is learned. Chosen by cross-validation over the three shared sets;
 // figures move by less than 0.01 for half or twice of each.
 const (
-	treeRounds  = 120
-	treeDepth   = 3
-	treeSeeds   = 2
-	linearRidge = 0.02
-	madeWeight  = 0.4 // of all made cases, and of all answers, beside one set
-	innerFolds  = 3
+	treeRounds   = 120
+	treeDepth    = 3
+	treeSeeds    = 2
+	linearRidge  = 0.02
+	mixRidge     = 0.02
+	madeWeight   = 0.4 // of all answers beside one set
+	seededWeight = 0.2 // of all cases that are made of no labelled claim
+	innerFolds   = 3
 )
 
 func boosting(seed uint64) learn.BoostConfig {
 	return learn.BoostConfig{Rounds: treeRounds, Depth: treeDepth, Rate: 0.06, Ridge: 5, Least: 15, Rows: 0.7, Columns: 0.4, Seed: seed}
 }
 
-// fitVerifier learns a model from cases: its scorers from all of them, and how their
-// scores become probabilities and verdicts from scores of cases that were left out.
-func fitVerifier(cases []measured, names []string, seed uint64) *ground.Model {
-	m := &ground.Model{
-		Features:  names,
-		Supported: fitScorer(supportedRows(cases), names, seed), Contradicted: fitScorer(againstRows(cases), names, seed+1),
-		Slope: 1,
-	}
-	odds := make([][2]float64, len(cases))
+// fitVerifier learns a model from cases: its parts from all of them, and how their scores
+// are mixed, become probabilities and verdicts from scores of cases that were left out.
+func fitVerifier(cases []measured, names []string, nets []*learn.Bag, seed uint64) *ground.Model {
+	m := fitParts(cases, names, nets, seed)
+	signals := make([][]float64, len(cases))
 	fold := foldsOf(cases, innerFolds, seed)
 	for k := range innerFolds {
-		part := &ground.Model{Features: names, Supported: fitScorer(supportedRows(except(cases, fold, k)), names, seed), Contradicted: fitScorer(againstRows(except(cases, fold, k)), names, seed+1)}
+		part := fitParts(except(cases, fold, k), names, nets, seed)
 		for i, c := range cases {
 			if fold[i] == k {
-				odds[i][0], odds[i][1] = part.Odds(c.features)
+				signals[i] = part.Signals(c.Measured)
 			}
 		}
 	}
+	settle(m, cases, signals)
+	return m
+}
+
+// fitParts learns what a model mixes.
+func fitParts(cases []measured, names []string, nets []*learn.Bag, seed uint64) *ground.Model {
+	return &ground.Model{
+		Features:  names,
+		Supported: fitScorer(supportedRows(cases), names, seed), Contradicted: fitScorer(againstRows(cases), names, seed+1),
+		Nets:  tuneEdits(nets, cases, seed),
+		Slope: 1,
+	}
+}
+
+// settle chooses how a model mixes its signals and what it makes of them, by those of
+// cases that its like had not seen.
+func settle(m *ground.Model, cases []measured, signals [][]float64) {
+	for k, class := range []func(measured) int{
+		func(c measured) int { return oneIf(c.supported()) },
+		contradicted,
+	} {
+		var rows []learn.Row
+		for i, w := range weigh(cases, class) {
+			if w > 0 && (!cases[i].made || cases[i].answer) {
+				rows = append(rows, learn.Row{Features: signals[i], Positive: class(cases[i]) == 1, Weight: w})
+			}
+		}
+		m.Mix[k] = learn.Logistic(rows, mixRidge)
+	}
+	odds := make([][2]float64, len(cases))
+	for i, x := range signals {
+		odds[i] = [2]float64{m.Mix[0].LogOdds(x), m.Mix[1].LogOdds(x)}
+	}
 	calibrate(m, cases, odds)
 	m.Shown = max(m.Balanced, shownFloor(m, cases, odds))
-	return m
 }
 
 // leastCaught is the share of the changed answers that may not be shown where people act
@@ -70,7 +101,7 @@ const leastCaught = 0.95
 func shownFloor(m *ground.Model, cases []measured, odds [][2]float64) float64 {
 	vetoed := func(c measured) bool {
 		for i, name := range m.Features {
-			if strings.HasPrefix(name, "rules.veto_") && c.features[i] > 0 {
+			if strings.HasPrefix(name, "rules.veto_") && c.Features[i] > 0 {
 				return true
 			}
 		}
@@ -134,22 +165,35 @@ func fitScorer(rows []learn.Row, names []string, seed uint64) ground.Scorer {
 
 // supportedRows weighs sets alike, and within each the supported claims as the others.
 func supportedRows(cases []measured) []learn.Row {
-	return balanced(cases, func(c measured) int {
-		if c.supported() {
-			return 1
-		}
-		return 0
-	})
+	return balanced(cases, func(c measured) int { return oneIf(c.supported()) })
 }
 
 // againstRows are the cases of which it is known whether the source says otherwise.
-func againstRows(cases []measured) []learn.Row {
-	return balanced(cases, func(c measured) int { return c.against })
+func againstRows(cases []measured) []learn.Row { return balanced(cases, contradicted) }
+
+// contradicted is 1 where the source says otherwise, 0 where it does not, and -1 where that
+// cannot be told.
+func contradicted(c measured) int {
+	if c.supported() {
+		return 0
+	}
+	return c.against
 }
 
-// balanced makes rows of the cases whose class is 0 or 1. A set with one class only has
-// the weight of half a set.
+// balanced makes rows of the cases whose class is 0 or 1.
 func balanced(cases []measured, class func(measured) int) []learn.Row {
+	var rows []learn.Row
+	for i, w := range weigh(cases, class) {
+		if w > 0 {
+			rows = append(rows, learn.Row{Features: cases[i].Features, Positive: class(cases[i]) == 1, Weight: w})
+		}
+	}
+	return rows
+}
+
+// weigh gives the cases whose class is 0 or 1 weights: both classes of a set alike, and all
+// sets but made ones. A set with one class only has the weight of half a set.
+func weigh(cases []measured, class func(measured) int) []float64 {
 	const whole = 1000
 	count := map[[2]int]int{}
 	for _, c := range cases {
@@ -157,19 +201,19 @@ func balanced(cases []measured, class func(measured) int) []learn.Row {
 			count[[2]int{c.set, k}]++
 		}
 	}
-	var rows []learn.Row
-	for _, c := range cases {
-		k := class(c)
-		if k < 0 {
-			continue
+	weights := make([]float64, len(cases))
+	for i, c := range cases {
+		if k := class(c); k >= 0 {
+			weights[i] = whole / 2 / float64(count[[2]int{c.set, k}])
+			switch {
+			case c.seeded:
+				weights[i] *= seededWeight
+			case c.made:
+				weights[i] *= madeWeight
+			}
 		}
-		weight := whole / 2 / float64(count[[2]int{c.set, k}])
-		if c.made {
-			weight *= madeWeight
-		}
-		rows = append(rows, learn.Row{Features: c.features, Positive: k == 1, Weight: weight})
 	}
-	return rows
+	return weights
 }
 
 // foldsOf deals groups out to folds, the largest first, each to the one that has the
@@ -232,67 +276,34 @@ func calibrate(m *ground.Model, cases []measured, odds [][2]float64) {
 	line := learn.Logistic(rows, 1e-4)
 	m.Slope = fourPlaces(max(0.05, line.Weights[0]*line.Scale[0]))
 	m.Offset = fourPlaces(line.Bias - line.Weights[0]*line.Scale[0]*line.Mean[0])
-	m.Balanced = fourPlaces(m.Probability(balancedOdds(known, of)))
-	best := 0.0
-	chosen := 0.0 // where no set has all three verdicts
+	m.Balanced = fourPlaces(m.Probability(0)) // where a supported claim and another one are as likely
+	if !threeWays(known) {                    // what is made tells all three verdicts
+		for i, c := range cases {
+			if c.seeded {
+				known, of = append(known, c), append(of, odds[i])
+			}
+		}
+	}
+	best, chosen := 0.0, 0.0
 	for against := -2.5; against <= 2.5; against += 0.1 {
 		m.Against = against
-		if f := macroF1(m, known, of); f > best+1e-9 {
+		if f := worth(m, known, of); f > best+1e-9 {
 			best, chosen = f, against
 		}
 	}
 	m.Against = fourPlaces(chosen)
 }
 
-// balancedOdds returns the log odds from which on to call claims supported, so that the
-// mean over the sets of the balanced accuracy is greatest: that over a stretch of them, for
-// no single claim to decide.
-func balancedOdds(cases []measured, odds [][2]float64) float64 {
-	best, at := -1.0, 0.0
-	for floor := -1.5; floor <= 1.5; floor += 0.02 {
-		sum := 0.0
-		for d := -0.15; d <= 0.16; d += 0.05 {
-			sum += balancedAccuracy(cases, odds, floor+d)
-		}
-		if sum > best+1e-9 {
-			best, at = sum, floor
-		}
-	}
-	return at
-}
-
-// balancedAccuracy is the mean over the sets of that of supported against the rest, with
-// a floor of log odds.
-func balancedAccuracy(cases []measured, odds [][2]float64, floor float64) float64 {
-	type counts struct{ right, of [2]float64 }
-	bySet := map[int]*counts{}
-	var order []int
-	for i, c := range cases {
-		if bySet[c.set] == nil {
-			bySet[c.set] = &counts{}
-			order = append(order, c.set)
-		}
-		k := 0
-		if c.supported() {
-			k = 1
-		}
-		bySet[c.set].of[k]++
-		if (odds[i][0] >= floor) == c.supported() {
-			bySet[c.set].right[k]++
-		}
-	}
-	sum := 0.0
-	for _, set := range order {
-		n := bySet[set]
-		sum += (n.right[0]/max(n.of[0], 1) + n.right[1]/max(n.of[1], 1)) / 2
-	}
-	return sum / float64(len(order))
+// threeWays reports whether some of the cases are contradicted.
+func threeWays(cases []measured) bool {
+	return slices.ContainsFunc(cases, func(c measured) bool { return c.verdict == assay.Contradicted })
 }
 
 func fourPlaces(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
-// macroF1 is the mean macro F1 of the sets that have all three verdicts; 0 of none.
-func macroF1(m *ground.Model, cases []measured, odds [][2]float64) float64 {
+// worth is what a model's verdicts are worth: the mean macro F1 of the sets that have all
+// three verdicts, and the mean balanced accuracy of all sets.
+func worth(m *ground.Model, cases []measured, odds [][2]float64) float64 {
 	bySet := map[int][]Judged{}
 	var order []int
 	for i, c := range cases {
@@ -301,12 +312,14 @@ func macroF1(m *ground.Model, cases []measured, odds [][2]float64) float64 {
 		}
 		bySet[c.set] = append(bySet[c.set], Judged{Gold: c.verdict, Verdict: m.Verdict(odds[i][0], odds[i][1], m.Balanced)})
 	}
-	sum, n := 0.0, 0.0
+	f1, threes, accuracy := 0.0, 0.0, 0.0
 	for _, set := range order {
-		if f := FiguresOf(bySet[set]); f.Gold[assay.Contradicted] > 0 {
-			sum += f.MacroF1
-			n++
+		f := FiguresOf(bySet[set])
+		accuracy += f.BalancedAccuracy / float64(len(order))
+		if f.Gold[assay.Contradicted] > 0 {
+			f1 += f.MacroF1
+			threes++
 		}
 	}
-	return sum / max(n, 1)
+	return accuracy + f1/max(threes, 1)
 }

@@ -68,15 +68,26 @@ func TrainVerifier(ctx context.Context, data VerifierData, encoder ground.Encode
 	t := VerifierTraining{Edits: edits}
 	plain := slices.DeleteFunc(restricted(cases, names, baselineFeatures), func(c measured) bool { return c.made })
 	t.Tables = append(t.Tables, tables("baseline", data.Sets, plain, baselineFeatures, fitBaseline)...)
-	t.Tables = append(t.Tables, tables("words", data.Sets, cases, names, fitVerifier)...)
-	t.Words = fitVerifier(cases, names, finalSeed)
+	byWords := func(cases []measured, names []string, seed uint64) *ground.Model {
+		return fitVerifier(cases, names, nil, seed)
+	}
+	t.Tables = append(t.Tables, tables("words", data.Sets, cases, names, byWords)...)
+	t.Words = byWords(cases, names, finalSeed)
 	if encoder != nil {
+		if edits == nil {
+			if edits, err = ground.ShippedEdits(); err != nil {
+				return VerifierTraining{}, err
+			}
+		}
 		names := ground.FeatureNames(true)
 		if cases, err = measure(ctx, data, encoder, edits, progress); err != nil {
 			return VerifierTraining{}, err
 		}
-		t.Tables = append(t.Tables, tables("vectors", data.Sets, cases, names, fitVerifier)...)
-		t.Vectors = fitVerifier(cases, names, finalSeed)
+		withNets := func(cases []measured, names []string, seed uint64) *ground.Model {
+			return fitVerifier(cases, names, edits.Bags, seed)
+		}
+		t.Tables = append(t.Tables, tables("vectors", data.Sets, cases, names, withNets)...)
+		t.Vectors = withNets(cases, names, finalSeed)
 	}
 	return t, ctx.Err()
 }
@@ -93,25 +104,22 @@ var baselineFeatures = []string{
 
 // fitBaseline fits logistic regression alone.
 func fitBaseline(cases []measured, names []string, seed uint64) *ground.Model {
-	odds := make([][2]float64, len(cases))
 	fit := func(cases []measured) *ground.Model {
-		linear := func(rows []learn.Row) ground.Scorer {
-			l := learn.Logistic(rows, 0.01)
-			return ground.Scorer{Linear: l}
-		}
+		linear := func(rows []learn.Row) ground.Scorer { return ground.Scorer{Linear: learn.Logistic(rows, 0.01)} }
 		return &ground.Model{Features: names, Supported: linear(supportedRows(cases)), Contradicted: linear(againstRows(cases)), Slope: 1}
 	}
-	m := fit(cases)
+	signals := make([][]float64, len(cases))
 	fold := foldsOf(cases, innerFolds, seed)
 	for k := range innerFolds {
 		part := fit(except(cases, fold, k))
 		for i, c := range cases {
 			if fold[i] == k {
-				odds[i][0], odds[i][1] = part.Odds(c.features)
+				signals[i] = part.Signals(c.Measured)
 			}
 		}
 	}
-	calibrate(m, cases, odds)
+	m := fit(cases)
+	settle(m, cases, signals)
 	return m
 }
 
@@ -123,9 +131,9 @@ func restricted(cases []measured, names, wanted []string) []measured {
 	}
 	out := slices.Clone(cases)
 	for i, c := range cases {
-		out[i].features = make([]float64, len(at))
+		out[i].Features = make([]float64, len(at))
 		for j, k := range at {
-			out[i].features[j] = c.features[k]
+			out[i].Features[j] = c.Features[k]
 		}
 	}
 	return out
@@ -145,7 +153,7 @@ func measure(ctx context.Context, data VerifierData, encoder ground.Encoder, edi
 	for i, s := range data.Sets {
 		add(i, s.Cases, measured{})
 	}
-	add(len(data.Sets), data.Made, measured{made: true})
+	add(len(data.Sets), data.Made, measured{made: true, seeded: true})
 	add(len(data.Sets)+1, data.Answers, measured{made: true, answer: true})
 	for i, g := range groupsOf(cases) {
 		out[i].group = g
@@ -158,11 +166,7 @@ func measure(ctx context.Context, data VerifierData, encoder ground.Encoder, edi
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range cases {
 		g.Go(func() (err error) {
-			if edits == nil {
-				out[i].features, err = ground.Features(gctx, encoder, c.Claim, c.Cited())
-			} else {
-				out[i].features, err = ground.FeaturesWith(gctx, encoder, edits, c.Claim, c.Cited())
-			}
+			out[i].Measured, err = ground.Measure(gctx, encoder, edits, c.Claim, c.Cited())
 			if err != nil {
 				return fmt.Errorf("claim %s: %w", c.ID, err)
 			}
@@ -183,12 +187,17 @@ func (c GroundingCase) against() int {
 		}
 		return strings.Contains(edit, "antonym") || strings.Contains(edit, "negation") || strings.Contains(edit, "comparison")
 	}
+	added := func(edit string) bool {
+		return slices.ContainsFunc([]string{"hallucinated", "sibling", "left out", "other text", "dropped", "foreign half", "foreign end"}, func(word string) bool {
+			return strings.Contains(edit, word)
+		})
+	}
 	switch {
 	case c.Verdict == assay.Supported:
 		return -1
 	case c.Verdict == assay.Contradicted:
 		return 1
-	case slices.ContainsFunc(c.Edits, func(e string) bool { return strings.Contains(e, "hallucinated") }):
+	case slices.ContainsFunc(c.Edits, added):
 		return 0
 	case slices.ContainsFunc(c.Edits, turned):
 		return 1
@@ -290,7 +299,7 @@ func tables(learner string, sets []GroundingSet, cases []measured, names []strin
 				continue
 			}
 			m := models[t.fold[i]]
-			s, against := m.Odds(c.features)
+			s, against := m.Odds(c.Measured)
 			judged[c.set] = append(judged[c.set], Judged{Gold: c.verdict, Verdict: m.Verdict(s, against, m.Balanced), Score: m.Probability(s)})
 		}
 		for i, s := range sets {

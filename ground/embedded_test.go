@@ -38,9 +38,9 @@ func (l letters) Encode(_ context.Context, texts []string) ([][]Token, error) {
 
 func testEdits(dim int) *Edits {
 	random := rand.New(rand.NewPCG(2, 2))
-	space := func() Space {
+	space := func(width int) Space {
 		s := Space{Mean: make([]float32, dim)}
-		for range EditWidth {
+		for range width {
 			row := make([]float32, dim)
 			for k := range row {
 				row[k] = float32(random.NormFloat64())
@@ -49,42 +49,49 @@ func testEdits(dim int) *Edits {
 		}
 		return s
 	}
-	e := &Edits{Context: space(), Alone: space()}
-	items := [][]float32{make([]float32, EditShape().ItemSize())}
-	bag := learn.TrainBag(EditShape(), []learn.BagExample{{Items: items, Class: EditSupported, Weight: 1}}, learn.BagConfig{Epochs: 1, Batch: 1, Rate: 0.01, Seed: 1})
+	e := &Edits{Context: space(EditWidth), Alone: space(EditWidth), Whole: space(WholeWidth)}
+	shape := EditShape()
+	bags := make([][][]float32, len(shape.Towers))
+	for i := range bags {
+		bags[i] = [][]float32{make([]float32, shape.Towers[i].ItemSize())}
+	}
+	bag := learn.TrainBag(shape, []learn.BagExample{{Bags: bags, Class: EditSupported, Weight: 1}}, learn.BagConfig{Epochs: 1, Batch: 1, Rate: 0.01, Seed: 1})
 	e.Bags = []*learn.Bag{bag}
 	return e
 }
 
 func cite(text string) []Passage { return []Passage{{Quote: text, Context: text}} }
 
-func TestEditItems(t *testing.T) {
+func TestMeasureItems(t *testing.T) {
 	ctx, e := context.Background(), testEdits(48)
 	const claim, text = "The mill closed in 1950.", "Flour was sold there. The mill closed in 1951, they say."
-	items, err := EditItems(ctx, letters{48}, e, claim, cite(text))
+	measured, err := Measure(ctx, letters{48}, e, claim, cite(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(items) != 5 {
-		t.Fatalf("%d items for five words", len(items))
+	items := measured.Items
+	if len(items) != 3 || len(items[0]) != 4 || len(items[1]) != 4 || len(items[2]) != 2 {
+		t.Fatalf("bags of %d, %d, %d items, want the four words that say something on both sides and two sentences", len(items[0]), len(items[1]), len(items[2]))
 	}
-	for i, item := range items {
-		if len(item) != EditShape().ItemSize() {
-			t.Errorf("item %d has %d numbers, want %d", i, len(item), EditShape().ItemSize())
+	for k, bag := range items {
+		for i, item := range bag {
+			if want := EditShape().Towers[k].ItemSize(); len(item) != want {
+				t.Errorf("item %d of bag %d has %d numbers, want %d", i, k, len(item), want)
+			}
 		}
 	}
-	scalars := func(i int) []float32 { return items[i][4*EditWidth:] }
-	if s := scalars(1); s[0] < 0.999 || s[7] != 1 || s[11] != 0 {
+	scalars := func(i int) []float32 { return items[0][i][4*EditWidth:] }
+	if s := scalars(0); s[0] < 0.999 || s[7] != 1 || s[11] != 0 {
 		t.Errorf(`"mill" has %v, want its own word as the likest`, s)
 	}
-	if s := scalars(4); s[8] != 1 || s[11] != 1 || s[7] != 0 {
+	if s := scalars(3); s[8] != 1 || s[11] != 1 || s[7] != 0 {
 		t.Errorf(`"1950" has %v, want a number that the text has not`, s)
 	}
-	again, err := EditItems(ctx, letters{48}, e, claim, cite(text))
+	again, err := Measure(ctx, letters{48}, e, claim, cite(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(items, again); diff != "" {
+	if diff := cmp.Diff(measured, again); diff != "" {
 		t.Errorf("items differ the second time:\n%s", diff)
 	}
 }
@@ -102,14 +109,14 @@ func TestEditsSilent(t *testing.T) {
 		{"another encoder", 16, "The mill closed.", "The mill closed."},
 	} {
 		e := testEdits(48)
-		values, err := FeaturesWith(context.Background(), letters{test.dim}, e, test.claim, cite(test.text))
+		measured, err := Measure(context.Background(), letters{test.dim}, e, test.claim, cite(test.text))
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
 		for i, name := range FeatureNames(true) {
-			if strings.HasPrefix(name, "edit.") && values[i] != 0 {
-				t.Errorf("%s: %s is %g, want 0", test.name, name, values[i])
+			if strings.HasPrefix(name, "edit.") && measured.Features[i] != 0 {
+				t.Errorf("%s: %s is %g, want 0", test.name, name, measured.Features[i])
 			}
 		}
 	}
@@ -131,7 +138,7 @@ func TestEditsEncoded(t *testing.T) {
 	if _, err := DecodeEdits(data[:len(data)/2]); err == nil {
 		t.Error("half of them decode without an error")
 	}
-	e.Bags[0].Layers[0] = e.Bags[0].Layers[0][1:]
+	e.Bags[0].Layers[1] = e.Bags[0].Layers[1][1:]
 	if data, err = e.Encoded(); err != nil {
 		t.Fatal(err)
 	}

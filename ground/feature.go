@@ -8,29 +8,41 @@ import (
 	"strings"
 )
 
-// Features measures how a claim stands to what it cites, for [Learned] and for those who
-// train it: one number for each of FeatureNames, finite, rounded to four decimals so that
-// machines agree on them. encoder may be nil: then there are only those by words alone.
+// Measured is how a claim stands to what it cites.
+type Measured struct {
+	// Features are one number for each of FeatureNames, finite, rounded to four decimals
+	// so that machines agree on them.
+	Features []float64
+
+	// Items are what networks of EditShape see: a bag for each tower; nil without an
+	// encoder.
+	Items [][][]float32
+}
+
+// Measure measures how a claim stands to what it cites, for [Learned] and for those who
+// train it, with the networks of e; nil: those of the program. encoder may be nil: then
+// there are only the features by words alone.
 //
 // Of long texts only the sentences that share the most with the claim are encoded.
-func Features(ctx context.Context, encoder Encoder, claim string, cited []Passage) ([]float64, error) {
-	e, err := shippedEdits()
-	if err != nil {
-		return nil, err
+func Measure(ctx context.Context, encoder Encoder, e *Edits, claim string, cited []Passage) (Measured, error) {
+	if e == nil && encoder != nil {
+		var err error
+		if e, err = ShippedEdits(); err != nil {
+			return Measured{}, err
+		}
 	}
-	return FeaturesWith(ctx, encoder, e, claim, cited)
-}
-
-// FeaturesWith is Features with other networks than those that the program has.
-func FeaturesWith(ctx context.Context, encoder Encoder, e *Edits, claim string, cited []Passage) ([]float64, error) {
 	s, err := compare(ctx, encoder, e, claim, cited)
 	if err != nil {
-		return nil, err
+		return Measured{}, err
 	}
-	return s.features().values, nil
+	return s.measured(), nil
 }
 
-// FeatureNames names the features of [Features], each by its group, a point, and what it
+func (s *comparison) measured() Measured {
+	return Measured{Features: s.features().values, Items: s.items}
+}
+
+// FeatureNames names the features of [Measure], each by its group, a point, and what it
 // is: those by words alone, or with vectors all of them, the others first.
 func FeatureNames(vectors bool) []string {
 	p := &piece{stems: map[string]int{}}
@@ -61,7 +73,7 @@ type comparison struct {
 	words    []match    // the claim's words
 	encoded  bool
 	learned  *Edits
-	items    [][]float32 // what its networks see of the claim's words
+	items    [][][]float32 // what its networks see: a bag for each tower
 	strict   Judgement
 	quoted   bool       // what is cited has the claim's text in it
 	told     []quantity // of all of the evidence; nil: not read yet

@@ -159,6 +159,25 @@ func opposites(list string) map[string]map[string]bool {
 var rising, falling = direction("increase rise raise grow growth gain elevate higher greater more enhance boost improve expand upregulate augment promote stimulate accelerate strengthen climb surge exceed induce activate"),
 	direction("decrease fall fell drop decline reduce reduction lower less fewer diminish impair shrink downregulate suppress inhibit attenuate slow weaken plunge worsen prevent block loss lack")
 
+// turning are the stems of words that turn round what a sentence says of its subject: an
+// even number of them, denials counted, comes to what none does ("loss of X prevents Y").
+var turning = direction(`decrease fall fell drop decline reduce reduction lower less fewer diminish impair impairment shrink downregulate
+	suppress suppression inhibit inhibition inhibitor inhibitory attenuate attenuation slow weaken worsen prevent prevention block blockade loss lose lack absence absent
+	limit restrict deficient deficiency deplete depletion knockout knockdown disrupt disruption abolish abrogate repress repression fail failure
+	poor negative negatively small rare rarely impede hinder ablation deletion silence antagonist resistant resistance insensitive inactive
+	inactivate unable unlikely ineffective insufficient dispensable protect against avoid deny refuse reject forbid prohibit exclude stop end cease`)
+
+// turns is how many words of a piece turn round what it says.
+func turns(p *piece) int {
+	n := surface.Negations(p.text)
+	for _, w := range p.words {
+		if turning[w.stem] {
+			n++
+		}
+	}
+	return n
+}
+
 func direction(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
@@ -216,23 +235,29 @@ func (s *comparison) opposites(f *features) {
 	f.add("near", float64(min(near, 3)))
 	f.add("prefixed", float64(min(prefixed, 3)))
 	against, along, claims := 0, 0, 0
+	turned, mine, theirs := 0, 0, 0
 	for i, c := range s.claim {
-		mine := heading(c)
-		if mine != 0 {
+		up := heading(c)
+		if up != 0 {
 			claims++
 		}
 		if b := s.bestOf(i); b != nil {
-			switch theirs := heading(b); {
-			case mine*theirs < 0:
+			switch of := heading(b); {
+			case up*of < 0:
 				against++
-			case mine*theirs > 0:
+			case up*of > 0:
 				along++
 			}
+			turned += (turns(c) + turns(b)) % 2
+			mine, theirs = mine+turns(c), theirs+turns(b)
 		}
 	}
 	f.add("direction", float64(min(claims, 3)))
 	f.add("against", float64(min(against, 3)))
 	f.add("along", float64(min(along, 3)))
+	f.add("turned", float64(min(turned, 3)))
+	f.add("turns", float64(min(mine, 4)))
+	f.add("turns_best", float64(min(theirs, 4)))
 }
 
 // heading is above 0 where a sentence says that something gets more, and below where less;

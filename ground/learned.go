@@ -10,7 +10,7 @@ import (
 )
 
 // Learned is the verifier that needs no language model. What the strict rules of [Local]
-// support is supported. All else it measures (see [Features]) beside all passages that
+// support is supported. All else it measures (see [Measure]) beside all passages that
 // are cited, each as a whole, and a small model tells from that how likely it is that they
 // say the claim together. The model was trained with labelled claims by `assay eval
 // train-verifier`; docs/evaluation.md has its figures.
@@ -90,9 +90,11 @@ func (l Learned) verify(ctx context.Context, claim string, cited []Passage) (Jud
 	if bare, _ := withoutLeadIn(claim, nil); !checkable(read(bare).terms) {
 		return strict, nil
 	}
-	e, err := shippedEdits()
-	if err != nil {
-		return Judgement{}, err
+	var e *Edits
+	if l.Encoder != nil {
+		if e, err = ShippedEdits(); err != nil {
+			return Judgement{}, err
+		}
 	}
 	s, err := compare(ctx, l.Encoder, e, claim, cited)
 	if err != nil {
@@ -117,7 +119,7 @@ func (l Learned) judge(s *comparison) (Judgement, error) {
 	if err != nil {
 		return Judgement{}, err
 	}
-	supported, contradicted := m.Odds(s.features().values)
+	supported, contradicted := m.Odds(s.measured())
 	j := Judgement{Score: m.Probability(supported)}
 	if j.Verdict = m.Verdict(supported, contradicted, cmp.Or(l.Floor, m.Shown)); j.Verdict == assay.Supported {
 		j.Reason = "the source says it in other words"

@@ -122,8 +122,8 @@ func TestLearnedBrokenEncoder(t *testing.T) {
 	}
 }
 
-// TestFeatures: as many numbers as names, finite, of whatever text.
-func TestFeatures(t *testing.T) {
+// TestMeasure: as many numbers as names, finite, of whatever text.
+func TestMeasure(t *testing.T) {
 	for _, vectors := range []bool{false, true} {
 		var e ground.Encoder
 		if vectors {
@@ -135,11 +135,12 @@ func TestFeatures(t *testing.T) {
 		}
 		for _, text := range []string{"", "…", "日本語の文です。", strings.Repeat("no stop and no end ", 2000), strings.Repeat("x", 5000), "| a | b |\n|---|---|\n| 1 | 2 |", "[SEP] [CLS] \x00\xff"} {
 			for _, claim := range []string{"", "Tokyo has 14 million people.", text[:min(len(text), 3000)]} {
-				got, err := ground.Features(t.Context(), e, claim, []ground.Passage{{Quote: text, Context: text, Heading: []string{"Towns"}}})
+				measured, err := ground.Measure(t.Context(), e, nil, claim, []ground.Passage{{Quote: text, Context: text, Heading: []string{"Towns"}}})
 				if err != nil {
 					t.Errorf("%.20q beside %.20q: %v", claim, text, err)
 					continue
 				}
+				got := measured.Features
 				if len(got) != len(names) {
 					t.Fatalf("%d features, %d names", len(got), len(names))
 				}

@@ -19,11 +19,27 @@ func (s *comparison) veto() string {
 		if v[sidesMixed] != "" && v[sidesMixed] == s.mixed(i, c) {
 			v[sidesMixed] = s.mixedSurely(i, c)
 		}
-		if reason := cmp.Or(cmp.Or(v[:]...), s.exchanged(i, c), s.leftOut(i, c)); reason != "" {
+		if reason := cmp.Or(cmp.Or(v[:]...), s.exchanged(i, c), s.leftOut(i, c), s.onlyAsked(i, c)); reason != "" {
 			return reason
 		}
 	}
 	return ""
+}
+
+// onlyAsked says that a claim's sentence states what the source asks: the sentence nearest to
+// it is a question that has most of its words, and no other one has as many.
+func (s *comparison) onlyAsked(part int, c *piece) string {
+	const most = 0.7
+	b := s.bestOf(part)
+	if b == nil || !asks(b.text) || asks(c.text) || s.shareOf(part, b) < most {
+		return ""
+	}
+	for _, p := range s.evidence {
+		if !asks(p.text) && s.shareOf(part, p) >= most {
+			return ""
+		}
+	}
+	return "the source asks it, and does not say it"
 }
 
 // vetoKinds are the kinds of reasons, in the order in which vetoes gives them.

@@ -16,10 +16,14 @@ func TestVeto(t *testing.T) {
 	const net = "Timeouts below 100 ms are rejected. DeleteOrder is idempotent, CreateOrder is not. Logs are kept for 30 days. A cursor is valid for 15 minutes and cannot be reused. The Orbit 3 supports up to 64 devices; the Orbit 2 supports only half as many devices. Calls go to eu-west after a call of the CancelFunc. WithTimeout returns a CancelFunc."
 	const sides = "Administrators may reset a device remotely; users may not. The committee approved the plan of Bob but rejected the plan of Ann. Above 85 percent a warning is raised, above 95 percent the person on call is paged. Pets may be kept only with written consent of the landlord. A ferry may return in summer. The UN has an office there. Mayor Liv Sandberg opened the bridge; the leader, Erik Dahl, did not come. Smoking is not allowed in the lift. The limit is eight puffs in 24 hours."
 	const trade = "Sales rose from 48 million euros in 2021 to 61 million in 2022. In Vienna the share is dearer than in Graz. About 30 percent of the people work in Brno. The firm was founded in 2011. Oskar left in 2022. Blood thinners such as warfarin are made by Lumeo. The contract was signed on 3 April 2021."
+	const asked = "Does the Falcon listen on port 9090? Ask the operator. How long is the warranty? It is two years."
 	tests := []struct {
 		source, claim string
 		vetoed        bool
 	}{
+		{asked, "The Falcon listens on port 9090.", true},
+		{asked, "The warranty lasts for two years.", false},
+		{asked + " The Falcon listens on port 9090.", "The Falcon does listen on port 9090.", false},
 		{backup, "Each Sunday at 2 a.m. a complete backup is made.", false},
 		{backup, "Each Sunday at 3 a.m. a complete backup is made.", true},
 		{backup, "Each Monday at 2 a.m. a complete backup is made.", true},

@@ -62,7 +62,7 @@ func (b bounded) Verify(ctx context.Context, claim string, cited []ground.Passag
 }
 
 // engineShows is the least probability with which the engine shows a claim.
-const engineShows = 0.8
+const engineShows = 0.7
 
 // TestLearned says what the learned verifier makes of the answers, at its own floor and as
 // the engine shows claims. The floor was chosen on the half for development; the figures

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bags makes bags of which those of class 1 have one item whose two vectors differ.
+// bags makes examples of two bags: those of class 1 have one item in the first whose two
+// vectors differ. The second holds noise, or nothing.
 func bags(n int) []BagExample {
 	random := rand.New(rand.NewPCG(1, 2))
 	var out []BagExample
 	for i := range n {
-		e := BagExample{Class: i % 2, Weight: 1}
+		e := BagExample{Class: i % 2, Weight: 1, Bags: make([][][]float32, 2)}
 		odd := random.IntN(5)
 		for k := range 5 {
 			item := make([]float32, 7)
@@ -24,14 +25,20 @@ func bags(n int) []BagExample {
 					item[3+j] = float32(random.NormFloat64())
 				}
 			}
-			e.Items = append(e.Items, item)
+			e.Bags[0] = append(e.Bags[0], item)
+		}
+		for range random.IntN(3) {
+			e.Bags[1] = append(e.Bags[1], []float32{float32(random.NormFloat64()), 1})
 		}
 		out = append(out, e)
 	}
 	return out
 }
 
-var bagShape = Bag{Pairs: 1, Width: 3, Scalars: 1, Hidden: 8, Outputs: 2, Classes: 2}
+var bagShape = Bag{
+	Towers: []Tower{{Pairs: 1, Width: 3, Scalars: 1, Hidden: 8, Outputs: 2}, {Scalars: 2, Hidden: 2, Outputs: 1}},
+	Upper:  3, Classes: 2,
+}
 
 func TestTrainBag(t *testing.T) {
 	c := BagConfig{Epochs: 30, Batch: 8, Rate: 0.02, Decay: 0.001, Seed: 1}
@@ -39,7 +46,7 @@ func TestTrainBag(t *testing.T) {
 	right := 0
 	test := bags(500)[300:]
 	for _, e := range test {
-		if s := b.LogOdds(e.Items); s[1] > s[0] == (e.Class == 1) {
+		if s := b.LogOdds(e.Bags); s[1] > s[0] == (e.Class == 1) {
 			right++
 		}
 	}
@@ -56,30 +63,33 @@ func TestTrainBag(t *testing.T) {
 
 // The gradient is the slope of the loss.
 func TestBagGradient(t *testing.T) {
-	b := bagShape
-	b.Layers = b.drawn(rand.New(rand.NewPCG(4, 4)))
-	e := bags(2)[1]
-	loss := func() float64 {
-		p := newPass(&b, 1)
-		p.forward(e.Items)
-		return -math.Log(float64(softmax(p.scores)[e.Class]))
-	}
-	gradient := &Bag{Layers: b.zeros()}
-	p := newPass(&b, 1)
-	p.forward(e.Items)
-	p.backward(len(e.Items), e.Class, 1, gradient)
-	for l := range b.Layers {
-		for r, row := range b.Layers[l] {
-			for i := range row {
-				const step = 1e-2
-				old := row[i]
-				row[i] = old + step
-				above := loss()
-				row[i] = old - step
-				below := loss()
-				row[i] = old
-				if want, got := (above-below)/(2*step), float64(gradient.Layers[l][r][i]); math.Abs(got-want) > 0.02+0.05*math.Abs(want) {
-					t.Errorf("layer %d, weight %d, %d: gradient %.4f, want %.4f", l, r, i, got, want)
+	b := bagShape.blank()
+	b.draw(rand.New(rand.NewPCG(4, 4)))
+	for _, e := range bags(6) {
+		loss := func() float64 {
+			p := newPass(b)
+			p.read(e.Bags)
+			p.through()
+			return -math.Log(float64(softmax(p.scores)[e.Class]))
+		}
+		gradient := b.blank()
+		p := newPass(b)
+		p.read(e.Bags)
+		p.through()
+		p.backward(e.Class, 1, gradient)
+		for l, layer := range b.weights() {
+			for r, row := range layer {
+				for i := range row {
+					const step = 5e-4
+					old := row[i]
+					row[i] = old + step
+					above := loss()
+					row[i] = old - step
+					below := loss()
+					row[i] = old
+					if want, got := (above-below)/(2*step), float64(gradient.weights()[l][r][i]); math.Abs(got-want) > 0.02+0.05*math.Abs(want) {
+						t.Errorf("layer %d, weight %d, %d: gradient %.4f, want %.4f", l, r, i, got, want)
+					}
 				}
 			}
 		}
@@ -87,14 +97,22 @@ func TestBagGradient(t *testing.T) {
 }
 
 func TestBagFits(t *testing.T) {
-	b := bagShape
-	b.Layers = b.zeros()
-	if !b.Fits() {
+	b := bagShape.blank()
+	if !b.Fits() || !b.Alike(&bagShape) {
 		t.Error("zeros of its sizes do not fit")
 	}
-	b.Layers[1][0] = b.Layers[1][0][1:]
+	b.Towers[1].Layers[1][0] = b.Towers[1].Layers[1][0][1:]
 	if b.Fits() {
 		t.Error("a row that is too short fits")
+	}
+	b = bagShape.blank()
+	b.Layers[0] = b.Layers[0][1:]
+	if b.Fits() {
+		t.Error("a layer that lacks a row fits")
+	}
+	b.Towers[0].Hidden++
+	if b.Alike(&bagShape) {
+		t.Error("a network of another size is alike")
 	}
 }
 
