@@ -23,7 +23,7 @@ func halfSays(ctx context.Context, claim string, cited []Passage) (j Judgement, 
 		for _, sp := range paragraphsOf(p.Context) {
 			text := p.Context[sp.Start:sp.End]
 			halves := parts(text)
-			if len(halves) < 2 || balanced.MatchString(text) {
+			if len(halves) < 2 || balanced.MatchString(text) || deniedTogether(text, read(claim).terms) {
 				continue
 			}
 			for _, h := range halves {

@@ -77,7 +77,7 @@ func judge(claim string, p Passage) Judgement {
 	if !checkable(r.terms) {
 		return Judgement{Verdict: assay.Unsupported, Reason: "holds no checkable word"}
 	}
-	sources := sourcesOf(p)
+	sources := slices.DeleteFunc(sourcesOf(p), func(s source) bool { return deniedTogether(s.text, r.terms) })
 	denies := marked(r.terms, isNot)
 	cells := cellsOf(bare)
 	switch {

@@ -19,7 +19,7 @@ func (s *comparison) veto() string {
 		if v[sidesMixed] != "" && v[sidesMixed] == s.mixed(i, c) {
 			v[sidesMixed] = s.mixedSurely(i, c)
 		}
-		if reason := cmp.Or(cmp.Or(v[:]...), s.exchanged(i, c), s.leftOut(i, c), s.onlyAsked(i, c)); reason != "" {
+		if reason := cmp.Or(cmp.Or(v[:]...), s.exchanged(i, c), s.leftOut(i, c), s.onlyAsked(i, c), s.together(i, c)); reason != "" {
 			return reason
 		}
 	}
@@ -40,6 +40,15 @@ func (s *comparison) onlyAsked(part int, c *piece) string {
 		}
 	}
 	return "the source asks it, and does not say it"
+}
+
+// together says that the sentence nearest to a claim's denies two things together of which
+// the claim has one.
+func (s *comparison) together(part int, c *piece) string {
+	if b := s.bestOf(part); b != nil && deniedTogether(b.text, read(c.text).terms) {
+		return "the source denies it together with something else"
+	}
+	return ""
 }
 
 // vetoKinds are the kinds of reasons, in the order in which vetoes gives them.
