@@ -24,8 +24,8 @@ type measured struct {
 
 func (m measured) supported() bool { return m.verdict == assay.Supported }
 
-// How the verifier is learned. Chosen by cross-validation over the three shared sets;
-// figures move by less than 0.01 for half or twice of each.
+// How the verifier is learned. Chosen with the three shared sets at hand: docs/evaluation.md
+// says what else was tried.
 const (
 	treeRounds   = 120
 	treeDepth    = 3
@@ -253,7 +253,7 @@ func foldsOf(cases []measured, folds int, seed uint64) []int {
 }
 
 // calibrate chooses what a model makes of its scores, from those of left-out cases; made
-// cases have no say in it.
+// cases have no say in it, but in what is called contradicted where no set tells that.
 func calibrate(m *ground.Model, cases []measured, odds [][2]float64) {
 	sizes := map[int]int{}
 	for _, c := range cases {
