@@ -1,9 +1,9 @@
-// Package llmtest has what tests need in place of models: an embedder and a language
-// model that work without one ([Hashing], [Scripted]), embedders and models that break
-// their contracts or just break ([Hostile], [HostileModel]), and the contracts
+// Package llmtest has what tests need in place of models: an embedder, a language model and
+// a reader that work without one ([Hashing], [Scripted], [Reader]), embedders and models
+// that break their contracts or just break ([Hostile], [HostileModel]), and the contracts
 // themselves, for those who implement the interfaces of package llm ([TestEmbedder],
-// [TestReranker]) and for providers that speak a format over HTTP ([TestModel],
-// [TestEmbedWire], [TestRerankWire]).
+// [TestReranker], [TestReader]) and for providers that speak a format over HTTP
+// ([TestModel], [TestEmbedWire], [TestRerankWire]).
 package llmtest
 
 import (

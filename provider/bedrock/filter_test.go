@@ -52,7 +52,11 @@ func sent(t *testing.T, b *bedrocktest.Base, f assay.Filter, epochs ...string) (
 		}
 		return "", nil, err
 	}
-	return string(requests[len(requests)-1].Config.Vector.Filter), r.Notes, nil
+	var notes []string
+	for _, n := range r.Notes {
+		notes = append(notes, n.Text)
+	}
+	return string(requests[len(requests)-1].Config.Vector.Filter), notes, nil
 }
 
 func TestFilter(t *testing.T) {

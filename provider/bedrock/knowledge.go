@@ -151,21 +151,30 @@ func (k *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Q
 	}
 	limits, ok := k.config.Sharing.filter(access)
 	if !ok {
-		results.Notes = append(results.Notes, hidden(k.name))
+		results.Notes = searchNotes(hidden(k.name))
 		return results, nil
 	}
 	in, notes, err := k.input(q, limits)
 	if err != nil {
 		return results, err
 	}
-	results.Notes = append(results.Notes, notes...)
 	found, err := k.pages(ctx, in, q.Limit)
 	if err != nil {
 		return results, err
 	}
-	results.Hits = k.hits(access, q, found, &results.Notes)
+	results.Hits = k.hits(access, q, found, &notes)
+	results.Notes = searchNotes(notes...)
 	tell(&results, terms)
 	return results, nil
+}
+
+// searchNotes returns texts as notes of a search.
+func searchNotes(texts ...string) []assay.Note {
+	var notes []assay.Note
+	for _, t := range texts {
+		notes = append(notes, assay.Note{Kind: assay.NoteSearch, Text: t})
+	}
+	return notes
 }
 
 // input returns the request for a query that is narrowed by limits.

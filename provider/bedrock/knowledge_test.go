@@ -155,7 +155,7 @@ func TestHits(t *testing.T) {
 	if _, err := k.Version(t.Context(), h.Chunk.Document, "other"); !errors.Is(err, assay.ErrNotFound) {
 		t.Errorf("another version: %v", err)
 	}
-	if len(r.Terms) != 2 || r.Terms[0].Chunks != 2 || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "calibrated") }) {
+	if len(r.Terms) != 2 || r.Terms[0].Chunks != 2 || !slices.ContainsFunc(r.Notes, func(n assay.Note) bool { return strings.Contains(n.Text, "calibrated") }) {
 		t.Errorf("terms %+v, notes %q", r.Terms, r.Notes)
 	}
 }
@@ -238,7 +238,7 @@ func TestContents(t *testing.T) {
 	if s := r.Hits[0].Scores; s.Managed != nil || s.Relevance != 0 {
 		t.Errorf("scores %+v of a hit without one", s)
 	}
-	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "3 results without text") }) {
+	if !slices.ContainsFunc(r.Notes, func(n assay.Note) bool { return strings.Contains(n.Text, "3 results without text") }) {
 		t.Errorf("notes %q", r.Notes)
 	}
 }
@@ -291,7 +291,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		noted := slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "it has more") })
+		noted := slices.ContainsFunc(r.Notes, func(n assay.Note) bool { return strings.Contains(n.Text, "it has more") })
 		if len(r.Hits) != test.hits || len(b.Requests()) != test.asked || noted != test.note {
 			t.Errorf("%+v: %d hits, asked %d times, notes %q", test, len(r.Hits), len(b.Requests()), r.Notes)
 		}
@@ -332,7 +332,7 @@ func TestSearchSettings(t *testing.T) {
 	if s := r.Hits[0].Scores; s.Rerank == nil || s.Managed != nil {
 		t.Errorf("scores %+v of what was reranked", s)
 	}
-	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "guardrail") }) {
+	if !slices.ContainsFunc(r.Notes, func(n assay.Note) bool { return strings.Contains(n.Text, "guardrail") }) {
 		t.Errorf("notes %q", r.Notes)
 	}
 	t.Run("vectors alone", func(t *testing.T) {

@@ -1,11 +1,12 @@
 // Package embedded is the sentence encoder in the binary: gte-small, an English
-// one of 384 dimensions, with int8 weights. It needs no file, no network and no
-// setting up; provider/local runs it.
+// one of 384 dimensions, with int8 weights; and the reader that was trained from
+// it, [OpenReader]. They need no file, no network and no setting up; provider/local
+// runs them.
 //
 // The weights lie in the binary's file and are mapped with it: a program that
-// never embeds a text neither reads nor decodes them. LICENSE is the model's, not
-// assay's; SOURCE.md says where it comes from and how it is made again, byte for
-// byte, and SHA256SUMS lists the files.
+// never embeds a text neither reads nor decodes them. LICENSE is the models', not
+// assay's; SOURCE.md says where they come from and how they are made again, and
+// SHA256SUMS lists the files.
 package embedded
 
 import (

@@ -17,16 +17,34 @@ import (
 	"github.com/assay-rag/assay/models"
 )
 
-// TestSums holds every file to SHA256SUMS, and the constant to the weights.
+// TestSums holds every file to its folder's SHA256SUMS, and the constant to the weights.
 func TestSums(t *testing.T) {
-	list, err := os.ReadFile("SHA256SUMS")
+	listed := checkSums(t, ".")
+	if listed["model.safetensors"] != sum || len(listed) != 5 {
+		t.Errorf("SHA256SUMS lists %v, the constant says %s", listed, sum)
+	}
+	if got := Bytes(); got > 35e6 {
+		t.Errorf("the encoder takes %d bytes, more than 35 MB", got)
+	}
+	if listed := checkSums(t, "reader"); len(listed) != 2 || listed["reader.json"] == "" {
+		t.Errorf("reader/SHA256SUMS lists %v", listed)
+	}
+	if got := len(readerWeights); got > 25e6 {
+		t.Errorf("the reader takes %d bytes, more than 25 MB", got)
+	}
+}
+
+// checkSums compares the files of a folder with its SHA256SUMS, which it returns.
+func checkSums(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	list, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	listed := map[string]string{}
 	for line := range strings.Lines(string(list)) {
 		want, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
-		data, err := os.ReadFile(name)
+		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,12 +53,7 @@ func TestSums(t *testing.T) {
 		}
 		listed[name] = want
 	}
-	if listed["model.safetensors"] != sum || len(listed) != 5 {
-		t.Errorf("SHA256SUMS lists %v, the constant says %s", listed, sum)
-	}
-	if got := Bytes(); got > 35e6 {
-		t.Errorf("the encoder takes %d bytes, more than 35 MB", got)
-	}
+	return listed
 }
 
 // TestRecipe makes the weights again from the half-precision ones.

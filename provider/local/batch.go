@@ -115,12 +115,12 @@ type tile struct{ from, to int }
 
 // tiles divides n rows into what workers take one after another: a tile each, if
 // that is small enough; else ever smaller ones towards the end, so that all end
-// at about the same time.
+// at about the same time. One worker takes whole tiles.
 func tiles(n, workers int) []tile {
 	var all []tile
 	for from := 0; from < n; {
 		share := (n - from + 2*workers - 1) / (2 * workers)
-		if n <= workers*tileRows {
+		if workers == 1 || n <= workers*tileRows {
 			share = (n + workers - 1) / workers
 		} else {
 			share = max(share, leastRows)

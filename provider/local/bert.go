@@ -41,22 +41,41 @@ func readBERT(ctx context.Context, w *weights, a architecture) (*bert, error) {
 	if !w.has("embeddings.word_embeddings.weight") {
 		w.prefix = "bert."
 	}
-	if extra := fmt.Sprintf("encoder.layer.%d.attention.self.query.weight", a.Layers); w.has(extra) {
-		return nil, fmt.Errorf("%s: tensor %s is there, and %s has %d layers: %w", weightsFile, w.prefix+extra, configFile, a.Layers, assay.ErrDamaged)
+	m := newBERT(a)
+	if err := m.readEmbeddings(w); err != nil {
+		return nil, err
 	}
-	m := &bert{architecture: a, layers: make([]layer, a.Layers), slots: make(chan struct{}, runtime.GOMAXPROCS(0)+1)}
+	return m, m.readLayers(ctx, w, 0)
+}
+
+// newBERT returns a trunk without weights.
+func newBERT(a architecture) *bert {
+	return &bert{architecture: a, layers: make([]layer, a.Layers), slots: make(chan struct{}, runtime.GOMAXPROCS(0)+1)}
+}
+
+// layerName begins the names of the tensors of a layer.
+func layerName(i int) string { return fmt.Sprintf("encoder.layer.%d.", i) }
+
+// layerWeights is one of these tensors, which no layer is without.
+const layerWeights = "attention.self.query.weight"
+
+// readLayers reads the layers from the first on. A file with more layers than the
+// model has is refused.
+func (m *bert) readLayers(ctx context.Context, w *weights, first int) error {
+	if extra := layerName(m.Layers) + layerWeights; w.has(extra) {
+		return fmt.Errorf("%s: tensor %s is there, and the model has %d layers: %w", weightsFile, w.prefix+extra, m.Layers, assay.ErrDamaged)
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	g.Go(func() error { return m.readEmbeddings(w) })
-	for i := range m.layers {
+	for i := first; i < m.Layers; i++ {
 		g.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return m.layers[i].read(w, fmt.Sprintf("encoder.layer.%d.", i), a)
+			return m.layers[i].read(w, layerName(i), m.architecture)
 		})
 	}
-	return m, g.Wait()
+	return g.Wait()
 }
 
 func (m *bert) readEmbeddings(w *weights) (err error) {

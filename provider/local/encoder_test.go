@@ -131,6 +131,30 @@ func TestEmbedBatches(t *testing.T) {
 	}
 }
 
+// Identifiers are read word by word in code, and as they are in prose.
+func TestEmbedCode(t *testing.T) {
+	e := open(t, filepath.Join("testdata", "tiny"))
+	vector := func(text string) llm.Vector {
+		t.Helper()
+		vectors, err := e.Embed(t.Context(), llm.Passage, []string{text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return vectors[0]
+	}
+	for _, tt := range []struct {
+		text, apart string
+		want        bool
+	}{
+		{"x := f(aB);", "x := f(a B);", true},
+		{"an aB of it", "an a B of it", false},
+	} {
+		if got := slices.Equal(vector(tt.text), vector(tt.apart)); got != tt.want {
+			t.Errorf("%q is read as %q: %v", tt.text, tt.apart, got)
+		}
+	}
+}
+
 func TestEmbedNothing(t *testing.T) {
 	e := open(t, filepath.Join("testdata", "tiny"))
 	if vectors, err := e.Embed(t.Context(), llm.Query, nil); err != nil || len(vectors) != 0 {

@@ -115,10 +115,10 @@ func (n normalizer) appendLower(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, unicode.ToLower(r))
 }
 
-// words yields the words of a normalised text, as the reference's
-// BertPreTokenizer does: cut at white space, and each punctuation character for
-// itself.
-func words(text []byte, yield func(word []byte)) {
+// words yields the bytes [start, end) of each word of a normalised text, as the
+// reference's BertPreTokenizer does: cut at white space, and each punctuation
+// character for itself.
+func words(text []byte, yield func(start, end int)) {
 	start := 0
 	for i := 0; i < len(text); {
 		r, size := rune(text[i]), 1
@@ -128,17 +128,17 @@ func words(text []byte, yield func(word []byte)) {
 		space := unicode.IsSpace(r)
 		if space || isPunctuation(r) {
 			if start < i {
-				yield(text[start:i])
+				yield(start, i)
 			}
 			if !space {
-				yield(text[i : i+size])
+				yield(i, i+size)
 			}
 			start = i + size
 		}
 		i += size
 	}
 	if start < len(text) {
-		yield(text[start:])
+		yield(start, len(text))
 	}
 }
 

@@ -107,6 +107,31 @@ func OpenRerankerDir(ctx context.Context, dir string, c Config) (*Reranker, erro
 	return OpenReranker(ctx, os.DirFS(dir), c)
 }
 
+// OpenReader reads a reader: reader.json and model.safetensors. Tokenizer, word embeddings
+// and the layers that the file lacks are those of the encoder that it was made from. Errors
+// are those of Open.
+func OpenReader(ctx context.Context, fsys fs.FS, c Config, encoder *Encoder) (*Reader, error) {
+	f, err := openFolder(fsys, c)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	r, err := newReader(ctx, f, encoder)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", c.Name, err)
+	}
+	return r, nil
+}
+
+// OpenReaderDir is OpenReader for a folder on disk.
+func OpenReaderDir(ctx context.Context, dir string, c Config, encoder *Encoder) (*Reader, error) {
+	c, err := named(dir, c)
+	if err != nil {
+		return nil, err
+	}
+	return OpenReader(ctx, os.DirFS(dir), c, encoder)
+}
+
 // named gives the model the name of its folder, unless it has one.
 func named(dir string, c Config) (Config, error) {
 	absolute, err := filepath.Abs(dir)
@@ -123,6 +148,7 @@ type folder struct {
 	Config
 	weights weights
 	file    io.Closer // of the weights; nil: they are in memory
+	size    int64     // of the weights
 	read    hash.Hash // of all that was read but the weights
 }
 
@@ -162,6 +188,7 @@ func (f *folder) openWeights() error {
 	if err != nil {
 		return err
 	}
+	f.size = size
 	if f.SHA256 == "" {
 		h := sha256.New()
 		if _, err := io.Copy(h, io.NewSectionReader(r, 0, size)); err != nil {

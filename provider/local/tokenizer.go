@@ -46,7 +46,7 @@ func (t *tokenizer) encode(dst []int32, text string) []int32 {
 }
 
 func (t *tokenizer) appendWords(dst []int32, text []byte) []int32 {
-	words(text, func(word []byte) { dst = t.appendPieces(dst, word) })
+	words(text, func(start, end int) { dst = t.appendPieces(dst, text[start:end]) })
 	return dst
 }
 

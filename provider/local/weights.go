@@ -3,6 +3,7 @@ package local
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/assay-rag/assay"
@@ -145,4 +146,9 @@ func (w *weights) norm(name string, n int) (layerNorm, error) {
 func (w *weights) has(name string) bool {
 	_, found := w.file.Tensor(w.prefix + name)
 	return found
+}
+
+// hasAny reports whether the name of a tensor in the file begins with prefix.
+func (w *weights) hasAny(prefix string) bool {
+	return slices.ContainsFunc(w.file.Names(), func(name string) bool { return strings.HasPrefix(name, w.prefix+prefix) })
 }
