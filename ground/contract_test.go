@@ -8,62 +8,63 @@ import (
 
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/ground/groundtest"
-	"github.com/assay-rag/assay/provider/embedded"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
 )
 
 func TestLocalContract(t *testing.T) {
-	groundtest.Run(t, groundtest.Subject{Open: func(*testing.T) groundtest.Judge { return groundtest.Of(ground.Local{}) }})
-}
-
-func TestLearnedContract(t *testing.T) {
-	encoder, err := embedded.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Run("words", func(t *testing.T) {
-		groundtest.Run(t, groundtest.Subject{Open: func(*testing.T) groundtest.Judge { return groundtest.Of(ground.Learned{}) }})
+	t.Run("without a reader", func(t *testing.T) {
+		groundtest.Run(t, groundtest.Subject{Open: func(*testing.T) groundtest.Judge { return groundtest.Of(ground.Local{}) }})
 	})
-	t.Run("vectors", func(t *testing.T) {
+	t.Run("reader", func(t *testing.T) {
+		local := func(r llm.Reader) groundtest.Judge {
+			return groundtest.Of(ground.Local{Reader: r, Model: readerModel()})
+		}
 		groundtest.Run(t, groundtest.Subject{
-			Open: func(*testing.T) groundtest.Judge { return groundtest.Of(ground.Learned{Encoder: encoder}) },
-			Break: func(_ *testing.T, fault groundtest.Fault) (groundtest.Judge, bool) {
-				return groundtest.Of(ground.Learned{Encoder: faulty{encoder, fault}}), true
-			},
+			Open:     func(*testing.T) groundtest.Judge { return local(&llmtest.Reader{}) },
+			Break:    func(_ *testing.T, f groundtest.Fault) (groundtest.Judge, bool) { return local(&faulty{fault: f}), true },
 			Verbatim: true,
 		})
 	})
 }
 
-// faulty is an encoder with a fault.
+// faulty is a reader with a fault.
 type faulty struct {
-	ground.Encoder
+	llmtest.Reader
 	fault groundtest.Fault
 }
 
-func (f faulty) Encode(ctx context.Context, texts []string) ([][]ground.Token, error) {
-	switch f.fault {
-	case groundtest.Fails:
-		return nil, errors.New("broken")
-	case groundtest.Hangs:
-		<-ctx.Done()
-		return nil, ctx.Err()
-	case groundtest.Nothing:
-		return nil, nil
-	case groundtest.None:
-		return make([][]ground.Token, len(texts)), nil
-	}
-	out, err := f.Encoder.Encode(ctx, texts)
-	for _, tokens := range out {
-		for i := range tokens {
-			switch f.fault {
-			case groundtest.Junk: // of another number of dimensions each
-				tokens[i].Vector = make([]float32, i)
-			case groundtest.NoScore:
-				tokens[i].Vector = []float32{float32(math.NaN()), float32(math.Inf(1))}
-			case groundtest.Beyond:
-				tokens[i].Start, tokens[i].End = -i, 1<<30
-			}
+func (f *faulty) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entailment, error) {
+	out := make([]llm.Entailment, len(pairs))
+	for i := range out {
+		out[i] = llm.Entailment{Supported: 1}
+		switch f.fault {
+		case groundtest.Fails:
+			return out, errors.New("broken")
+		case groundtest.Hangs:
+			<-ctx.Done()
+			return out, ctx.Err()
+		case groundtest.Nothing, groundtest.None:
+			return nil, nil
+		case groundtest.Junk:
+			out[i] = llm.Entailment{}
+		case groundtest.NoScore:
+			out[i].Supported = math.NaN()
+		case groundtest.Beyond:
+			out[i] = llm.Entailment{Supported: 1.5, Decisive: llm.Extract{Start: -1, End: 1 << 30}}
 		}
 	}
-	return out, err
+	return out, nil
+}
+
+// A place that is not in the window still gives spans of the passage.
+func TestSpansOfNoPlace(t *testing.T) {
+	r := &llmtest.Reader{OnEntail: func(llm.ClaimPair) (llm.Entailment, error) {
+		return llm.Entailment{Supported: 1, Decisive: llm.Extract{Start: -1 << 40, End: 1 << 40}}, nil
+	}}
+	const source = "Ducks swim well. The tenant pays rent."
+	j, err := ground.Local{Reader: r, Model: readerModel()}.Verify(t.Context(), "Rent is paid by tenants.", cited(source))
+	if err != nil || len(j.Spans) != 1 || source[j.Spans[0].Start:j.Spans[0].End] != "The tenant pays rent." {
+		t.Errorf("%+v, %v", j, err)
+	}
 }

@@ -1,6 +1,9 @@
-// Package ground ties answers to the bytes they rest on: it cuts a draft into
-// claims, finds the words of the evidence that each claim cites, and holds the
-// interface of the verifier that judges them, with the local one.
+// Package ground ties answers to the text they rest on. It cuts a draft into claims,
+// finds the sentences that a claim cites, and judges whether they support it.
+//
+// [Local] combines a learned reader (llm.Reader) with [Check], a short list of hard
+// checks on numbers, names and negation. The reader decides, and the checks may only
+// refuse. [Conflicts] finds evidence that contradicts other evidence.
 package ground
 
 import (
@@ -9,61 +12,67 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Verifier judges whether what a claim cites says the claim. It sees the
-// claim and the cited words, nothing else. It is safe for concurrent use.
+// A Verifier judges whether the cited text supports a claim. It sees the claim and the
+// cited passages, nothing else. It is safe for concurrent use.
 //
-// A verifier that fails or cannot decide counts as Unsupported: callers treat
-// an error so, and say it.
+// A verifier that fails or cannot decide counts as Unsupported: callers treat an error
+// as such and report it.
 type Verifier interface {
 	Verify(ctx context.Context, claim string, cited []Passage) (Judgement, error)
 }
 
-// A Service is a Verifier that is reached over a network: what it does costs calls,
-// and may fail with an error that is assay.ErrUnavailable.
+// A Service is a Verifier that is reached over a network. Its calls cost money and may
+// fail with an error that is assay.ErrUnavailable.
 type Service interface {
 	Verifier
 
-	// Model names it: "bedrock/guardrail/abc123:1".
+	// Model names the service: "bedrock/guardrail/abc123:1".
 	Model() string
 }
 
-// A Passage is text that a claim cites: the words of the citation, and the
-// passage around them from which a reader understands them.
+// A Passage is text that a claim cites: the quoted words and the passage around them.
 type Passage struct {
 	Quote   string   `json:"quote"`
 	Context string   `json:"context"` // contains Quote
 	Heading []string `json:"heading"` // the document's title first
 }
 
-// A Judgement is a verifier's word on one claim.
+// A Judgement is the verdict of a verifier on one claim.
 type Judgement struct {
 	Verdict assay.Verdict `json:"verdict"`
-	Score   float64       `json:"score"`  // confidence in Supported, in [0, 1]
-	Reason  string        `json:"reason"` // in a few words: "number 30 is not in the source"
+	Score   float64       `json:"score"` // probability of Supported, in [0, 1]
 
-	// Spans are the words that decide it, the fewest that do together; empty where
-	// nothing that was cited bears on the claim, or the verifier does not say.
+	// Contradiction is the probability that the cited text contradicts the claim, in [0, 1];
+	// 0 where the verifier gives none.
+	Contradiction float64 `json:"contradiction,omitempty"`
+
+	Reason string `json:"reason"` // in a few words: "the number 30 is not in the source"
+
+	// Refused is the reason of the hard check that refused the claim; empty if none did.
+	Refused string `json:"refused,omitempty"`
+
+	// Spans are the sentences that decide the verdict, as few as possible. Empty if none
+	// of the cited text bears on the claim, or if the verifier does not report them.
 	Spans []Span `json:"evidence,omitempty"`
 
-	// Failed is set where there is no judgement because the verifier failed.
+	// Failed is set if there is no judgement because the verifier failed.
 	Failed bool `json:"failed,omitempty"`
 
-	// Usage is what a Service has spent on it: calls, and tokens up to those of what it
-	// was given. It is recorded with the step.
+	// Usage is the cost of a Service. It is recorded with the step.
 	Usage assay.Usage `json:"-"`
 }
 
-// A Span is the bytes [Start, End) of the Context of a passage that was cited.
+// A Span is the bytes [Start, End) of the Context of a cited passage.
 type Span struct {
 	Passage int `json:"passage"` // index, from 0
 	Start   int `json:"start"`
 	End     int `json:"end"`
 }
 
-// An Encoder gives each token of a text a vector that knows what stands around it.
+// An Encoder returns a contextual vector for each token of a text.
 type Encoder interface {
-	// Encode returns the tokens of each text, in the order given. A text that has more
-	// tokens than the encoder takes is an error, never cut. It is safe for concurrent use.
+	// Encode returns the tokens of each text, in the order given. A text with more tokens
+	// than the encoder takes is an error, never cut. It is safe for concurrent use.
 	Encode(ctx context.Context, texts []string) ([][]Token, error)
 }
 

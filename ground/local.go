@@ -1,179 +1,339 @@
 package ground
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/learn"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/llm"
 )
 
-// Local is the verifier that needs no model. It reads surfaces: a claim is supported
-// when the cited words contain it as whole sentences, or when one sentence of them (or
-// an item with what announces it, or a line of a table) holds all its content words
-// and numbers in the same order, marked alike: as denied, allowed or demanded, as a
-// bound, as always or only or some, and by the prepositions. What a claim leaves out
-// must take nothing back. It is contradicted when seven in ten of the words are in the
-// source but a number or a negation is not. Everything else is unsupported.
-//
-// It takes for the same: "five" and 5, spellings of units and dates, a place, time or
-// condition put first or last, passive and active where the doer is named, "you must do
-// X" and "X must be done", a pronoun and the subject of the sentence before or the
-// heading, two sentences in a row about one subject that the claim joins, a row of a
-// table whose cells stand in such sentences, and a sentence that says of a table's row
-// nothing but what its cells and their heads are. A lead-in as "Yes," or "According to the
-// policy," counts as nothing.
-//
-// It refuses every paraphrase in other words. It knows English: in other languages
-// nearly only what is written in the same words in the same order. It does not see a
-// change of tense by an ending, or what a sentence means only beside another one.
-type Local struct{}
+// Local is the verifier that needs no language model. A claim that is one or more whole
+// sentences of the cited text word for word is supported. Any other claim is split into
+// parts, each part is read by the reader against the windows of the cited text that share
+// most words with it, and a logistic regression over these readings and plain features
+// gives the probability that the text supports the claim. [Check] may refuse a claim
+// whatever its probability is.
+type Local struct {
+	// Reader reads claims against windows. Nil: only claims in nearly the same words as a
+	// sentence of the source are supported.
+	Reader llm.Reader
 
-// minContradiction is the share of a claim's words from which on a differing number or
-// negation is a contradiction rather than another topic.
-const minContradiction = 0.7
+	// Floor is the least probability of Supported. 0: the floor for answers that are shown
+	// to people (see Floors).
+	Floor float64
 
-// Verify implements Verifier. It returns an error only when ctx has ended.
-func (Local) Verify(ctx context.Context, claim string, cited []Passage) (Judgement, error) {
-	if err := ctx.Err(); err != nil {
+	// Model turns readings into probabilities. Nil: the model in the binary.
+	Model *Model
+}
+
+// Scores of claims that no model has to judge.
+const (
+	exactScore        = 1
+	nearVerbatimScore = 0.97
+	refusedScore      = 0.02 // the most that a claim has which a check refused
+)
+
+// Verify implements Verifier. It returns an error if ctx has ended or the reader fails.
+func (l Local) Verify(ctx context.Context, claim string, cited []Passage) (Judgement, error) {
+	switch {
+	case ctx.Err() != nil:
+		return failed(ctx.Err())
+	case len(cited) == 0:
+		return Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}, nil
+	case !hasWord(claim):
+		return Judgement{Verdict: assay.Unsupported, Reason: "has no word to check"}, nil
+	}
+	sources := sourcesOf(cited)
+	if span, ok, err := l.exact(ctx, claim, sources); err != nil {
+		return failed(err)
+	} else if ok {
+		return Judgement{Verdict: assay.Supported, Score: exactScore, Reason: "the source says it in these words", Spans: []Span{span}}, nil
+	}
+	j, err := l.judge(ctx, claim, sources)
+	if err != nil {
+		return failed(err)
+	}
+	if j.Refused = Check(claim, cited); j.Refused != "" {
+		j.Score = min(j.Score, refusedScore)
+		if j.Verdict == assay.Supported {
+			j.Verdict = assay.Unsupported
+		}
+		j.Reason = j.Refused
+	}
+	return j, nil
+}
+
+// failed is the judgement of a claim that could not be judged.
+func failed(err error) (Judgement, error) {
+	return Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}, err
+}
+
+// exact finds the claim as whole sentences of a source. An item of a list does not count
+// if the sentence that announces the list may take it back: it has a negation, or with it
+// the reader finds that the item contradicts the claim.
+func (l Local) exact(ctx context.Context, claim string, sources []source) (Span, bool, error) {
+	for i, s := range sources {
+		sp, ok := exactSpan(s.Context, claim)
+		if !ok {
+			continue
+		}
+		span := Span{Passage: i, Start: sp.Start, End: sp.End}
+		lead := s.leadOf(sp)
+		switch {
+		case lead == "":
+			return span, true, nil
+		case surface.Negations(lead) > 0:
+			continue
+		case l.Reader == nil:
+			return span, true, nil
+		}
+		item := llm.Excerpt{Heading: joinHeading(s.Heading), Text: lead + "\n" + s.Context[sp.Start:sp.End]}
+		read, err := l.entail(ctx, []llm.ClaimPair{{Claim: claim, Passage: item}})
+		if err != nil {
+			return Span{}, false, err
+		}
+		if read[0].Contradicted < max(read[0].Supported, read[0].Neutral) {
+			return span, true, nil
+		}
+	}
+	return Span{}, false, nil
+}
+
+// leadOf returns the sentence before a span that announces the list which the span is an
+// item of; empty if there is none.
+func (s source) leadOf(sp sentence.Span) string {
+	for _, u := range s.units {
+		if u.Start < sp.End && sp.Start < u.End && u.Lead.Start < u.Lead.End && u.Lead.End <= sp.Start {
+			return s.Context[u.Lead.Start:u.Lead.End]
+		}
+	}
+	return ""
+}
+
+// judge judges a claim that is not in the sources word for word.
+func (l Local) judge(ctx context.Context, claim string, sources []source) (Judgement, error) {
+	if span, ok := nearVerbatim(claim, sources); ok {
+		return Judgement{Verdict: assay.Supported, Score: nearVerbatimScore, Reason: "the source says it in nearly these words", Spans: []Span{span}}, nil
+	}
+	if l.Reader == nil {
+		return l.withoutReader(claim, sources), nil
+	}
+	model, err := l.Model, error(nil)
+	if model == nil {
+		if model, err = shipped(); err != nil {
+			return Judgement{}, err
+		}
+	}
+	whole, parts, err := l.read(ctx, claim, sources)
+	if _, ok := errors.AsType[*llm.TooLongError](err); ok {
+		return Judgement{Verdict: assay.Unsupported, Reason: "the claim is too long to be read"}, nil
+	}
+	if err != nil {
 		return Judgement{}, err
 	}
-	best := Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}
-	for i, p := range cited {
-		j := judge(claim, p)
-		if j.Verdict != assay.Supported {
-			if said, ok := judgeTableClaim(claim, p, i); ok {
-				j = said
+	if len(whole.windows) == 0 {
+		return Judgement{Verdict: assay.Unsupported, Reason: "the cited text is empty"}, nil
+	}
+	features := featuresOf(claim, whole, parts, sources)
+	j := Judgement{Verdict: assay.Unsupported, Score: learn.Sigmoid(model.Supported.LogOdds(features)), Spans: decidingSpans(parts, sources)}
+	contradicted := model.Contradicted.LogOdds(features)
+	j.Contradiction = (1 - j.Score) * learn.Sigmoid(contradicted)
+	switch {
+	case math.IsNaN(j.Score) || math.IsNaN(j.Contradiction):
+		return Judgement{}, fmt.Errorf("the probability of the claim is not a number: %w", assay.ErrDamaged)
+	case j.Score >= cmp.Or(l.Floor, model.Shown):
+		j.Verdict, j.Reason = assay.Supported, "the source says it in other words"
+	case contradicted > 0:
+		j.Verdict, j.Reason = assay.Contradicted, "the source contradicts it"
+	default:
+		j.Reason = lacking(claim, sources)
+	}
+	return j, nil
+}
+
+// Features returns the features of a claim, to fit a model with. There are none if the
+// cited text is empty.
+func (l Local) Features(ctx context.Context, claim string, cited []Passage) ([]float64, error) {
+	sources := sourcesOf(cited)
+	whole, parts, err := l.read(ctx, claim, sources)
+	if err != nil || len(whole.windows) == 0 {
+		return nil, err
+	}
+	return featuresOf(claim, whole, parts, sources), nil
+}
+
+// read has the reader read a claim and its parts against their windows, in one call.
+func (l Local) read(ctx context.Context, claim string, sources []source) (whole reading, parts []reading, err error) {
+	texts, n := partsOf(claim), perSize
+	if len(texts) >= manyParts {
+		n = 1
+	}
+	alone := len(texts) > 1 && len(strings.Fields(claim)) > maxWholeWords // too long to be read as one
+	if len(texts) > 1 && !alone {
+		texts = append([]string{claim}, texts...)
+	}
+	var pairs []llm.ClaimPair
+	index := map[llm.ClaimPair]int{}
+	readings := make([]reading, len(texts))
+	for i, text := range texts {
+		readings[i] = reading{part: text, windows: windowsOf(text, sources, n)}
+		for _, w := range readings[i].windows {
+			pair := llm.ClaimPair{Claim: text, Passage: w.excerpt(sources[w.passage])}
+			if _, ok := index[pair]; !ok {
+				index[pair] = len(pairs)
+				pairs = append(pairs, pair)
 			}
 		}
-		if i == 0 || better(j, best) {
-			best = j
+	}
+	var read []llm.Entailment
+	if len(pairs) > 0 {
+		if read, err = l.entail(ctx, pairs); err != nil {
+			return whole, nil, err
 		}
 	}
-	return best, nil
-}
-
-// better orders judgements of one claim against several passages: one that
-// supports it decides, then one that contradicts it.
-func better(a, b Judgement) bool {
-	rank := map[assay.Verdict]int{assay.Supported: 2, assay.Contradicted: 1, assay.Unsupported: 0}
-	if rank[a.Verdict] != rank[b.Verdict] {
-		return rank[a.Verdict] > rank[b.Verdict]
+	for i, r := range readings {
+		for _, w := range r.windows {
+			pair := llm.ClaimPair{Claim: r.part, Passage: w.excerpt(sources[w.passage])}
+			readings[i].read = append(readings[i].read, read[index[pair]])
+		}
 	}
-	return a.Score > b.Score
-}
-
-func judge(claim string, p Passage) Judgement {
-	if says(p.Quote, claim) {
-		return Judgement{Verdict: assay.Supported, Score: 1, Reason: "the source says it in these words"}
-	}
-	topic := topicOf(p.Heading)
-	bare, answer := withoutLeadIn(claim, topic)
-	r := read(bare)
-	if !checkable(r.terms) {
-		return Judgement{Verdict: assay.Unsupported, Reason: "holds no checkable word"}
-	}
-	sources := slices.DeleteFunc(sourcesOf(p), func(s source) bool { return deniedTogether(s.text, r.terms) })
-	denies := marked(r.terms, isNot)
-	cells := cellsOf(bare)
 	switch {
-	case answer == yes && denies || answer == no && !denies:
-		return Judgement{Verdict: assay.Unsupported, Score: 0.2, Reason: "whether it is yes or no cannot be told"}
-	case len(r.terms) > maxTerms:
-		return Judgement{Verdict: assay.Unsupported, Score: 0.2, Reason: "is too long to be compared"}
-	case slices.ContainsFunc(sources, func(s source) bool { return s.says(r, topic) }):
-		return Judgement{Verdict: assay.Supported, Score: 0.95, Reason: "a sentence of the source says it in the same words"}
-	case cells != nil && rowHolds(cells, sources, topic):
-		return Judgement{Verdict: assay.Supported, Score: 0.9, Reason: "its cells stand together in the source"}
-	case joined(r, sources, topic):
-		return Judgement{Verdict: assay.Supported, Score: 0.9, Reason: "sentences of the source say its parts in the same words"}
+	case alone:
+		return leastSupported(readings), readings, nil
+	case len(readings) > 1:
+		return readings[0], readings[1:], nil
 	}
-	return refused(claim, r, sources, p)
+	return readings[0], readings, nil
 }
 
-// checkable reports whether there is a content word among the terms.
-func checkable(terms []term) bool {
-	return slices.ContainsFunc(terms, func(t term) bool { return t.stem != "" })
-}
+// maxWholeWords is the length of the longest claim that is read as a whole beside its parts.
+const maxWholeWords = 80
 
-// refused says what is wrong with a claim that no source says.
-func refused(claim string, r reading, sources []source, p Passage) Judgement {
-	around := p.Quote + "\n" + strings.Join(p.Heading, "\n")
-	want, held := termSet(claim), termSet(around)
-	n := 0
-	for t := range want {
-		if held[t] {
-			n++
+// leastSupported returns the part that the sources support least.
+func leastSupported(parts []reading) reading {
+	least := parts[0]
+	for _, p := range parts[1:] {
+		if len(p.read) > 0 && p.read[p.best()].Supported < least.read[least.best()].Supported {
+			least = p
 		}
 	}
-	coverage := float64(n) / float64(max(len(want), 1))
-	if coverage < minContradiction {
-		return Judgement{Verdict: assay.Unsupported, Score: coverage / 2, Reason: fmt.Sprintf("%.0f%% of its words are in the source", 100*coverage)}
-	}
-	if number, ok := missing(surface.Numbers(claim), surface.Numbers(around)); !ok {
-		if len(surface.Numbers(p.Quote)) > 0 {
-			return Judgement{Verdict: assay.Contradicted, Score: 0, Reason: fmt.Sprintf("the source has another number than %s", number)}
-		}
-		return Judgement{Verdict: assay.Unsupported, Score: coverage / 2, Reason: fmt.Sprintf("the number %s is not in the source", number)}
-	}
-	if surface.Negations(claim)%2 != surface.Negations(p.Quote)%2 {
-		return Judgement{Verdict: assay.Contradicted, Score: 0, Reason: "one negates and the other does not"}
-	}
-	return Judgement{Verdict: assay.Unsupported, Score: coverage / 2, Reason: unlike(r.terms, sources)}
+	return least
 }
 
-// says reports whether quote contains claim as one or more whole sentences. A
-// part of a sentence does not count: "it is wrong that water boils" contains
-// "water boils" and does not say it.
-func says(quote, claim string) bool {
-	start, end, ok := contains(quote, claim)
-	if !ok {
-		return false
+// entail has the reader read pairs, and checks what it returns.
+func (l Local) entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entailment, error) {
+	read, err := l.Reader.Entail(ctx, pairs)
+	if err != nil {
+		return nil, err
 	}
-	if strings.TrimSpace(quote[:start]) == "" && strings.TrimSpace(quote[end:]) == "" {
-		return true
+	if len(read) != len(pairs) {
+		return nil, fmt.Errorf("the reader gave %d entailments for %d pairs: %w", len(read), len(pairs), assay.ErrDamaged)
 	}
-	starts, ends := strings.TrimSpace(quote[:start]) == "", false
-	for _, sp := range sentence.Spans(quote) {
-		starts = starts || sp.Start == start
-		ends = ends || sp.End == end
-	}
-	return starts && ends || wholeLines(quote, start, end)
-}
-
-// wholeLines reports whether [start, end) are whole lines of text: code and
-// table rows have no sentences.
-func wholeLines(text string, start, end int) bool {
-	before := text[strings.LastIndexByte(text[:start], '\n')+1 : start]
-	after, _, _ := strings.Cut(text[end:], "\n")
-	return strings.Contains(text[start:end], "\n") && strings.TrimSpace(before) == "" && strings.TrimSpace(after) == ""
-}
-
-// missing returns the first of want that have lacks; ok when there is none.
-func missing(want, have []string) (first string, ok bool) {
-	held := make(map[string]bool, len(have))
-	for _, h := range have {
-		held[h] = true
-	}
-	for _, w := range want {
-		if !held[w] {
-			return w, false
+	for _, e := range read {
+		for _, p := range []float64{e.Supported, e.Contradicted, e.Neutral} {
+			if !(p >= 0 && p <= 1) {
+				return nil, fmt.Errorf("the reader gave the probability %v: %w", p, assay.ErrDamaged)
+			}
 		}
 	}
-	return "", true
+	return read, nil
 }
 
-// termSet returns the content terms of a text, compounds and their parts.
-func termSet(text string) map[string]bool {
-	terms := map[string]bool{}
-	for _, t := range analysis.Tokens(text, "") {
-		if !surface.Function(strings.ToLower(text[t.Start:t.End])) {
-			terms[t.Term] = true
+// decidingSpans returns the sentence that decides each part, in the order of the text.
+func decidingSpans(parts []reading, sources []source) []Span {
+	var spans []Span
+	for _, p := range parts {
+		b := p.best()
+		w := p.windows[b]
+		span := w.deciding(p.read[b].Decisive, stemsOf(contentOf(wordsOf(p.part))), sources[w.passage])
+		if !slices.Contains(spans, span) {
+			spans = append(spans, span)
 		}
 	}
-	return terms
+	slices.SortFunc(spans, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(a.Passage, b.Passage), cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End))
+	})
+	return spans
+}
+
+// withoutReader judges a claim by words alone: it is never supported.
+func (l Local) withoutReader(claim string, sources []source) Judgement {
+	windows := windowsOf(claim, sources, 1)
+	if len(windows) == 0 {
+		return Judgement{Verdict: assay.Unsupported, Reason: "the cited text is empty"}
+	}
+	want := stemsOf(contentOf(wordsOf(claim)))
+	w := windows[0]
+	span := w.deciding(llm.Extract{}, want, sources[w.passage])
+	return Judgement{
+		Verdict: assay.Unsupported, Score: coverage(want, everyStem(sources)) / 2, Reason: lacking(claim, sources), Spans: []Span{span},
+	}
+}
+
+// everyStem returns the stems of all sources and their headings.
+func everyStem(sources []source) map[string]int {
+	all := map[string]int{}
+	for _, s := range sources {
+		for _, bag := range append(slices.Clone(s.bags), stemsOf(wordsOf(joinHeading(s.Heading)))) {
+			for stem := range bag {
+				all[stem]++
+			}
+		}
+	}
+	return all
+}
+
+func joinHeading(heading []string) string { return strings.Join(heading, " > ") }
+
+// lacking says which content words of a claim the sources do not have.
+func lacking(claim string, sources []source) string {
+	const most = 3
+	have := everyStem(sources)
+	var words []string
+	for _, w := range contentOf(wordsOf(claim)) {
+		if have[w.stem] == 0 && len(words) < most && !slices.Contains(words, fmt.Sprintf("%q", w.raw)) {
+			words = append(words, fmt.Sprintf("%q", w.raw))
+		}
+	}
+	if len(words) == 0 {
+		return "the source has its words, but does not say it"
+	}
+	return "the source lacks " + strings.Join(words, ", ")
+}
+
+// nearVerbatim finds the sentence that has the words of a claim in the same order and no
+// others: only function words that carry no meaning of their own may differ.
+func nearVerbatim(claim string, sources []source) (Span, bool) {
+	want := significant(wordsOf(claim))
+	if len(contentOf(want)) < 2 {
+		return Span{}, false
+	}
+	same := func(a, b word) bool { return a.stem == b.stem }
+	for i, s := range sources {
+		for k, u := range s.units {
+			if slices.EqualFunc(want, significant(s.words[k]), same) && s.leadOf(u.Span) == "" {
+				return Span{Passage: i, Start: u.Start, End: u.End}, true
+			}
+		}
+	}
+	return Span{}, false
+}
+
+// insignificant words may differ between a claim and a sentence that says the same.
+var insignificant = map[string]bool{
+	"a": true, "an": true, "the": true, "that": true, "also": true, "please": true,
+}
+
+// significant returns the words of a text without the insignificant ones.
+func significant(words []word) []word {
+	return slices.DeleteFunc(slices.Clone(words), func(w word) bool { return insignificant[strings.ToLower(w.raw)] })
 }

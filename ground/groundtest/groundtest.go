@@ -43,7 +43,7 @@ func Of(v ground.Verifier) Judge {
 	}
 }
 
-// A Fault is how what a verifier needs can break: its model, its service, its encoder.
+// A Fault is a way in which the model, service or reader of a verifier can break.
 type Fault string
 
 // The faults. Each holds for every call.
@@ -53,8 +53,8 @@ const (
 	Junk    Fault = "replies with junk"          // that is no reply
 	Nothing Fault = "replies with nothing"       // an empty one
 	None    Fault = "judges nothing"             // a reply without what was asked for
-	NoScore Fault = "gives no score"             // of an encoder: no number
-	Beyond  Fault = "gives a score out of range" // of an encoder: what is no place in the text
+	NoScore Fault = "gives no score"             // of a reader: not a number
+	Beyond  Fault = "gives a score out of range" // of a reader: over 1, and no place in the text
 )
 
 // Faults lists them.

@@ -255,3 +255,17 @@ func BenchmarkEachCold(b *testing.B) {
 		analysis.NewAnalyzer("").Each(text, func(analysis.Token) { n++ })
 	}
 }
+
+func TestApart(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                "",
+		"ReadHeaderTimeout":               "Read Header Timeout",
+		"func (s *HTTPServer) tls.newURL": "func (s *HTTP Server) tls.new URL",
+		"sha256Sum of IDs":                "sha256 Sum of IDs",
+		"a\xffB Straße":                   "a\xffB Straße",
+	} {
+		if got := analysis.Apart(text); got != want {
+			t.Errorf("Apart(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

@@ -99,6 +99,24 @@ func (a *Analyzer) stem(word string) string {
 	return s
 }
 
+// Apart returns a text with a blank before each word within an identifier that starts
+// with a capital: "Read Header Timeout", "HTTP Server", "tls.Cert Pool".
+func Apart(text string) string {
+	var b strings.Builder
+	var before rune
+	start := 0
+	for i, r := range text {
+		if boundary(before, r, text[i:], false) {
+			b.WriteString(text[start:i])
+			b.WriteByte(' ')
+			start = i
+		}
+		before = r
+	}
+	b.WriteString(text[start:])
+	return b.String()
+}
+
 // withoutAccents drops the marks of Latin, Greek, Cyrillic, Arabic and Hebrew
 // letters and spells out the Latin letters that have no plain form within them.
 func withoutAccents(word string) string {

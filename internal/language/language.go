@@ -1,6 +1,6 @@
 // Package language tells which language a text of prose is written in, and reads
-// the codes by which languages are declared. It does not know code from prose:
-// what it is shown should be running text.
+// the codes by which languages are declared. What it is shown should be running text;
+// in a text that is code for the most part it sees no language.
 package language
 
 import (
@@ -11,6 +11,7 @@ import (
 	tags "golang.org/x/text/language"
 
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/surface"
 )
 
 // minLetters is how many letters a text must have to be told by: trigrams of
@@ -38,7 +39,7 @@ const (
 // in lower case, or "" where that is not certain: where it is short, not prose,
 // or between two languages.
 func Detect(text string) string {
-	if !isProse(text) {
+	if !isProse(text) || surface.MostlyCode(text) {
 		return ""
 	}
 	info := whatlanggo.Detect(text)

@@ -1,7 +1,5 @@
-// Package learn fits small models that tell two classes apart by numbers: logistic
-// regression and boosted trees, and the isotonic step that makes of their scores
-// probabilities. Equal input gives equal models, bit for bit on one machine: there is no
-// map order, no goroutine and no clock in it, and chance comes from a seed.
+// Package learn fits logistic regressions. Equal input gives equal models, bit for bit on
+// one machine.
 package learn
 
 import "math"

@@ -324,6 +324,20 @@ func Code(text string) bool {
 	return marks*10 > all
 }
 
+// MostlyCode reports whether more of a text's bytes are in pieces of code than in
+// sentences of prose.
+func MostlyCode(text string) bool {
+	code, all := 0, 0
+	for _, sp := range sentence.Spans(text) {
+		size := sp.End - sp.Start
+		all += size
+		if Code(text[sp.Start:sp.End]) {
+			code += size
+		}
+	}
+	return 2*code > all
+}
+
 // identifier reports whether a word has the form of an identifier or acronym:
 // a capital after its first letter, a digit beside letters, an underscore or a
 // dot inside.

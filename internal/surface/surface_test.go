@@ -217,6 +217,18 @@ func TestCode(t *testing.T) {
 			t.Errorf("Code(%q) = true", text)
 		}
 	}
+	const body = "func open(path string) error {\n\tif path == \"\" {\n\t\treturn errEmpty\n\t}"
+	for text, want := range map[string]bool{
+		"":   false,
+		body: true,
+		body + "\n\n\tname string\n\n\treturn nil\n}":                                                true, // a line of it looks like prose
+		"Open opens a file.\n\n" + body:                                                              true,
+		"Open opens the file that path names and returns an error where there is none.\n\nx := f(y)": false,
+	} {
+		if got := surface.MostlyCode(text); got != want {
+			t.Errorf("MostlyCode(%q) = %v", text, got)
+		}
+	}
 }
 
 func TestRephrases(t *testing.T) {

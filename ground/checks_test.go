@@ -1,0 +1,125 @@
+package ground_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay/ground"
+)
+
+// A checkCase is a claim with its source. Wrongly marks claims that the source supports
+// and that the check refuses all the same: what the check costs.
+type checkCase struct {
+	source, claim string
+	refused       string // part of the reason; empty: the check finds nothing
+	wrongly       bool
+}
+
+func runChecks(t *testing.T, cases []checkCase) {
+	t.Helper()
+	for _, c := range cases {
+		heading, text, found := strings.Cut(c.source, " | ")
+		if !found {
+			heading, text = "", c.source
+		}
+		reason := ground.Check(c.claim, []ground.Passage{{Quote: text, Context: text, Heading: []string{heading}}})
+		if (reason == "") != (c.refused == "") || !strings.Contains(reason, c.refused) {
+			t.Errorf("%q from %q: refused for %q, want %q", c.claim, c.source, reason, c.refused)
+		}
+	}
+}
+
+func TestCheckNumbers(t *testing.T) {
+	runChecks(t, []checkCase{
+		{"The notice period is 6 weeks.", "There is a 6-week notice period.", "", false},
+		{"The notice period is 6 weeks.", "There is an 8-week notice period.", "8 week", false},
+		{"A shift has 32 hours.", "It is a 32-hour shift.", "", false},
+		{"A shift has 32 hours.", "It is a 36-hour shift.", "36 hour", false},
+		{"The fee is 1,000 euros.", "The fee is 1000 €.", "", false},
+		{"The fee is 1,000 euros.", "The fee is $1000.", "another unit", false},
+		{"The fee is €8.2 million.", "It costs €8.2m.", "", false},
+		{"Five people came.", "5 people came.", "", false},
+		{"Five people came.", "Fifteen people came.", "Fifteen", false},
+		{"Twenty-five people came.", "25 people came.", "", false},
+		{"It takes 60 minutes.", "It takes one hour.", "", false},
+		{"It takes 2 weeks.", "It takes 14 days.", "", false},
+		{"It takes 30 minutes.", "It takes 30 hours.", "another unit", false},
+		{"The rate is 4.5 %.", "The rate is 4.5 percent.", "", false},
+		{"The rate is 4.5 %.", "The rate is 5.4 percent.", "5.4", false},
+		{"It grew by 17.3 %.", "It grew by about 17 %.", "", false},
+		{"The meeting is on 5 May 2021.", "The meeting is on the 5th of May 2021.", "", false},
+		{"The meeting is on 5 May 2021.", "The meeting is on 5 May 2022.", "2022", false},
+		{"The third quarter was good.", "The 3rd quarter was good.", "", false},
+		{"The third quarter was good.", "The fourth quarter was good.", "fourth", false},
+		{"It opens at 3 p.m.", "It opens at 15:00.", "", false},
+		{"It opens at 15:00.", "It opens at 3 pm.", "", false},
+		{"It opens at 15:00.", "It opens at 4 pm.", "4", false},
+		{"Take four and a half hours.", "Take 4.5 hours.", "", false},
+		{"It happens twice a year.", "It happens two times a year.", "", false},
+		{"Plan v3 | It is free.", "Version 3 is free.", "", false},
+		{"It is free.", "What did it cost in 2019? It is free.", "", false},
+
+		{"Keys last a day.", "Keys last 24 hours.", "24", true},
+		{"Apples and pears are sold.", "Two kinds of fruit are sold.", "Two", true},
+		{"It rose from 10 to 15.", "It rose by 5.", "5", true},
+		{"Half of them came.", "50 % of them came.", "", false},
+		{"A third of them came.", "33 % of them came.", "", false},
+		{"It lasts a quarter of an hour.", "It lasts 15 minutes.", "", false},
+		{"It lasts half an hour.", "It lasts 20 minutes.", "20 minutes", false},
+		{"It lasts three quarters of a minute.", "It lasts 45 seconds.", "", false},
+		{"The third quarter was good.", "The 3rd quarter was bad.", "", false},
+		{"It was founded in 1994.", "It was founded in the 1990s.", "1990", true},
+	})
+}
+
+func TestCheckNames(t *testing.T) {
+	runChecks(t, []checkCase{
+		{"Ms Weber approves trips.", "Trips are approved by Weber.", "", false},
+		{"Ms Weber approves trips.", "Trips are approved by Miller.", `"Miller"`, false},
+		{"Acme Handbook | Trips are approved.", "At Acme trips are approved.", "", false},
+		{"Call os.Open to read.", "To read, call os.Open.", "", false},
+		{"Call os.Open to read.", "To read, call os.Create.", "os.Create", false},
+		{"Set max_conns to limit it.", "To limit it set min_conns.", "min_conns", false},
+		{"The United Nations met.", "Then the UN met.", "", false},
+		{"The Swedish army won.", "So Sweden won.", "", false},
+		{"Folic acid helps.", "Often folic acid (FA) helps.", "", false},
+		{"Die Miete zahlt der Mieter.", "Die Zahlung der Miete ist Sache des Mieters im Haus.", "", false},
+		{"The fourth quarter was good.", "In all Q4 was good.", "", false},
+		{"The U.K. left.", "After all the UK left.", "", false},
+
+		{"The Danish king won.", "So Denmark won.", `"Denmark"`, true},
+		{"The French won.", "So the army of France won.", `"France"`, true},
+		{"The capital is large.", "All of Paris is large.", `"Paris"`, true},
+	})
+}
+
+func TestCheckNegation(t *testing.T) {
+	runChecks(t, []checkCase{
+		{"Interns may work overtime.", "Interns may not work overtime.", "negation", false},
+		{"Interns may not work overtime.", "Interns may work overtime.", "negation", false},
+		{"Interns may not work overtime.", "Interns must not work overtime.", "", false},
+		{"Interns never work overtime.", "Interns do not work overtime.", "", false},
+		{"It is not true that pigs do not fly.", "It is true that pigs fly.", "", false},
+		{"Dogs are allowed. Cats are not allowed.", "Cats are not allowed.", "", false},
+		{"Overtime is unpaid.", "Overtime is not paid.", "", false},
+		{"Complain within 26 days after the incident.", "Complain no later than 26 days after the incident.", "", false},
+		{"The file is kept if the flag is not set.", "The file is kept unless the flag is set.", "", false},
+
+		{"Never open the housing when it is not cold.", "Never open the housing when it is cold.", "negation", false},
+		{"Pass nil only if the function does not allow it.", "Do not pass nil only if the function allows it not.", "negation", true},
+	})
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add("It costs 1,000.50 €.", "It costs $5m, twenty-five or half a million.")
+	f.Add("a | b\n- | -\n5th | 3 pm", "U.S. 6-week 1.2.3 99999999999999999999999999")
+	f.Fuzz(func(t *testing.T, source, claim string) {
+		p := []ground.Passage{{Quote: source, Context: source}}
+		if first, second := ground.Check(claim, p), ground.Check(claim, p); first != second {
+			t.Errorf("the reason is %q, then %q", first, second)
+		}
+		if reason := ground.Check(source, p); reason != "" {
+			t.Errorf("a text is refused for itself: %s", reason)
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package ground
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/learn"
+)
+
+// A Model is the logistic regression that turns the reader's entailments and plain
+// features of a claim into probabilities.
+type Model struct {
+	Made     string   `json:"made"`   // how and of what data the model was fitted
+	Reader   string   `json:"reader"` // that it was fitted with
+	Features []string `json:"features"`
+
+	Supported    *learn.Linear `json:"supported"`
+	Contradicted *learn.Linear `json:"contradicted"` // against unsupported, if not supported
+
+	// Shown and Balanced are two operating points, the least probability of Supported: for
+	// answers that are shown to people, and for the best balanced accuracy.
+	Shown    float64 `json:"shown"`
+	Balanced float64 `json:"balanced"`
+}
+
+//go:embed weights.json
+var weightsFile []byte
+
+// shipped returns the model in the binary.
+var shipped = sync.OnceValues(func() (*Model, error) { return DecodeModel(weightsFile) })
+
+// DecodeModel reads a model from JSON. One that does not fit this program is
+// assay.ErrDamaged.
+func DecodeModel(data []byte) (*Model, error) {
+	m := &Model{}
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, fmt.Errorf("weights of the verifier: %w: %w", err, assay.ErrDamaged)
+	}
+	names := featureNames()
+	fits := slices.Equal(m.Features, names) && m.Supported.Fits(len(names)) && m.Contradicted.Fits(len(names))
+	if !fits || !(m.Shown > 0 && m.Shown < 1) || !(m.Balanced > 0 && m.Balanced < 1) {
+		return nil, fmt.Errorf("weights of the verifier are for other features: %w", assay.ErrDamaged)
+	}
+	return m, nil
+}
+
+// Floors returns the operating points of the model in the binary.
+func Floors() (shown, balanced float64, err error) {
+	m, err := shipped()
+	if err != nil {
+		return 0, 0, err
+	}
+	return m.Shown, m.Balanced, nil
+}
+
+// FeatureNames returns the names of the features of [Local.Features], in order.
+func FeatureNames() []string { return featureNames() }
