@@ -148,7 +148,17 @@ type Grade struct {
 	// Held is how likely the hits hold the answer, in [0, 1]; nil: the grader did not say.
 	Held *float64 `json:"held,omitempty"`
 
+	// Answers are the likeliest answers in the hits, best first, of a grader that finds them.
+	Answers []Extract `json:"answers,omitempty"`
+
 	Outcome
+}
+
+// An Extract is words of a hit that may answer a question.
+type Extract struct {
+	Text  string  `json:"text"`
+	Chunk string  `json:"chunk"` // the hit's chunk ID
+	Score float64 `json:"score"` // comparable only within one list
 }
 
 // A Generator writes an answer from evidence and from nothing else.

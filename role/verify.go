@@ -21,16 +21,10 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 	limited, cancel := within(ctx, c)
 	defer cancel()
 	judge := func(claim Claim) (ground.Judgement, error) {
-		return Ask(limited, b.verifier, claim.Alone(), claim.Cited)
-	}
-	if rows, ok := b.verifier.(ground.RowVerifier); ok {
-		whole := judge
-		judge = func(claim Claim) (ground.Judgement, error) {
-			if claim.Row == nil {
-				return whole(claim)
-			}
-			return unbroken(func() (ground.Judgement, error) { return rows.VerifyRow(limited, *claim.Row, claim.Cited) })
+		if claim.Row != nil {
+			return Ask(limited, b.verifier, claim.Row.Claim(), claim.Cited)
 		}
+		return Ask(limited, b.verifier, claim.Alone(), claim.Cited)
 	}
 	s, serves := b.verifier.(ground.Service)
 	if serves {

@@ -23,7 +23,7 @@ import (
 // document has what the question names, when its last calls brought no passage that is
 // relevant enough, or when it knows nothing else. On MuSiQue (100 questions, ten
 // passages) all that is needed is there for 80, by one search for 76.
-type Actor struct{}
+type Actor struct{ Reader llm.Reader }
 
 // The tools that it calls. (Package tool names them; a strategy's test holds the two to
 // one another.)
@@ -43,7 +43,7 @@ const (
 )
 
 // Act implements role.Actor. It returns an error only when ctx has ended.
-func (Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
+func (r Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Action, error) {
 	plan, err := Planner{}.Plan(ctx, c, in.Question)
 	if err != nil {
 		return role.Action{}, err
@@ -57,16 +57,15 @@ func (Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.Act
 	for i, ev := range in.Found {
 		hits[i] = ev.Hit
 	}
-	grade, err := Grader{}.Grade(ctx, c, role.GradeInput{Question: in.Question, Hits: hits, Terms: in.Terms, Tried: a.tried, Floor: in.Floor})
+	grade, err := Grader(r).Grade(ctx, c, role.GradeInput{Question: in.Question, Hits: hits, Terms: in.Terms, Tried: a.tried, Floor: in.Floor})
 	if err != nil {
 		return role.Action{}, err
 	}
 	if a.compare(); len(a.calls) > 0 {
 		return a.action("both sides were searched: their documents are compared")
 	}
-	q := read(in.Question, in.Terms)
 	switch {
-	case grade.Verdict == assay.Sufficient, len(unknownNames(q)) > 0, unknownShare(q) >= maxUnknown: // no search finds what no document has
+	case grade.Verdict == assay.Sufficient:
 		return role.Action{Thought: grade.Reason, Done: true}, nil
 	case in.Fresh == 0 && len(a.tried) > a.firstSearches():
 		return role.Action{Thought: "the last calls brought nothing that helps; " + grade.Reason, Done: true}, nil

@@ -3,420 +3,323 @@ package local
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"maps"
+	"math"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/layout"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
 
-// Generator answers with sentences of the evidence, verbatim, each citing where
-// it stands: the one that holds most of what the question asks, then those that
-// add to it. It writes nothing of its own.
-type Generator struct{}
+// Generator quotes what the reader takes for the answer: the sentence that holds it, with
+// the whole list where it announces one, with the lead of its list where it is an item,
+// with its term where it is a definition, and the row where it is in a table. A second
+// sentence is quoted where it makes the answer likelier. Every statement is a verbatim part
+// of the evidence that it cites. Each part of a question is answered.
+type Generator struct {
+	Reader llm.Reader // nil: the sentence with most of the question's words is quoted
+}
 
-// The size of an answer to one part of a question.
-const (
-	maxSentences = 3
-	maxWords     = 90
-	maxAnnounced = 150 // words, where a list is brought along
-	maxPerPart   = 2   // sentences for each part when there are several
-)
-
-// Generate implements role.Generator. It returns an error only when ctx has
-// ended.
-func (Generator) Generate(ctx context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
-	if err := ctx.Err(); err != nil {
-		return role.Draft{}, err
-	}
-	limit := maxSentences
-	if len(in.Parts) > 1 {
-		limit = maxPerPart
-	}
+// Generate implements role.Generator. It returns an error only when ctx has ended.
+func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.GenerateInput) (role.Draft, error) {
 	draft := role.Draft{Statements: []role.Statement{}}
 	said := map[string]bool{}
-	for _, p := range in.Parts {
-		q := read(p.Question, p.Terms)
-		q.whole = in.Question
-		var candidates []candidate
-		for _, n := range p.Evidence {
-			if n >= 1 && n <= len(in.Evidence) {
-				candidates = append(candidates, candidatesOf(q, in.Evidence[n-1])...)
-			}
+	for _, part := range in.Parts {
+		quoted, err := g.answer(ctx, part, in.Evidence)
+		if ctx.Err() != nil {
+			return role.Draft{}, ctx.Err()
 		}
-		picked := pick(q, candidates, limit)
-		if open := q.open(p.Question, picked); open != "" {
-			draft.Open = append(draft.Open, open)
+		if err != nil {
+			draft.Notes = append(draft.Notes, "generator: "+err.Error()+"; the passages were read by their words alone")
 		}
-		for _, c := range picked {
-			if key := strings.Join(strings.Fields(strings.ToLower(c.text)), " "); !said[key] {
-				said[key] = true
-				st := role.Statement{Text: c.text, Evidence: []int{c.number}, Item: c.kind == item && c.brought}
-				if cells := rowCells(c.text); c.heads != nil && (draft.Columns == nil || slices.Equal(draft.Columns, c.heads)) {
-					draft.Columns, st.Cells = c.heads, cells // a draft has one table
-				}
-				draft.Statements = append(draft.Statements, st)
+		for _, st := range quoted {
+			key := strings.ToLower(oneLine(st.Text))
+			if said[key] {
+				continue
 			}
+			said[key] = true
+			if columns := st.columns; columns != nil && (draft.Columns == nil || slices.Equal(draft.Columns, columns)) {
+				draft.Columns, st.Cells = columns, layout.Cells(st.Text) // a draft has one table
+			}
+			draft.Statements = append(draft.Statements, st.Statement)
 		}
 	}
 	return draft, nil
 }
 
-// open says what a question asks for by its first words, a date or a number, where nothing
-// that was picked has one; empty: something has, or nothing was picked.
-func (q question) open(text string, picked []candidate) string {
-	w := wantOf(text)
-	if w == somebody || w == anything || len(picked) == 0 || slices.ContainsFunc(picked, func(c candidate) bool { return w.in(c.text, q) }) {
-		return ""
+// A quotation is a statement in the words of its evidence.
+type quotation struct {
+	role.Statement
+	columns []string // of the table that it is a row of
+}
+
+// A spot is a place in a passage where a question may be answered.
+type spot struct {
+	passage    int
+	start, end int
+	score      float64
+}
+
+// passages are what a question is answered from.
+type passages struct {
+	hits    []assay.Hit
+	numbers []int // of the evidence
+	layouts []layout.Layout
+}
+
+func passagesOf(evidence []assay.Evidence, numbers []int) passages {
+	var p passages
+	for _, n := range numbers {
+		if n >= 1 && n <= len(evidence) {
+			h := evidence[n-1].Hit
+			p.hits, p.numbers, p.layouts = append(p.hits, h), append(p.numbers, n), append(p.layouts, layout.Of(h.Text, h.Chunk.Kind))
+		}
 	}
-	return fmt.Sprintf("%s: %s", w, text)
+	return p
 }
 
-// A unit is what can be quoted by itself: a sentence, with its line breaks taken
-// for blanks, a list item without its mark, a line of a table, a piece of code.
-type unit struct {
-	text  string
-	kind  unitKind
-	heads []string // of the columns of a table's row, where they are known
+// quotes are what is quoted for a spot alone.
+func (p passages) quotes(s spot) []layout.Quote {
+	return p.layouts[s.passage].Around(s.start, s.end, false)
 }
 
-type unitKind int
+// block is the block of its passage that a spot is in.
+func (p passages) block(s spot) layout.Block { return p.layouts[s.passage].Blocks[p.at(s)] }
 
-const (
-	prose unitKind = iota
-	item           // of a list
-	crumb          // a label, a word or two, the heads of a table
-	code
-)
+func (p passages) at(s spot) int { return p.layouts[s.passage].At(s.start) }
 
-// units cuts a hit's text into units.
-func units(h assay.Hit) []unit {
-	const minWords = 3
-	var out []unit
-	for _, sp := range sentence.Spans(h.Text) {
-		text := h.Text[sp.Start:sp.End]
-		if rows := rowsOf(h.Chunk.Kind, text); rows != nil {
-			out = append(out, rowUnits(rows)...)
+// answer quotes the answer to one part of a question. With the error that the reader failed
+// comes what was quoted without it.
+func (g Generator) answer(ctx context.Context, part role.Part, evidence []assay.Evidence) ([]quotation, error) {
+	p := passagesOf(evidence, part.Evidence)
+	readings, err := ReadHits(ctx, g.Reader, part.Question, p.hits)
+	q := read(part.Question, part.Terms)
+	spots := p.byReading(readings)
+	if readings == nil {
+		spots = p.byWords(q)
+	}
+	if len(spots) == 0 {
+		return nil, err
+	}
+	quotes := p.answering(spots)
+	out := p.quotations(spots[0].passage, quotes)
+	if len(quotes) != 1 || p.block(spots[0]).Kind != layout.Paragraph {
+		return out, err
+	}
+	var second *spot
+	if readings == nil {
+		second = p.secondByWords(q, spots)
+	} else if second, err = g.second(ctx, part.Question, p, spots, quotes[0]); err != nil {
+		return out, err
+	}
+	if second == nil {
+		return out, err
+	}
+	more := p.quotations(second.passage, []layout.Quote{{Start: second.start, End: second.end}})
+	if second.passage == spots[0].passage && second.start < quotes[0].Start {
+		return append(more, out...), err
+	}
+	return append(out, more...), err
+}
+
+// alsoAnswers is the share of the best spot's score from which on another spot answers the
+// question as well.
+const alsoAnswers = 0.3
+
+// answering quotes the best of the spots. Where another item of its list answers as well the
+// list is quoted as a whole, and so are the rows of its table that do.
+func (p passages) answering(spots []spot) []layout.Quote {
+	best := spots[0]
+	l := p.layouts[best.passage]
+	whole := false
+	var rows []layout.Quote
+	for _, s := range spots[1:] {
+		if s.score < alsoAnswers*best.score || s.passage != best.passage || !l.Together(p.at(best), p.at(s)) {
 			continue
 		}
-		mark := itemMark.FindString(text)
-		switch {
-		case surface.Code(text):
-			out = append(out, unit{text: text, kind: code})
-		case mark != "":
-			out = append(out, unit{text: oneLine(text[len(mark):]), kind: item})
-		case len(surface.Words(text)) < minWords:
-			out = append(out, unit{text: oneLine(text), kind: crumb})
-		default:
-			out = append(out, unit{text: oneLine(text), kind: prose})
+		whole = true
+		if p.block(s).Kind == layout.Table {
+			rows = append(rows, p.quotes(s)...)
 		}
 	}
+	return layout.Distinct(append(l.Around(best.start, best.end, whole), rows...))
+}
+
+// byReading returns the places that the reader takes for answers, the likeliest first. The
+// score of one is the probability that its passage answers, times that the passage helps,
+// times its share of the passage's answers: how sure a reader is of the exact words differs
+// from passage to passage and says little of which passage is right.
+func (p passages) byReading(readings []llm.Reading) []spot {
+	var out []spot
+	for i, r := range readings {
+		all := 0.0
+		for _, s := range r.Spans {
+			all += s.Score
+		}
+		weight := r.Answerable * probability(p.hits[i].Scores.Relevance) * prior(p.hits[i]) / max(all, math.SmallestNonzeroFloat64)
+		for _, s := range r.Spans {
+			out = append(out, spot{i, s.Start, s.End, weight * s.Score})
+		}
+	}
+	return p.ordered(out)
+}
+
+// ordered adds up the scores of the spots that are quoted by the same words, and puts the
+// best first.
+func (p passages) ordered(spots []spot) []spot {
+	type place struct{ passage, start int }
+	at := map[place]int{}
+	var out []spot
+	for _, s := range spots {
+		quotes := p.quotes(s)
+		if len(quotes) == 0 || !(s.score > 0) {
+			continue
+		}
+		key := place{s.passage, quotes[len(quotes)-1].Start}
+		if i, ok := at[key]; ok {
+			out[i].score += s.score
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, s)
+	}
+	slices.SortStableFunc(out, func(a, b spot) int { return cmp.Compare(b.score, a.score) })
 	return out
 }
 
-// rowsOf cuts a piece of a table into its rows: a line each, or all the lines of a
-// record that has its fields on lines of their own. It returns nil for what is
-// not of a table.
-func rowsOf(kind assay.ChunkKind, text string) []string {
-	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
-	inProse := len(lines) > 1 && !slices.ContainsFunc(lines, func(l string) bool { return !strings.Contains(l, " | ") })
-	switch {
-	case kind != assay.ChunkTable && !inProse:
-		return nil
-	case kind == assay.ChunkTable && !slices.ContainsFunc(lines, func(l string) bool { return !field.MatchString(l) }):
-		return []string{strings.TrimSpace(text)}
-	}
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-	}
-	return lines
-}
-
-// rowUnits are the rows of a table as units. Heads are not quoted for themselves: they say
-// nothing, and stand over each row instead.
-func rowUnits(rows []string) []unit {
-	var out []unit
-	var heads []string
-	if areHeads(rows) {
-		heads = rowCells(rows[0])
-		out, rows = append(out, unit{text: rows[0], kind: crumb}), rows[1:]
-	}
-	for _, row := range rows {
-		u := unit{text: row}
-		if len(heads) > 0 && len(rowCells(row)) == len(heads) {
-			u.heads = heads
-		}
-		out = append(out, u)
-	}
-	return out
-}
-
-// areHeads reports whether the first of some rows is surely one of heads: it has no number,
-// as each row below it has. A piece of a table may begin with any of its rows.
-func areHeads(rows []string) bool {
-	numbered := func(row string) bool { return strings.ContainsAny(row, "0123456789") }
-	if len(rows) < 2 || len(rowCells(rows[0])) < 2 || numbered(rows[0]) || slices.Contains(rowCells(rows[0])[1:], "") {
-		return false
-	}
-	return !slices.ContainsFunc(rows[1:], func(row string) bool { return !numbered(row) })
-}
-
-// rowCells are the cells of a row that is a line with bars.
-func rowCells(row string) []string {
-	cells := strings.Split(row, "|")
-	for i := range cells {
-		cells[i] = strings.TrimSpace(cells[i])
-	}
-	return cells
-}
-
-// field matches a line that is one field of a record.
-var field = regexp.MustCompile(`^\s*[^\s:;|][^:;|]{0,60}: [^;|]*$`)
-
-// itemMark matches the mark of a list item.
-var itemMark = regexp.MustCompile(`^(?:[-*•+]|\d{1,2}[.)]|\(?[a-z]\))\s+`)
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// A candidate is a unit that may go into the answer.
-type candidate struct {
-	unit
-	language string // of its document
-	number   int    // of its evidence
-	at       int    // its place among the units of its passage
-	words    int
-	held     map[string]bool // its terms
-	near     map[string]bool // terms of the headings and title it stands under, and of a question right before it
-	focus    float64         // share of the words of its heading that the question holds
-	score    float64         // 0: not quoted for itself
-
-	brought bool // by the sentence that announced it
-}
-
-// candidatesOf returns the units of one piece of evidence, scored. Code and
-// crumbs are quoted for themselves only where there is nothing else.
-func candidatesOf(q question, ev assay.Evidence) []candidate {
-	h := ev.Hit
-	near := stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title)...)
-	heading := h.Title
-	if hs := h.Chunk.Headings; len(hs) > 0 {
-		heading = hs[len(hs)-1]
-	}
-	focus := surface.Focus(heading, h.Language, q.holds)
-	us := units(h)
-	bare := !slices.ContainsFunc(us, func(u unit) bool { return u.kind == prose || u.kind == item })
-	var out []candidate
-	for i, u := range us {
-		c := candidate{
-			unit:     u,
-			language: h.Language,
-			number:   ev.Number,
-			at:       i,
-			words:    len(surface.Words(u.text)),
-			held:     stems(h.Language, u.text),
-			near:     near,
-			focus:    focus,
-		}
-		if u.heads != nil {
-			c.near = stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, strings.Join(u.heads, " "))...)
-		}
-		if i > 0 && strings.HasSuffix(us[i-1].text, "?") { // the entry of a list of questions
-			c.near = stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title, us[i-1].text)...)
-			c.focus = max(c.focus, surface.Focus(us[i-1].text, h.Language, q.holds))
-		}
-		if bare || u.kind == prose || u.kind == item {
-			c.score = score(q, c) * h.Scores.Relevance
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// pick returns the best candidate and then, up to limit, the one that adds most
-// each time: terms of the question that are still open, or what follows a picked
-// one. What announces a list or code (it ends in a colon) brings it along.
-// They are ordered as they were picked, but those of one passage in the
-// passage's order.
-func pick(q question, candidates []candidate, limit int) []candidate {
-	var picked []candidate
-	held := map[string]bool{}
-	words := 0
-	take := func(c candidate) {
-		picked = append(picked, c)
-		words += c.words
-		for stem := range c.held {
-			held[stem] = true
-		}
-	}
-	for range limit {
-		best, bestGain := -1, 0.0
-		for i, c := range candidates {
-			if words > 0 && words+c.words > maxWords || isPicked(picked, c) {
+// byWords returns the sentences by the share of the question's words that they hold, what
+// they stand under counting half.
+func (p passages) byWords(q question) []spot {
+	var out []spot
+	for i, h := range p.hits {
+		above := q.coverage(stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title)...))
+		for _, b := range p.layouts[i].Blocks {
+			if (b.Kind == layout.Code || b.Kind == layout.Label) && len(p.layouts[i].Blocks) > 1 {
 				continue
 			}
-			if gain := gain(q, c, held, picked); gain > bestGain {
-				best, bestGain = i, gain
-			}
-		}
-		if best < 0 {
-			break
-		}
-		take(candidates[best])
-		for _, c := range namers(candidates, best) {
-			if !isPicked(picked, c) && words+c.words <= maxWords {
-				take(c)
-			}
-		}
-		for _, c := range alikeRows(q, candidates[best], candidates) {
-			if !isPicked(picked, c) {
-				c.brought = true
-				take(c)
-			}
-		}
-		if strings.HasSuffix(candidates[best].text, ":") {
-			for _, c := range announced(candidates[best+1:]) {
-				if !isPicked(picked, c) && words+c.words <= maxAnnounced {
-					c.brought = true
-					take(c)
+			for _, s := range p.layouts[i].Sentences(b) {
+				if own := q.coverage(stems(h.Language, h.Text[s.Start:s.End])); own > 0 {
+					out = append(out, spot{i, s.Start, s.End, (own + above/2) * h.Scores.Relevance * prior(h)})
 				}
 			}
 		}
 	}
-	rank := map[int]int{}
-	for i, c := range picked {
-		if _, known := rank[c.number]; !known {
-			rank[c.number] = i
-		}
-	}
-	slices.SortStableFunc(picked, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(rank[a.number], rank[b.number]), cmp.Compare(a.at, b.at))
-	})
-	return picked
+	slices.SortStableFunc(out, func(a, b spot) int { return cmp.Compare(b.score, a.score) })
+	return out
 }
 
-func isPicked(picked []candidate, c candidate) bool {
-	return slices.ContainsFunc(picked, func(p candidate) bool { return p.number == c.number && p.at == c.at })
+// minGain is the share of the question's words that a second sentence has to add where
+// nothing is read.
+const minGain = 0.2
+
+// secondByWords returns the sentence that adds most of the question's words to the first;
+// nil: none adds enough.
+func (p passages) secondByWords(q question, spots []spot) (second *spot) {
+	held := func(s spot) map[string]bool {
+		h := p.hits[s.passage]
+		return stems(h.Language, h.Text[s.start:s.end])
+	}
+	first := held(spots[0])
+	least := q.coverage(first) + minGain
+	for _, s := range spots[1:] {
+		both := held(s)
+		maps.Copy(both, first)
+		if share := q.coverage(both); share >= least {
+			least, second = share, &s
+		}
+	}
+	return second
 }
 
-// pronounFirst is a sentence of which only what stands before it says whom it is about.
-var pronounFirst = regexp.MustCompile(`^(?:(?:He|She|They|It|His|Her|Their|Its)\b|(?:Er|Sie|Es|Ihr|Il|Elle|Ils|Elles) )`)
+// aboutChanges matches the names of documents that say what changed rather than how it is:
+// release notes, change logs, news.
+var aboutChanges = regexp.MustCompile(`(?i)\b(?:change ?logs?|changes|release(?: ?notes?|s)?|news|blog|history|what'?s ?new|upgrading)\b`)
 
-// nobodysIt is an "it" that stands for nobody: "It is possible to …".
-var nobodysIt = regexp.MustCompile(`^It (?:is|was|would be|will be|may be|can be|takes|seems|follows) (?:[^,;.]* )?(?:to|that|whether|if|when) `)
+// ofChanges is what the score of such a document is multiplied with: the page about the
+// thing comes first where both answer.
+const ofChanges = 0.7
 
-// mostBefore is how many sentences come along to say whom a pronoun stands for.
-const mostBefore = 2
-
-// namers returns the sentences before a candidate that begins with a pronoun, back to the
-// one that does not: what is quoted has to say whom it is about. nil where that is too far
-// away, or is no sentence.
-func namers(candidates []candidate, at int) []candidate {
-	var before []candidate
-	for i := at; ; i-- {
-		c := candidates[i]
-		if c.kind != prose || c.heads != nil || i < at && (c.number != candidates[at].number || c.at != candidates[i+1].at-1) {
-			return nil
-		}
-		if i < at {
-			before = append(before, c)
-		}
-		if !pronounFirst.MatchString(c.text) || nobodysIt.MatchString(c.text) {
-			return before
-		}
-		if i == 0 || len(before) == mostBefore {
-			return nil
-		}
+// prior weighs a hit by what kind of document it is of, as far as its title, its folder and
+// its file name tell.
+func prior(h assay.Hit) float64 {
+	dir, file := path.Split(h.URI)
+	name := strings.NewReplacer("-", " ", "_", " ", ".", " ").Replace(path.Base(dir) + " " + file + " " + h.Title)
+	if aboutChanges.MatchString(name) {
+		return ofChanges
 	}
+	return 1
 }
 
-// alikeRows returns the rows of a table that a question asks for as much as for one of
-// them, where it tells none of the table's rows from the others ("What do the plans
-// cost?"); nil where it does, and where they are too many to be shown.
-func alikeRows(q question, row candidate, candidates []candidate) []candidate {
-	if row.heads == nil {
-		return nil
-	}
-	var rows []candidate
-	words := 0
-	for _, c := range candidates {
-		if c.number != row.number || !slices.Equal(c.heads, row.heads) {
-			continue
+// raises is by how much a second sentence has to raise the probability that the question is
+// answered to be worth reading.
+const raises = 0.1
+
+// second returns the sentence that raises the probability most that the question is
+// answered, beside the first; nil: none does. It is a neighbour of the first, or holds
+// another answer.
+func (g Generator) second(ctx context.Context, question string, p passages, spots []spot, first layout.Quote) (second *spot, err error) {
+	at := spots[0].passage
+	said := p.layouts[at].Shown(first)
+	texts := []llm.Excerpt{{Heading: p.hits[at].Under(), Text: said}}
+	candidates := p.beside(spots, first)
+	for _, s := range candidates {
+		text := p.layouts[s.passage].Shown(layout.Quote{Start: s.start, End: s.end})
+		if s.passage == at && s.start < first.Start {
+			text = text + " " + said
+		} else {
+			text = said + " " + text
 		}
-		for _, t := range q.terms {
-			if holdsTerm(c.held, t) != holdsTerm(row.held, t) {
-				return nil
-			}
+		texts = append(texts, llm.Excerpt{Heading: texts[0].Heading, Text: text})
+	}
+	readings, err := readTexts(ctx, g.Reader, question, texts)
+	if err != nil {
+		return nil, err
+	}
+	best := readings[0].Answerable + raises
+	for i, s := range candidates {
+		if answers := readings[i+1].Answerable; answers >= best {
+			best, second = answers, &s
 		}
-		rows, words = append(rows, c), words+c.words
 	}
-	if words > maxAnnounced {
-		return nil
-	}
-	return rows
+	return second, nil
 }
 
-// announced returns what the sentence before rest announces: the items of a
-// list, or the one unit that follows. rest goes on into other passages.
-func announced(rest []candidate) []candidate {
-	n := 0
-	for n < len(rest) && rest[n].number == rest[0].number && rest[n].at == rest[0].at+n && (n == 0 || rest[n].kind == item) {
-		n++
-		if rest[0].kind != item {
+// beside lists the sentences that may be quoted beside the first: its neighbours in the same
+// paragraph, and the one with the next likeliest answer.
+func (p passages) beside(spots []spot, first layout.Quote) []spot {
+	at := spots[0].passage
+	var out []spot
+	for _, s := range p.layouts[at].Sentences(p.block(spots[0])) {
+		if s.End <= first.Start {
+			out = []spot{{passage: at, start: s.Start, end: s.End}} // the last before it
+		} else if s.Start >= first.End {
+			out = append(out, spot{passage: at, start: s.Start, end: s.End})
 			break
 		}
 	}
-	return rest[:n]
-}
-
-// A further sentence must add minGain, score minShare of what the first does, and
-// not stand before it in its passage, to be worth reading. The sentence right
-// after the first is, and so is one that scores almostShare of the first, before
-// it or in another passage: over eight golden sets that cites a right section for
-// 169 of 200 questions, 162 without it. At 0.75 it would be 171, with more that
-// does not belong.
-const (
-	minGain     = 0.15
-	minShare    = 0.5
-	almostShare = 0.85
-)
-
-// gain is what a candidate adds to what was picked.
-func gain(q question, c candidate, held map[string]bool, picked []candidate) float64 {
-	if len(picked) == 0 {
-		return c.score
-	}
-	first := picked[0]
-	almost := c.score >= almostShare*first.score
-	if c.number == first.number && c.at < first.at && !almost || c.kind == code || c.kind == crumb {
-		return 0
-	}
-	open := 0.0
-	for _, t := range q.terms {
-		if holdsTerm(c.held, t) && !holdsTerm(held, t) {
-			open += t.Weight
+	for _, s := range spots[1:] {
+		quotes := p.quotes(s)
+		apart := s.passage != at || quotes[0].Start >= first.End || quotes[0].End <= first.Start
+		if apart && len(quotes) == 1 && !quotes[0].Verbatim && s.score >= alsoAnswers*spots[0].score {
+			s.start, s.end = quotes[0].Start, quotes[0].End
+			return append(out, s)
 		}
 	}
-	g := 0.0
-	if all := q.weight(); all > 0 {
-		g = open / all
+	return out
+}
+
+// quotations makes statements of quotes from a passage.
+func (p passages) quotations(passage int, quotes []layout.Quote) []quotation {
+	var out []quotation
+	for _, q := range quotes {
+		if text := p.layouts[passage].Shown(q); text != "" {
+			out = append(out, quotation{role.Statement{Text: text, Evidence: []int{p.numbers[passage]}, Item: q.Item && len(quotes) > 1}, q.Heads})
+		}
 	}
-	follows := c.heads == nil && slices.ContainsFunc(picked, func(p candidate) bool { return p.number == c.number && c.at == p.at+1 })
-	if follows {
-		g += 0.1 + c.score/4 // goes on where a picked one ended
-	}
-	if follows && len(picked) == 1 && strings.HasSuffix(c.text, ".") {
-		return max(g, minGain)
-	}
-	known := slices.ContainsFunc(picked, func(p candidate) bool { return p.number == c.number })
-	if almost && (!known || c.at < first.at) {
-		return max(g, minGain)
-	}
-	if g < minGain || c.score < minShare*first.score {
-		return 0
-	}
-	return g
+	return out
 }

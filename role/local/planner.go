@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,9 +12,9 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Planner cuts questions by grammar: several questions in one, comparisons of
-// named things, and "the X of the Y that Z". What it does not recognise it
-// leaves whole, which is always right if not always best.
+// Planner cuts questions by a little English grammar: several questions in one, comparisons
+// of two things, and a thing that is named only by what is said of it. It leaves any other
+// question whole, which is always right if not always best.
 type Planner struct{}
 
 // Plan implements role.Planner. It returns an error only when ctx has ended.
@@ -28,14 +29,8 @@ func (Planner) Plan(ctx context.Context, _ role.Caller, question string) (role.P
 	if parts := comparands(question); len(parts) > 1 {
 		return planOf(role.Comparison, parts), nil
 	}
-	if links := chain(question); links != nil {
-		return role.Plan{Shape: role.Chain, SubQuestions: links}, nil
-	}
-	if inner := relative(question); inner != "" && !numbered.MatchString(question) {
-		return role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{
-			{Text: inner},
-			{Text: question, Needs: []int{0}},
-		}}, nil
+	if inner, outer := described(question); inner != "" {
+		return role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{{Text: inner}, {Text: outer, Needs: []int{0}}}}, nil
 	}
 	return planOf(role.Single, []string{question}), nil
 }
@@ -48,19 +43,29 @@ func planOf(shape role.PlanShape, texts []string) role.Plan {
 	return p
 }
 
-// asks matches what a question of its own begins with.
-const asks = `(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|should|will|would|must)`
+// spelledOut returns the sub-questions of a plan, with what was asked before in the place of
+// its answer.
+func spelledOut(plan role.Plan) []string {
+	texts := make([]string, len(plan.SubQuestions))
+	for i, sub := range plan.SubQuestions {
+		texts[i] = sub.Text
+		for _, n := range sub.Needs {
+			texts[i] = strings.ReplaceAll(texts[i], fmt.Sprintf("#%d", n+1), texts[n])
+		}
+	}
+	return texts
+}
 
 var (
 	nextQuestion = regexp.MustCompile(`(?i),?\s+(?:and|or|but)(?:\s+also)?,?\s+((?:who|whom|whose|what|which|when|where|why|how)\s+(?:\S+\s+)*?\S+)`)
 	nextYesNo    = regexp.MustCompile(`(?i),\s+(?:and|or|but)(?:\s+also)?\s+((?:is|are|was|were|do|does|did|can|could|should|will|would|must|may)\s+(?:\S+\s+)+?\S+)`)
-	opensAsking  = regexp.MustCompile(`(?i)^(?:and |or |but |also )*` + asks + `\b`)
-	pronoun      = regexp.MustCompile(`(?i)\b(it|its|one|ones|they|them|their|this|that|these|those|he|she|his|her)\b`)
+	opensAsking  = regexp.MustCompile(`(?i)^(?:and |or |but |also )*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|should|will|would|must)\b`)
+	pronoun      = regexp.MustCompile(`(?i)\b(it|its|one|ones|they|them|their|this|that|these|those|he|him|she|his|her)\b`)
 )
 
-// conjuncts cuts a question at its sentences, and a sentence at an "and" before
-// another question word. A part that refers back ("and how do I stop it?") takes
-// along what the one before names.
+// conjuncts cuts a question at its sentences, and a sentence at an "and" before another
+// question word. A part that refers back ("and how do I stop it?") takes along what the
+// first one is about.
 func conjuncts(question string) []string {
 	var parts []string
 	for _, sp := range sentence.Spans(question) {
@@ -75,20 +80,19 @@ func conjuncts(question string) []string {
 		parts = append(parts, strings.Trim(s, " ,;"))
 	}
 	for i, p := range parts {
-		if len(contentWords(p)) == 0 {
+		switch {
+		case len(contentWords(p)) == 0:
 			return nil // "how and why does …": one question asked twice
-		}
-		if i > 0 && pronoun.MatchString(p) && len(contentWords(p)) < 3 {
-			parts[i] = strings.TrimRight(p, "?. ") + " (" + strings.Join(topic(parts[0]), " ") + ")?"
-		} else if i < len(parts)-1 {
+		case i > 0 && pronoun.MatchString(p) && len(contentWords(p)) < 3:
+			parts[i] = strings.TrimRight(p, "?. ") + " (" + topicOf(parts[0]) + ")?"
+		case i < len(parts)-1:
 			parts[i] = strings.TrimRight(p, "?. ") + "?"
 		}
 	}
 	return parts
 }
 
-// nextAsked finds where in a sentence another question begins: the match, and
-// its question.
+// nextAsked finds where in a sentence another question begins: the match, and its question.
 func nextAsked(s string) []int {
 	if at := nextQuestion.FindStringSubmatchIndex(s); at != nil {
 		return at
@@ -96,29 +100,21 @@ func nextAsked(s string) []int {
 	return nextYesNo.FindStringSubmatchIndex(s)
 }
 
-// topic returns the words that say what a question is about: what it names, or
-// its last content words.
-func topic(question string) []string {
+// topicOf returns the words that say what a question is about: what it names, else its last
+// content words.
+func topicOf(question string) string {
 	if names := surface.Names(surface.Quiet(question)); len(names) > 0 {
-		return names
+		return strings.Join(names, " ")
 	}
 	words := contentWords(question)
-	return words[max(0, len(words)-3):]
-}
-
-func contentWords(text string) []string {
-	asking := surface.Asking(text)
-	return slices.DeleteFunc(surface.Words(text), func(w string) bool {
-		w = strings.ToLower(w)
-		return surface.Function(w) || asking[w]
-	})
+	return strings.Join(words[max(0, len(words)-3):], " ")
 }
 
 var comparisons = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)^(?:what(?:'s| is| are)?(?: the)?|how do)?\s*(?:difference|differences) (?:between|of) (.+?) and (.+?)\??$`),
 	regexp.MustCompile(`(?i)^(?:please )?compare (.+?) (?:and|with|to|against) (.+?)[?.]?$`),
-	regexp.MustCompile(`(?i)^(?:how|in what way|in which way)s? (?:do|does|is|are) (.+?) (?:differ|different) from (.+?)\??$`),
-	regexp.MustCompile(`(?i)^(?:how|in what way|in which way)s? (?:do|does|is|are) (.+?) and (.+?) (?:differ|different|compare)\??$`),
+	regexp.MustCompile(`(?i)^how (?:do|does|is|are) (.+?) (?:differ|different) from (.+?)\??$`),
+	regexp.MustCompile(`(?i)^how (?:do|does|is|are) (.+?) and (.+?) (?:differ|different|compare)\??$`),
 	regexp.MustCompile(`(?i)^(\S+(?: \S+){0,3}) (?:vs\.?|versus) (\S+(?: \S+){0,3}?)\??$`),
 }
 
@@ -127,16 +123,17 @@ var (
 	both   = regexp.MustCompile(`(?i)^(?:are|were|do|did|have|is) (?:both )?(.+?) and (.+?) (?:both |each )(.+?)\??$`)
 )
 
-// comparands returns one question for each thing that a question compares.
+// comparands returns one question for each of two things that a question compares.
 func comparands(question string) []string {
+	short := func(s string) bool { return len(surface.Words(s)) <= 8 }
 	for _, re := range comparisons {
 		if m := re.FindStringSubmatch(question); m != nil && short(m[1]) && short(m[2]) {
 			return withHead(bare(m[1]), bare(m[2]))
 		}
 	}
 	if m := choice.FindStringSubmatch(question); m != nil && short(m[3]) && short(m[4]) {
-		rest := strings.TrimSpace(m[2])
-		return []string{bare(m[3]) + ": " + m[1] + " " + rest + "?", bare(m[4]) + ": " + m[1] + " " + rest + "?"}
+		asked := ": " + m[1] + " " + strings.TrimSpace(m[2]) + "?"
+		return []string{bare(m[3]) + asked, bare(m[4]) + asked}
 	}
 	if m := both.FindStringSubmatch(question); m != nil && short(m[1]) && short(m[2]) {
 		return []string{"Is " + m[1] + " " + m[3] + "?", "Is " + m[2] + " " + m[3] + "?"}
@@ -144,8 +141,8 @@ func comparands(question string) []string {
 	return nil
 }
 
-// withHead gives the first of two things the head that it shares with the
-// second: "soft" and "hard reset" are "soft reset" and "hard reset".
+// withHead gives the first of two things the head that it shares with the second: "soft" and
+// "hard reset" are "soft reset" and "hard reset".
 func withHead(a, b string) []string {
 	short, long := strings.Fields(a), strings.Fields(b)
 	if len(short) < len(long) {
@@ -154,26 +151,29 @@ func withHead(a, b string) []string {
 	return []string{a, b}
 }
 
-func short(s string) bool { return len(surface.Words(s)) <= 8 }
-
+// bare is a phrase without its article.
 func bare(s string) string {
-	for _, article := range []string{"the ", "a ", "an "} {
-		if len(s) > len(article) && strings.EqualFold(s[:len(article)], article) {
-			return s[len(article):]
-		}
+	first, rest, ok := strings.Cut(s, " ")
+	if ok && slices.Contains([]string{"the", "a", "an"}, strings.ToLower(first)) {
+		return rest
 	}
 	return s
 }
 
-// inner matches the Y of "the X of the Y that Z": a thing that is known only by
-// what is said of it.
-var inner = regexp.MustCompile(`(?i)\b(?:of|by|for|in|from|to|with|at) (?:the|a|an) ((?:\S+ ){1,4}?(?:that|which|who|whose|where) .+?)\??$`)
+// description matches the thing at the end of a question that is named only by what is said
+// of it: "the city where X died", "the director of X".
+var description = regexp.MustCompile(`\S ((?:the|a|an) (?:\S+ ){1,2}?(?:that|which|who|whose|where) .*[A-Z].*?)\??$|\b(?:of|by|for|in|from|to|with|at) ((?:the|a|an) (?:\S+ ){1,3}?of .*[A-Z].*?)\??$`)
 
-// relative returns that Y with its clause, or "".
-func relative(question string) string {
-	m := inner.FindStringSubmatch(question)
-	if m == nil || len(contentWords(m[1])) < 2 {
-		return ""
+// described cuts a question into that description and the question with its answer in the
+// description's place; empty: it has none.
+func described(question string) (inner, outer string) {
+	at := description.FindStringSubmatchIndex(question)
+	if at == nil {
+		return "", ""
 	}
-	return m[1]
+	start, end := max(at[2], at[4]), max(at[3], at[5])
+	if len(contentWords(question[start:end])) < 2 {
+		return "", ""
+	}
+	return question[start:end], question[:start] + "#1" + question[end:]
 }

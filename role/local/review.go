@@ -5,191 +5,263 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
 
+// AnswerGrader takes for the relevance of an answer how likely the reader takes its text to
+// answer the question, else the share of the question's words that it holds.
+type AnswerGrader struct{ Reader llm.Reader }
+
+// minRelevance is the relevance under which an answer does not respond to its question: where it was
+// read, and where it is a quotation that was not.
+const minRelevance = 0.1
+
+// GradeAnswer implements role.AnswerGrader. It returns an error only when ctx has ended.
+func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
+	p := llm.Excerpt{}
+	var texts []string
+	for _, st := range in.Statements {
+		p.Heading = strings.Join(st.Under, " > ")
+		texts = append(texts, st.Text)
+	}
+	p.Text = strings.Join(texts, " ")
+	relevance, read, err := answered(ctx, g.Reader, in.Question, p)
+	if ctx.Err() != nil {
+		return role.AnswerGrade{}, ctx.Err()
+	}
+	out := role.AnswerGrade{Lacks: []string{}, Relevance: &relevance, OffTopic: relevance < minRelevance && (read || in.Quoted)}
+	if !read && hasWords(p.Text) && latin(p.Text) != latin(in.Question) {
+		out.Relevance = nil // words of two scripts are not compared
+	}
+	if err != nil {
+		out.Notes = append(out.Notes, "answer grader: "+err.Error()+"; the answer was judged by its words alone")
+	}
+	return out, nil
+}
+
+// latin reports whether a text has a letter of the Latin script.
+func latin(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Latin, r) })
+}
+
+func hasWords(text string) bool { return strings.ContainsFunc(text, unicode.IsLetter) }
+
+// answered is how far a text answers a question: by the reader's word (read is true), else
+// by the share of the question's words that it holds.
+func answered(ctx context.Context, reader llm.Reader, question string, p llm.Excerpt) (share float64, wasRead bool, err error) {
+	if reader != nil && strings.TrimSpace(p.Text) != "" {
+		readings, err := readTexts(ctx, reader, question, []llm.Excerpt{p})
+		if err == nil {
+			return answerable(readings), true, nil
+		}
+		return read(question, nil).coverage(stems("", p.Heading, p.Text)), false, err
+	}
+	return read(question, nil).coverage(stems("", p.Heading, p.Text)), false, ctx.Err()
+}
+
+// SupportGrader grades each statement by whether the verifier finds it in the passages that
+// it cites.
+type SupportGrader struct {
+	Verifier ground.Verifier // nil: a statement is supported where a passage has it verbatim, and partly else
+}
+
+// GradeSupport implements role.SupportGrader. It returns an error only when ctx has ended.
+func (g SupportGrader) GradeSupport(ctx context.Context, _ role.Caller, in role.DraftInput) (role.SupportGrades, error) {
+	out := role.SupportGrades{Grades: make([]role.Support, len(in.Draft.Statements))}
+	for i, st := range in.Draft.Statements {
+		j, err := judgement(ctx, g.Verifier, st, in.Evidence)
+		if ctx.Err() != nil {
+			return role.SupportGrades{}, ctx.Err()
+		}
+		switch {
+		case err != nil:
+			out.Grades[i] = role.PartlySupported
+			out.Notes = append(out.Notes, "support grader: "+err.Error())
+		case j.Verdict == assay.Supported:
+			out.Grades[i] = role.FullySupported
+		case j.Verdict == assay.Contradicted || len(st.Evidence) == 0:
+			out.Grades[i] = role.NotSupported
+		default:
+			out.Grades[i] = role.PartlySupported
+		}
+	}
+	return out, nil
+}
+
+// judgement is a verifier's word on a statement and all that it cites.
+func judgement(ctx context.Context, v ground.Verifier, st role.Statement, evidence []assay.Evidence) (ground.Judgement, error) {
+	var cited []ground.Passage
+	for _, ev := range evidence {
+		if slices.Contains(st.Evidence, ev.Number) {
+			h := ev.Hit
+			cited = append(cited, ground.Passage{Quote: h.Text, Context: h.Text, Heading: append([]string{h.Title}, h.Chunk.Headings...)})
+		}
+	}
+	if v != nil && len(cited) > 0 {
+		return role.Ask(ctx, v, st.Text, cited)
+	}
+	has := func(p ground.Passage) bool { return strings.Contains(oneLine(p.Context), oneLine(st.Text)) }
+	if slices.ContainsFunc(cited, has) {
+		return ground.Judgement{Verdict: assay.Supported, Score: 1}, ctx.Err()
+	}
+	return ground.Judgement{Verdict: assay.Unsupported, Reason: "no passage that it cites has its words"}, ctx.Err()
+}
+
 // A review is what judge and critic see of a draft.
 type review struct {
-	covering
-	unsupported  []flawed // statements that their own evidence does not say
-	contradicted []flawed
-	offTopic     []int // statements, by index, that share no word with the question
-	unclear      []int // that cannot be read by themselves
+	share  float64 // of the question that is answered, as answered says
+	flaws  []role.Remark
+	failed []string // notes
 }
 
-// A flawed is a statement, by index, and what is wrong with it.
-type flawed struct {
-	statement int
-	reason    string
-}
-
-// reviewed looks at a draft: each statement against its own evidence, by the local
-// verifier, and all of them against the question.
-func reviewed(ctx context.Context, in role.DraftInput) (review, error) {
-	q := read(in.Question, nil)
+func reviewed(ctx context.Context, reader llm.Reader, v ground.Verifier, in role.DraftInput) (review, error) {
 	var r review
 	var texts []string
 	for i, st := range in.Draft.Statements {
-		var cited []ground.Passage
-		text, language := st.Text, ""
-		for _, ev := range in.Evidence {
-			if slices.Contains(st.Evidence, ev.Number) {
-				cited = append(cited, ground.Passage{Quote: ev.Hit.Text, Context: ev.Hit.Text, Heading: append([]string{ev.Hit.Title}, ev.Hit.Chunk.Headings...)})
-				text, language = under(ev.Hit, text), ev.Hit.Language
-			}
-		}
-		texts = append(texts, text)
-		j, err := ground.Local{}.Verify(ctx, st.Text, cited)
-		if err != nil {
-			return review{}, err
-		}
-		switch j.Verdict {
-		case assay.Unsupported:
-			r.unsupported = append(r.unsupported, flawed{i, j.Reason})
-		case assay.Contradicted:
-			r.contradicted = append(r.contradicted, flawed{i, j.Reason})
-		}
-		if q.coverage(stems(language, text)) == 0 {
-			r.offTopic = append(r.offTopic, i)
-		}
-		if leaning.MatchString(st.Text) && i == 0 {
-			r.unclear = append(r.unclear, i)
+		texts = append(texts, st.Text)
+		j, err := judgement(ctx, v, st, in.Evidence)
+		switch {
+		case ctx.Err() != nil:
+			return review{}, ctx.Err()
+		case err != nil:
+			r.failed = append(r.failed, err.Error())
+			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawUnsupported, Advice: "leave it out: it could not be verified"})
+		case j.Verdict == assay.Contradicted:
+			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawContradicted, Advice: "say what the evidence says: " + j.Reason})
+		case j.Verdict != assay.Supported:
+			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawUnsupported, Advice: "say it in the evidence's words, or leave it out: " + j.Reason})
 		}
 	}
-	r.covering = covered(q, texts)
+	share, _, err := answered(ctx, reader, in.Question, llm.Excerpt{Text: strings.Join(texts, " ")})
+	if ctx.Err() != nil {
+		return review{}, ctx.Err()
+	}
+	if err != nil {
+		r.failed = append(r.failed, err.Error())
+	}
+	if r.share = share; share < minAnswered {
+		r.flaws = append(r.flaws, role.Remark{Statement: -1, Flaw: role.FlawMissing, Advice: "answer the question: " + in.Question})
+	}
 	return r, nil
 }
 
-// Judge accepts a draft when the local verifier finds each statement in its own evidence,
-// together they speak of every name and number of the question, of half of the weight of
-// its words and of what its question word asks for, and a critic, where there is one,
-// finds it neither ungrounded nor incomplete nor off the point. What it accepts may still
-// be wrong: it reads words.
-type Judge struct{}
+// minAnswered is how far a draft has to answer the question to go out.
+const minAnswered = 0.5
+
+// Judge accepts a draft when the verifier finds each statement in its evidence, the reader
+// takes the question for answered, and a critic, where there is one, finds nothing poor.
+type Judge struct {
+	Reader   llm.Reader
+	Verifier ground.Verifier
+}
 
 // Judge implements role.Judge. It returns an error only when ctx has ended.
-func (Judge) Judge(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Judgement, error) {
-	if err := ctx.Err(); err != nil {
-		return role.Judgement{}, err
-	}
-	r, err := reviewed(ctx, in)
+func (g Judge) Judge(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Judgement, error) {
+	r, err := reviewed(ctx, g.Reader, g.Verifier, in)
 	if err != nil {
 		return role.Judgement{}, err
 	}
-	out := role.Judgement{Verdict: role.Accept, Revise: []string{}}
-	if len(in.Draft.Statements) == 0 {
-		out.Revise = append(out.Revise, "the draft says nothing")
-	} else {
-		out.Revise = append(r.faults(), poor(in.Critique)...)
+	out := role.Judgement{Verdict: role.Revise, Revise: []string{}, Outcome: role.Outcome{Notes: r.failed}}
+	for _, f := range r.flaws {
+		if f.Statement >= 0 {
+			f.Advice = fmt.Sprintf("statement %d: %s", f.Statement+1, f.Advice)
+		}
+		out.Revise = append(out.Revise, f.Advice)
 	}
-	if len(out.Revise) > 0 {
-		out.Verdict, out.Reason = role.Revise, out.Revise[0]
-		return out, nil
-	}
-	out.Reason = fmt.Sprintf("every statement is found in its evidence, and they speak of %.0f%% of the question", 100*r.share)
-	return out, nil
-}
-
-// faults lists why a draft may not go out; none: it may.
-func (r review) faults() []string {
-	out := []string{}
-	for _, f := range slices.Concat(r.contradicted, r.unsupported) {
-		out = append(out, fmt.Sprintf("statement %d is not what its evidence says: %s", f.statement+1, f.reason))
-	}
-	if len(r.names) > 0 {
-		out = append(out, "no statement speaks of "+strings.Join(r.names, ", "))
-	}
-	if r.lacks != anything {
-		out = append(out, fmt.Sprintf("the question asks for %s, and no statement has one", r.lacks))
-	}
-	if r.share < minCoverage && len(r.names) == 0 {
-		out = append(out, "no statement speaks of "+strings.Join(r.missing, ", "))
-	}
-	return out
-}
-
-// poor lists what a critic says of what it finds poor; of one that finds nothing poor
-// nothing, for a judge lets through what is fair.
-func poor(k *role.Critique) []string {
-	if k == nil || k.Grounded != role.Poor && k.Complete != role.Poor && k.Relevant != role.Poor {
-		return nil
-	}
-	var out []string
-	for _, r := range k.Remarks {
-		if !slices.Contains(out, r.Advice) && r.Advice != "" {
-			out = append(out, r.Advice)
+	if k := in.Critique; k != nil && (k.Grounded == role.Poor || k.Complete == role.Poor || k.Relevant == role.Poor) {
+		for _, remark := range k.Remarks {
+			if remark.Advice != "" && !slices.Contains(out.Revise, remark.Advice) {
+				out.Revise = append(out.Revise, remark.Advice)
+			}
+		}
+		if len(out.Revise) == 0 {
+			out.Revise = append(out.Revise, "the critic finds it poor and does not say why")
 		}
 	}
-	if len(out) == 0 {
-		out = append(out, "the critic finds it poor and does not say why")
+	if len(in.Draft.Statements) == 0 {
+		out.Revise = []string{"the draft says nothing"}
 	}
-	return out
+	if len(out.Revise) > 0 {
+		out.Reason = out.Revise[0]
+		return out, nil
+	}
+	out.Verdict = role.Accept
+	out.Reason = fmt.Sprintf("every statement is found in its evidence, and the question is answered (%.2f)", r.share)
+	return out, nil
 }
 
-// Critic rates a draft by what Judge goes by: grounded by the share of statements that
-// the local verifier finds in their evidence, complete by the share of the question that
-// they speak of, relevant by how many share a word with it, clear by whether the draft
-// begins with a sentence that needs another one before it.
-type Critic struct{}
+// Critic rates a draft by what Judge goes by.
+type Critic struct {
+	Reader   llm.Reader
+	Verifier ground.Verifier
+}
 
 // Criticise implements role.Critic. It returns an error only when ctx has ended.
-func (Critic) Criticise(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Critique, error) {
-	if err := ctx.Err(); err != nil {
-		return role.Critique{}, err
-	}
-	r, err := reviewed(ctx, in)
+func (k Critic) Criticise(ctx context.Context, _ role.Caller, in role.DraftInput) (role.Critique, error) {
+	r, err := reviewed(ctx, k.Reader, k.Verifier, in)
 	if err != nil {
 		return role.Critique{}, err
 	}
-	n := len(in.Draft.Statements)
+	n, wrong := len(in.Draft.Statements), 0
+	for _, f := range r.flaws {
+		switch f.Flaw {
+		case role.FlawUnsupported:
+			wrong++
+		case role.FlawContradicted:
+			wrong += 2
+		}
+	}
 	out := role.Critique{
-		Grounded: rated(n-len(r.unsupported)-2*len(r.contradicted), n),
-		Complete: role.Poor,
-		Relevant: rated(n-len(r.offTopic), n),
-		Clear:    rated(n-len(r.unclear), n),
-		Remarks:  []role.Remark{},
+		Grounded: rated(float64(n-wrong), float64(n)), Complete: rated(r.share, role.DefaultThreshold), Relevant: rated(r.share, minAnswered),
+		Clear: role.Good, Remarks: append([]role.Remark{}, r.flaws...), Outcome: role.Outcome{Notes: r.failed},
 	}
-	switch {
-	case n == 0 || len(r.names) > 0 || r.share < minCoverage:
-	case r.lacks != anything || r.share < role.DefaultThreshold:
-		out.Complete = role.Fair
-	default:
-		out.Complete = role.Good
-	}
-	remark := func(statement int, flaw role.Flaw, advice string) {
-		out.Remarks = append(out.Remarks, role.Remark{Statement: statement, Flaw: flaw, Advice: advice})
-	}
-	for _, f := range r.contradicted {
-		remark(f.statement, role.FlawContradicted, "say what the evidence says: "+f.reason)
-	}
-	for _, f := range r.unsupported {
-		remark(f.statement, role.FlawUnsupported, "say it in the evidence's words, or leave it out: "+f.reason)
-	}
-	for _, missing := range r.missing {
-		remark(-1, role.FlawMissing, "say something about "+missing)
-	}
-	if r.lacks != anything {
-		remark(-1, role.FlawMissing, "the question asks for "+string(r.lacks))
-	}
-	for _, i := range r.offTopic {
-		remark(i, role.FlawOffTopic, "leave it out: it has no word of the question")
-	}
-	for _, i := range r.unclear {
-		remark(i, role.FlawUnclear, "say what it is about: it goes on from a sentence that is not there")
+	if n == 0 {
+		out.Complete, out.Relevant, out.Clear = role.Poor, role.Poor, role.Poor
 	}
 	return out, nil
 }
 
-// rated rates how many of all are right: all good, half fair.
-func rated(right, all int) role.Rating {
+// rated rates a measure by what is wanted: all of it good, half of it fair.
+func rated(is, wanted float64) role.Rating {
 	switch {
-	case all > 0 && right == all:
+	case wanted > 0 && is >= wanted:
 		return role.Good
-	case 2*right >= all && all > 0:
+	case wanted > 0 && 2*is >= wanted:
 		return role.Fair
 	}
 	return role.Poor
+}
+
+// Reflector says whether known statements answer a question: by the reader's word on all of
+// them together, else by the share of the question's words that they hold.
+type Reflector struct{ Reader llm.Reader }
+
+// Reflect implements role.Reflector. It returns an error only when ctx has ended.
+func (r Reflector) Reflect(ctx context.Context, _ role.Caller, in role.ReflectInput) (role.Reflection, error) {
+	out := role.Reflection{Status: role.IncompleteStatus, Threshold: in.Threshold}
+	if !(out.Threshold > 0 && out.Threshold <= 1) {
+		out.Threshold = role.DefaultThreshold
+	}
+	share, _, err := answered(ctx, r.Reader, in.Question, llm.Excerpt{Text: strings.Join(in.Known, " ")})
+	if ctx.Err() != nil {
+		return role.Reflection{}, ctx.Err()
+	}
+	if err != nil {
+		out.Notes = append(out.Notes, "reflector: "+err.Error()+"; the statements were judged by their words alone")
+	}
+	switch out.Coverage = share; {
+	case len(in.Known) == 0:
+		out.Coverage, out.Justification = 0, "nothing is known yet"
+	case share < out.Threshold:
+		out.Justification = fmt.Sprintf("what is known answers the question with %.2f, and %.2f is wanted", share, out.Threshold)
+	default:
+		out.Status = role.CompletedStatus
+		out.Justification = fmt.Sprintf("what is known answers the question with %.2f", share)
+	}
+	return out, nil
 }

@@ -3,7 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/assay-rag/assay"
@@ -11,13 +11,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Rewriter rewrites questions by grammar, in English alone. It has no words of its
-// own: what it makes is put together from the question, the conversation and the
-// domain's words. Where it does not know a question's form it makes nothing of it.
-//
-// Resolve is right or silent rather than helpful: what a pronoun stands for has to
-// be plain from the turns before. Expand, HyDE and StepBack are as the fields of
-// role.Technique say, without synonyms or knowledge.
+// Rewriter rewrites questions without a model. Resolve completes a follow-up from its
+// conversation, see resolve. Expand gives the domain's wordings, the question with its
+// identifiers taken apart, and its content words. HyDE and StepBack take a model: it makes
+// nothing for them.
 type Rewriter struct {
 	// Words returns the wordings of a text in the domain's other words, at most n; nil:
 	// there are none.
@@ -31,8 +28,8 @@ const (
 	maxRewriting    = 400 // bytes; what is longer is no question to search with
 )
 
-// Rewrite implements role.Rewriter. It returns an error when ctx has ended; a
-// technique that does not exist is assay.ErrInvalid.
+// Rewrite implements role.Rewriter. It returns an error when ctx has ended; a technique that
+// does not exist is assay.ErrInvalid.
 func (r Rewriter) Rewrite(ctx context.Context, _ role.Caller, in role.RewriteInput) (role.Rewriting, error) {
 	if err := ctx.Err(); err != nil {
 		return role.Rewriting{}, err
@@ -41,11 +38,11 @@ func (r Rewriter) Rewrite(ctx context.Context, _ role.Caller, in role.RewriteInp
 	var made []string
 	switch in.Technique {
 	case role.Resolve:
-		u := resolve(question, in.History)
-		if u.open != "" {
-			return role.Rewriting{Queries: []string{}, Open: u.open, Means: u.means}, nil
+		f := resolve(question, in.History)
+		if f.open != "" {
+			return role.Rewriting{Queries: []string{}, Open: f.open, Means: f.means}, nil
 		}
-		made = []string{u.question}
+		made = []string{f.question}
 	case role.Expand:
 		if most = defaultWordings; in.Most > 0 {
 			most = min(in.Most, maxWordings)
@@ -53,23 +50,38 @@ func (r Rewriter) Rewrite(ctx context.Context, _ role.Caller, in role.RewriteInp
 		if r.Words != nil {
 			made = r.Words(question, most)
 		}
-		made = append(made, wordings(question)...)
-	case role.HyDE:
-		made = []string{declared(question)}
-	case role.StepBack:
-		made = []string{general(question)}
+		made = append(made, spelled(question), strings.Join(contentWords(question), " "))
+	case role.HyDE, role.StepBack:
 	default:
 		return role.Rewriting{}, fmt.Errorf("rewrite with the technique %q: %w", string(in.Technique), assay.ErrInvalid)
 	}
 	out := role.Rewriting{Queries: []string{}}
-	for _, q := range made {
-		same := func(o string) bool { return strings.EqualFold(o, q) }
-		if q = visible.Line(q); q == "" || len(q) > max(maxRewriting, 2*len(question)) || same(question) || slices.ContainsFunc(out.Queries, same) {
-			continue
-		}
-		if out.Queries = append(out.Queries, q); len(out.Queries) == most {
-			break
+	for _, q := range distinct(append([]string{question}, lines(made)...))[1:] {
+		if q != "" && len(q) <= max(maxRewriting, 2*len(question)) && len(out.Queries) < most {
+			out.Queries = append(out.Queries, q)
 		}
 	}
 	return out, nil
+}
+
+func lines(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = visible.Line(t)
+	}
+	return out
+}
+
+var (
+	identifier = regexp.MustCompile(`\b(?:\p{L}[\p{L}\p{N}]*(?:[_.]\p{L}[\p{L}\p{N}]*)+|\p{L}*\p{Ll}\p{Lu}[\p{L}\p{N}]*)\b`)
+	hump       = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
+)
+
+// spelled returns a question with the parts of its identifiers as words: "read header
+// timeout" for ReadHeaderTimeout, "file name" for file_name.
+func spelled(question string) string {
+	return identifier.ReplaceAllStringFunc(question, func(name string) string {
+		name = strings.NewReplacer("_", " ", ".", " ").Replace(name)
+		return strings.ToLower(hump.ReplaceAllString(name, "$1 $2"))
+	})
 }

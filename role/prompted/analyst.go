@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/assay-rag/assay/internal/language"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -93,7 +94,7 @@ func readingAll(in role.Reading, given *[]int) func(prompt, int) (string, []stri
 	best, _ := contextOf(role.GenerateInput{Evidence: in.Evidence, Context: in.Context})
 	return reading(best, func(shown []passage) any {
 		*given = numbersOf(shown)
-		return map[string]any{"Question": in.Question, "Passages": shown, "Language": tongue(in.Question)}
+		return map[string]any{"Question": in.Question, "Passages": shown, "Language": language.Guess(in.Question)}
 	})
 }
 

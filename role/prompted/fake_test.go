@@ -178,7 +178,7 @@ var everyRole = map[string]struct {
 	}, `{"shape":"prose","columns":[],"statements":[{"text":"Tenants of Acme Housing give notice three months ahead.","sources":[1],"item":false,"cells":[],"section":""}],"conflicts":[],"open":[]}`},
 	role.VerifierRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Verifier{Config: cfg}.Verify(ctx, c, claims)
-	}, `{"verdicts":[{"claim":1,"reason":"it says so","verdict":"supported","score":0.9},{"claim":2,"reason":"six","verdict":"contradicted","score":0.1}]}`},
+	}, `{"verdicts":[{"claim":1,"reason":"it says so","quotes":["three months ahead"],"verdict":"supported","score":0.9},{"claim":2,"reason":"six","verdict":"contradicted","score":0.1}]}`},
 	role.ExtractorRole: {func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
 		return prompted.Extractor{Config: cfg}.Extract(ctx, c, reading)
 	}, `{"entities":[{"name":"Acme Housing","kind":"organisation","sources":[1]}],"facts":[{"text":"The deposit is 900 euros.","sources":[1]}]}`},

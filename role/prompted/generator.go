@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/language"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
@@ -59,7 +60,7 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 	}
 	var given []int
 	torn := false
-	asked := tongue(in.Question)
+	asked := language.Guess(in.Question)
 	best, order := contextOf(in)
 	j := job[draftReply]{
 		Config: g.Config, role: role.GeneratorRole, out: draftOutput(), maxTokens: 1500,
@@ -208,7 +209,7 @@ func checkDraft(r *draftReply, given []int, asked string) []string {
 			problems = append(problems, fmt.Sprintf("the conflict of statements %d and %d: there are %d statements, and it takes two", c.One, c.Other, len(r.Statements)))
 		}
 	}
-	if said := tongue(saidBy(r)); foreign(asked, said) {
+	if said := language.Guess(saidBy(r)); language.Differ(asked, said) {
 		problems = append(problems, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
 	}
 	return problems
@@ -263,7 +264,7 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 		}
 		notes = append(notes, "the model's table does not hold together, and is shown as a list")
 	}
-	if said := tongue(saidBy(r)); foreign(asked, said) {
+	if said := language.Guess(saidBy(r)); language.Differ(asked, said) {
 		notes = append(notes, fmt.Sprintf("the answer is in the language %q, the question in %q", said, asked))
 	}
 	return notes

@@ -15,8 +15,9 @@ import (
 type Grader struct {
 	Config
 
-	// Local grades when the provider fails, and where there is nothing to read; nil:
-	// the cautious output.
+	// Local grades when the provider fails, and where there is nothing to read, and says
+	// how likely the hits hold the answer: the model's word is not enough to answer by.
+	// nil: the cautious output, and no likelihood.
 	Local role.Grader
 }
 
@@ -75,7 +76,17 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 	case outcome.Failure != "":
 		return behind.cautious(outcome), nil
 	}
-	return gradeOf(reply, outcome, in), nil
+	grade := gradeOf(reply, outcome, in)
+	if g.Local != nil {
+		held, err := g.Local.Grade(ctx, c, in)
+		if role.Ends(ctx, err) {
+			return role.Grade{}, err
+		}
+		if err == nil {
+			grade.Held, grade.Answers = held.Held, held.Answers
+		}
+	}
+	return grade, nil
 }
 
 // nothing grades a search that found nothing, which takes no model.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/language"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
@@ -76,7 +77,7 @@ func newHoldings(in role.Reading, given []int, claims []claimReply) holdings {
 // is names and little else, it is taken to be of the language of what it speaks of.
 func nounsCapitalised(text, about string) bool {
 	const manyNouns = 0.3 // of the words that do not begin a sentence
-	switch cmp.Or(tongue(text), tongue(about)) {
+	switch cmp.Or(language.Guess(text), language.Guess(about)) {
 	case "de", "lb":
 		return true
 	case "":
@@ -167,7 +168,7 @@ func (h holdings) stranger(text string, sources []int) string {
 	}
 	read := []nouns{h.nouns[0]}
 	for _, n := range sources {
-		if foreign(tongue(h.texts[n]), "de") {
+		if language.Differ(language.Guess(h.texts[n]), "de") {
 			return ""
 		}
 		read = append(read, h.nouns[n])

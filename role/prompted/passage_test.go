@@ -76,20 +76,3 @@ func TestStatementText(t *testing.T) {
 		}
 	}
 }
-
-func TestTongue(t *testing.T) {
-	for text, want := range map[string]string{
-		"Wie lange ist die Kündigungsfrist?":                 "de",
-		"How long is the notice period?":                     "en",
-		"Quel est le délai de préavis pour les locataires ?": "fr",
-		"Tenants": "",
-		"":        "",
-	} {
-		if got := tongue(text); got != want {
-			t.Errorf("tongue(%q) = %q, want %q", text, got, want)
-		}
-	}
-	if foreign("en", "en") || foreign("", "en") || foreign("no", "da") || !foreign("en", "de") {
-		t.Error("foreign is wrong")
-	}
-}

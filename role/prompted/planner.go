@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
@@ -315,7 +316,7 @@ func (p Planner) named(question string, key Key, value string) bool {
 	}
 	asked := p.Domain.content(question)
 	for stem := range p.Domain.content(of) {
-		if asked[stem] && strings.ContainsFunc(stem, isLetter) {
+		if asked[stem] && strings.ContainsFunc(stem, unicode.IsLetter) {
 			return true
 		}
 	}
@@ -325,7 +326,7 @@ func (p Planner) named(question string, key Key, value string) bool {
 // names reports whether a question names a value: it has its words, or, of a
 // number or a date, the first of its numbers.
 func names(question, value string) bool {
-	if numbers := surface.Numbers(strings.ReplaceAll(value, "-", " ")); len(numbers) > 0 && !strings.ContainsFunc(value, isLetter) {
+	if numbers := surface.Numbers(strings.ReplaceAll(value, "-", " ")); len(numbers) > 0 && !strings.ContainsFunc(value, unicode.IsLetter) {
 		return slices.Contains(surface.Numbers(strings.ReplaceAll(question, "-", " ")), numbers[0])
 	}
 	return strings.TrimSpace(value) != "" && strings.Contains(strings.ToLower(question), strings.ToLower(value))

@@ -24,8 +24,8 @@ type answerGradeReply struct {
 
 var answerGradeOutput = outputOf[answerGradeReply]("answer_grade")
 
-// besideScore is the score up to which an answer is beside its question.
-const besideScore = 2
+// offTopicScore is the score up to which an answer does not respond to its question.
+const offTopicScore = 2
 
 // GradeAnswer implements role.AnswerGrader.
 func (g AnswerGrader) GradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
@@ -70,5 +70,5 @@ func (g AnswerGrader) GradeAnswer(ctx context.Context, c role.Caller, in role.An
 		return out, err
 	}
 	relevance := reply.Score / maxScore
-	return role.AnswerGrade{Relevance: &relevance, Lacks: phrases(reply.Lacks), Beside: reply.Score <= besideScore, Outcome: outcome}, nil
+	return role.AnswerGrade{Relevance: &relevance, Lacks: phrases(reply.Lacks), OffTopic: reply.Score <= offTopicScore, Outcome: outcome}, nil
 }

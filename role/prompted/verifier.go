@@ -4,16 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
-	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/sentence"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
@@ -24,10 +20,9 @@ import (
 // and so are all when the provider fails. It has no domain: how claims are checked
 // is nobody's to change.
 //
-// A number of a claim that is not in the words that it cites, a name that is not in
-// their passage either, or hardly any word that is, makes it Unsupported, and the same
-// words with the opposite sense Contradicted, whatever the model says: it may have been
-// talked into its verdict by the very words that it reads.
+// A claim is Supported only with a quote that stands in what it cites. The model may
+// have been talked into its verdict by the very text that it reads, so callers combine
+// it with checks that cannot be: see [role.Guarded].
 type Verifier struct {
 	Config // Domain is not used
 }
@@ -103,8 +98,6 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 	if err != nil {
 		return 0, err
 	}
-	said, cited := saidAndCited(claims)
-	nouned, language := nounsCapitalised(said, cited), tongue(said)
 	if shown == 0 { // a claim that is too long for the model: the others may not be
 		shown = 1
 	}
@@ -116,7 +109,7 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 	}
 	for at, i := range which[:shown] {
 		j, quotes := judgementOf(reply, at+1)
-		out[i] = guarded(ctx, decided(j, quotes, claims[i]), claims[i], nouned, language)
+		out[i] = decided(j, quotes, claims[i])
 	}
 	return shown, nil
 }
@@ -197,26 +190,37 @@ func judgementOf(r verdictsReply, number int) (j ground.Judgement, quotes []stri
 	return found, quotes
 }
 
-// checkQuotes says which quotes of the verdicts are no words of what the claims cite.
+// checkQuotes says which quotes of the verdicts are not in what the claims cite, and which
+// claims are called supported without one.
 func checkQuotes(r *verdictsReply, claims []role.Claim, which []int) []string {
 	var problems []string
 	for _, v := range r.Verdicts {
 		if v.Claim < 1 || v.Claim > len(which) {
 			continue
 		}
-		if _, wrong := spansOf(v.Quotes, claims[which[v.Claim-1]].Cited); wrong != "" {
+		spans, wrong := spansOf(v.Quotes, claims[which[v.Claim-1]].Cited)
+		switch {
+		case wrong != "":
 			problems = append(problems, fmt.Sprintf("the quote %q of claim %d does not stand in its sources; copy their words", shorten(line(wrong), 100), v.Claim))
+		case v.Verdict == assay.Supported && len(spans) == 0:
+			problems = append(problems, fmt.Sprintf("claim %d is called supported without a quote of its sources", v.Claim))
 		}
 	}
 	return problems
 }
 
-// decided is j with the words that decide it. A model that makes its evidence up has not
-// found any: what it supports with a quote that no source has is not supported.
+// decided is j with the words that decide it. A verdict of Supported without a quote, or
+// with one that is not in the source, is Unsupported.
 func decided(j ground.Judgement, quotes []string, claim role.Claim) ground.Judgement {
 	var wrong string
-	if j.Spans, wrong = spansOf(quotes, claim.Cited); wrong != "" && j.Verdict == assay.Supported {
+	j.Spans, wrong = spansOf(quotes, claim.Cited)
+	switch {
+	case j.Verdict != assay.Supported:
+		return j
+	case wrong != "":
 		return ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the words %q, which are to decide it, are not in what it cites", shorten(visible.Line(wrong), 100))}
+	case len(j.Spans) == 0:
+		return ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier quotes nothing that supports it"}
 	}
 	return j
 }
@@ -290,195 +294,4 @@ func around(p ground.Passage) string {
 		return ""
 	}
 	return before + " (the words that are cited) " + after
-}
-
-// saidAndCited is what all claims say, and what they cite.
-func saidAndCited(claims []role.Claim) (said, cited string) {
-	var texts, quotes []string
-	for _, c := range claims {
-		texts = append(texts, c.Text)
-		for _, p := range c.Cited {
-			quotes = append(quotes, p.Quote)
-		}
-	}
-	return strings.Join(texts, " "), strings.Join(quotes, "\n")
-}
-
-// guarded takes back a verdict of supported where the surface of the words says
-// otherwise: a model can be talked into a verdict, a number cannot. Between two
-// languages names differ and numbers are pointed differently: their digits are
-// compared there, and names not at all. Language is that of all claims together, for
-// those that are too short to tell.
-func guarded(ctx context.Context, j ground.Judgement, claim role.Claim, nouned bool, language string) ground.Judgement {
-	if j.Verdict != assay.Supported {
-		return j
-	}
-	words := checkedWords(claim)
-	var cited, near strings.Builder
-	for _, p := range claim.Cited {
-		cited.WriteString(p.Quote + "\n" + strings.Join(p.Heading, "\n") + "\n")
-		near.WriteString(p.Context + "\n")
-	}
-	translated := translates(claim, words)
-	numbers := surface.Numbers
-	if translated {
-		numbers = pointless
-	}
-	held := map[string]bool{}
-	for _, n := range slices.Concat(surface.Numbers(cited.String()), numbers(cited.String())) {
-		held[n] = true
-	}
-	for _, n := range numbers(words) {
-		if !held[n] {
-			return ground.Judgement{Verdict: assay.Unsupported, Reason: "the number " + n + " is not in what it cites"}
-		}
-	}
-	if translated {
-		return j
-	}
-	whole := visible.Line(cited.String() + near.String())
-	var units []string // which sources may write out, or not
-	for _, m := range unit.FindAllStringSubmatch(words, -1) {
-		units = append(units, m[1])
-	}
-	for _, name := range surface.Names(words) {
-		name = possessive.ReplaceAllString(visible.Line(name), "")
-		if nouned && plainWord(name) || slices.Contains(units, name) {
-			continue
-		}
-		if _, _, ok := wordAt(whole, name); !ok {
-			return unnamed(name)
-		}
-	}
-	if nouned {
-		if names := strangers(words, newNouns(whole)); len(names) > 0 {
-			return unnamed(names[0])
-		}
-	}
-	if said := cmp.Or(tongue(words), language); stemmed[said] && !verbatim(whole, visible.Line(words)) {
-		least := minHeld
-		if len(j.Spans) == 0 {
-			least = minHeldUnquoted
-		}
-		if heldShare(words, whole, said) < least {
-			return ground.Judgement{Verdict: assay.Unsupported, Reason: "hardly a word of it is in what it cites"}
-		}
-		if turned(ctx, words, claim.Cited, said) {
-			return ground.Judgement{Verdict: assay.Contradicted, Reason: "what it cites says the opposite in the same words"}
-		}
-	}
-	return j
-}
-
-// stemmed are the languages in which two texts that say the same share words by their
-// stems: those of many endings, or without blanks, are not among them.
-var stemmed = map[string]bool{"en": true, "de": true, "fr": true, "es": true, "it": true, "pt": true, "nl": true, "sv": true, "da": true, "no": true, "nb": true}
-
-// minHeld is the share of a claim's words of content that what it cites, with its
-// passage, has at least. Other words can say the same, but not all of them are others.
-// Of a language whose forms of words are not known, and between two, it says nothing.
-//
-// Measured: of the supported claims of WiCE (development) and of SummEdits none falls
-// below, of SciFact's (training) 2.7%, and 32% of those that nothing is said of.
-const minHeld = 0.3
-
-// minHeldUnquoted is that of a claim for which the model quotes nothing, though it is
-// asked to: then most of the claim has to be there.
-const minHeldUnquoted = 0.6
-
-// heldShare is the share of the words of content of a text that source has, in any form
-// that their language knows.
-func heldShare(text, source, language string) float64 {
-	words, held := content(text, language), map[string]bool{}
-	for _, w := range content(source, language) {
-		held[w] = true
-	}
-	if len(words) == 0 {
-		return 1
-	}
-	n := 0
-	for _, w := range words {
-		if held[w] {
-			n++
-		}
-	}
-	return float64(n) / float64(len(words))
-}
-
-func content(text, language string) []string {
-	if language == "en" {
-		return surface.Content(text)
-	}
-	var stems []string
-	for _, t := range analysis.Tokens(text, language) {
-		if !t.Part {
-			stems = append(stems, t.Term)
-		}
-	}
-	return stems
-}
-
-// turned reports whether the cited sentences that have nearly all of a claim's words say
-// the opposite of it, as far as that is plain: one negates, and the other does not.
-//
-// Measured: so are none of the supported claims of SciFact (training) and SummEdits, and
-// one of 115 of WiCE (development).
-func turned(ctx context.Context, words string, cited []ground.Passage, language string) bool {
-	const same = 0.8
-	opposed := false
-	for _, p := range cited {
-		for _, sp := range sentence.Spans(p.Quote) {
-			said := p.Quote[sp.Start:sp.End]
-			if heldShare(words, said, language) < same || heldShare(said, words, language) < same {
-				continue
-			}
-			j, err := ground.Local{}.Verify(ctx, words, []ground.Passage{{Quote: said, Context: said, Heading: p.Heading}})
-			if err != nil || j.Verdict != assay.Contradicted {
-				return false
-			}
-			opposed = true
-		}
-	}
-	return opposed
-}
-
-// translates reports whether a claim is plainly of another language than each of the
-// passages that it cites. They are looked at one by one: what many of them say together,
-// with their headings, can look like a language that nobody wrote it in.
-func translates(claim role.Claim, words string) bool {
-	said := tongue(words)
-	return !slices.ContainsFunc(claim.Cited, func(p ground.Passage) bool {
-		return !foreign(cmp.Or(tongue(p.Quote), tongue(p.Context)), said)
-	})
-}
-
-func unnamed(name string) ground.Judgement {
-	return ground.Judgement{Verdict: assay.Unsupported, Reason: fmt.Sprintf("the name %q is not in what it cites", name)}
-}
-
-// unit matches what stands right behind a number: "140 EUR".
-var unit = regexp.MustCompile(`\d ?(\p{L}{1,4})\b`)
-
-// checkedWords are those of a claim that its sources have to have: of a table's row
-// all but the heads of its columns, which are labels.
-func checkedWords(claim role.Claim) string {
-	if claim.Row == nil {
-		return claim.Text
-	}
-	return claim.Row.Sentence + "\n\n" + strings.Join(claim.Row.Cells, "; ")
-}
-
-// pointless returns the numbers of a text that are written in digits, without the
-// points, commas and marks that languages put into them.
-func pointless(text string) []string {
-	var out []string
-	for _, w := range digits(text) {
-		out = append(out, strings.Map(func(r rune) rune {
-			if strings.ContainsRune(".,'’", r) {
-				return -1
-			}
-			return r
-		}, w))
-	}
-	return out
 }

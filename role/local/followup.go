@@ -1,0 +1,242 @@
+package local
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/sense"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/internal/visible"
+)
+
+// A followUp is what a question asks after a conversation.
+type followUp struct {
+	question string   // as it can be understood by itself; empty: as it is
+	open     string   // a pronoun of it that can stand for several people; empty: there is none
+	means    []string // who they are; nil: it is not known
+	person   string   // whom a pronoun of it stands for; empty: it has none
+	pronouns string   // those of the person: "he" or "she"
+}
+
+// How far back, and from how long a question, in bytes, a follow-up is understood.
+const (
+	maxTurns    = 8
+	maxFollowed = 300
+)
+
+// resolve understands a question from the last one of its conversation, each of which is
+// understood from the one before it first:
+//
+//   - a reply to a question that was asked back is put into the question that it was asked of;
+//   - "And in Germany?" asks the last question with other words in the place of like ones;
+//   - a pronoun stands for what the last question is about, a personal one for somebody whom
+//     the last turn names;
+//   - a question without a word of content follows the last one.
+func resolve(question string, history []assay.Turn) followUp {
+	before := thread{pronouns: map[string]string{}}
+	for _, t := range history[max(0, len(history)-maxTurns):] {
+		t.Question, t.Answer = visible.Line(t.Question), visible.Line(t.Answer)
+		f := follow(cmp.Or(visible.Line(t.Asked), t.Question), before)
+		if f.question != "" && t.Asked == "" {
+			t.Question = f.question
+		}
+		if f.person != "" && strings.Contains(t.Question, f.person) {
+			before.pronouns[f.person] = f.pronouns
+		}
+		if offered := sense.Offered(t.Answer); len(offered) > 0 {
+			before.offered = offered
+		}
+		if len(t.Question) <= maxFollowed && (len(contentWords(t.Question)) > 0 && !smallTalk.MatchString(t.Question) || sense.AsksBack(t.Answer)) {
+			before.last = t
+		}
+	}
+	return follow(question, before)
+}
+
+// A thread is what a follow-up is understood from.
+type thread struct {
+	last     assay.Turn
+	pronouns map[string]string // "he" or "she", of the people whom one stood for before
+	offered  []string          // the readings that were offered last
+}
+
+var (
+	smallTalk = regexp.MustCompile(`(?i)^(?:thanks?(?: you)?|ok(?:ay)?|great|good|perfect|fine|sure|yes|no|hello|hi|bye|got it|i see)\b(?:[ ,.!]*(?:thanks?(?: you)?|then|very much|so much|please))*[ .!]*$`)
+	another   = regexp.MustCompile(`(?i)^(?:(?:and|but|or|so|then)[, ]+)*(?:(?:what|how) about\s+|is it the same\s+)?((?:(in|on|at|for|with|from|to|under|during|after|before|since|without|of)\s+)?\S+(?:\s+\S+){0,5}?)[?.! ]*$`)
+	asks      = regexp.MustCompile(`(?i)\b(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|should|will|would|must|has|have)\b`)
+	itself    = regexp.MustCompile(`(?i)\bit (?:take|possible|necessary|ok|okay|allowed|required|safe|legal|true|better|best)\b|\bwhat time\b`)
+	aThing    = regexp.MustCompile(`(?i)\b(?:the|a|an|my|our|your|each|every|some|any|no|if)\s+\S+`)
+	ofThing   = regexp.MustCompile(`(?i)^(?:what|who|where|when|how(?: \w+)?)(?:'s| is| are| was| were) (.+?)[?. ]*$`)
+)
+
+// follow understands a question from what was said before it.
+func follow(question string, before thread) followUp {
+	last := before.last
+	if last.Question == "" || len(question) > maxFollowed || smallTalk.MatchString(question) {
+		return followUp{}
+	}
+	if sense.AsksBack(last.Answer) {
+		if meant := meantBy(question, sense.Offered(last.Answer)); meant != "" {
+			return followUp{question: withTopic(last.Question, meant)}
+		}
+		return followUp{}
+	}
+	if len(contentWords(question)) == 0 && pronounIn(question) == nil {
+		return followUp{question: last.Question + " " + question}
+	}
+	if m := another.FindStringSubmatch(question); m != nil && !asks.MatchString(m[1]) && strings.HasSuffix(question, "?") && pronounIn(m[1]) == nil {
+		if instead := insteadOf(last.Question, m[1], before.offered); instead != "" {
+			return followUp{question: instead}
+		}
+		return followUp{question: inPlaceOfLike(last.Question, strings.TrimRight(m[1], "?!. "), m[2])}
+	}
+	at := pronounIn(question)
+	switch {
+	case at == nil:
+		return followUp{}
+	case personal[strings.ToLower(question[at[0]:at[1]])] != "":
+		return ofPerson(question, at, before)
+	}
+	return followUp{question: withTopic(question, subjectOf(last.Question))}
+}
+
+// meantBy returns the reading that a reply chooses of those that were offered, by name or
+// number, or the reply itself where it is but a few words; empty: it is another question.
+func meantBy(reply string, offered []string) string {
+	bare := strings.TrimRight(reply, "?!. ")
+	held, named := stems("", bare), namedOf(bare, offered)
+	if len(named) == 1 {
+		return named[0]
+	}
+	for i, names := range [][]string{{"first", "1"}, {"second", "2"}, {"third", "3"}} {
+		if len(named) == 0 && i < len(offered) && slices.ContainsFunc(names, func(n string) bool { return held[n] }) {
+			return offered[i]
+		}
+	}
+	if len(strings.Fields(bare)) > 5 || asks.MatchString(bare) || pronounIn(bare) != nil {
+		return ""
+	}
+	return bare
+}
+
+// namedOf returns the readings whose name a text holds, or whose name holds all that it says.
+func namedOf(text string, readings []string) []string {
+	held := stems("", text)
+	var named []string
+	for _, r := range readings {
+		if within(held, stems("", r)) || len(contentWords(text)) > 0 && within(stems("", r), contentOf(text)) {
+			named = append(named, r)
+		}
+	}
+	return named
+}
+
+// insteadOf returns a question with a reading that words name in the place of another one that
+// was offered beside it; empty: they name none, or it holds no other.
+func insteadOf(question, words string, offered []string) string {
+	named := namedOf(words, offered)
+	if len(named) != 1 {
+		return ""
+	}
+	for _, r := range offered {
+		if r != named[0] && strings.Contains(question, r) {
+			return strings.Replace(question, r, named[0], 1)
+		}
+	}
+	return ""
+}
+
+var personal = map[string]string{"he": "he", "him": "he", "his": "he", "she": "she", "her": "she"}
+
+// pronounIn returns where the first pronoun stands that refers to something outside the
+// question: what it may stand for is not named before it.
+func pronounIn(question string) []int {
+	if itself.MatchString(question) {
+		return nil
+	}
+	for _, at := range pronoun.FindAllStringIndex(question, -1) {
+		word, next := strings.ToLower(question[at[0]:at[1]]), surface.Words(question[at[1]:])
+		if before := question[:at[0]]; aThing.MatchString(before) || len(surface.Names(before)) > 0 {
+			return nil
+		}
+		points := word == "this" || word == "that" || word == "these" || word == "those" || word == "one" || word == "ones"
+		if points && (len(next) > 0 && !surface.Function(strings.ToLower(next[0])) || word == "that" && len(contentWords(question[:at[0]])) > 0) {
+			continue // "this year", "say that"
+		}
+		return at
+	}
+	return nil
+}
+
+// subjectOf returns the words that say what a question is about: after "what is" and its
+// like all of them, else those from the first word of content to the last.
+func subjectOf(question string) string {
+	if m := ofThing.FindStringSubmatch(question); m != nil && len(contentWords(m[1])) > 0 {
+		return m[1]
+	}
+	words := contentWords(question)
+	if len(words) == 0 {
+		return strings.TrimRight(question, "?!. ")
+	}
+	last := words[len(words)-1]
+	start, end := strings.Index(question, words[0]), strings.LastIndex(question, last)+len(last)
+	return question[start:max(start, end)]
+}
+
+// withTopic returns a question with a topic for its pronoun, or behind it in brackets where
+// the topic is no name of a thing.
+func withTopic(question, topic string) string {
+	at := pronounIn(question)
+	word := ""
+	if at != nil {
+		word = strings.ToLower(question[at[0]:at[1]])
+	}
+	switch word {
+	case "it", "they", "them", "this", "that", "these", "those", "he", "she", "him":
+		return question[:at[0]] + topic + question[at[1]:]
+	case "its", "their", "his", "her":
+		return question[:at[0]] + topic + "'s" + question[at[1]:]
+	}
+	return strings.TrimRight(question, "?!. ") + " (" + topic + ")?"
+}
+
+// inPlaceOfLike returns a question with words in the place of those that they are like: the
+// phrase after the same preposition, or the only name. Else they follow it in brackets.
+func inPlaceOfLike(question, words, preposition string) string {
+	names := surface.Names(question)
+	if preposition != "" {
+		if at := strings.LastIndex(question, " "+strings.ToLower(preposition)+" "); at >= 0 {
+			return question[:at+1] + words + "?"
+		}
+		return strings.TrimRight(question, "?!. ") + " " + words + "?"
+	}
+	if len(names) == 1 && slices.Equal(surface.Names("of "+words), []string{words}) {
+		return strings.Replace(question, names[0], words, 1)
+	}
+	return strings.TrimRight(question, "?!. ") + " (" + words + ")?"
+}
+
+// ofPerson returns a question with the name of somebody for the pronoun at at: the only name
+// of two words or more in the last question, else in the first sentence of its answer. Names
+// of people who are known to have other pronouns do not count.
+func ofPerson(question string, at []int, before thread) followUp {
+	answer, _, _ := strings.Cut(before.last.Answer, ". ")
+	open := followUp{open: question[at[0]:at[1]]}
+	pronouns := personal[strings.ToLower(open.open)]
+	for _, text := range []string{before.last.Question, "of " + answer} {
+		people := slices.DeleteFunc(surface.Names(text), func(n string) bool {
+			other := before.pronouns[n] != "" && before.pronouns[n] != pronouns
+			return other || !strings.Contains(n, " ") || strings.ContainsAny(n, "0123456789_/")
+		})
+		if len(people) == 1 {
+			return followUp{question: withTopic(question, people[0]), person: people[0], pronouns: pronouns}
+		}
+		if len(people) > 1 && open.means == nil {
+			open.means = people
+		}
+	}
+	return open
+}

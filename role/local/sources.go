@@ -1,0 +1,295 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/layout"
+	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// maxSaid is how many sentences the roles that go through evidence bring of it at most: the
+// likeliest answers, down to a share (alsoAnswers) of the best one's score.
+const maxSaid = 8
+
+// A saying is a sentence of the evidence.
+type saying struct {
+	role.Statement
+	hit assay.Hit
+}
+
+// sayings returns the sentences of evidence that answer a question, the likeliest first,
+// each once; without a question the first sentence of each piece.
+func sayings(ctx context.Context, reader llm.Reader, question string, evidence []assay.Evidence) ([]saying, error) {
+	var p passages
+	for _, ev := range evidence {
+		p.hits, p.numbers, p.layouts = append(p.hits, ev.Hit), append(p.numbers, ev.Number), append(p.layouts, layout.Of(ev.Hit.Text, ev.Hit.Chunk.Kind))
+	}
+	spots := p.openings()
+	if question != "" {
+		readings, err := ReadHits(ctx, reader, question, p.hits)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if spots = p.byWords(read(question, nil)); err == nil && readings != nil {
+			spots = p.byReading(readings)
+		}
+	}
+	var out []saying
+	for _, s := range spots {
+		quotes := p.quotes(s)
+		if s.score < alsoAnswers*spots[0].score || len(out) == maxSaid || len(quotes) == 0 {
+			continue
+		}
+		text := p.layouts[s.passage].Shown(quotes[len(quotes)-1])
+		if !slices.ContainsFunc(out, func(o saying) bool { return strings.EqualFold(o.Text, text) }) {
+			out = append(out, saying{role.Statement{Text: text, Evidence: []int{p.numbers[s.passage]}}, p.hits[s.passage]})
+		}
+	}
+	return out, nil
+}
+
+// openings are the first sentences of passages.
+func (p passages) openings() []spot {
+	var out []spot
+	for i, l := range p.layouts {
+		at := slices.IndexFunc(l.Blocks, func(b layout.Block) bool { return b.Kind != layout.Code && b.Kind != layout.Label })
+		if at < 0 {
+			continue
+		}
+		if spans := l.Sentences(l.Blocks[at]); len(spans) > 0 {
+			out = append(out, spot{i, spans[0].Start, spans[0].End, 1})
+		}
+	}
+	return out
+}
+
+// Summariser quotes the sentences of the evidence that answer the question best; without a
+// question the first sentence of each piece.
+type Summariser struct{ Reader llm.Reader }
+
+// Summarise implements role.Summariser. It returns an error only when ctx has ended.
+func (s Summariser) Summarise(ctx context.Context, _ role.Caller, in role.Reading) (role.Summary, error) {
+	said, err := sayings(ctx, s.Reader, in.Question, in.Evidence)
+	return role.Summary{Statements: statementsOf(said)}, err
+}
+
+func statementsOf(said []saying) []role.Statement {
+	out := []role.Statement{}
+	for _, s := range said {
+		out = append(out, s.Statement)
+	}
+	return out
+}
+
+// Analyst sorts the sentences of the evidence that answer the question by the part of it
+// that they answer; those of a question in one part by the section that they stand in. A
+// part that none of them is likely to answer is open.
+type Analyst struct{ Reader llm.Reader }
+
+// Analyse implements role.Analyst. It returns an error only when ctx has ended.
+func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (role.Analysis, error) {
+	plan, err := Planner{}.Plan(ctx, c, in.Question)
+	if err != nil {
+		return role.Analysis{}, err
+	}
+	out := role.Analysis{Categories: []role.Category{}, Answered: []string{}, Open: []string{}}
+	for _, part := range spelledOut(plan) {
+		said, err := sayings(ctx, a.Reader, part, in.Evidence)
+		if err != nil {
+			return role.Analysis{}, err
+		}
+		var texts []string
+		for _, s := range said {
+			name := part
+			if len(plan.SubQuestions) == 1 {
+				name = cmp.Or(lastOf(s.hit.Chunk.Headings), s.hit.Title, s.hit.URI)
+			}
+			out.Categories = categorised(out.Categories, name, s.Statement)
+			texts = append(texts, s.hit.Under()+": "+s.Text)
+		}
+		share, _, err := answered(ctx, a.Reader, part, llm.Excerpt{Text: strings.Join(texts, " ")})
+		if ctx.Err() != nil {
+			return role.Analysis{}, ctx.Err()
+		}
+		if err != nil {
+			out.Notes = append(out.Notes, "analyst: "+err.Error()+"; the sentences were judged by their words alone")
+		}
+		if len(said) > 0 && share >= minAnswered {
+			out.Answered = append(out.Answered, part)
+		} else {
+			out.Open = append(out.Open, part)
+		}
+	}
+	return out, nil
+}
+
+func lastOf(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1]
+}
+
+// categorised returns the categories with a statement in the one of that name.
+func categorised(categories []role.Category, name string, st role.Statement) []role.Category {
+	at := slices.IndexFunc(categories, func(k role.Category) bool { return k.Name == name })
+	if at < 0 {
+		at = len(categories)
+		categories = append(categories, role.Category{Name: name})
+	}
+	categories[at].Statements = append(categories[at].Statements, st)
+	return categories
+}
+
+// Comparer sets sentences of different documents side by side that answer the question and
+// share words, and says how they stand to one another by the reader's entailment: they agree
+// where each supports the other, and conflict where one contradicts the other. Without a
+// reader they differ, unless they are the same.
+type Comparer struct{ Reader llm.Reader }
+
+// maxPoints bounds a comparison.
+const maxPoints = 8
+
+// Compare implements role.Comparer. It returns an error only when ctx has ended.
+func (c Comparer) Compare(ctx context.Context, _ role.Caller, in role.Reading) (role.Contrast, error) {
+	out := role.Contrast{Points: []role.Point{}}
+	said, err := sayings(ctx, c.Reader, in.Question, in.Evidence)
+	if err != nil {
+		return out, err
+	}
+	used := map[int]bool{}
+	for i, a := range said {
+		for j := i + 1; j < len(said) && !used[i]; j++ {
+			b := said[j]
+			aspect := shared(a.Text, b.Text)
+			if used[j] || len(aspect) < 2 || a.hit.Chunk.Document == b.hit.Chunk.Document || len(out.Points) == maxPoints {
+				continue
+			}
+			relation, err := c.relation(ctx, a, b)
+			if ctx.Err() != nil {
+				return role.Contrast{}, ctx.Err()
+			}
+			if err != nil {
+				out.Notes = append(out.Notes, "comparer: "+err.Error())
+			}
+			used[i], used[j] = true, true
+			out.Points = append(out.Points, role.Point{Aspect: strings.Join(aspect, " "), Sides: []role.Statement{a.Statement, b.Statement}, Relation: relation})
+		}
+	}
+	slices.SortStableFunc(out.Points, func(a, b role.Point) int {
+		return cmp.Compare(b2i(b.Relation == role.Conflict), b2i(a.Relation == role.Conflict))
+	})
+	return out, nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// shared returns the content words of one text that another has, at most five.
+func shared(one, other string) []string {
+	held := stems("", other)
+	words := slices.DeleteFunc(contentWords(one), func(w string) bool { return !holdsAll(held, w) })
+	return words[:min(5, len(words))]
+}
+
+func holdsAll(held map[string]bool, word string) bool {
+	for stem := range stems("", word) {
+		if !held[stem] {
+			return false
+		}
+	}
+	return true
+}
+
+// relation says how two sentences stand to one another.
+func (c Comparer) relation(ctx context.Context, a, b saying) (role.Relation, error) {
+	if strings.EqualFold(a.Text, b.Text) {
+		return role.Agree, nil
+	}
+	if c.Reader == nil {
+		return role.Differ, nil
+	}
+	both, err := c.Reader.Entail(ctx, []llm.ClaimPair{
+		{Claim: a.Text, Passage: llm.Excerpt{Heading: b.hit.Under(), Text: b.Text}},
+		{Claim: b.Text, Passage: llm.Excerpt{Heading: a.hit.Under(), Text: a.Text}},
+	})
+	switch {
+	case err != nil || len(both) != 2:
+		return role.Differ, err
+	case max(both[0].Contradicted, both[1].Contradicted) >= likely:
+		return role.Conflict, nil
+	case min(both[0].Supported, both[1].Supported) >= likely:
+		return role.Agree, nil
+	}
+	return role.Differ, nil
+}
+
+// Extractor lists what the evidence names, by the form of its words: names, identifiers, and
+// numbers with the word after them. Its facts are the sentences that answer the question;
+// without one, the first sentence of each piece.
+type Extractor struct{ Reader llm.Reader }
+
+// The bounds of an extraction.
+const (
+	maxEntities   = 60
+	maxEntityName = 120 // bytes
+)
+
+// counted matches a number with a unit or the word that it counts.
+var counted = regexp.MustCompile(`\b\d[\d.,]*(?: ?%|[ -]\pL{2,20}\b)`)
+
+// Extract implements role.Extractor. It returns an error only when ctx has ended.
+func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.Reading) (role.Extraction, error) {
+	said, err := sayings(ctx, e.Reader, in.Question, in.Evidence)
+	if err != nil {
+		return role.Extraction{}, err
+	}
+	out := role.Extraction{Entities: []role.Entity{}, Facts: statementsOf(said)}
+	add := func(name, kind string, number int) {
+		name = strings.Trim(oneLine(name), " .,;:!?()[]\"'“”‘’`")
+		at := slices.IndexFunc(out.Entities, func(o role.Entity) bool { return strings.EqualFold(o.Name, name) })
+		if at < 0 && name != "" && len(name) <= maxEntityName && len(out.Entities) < maxEntities {
+			at = len(out.Entities)
+			out.Entities = append(out.Entities, role.Entity{Name: name, Kind: kind})
+		}
+		if at >= 0 && !slices.Contains(out.Entities[at].Evidence, number) {
+			out.Entities[at].Evidence = append(out.Entities[at].Evidence, number)
+		}
+	}
+	for _, ev := range in.Evidence {
+		for _, name := range surface.Names(ev.Hit.Text) {
+			add(name, kindOfName(name), ev.Number)
+		}
+		for _, number := range counted.FindAllString(ev.Hit.Text, -1) {
+			add(number, "number", ev.Number)
+		}
+	}
+	for i := range out.Entities {
+		slices.Sort(out.Entities[i].Evidence)
+	}
+	// What most pieces name comes first, in the order in which it came.
+	slices.SortStableFunc(out.Entities, func(a, b role.Entity) int { return cmp.Compare(len(b.Evidence), len(a.Evidence)) })
+	return out, nil
+}
+
+// kindOfName says what a name is, by its form: an identifier has a capital, a digit or a
+// mark inside.
+func kindOfName(name string) string {
+	inside := func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) || strings.ContainsRune("_./", r) }
+	if !strings.Contains(name, " ") && strings.ContainsFunc(name[1:], inside) {
+		return "identifier"
+	}
+	return "name"
+}
