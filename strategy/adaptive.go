@@ -20,16 +20,16 @@ import (
 // Source: Jeong et al., "Adaptive-RAG: Learning to Adapt Retrieval-Augmented Large
 // Language Models through Question Complexity", 2024, for the three ways; there simple
 // questions are not searched for at all, which a cited answer cannot do without.
-func Adaptive(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "adaptive"
 	var said notes
 	route, err := env.route(ctx, s, &said)
 	if stop := stopOf(err); stop != "" {
-		return unplannable(name, env.Question, stop, err, said), nil
+		return env.unplannable(name, stop, err, said), nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	var found []finding
 	switch route.Complexity {
@@ -44,7 +44,7 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		found, err = env.rounds(ctx, s, assay.Filter{}, env.Settings.Adaptive.Rounds)
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	found[0].notes.join(said)
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)

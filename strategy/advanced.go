@@ -27,15 +27,15 @@ import (
 // Survey", 2023, for the flow; Gao et al., "Precise Zero-Shot Dense Retrieval without
 // Relevance Labels", 2022, for HyDE; Zheng et al., "Take a Step Back", 2023; Liu et al.,
 // "Lost in the Middle", 2023, for the order.
-func Advanced(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "advanced"
 	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return unplannable(name, env.Question, stop, err, said), nil
+		return env.unplannable(name, stop, err, said), nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	parts := plan.SubQuestions
 	if filter, common := filterOf(plan); plan.Shape != role.Conjunction && common {
@@ -50,7 +50,7 @@ func Advanced(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		return found[i].lookReworded(ctx, s, env)
 	})
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
 	return answer, err
@@ -133,10 +133,10 @@ func (e Env) rewrite(ctx context.Context, s run.Scope, in role.RewriteInput, sai
 		}
 	}
 	if long > 0 {
-		said.say(fmt.Sprintf("rewriter: %s longer than a question may be and not searched", count(long, "of its rewritings is", "of its rewritings are")))
+		said.say(assay.NoteRole, fmt.Sprintf("rewriter: %s longer than a question may be and not searched", count(long, "of its rewritings is", "of its rewritings are")))
 	}
 	if n := len(made) - most; n > 0 {
-		said.say(fmt.Sprintf("rewriter: %s more than asked for and not searched", count(n, "of its rewritings is", "of its rewritings are")))
+		said.say(assay.NoteRole, fmt.Sprintf("rewriter: %s more than asked for and not searched", count(n, "of its rewritings is", "of its rewritings are")))
 		made = made[:most]
 	}
 	return made, nil

@@ -3,7 +3,6 @@ package strategy
 import (
 	"context"
 
-	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
@@ -15,6 +14,6 @@ import (
 //
 // Source: the single-agent loop that vendors' guides describe, as Anthropic, "Building
 // effective agents", 2024.
-func Agent(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Agent(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return env.withDefaults().act(ctx, s, "agent", role.AllInOne)
 }

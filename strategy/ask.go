@@ -27,42 +27,43 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	env.asked = question
 	env, said, err := env.understand(ctx, s.Sub("understand", 0))
 	if stop := stopOf(err); stop != "" {
-		return unplannable(nameOf(name), question, stop, err, said), nil
+		return env.unplannable(nameOf(name), stop, err, said).Answer, nil
 	}
 	if err != nil {
 		return assay.Answer{}, err
 	}
 	answer, given := env.fromCache(ctx, s, &said)
+	r := Result{Answer: answer}
 	if !given {
-		answer, err = env.spanning(&said).goAbout(ctx, s, ask, nameOf(name), &said)
+		r, err = env.spanning(&said).goAbout(ctx, s, ask, nameOf(name), &said)
 	}
 	if err == nil {
-		answer, err = env.relevance(ctx, s, answer, &said)
+		err = env.relevance(ctx, s, &r, &said)
 	}
 	if err != nil {
 		return assay.Answer{}, err
 	}
-	return asAsked(answer, question, said), nil
+	return env.asAsked(r.Answer, question, said), nil
 }
 
 // goAbout has the strategy answer a question, unless it can mean several things: then it
 // is asked back, or each of them is answered.
-func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, said *notes) (assay.Answer, error) {
-	answer, done, err := e.clarify(ctx, s.Sub("clarify", 0), name, said)
+func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, said *notes) (Result, error) {
+	r, done, err := e.clarify(ctx, s.Sub("clarify", 0), name, said)
 	if err != nil || done {
-		return e.inWhole(answer), err
+		return e.inWhole(r), err
 	}
-	if e.Clarify && !e.spanNamed { // else it says which it means
+	if !e.spanNamed { // else it says which it means
 		e.first = &firstSearch{}
 	}
-	if answer, err = ask(ctx, s, e); err != nil {
-		return assay.Answer{}, err
+	if r, err = ask(ctx, s, e); err != nil {
+		return Result{}, err
 	}
-	if answer, err = e.salvage(ctx, s.Sub(quotedScope, 0), answer); err != nil {
-		return assay.Answer{}, err
+	if r, err = e.salvage(ctx, s.Sub(quotedScope, 0), r); err != nil {
+		return Result{}, err
 	}
-	answer, err = e.readings(ctx, s.Sub("readings", 0), answer, said)
-	return e.inWhole(answer), err
+	r, err = e.readings(ctx, s.Sub("readings", 0), r, said)
+	return e.inWhole(r), err
 }
 
 // nameOf is the name of the strategy that a request names.
@@ -74,14 +75,25 @@ func nameOf(name string) string {
 }
 
 // asAsked is the answer to what was gone about, as that to the question that was asked.
-func asAsked(a assay.Answer, question string, said notes) assay.Answer {
+func (e Env) asAsked(a assay.Answer, question string, said notes) assay.Answer {
 	if a.Question != question {
-		a.Question, a.Understood = question, a.Question
+		understood, _ := e.conversed().clean(a.Question)
+		a.Question, a.Understood, a.UnderstoodByModel = question, visible.Line(understood), e.rewritten
 	}
 	if before := said.list(); len(before) > 0 {
-		a.Notes = append(before, without(a.Notes, before)...)
+		a.Notes = withNotes(before, a.Notes...)
 	}
 	return a
+}
+
+// conversed are the sources of what is said about a follow-up: what the question or the
+// conversation before it names may be named.
+func (e Env) conversed() sources {
+	of := asked(e.asked)
+	for _, t := range e.History {
+		of.words = append(of.words, asked(t.Question).words[0], asked(t.Answer).words[0])
+	}
+	return of
 }
 
 // understand returns e with the question that a follow-up is, once it is said without
@@ -92,7 +104,7 @@ func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
 		return e, said, nil
 	}
 	if e.EarlierTurns > 0 {
-		said.say(fmt.Sprintf("the question is understood from the last %s; %s not read", count(len(e.History), "turn of its conversation", "turns of its conversation"), count(e.EarlierTurns, "before that was", "before those were")))
+		said.say(assay.NoteQuestion, fmt.Sprintf("the question is understood from the last %s; %s not read", count(len(e.History), "turn of its conversation", "turns of its conversation"), count(e.EarlierTurns, "before that was", "before those were")))
 	}
 	in := role.RewriteInput{Question: e.Question, Technique: role.Resolve, History: e.History}
 	out, err := hand(ctx, s, e, job[role.RewriteInput, role.Rewriting]{
@@ -109,9 +121,9 @@ func (e Env) understand(ctx context.Context, s run.Scope) (Env, notes, error) {
 	switch q := visible.Line(out.Queries[0]); {
 	case q == "":
 	case len(q) > maxQuery:
-		said.say(fmt.Sprintf("rewriter: the question that it made of the conversation has %d bytes, which is more than a question may have; it was gone about as it stands", len(q)))
+		said.say(assay.NoteQuestion, fmt.Sprintf("rewriter: the question that it made of the conversation has %d bytes, which is more than a question may have; it was gone about as it stands", len(q)))
 	default:
-		e.Question = q
+		e.Question, e.rewritten = q, e.byModel(role.RewriterRole) && !out.StoodIn
 		e = e.narrowed()
 	}
 	return e, said, nil

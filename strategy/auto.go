@@ -25,14 +25,14 @@ import (
 //	hotpotqa   .99 .37 5.0  .99 .46  9.1  .98 .38 5.7
 //	musique    .76 .15 5.0  .84 .46 12.7  .83 .32 6.2
 //	clapnq     .99 .06 5.0  .99 .05  6.5  .99 .06 5.3
-func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Auto(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.outline(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return unplannable("auto", env.Question, stop, err, said), nil
+		return env.unplannable("auto", stop, err, said), nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	env = env.inSteps(plan)
 	filter, common := filterOf(plan)
@@ -40,16 +40,16 @@ func Auto(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		return env.correct(ctx, s.Sub("corrective", 0), plan, nil, said)
 	}
 	query := assay.Query{Text: env.Question, Filter: filter}
-	if env.FloorFirst && plan.Shape == role.Chain {
+	if plan.Shape == role.Chain {
 		query.Walk = assay.WalkFar
 	}
 	f, err := env.lookFor(ctx, s, query)
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	said.join(f.notes)
 	f.notes = said
-	if env.FloorFirst && plan.Shape == role.Chain {
+	if plan.Shape == role.Chain {
 		return env.autoChain(ctx, s, plan, f)
 	}
 	enough := f.sufficient()
@@ -85,17 +85,17 @@ func (e Env) outline(ctx context.Context, s run.Scope) (role.Plan, notes, error)
 
 // autoChain answers a question that takes several steps from one search, where that
 // suffices, else along its plan, from the names that it brought.
-func (e Env) autoChain(ctx context.Context, s run.Scope, plan role.Plan, f finding) (assay.Answer, error) {
+func (e Env) autoChain(ctx context.Context, s run.Scope, plan role.Plan, f finding) (Result, error) {
 	found, name := []finding{f}, "graph"
 	if !f.cutShort() && !f.sufficient() {
 		parts, err := e.hops(ctx, s.Sub("multihop", 0), plan, &f)
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		found, name = join(f, parts), "multihop"
 		if !slices.ContainsFunc(parts, finding.sufficient) {
 			if err := e.lastRung(ctx, s, found[:1]); err != nil {
-				return assay.Answer{}, err
+				return Result{}, err
 			}
 		}
 	}

@@ -39,12 +39,10 @@ func (c *checkedClaim) keepCarriers(ctx context.Context, passages []passage) {
 // computation, which a caller who has gone does not end.
 func (c *checkedClaim) saidBy(ctx context.Context, p ground.Passage) bool {
 	ctx = context.WithoutCancel(ctx)
-	var j ground.Judgement
-	var err error
+	claim := c.Text
 	if c.row != nil {
-		j, err = ground.Local{}.VerifyRow(ctx, *c.row, []ground.Passage{p})
-	} else {
-		j, err = ground.Local{}.Verify(ctx, c.Alone(), []ground.Passage{p})
+		claim = c.row.Claim()
 	}
+	j, err := ground.Local{}.Verify(ctx, claim, []ground.Passage{p})
 	return err == nil && j.Verdict == assay.Supported
 }

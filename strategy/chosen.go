@@ -37,6 +37,7 @@ func (e Env) ofChosen(found assay.Results) assay.Results {
 			return len(shown) == 1 && shown[0] == e.picked
 		})
 	})
-	found.Notes = append(slices.Clone(found.Notes), fmt.Sprintf("only passages of %s were read, as it was chosen", e.picked))
+	note := assay.Note{Kind: assay.NoteQuestion, Text: fmt.Sprintf("only passages of %s were read, as it was chosen", e.picked)}
+	found.Notes = append(slices.Clone(found.Notes), note)
 	return found
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -15,15 +16,11 @@ import (
 // statements, by index, of which nothing is left then. What commits to nothing is none
 // of both. Quoted says that no model wrote the draft: its sentences are the documents'.
 func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, passages []passage, said *notes) (claims []checkedClaim, unusable []int) {
-	cutter := ground.Cut
-	if e.Proof {
-		cutter = ground.Claims
-	}
 	columns := columnsOf(draft)
 	uri := func(n int) string { return evidence[n-1].Hit.URI }
 	for i, st := range draft.Statements {
 		if slices.ContainsFunc(st.Evidence, func(n int) bool { return n < 1 || n > len(evidence) }) {
-			said.say("generator: a citation number that was never given was left out")
+			said.say(assay.NoteRole, "generator: a citation number that was never given was left out")
 		}
 		from := sourcesOf(st.Evidence, uri, passages)
 		var cut []ground.Claim
@@ -33,66 +30,53 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 		switch {
 		case st.Cells != nil && len(st.Cells) != len(columns):
 			unusable = append(unusable, i)
-			said.say("generator: a table's row that does not fit its columns was left out")
+			said.say(assay.NoteLeftOut, "generator: a table's row that does not fit its columns was left out")
 		case st.Cells != nil:
 			var cells []string
 			if cells, dropped = cellsOf(st.Cells, from); !dropped && strings.Join(cells, "") != "" {
 				sentence, _ := from.statement(st.Text) // is judged, and not shown
+				if surface.Negations(sentence) != surface.Negations(strings.Join(cells, "; ")) {
+					sentence = "" // the cells do not say that
+				}
 				row = &ground.Row{Columns: columns, Cells: cells, Sentence: sentence}
 				cut = []ground.Claim{{Text: rowText(columns, cells), Evidence: st.Evidence}}
 			}
 		default:
 			text, dropped = from.statement(st.Text)
-			cut = cutter(text, st.Evidence)
+			cut = ground.Cut(text, st.Evidence)
 			if announces := strings.HasSuffix(strings.TrimSpace(text), ":"); quoted && announces && len(cut) == 0 {
-				cut = ground.Cut(text, st.Evidence) // of a quotation it is no heading: the items after it need it
+				cut = []ground.Claim{{Text: text, End: len(text), To: len(text), Evidence: st.Evidence}} // the items after it need it
 			}
 		}
 		switch {
 		case dropped && len(cut) == 0:
 			unusable = append(unusable, i)
-			said.say("generator: a statement with a link, an image or markup that is not of the cited sources was left out")
+			said.say(assay.NoteLeftOut, "generator: a statement with a link, an image or markup that is not of the cited sources was left out")
 		case dropped:
-			said.say("generator: a link that is not of the cited sources was left out of a statement")
+			said.say(assay.NoteLeftOut, "generator: a link that is not of the cited sources was left out of a statement")
 		}
 		for j, c := range cut {
 			c.Item = st.Item && j == 0
 			claim := cite(c, wordsOf(c, row), evidence, passages)
 			claim.statement, claim.row, claim.section = i, row, sources{}.line(st.Section)
-			claim.sentence = text[c.From:c.To]
 			claims = append(claims, claim)
 		}
 	}
 	return bySection(claims), unusable
 }
 
-// resolve says of each claim how it reads by itself: by what was said before it, by the
-// question, and by where what it cites stands.
+// resolve sets how each claim reads by itself, given the question and the claim before it.
 func resolve(question string, claims []checkedClaim) {
-	var before []string
+	before := ""
 	for i := range claims {
 		c := &claims[i]
 		if c.row != nil {
 			continue
 		}
-		var heading []string
-		if len(c.cited) > 0 {
-			heading = append([]string{c.cited[0].Title}, c.cited[0].Heading...)
-		}
-		before = append(before, c.Alone())
-		if said := ground.Resolve(question, heading, before)[len(before)-1]; said != c.Text {
+		if said := ground.Standalone(question, before, c.Text); said != c.Text {
 			c.said = said
 		}
-	}
-}
-
-// quoting has the parts of quotations judged as the sentences that they are of: their
-// pronouns are the source's, and what says the sentence says them.
-func quoting(claims []checkedClaim) {
-	for i, c := range claims {
-		if c.row == nil && c.sentence != c.Text {
-			claims[i].said = c.sentence
-		}
+		before = c.Text
 	}
 }
 

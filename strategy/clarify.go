@@ -3,13 +3,11 @@ package strategy
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/sense"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
@@ -27,23 +25,23 @@ const (
 // configure it?" without a conversation, and the documents speak of several things. Of
 // a question that is clear by its words it takes no step; done is false then, and where
 // one thing alone can be meant.
-func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *notes) (answer assay.Answer, done bool, err error) {
-	if e.Clarify && e.untold.words != "" {
+func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *notes) (answer Result, done bool, err error) {
+	if e.untold.words != "" {
 		return e.askWhich(strategy), true, nil
 	}
 	open, bare := surface.Dangling(e.Question)
-	if !e.Clarify || e.Roles.Clarifier == nil || open == "" || e.picked != "" {
-		return assay.Answer{}, false, nil
+	if e.Roles.Clarifier == nil || open == "" || e.picked != "" {
+		return Result{}, false, nil
 	}
 	f, q := finding{question: e.Question, stop: assay.StopAmbiguous}, assay.Query{Text: e.Question}
 	var found assay.Results
 	if !bare { // else there is no word to search for
 		found, err = e.search(ctx, s, q)
 		if stopOf(err) != "" {
-			return assay.Answer{}, false, nil // the strategy will say so
+			return Result{}, false, nil // the strategy will say so
 		}
 		if err != nil {
-			return assay.Answer{}, false, err
+			return Result{}, false, err
 		}
 		f.take(e, q, found)
 		f.iterations++
@@ -52,20 +50,21 @@ func (e Env) clarify(ctx context.Context, s run.Scope, strategy string, said *no
 	c, err := e.ambiguity(ctx, s, in, said)
 	if stopOf(err) != "" || err == nil && !c.Ambiguous {
 		if names := readingNames(in.Means, []int{0}[:min(1, len(in.Means))]); len(names) == 1 {
-			said.say(fmt.Sprintf("the question does not say what %q stands for; the documents speak of one thing that it can be: %s", open, names[0]))
+			said.say(assay.NoteQuestion, fmt.Sprintf("the question does not say what %q stands for; the documents speak of one thing that it can be: %s", open, names[0]))
 		}
-		return assay.Answer{}, false, nil
+		return Result{}, false, nil
 	}
 	if err != nil {
-		return assay.Answer{}, false, err
+		return Result{}, false, err
 	}
-	a := base(strategy, e.Question, []finding{f})
+	r := e.base(strategy, []finding{f})
 	whole := strings.EqualFold(strings.TrimRight(strings.TrimSpace(e.Question), "?!. "), open)
-	a.Justification = fmt.Sprintf("The question does not say what %q stands for.", open)
+	r.details.ambiguous = fmt.Sprintf("The question does not say what %q stands for.", open)
 	if whole {
-		a.Justification = "The question does not say what it is about."
+		r.details.ambiguous = "The question does not say what it is about."
 	}
-	return askBack(a, open, whole, readingNames(in.Means, c.Readings)), true, nil
+	r.askBack(open, whole, readingNames(in.Means, c.Readings))
+	return r, true, nil
 }
 
 // An untold is what a follow-up leaves open: words of it, and what they can stand for
@@ -77,14 +76,15 @@ type untold struct {
 
 // askWhich asks back what the words of a follow-up stand for that the conversation does
 // not make plain.
-func (e Env) askWhich(strategy string) assay.Answer {
-	a := base(strategy, e.Question, []finding{{question: e.Question, stop: assay.StopAmbiguous}})
+func (e Env) askWhich(strategy string) Result {
+	r := e.base(strategy, []finding{{question: e.Question, stop: assay.StopAmbiguous}})
 	words, names := sources{}.line(e.untold.words), shownNames(e.untold.means)
 	if len(names) < 2 {
 		names = nil
 	}
-	a.Justification = fmt.Sprintf("The conversation does not make plain what %q means.", words)
-	return askBack(a, words, false, names)
+	r.details.ambiguous = fmt.Sprintf("The conversation does not make plain what %q means.", words)
+	r.askBack(words, false, names)
+	return r
 }
 
 // topics are the things that hits speak of about as much as the best of them does.
@@ -143,10 +143,11 @@ func shownNames(of []string) []string {
 	return names
 }
 
-// askBack turns an answer into the question of what is meant. Open are the words that
+// askBack turns a result into the question of what is meant. Open are the words that
 // stand for it; whole, that they are all of the question.
-func askBack(a assay.Answer, open string, whole bool, names []string) assay.Answer {
-	a.Status = assay.Incomplete
+func (a *Result) askBack(open string, whole bool, names []string) {
+	a.Stop, a.spent = assay.StopAmbiguous, ""
+	a.Claims, a.Citations, a.Missing, a.closest = []assay.Claim{}, []assay.Citation{}, []assay.Gap{}, []assay.Closest{}
 	a.Readings = names[:min(len(names), shownReadings)]
 	of := ""
 	if open != "" && !whole {
@@ -164,8 +165,7 @@ func askBack(a assay.Answer, open string, whole bool, names []string) assay.Answ
 	default:
 		a.AskBack = fmt.Sprintf("What is meant%s: %s?", of, alternatives(names))
 	}
-	a.Text = a.AskBack
-	return a
+	a.settle()
 }
 
 // alternatives writes a list: "a or b", "a, b or c".
@@ -198,8 +198,8 @@ func (f *firstSearch) saw(path string, r assay.Results) {
 // answered for itself, from what was found already; where there are more, or what was
 // answered is not all of the question, it is asked back. It takes no step where there
 // are no such documents.
-func (e Env) readings(ctx context.Context, s run.Scope, answer assay.Answer, said *notes) (assay.Answer, error) {
-	if !e.Clarify || e.Roles.Clarifier == nil || e.first == nil || len(answer.Claims) == 0 || cutShortBy(answer.Stop) {
+func (e Env) readings(ctx context.Context, s run.Scope, answer Result, said *notes) (Result, error) {
+	if e.Roles.Clarifier == nil || e.first == nil || len(answer.Claims) == 0 || spentBy(answer.Stop) {
 		return answer, nil
 	}
 	found := e.first.results
@@ -212,7 +212,7 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer assay.Answer, sai
 		return answer, nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	if len(readingNames(in.Means, c.Readings)) < len(c.Readings) {
 		return answer, nil // nobody could tell them apart
@@ -220,11 +220,11 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer assay.Answer, sai
 	if len(c.Readings) <= answeredReadings {
 		each, err := e.answerEach(ctx, s, found, in.Means, c.Readings)
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		if len(each.Readings) > 1 {
 			each.Strategy, each.Searched, each.Iterations = answer.Strategy, answer.Searched, answer.Iterations
-			each.Notes = append(slices.Clone(answer.Notes), without(each.Notes, answer.Notes)...)
+			each.Notes = withNotes(answer.Notes, each.Notes...)
 			return each, nil
 		}
 		if answer.Status == assay.Answered {
@@ -232,18 +232,15 @@ func (e Env) readings(ctx context.Context, s run.Scope, answer assay.Answer, sai
 		}
 	}
 	back := answer
-	back.Claims, back.Citations, back.Missing, back.Closest, back.Stop = []assay.Claim{}, []assay.Citation{}, []string{}, []assay.Closest{}, assay.StopAmbiguous
-	back.Justification = fmt.Sprintf("The documents answer the question for each of %d things, and it does not say which.", len(c.Readings))
-	return askBack(back, "", false, readingNames(in.Means, c.Readings)), nil
+	back.details.ambiguous = fmt.Sprintf("The documents answer the question for each of %d things, and it does not say which.", len(c.Readings))
+	back.askBack("", false, readingNames(in.Means, c.Readings))
+	return back, nil
 }
-
-// cutShortBy reports whether a run that stopped for that reason ran out of something.
-func cutShortBy(stop assay.Stop) bool { return (&finding{stop: stop}).cutShort() }
 
 // answerEach answers the question for each of the chosen senses of which enough is
 // known, under its name. The answer's Readings are those that have a statement which
 // stands.
-func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []sense.Sense, chosen []int) (assay.Answer, error) {
+func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, senses []sense.Sense, chosen []int) (Result, error) {
 	var each []finding
 	var names []string
 	for n, i := range chosen {
@@ -256,10 +253,10 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 		f.take(e, assay.Query{Text: e.Question}, of)
 		err := f.regrade(ctx, s.Sub("reading", n), e)
 		if stopOf(err) != "" {
-			return assay.Answer{}, nil
+			return Result{}, nil
 		}
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		name := readingNames(senses, []int{i})
 		if f.sufficient() && len(name) == 1 && !slices.Contains(names, name[0]) {
@@ -267,48 +264,23 @@ func (e Env) answerEach(ctx context.Context, s run.Scope, found assay.Results, s
 		}
 	}
 	if len(each) < 2 {
-		return assay.Answer{}, nil
+		return Result{}, nil
 	}
-	e.Sections, e.eachForItself = names, true
+	e.Sections, e.eachForItself, e.versions = names, true, sense.Versions(senses)
 	e.Roles.Generator = sectioned{e.Roles.Generator, names}
 	if e.Roles.Quoter != nil {
 		e.Roles.Quoter = sectioned{e.Roles.Quoter, names}
 	}
 	a, _, err := e.finish(ctx, s.Sub("finish", 0), "", each)
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	for _, name := range names {
-		if strings.Contains(a.Text, "## "+name+"\n") {
+		if slices.Contains(a.sections, name) {
 			a.Readings = append(a.Readings, name)
 		}
 	}
-	if len(a.Readings) > 1 && a.Status == assay.Answered && sense.Versions(senses) && disagree(a, surface.Labels(e.Question)) {
-		a.Status = assay.Conflicting
-		a.Justification = fmt.Sprintf("Versions of one document disagree, and the question does not say which it means; the newest stands first: %s.", a.Readings[0])
-	}
 	return a, nil
-}
-
-// disagree reports whether two claims of an answer that cite different documents cannot
-// both hold of one thing.
-func disagree(a assay.Answer, about []string) bool {
-	documents := make([]map[string]bool, len(a.Claims))
-	for i := range documents {
-		documents[i] = map[string]bool{}
-	}
-	for _, c := range a.Citations {
-		documents[c.Claim][c.Document] = true
-	}
-	for i, x := range a.Claims {
-		for j, y := range a.Claims[:i] {
-			shared := slices.ContainsFunc(slices.Collect(maps.Keys(documents[i])), func(d string) bool { return documents[j][d] })
-			if !shared && ground.Opposed(a.Text[x.Start:x.End], a.Text[y.Start:y.End], about) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // A sectioned generator writes each part under a heading of its own.

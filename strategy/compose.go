@@ -1,84 +1,93 @@
 package strategy
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 )
 
-// compose writes the answer from the claims that the verifier supported.
-func (e Env) compose(strategy string, found []finding, parts []role.Part, w writing) assay.Answer {
-	draft, supported := w.draft, w.supported()
-	a := base(strategy, e.Question, found)
-	a.Notes = w.remarks(a.Notes)
-	a.Status = assay.Answered
-	write(&a, draft, supported)
-	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
-		return cmp.Or(cmp.Compare(x.Claim, y.Claim), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Start, y.Start))
-	})
+// compose writes the answer from the claims that the verifier supported, and says what the
+// status depends on.
+func (e Env) compose(strategy string, found []finding, parts []role.Part, w checkedDraft) Result {
+	supported := w.supported()
+	r := e.base(strategy, found)
+	r.Notes = w.remarks(r.Notes)
+	write(&r.Answer, w.draft, supported)
+	for _, c := range supported {
+		r.sections = more(r.sections, c.section)
+	}
+	r.evidence.found = foundFit
+	r.evidence.sufficient = w.readable && slices.ContainsFunc(found, finding.sufficient)
+	r.details.supported, r.details.refused, r.details.failed = len(supported), len(w.checked)-len(supported), failures(w.checked)
+	r.details.failure = w.draft.Failure
+	e.cover(&r, found, parts, supported)
+	r.Missing = withGaps(r.Missing, e.lacking(e.Question, w.draft.Open, w.byModel)...)
+	r.dropped = w.droppedGaps()
+	r.verdicts = verdictState{
+		draft: w.state(), supported: len(supported) > 0, failed: r.details.failed > 0,
+		torn: w.torn(), open: len(w.draft.Open) > 0, dropped: len(w.dropped()) > 0,
+	}
+	r.evidence.conflict = e.conflictIn(&r, w, supported)
+	elsewhere(&r.Answer)
+	r.settle()
+	return r
+}
 
-	grounded := make([]bool, len(parts)) // sub-questions that some claim rests on
-	closed := make([]bool, len(parts))   // and whose evidence suffices
+// cover says which parts of the question are answered, and names those that are not among
+// what is missing. A part is answered where evidence that suffices has a supported claim. A
+// step to another part needs no answer of its own.
+func (e Env) cover(r *Result, found []finding, parts []role.Part, supported []checkedClaim) {
+	closed := make([]bool, len(parts))
+	grounded := make([]bool, len(parts))
 	for i, p := range parts {
 		grounded[i] = slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) })
-		closed[i] = grounded[i] && found[i].grade.Verdict == assay.Sufficient && found[i].asked == "" // of whom it speaks is certain
+		closed[i] = grounded[i] && found[i].sufficient() && found[i].asked == "" // of whom it speaks is certain
+		r.parts = append(r.parts, p.Question)
 	}
-	open := 0
 	for i := range parts {
 		if closed[i] || slices.ContainsFunc(found[i].serves, func(j int) bool { return closed[j] }) {
-			continue // it has its answer, or was a step to one that has
+			continue
 		}
-		open++
-		lacks := found[i].grade.Missing
-		if !grounded[i] || len(lacks) == 0 {
-			lacks = []string{asked(e.Question).line(found[i].spoken())}
+		r.details.open++
+		gaps := e.asking(found[i].spoken())
+		if grounded[i] || len(supported) == 0 {
+			gaps = e.lacks(found[i])
 		}
-		a.Missing = more(a.Missing, lacks...)
+		r.Missing = withGaps(r.Missing, gaps...)
 	}
-	a.Missing = more(a.Missing, draft.Open...)
-	failed := failures(w.checked)
-	a.Justification = fmt.Sprintf("%s supported by the cited words", count(len(supported), "statement is", "statements are"))
-	if n := len(w.checked) - len(supported); n > 0 {
-		a.Justification += fmt.Sprintf("; %s not and left out", count(n, "was", "were"))
-	}
-	if failed > 0 {
-		a.Justification += fmt.Sprintf(" (at %d of them the verifier failed)", failed)
-	}
-	switch {
-	case open == 0 && w.torn():
-		a.Status = assay.Incomplete
-		a.Justification += "; a list, a table or a conflict is not whole without what is left out."
-	case open == 0 && (failed > 0 || draft.Failure != "" || len(draft.Open) > 0):
-		a.Status = assay.Incomplete
-		a.Justification += "; the question may not be fully answered."
-	case open > 0:
-		a.Status = assay.Incomplete
-		if len(parts) == 1 {
-			a.Justification += "; the question is not fully answered."
-		} else {
-			a.Justification += fmt.Sprintf("; %d of %d parts are not fully answered.", open, len(parts))
-		}
+	switch r.details.of = len(parts); r.details.open {
+	case 0:
+		r.evidence.covered = coveredAll
+	case len(parts):
+		r.evidence.covered = coveredNone
 	default:
-		a.Justification += "; the evidence was graded sufficient."
+		r.evidence.covered = coveredSome
 	}
-	// Documents that disagree about something else than what was asked leave that open.
-	answers := (open < len(parts) || !e.Clarify) && !e.eachForItself
-	if x, y, ok := w.conflict(supported, surface.Labels(e.Question)); ok && answers {
-		a.Status = assay.Conflicting
-		a.Justification = fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", x+1, y+1)
-	} else if x, y, ok := declared(draft, supported); ok && answers {
-		a.Status = assay.Conflicting
-		a.Justification = fmt.Sprintf("The documents disagree, by the generator's word: statements %d and %d, each supported by what it cites, cannot both hold.", x+1, y+1)
+}
+
+// conflictIn says whether supported claims contradict each other about the question. Of a
+// question that is answered for each of several things only versions of one can.
+func (e Env) conflictIn(r *Result, w checkedDraft, supported []checkedClaim) conflictState {
+	x, y, ok := w.conflict(supported, e.ReaderModel != "")
+	r.details.pair = [2]int{x, y}
+	switch {
+	case e.eachForItself && e.versions && ok:
+		r.details.newest = e.Sections[0]
+		return conflictVersions
+	case e.eachForItself:
+		return noConflict
+	case ok:
+		return conflictFound
 	}
-	elsewhere(&a)
-	return a
+	if x, y, ok = declared(w.draft, supported); ok {
+		r.details.pair = [2]int{x, y}
+		return conflictDeclared
+	}
+	return noConflict
 }
 
 // declared returns the first two claims, by index, that are cut from statements which
@@ -106,17 +115,18 @@ func (c checkedClaim) citesMore(other checkedClaim) bool {
 	})
 }
 
-// conflict returns the first two claims, by index, that rest on different
-// documents and cannot both hold. A model has read what it wrote: of two claims of its
-// own it is the one to declare that.
-func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, found bool) {
+// conflict returns the first two claims, by index, that rest on different documents and
+// contradict each other. Where a reader has read the evidence, they do if they cite the two
+// sides of a conflict about the question; else if they differ in a number or a negation. Two
+// claims of a model conflict only if the model declares it.
+func (w checkedDraft) conflict(claims []checkedClaim, read bool) (i, j int, found bool) {
 	for i := range claims {
 		for j := i + 1; j < len(claims); j++ {
 			if w.byModel && claims[i].statement >= 0 && claims[j].statement >= 0 {
 				continue
 			}
 			shared := slices.ContainsFunc(claims[i].cited, func(c assay.Citation) bool { return claims[j].cites(c.Document) })
-			if !shared && !(w.siblings && claims[i].allApart(claims[j].cited)) && w.opposed(claims[i], claims[j].placed(), about) {
+			if !shared && (w.sides(claims[i], claims[j]) || !read && ground.Differ(claims[i].Text, claims[j].Text)) {
 				return i, j, true
 			}
 		}
@@ -124,24 +134,13 @@ func (w writing) conflict(claims []checkedClaim, about []string) (i, j int, foun
 	return 0, 0, false
 }
 
-// opposed reports whether a claim and a statement cannot both hold. What is not said in
-// nearly the same words is looked at where the claim begins the answer or bears on the
-// question: documents may disagree about all else.
-func (w writing) opposed(c checkedClaim, other ground.Placed, about []string) bool {
-	a := c.placed()
-	if w.siblings && ground.Opposed(a.Text, other.Text, about) || !w.siblings && ground.Contrary(a.Text, other.Text, about) {
-		return true
-	}
-	return w.asked != "" && (c.statement == 0 || ground.Bears(a, w.asked)) && ground.Disputed(a, other, w.asked)
-}
-
-// placed is a claim with the headings of what it cites first.
-func (c checkedClaim) placed() ground.Placed {
-	p := ground.Placed{Text: c.Alone()}
-	if len(c.cited) > 0 {
-		p.Headings = append([]string{c.cited[0].Title}, c.cited[0].Heading...)
-	}
-	return p
+// sides reports whether two claims cite the two sides of a conflict in the evidence.
+func (w checkedDraft) sides(a, b checkedClaim) bool {
+	return slices.ContainsFunc(w.conflicts, func(x ground.Conflict) bool {
+		side, ok := a.opposite(x, w.evidence)
+		other, also := b.opposite(x, w.evidence)
+		return ok && also && side != other
+	})
 }
 
 // headingsOf are a hit's title and the headings that it stands under.
@@ -154,106 +153,101 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// base is an answer with what every status reports: what was searched, how
-// often, and why that stopped.
-func base(strategy, question string, found []finding) assay.Answer {
-	a := assay.Answer{
-		Question:  question,
-		Strategy:  strategy,
-		Claims:    []assay.Claim{},
-		Citations: []assay.Citation{},
-		Missing:   []string{},
-		Searched:  []assay.Searched{},
-		Closest:   []assay.Closest{},
-	}
+// base is a result with what every status reports: what was searched, how often, why that
+// stopped, and what came closest.
+func (e Env) base(strategy string, found []finding) Result {
+	r := Result{Answer: assay.Answer{
+		Question: e.Question, Strategy: strategy, Claims: []assay.Claim{}, Citations: []assay.Citation{},
+		Missing: []assay.Gap{}, Searched: []assay.Searched{}, Closest: []assay.Closest{},
+	}}
 	var all notes
 	for _, f := range found {
 		all.join(f.notes)
 	}
-	a.Notes, a.Index = all.list(), all.index
+	r.Notes, r.Index = all.list(), all.index
 	for _, f := range found {
-		a.Searched = append(a.Searched, f.searched...)
-		a.Iterations += f.iterations
-		if held := f.grade.Held; held != nil && (a.Held == nil || *held > *a.Held) {
-			a.Held = held
+		r.Searched = append(r.Searched, f.searched...)
+		r.Iterations += f.iterations
+		if held := f.grade.Held; held != nil && (r.Held == nil || *held > *r.Held) {
+			r.Held = held
 		}
 		// The first sub-question that did not end well says why the run stopped.
-		if a.Stop == "" || a.Stop == assay.StopSufficient {
-			a.Stop = f.stop
+		if r.Stop == "" || r.Stop == assay.StopSufficient {
+			r.Stop = f.stop
+		}
+		if r.spent == "" && f.cutShort() {
+			r.spent, r.details.lacked = f.stop, f.lacked
 		}
 	}
-	return a
+	if spentBy(r.Stop) {
+		r.spent = r.Stop
+		i := slices.IndexFunc(found, func(f finding) bool { return f.stop == r.Stop && f.lacked != "" })
+		if r.details.lacked = ""; i >= 0 {
+			r.details.lacked = found[i].lacked
+		}
+	}
+	r.nearest(found)
+	return r
 }
 
-// notFound is the answer when the documents do not hold one: what was searched
-// and what came closest.
-func notFound(strategy, question string, found []finding) assay.Answer {
-	const closest = 3
-	a := base(strategy, question, found)
-	a.Status = assay.NotFound
-	a.Text = "Not found in these documents."
+// nearest notes the passages that came closest.
+func (r *Result) nearest(found []finding) {
+	const most = 3
 	seen := map[string]bool{}
 	var hits []assay.Hit
-	top := 0.0
 	for _, f := range found {
-		if len(f.grade.Missing) == 0 {
-			a.Missing = more(a.Missing, asked(question).line(f.spoken()))
-		}
-		a.Missing = more(a.Missing, f.grade.Missing...)
-		for _, h := range f.hits[:min(len(f.hits), closest)] {
-			top = max(top, h.Scores.Relevance)
+		for _, h := range f.hits[:min(len(f.hits), most)] {
+			r.details.top = max(r.details.top, h.Scores.Relevance)
 			if !seen[h.Chunk.ID] {
 				seen[h.Chunk.ID] = true
 				hits = append(hits, h)
 			}
 		}
 	}
+	r.details.hits = len(hits)
 	slices.SortStableFunc(hits, byRelevance)
-	for _, h := range hits[:min(len(hits), closest)] {
+	r.closest = []assay.Closest{}
+	for _, h := range hits[:min(len(hits), most)] {
 		heading := h.Chunk.Headings
 		if heading == nil {
 			heading = []string{}
 		}
-		a.Closest = append(a.Closest, assay.Closest{
+		r.closest = append(r.closest, assay.Closest{
 			URI: h.URI, Title: h.Title, Heading: heading, Line: h.Line,
 			Relevance: h.Scores.Relevance, Quote: opening(h.Text),
 		})
 	}
-	ungraded := slices.IndexFunc(found, func(f finding) bool { return f.grade.Failure != "" })
-	switch {
-	case slices.ContainsFunc(found, func(f finding) bool { return f.cutShort() }):
-		// Not having searched to the end is not the same as not having found.
-		a.Status = assay.Incomplete
-		a.Text = "Not answered: the run ended before the documents were searched to the end."
-		a.Justification = fmt.Sprintf("The run was cut short (%s).", a.Stop)
-		if i := slices.IndexFunc(found, func(f finding) bool { return f.stop == a.Stop && f.lacked != "" }); i >= 0 {
-			a.Justification = fmt.Sprintf("The run was cut short (%s: %s).", a.Stop, found[i].lacked)
-		}
-	case ungraded >= 0 && len(hits) > 0:
-		// Nor is not having been able to judge what was found.
-		a.Status = assay.Incomplete
-		a.Text = "Not answered: what was found could not be graded."
-		a.Justification = "The grader failed: " + remark(found[ungraded].grade.Failure)
-	case len(hits) == 0:
-		a.Justification = "No passage holds any of the question's words."
-	default:
-		a.Justification = fmt.Sprintf("No passage answers the question; the closest has relevance %.2f.", top)
-		if held := unlikely(found); held != "" {
-			a.Justification = "No passage answers the question: " + held + "."
-		}
+}
+
+// notFound is the result where nothing was found that an answer could be written from.
+func (e Env) notFound(strategy string, found []finding) Result {
+	r := e.base(strategy, found)
+	for _, f := range found {
+		r.Missing = withGaps(r.Missing, e.lacks(f)...)
 	}
-	return a
+	r.details.held = e.unlikely(found)
+	failed := slices.IndexFunc(found, func(f finding) bool { return f.grade.Failure != "" })
+	switch {
+	case r.details.hits == 0:
+		r.evidence.found = foundNothing
+	case failed >= 0:
+		r.evidence.found, r.details.failure = foundUngraded, found[failed].grade.Failure
+	default:
+		r.evidence.found = foundUnfit
+	}
+	r.settle()
+	return r
 }
 
 // unlikely says how likely the passages hold the answer, of the finding for which that is
 // likeliest; empty: a finding that is no step to another was not judged by that.
-func unlikely(found []finding) string {
+func (e Env) unlikely(found []finding) string {
 	var best *finding
 	for i, f := range found {
 		if f.grade.Held == nil && len(f.serves) > 0 {
 			continue
 		}
-		if f.grade.Held == nil || f.sufficient() {
+		if f.grade.Held == nil || f.sufficient() || e.byModel(role.GraderRole) && !f.below {
 			return ""
 		}
 		if best == nil || *f.grade.Held > *best.grade.Held {

@@ -17,23 +17,23 @@ import (
 //
 // Source: Yan et al., "Corrective Retrieval Augmented Generation", 2024, for the
 // graded loop; the ladder and the re-drive are assay's.
-func Corrective(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Corrective(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return unplannable("corrective", env.Question, stop, err, said), nil
+		return env.unplannable("corrective", stop, err, said), nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	return env.correct(ctx, s, plan, nil, said)
 }
 
 // unplannable is the answer of a run that ended before there was a plan.
-func unplannable(strategy, question string, stop assay.Stop, err error, said notes) assay.Answer {
-	f := finding{question: question, notes: said}
+func (e Env) unplannable(strategy string, stop assay.Stop, err error, said notes) Result {
+	f := finding{question: e.Question, notes: said}
 	f.ends(stop, err)
-	return notFound(strategy, question, []finding{f})
+	return e.notFound(strategy, []finding{f})
 }
 
 // sideBySide is how many sub-questions are looked up at a time.
@@ -46,7 +46,7 @@ const sideBySide = 4
 //
 // Of a plan that has places for names, the question itself is looked up once too: where a
 // name is not found, what the question as it stands brings is what there is.
-func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (assay.Answer, error) {
+func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *finding, said notes) (Result, error) {
 	e = e.inSteps(plan)
 	found, spelled := make([]finding, len(plan.SubQuestions)), spelledOut(plan)
 	for i, sub := range plan.SubQuestions {
@@ -73,16 +73,16 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 			return found[i].lookUp(ctx, s, e, hints(plan, found, i))
 		})
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 	}
 	if err := e.lastRung(ctx, s, found[:len(plan.SubQuestions)]); err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	if slices.ContainsFunc(plan.SubQuestions, slotted) {
 		whole, err := e.lookOnce(ctx, s, e.Question, assay.Filter{})
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		for i, f := range found {
 			found[i].best = f.ranked()[:min(picked, len(f.hits))]
@@ -93,7 +93,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	if err != nil || len(ungrounded) == 0 {
 		return answer, err
 	}
-	ofDraft := without(answer.Notes, base("corrective", e.Question, found).Notes)
+	ofDraft := without(answer.Notes, e.base("corrective", found).Notes)
 
 	// Re-drive: what was found and graded sufficient but could not be grounded
 	// gets the iterations it has left, and the answer is written once more.
@@ -101,7 +101,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 	for _, i := range ungrounded {
 		n, err := found[i].redrive(ctx, s.Sub("redrive", i), e)
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		fresh += n
 	}
@@ -112,7 +112,7 @@ func (e Env) correct(ctx context.Context, s run.Scope, plan role.Plan, first *fi
 		}
 	}
 	// What was verified before stands; only what was searched is more.
-	return since(answer, base("corrective", e.Question, found), ofDraft), nil
+	return since(answer, e.base("corrective", found), ofDraft), nil
 }
 
 // stages orders a plan's sub-questions: those in one stage do not need one

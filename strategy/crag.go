@@ -23,7 +23,7 @@ import (
 // Source: Yan et al., "Corrective Retrieval Augmented Generation", 2024: the three
 // actions, and knowledge refinement (decompose, filter, recompose). That two hits have to
 // be relevant, and what results of the web count with, are assay's.
-func CRAG(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func CRAG(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
 	err := f.evaluate(ctx, s, &env)
@@ -32,7 +32,7 @@ func CRAG(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		err = nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	if f.sufficient() {
 		f.stop = assay.StopSufficient
@@ -52,16 +52,16 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 		return err
 	}
 	if n := len(f.hits) - len(scores); n > 0 {
-		f.notes.say(fmt.Sprintf("%s beyond the first %d were not scored, and are set aside", count(n, "passage", "passages"), len(scores)))
+		f.notes.say(assay.NoteLeftOut, fmt.Sprintf("%s beyond the first %d were not scored, and are set aside", count(n, "passage", "passages"), len(scores)))
 	}
 	action := env.Settings.CRAG.action(scores)
 	aside := f.setAside(scores, env.Settings.CRAG.Incorrect, action == incorrect)
 	if action != correct {
-		f.notes.say(action.words(env.Settings.CRAG))
+		f.notes.say(assay.NoteSearch, action.words(env.Settings.CRAG))
 		err := env.fromWeb(ctx, s, f)
 		if stop := stopOf(err); stop != "" { // what the documents say stands
 			f.ends(stop, err)
-			f.notes.say(fmt.Sprintf("the run had no room left to search the web to the end (%s)", stop))
+			f.notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room left to search the web to the end (%s)", stop))
 		} else if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 	if want := []string{
-		"Both kiosks open in the morning.", "Place: kiosk; Opens / closes: nine", "Place: kiosk in town; Opens / closes: mid/night",
+		"Both kiosks open in the morning.", "The kiosk opens at nine.", "Place: kiosk in town; Opens / closes: mid/night",
 		"Place: moon; Opens / closes: never", "That is all.",
 	}; !slices.Equal(judged, want) {
 		t.Errorf("judged %q, want %q", judged, want)
@@ -77,7 +77,7 @@ func TestTable(t *testing.T) {
 		"generator: a table's row that does not fit its columns was left out",
 		"left out: 2 of 6 statements: 1 because the words it cites do not say it, 1 because it cannot be shown as it is",
 	}
-	if diff := cmp.Diff(notes, a.Notes); a.Status != assay.Incomplete || diff != "" {
+	if diff := cmp.Diff(notes, noteTexts(a.Notes)); a.Status != assay.Incomplete || diff != "" {
 		t.Errorf("%s, notes (-want +got):\n%s", a.Status, diff)
 	}
 }
@@ -193,7 +193,7 @@ func TestLeftOut(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a, _ := drafted(t, tt.draft, func(c string) bool { return !strings.Contains(c, "lie") })
-		if a.Text != tt.text || a.Status != tt.status || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(a.Notes, tt.note) {
+		if a.Text != tt.text || a.Status != tt.status || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(noteTexts(a.Notes), tt.note) {
 			t.Errorf("%s: %s %q, notes %q; want %s %q, %q", tt.name, a.Status, a.Text, a.Notes, tt.status, tt.text, tt.note)
 		}
 	}
@@ -240,7 +240,7 @@ func TestSomethingFell(t *testing.T) {
 		e := env(l, "When does the kiosk open?", roles)
 		e.Writer = "far/writer"
 		a := ask(t, strategy.Static, e, assay.Budget{})
-		if a.Text != tt.want || a.Status != tt.status || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(a.Notes, tt.note) {
+		if a.Text != tt.want || a.Status != tt.status || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(noteTexts(a.Notes), tt.note) {
 			t.Errorf("%s: %s %q, notes %q; want %s %q, %q", tt.name, a.Status, a.Text, a.Notes, tt.status, tt.want, tt.note)
 		}
 		if len(asked) != len(tt.drafts) {
@@ -290,12 +290,12 @@ func TestUndeclaredConflict(t *testing.T) {
 func TestOpen(t *testing.T) {
 	d := role.Draft{Statements: []role.Statement{{Text: "It opens at nine.", Evidence: []int{1}}}, Open: []string{"Sundays", "", "see https://evil.example"}}
 	a, _ := drafted(t, d, nil)
-	if a.Status != assay.Incomplete || !slices.Equal(a.Missing, []string{"Sundays", "see"}) {
-		t.Errorf("%s, missing %q", a.Status, a.Missing)
+	if a.Status != assay.Incomplete || !slices.Equal(gapTexts(a.Missing), []string{"Sundays", "see"}) {
+		t.Errorf("%s, missing %q", a.Status, gapTexts(a.Missing))
 	}
 	a, _ = drafted(t, role.Draft{Open: []string{"Sundays"}}, nil)
-	if a.Status == assay.Answered || !slices.Contains(a.Missing, "Sundays") {
-		t.Errorf("nothing said: %s, missing %q", a.Status, a.Missing)
+	if a.Status == assay.Answered || !slices.Contains(gapTexts(a.Missing), "Sundays") {
+		t.Errorf("nothing said: %s, missing %q", a.Status, gapTexts(a.Missing))
 	}
 }
 
@@ -316,7 +316,7 @@ func TestLinksAreDropped(t *testing.T) {
 		"generator: a statement with a link, an image or markup that is not of the cited sources was left out",
 		"left out: 3 of 5 statements, because they cannot be shown as they are",
 	}
-	if diff := cmp.Diff(want, a.Notes); diff != "" {
+	if diff := cmp.Diff(want, noteTexts(a.Notes)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
@@ -370,7 +370,7 @@ func TestOutcomesAreNotes(t *testing.T) {
 	want := []string{
 		"planner: it was late", "grader: one passage did not fit", "grader: its replies were no JSON", "generator: it was cut short",
 	}
-	if diff := cmp.Diff(want, a.Notes); diff != "" {
+	if diff := cmp.Diff(want, noteTexts(a.Notes)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	if a.Status != assay.Incomplete {

@@ -46,32 +46,8 @@ type Env struct {
 	// stands under none.
 	Sections []string
 
-	// Clarify has a question that can mean several things asked back, or answered for each
-	// of them, and has documents that disagree about something else than what was asked
-	// leave that open. Runs of versions that could not do so were begun without it.
-	Clarify bool
-
-	// Salvage has a run quote passages that had no calls, tokens, money or time left before
-	// anything was written. Runs of versions that could not do so were begun without it.
-	Salvage bool
-
-	// FloorFirst has auto search before it plans, where the local planner does that, and
-	// know questions that take several steps. Runs of versions that could not do so were
-	// begun without it.
-	FloorFirst bool
-
-	// Proof has claims judged as they read by themselves and cite what decides them, and
-	// an answer given only where the passages are likely enough to hold it. Runs of
-	// versions that did not go without.
-	Proof bool
-
-	// Carriers has a claim keep of its citations those that say it. Runs of versions that
-	// could not do so were begun without it.
-	Carriers bool
-
-	// Siblings has documents about two things of a kind, by their titles, not contradict
-	// one another, nor statements of two subjects. Runs of versions that could not tell them were begun without it.
-	Siblings bool
+	// ReaderModel names the reader when the run began; empty: there was none.
+	ReaderModel string
 
 	// Outline is the plan for the question as it was asked that follows from it alone, made
 	// by grammar before the run: Auto takes no step for it. Nil: the planner is asked.
@@ -90,11 +66,13 @@ type Env struct {
 	untold        untold       // what a follow-up leaves open
 	picked        string       // the name of what was chosen and alone is read; empty: all is
 	eachForItself bool         // the parts are the same question about different things: what they say may differ
+	versions      bool         // and these are versions of one document
 
 	compares bool // the question compares things: of all of them something has to be found
 	steps    bool // the question takes several steps: what leads to another one need not hold its answer
 
-	asked string // the question as whoever asks has written it; empty: as Question is
+	asked     string // the question as whoever asks has written it; empty: as Question is
+	rewritten bool   // by a model, to understand it without the conversation
 
 	// Web is the open web, where the question may be looked up there; nil: it may not, and
 	// NoWeb says why, in words that follow "the web was not searched: ".
@@ -151,13 +129,19 @@ type Roles struct {
 	Clarifier       role.Clarifier
 	Actor           role.Actor
 
+	// Reader reads the evidence for conflicts and for what may stand in the place of a
+	// refused statement. It is required where ReaderModel names one, but by a replay.
+	Reader llm.Reader
+
 	// Small writes the first draft for a simple question, and Generator the second; nil:
 	// Generator writes all.
 	Small role.Generator
 
-	// Quoter writes when nothing that a model has written stands; nil: then there is no
-	// answer.
-	Quoter role.Generator
+	// Quoter quotes the passages where a model wrote nothing that can be used, or the run
+	// was cut short before; nil: then there is no answer. QuoteVerifier verifies what it
+	// quotes, and asks no model; nil: Verifier does.
+	Quoter        role.Generator
+	QuoteVerifier role.Verifier
 
 	// Models says which model does a role, by the role's name; one that is not here is
 	// done locally. It is for the record: it decides nothing.

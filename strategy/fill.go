@@ -126,7 +126,7 @@ func fillings(plan role.Plan, found []finding, i int) []filling {
 	if !slotted(sub) {
 		return nil
 	}
-	return fillIn(sub, func(n int) answered { return found[n].answeredBy(found[n].names(namedIn)) })
+	return fillIn(sub, func(n int) answered { return found[n].answeredBy(found[n].names()) })
 }
 
 // earlier returns those of the needs of sub-question i that come before it.

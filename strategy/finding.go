@@ -25,7 +25,9 @@ type finding struct {
 	terms      []assay.Term // of the question, from its first search
 	grade      role.Grade
 	searched   []assay.Searched
-	graded     int // searches, when the finding was graded last
+	sides      []string // what the collections that the question names do not say
+	below      bool     // what the grader accepts is below the relevance floor
+	graded     int      // searches, when the finding was graded last
 	notes      notes
 	tries      []try
 	others     []filling      // the question with other names in it, the likeliest first
@@ -33,10 +35,10 @@ type finding struct {
 	places     map[string]int // of the hits, by chunk: the best that a search gave them, from 0
 	iterations int
 	stop       assay.Stop
-	lacked     string   // what the budget had no room for, when it ended the search
-	written    writing  // of all findings, in the first: what the last draft became
-	each       []string // collections that were searched each for itself; empty: none was
-	serves     []int    // the sub-questions, by index, that are asked with what this one brings
+	lacked     string       // what the budget had no room for, when it ended the search
+	written    checkedDraft // of all findings, in the first: what the last draft became
+	each       []string     // collections that were searched each for itself; empty: none was
+	serves     []int        // the sub-questions, by index, that are asked with what this one brings
 }
 
 // A try is a search that was made: the same one again would be circular.
@@ -74,11 +76,7 @@ func (f finding) sufficient() bool { return f.grade.Verdict == assay.Sufficient 
 // cutShort reports whether the run had to stop searching for want of time, calls,
 // tokens or money.
 func (f *finding) cutShort() bool {
-	switch f.stop {
-	case assay.StopDeadline, assay.StopCallBudget, assay.StopTokenBudget, assay.StopMoneyBudget:
-		return true
-	}
-	return false
+	return spentBy(f.stop)
 }
 
 // look makes one search and grades all that the finding holds then. It returns
@@ -140,6 +138,7 @@ func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 		f.grade.Missing = asked(env.Question).lines([]string{f.asked})
 	}
 	f.lackSides(env)
+	f.holdToFloor(env)
 	for i := range min(max(1, len(f.each)), len(f.searched)) { // of the last search
 		if err == nil {
 			f.searched[len(f.searched)-1-i].Grade = f.grade.Verdict
@@ -179,12 +178,14 @@ func (f *finding) merge(hits []assay.Hit) (fresh int) {
 // byRelevance orders hits, the most relevant first.
 func byRelevance(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) }
 
-// accepted returns the hits that the grade calls relevant, best first, at most keep.
-// What relevance a hit needs is the grader's to say: the local one goes by the floor,
-// and one that reads finds an answer where hardly a word is shared. A relevant chunk
-// that was never found is the grader's invention and is passed over.
+// accepted returns the hits that the grade calls relevant, best first, at most keep; none
+// where all of them are below the floor. A relevant chunk that was never found is the
+// grader's invention and is passed over.
 func (f *finding) accepted(keep int) []assay.Hit {
 	var hits []assay.Hit
+	if f.below {
+		return nil
+	}
 	for _, id := range f.grade.Relevant {
 		i := slices.IndexFunc(f.hits, func(h assay.Hit) bool { return h.Chunk.ID == id })
 		if i >= 0 {

@@ -11,29 +11,27 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/judged"
-	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
 
-// finish turns findings into the answer: it mints evidence numbers, has the
-// answer written, cuts it into claims, reads the cited bytes back, has each
-// claim verified, keeps the supported ones and sets the status. It also returns
-// the findings, by index, that were graded sufficient and of which nothing
-// passed the verifier.
-func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []finding) (answer assay.Answer, ungrounded []int, err error) {
+// finish turns findings into the answer: it mints evidence numbers, has the answer written,
+// cuts it into claims, reads the cited bytes back, has each claim verified, keeps the
+// supported ones and has the status decided. It also returns the findings, by index, that
+// were graded sufficient and of which nothing passed the verifier.
+func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []finding) (r Result, ungrounded []int, err error) {
 	evidence, parts := e.mint(found)
 	if len(evidence) == 0 || e.astray(found) {
-		return notFound(strategy, e.Question, found), nil, nil
+		return e.notFound(strategy, found), nil, nil
 	}
 	said := &found[0].notes // what is said of one finding is said of the answer
 	if _, alone := e.alone(found); alone {
-		said.say("one passage is far more relevant than the others, and is read alone")
+		said.say(assay.NoteLeftOut, "one passage is far more relevant than the others, and is read alone")
 	} else if e.Writer != "" {
 		for _, f := range found {
 			if n := len(f.accepted(len(f.hits))) - e.Limits.Keep; n > 0 {
-				said.say(fmt.Sprintf("of the passages that are relevant to %q %d are left out: more than %d are not read", asked(e.Question).line(f.question), n, e.Limits.Keep))
+				said.say(assay.NoteLeftOut, fmt.Sprintf("of the passages that are relevant to %q %d are left out: more than %d are not read", asked(e.Question).line(f.question), n, e.Limits.Keep))
 			}
 		}
 	}
@@ -41,77 +39,54 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	if e.Writer != "" && e.whole != "" {
 		question = e.whole // a model reads it, and does not look for its words
 	}
-	in := role.GenerateInput{Question: question, Parts: parts, Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice}
+	in := role.GenerateInput{Question: question, Parts: e.bySide(parts, evidence), Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice}
 	w, err := e.write(ctx, s, in, said, &found[0].written)
-	if stop := stopOf(err); stop != "" {
-		for i := range found {
-			found[i].ends(stop, err)
-		}
-		answer = notFound(strategy, e.Question, found)
-		answer.Status = assay.Incomplete
-		answer.Text = "Passages were found, but the run ended before an answer was written and verified."
-		return answer, nil, nil
+	if stopOf(err) != "" {
+		return e.unfinished(strategy, found, w, err), nil, nil
 	}
 	if err != nil {
-		return assay.Answer{}, nil, err
+		return Result{}, nil, err
 	}
-	if e.seeks(strategy) {
-		if w, evidence, err = e.seek(ctx, s.Sub(judged.Sought, 0), found, parts, w, evidence, said); err != nil {
-			return assay.Answer{}, nil, err
+	if w.unfinished == nil && e.searchesUnsupported(strategy) {
+		if w, evidence, err = e.searchUnsupported(ctx, s.Sub(judged.Sought, 0), found, parts, w, evidence, said); err != nil {
+			return Result{}, nil, err
 		}
 	}
+	if err := e.replace(ctx, s, &w, said); err != nil {
+		return Result{}, nil, err
+	}
 	supported := w.supported()
+	if w.unfinished != nil && len(supported) == 0 {
+		return e.unfinished(strategy, found, w, w.unfinished), nil, nil
+	}
 	for i, p := range parts {
-		if found[i].grade.Verdict == assay.Sufficient && !slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) }) {
+		if found[i].sufficient() && !slices.ContainsFunc(supported, func(c checkedClaim) bool { return c.restsOn(p) }) {
 			ungrounded = append(ungrounded, i)
 		}
 	}
-	if len(supported) == 0 {
-		return stoppedBy(unwritten(notFound(strategy, e.Question, found), w, slices.ContainsFunc(found, finding.sufficient)), w.ended), ungrounded, nil
-	}
-	return stoppedBy(e.bySpan(e.compose(strategy, found, parts, w), evidence), w.ended), ungrounded, nil
+	r = e.compose(strategy, found, parts, w)
+	r.stopped(w.ended)
+	e.bySpan(&r, evidence)
+	return r, ungrounded, nil
 }
 
-// unwritten turns the answer that nothing was found into the one that passages
-// were, but that no statement drafted from them stood. Not having been able to write
-// or to verify what suffices is not the same as not having found.
-func unwritten(a assay.Answer, w writing, suffices bool) assay.Answer {
-	draft, checked := w.draft, w.checked
-	a.Notes = w.remarks(a.Notes)
-	a.Missing = more(a.Missing, draft.Open...)
-	failed := failures(checked)
-	switch {
-	case draft.Failure != "":
-		a.Status = assay.Incomplete
-		a.Text = "Passages were found, but no answer could be written from them."
-		a.Justification = "The generator failed: " + remark(draft.Failure)
-	case failed > 0:
-		a.Status = assay.Incomplete
-		a.Text = "Passages were found, but what was written from them could not be verified."
-		a.Justification = fmt.Sprintf("The verifier could not judge %d of the %s drafted, and none is supported by what it cites.", failed, count(len(checked), "statement", "statements"))
-	case len(checked) == 0 && a.Status == assay.NotFound:
-		a.Justification = "Passages were found, but none says what an answer could be made of."
-	case len(checked) > 0:
-		a.Justification = "Passages were found, but " + noneOf(len(checked)) + " drafted from them is supported by what it cites."
-		if a.Status == assay.NotFound && w.readable && suffices {
-			a.Status = assay.Incomplete
-			a.Text = "Passages were found, but nothing that was written from them could be verified."
-		}
+// unfinished is the result of a run that ended before an answer was written and verified.
+func (e Env) unfinished(strategy string, found []finding, w checkedDraft, err error) Result {
+	for i := range found {
+		found[i].ends(stopOf(err), err)
 	}
-	return a
+	r := e.notFound(strategy, found)
+	r.evidence.found = foundFit
+	if len(w.draft.Statements) > 0 {
+		r.verdicts.draft = draftWritten
+	}
+	r.settle()
+	return r
 }
 
-// noneOf says that none of n statements does what follows.
-func noneOf(n int) string {
-	if n == 1 {
-		return "not the one statement"
-	}
-	return fmt.Sprintf("none of the %d statements", n)
-}
-
-// without returns the lines that others does not have.
-func without(lines, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(others, l) })
+// without returns the elements of list that others does not have.
+func without[T comparable](list, others []T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(x T) bool { return slices.Contains(others, x) })
 }
 
 // more adds to lines those that are not among them.
@@ -288,10 +263,10 @@ type checkedClaim struct {
 	statement int              // of the draft, that it is cut from; -1: none
 	section   string           // heading that it stands under; empty: none
 	row       *ground.Row      // of a table; nil: it is none
-	sentence  string           // of the statement, that it is all or a part of; empty: it is not known
 	said      string           // as it reads by itself; empty: as its text does
-	whole     bool             // all parts of its sentence stand
 	repaired  bool             // what it cites is not what the draft named
+	replaced  bool             // it was refused, and the source's own sentence stands in its place
+	quoted    bool             // it is such a sentence
 }
 
 // restsOn reports whether c cites evidence of the part.
@@ -307,34 +282,26 @@ func (c checkedClaim) cites(document string) bool {
 // check cuts a draft into claims and has each verified against the exact bytes
 // that it cites. The evidence that says otherwise is heard too: its sentences
 // follow as claims of their own.
-func (e Env) check(ctx context.Context, s run.Scope, w *writing, evidence []assay.Evidence, said *notes) error {
+func (e Env) check(ctx context.Context, s run.Scope, w *checkedDraft, evidence []assay.Evidence, said *notes) error {
 	passages, err := e.read(ctx, s, evidence)
 	if err != nil {
 		return err
 	}
 	w.readable = slices.ContainsFunc(passages, func(p passage) bool { return p.Text != "" })
 	claims, unusable := e.claimsOf(w.draft, !w.byModel, evidence, passages, &w.notes)
-	switch {
-	case e.Proof && w.quoted:
-		quoting(claims)
-	case e.Proof:
+	if !w.quoted {
 		resolve(e.Question, claims)
 	}
-	w.siblings = e.Siblings
-	if e.Proof {
-		w.asked = e.Question
+	w.evidence, w.passages = evidence, passages
+	if w.conflicts, err = e.conflicts(ctx, s, evidence, passages, said); err != nil {
+		return err
 	}
-	claims = append(claims, w.opposing(claims, evidence, passages, surface.Labels(e.Question))...)
+	claims = append(claims, w.opposing(claims, evidence, passages, e.ReaderModel != "")...)
 	if err := e.judge(ctx, s, claims, evidence, passages, said); err != nil {
 		return err
 	}
-	if e.Proof {
-		if err := e.inWholeSentences(ctx, s.Sub(judged.Sentences, 0), w, claims, evidence, passages, said); err != nil {
-			return err
-		}
-		if claims, err = e.repair(ctx, s.Sub(judged.Repair, 0), w, claims, evidence, passages, said); err != nil {
-			return err
-		}
+	if claims, err = e.repair(ctx, s.Sub(judged.Repair, 0), w, claims, evidence, passages, said); err != nil {
+		return err
 	}
 	columnsAgree(claims)
 	w.checked, w.unusable = claims, unusable
@@ -363,54 +330,57 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 			claims[i].Verdict = assay.Unsupported
 			said.outcome(role.VerifierRole, role.Outcome{Failure: claims[i].Reason})
 		}
-		if e.Proof && claims[i].citeDeciding(evidence, passages) {
-			continue
-		}
-		if e.Carriers {
+		if !claims[i].citeDeciding(evidence, passages) {
 			claims[i].keepCarriers(ctx, passages)
 		}
 	}
 	return nil
 }
 
-// opposing returns the sentences of the evidence that cannot hold together with
-// a claim which rests on another document, each once.
-func (w writing) opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passage, about []string) []checkedClaim {
+// opposing returns the sentences of the evidence that conflict with a claim which rests on
+// another document, each once: those that a reader has found, where it has read the evidence,
+// else those that differ in a number or a negation.
+func (w checkedDraft) opposing(claims []checkedClaim, evidence []assay.Evidence, passages []passage, read bool) []checkedClaim {
 	said := map[string]bool{}
 	for _, c := range claims {
-		said[c.Alone()] = true
+		said[c.Text] = true
 	}
 	var others []checkedClaim
+	add := func(n, start, end int) {
+		p := passages[n]
+		text := strings.Join(strings.Fields(p.Text[start:end]), " ")
+		if said[text] {
+			return
+		}
+		said[text] = true
+		others = append(others, checkedClaim{
+			Claim: ground.Claim{Text: text, Evidence: []int{evidence[n].Number}}, statement: -1,
+			cited: []assay.Citation{citation(evidence[n], p, start, end)},
+		})
+	}
 	for _, c := range claims {
+		for _, x := range w.conflicts {
+			if side, ok := c.opposite(x, evidence); ok {
+				add(side.Passage, side.Start, side.End)
+			}
+		}
 		for n, ev := range evidence {
-			if len(c.cited) == 0 || w.restsOn(c, ev.Hit.Chunk.Document) || w.siblings && c.apart(ev.Hit.Title) {
+			if read || len(c.cited) == 0 || c.restsOnly(ev.Hit.Chunk.Document) {
 				continue
 			}
-			p := passages[n]
-			start, end := ground.Opposing(p.Text, func(sentence string) bool {
-				return w.opposed(c, ground.Placed{Text: sentence, Headings: headingsOf(ev.Hit)}, about)
-			})
-			text := strings.Join(strings.Fields(p.Text[start:end]), " ")
-			if start == end || said[text] {
-				continue
+			for _, sentence := range ground.Cut(passages[n].Text, nil) {
+				if ground.Differ(c.Text, sentence.Text) {
+					add(n, sentence.Start, sentence.End)
+					break
+				}
 			}
-			said[text] = true
-			others = append(others, checkedClaim{
-				Claim: ground.Claim{Text: text, Evidence: []int{ev.Number}}, statement: -1,
-				cited: []assay.Citation{citation(ev, p, start, end)},
-			})
 		}
 	}
 	return others
 }
 
-// restsOn reports whether a claim rests on a document, which then is no other side. What
-// names several documents may name one that says otherwise: it rests on the one that it
-// cites alone.
-func (w writing) restsOn(c checkedClaim, document string) bool {
-	if w.asked == "" {
-		return c.cites(document)
-	}
+// restsOnly reports whether a claim cites one document alone, which then is no other side.
+func (c checkedClaim) restsOnly(document string) bool {
 	return !slices.ContainsFunc(c.cited, func(cit assay.Citation) bool { return cit.Document != document })
 }
 

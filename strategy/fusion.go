@@ -18,7 +18,7 @@ import (
 // Sources: Raudaschl, "Forget RAG, the Future is RAG-Fusion", 2023; Cormack, Clarke and
 // Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning
 // methods", SIGIR 2009, for k.
-func Fusion(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Fusion(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
 	err := f.fuse(ctx, s, env)
@@ -29,7 +29,7 @@ func Fusion(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	case stop != "":
 		f.ends(stop, err)
 	case err != nil:
-		return assay.Answer{}, err
+		return Result{}, err
 	case f.sufficient() && !f.cutShort():
 		f.stop = assay.StopSufficient
 	}

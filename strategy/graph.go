@@ -23,19 +23,19 @@ import (
 // Source: Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for
 // Large Language Models", 2024, for personalised PageRank from what a question names over
 // a graph of what passages name; the hops are assay's.
-func Graph(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Graph(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
 	err := f.walk(ctx, s, env)
 	if stop := stopOf(err); stop != "" {
 		f.ends(stop, err)
 	} else if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	if err := f.regrade(ctx, s, env); stopOf(err) != "" {
 		f.ends(stopOf(err), err)
 	} else if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	if f.sufficient() && !f.cutShort() {
 		f.stop = assay.StopSufficient

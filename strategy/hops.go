@@ -56,8 +56,10 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *findi
 			h := &hops[stage[j]]
 			fillings := fillIn(h.sub, func(n int) answered { return hops[n].finding.answeredBy(hops[n].names) })
 			if known != nil {
-				if h.needed && h.know(*known, fillings[0]) {
-					return nil
+				if h.needed {
+					if found, err := h.know(ctx, s, e, *known, fillings[0]); found || err != nil {
+						return err
+					}
 				}
 				if known.wasTried(fillings[0].text, h.sub.Filter) { // no name is known, so it is the question again
 					h.finding.stop = assay.StopCircular
@@ -83,12 +85,19 @@ func (e Env) hops(ctx context.Context, s run.Scope, plan role.Plan, known *findi
 const knownFills = 1
 
 // know takes the names for a sub-question that others need from what is known already, and
-// reports whether there are any.
-func (h *hop) know(known finding, x filling) bool {
-	const read = 5 // hits
-	known.question = x.text
-	if h.names = known.names(read); len(h.names) == 0 {
-		return false
+// reports whether there are any. What is known is graded for the sub-question.
+func (h *hop) know(ctx context.Context, s run.Scope, env Env, known finding, x filling) (bool, error) {
+	known.question, known.tries = x.text, nil
+	var err error
+	known.grade, err = env.grade(ctx, s.Sub("known", 0), known)
+	if stopOf(err) != "" {
+		return false, nil // the search that follows will say so
+	}
+	if err != nil {
+		return false, err
+	}
+	if h.names = known.names(); len(h.names) == 0 || known.grade.Verdict == assay.Insufficient {
+		return false, nil
 	}
 	h.finding.question, h.finding.asked, h.finding.stop = x.text, x.asked, assay.StopSufficient
 	h.finding.terms, h.finding.places = known.terms, known.places
@@ -99,7 +108,7 @@ func (h *hop) know(known finding, x filling) bool {
 		}
 	}
 	h.finding.best = h.finding.hits
-	return true
+	return true, nil
 }
 
 // ask searches for the sub-question with each of the names that may be in it, and grades
@@ -138,7 +147,7 @@ func (h *hop) ask(ctx context.Context, s run.Scope, env Env, fillings []filling)
 		h.finding.stop = assay.StopSufficient
 	}
 	if h.needed {
-		h.names = h.finding.names(namedIn)
+		h.names = h.finding.names()
 	}
 	return err
 }
@@ -151,7 +160,7 @@ const itself = -1
 // is evidence for the question, and does not say that it is answered. It returns nothing
 // where there are no names.
 func (e Env) bridge(ctx context.Context, s run.Scope, whole finding) ([]finding, error) {
-	names := whole.names(namedIn)
+	names := whole.leads(0)
 	if len(names) == 0 {
 		return nil, nil
 	}

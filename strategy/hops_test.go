@@ -50,7 +50,7 @@ func follow(t *testing.T, l *library, question string, plan *role.Plan, budget a
 			searched[rec.Path], _, _ = strings.Cut(rest, `"`)
 		}
 	}
-	return a, searched
+	return a.Answer, searched
 }
 
 // The name that is found takes its place in the next question.
@@ -148,6 +148,12 @@ func TestHopsEndWithTheBudget(t *testing.T) {
 	for at := 1; at < 8; at++ {
 		l := &ending{library: films(), after: at}
 		roles := localRoles()
+		roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+			if in.Question == ofTheDirector {
+				return partly(in)
+			}
+			return enough(in)
+		})
 		e := env(l.library, ofTheDirector, roles)
 		e.Retriever = l
 		r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}})
@@ -214,7 +220,6 @@ func TestAutoOfChains(t *testing.T) {
 	} {
 		l := films()
 		e := env(l, ofTheDirector, localRoles())
-		e.FloorFirst = true
 		e.Roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
 			g := role.Grade{Verdict: assay.Sufficient}
 			if in.Question == ofTheDirector {

@@ -24,7 +24,7 @@ import (
 //
 // Source: assay's own, after the actor and the evaluator of Shinn et al., "Reflexion:
 // Language Agents with Verbal Reinforcement Learning", 2023.
-func Judge(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	d := drafting{found: []finding{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
 	for round := range env.Settings.Judge.Rounds {
@@ -34,7 +34,7 @@ func Judge(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 			break
 		}
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		if !goOn {
 			break
@@ -55,11 +55,11 @@ type drafting struct {
 
 // A draft is an answer and what the judge says of it.
 type draft struct {
-	assay.Answer
-	remarks  []string // its notes that are of the draft and not of a search
+	Result
+	remarks  []assay.Note // its notes that are of the draft and not of a search
 	critique role.Critique
 	accepted bool
-	wanted   []string // what the judge wants; nil: nothing, or it was not asked
+	wanted   []assay.Gap // what the judge wants; nil: nothing, or it was not asked
 }
 
 // round searches and writes, has that judged, and says what to do next. It reports
@@ -97,17 +97,20 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 // what they think of that. The draft is kept unless an earlier one is better.
 func (d *drafting) execute(ctx context.Context, s run.Scope, env Env) (now draft, err error) {
 	env.advice = d.advice
-	if now.Answer, _, err = env.finish(ctx, s.Sub("finish", 0), "judge", d.found); err != nil {
+	if now.Result, _, err = env.finish(ctx, s.Sub("finish", 0), "judge", d.found); err != nil {
 		return now, err
 	}
-	now.remarks = without(now.Notes, base("judge", env.Question, d.found).Notes)
+	now.remarks = without(now.Notes, env.base("judge", d.found).Notes)
 	if len(now.Claims) > 0 && !d.found[0].cutShort() {
 		err = env.review(ctx, s, d.found, &now)
 	}
 	if now.rank() >= d.best.rank() { // also where nobody could be asked about it any more
 		d.best = now
 	}
-	d.advice = now.wanted
+	d.advice = nil
+	for _, g := range now.wanted {
+		d.advice = append(d.advice, g.Text)
+	}
 	return now, err
 }
 
@@ -152,17 +155,17 @@ func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draf
 	if err != nil {
 		return err
 	}
-	now.wanted = asked(e.Question).lines(judgement.Revise)
+	now.wanted = e.lacking(e.Question, judgement.Revise, e.byModel(role.JudgeRole) && !judgement.StoodIn)
 	now.accepted = judgement.Verdict == role.Accept && judgement.Failure == "" && len(judgement.Revise) == 0
 	if !now.accepted && len(now.wanted) == 0 {
-		now.wanted = []string{asked(e.Question).line(e.Question)}
+		now.wanted = e.asking(e.Question)
 	}
 	return nil
 }
 
 // shown returns the statements of a draft that the verifier let through, as they are
 // shown.
-func (w writing) shown() []role.Statement {
+func (w checkedDraft) shown() []role.Statement {
 	var out []role.Statement
 	for _, c := range w.supported() {
 		out = append(out, role.Statement{Text: c.Alone(), Evidence: c.Evidence, Item: c.Item, Section: c.section})
@@ -196,14 +199,14 @@ func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique rol
 
 // answer is the best draft, with what was searched since, and kept back where the judge
 // has not accepted it.
-func (d *drafting) answer(env Env) assay.Answer {
-	a := d.best.Answer
-	if a.Status == "" { // the run ended before anything was written
-		return notFound("judge", env.Question, d.found)
+func (d *drafting) answer(env Env) Result {
+	r := d.best.Result
+	if r.Status == "" { // the run ended before anything was written
+		return env.notFound("judge", d.found)
 	}
-	a = since(a, base("judge", env.Question, d.found), d.best.remarks)
-	if !d.best.accepted && len(a.Claims) > 0 {
-		a = keptBack(a, d.best.wanted, "the judge has not accepted it")
+	r = since(r, env.base("judge", d.found), d.best.remarks)
+	if !d.best.accepted && len(r.Claims) > 0 {
+		r.holdBack(d.best.wanted, "the judge has not accepted it")
 	}
-	return a
+	return r
 }

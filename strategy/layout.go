@@ -17,18 +17,13 @@ import (
 func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 	columns := columnsOf(draft)
 	var text strings.Builder
-	for i := 0; i < len(claims); {
-		n := 1 // claims of one sentence, which stands as a whole
-		for claims[i].whole && i+n < len(claims) && claims[i+n].sameSentence(claims[i]) {
-			n++
-		}
+	for i, c := range claims {
 		var before *checkedClaim
 		if i > 0 {
 			before = &claims[i-1]
 		}
-		text.WriteString(lead(before, claims[i], columns, draft.Shape))
-		writeSentence(a, &text, claims[i:i+n])
-		i += n
+		text.WriteString(lead(before, c, columns, draft.Shape))
+		writeClaim(a, &text, c)
 	}
 	a.Text = text.String()
 	slices.SortStableFunc(a.Citations, func(x, y assay.Citation) int {
@@ -36,50 +31,32 @@ func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 	})
 }
 
-// writeSentence writes claims of one sentence, or one alone, and the citation numbers of
-// all of them behind it. Of a sentence of which a part fell what stands is said by itself.
-func writeSentence(a *assay.Answer, text *strings.Builder, claims []checkedClaim) {
-	first, at := claims[0], text.Len()
-	switch {
-	case first.row != nil:
-		text.WriteString("| " + strings.Join(first.row.Cells, " | ") + " |")
-	case first.whole:
-		text.WriteString(withoutMarks(first.sentence))
-	default:
-		text.WriteString(withoutMarks(first.Alone()))
+// writeClaim writes a claim and its citation numbers.
+func writeClaim(a *assay.Answer, text *strings.Builder, c checkedClaim) {
+	claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}, Repaired: c.repaired, Quoted: c.quoted}
+	if c.row != nil {
+		text.WriteString("| " + strings.Join(c.row.Cells, " | ") + " |")
+	} else {
+		text.WriteString(withoutMarks(c.Text))
 	}
-	var numbers []int
-	for _, c := range claims {
-		claim := assay.Claim{Start: at, End: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}, Repaired: c.repaired}
-		if first.whole { // marks keep their length
-			claim.Start, claim.End = at+c.Start-c.From, at+c.End-c.From
-		}
-		for _, cit := range c.cited {
-			cit.Claim = len(a.Claims)
-			a.Citations = append(a.Citations, cit)
-			if !slices.Contains(claim.Citations, cit.Number) {
-				claim.Citations = append(claim.Citations, cit.Number)
-			}
-		}
-		slices.Sort(claim.Citations)
-		numbers = append(numbers, claim.Citations...)
-		a.Claims = append(a.Claims, claim)
+	claim.End = text.Len()
+	for _, cit := range c.cited {
+		cit.Claim = len(a.Claims)
+		a.Citations = append(a.Citations, cit)
+		claim.Citations = append(claim.Citations, cit.Number)
 	}
-	slices.Sort(numbers)
-	for j, n := range slices.Compact(numbers) {
+	slices.Sort(claim.Citations)
+	claim.Citations = slices.Compact(claim.Citations)
+	a.Claims = append(a.Claims, claim)
+	for j, n := range claim.Citations {
 		if j == 0 {
 			text.WriteByte(' ')
 		}
 		text.WriteString("[" + strconv.Itoa(n) + "]")
 	}
-	if first.row != nil {
+	if c.row != nil {
 		text.WriteString(" |")
 	}
-}
-
-// sameSentence reports whether two claims are parts of one sentence.
-func (c checkedClaim) sameSentence(o checkedClaim) bool {
-	return c.statement >= 0 && c.statement == o.statement && c.row == nil && o.row == nil && c.From < c.To && c.From == o.From && c.To == o.To
 }
 
 // lead is what stands before a claim: what sets it apart from the one before, the

@@ -66,10 +66,10 @@ type managedInput struct {
 //
 // Source: AWS, Amazon Bedrock API Reference, RetrieveAndGenerate (with query
 // decomposition) and InvokeAgent.
-func AskManaged(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	if env.Managed == nil {
-		return assay.Answer{}, fmt.Errorf("no managed service is configured: %w", assay.ErrInvalid)
+		return Result{}, fmt.Errorf("no managed service is configured: %w", assay.ErrInvalid)
 	}
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
 	f.grade.Missing = []string{asked(env.Question).line(env.Question)}
@@ -83,7 +83,7 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 		err = nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	if f.sufficient() {
 		f.stop = assay.StopSufficient
@@ -94,8 +94,8 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
 	env.Limits.Keep = max(env.Limits.Keep, len(f.hits)) // all that the service cites
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "managed", []finding{f})
 	if written.failed != "" && err == nil { // which is not the same as not having found
-		answer.Status, answer.Text = assay.Incomplete, "Not answered: the managed service did not answer."
-		answer.Justification = remark(env.Managed.Name() + " failed: " + written.failed)
+		answer.verdicts.draft, answer.details.service, answer.details.failure = draftNoService, env.Managed.Name(), written.failed
+		answer.settle()
 	}
 	return answer, err
 }
@@ -118,7 +118,7 @@ func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated
 		return delegated{}, err
 	case isFailure(err):
 		said := strings.TrimPrefix(failureOf(err), env.Managed.Name()+": ")
-		f.notes.say(remark(env.Managed.Name() + ": " + said))
+		f.notes.say(assay.NoteElsewhere, remark(env.Managed.Name()+": "+said))
 		if errors.Is(err, assay.ErrNotFound) {
 			said = "" // there is nothing for whoever asks
 		}
@@ -128,11 +128,11 @@ func (f *finding) delegate(ctx context.Context, s run.Scope, env Env) (delegated
 	}
 	f.iterations++
 	for _, note := range said.Notes {
-		f.notes.say(remark(note))
+		f.notes.say(assay.NoteElsewhere, remark(note))
 	}
 	answer := delegatedOf(said)
 	if answer.uncited > 0 {
-		f.notes.say(fmt.Sprintf("left out: %s of the service for which it gives no source", count(answer.uncited, "statement", "statements")))
+		f.notes.say(assay.NoteLeftOut, fmt.Sprintf("left out: %s of the service for which it gives no source", count(answer.uncited, "statement", "statements")))
 	}
 	f.merge(answer.hits)
 	f.terms = termsOf(env.Question, f.hits)

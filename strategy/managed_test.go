@@ -103,7 +103,7 @@ func TestManagedAnswers(t *testing.T) {
 			if a.Status != test.status || !strings.Contains(a.Text, test.text) || (test.text == "") != (len(a.Claims) == 0) || a.Strategy != "managed" {
 				t.Errorf("%s: %q with %d claims; %s; notes %q", a.Status, a.Text, len(a.Claims), a.Justification, a.Notes)
 			}
-			if strings.Contains(a.Text, "evil") || test.note != "" && !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, test.note) }) {
+			if strings.Contains(a.Text, "evil") || test.note != "" && !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, test.note) }) {
 				t.Errorf("%q, notes %q, want %q", a.Text, a.Notes, test.note)
 			}
 			for _, c := range a.Citations {

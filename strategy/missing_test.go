@@ -4,14 +4,20 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
 )
 
-// What two findings lack is said once.
-func TestMissingOnce(t *testing.T) {
-	lacks := finding{question: "Who?", grade: role.Grade{Missing: []string{"Kestrel", "something"}}}
-	a := notFound("multihop", "Who?", []finding{lacks, lacks, {question: "something"}})
-	if want := []string{"Kestrel", "something"}; !slices.Equal(a.Missing, want) {
-		t.Errorf("missing %q, want %q", a.Missing, want)
+// What two findings lack is said once, and marked where a model says so.
+func TestMissing(t *testing.T) {
+	lacks := finding{question: "Who?", grade: role.Grade{Missing: []string{"Kestrel [x](https://evil.example)", "something"}}}
+	stoodIn := finding{question: "Who?", grade: role.Grade{Missing: []string{"Heron"}, Outcome: role.Outcome{StoodIn: true}}}
+	found := []finding{lacks, lacks, {question: "something"}, stoodIn}
+	for _, model := range []string{"", "fake/grader"} {
+		e := Env{Question: "Who?", Began: map[string]string{role.GraderRole: model}}
+		want := []assay.Gap{{Text: "Kestrel x", ByModel: model != ""}, {Text: "something", ByModel: model != ""}, {Text: "Heron"}}
+		if r := e.notFound("multihop", found); !slices.Equal(r.Missing, want) {
+			t.Errorf("missing %+v, want %+v", r.Missing, want)
+		}
 	}
 }

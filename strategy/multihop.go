@@ -18,20 +18,20 @@ import (
 // Models" (self-ask), 2022, for questions that follow from answers; Trivedi et al.,
 // "MuSiQue", 2022, for their form, with "#1" where an answer goes. That several names are
 // tried and the search decides between them is assay's.
-func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "multihop"
 	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return unplannable(name, env.Question, stop, err, said), nil
+		return env.unplannable(name, stop, err, said), nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	env = env.inSteps(plan)
 	whole, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	whole.notes.join(said)
 	var parts []finding
@@ -43,7 +43,7 @@ func Multihop(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		parts, err = env.bridge(ctx, s.Sub("bridge", 0), whole)
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	found := join(whole, parts)
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -18,7 +19,6 @@ func offices() *library {
 		"The vendor of Falcon is Skyline Networks, founded by Amara Diallo. Skyline Networks is based in Lyon. "+
 			"The vendor of Heron is Reiher Systems, founded by Lukas Brandt. Reiher Systems is based in Bremen.",
 	)
-	l.stemmed = true
 	return l
 }
 
@@ -30,11 +30,16 @@ var chained = map[string]strategy.Func{"multihop": strategy.Multihop, "correctiv
 func TestNameOfWhatWasAsked(t *testing.T) {
 	for name, f := range chained {
 		l := offices()
-		a := ask(t, f, env(l, "Who manages the office in which the leader of the platform team works?", localRoles()), assay.Budget{})
+		roles := localRoles()
+		roles.Planner = plans(role.Chain,
+			role.SubQuestion{Text: "the leader of the platform team"}, role.SubQuestion{Text: "the office in which #1 works", Needs: []int{0}},
+			role.SubQuestion{Text: "Who manages #2?", Needs: []int{1}})
+		roles.Router = router(func(string) (role.Route, error) { return role.Route{Complexity: role.Complex}, nil })
+		a := ask(t, f, env(l, "Who manages the office in which the leader of the platform team works?", roles), assay.Budget{})
 		if !strings.Contains(a.Text, "Peter Voss manages the Hamburg office") {
 			t.Errorf("%s: %s", name, a.Text)
 		}
-		if !slices.Contains(l.searches, "Who manages Hamburg office?") {
+		if !slices.Contains(l.searches, "Who manages Hamburg?") {
 			t.Errorf("%s searched %q", name, l.searches)
 		}
 	}
@@ -55,7 +60,7 @@ func TestNameOfAnotherThing(t *testing.T) {
 			l := offices()
 			a := ask(t, f, env(l, tt.question, localRoles()), assay.Budget{})
 			for _, not := range tt.not {
-				for _, said := range slices.Concat(l.searches, a.Missing) {
+				for _, said := range slices.Concat(l.searches, gapTexts(a.Missing)) {
 					if strings.Contains(said, not) {
 						t.Errorf("%s, %s: %q", name, tt.question, said)
 					}
@@ -68,11 +73,21 @@ func TestNameOfAnotherThing(t *testing.T) {
 // A name that is not certain is not said: what is missing is asked as it was.
 func TestMissingAsItWasAsked(t *testing.T) {
 	l := newLibrary("The vendor of Heron is Reiher Systems or Kranich Systems.", "A stork is a bird.")
-	a := ask(t, strategy.Corrective, env(l, "When was the vendor of Heron founded?", localRoles()), assay.Budget{})
+	roles := localRoles()
+	roles.Planner = plans(role.Chain, role.SubQuestion{Text: "the vendor of Heron"}, role.SubQuestion{Text: "When was #1 founded?", Needs: []int{0}})
+	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
+		if strings.Contains(in.Question, "founded") {
+			g, err := partly(in)
+			g.Missing = []string{in.Question}
+			return g, err
+		}
+		return enough(in)
+	})
+	a := ask(t, strategy.Corrective, env(l, "When was the vendor of Heron founded?", roles), assay.Budget{})
 	if !slices.ContainsFunc(l.searches, func(q string) bool { return strings.Contains(q, "Kranich") }) {
 		t.Errorf("searched %q", l.searches)
 	}
-	if !slices.Contains(a.Missing, "When was the vendor of Heron founded?") || strings.Contains(strings.Join(a.Missing, " "), "Systems") {
-		t.Errorf("missing %q", a.Missing)
+	if !slices.Contains(gapTexts(a.Missing), "When was the vendor of Heron founded?") || strings.Contains(strings.Join(gapTexts(a.Missing), " "), "Systems") {
+		t.Errorf("missing %q", gapTexts(a.Missing))
 	}
 }

@@ -7,30 +7,28 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/visible"
-	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/role"
 )
 
-// Notes are what a reader has to know of searches and of how the roles did their
-// jobs, each once, and what was searched. Of how many passages had vectors only the
-// least is kept: that grows from one search to the next.
+// Notes are what a reader has to know of searches and of how the roles did their jobs, each
+// once, and what was searched. Of how many passages had vectors only the least is kept: it
+// grows from one search to the next.
 type notes struct {
-	texts    []string
+	texts    []assay.Note
 	searched bool
 	index    assay.IndexVersion // of the search with the least coverage
-	covered  string             // what that said of it; "": nothing
+	covered  assay.Note         // what that said of it; zero: nothing
 }
 
 // add takes up what results say of themselves.
 func (n *notes) add(r assay.Results) {
-	covered := retrieve.CoverageNote(r.Index)
-	for _, text := range r.Notes {
-		if text != covered {
-			n.say(text)
+	var covered assay.Note
+	for _, note := range r.Notes {
+		if note.Kind == assay.NoteCoverage {
+			covered = note
+		} else {
+			n.keep(note)
 		}
-	}
-	if !slices.Contains(r.Notes, covered) {
-		covered = ""
 	}
 	n.cover(r.Index, covered)
 }
@@ -40,7 +38,7 @@ func (n *notes) add(r assay.Results) {
 func (n *notes) bounded(name, query string) string {
 	query = visible.Line(query)
 	if len(query) > maxQuery {
-		n.say(fmt.Sprintf("%s: it asked for a search of %d bytes, which is more than a question may have; that was not made", name, len(query)))
+		n.say(assay.NoteRole, fmt.Sprintf("%s: it asked for a search of %d bytes, which is more than a question may have; that was not made", name, len(query)))
 		return ""
 	}
 	return query
@@ -48,40 +46,47 @@ func (n *notes) bounded(name, query string) string {
 
 // outcome takes up how a role's job went.
 func (n *notes) outcome(name string, o role.Outcome) {
+	kind := assay.NoteRole
+	if o.StoodIn {
+		kind = assay.NoteStoodIn
+	}
 	for _, text := range o.Notes {
-		n.say(remark(text))
+		n.say(kind, remark(text))
 	}
 	if o.Failure != "" {
-		n.say(remark(name + ": " + strings.TrimPrefix(o.Failure, name+": ")))
+		n.say(assay.NoteFailed, remark(name+": "+strings.TrimPrefix(o.Failure, name+": ")))
 	}
 }
 
 // join takes up other notes.
 func (n *notes) join(others notes) {
-	for _, text := range others.texts {
-		n.say(text)
+	for _, note := range others.texts {
+		n.keep(note)
 	}
 	if others.searched {
 		n.cover(others.index, others.covered)
 	}
 }
 
-func (n *notes) say(text string) {
-	if !slices.Contains(n.texts, text) {
-		n.texts = append(n.texts, text)
+// say adds a note of a kind, once.
+func (n *notes) say(kind assay.NoteKind, text string) { n.keep(assay.Note{Kind: kind, Text: text}) }
+
+func (n *notes) keep(note assay.Note) {
+	if !slices.Contains(n.texts, note) {
+		n.texts = append(n.texts, note)
 	}
 }
 
-func (n *notes) cover(index assay.IndexVersion, covered string) {
+func (n *notes) cover(index assay.IndexVersion, covered assay.Note) {
 	if !n.searched || index.Coverage < n.index.Coverage {
 		n.index, n.covered, n.searched = index, covered, true
 	}
 }
 
 // list returns the notes as an answer has them; nil: there are none.
-func (n *notes) list() []string {
+func (n *notes) list() []assay.Note {
 	all := slices.Clone(n.texts)
-	if n.covered != "" {
+	if n.covered != (assay.Note{}) {
 		all = append(all, n.covered)
 	}
 	return all

@@ -10,27 +10,31 @@ import (
 )
 
 func TestNotes(t *testing.T) {
-	results := func(coverage float64, notes ...string) assay.Results {
+	a, b := assay.Note{Kind: assay.NoteSearch, Text: "a"}, assay.Note{Kind: assay.NoteSearch, Text: "b"}
+	covered := func(coverage float64) assay.Note {
+		return assay.Note{Kind: assay.NoteCoverage, Text: retrieve.CoverageNote(assay.IndexVersion{Model: "m", Coverage: coverage})}
+	}
+	results := func(coverage float64, notes ...assay.Note) assay.Results {
 		v := assay.IndexVersion{Model: "m", Coverage: coverage}
-		if covered := retrieve.CoverageNote(v); covered != "" {
-			notes = append(notes, covered)
+		if n := covered(coverage); n.Text != "" {
+			notes = append(notes, n)
 		}
 		return assay.Results{Index: v, Notes: notes}
 	}
 	tests := []struct {
 		name string
 		of   []assay.Results
-		want []string
+		want []assay.Note
 		at   float64 // coverage
 	}{
 		{"nothing", nil, nil, 0},
 		{"all covered", []assay.Results{results(1), results(1)}, nil, 1},
-		{"one text twice", []assay.Results{results(1, "a"), results(1, "b", "a")}, []string{"a", "b"}, 1},
-		{"the least coverage", []assay.Results{results(0.25), results(0.1, "a"), results(0.5)},
-			[]string{"a", retrieve.CoverageNote(assay.IndexVersion{Model: "m", Coverage: 0.1})}, 0.1},
+		{"one text twice", []assay.Results{results(1, a), results(1, b, a)}, []assay.Note{a, b}, 1},
+		{"the least coverage", []assay.Results{results(0.25), results(0.1, a), results(0.5)},
+			[]assay.Note{a, covered(0.1)}, 0.1},
 		{"covered in the end", []assay.Results{results(0.9), results(1)},
-			[]string{retrieve.CoverageNote(assay.IndexVersion{Model: "m", Coverage: 0.9})}, 0.9},
-		{"text alone says nothing of vectors", []assay.Results{{Notes: []string{"a"}}}, []string{"a"}, 0},
+			[]assay.Note{covered(0.9)}, 0.9},
+		{"text alone says nothing of vectors", []assay.Results{{Notes: []assay.Note{a}}}, []assay.Note{a}, 0},
 	}
 	for _, test := range tests {
 		var one notes

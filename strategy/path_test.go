@@ -81,7 +81,7 @@ func TestStepsAreNoParts(t *testing.T) {
 		return g, nil
 	})
 	if a := ask(t, strategy.Corrective, env(l, "Who?", roles), assay.Budget{}); a.Status != assay.Answered || len(a.Missing) != 0 {
-		t.Errorf("the step is open: %s, missing %q; want answered", a.Status, a.Missing)
+		t.Errorf("the step is open: %s, missing %q; want answered", a.Status, gapTexts(a.Missing))
 	}
 	sufficient = "city Springfield founded"
 	if a := ask(t, strategy.Corrective, env(l, "Who?", roles), assay.Budget{}); a.Status != assay.Incomplete {
@@ -102,7 +102,7 @@ func TestPartsBeyondTheLimit(t *testing.T) {
 	if a.Status != assay.Incomplete || a.Stop != assay.StopIterationLimit || len(l.searches) != 2 {
 		t.Errorf("%s (%s) after %q, want incomplete after two searches", a.Status, a.Stop, l.searches)
 	}
-	if diff := cmp.Diff([]string{"gamma"}, a.Missing); diff != "" {
+	if diff := cmp.Diff([]string{"gamma"}, gapTexts(a.Missing)); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }
@@ -147,7 +147,7 @@ func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 		if strings.HasPrefix(claim, "alpha") {
 			return ground.Judgement{Verdict: assay.Supported, Score: 1}, nil
 		}
-		return ground.Judgement{Verdict: assay.Unsupported}, nil
+		return ground.Judgement{Verdict: assay.Contradicted}, nil // which is not looked for elsewhere
 	}))
 	r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}, Budget: assay.Budget{Wall: time.Minute}, Now: func() time.Time { return now }})
 	if err != nil {
@@ -159,7 +159,7 @@ func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, e, a)
+	check(t, e, a.Answer)
 	if drafts != 2 || !slices.Contains(l.searches, "beta again") {
 		t.Fatalf("%d drafts after searches %q, want the part looked up again", drafts, l.searches)
 	}

@@ -23,12 +23,12 @@ import (
 //
 // Source: Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models",
 // 2022. Typed tools, the answered mistakes, the end of circles and the memo are assay's.
-func React(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func React(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return env.withDefaults().act(ctx, s, "react", role.StepByStep)
 }
 
 // act goes about the question with an actor of that style.
-func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.ActStyle) (assay.Answer, error) {
+func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.ActStyle) (Result, error) {
 	a := acting{env: e, style: style, session: tool.Session{Collections: e.Collections}, made: map[string]bool{}}
 	a.found = finding{question: e.Question, stop: assay.StopIterationLimit}
 	until := s.Until(e.Limits.Wall * 3 / 4) // so that what was found by then can be answered from
@@ -39,14 +39,14 @@ func (e Env) act(ctx context.Context, s run.Scope, strategy string, style role.A
 			break
 		}
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		if !goes {
 			break
 		}
 	}
 	if err := a.weigh(ctx, s.Sub("weigh", 0)); err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	answer, _, err := e.finish(ctx, s.Sub("finish", 0), strategy, []finding{a.found})
 	return answer, err
@@ -146,7 +146,7 @@ func (a *acting) mistaken() bool {
 		return false
 	}
 	a.found.stop = assay.StopNoProgress
-	a.found.notes.say(fmt.Sprintf("actor: it called tools that there are not, or with arguments that they do not take, more than %d times; its search ended there", most))
+	a.found.notes.say(assay.NoteRole, fmt.Sprintf("actor: it called tools that there are not, or with arguments that they do not take, more than %d times; its search ended there", most))
 	return true
 }
 

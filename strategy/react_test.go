@@ -64,11 +64,11 @@ func acted(t *testing.T, e strategy.Env, a role.Actor, budget assay.Budget) (ass
 	if err := r.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	check(t, e, answer)
+	check(t, e, answer.Answer)
 	if strings.Contains(answer.Text, "42") {
 		t.Errorf("the actor's own words are shown: %q", answer.Text)
 	}
-	return answer, journal.Records()
+	return answer.Answer, journal.Records()
 }
 
 // toolSteps lists the calls of tools that were made.
@@ -145,7 +145,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: asked %d times, then %s (%s); want 5 times, answered, no progress", bad[i].Name, len(told), a.Status, a.Stop)
 			continue
 		}
-		if !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "more than 3 times") }) {
+		if !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "more than 3 times") }) {
 			t.Errorf("the notes do not say why the search ended: %q", a.Notes)
 		}
 		u := told[2].Steps[len(told[2].Steps)-1].Uses[0]
@@ -209,7 +209,7 @@ func TestBoundedActors(t *testing.T) {
 		return role.Action{}, errors.New("broken")
 	})
 	a, _ = acted(t, env(newLibrary(rivers, second), lengthOf, localRoles()), broken, assay.Budget{})
-	if a.Status != assay.Answered || !slices.Contains(a.Notes, "actor: broken") {
+	if a.Status != assay.Answered || !slices.Contains(noteTexts(a.Notes), "actor: broken") {
 		t.Errorf("an actor that fails: %s, %q", a.Status, a.Notes)
 	}
 }
@@ -397,7 +397,7 @@ func TestActorsRunOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if check(t, e, a); a.Stop != assay.StopDeadline && a.Stop != assay.StopIterationLimit {
+		if check(t, e, a.Answer); a.Stop != assay.StopDeadline && a.Stop != assay.StopIterationLimit {
 			t.Errorf("time runs out at reading %d: %s (%s)", ends, a.Status, a.Stop)
 		}
 	}
@@ -425,7 +425,7 @@ func TestActedRunsGoOn(t *testing.T) {
 			if err := errors.Join(err, r.Finish()); err != nil {
 				t.Fatal(err)
 			}
-			return a
+			return a.Answer
 		}
 		whole := &run.Memory{}
 		want := do(nil, whole)
@@ -454,7 +454,7 @@ func TestActedRunsGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, again); diff != "" {
+		if diff := cmp.Diff(want, again.Answer); diff != "" {
 			t.Errorf("replayed (-want +got):\n%s", diff)
 		}
 	}

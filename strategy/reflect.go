@@ -25,14 +25,14 @@ import (
 //
 // Source: assay's own, after the reflection of Shinn et al., "Reflexion: Language Agents
 // with Verbal Reinforcement Learning", 2023.
-func Reflect(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)
 	if stop := stopOf(err); stop != "" {
-		return unplannable("reflect", env.Question, stop, err, said), nil
+		return env.unplannable("reflect", stop, err, said), nil
 	}
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	r := reflection{found: make([]finding, len(plan.SubQuestions)), stop: assay.StopIterationLimit}
 	spelled := spelledOut(plan)
@@ -47,11 +47,11 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 	r.found[0].notes.join(said)
 	plan.SubQuestions = plan.SubQuestions[:min(len(plan.SubQuestions), env.Limits.Parts)]
 	if err := r.rounds(ctx, s, env, plan); err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "reflect", r.found)
 	if err == nil && !r.completed && len(answer.Claims) > 0 {
-		answer = keptBack(answer, r.open, "the reflector has not found that what is known covers the question")
+		answer.holdBack(env.lacking(env.Question, r.open, env.byModel(role.AnalystRole)), "the reflector has not found that what is known covers the question")
 	}
 	return answer, err
 }

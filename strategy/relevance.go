@@ -4,59 +4,79 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
 
-// relevance has it judged how far an answer answers its question. One that is beside it
-// is incomplete, whatever it rests on; nothing is ever made better. Where nobody could
-// judge it, the answer has no relevance.
-func (e Env) relevance(ctx context.Context, s run.Scope, a assay.Answer, said *notes) (assay.Answer, error) {
-	if !e.Proof || e.Roles.AnswerGrader == nil || len(a.Claims) == 0 || a.AskBack != "" || a.Cached != nil {
-		return a, nil
+// leastResponding is the relevance from which an answer responds well enough for a dropped
+// statement not to count as a gap.
+const leastResponding = 0.5
+
+// relevance has it judged how far the shown claims respond to the question, whatever they
+// rest on. An answer that does not respond is not found. Nothing is ever made better. Where
+// there is no room to judge it, it is not judged.
+func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes) error {
+	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || r.AskBack != "" || r.Cached != nil {
+		return nil
 	}
-	in := role.AnswerInput{Question: a.Question, Quoted: e.Writer == "" && a.Strategy != "managed"}
-	for i, c := range a.Claims {
-		st := role.ShownStatement{Text: a.Text[c.Start:c.End]}
-		for _, cit := range a.Citations {
-			if under := append([]string{cit.Title}, cit.Heading...); cit.Claim == i {
-				st.Under = more(st.Under, slices.DeleteFunc(under, func(h string) bool { return h == "" })...)
+	in := role.AnswerInput{Question: r.Question, Parts: without(r.parts, []string{r.Question}), Quoted: e.Writer == "" && r.Strategy != "managed"}
+	for i, c := range r.Claims {
+		st := role.ShownStatement{Text: r.Text[c.Start:c.End]}
+		for _, cit := range r.Citations {
+			if cit.Claim != i {
+				continue
 			}
+			under := append([]string{cit.Title}, cit.Heading...)
+			st.Under = more(st.Under, slices.DeleteFunc(under, func(h string) bool { return h == "" })...)
+			st.Quotes = more(st.Quotes, cit.Quote)
 		}
 		in.Statements = append(in.Statements, st)
 	}
 	out, err := hand(ctx, s, e, job[role.AnswerInput, role.AnswerGrade]{
 		role:    role.AnswerGraderRole,
-		do:      e.Roles.AnswerGrader.GradeAnswer,
+		do:      e.gradeAnswer,
 		outcome: func(g *role.AnswerGrade) *role.Outcome { return &g.Outcome },
 	}, in, said)
 	if stop := stopOf(err); stop != "" {
-		said.say(fmt.Sprintf("answer grader: the run had no room to judge whether the question is answered (%s)", stop))
-		return stoppedBy(a, stop), nil
+		said.say(assay.NoteLimit, fmt.Sprintf("answer grader: the run had no room to judge whether the question is answered (%s)", stop))
+		r.verdicts.responds = respondsFailed
+		r.settle()
+		r.stopped(stop)
+		return nil
 	}
-	if err != nil || out.Failure != "" || out.Relevance == nil || !(*out.Relevance >= 0 && *out.Relevance <= 1) {
-		return a, err
+	if err != nil {
+		return err
 	}
-	a.Relevance = out.Relevance
-	if a.Status != assay.Answered || !out.Beside {
-		return a, nil
+	r.verdicts.responds = responseOf(out)
+	if r.verdicts.responds != respondsFailed {
+		r.Relevance = out.Relevance
 	}
-	lacks := asked(a.Question).lines(out.Lacks)
-	why := fmt.Sprintf("what is said hardly answers the question (relevance %.2f)", *out.Relevance)
-	if len(lacks) > 0 {
-		why += ": it has nothing of " + strings.Join(lacks, ", ")
-	}
-	return keptBack(a, nil, why), nil
+	r.settle()
+	return nil
 }
 
-// stoppedBy returns an answer of a run that had no room for something any more, which is
-// why it stopped, unless it is whole or had stopped for such a reason before.
-func stoppedBy(a assay.Answer, stop assay.Stop) assay.Answer {
-	if stop != "" && a.Status != assay.Answered && !spentBy(a.Stop) {
-		a.Stop = stop
+// gradeAnswer asks the answer grader. A relevance that is no probability is a failure.
+func (e Env) gradeAnswer(ctx context.Context, c role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
+	g, err := e.Roles.AnswerGrader.GradeAnswer(ctx, c, in)
+	if p := g.Relevance; err == nil && p != nil && !(*p >= 0 && *p <= 1) {
+		g = role.AnswerGrade{Outcome: role.Outcome{Failure: fmt.Sprintf("the relevance %v is no probability", *p), Notes: g.Notes}}
 	}
-	return a
+	return g, err
+}
+
+// responseOf returns what an answer grader says.
+func responseOf(g role.AnswerGrade) response {
+	switch {
+	case g.Failure != "":
+		return respondsFailed
+	case g.Relevance == nil:
+		return respondsUnjudged
+	case g.OffTopic:
+		return respondsNot
+	case *g.Relevance >= leastResponding:
+		return respondsWell
+	}
+	return respondsPartly
 }

@@ -24,15 +24,15 @@ const (
 // is looked at: a passage that speaks of something else does not say it.
 const minBearing = 0.3
 
-// repair has claims that what they cite does not say judged by the evidence that they do
-// not cite, in one step. One that this says cites it, and is marked; what of the evidence
+// repair has claims that what they cite does not say, nor deny, judged by the evidence that
+// they do not cite, in one step. One that this says cites it, and is marked; what of the evidence
 // says otherwise, the source it named among that, is heard then. Where the run has no
 // room for that the claims stay refused.
-func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) ([]checkedClaim, error) {
+func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) ([]checkedClaim, error) {
 	var which []int
 	var open []checkedClaim
 	for i, c := range claims {
-		if c.statement < 0 || c.Failed || c.Verdict == assay.Supported || len(open) == maxRepairs {
+		if c.statement < 0 || c.Failed || c.Verdict != assay.Unsupported || len(open) == maxRepairs {
 			continue
 		}
 		if other := c.elsewhere(evidence, passages); len(other.cited) > 0 {
@@ -44,7 +44,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	}
 	err := e.judge(ctx, s.Sub(judged.Elsewhere, 0), open, evidence, passages, said)
 	if stop := stopOf(err); stop != "" {
-		said.say(fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
+		said.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no room to look whether other sources say what %s not (%s)", count(len(open), "cited one does", "cited ones do"), stop))
 		w.ended = stop
 		return claims, nil
 	}
@@ -53,13 +53,13 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	}
 	var repaired []checkedClaim
 	for k, i := range which {
-		if open[k].Verdict == assay.Supported && open[k].Score >= judged.RepairScore {
+		if open[k].repairs() {
 			open[k].repaired = true
 			claims[i] = open[k]
 			repaired = append(repaired, open[k])
 		}
 	}
-	others := slices.DeleteFunc(w.opposing(repaired, evidence, passages, surface.Labels(e.Question)), func(o checkedClaim) bool {
+	others := slices.DeleteFunc(w.opposing(repaired, evidence, passages, e.ReaderModel != ""), func(o checkedClaim) bool {
 		return slices.ContainsFunc(claims, func(c checkedClaim) bool { return c.Alone() == o.Text })
 	})
 	if len(others) == 0 {
@@ -79,8 +79,15 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *writing, claims []check
 	return append(claims, others...), err
 }
 
+// repairs reports whether c, which cites other evidence besides, may stand for a claim that
+// was refused.
+func (c checkedClaim) repairs() bool {
+	return c.Verdict == assay.Supported && c.Score >= judged.RepairScore
+}
+
 // elsewhere returns c as it cites, of the evidence that it does not, what has most of its
-// words.
+// words, and then what it does cite: that may deny what the other seems to say. Nothing is
+// cited where there is no other.
 func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) checkedClaim {
 	words := cmp.Or(c.said, wordsOf(c.Claim, c.row))
 	type bearing struct {
@@ -97,12 +104,15 @@ func (c checkedClaim) elsewhere(evidence []assay.Evidence, passages []passage) c
 		}
 	}
 	slices.SortStableFunc(best, func(a, b bearing) int { return cmp.Compare(b.share, a.share) })
+	named := c.Evidence
 	c.Evidence = nil
 	for _, b := range best[:min(len(best), maxPassages)] {
 		c.Evidence = append(c.Evidence, b.number)
 	}
-	other := cite(c.Claim, words, evidence, passages)
-	c.Judgement, c.cited = ground.Judgement{}, other.cited
+	if len(c.Evidence) > 0 {
+		c.Evidence = append(c.Evidence, named...)
+	}
+	c.Judgement, c.cited = ground.Judgement{}, cite(c.Claim, words, evidence, passages).cited
 	return c
 }
 

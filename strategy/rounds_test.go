@@ -258,7 +258,7 @@ func TestJudgeRounds(t *testing.T) {
 		if drafts != tt.drafts || a.Status != tt.status || a.Stop != tt.stop || a.Strategy != "judge" || len(a.Claims) == 0 {
 			t.Errorf("%s: %s (%s) after %d drafts, %d claims; want %s (%s) after %d", tt.name, a.Status, a.Stop, drafts, len(a.Claims), tt.status, tt.stop, tt.drafts)
 		}
-		if diff := cmp.Diff(tt.missing, a.Missing); diff != "" {
+		if diff := cmp.Diff(tt.missing, gapTexts(a.Missing)); diff != "" {
 			t.Errorf("%s: missing (-want +got):\n%s", tt.name, diff)
 		}
 		if a.Iterations != len(l.searches) || len(a.Searched) != len(l.searches) {
@@ -335,8 +335,8 @@ func TestJudgeKeepsTheBest(t *testing.T) {
 		return revises("shorter")(in)
 	})
 	a := ask(t, strategy.Judge, env(l, about, roles), assay.Budget{})
-	if len(a.Claims) != 1 || slices.Contains(a.Missing, "shorter") || len(a.Searched) != 3 {
-		t.Errorf("%d claims, missing %q, %d searches; want the first draft after all three", len(a.Claims), a.Missing, len(a.Searched))
+	if len(a.Claims) != 1 || slices.Contains(gapTexts(a.Missing), "shorter") || len(a.Searched) != 3 {
+		t.Errorf("%d claims, missing %q, %d searches; want the first draft after all three", len(a.Claims), gapTexts(a.Missing), len(a.Searched))
 	}
 }
 
@@ -382,7 +382,7 @@ func TestReflectRounds(t *testing.T) {
 		if len(l.searches) != tt.searches || a.Status != tt.status || a.Stop != tt.stop || a.Strategy != "reflect" || len(a.Claims) == 0 {
 			t.Errorf("%s: %s (%s) after searches %q; want %s (%s) after %d", tt.name, a.Status, a.Stop, l.searches, tt.status, tt.stop, tt.searches)
 		}
-		if diff := cmp.Diff(tt.missing, a.Missing); diff != "" {
+		if diff := cmp.Diff(tt.missing, gapTexts(a.Missing)); diff != "" {
 			t.Errorf("%s: missing (-want +got):\n%s", tt.name, diff)
 		}
 	}
@@ -441,8 +441,8 @@ func TestReflectParts(t *testing.T) {
 	if diff := cmp.Diff(want, l.searches); diff != "" {
 		t.Errorf("searches (-want +got):\n%s", diff)
 	}
-	if a.Status != assay.Incomplete || !slices.Contains(a.Missing, "colour of pears") {
-		t.Errorf("%s, missing %q; want the part beyond the limit", a.Status, a.Missing)
+	if a.Status != assay.Incomplete || !slices.Contains(gapTexts(a.Missing), "colour of pears") {
+		t.Errorf("%s, missing %q; want the part beyond the limit", a.Status, gapTexts(a.Missing))
 	}
 }
 
@@ -458,7 +458,7 @@ func TestRoundsWithoutEvidence(t *testing.T) {
 		l := newLibrary("Bananas are yellow.")
 		a := ask(t, f, env(l, "How do I configure the flux compensator?", roles), assay.Budget{})
 		if a.Status != assay.NotFound || a.Strategy != name || len(a.Missing) == 0 {
-			t.Errorf("%s: %s, missing %q", a.Strategy, a.Status, a.Missing)
+			t.Errorf("%s: %s, missing %q", a.Strategy, a.Status, gapTexts(a.Missing))
 		}
 	}
 }
@@ -505,8 +505,8 @@ func TestRoundsCutShort(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s, cut short in job %d: %v", name, end, err)
 			}
-			check(t, e, a)
-			return a, n
+			check(t, e, a.Answer)
+			return a.Answer, n
 		}
 		whole, jobs := cut(1000)
 		if len(whole.Claims) == 0 || jobs < 6 {
@@ -554,7 +554,7 @@ func TestRoundsWithHostileRoles(t *testing.T) {
 	for _, f := range []strategy.Func{strategy.Adaptive, strategy.Judge, strategy.Reflect} {
 		l := growing(9)
 		a := ask(t, f, env(l, about, roles), assay.Budget{})
-		if len(a.Claims) != 0 || a.Status == assay.Answered || len(l.searches) > 3 || strings.Contains(a.Text, "evil") {
+		if len(a.Claims) != 0 || a.Status == assay.Answered || len(l.searches) > 4 || strings.Contains(a.Text, "evil") {
 			t.Errorf("%s: %s with %d claims after %d searches: %.100q", a.Strategy, a.Status, len(a.Claims), len(l.searches), a.Text)
 		}
 	}

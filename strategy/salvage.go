@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,15 +12,17 @@ import (
 )
 
 // salvage makes the best of a run that had no calls, tokens, money or time to search left
-// before anything was written: the question is searched as it stands, the passages are graded without a
-// model, and what they say of it is quoted and verified. Such an answer is incomplete,
+// before anything was written: the question is searched as it stands, the passages are
+// graded without a model, and what they say of it is quoted and verified. Such an answer is incomplete,
 // whatever the local roles think of it. Where nothing stands the answer is as it was.
-func (e Env) salvage(ctx context.Context, s run.Scope, answer assay.Answer) (assay.Answer, error) {
-	if !e.Salvage || len(e.Began) == 0 || e.Roles.Quoter == nil || len(answer.Claims) > 0 || answer.AskBack != "" || !spentBy(answer.Stop) {
+func (e Env) salvage(ctx context.Context, s run.Scope, answer Result) (Result, error) {
+	nothing := answer.verdicts.draft == draftNone && len(answer.Claims) == 0 && answer.AskBack == ""
+	if len(e.Began) == 0 || e.Roles.Quoter == nil || !nothing || !spentBy(answer.Stop) {
 		return answer, nil
 	}
 	e = e.withDefaults()
-	e.Roles.Grader, e.Roles.Generator, e.Writer = local.Grader{}, e.Roles.Quoter, ""
+	e = e.verifyingQuotes()
+	e.Roles.Grader, e.Roles.Generator, e.Writer = local.Grader{Reader: e.Roles.Reader}, e.Roles.Quoter, ""
 	e.Roles.Models = maps.Clone(e.Roles.Models)
 	delete(e.Roles.Models, role.GraderRole)
 	delete(e.Roles.Models, role.GeneratorRole)
@@ -30,28 +31,31 @@ func (e Env) salvage(ctx context.Context, s run.Scope, answer assay.Answer) (ass
 	if err != nil {
 		return answer, err
 	}
-	if f.sufficient() {
-		f.grade.Verdict = assay.Partly
-	}
 	f.stop = answer.Stop
 	quoted, _, err := e.finish(ctx, s.Sub("finish", 0), answer.Strategy, []finding{f})
 	if err != nil || len(quoted.Claims) == 0 {
 		return answer, err
 	}
-	quoted.Status, quoted.Stop = assay.Incomplete, answer.Stop
-	quoted.Justification = fmt.Sprintf("The run was cut short (%s) before anything was written; what stands here is quoted from passages that were found without a model.", answer.Stop)
+	quoted.Stop = answer.Stop
+	quoted.verdicts.draft, quoted.details.salvaged = draftSalvaged, answer.Stop
 	quoted.Searched = append(slices.Clone(answer.Searched), quoted.Searched...)
 	quoted.Iterations += answer.Iterations
 	quoted.Missing = answer.Missing
 	if len(quoted.Missing) == 0 {
-		quoted.Missing = []string{asked(e.Question).line(e.Question)}
+		quoted.Missing = e.asking(e.Question)
 	}
-	quoted.Notes = append(slices.Clone(answer.Notes), without(quoted.Notes, answer.Notes)...)
+	quoted.Notes = withNotes(answer.Notes, quoted.Notes...)
+	quoted.settle()
 	return quoted, nil
 }
 
-// spentBy reports whether a run stopped because something was spent that local roles need
-// little of, or nothing.
-func spentBy(stop assay.Stop) bool {
-	return stop == assay.StopDeadline || stop == assay.StopCallBudget || stop == assay.StopTokenBudget || stop == assay.StopMoneyBudget
+// verifyingQuotes returns e for quotations that stand in for a draft: they are verified
+// without a model.
+func (e Env) verifyingQuotes() Env {
+	if e.Roles.QuoteVerifier == nil {
+		return e
+	}
+	e.Roles.Verifier, e.Roles.Models = e.Roles.QuoteVerifier, maps.Clone(e.Roles.Models)
+	delete(e.Roles.Models, role.VerifierRole)
+	return e
 }

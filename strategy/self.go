@@ -24,11 +24,11 @@ import (
 // Source: Asai et al., "Self-RAG: Learning to Retrieve, Generate, and Critique through
 // Self-Reflection", 2023: its grades ISREL and ISSUP, given by roles and not by tokens
 // that a model was trained to write.
-func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "self"
 	r := sieve{finding: finding{question: env.Question, stop: assay.StopIterationLimit}}
-	var best assay.Answer
+	var best Result
 	var doubted []string // statements of its draft that are not fully supported
 	query := env.Question
 	for i := range env.Settings.Self.Iterations {
@@ -39,7 +39,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 			break
 		}
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		if i > 0 && fresh == 0 { // it would be the same draft again
 			r.stop = assay.StopNoProgress
@@ -48,7 +48,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		found := []finding{r.finding}
 		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		r.finding = found[0]
 		better := i == 0 || !betterThan(best, answer)
@@ -64,7 +64,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 			break
 		}
 		if err != nil {
-			return assay.Answer{}, err
+			return Result{}, err
 		}
 		if better {
 			doubted = weak
@@ -85,11 +85,11 @@ func Self(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
 		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, []finding{r.finding})
 		return answer, err
 	}
-	return withDoubts(since(best, base(best.Strategy, best.Question, []finding{r.finding}), best.Notes), doubted), nil
+	return withDoubts(since(best, env.base(best.Strategy, []finding{r.finding}), best.Notes), doubted), nil
 }
 
 // withDoubts returns an answer that says how many of its claims the support grader doubts.
-func withDoubts(a assay.Answer, doubted []string) assay.Answer {
+func withDoubts(a Result, doubted []string) Result {
 	n := 0
 	for _, c := range a.Claims {
 		words := strings.TrimSpace(a.Text[c.Start:c.End])
@@ -98,7 +98,8 @@ func withDoubts(a assay.Answer, doubted []string) assay.Answer {
 		}
 	}
 	if n > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("support grader: what is cited supports %d of %d statements only in part; the verifier calls them supported", n, len(a.Claims)))
+		text := fmt.Sprintf("support grader: what is cited supports %d of %d statements only in part; the verifier calls them supported", n, len(a.Claims))
+		a.Notes = append(a.Notes, assay.Note{Kind: assay.NoteRole, Text: text})
 	}
 	return a
 }
@@ -240,7 +241,7 @@ func (r *sieve) refined(weak []string) string {
 const maxExtra = 12
 
 // betterThan reports whether an answer says more than a later one.
-func betterThan(a, later assay.Answer) bool {
+func betterThan(a, later Result) bool {
 	rank := map[assay.Status]int{assay.Answered: 2, assay.Conflicting: 2, assay.Incomplete: 1}
 	return rank[a.Status] > rank[later.Status] || rank[a.Status] == rank[later.Status] && len(a.Claims) > len(later.Claims)
 }

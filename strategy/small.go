@@ -21,7 +21,7 @@ type writer struct {
 // writerFor says who writes the first draft: the small generator, where there is one and
 // the router calls the question simple. What was written before and did not do, what is
 // written for several parts, and what comes with advice are the large one's.
-func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *writing) (writer, error) {
+func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (writer, error) {
 	large := writer{role: e.Roles.Generator, model: e.Roles.Models[role.GeneratorRole], name: e.Writer}
 	if e.SmallWriter == "" || e.Roles.Router == nil || len(in.Parts) != 1 || len(in.Advice) > 0 || last.from != "" {
 		return large, nil
@@ -45,6 +45,6 @@ func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, 
 
 // poor reports whether a draft of the small generator leaves something to the large one:
 // nothing of it stands, it could not be used, or it says itself that something is open.
-func (w writing) poor() bool {
+func (w checkedDraft) poor() bool {
 	return w.readable && failures(w.checked) == 0 && (w.draft.Failure != "" || len(w.draft.Open) > 0 || len(w.supported()) == 0)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
+	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
 
@@ -48,7 +49,7 @@ func (e Env) spanning(said *notes) Env {
 	if in := e.placeOf(e.picked); in != "" { // only passages of what was chosen are read, and the question is without its name
 		e.Collections, e.placed = []string{in}, true
 	} else if in = e.placeOf(e.Question); in != "" && e.picked == "" {
-		said.say(fmt.Sprintf("only the collection %s was searched, which the question names", in))
+		said.say(assay.NoteQuestion, fmt.Sprintf("only the collection %s was searched, which the question names", in))
 		e.Collections, e.placed = []string{in}, true
 		e.whole, e.Question = e.Question, surface.OutOf(e.Question, in)
 	}
@@ -72,11 +73,11 @@ func (e Env) placeOf(text string) string {
 }
 
 // inWhole is an answer to a question that spans collections, as that to the whole of it.
-func (e Env) inWhole(a assay.Answer) assay.Answer {
-	if e.whole != "" && a.Question == e.Question {
-		a.Question = e.whole
+func (e Env) inWhole(r Result) Result {
+	if e.whole != "" && r.Question == e.Question {
+		r.Question = e.whole
 	}
-	return a
+	return r
 }
 
 // compares reports whether a question holds things against one another.
@@ -120,7 +121,7 @@ func (e Env) searchEach(ctx context.Context, s run.Scope, q assay.Query, collect
 	var lists [][]assay.Hit
 	for i, r := range results {
 		if ended[i] != nil {
-			said.say(fmt.Sprintf("the collection %q was not searched: the run had no room for it (%s)", collections[i], stopOf(ended[i])))
+			said.say(assay.NoteLimit, fmt.Sprintf("the collection %q was not searched: the run had no room for it (%s)", collections[i], stopOf(ended[i])))
 			continue
 		}
 		said.add(r)
@@ -206,6 +207,7 @@ func searchedEach(searched assay.Searched, hits []assay.Hit, collections []strin
 // lackSides says of a grade that a collection which the question names has brought
 // nothing that is relevant: what it says of it is missing.
 func (f *finding) lackSides(env Env) {
+	f.sides = nil
 	if !env.spanNamed || len(f.each) < 2 || f.grade.Failure != "" {
 		return
 	}
@@ -214,19 +216,39 @@ func (f *finding) lackSides(env Env) {
 		if len(relevant) == 0 || slices.ContainsFunc(relevant, func(h assay.Hit) bool { return h.Collection == c }) {
 			continue
 		}
-		f.grade.Missing = append(slices.Clone(f.grade.Missing), fmt.Sprintf("what the collection %s says", c))
+		f.sides = append(f.sides, fmt.Sprintf("what the collection %s says", c))
 		if f.grade.Verdict == assay.Sufficient {
 			f.grade.Verdict = assay.Partly
 			f.grade.Reason = fmt.Sprintf("nothing relevant was found in the collection %s", c)
 		}
 	}
+	f.grade.Missing = append(slices.Clone(f.grade.Missing), f.sides...)
+}
+
+// bySide returns the parts of a question that names collections, each once for every
+// collection that it has evidence of: what is quoted without a model answers it from each.
+func (e Env) bySide(parts []role.Part, evidence []assay.Evidence) []role.Part {
+	if !e.spanNamed || e.Writer != "" {
+		return parts
+	}
+	var out []role.Part
+	for _, p := range parts {
+		for _, c := range e.span {
+			side := p
+			side.Evidence = slices.DeleteFunc(slices.Clone(p.Evidence), func(n int) bool { return evidence[n-1].Hit.Collection != c })
+			if len(side.Evidence) > 0 {
+				out = append(out, side)
+			}
+		}
+	}
+	return out
 }
 
 // bySpan says which of the collections that were searched each for itself an answer cites
 // how often: its citations have their collections.
-func (e Env) bySpan(a assay.Answer, evidence []assay.Evidence) assay.Answer {
-	if len(e.span) < 2 {
-		return a
+func (e Env) bySpan(a *Result, evidence []assay.Evidence) {
+	if len(e.span) < 2 || len(a.Claims) == 0 {
+		return
 	}
 	cited := map[string][]int{}
 	for i, c := range a.Citations {
@@ -244,7 +266,6 @@ func (e Env) bySpan(a assay.Answer, evidence []assay.Evidence) assay.Answer {
 		each = append(each, fmt.Sprintf("%s %d", c, len(cited[c])))
 	}
 	said := notes{texts: slices.Clone(a.Notes)}
-	said.say("collections searched each for itself, and passages cited of each: " + strings.Join(each, ", "))
+	said.say(assay.NoteSearch, "collections searched each for itself, and passages cited of each: "+strings.Join(each, ", "))
 	a.Notes = said.texts
-	return a
 }

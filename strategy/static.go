@@ -10,11 +10,11 @@ import (
 // Static retrieves once, generates and verifies: the floor that every other
 // strategy is measured against, and right for most factual questions. What it
 // found is graded, so that weak context never passes silently into an answer.
-func Static(ctx context.Context, s run.Scope, env Env) (assay.Answer, error) {
+func Static(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})
 	if err != nil {
-		return assay.Answer{}, err
+		return Result{}, err
 	}
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "static", []finding{f})
 	return answer, err

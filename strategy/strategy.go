@@ -21,13 +21,13 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A Func goes about one question. It reads no clock, random source or map order
-// but through the run, so that a replay takes the same path. The answer lacks
-// Run, Usage and ElapsedMS, which belong to the run.
+// A Func answers one question. It reads no clock, random source or map order but through
+// the run, so that a replay takes the same path. The answer lacks Run, Usage and ElapsedMS,
+// which belong to the run.
 //
 // Bad luck is an answer with an honest status; an error means that the run
 // could not go on (cancelled, journal not writable, invalid filter).
-type Func func(ctx context.Context, s run.Scope, env Env) (assay.Answer, error)
+type Func func(ctx context.Context, s run.Scope, env Env) (Result, error)
 
 // strategies are all of them, the default first.
 var strategies = []struct {
@@ -150,9 +150,7 @@ func (e Env) search(ctx context.Context, s run.Scope, q assay.Query) (found assa
 // searchOne makes one search as one step.
 func (e Env) searchOne(ctx context.Context, s run.Scope, q assay.Query) (assay.Results, error) {
 	q.Filter = assay.And(e.Filter, q.Filter)
-	if e.Clarify { // runs of versions before that searched for names in capitals
-		q.Text = surface.Quiet(q.Text)
-	}
+	q.Text = surface.Quiet(q.Text)
 	if q.Collections = e.within(q.Collections); q.Limit == 0 {
 		q.Limit = e.Limits.Candidates
 	}
@@ -214,7 +212,7 @@ func (e Env) grade(ctx context.Context, s run.Scope, f finding) (role.Grade, err
 		Tried:    f.tried(),
 		Floor:    e.Limits.Floor,
 	}
-	if e.Proof && !(e.steps && len(f.serves) > 0) {
+	if !e.steps || len(f.serves) == 0 {
 		in.Held = e.Limits.Held
 		if e.steps && f.question != e.Question {
 			in.Tried = append([]string{e.Question}, in.Tried...) // the last step is a further search for what was asked

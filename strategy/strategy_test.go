@@ -29,8 +29,6 @@ type library struct {
 	last      map[string]assay.ACL // of deleted documents, by ID
 	kept      []assay.Document     // versions that were replaced or deleted since they were found
 
-	stemmed bool // terms have their stems, as an index's do, and not their words
-
 	onSearch func() // called by each search; nil: nothing is
 
 	mu       sync.Mutex
@@ -127,9 +125,18 @@ func (f verifier) Verify(_ context.Context, claim string, cited []ground.Passage
 	return f(claim, cited)
 }
 
+// covering grades by the words that passages cover alone: the passages of these tests have no
+// scores to go by.
+type covering struct{ local.Grader }
+
+func (g covering) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (role.Grade, error) {
+	in.Held = 0
+	return g.Grader.Grade(ctx, c, in)
+}
+
 func localRoles() strategy.Roles {
 	return strategy.Roles{
-		Planner: local.Planner{}, Grader: local.Grader{}, Generator: local.Generator{}, Verifier: role.ByClaim(ground.Local{}),
+		Planner: local.Planner{}, Grader: covering{}, Generator: local.Generator{}, Verifier: role.ByClaim(ground.Local{}),
 		Scorer: local.Scorer{}, Actor: local.Actor{}, Summariser: local.Summariser{}, Comparer: local.Comparer{}, Extractor: local.Extractor{},
 		Rewriter: local.Rewriter{}, RetrievalGrader: local.RetrievalGrader{}, SupportGrader: local.SupportGrader{},
 		Router: local.Router{}, Querier: local.Querier{}, Analyst: local.Analyst{}, Reflector: local.Reflector{}, Judge: local.Judge{}, Critic: local.Critic{},
@@ -151,8 +158,8 @@ func ask(t *testing.T, f strategy.Func, e strategy.Env, budget assay.Budget) ass
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, e, a)
-	return a
+	check(t, e, a.Answer)
+	return a.Answer
 }
 
 // check holds an answer to what every answer promises.
@@ -279,8 +286,8 @@ func TestHostileRoles(t *testing.T) {
 		{"generator fails", func(r *strategy.Roles) {
 			r.Generator = generator(func(role.GenerateInput) (role.Draft, error) { return role.Draft{}, broken })
 		}, assay.Incomplete},
-		{"generator invents numbers", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.", 0, 7, -1) }, assay.Incomplete},
-		{"generator cites nothing", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.") }, assay.Incomplete},
+		{"generator invents numbers", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.", 0, 7, -1) }, assay.Answered}, // by the source that says it
+		{"generator cites nothing", func(r *strategy.Roles) { r.Generator = say("It first closes all open listeners.") }, assay.Answered},
 		{"generator invents facts", func(r *strategy.Roles) { r.Generator = say("It first closes all 17 open listeners in Paris.", 1) }, assay.Incomplete},
 		{"generator mixes", func(r *strategy.Roles) {
 			r.Generator = say("It first closes all open listeners. Then it opens the windows of Paris.", 1)
@@ -419,8 +426,26 @@ func TestUnknownStrategy(t *testing.T) {
 
 // stemOf returns the stem that a word's term has.
 func (l *library) stemOf(word string) string {
-	if tokens := analysis.Tokens(word, ""); l.stemmed && len(tokens) > 0 {
+	if tokens := analysis.Tokens(word, ""); len(tokens) > 0 {
 		return tokens[0].Term
 	}
 	return strings.ToLower(word)
+}
+
+// noteTexts are the texts of notes.
+func noteTexts(notes []assay.Note) []string {
+	var texts []string
+	for _, n := range notes {
+		texts = append(texts, n.Text)
+	}
+	return texts
+}
+
+// gapTexts are the texts of gaps.
+func gapTexts(gaps []assay.Gap) []string {
+	texts := []string{}
+	for _, g := range gaps {
+		texts = append(texts, g.Text)
+	}
+	return texts
 }

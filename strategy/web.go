@@ -60,33 +60,33 @@ type pageAsked struct {
 // cannot go on.
 func (e Env) fromWeb(ctx context.Context, s run.Scope, f *finding) error {
 	if e.Web == nil {
-		f.notes.say("the web was not searched: " + cmp.Or(e.NoWeb, "it is off"))
+		f.notes.say(assay.NoteElsewhere, "the web was not searched: "+cmp.Or(e.NoWeb, "it is off"))
 		return nil
 	}
 	own, ok := e.ownWords(f.question)
 	if !ok {
-		f.notes.say("the web was not searched: the question, as it was understood, has words that it was not asked with, and these may be from a document; ask it in full")
+		f.notes.say(assay.NoteElsewhere, "the web was not searched: the question, as it was understood, has words that it was not asked with, and these may be from a document; ask it in full")
 		return nil
 	}
 	query, cut := webQuery(own)
 	if query == "" {
-		f.notes.say("the web was not searched: the question has no words to search for")
+		f.notes.say(assay.NoteElsewhere, "the web was not searched: the question has no words to search for")
 		return nil
 	}
 	if cut {
-		f.notes.say(fmt.Sprintf("the question is too long for a search of the web, which was made with %q", query))
+		f.notes.say(assay.NoteElsewhere, fmt.Sprintf("the question is too long for a search of the web, which was made with %q", query))
 	}
 	results, err := e.searchWeb(ctx, s, query)
 	switch {
 	case stopOf(err) != "":
 		return err
 	case isFailure(err):
-		f.notes.say(remark("the web could not be searched: " + failureOf(err)))
+		f.notes.say(assay.NoteElsewhere, remark("the web could not be searched: "+failureOf(err)))
 		return nil
 	case err != nil:
 		return err
 	}
-	f.notes.say(fmt.Sprintf("%s was asked to search the web for %q: %s", e.Web.Name(), query, count(len(results), "result", "results")))
+	f.notes.say(assay.NoteElsewhere, fmt.Sprintf("%s was asked to search the web for %q: %s", e.Web.Name(), query, count(len(results), "result", "results")))
 	pages, err := e.readPages(ctx, s, results, f)
 	if err != nil {
 		return err
@@ -181,11 +181,11 @@ func (f *finding) webHits(results []assay.WebResult, pages []webPage, score floa
 	for i, page := range pages {
 		hits := page.Hits
 		if page.failed != "" {
-			f.notes.say(remark(fmt.Sprintf("%s was not read: %s", results[i].URL, page.failed)))
+			f.notes.say(assay.NoteElsewhere, remark(fmt.Sprintf("%s was not read: %s", results[i].URL, page.failed)))
 			if hits = snippetOf(results[i]); page.refused {
 				hits = nil
 			} else if len(hits) > 0 {
-				f.notes.say(remark(results[i].URL + " counts with what the search shows of it alone"))
+				f.notes.say(assay.NoteElsewhere, remark(results[i].URL+" counts with what the search shows of it alone"))
 			}
 		}
 		for j, h := range hits[:min(len(hits), pagePassages)] {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/judged"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -20,17 +19,17 @@ const (
 	maxWords  = 24
 )
 
-// seeks reports whether a strategy searches for what its draft could not prove: one that
+// searchesUnsupported reports whether a strategy searches for what its draft could not prove: one that
 // searches once by design, has a service search, or is given so many passages does not.
-func (e Env) seeks(strategy string) bool {
-	return e.Proof && e.Limits.Passages == 0 && strategy != "static" && strategy != "managed"
+func (e Env) searchesUnsupported(strategy string) bool {
+	return e.Limits.Passages == 0 && strategy != "static" && strategy != "managed"
 }
 
-// seek searches for claims that no evidence says, by their own words, where the part of
+// searchUnsupported searches for claims that no evidence says, by their own words, where the part of
 // the question that they belong to has iterations left, and has them judged by what that
 // brings. One that is said there stands, cites it and is marked. It returns the evidence
 // with what was added, and w with the claims.
-func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []role.Part, w writing, evidence []assay.Evidence, said *notes) (writing, []assay.Evidence, error) {
+func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding, parts []role.Part, w checkedDraft, evidence []assay.Evidence, said *notes) (checkedDraft, []assay.Evidence, error) {
 	var which []int
 	var open []checkedClaim
 	var of []int // the findings, by index
@@ -39,9 +38,9 @@ func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []rol
 			continue
 		}
 		i := max(0, slices.IndexFunc(parts, c.restsOn))
-		hits, err := e.seekOne(ctx, s.Sub("claim", at), &found[i], c, evidence)
+		hits, err := e.searchClaim(ctx, s.Sub("claim", at), &found[i], c, evidence)
 		if stop := stopOf(err); stop != "" {
-			said.say(fmt.Sprintf("the run had no room to search for a statement that is not supported (%s)", stop))
+			said.say(assay.NoteLimit, fmt.Sprintf("the run had no room to search for a statement that is not supported (%s)", stop))
 			w.ended = stop
 			break
 		}
@@ -51,11 +50,13 @@ func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []rol
 		if len(hits) == 0 {
 			continue
 		}
+		named := c.Evidence
 		c.Evidence = nil
 		for _, h := range hits {
 			evidence = append(evidence, assay.Evidence{Number: len(evidence) + 1, Hit: h})
 			c.Evidence = append(c.Evidence, len(evidence))
 		}
+		c.Evidence = append(c.Evidence, named...) // that may deny what the others seem to say
 		which, open, of = append(which, at), append(open, c), append(of, i)
 	}
 	if len(open) == 0 {
@@ -65,12 +66,13 @@ func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []rol
 	if err != nil {
 		return w, evidence, err
 	}
+	w.evidence, w.passages = evidence, passages
 	for k, c := range open {
 		open[k].cited = cite(c.Claim, cmp.Or(c.said, c.Alone()), evidence, passages).cited
 	}
 	err = e.judge(ctx, s, open, evidence, passages, said)
 	if stop := stopOf(err); stop != "" {
-		said.say(fmt.Sprintf("verifier: the run had no room to judge what was found for statements that are not supported (%s)", stop))
+		said.say(assay.NoteLimit, fmt.Sprintf("verifier: the run had no room to judge what was found for statements that are not supported (%s)", stop))
 		w.ended = stop
 		return w, evidence, nil
 	}
@@ -79,7 +81,7 @@ func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []rol
 	}
 	w.checked = slices.Clone(w.checked)
 	for k, at := range which {
-		if c := open[k]; c.Verdict == assay.Supported && c.Score >= judged.RepairScore {
+		if c := open[k]; c.repairs() {
 			c.repaired = true
 			w.checked[at] = c
 			parts[of[k]].Evidence = append(slices.Clone(parts[of[k]].Evidence), c.Evidence...)
@@ -88,8 +90,8 @@ func (e Env) seek(ctx context.Context, s run.Scope, found []finding, parts []rol
 	return w, evidence, nil
 }
 
-// seekOne searches for a claim and returns the best hits that are no evidence yet.
-func (e Env) seekOne(ctx context.Context, s run.Scope, f *finding, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
+// searchClaim searches for a claim and returns the best hits that are no evidence yet.
+func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
 	words := strings.Fields(visible.Line(cmp.Or(c.said, c.Alone())))
 	q := assay.Query{Text: strings.Join(words[:min(len(words), maxWords)], " "), Filter: f.filter}
 	if f.cutShort() || f.iterations >= e.Limits.Iterations || q.Text == "" || len(q.Text) > maxQuery || f.wasTried(q.Text, q.Filter) {

@@ -9,46 +9,45 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/internal/judged"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
 )
 
-// A writing is what became of a draft.
-type writing struct {
-	from     string // what it was written from: the generator's input, as JSON
-	draft    role.Draft
-	checked  []checkedClaim
-	unusable []int      // the draft's statements, by index, that could not be shown as they are
-	siblings bool       // Env.Siblings
-	asked    string     // Env.Question, with Env.Proof: disputes about it are looked for, too
-	readable bool       // there are bytes of the evidence to cite
-	byModel  bool       // a model wrote it, and not the local generator
-	quoted   bool       // it is made of sentences of the passages
-	notes    notes      // of what could not be shown
-	ended    assay.Stop // what the run had no room for any more while claims were judged again
+// A checkedDraft is a draft with the verdicts on its claims.
+type checkedDraft struct {
+	from       string // what it was written from: the generator's input, as JSON
+	draft      role.Draft
+	checked    []checkedClaim
+	unusable   []int // the draft's statements, by index, that could not be shown as they are
+	evidence   []assay.Evidence
+	passages   []passage         // of the evidence
+	conflicts  []ground.Conflict // in the evidence, about the question
+	readable   bool              // there are bytes of the evidence to cite
+	byModel    bool              // a model wrote it, and not the local generator
+	quoted     bool              // it is made of sentences of the passages
+	notes      notes             // of what could not be shown
+	unfinished error             // why there was no room for another draft, of which nothing stands
+	ended      assay.Stop        // what the run had no room for any more while claims were judged again
 }
 
 // supported returns the claims that the verifier let through.
-func (w writing) supported() []checkedClaim {
+func (w checkedDraft) supported() []checkedClaim {
 	claims := slices.DeleteFunc(slices.Clone(w.checked), func(c checkedClaim) bool { return c.Verdict != assay.Supported })
-	fell := func(c checkedClaim) bool {
-		return slices.ContainsFunc(w.checked, func(o checkedClaim) bool { return o.Verdict != assay.Supported && o.sameSentence(c) })
-	}
 	for i := range claims { // an item whose beginning fell is one all the same
-		claims[i].whole = claims[i].sentence != "" && !fell(claims[i])
 		first := i == 0 || claims[i-1].statement != claims[i].statement
 		claims[i].Item = first && w.isItem(claims[i].statement)
 	}
 	return claims
 }
 
-func (w writing) isItem(statement int) bool {
+func (w checkedDraft) isItem(statement int) bool {
 	return statement >= 0 && w.draft.Statements[statement].Item
 }
 
 // stand counts the claims of the draft that stand.
-func (w writing) stand() int {
+func (w checkedDraft) stand() int {
 	n := 0
 	for _, c := range w.checked {
 		if c.statement >= 0 && c.Verdict == assay.Supported {
@@ -58,9 +57,20 @@ func (w writing) stand() int {
 	return n
 }
 
+// state says how the draft came about.
+func (w checkedDraft) state() draftState {
+	switch {
+	case w.draft.Failure != "":
+		return draftFailed
+	case len(w.checked) == 0:
+		return draftEmpty
+	}
+	return draftWritten
+}
+
 // refused returns the claims of the draft that the verifier judged and did not let
 // through.
-func (w writing) refused() []checkedClaim {
+func (w checkedDraft) refused() []checkedClaim {
 	return slices.DeleteFunc(slices.Clone(w.checked), func(c checkedClaim) bool {
 		return c.statement < 0 || c.Failed || c.Verdict == assay.Supported
 	})
@@ -68,24 +78,24 @@ func (w writing) refused() []checkedClaim {
 
 // fell reports whether something was drafted, or should have been, and nothing of it
 // stands; that the verifier failed is not the draft's fault.
-func (w writing) fell() bool {
+func (w checkedDraft) fell() bool {
 	return w.readable && failures(w.checked) == 0 && len(w.supported()) == 0 && (len(w.checked) > 0 || w.draft.Failure != "")
 }
 
 // lacks reports whether something of the draft fell, for which another one may have
 // better words.
-func (w writing) lacks() bool {
+func (w checkedDraft) lacks() bool {
 	return w.readable && w.draft.Failure == "" && failures(w.checked) == 0 && len(w.refused())+len(w.unusable) > 0
 }
 
 // write has an answer written and verified. A model of whose draft something does not
 // stand is asked once more, and told what; of both drafts the one counts of which more
 // stands. A small one that writes simple questions hands over to the large one then, and
-// also where it says that something is open. When nothing stands, or the replies could
-// not be used at all, the passages are quoted instead. A model is not asked again with
-// what it was asked before: then last stands, which is what became of that. Where the
-// run had no room for one of these and nothing stands, the error says of what.
-func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *writing) (writing, error) {
+// also where it says that something is open. When its replies could not be used at all, the
+// passages are quoted instead. A model is not asked again with what it was asked before:
+// then last stands, which is what became of that. Where the run had no room for one of
+// these and nothing stands, the draft is unfinished.
+func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (checkedDraft, error) {
 	model := e.Roles.Models[role.GeneratorRole]
 	if e.Writer == "" {
 		w, err := e.draft(ctx, s, e.Roles.Generator, model, e.Managed == nil, in, said)
@@ -97,14 +107,14 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 	}
 	from, err := json.Marshal(in)
 	if err != nil {
-		return writing{}, err
+		return checkedDraft{}, err
 	}
 	if last.from == string(from) {
 		return *last, nil
 	}
 	first, err := e.writerFor(ctx, s, in, said, last)
 	if err != nil {
-		return writing{}, err
+		return checkedDraft{}, err
 	}
 	w, err := e.draft(ctx, s, first.role, first.model, false, in, said)
 	if err != nil {
@@ -126,20 +136,16 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 			if w.fell() {
 				what = "nothing"
 			}
-			said.say(fmt.Sprintf("generator: %s of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", what, first.name, stopOf(err)))
+			said.say(assay.NoteLimit, fmt.Sprintf("generator: %s of what %s wrote is supported by what it cites, and the run had no room for another draft (%s)", what, first.name, stopOf(err)))
 		case err != nil:
 			return w, err
 		}
 	}
-	if w.fell() && e.Roles.Quoter != nil {
-		quoted, err := e.draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", true, in, said)
+	if w.draft.Failure != "" && w.fell() && e.Roles.Quoter != nil {
+		quoted, err := e.verifyingQuotes().draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", true, in, said)
 		switch {
 		case err == nil && len(quoted.supported()) > 0:
-			if w.draft.Failure == "" {
-				said.say("generator: nothing of what " + e.Writer + " wrote is supported by what it cites; the passages are quoted instead")
-			} else {
-				said.say("generator: " + e.Writer + " wrote nothing that can be used; the passages are quoted instead")
-			}
+			said.say(assay.NoteStoodIn, "generator: "+e.Writer+" wrote nothing that can be used; the passages are quoted instead")
 			quoted.draft.Failure = w.draft.Failure
 			w = quoted
 		case stopOf(err) != "":
@@ -149,7 +155,8 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 		}
 	}
 	if ended != nil && w.fell() {
-		return w, ended
+		w.unfinished = ended
+		return w, nil
 	}
 	w.from = string(from)
 	*last = w
@@ -159,8 +166,8 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 // draft has one generator write, and what it writes verified. Model is the one that the
 // generator asks today, for the record; empty: none. Quotes says that it writes quotations
 // alone, as a local one does that stands in.
-func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, quotes bool, in role.GenerateInput, said *notes) (writing, error) {
-	var w writing
+func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, model string, quotes bool, in role.GenerateInput, said *notes) (checkedDraft, error) {
+	var w checkedDraft
 	var err error
 	if w.draft, err = e.generate(ctx, s, generator, model, in); err != nil {
 		return w, err
@@ -169,32 +176,58 @@ func (e Env) draft(ctx context.Context, s run.Scope, generator role.Generator, m
 	w.quoted = quotes || w.draft.StoodIn
 	said.outcome(role.GeneratorRole, w.draft.Outcome)
 	w.draft.Open = asked(e.Question).lines(w.draft.Open)
+	if w.draft.StoodIn {
+		e = e.verifyingQuotes()
+	}
 	err = e.check(ctx, s, &w, in.Evidence, said)
 	return w, err
 }
 
 // remarks adds to notes what is to be known of what is not shown.
-func (w writing) remarks(said []string) []string {
+func (w checkedDraft) remarks(said []assay.Note) []assay.Note {
 	all := notes{texts: slices.Clone(said)}
 	all.join(w.notes)
-	repaired := 0
-	for _, c := range w.checked {
-		if c.repaired && c.Verdict == assay.Supported {
+	repaired, quoted := 0, 0
+	for _, c := range w.supported() {
+		if c.repaired {
 			repaired++
 		}
+		if c.quoted {
+			quoted++
+		}
+	}
+	if quoted > 0 {
+		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s refused; the source's own sentence stands in the place of each", count(quoted, "statement was", "statements were")))
 	}
 	if repaired > 0 {
-		all.say(fmt.Sprintf("verifier: %s what says it, which is not what the generator had cited", count(repaired, "statement cites", "statements cite")))
+		all.say(assay.NoteCorrected, fmt.Sprintf("verifier: %s what says it, which is not what the generator had cited", count(repaired, "statement cites", "statements cite")))
 	}
 	if text := w.leftOut(); text != "" {
-		all.say(text)
+		all.say(assay.NoteLeftOut, text)
 	}
 	return all.texts
 }
 
+// dropped returns the claims that a model wrote and that are neither shown nor replaced.
+func (w checkedDraft) dropped() []checkedClaim {
+	if !w.byModel {
+		return nil
+	}
+	return slices.DeleteFunc(w.refused(), func(c checkedClaim) bool { return c.replaced })
+}
+
+// droppedGaps names what was dropped, in the model's words.
+func (w checkedDraft) droppedGaps() []assay.Gap {
+	var gaps []assay.Gap
+	for _, c := range w.dropped() {
+		gaps = append(gaps, assay.Gap{Text: "a statement that its sources do not support: " + sources{}.line(c.Text), ByModel: true})
+	}
+	return gaps
+}
+
 // leftOut says how many of a draft's statements are not shown, and why; empty: none
 // is missing.
-func (w writing) leftOut() string {
+func (w checkedDraft) leftOut() string {
 	refused, failed, all := len(w.refused()), 0, len(w.unusable)
 	for _, c := range w.checked {
 		if c.statement >= 0 {
@@ -234,7 +267,7 @@ func (w writing) leftOut() string {
 
 // torn reports whether what is left out was an item of a list, a row of a table or a
 // side of a conflict: what is shown then looks whole and is not.
-func (w writing) torn() bool {
+func (w checkedDraft) torn() bool {
 	out := slices.Clone(w.unusable)
 	for _, c := range w.checked {
 		if c.statement >= 0 && c.Verdict != assay.Supported {
@@ -257,7 +290,7 @@ func Quoted(path string) bool { return strings.Contains(path, quotedScope+"[") }
 const maxRejected = 12
 
 // rejected lists what of a draft was not let through.
-func rejected(w writing) []role.Rejected {
+func rejected(w checkedDraft) []role.Rejected {
 	var list []role.Rejected
 	for _, c := range w.refused() {
 		list = append(list, role.Rejected{Text: c.Alone(), Reason: c.Reason})

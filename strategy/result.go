@@ -1,0 +1,198 @@
+package strategy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/assay-rag/assay"
+)
+
+// A Result is an answer together with what its status depends on.
+type Result struct {
+	assay.Answer
+
+	evidence evidenceState
+	verdicts verdictState
+	spent    assay.Stop // why the search for some part was cut short; empty: none was
+	details  details
+	closest  []assay.Closest // shown where nothing else is
+	dropped  []assay.Gap     // statements that were refused, which are missing unless the answer is whole without them
+	parts    []string        // the questions that the answer is for; empty: the question itself
+	sections []string        // that have a claim
+}
+
+// details are the facts that a justification names.
+type details struct {
+	hits      int
+	top       float64 // relevance of the best hits
+	held      string  // why the hits do not hold the answer, by the reader; empty: it did not say
+	lacked    string  // what the budget had no room for
+	failure   string  // of the role that failed
+	service   string  // the managed service
+	supported int     // claims
+	refused   int     // claims that are not supported
+	failed    int     // claims that the verifier failed at
+	open, of  int     // parts that are not fully answered, of all
+	pair      [2]int  // claims that contradict each other
+	newest    string  // of versions that disagree
+	salvaged  assay.Stop
+	ambiguous string
+	remarks   []string // of those who hold the answer back
+}
+
+// settle decides the status. Call it whenever something changed that the status depends on.
+// An answer that is not found shows no claims.
+func (r *Result) settle() {
+	r.Status, r.Reason = decide(r.evidence, r.verdicts, cmp.Or(r.spent, r.Stop))
+	r.Missing = without(r.Missing, r.dropped)
+	if r.Status != assay.Answered {
+		r.Missing = withGaps(r.Missing, r.dropped...)
+	}
+	if r.Status == assay.NotFound {
+		r.Claims, r.Citations, r.Readings = []assay.Claim{}, []assay.Citation{}, nil
+	}
+	if len(r.Claims) == 0 {
+		r.Text, r.Closest = r.empty(), r.closest
+	}
+	r.Justification = r.justify()
+}
+
+// empty is the text of an answer without claims.
+func (r *Result) empty() string {
+	switch r.Reason {
+	case assay.ReasonAmbiguous:
+		return r.AskBack
+	case assay.ReasonCutShort:
+		if r.evidence.found == foundFit {
+			return "Passages were found, but the run ended before an answer was written and verified."
+		}
+		return "Not answered: the run ended before the documents were searched to the end."
+	case assay.ReasonUngraded:
+		return "Not answered: what was found could not be graded."
+	case assay.ReasonNoService:
+		return "Not answered: the managed service did not answer."
+	case assay.ReasonUnwritten:
+		return "Passages were found, but no answer could be written from them."
+	case assay.ReasonUnverified:
+		return "Passages were found, but what was written from them could not be verified."
+	case assay.ReasonUnsupported:
+		if r.Status == assay.Incomplete {
+			return "Passages were found, but nothing that was written from them could be verified."
+		}
+	}
+	return "Not found in these documents."
+}
+
+// justify says in words why the status is what it is.
+func (r *Result) justify() string {
+	if text := r.whyShown(); text != "" {
+		return strings.Join(append([]string{strings.TrimSuffix(text, ".")}, r.details.remarks...), "; ") + "."
+	}
+	d := r.details
+	switch r.Reason {
+	case assay.ReasonAmbiguous:
+		return d.ambiguous
+	case assay.ReasonCutShort:
+		if d.lacked != "" {
+			return fmt.Sprintf("The run was cut short (%s: %s).", cmp.Or(r.spent, r.Stop), d.lacked)
+		}
+		return fmt.Sprintf("The run was cut short (%s).", cmp.Or(r.spent, r.Stop))
+	case assay.ReasonUngraded:
+		return "The grader failed: " + remark(d.failure)
+	case assay.ReasonNoService:
+		return remark(d.service + " failed: " + d.failure)
+	case assay.ReasonUnwritten:
+		return "The generator failed: " + remark(d.failure)
+	case assay.ReasonUnverified:
+		return fmt.Sprintf("The verifier could not judge %d of the %s drafted, and none is supported by what it cites.", d.failed, count(d.refused, "statement", "statements"))
+	case assay.ReasonUnsupported:
+		return "Passages were found, but " + noneOf(d.refused) + " drafted from them is supported by what it cites."
+	case assay.ReasonNoContent:
+		return "Passages were found, but none says what an answer could be made of."
+	case assay.ReasonNoHits:
+		return "No passage holds any of the question's words."
+	case assay.ReasonOffTopic:
+		return fmt.Sprintf("What the documents say does not answer the question (relevance %.2f).", *r.Relevance)
+	}
+	if d.held != "" {
+		return "No passage answers the question: " + d.held + "."
+	}
+	return fmt.Sprintf("No passage answers the question; the closest has relevance %.2f.", d.top)
+}
+
+// whyShown is the justification of an answer that shows claims; empty: it shows none.
+func (r *Result) whyShown() string {
+	if len(r.Claims) == 0 {
+		return ""
+	}
+	d := r.details
+	text := fmt.Sprintf("%s supported by the cited words", count(d.supported, "statement is", "statements are"))
+	if d.refused > 0 {
+		text += fmt.Sprintf("; %s not and left out", count(d.refused, "was", "were"))
+	}
+	if d.failed > 0 {
+		text += fmt.Sprintf(" (at %d of them the verifier failed)", d.failed)
+	}
+	switch r.Reason {
+	case assay.ReasonDisagree:
+		return fmt.Sprintf("The documents disagree: statements %d and %d contradict each other.", d.pair[0]+1, d.pair[1]+1)
+	case assay.ReasonDeclared:
+		return fmt.Sprintf("The documents disagree, by the generator's word: statements %d and %d, each supported by what it cites, cannot both hold.", d.pair[0]+1, d.pair[1]+1)
+	case assay.ReasonVersions:
+		return fmt.Sprintf("Versions of one document disagree, and the question does not say which it means; the newest stands first: %s.", d.newest)
+	case assay.ReasonCutShort:
+		return fmt.Sprintf("The run was cut short (%s) before anything was written; what stands here is quoted from passages that were found without a model.", d.salvaged)
+	case assay.ReasonPartsOpen:
+		if d.of == 1 {
+			return text + "; the question is not fully answered."
+		}
+		return text + fmt.Sprintf("; %d of %d parts are not fully answered.", d.open, d.of)
+	case assay.ReasonTorn:
+		return text + "; a list, a table or a conflict is not whole without what is left out."
+	case assay.ReasonUnjudged:
+		return text + "; whether they answer the question could not be judged."
+	case assay.ReasonSupported, assay.ReasonNotAccepted:
+		return text + "; the evidence was graded sufficient."
+	}
+	return text + "; the question may not be fully answered."
+}
+
+// noneOf says that none of n statements does what follows.
+func noneOf(n int) string {
+	if n == 1 {
+		return "not the one statement"
+	}
+	return fmt.Sprintf("none of the %d statements", n)
+}
+
+// holdBack notes that a judge or reflector has not accepted the answer, and what it wants;
+// where it wants nothing and nothing is missing, the question is.
+func (r *Result) holdBack(wanted []assay.Gap, why string) {
+	if len(wanted) == 0 && len(r.Missing) == 0 {
+		wanted = []assay.Gap{{Text: asked(r.Question).line(r.Question)}}
+	}
+	r.Missing = withGaps(r.Missing, wanted...)
+	r.details.remarks = append(r.details.remarks, why)
+	r.verdicts.heldBack = true
+	r.settle()
+}
+
+// since returns a result that stands although more was searched after it: with what was
+// searched until now, and with the notes that are its own.
+func since(r, now Result, own []assay.Note) Result {
+	r.Stop, r.Searched, r.Iterations, r.Index = now.Stop, now.Searched, now.Iterations, now.Index
+	r.Notes = append(slices.Clone(now.Notes), without(own, now.Notes)...)
+	r.settle()
+	return r
+}
+
+// stopped notes that the run had no room for something any more, unless the answer is
+// whole or the run had stopped for such a reason before.
+func (r *Result) stopped(stop assay.Stop) {
+	if stop != "" && r.Status != assay.Answered && !spentBy(r.Stop) {
+		r.Stop = stop
+		r.settle()
+	}
+}
