@@ -18,9 +18,9 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/eval/stat"
-	"github.com/assay-rag/assay/internal/learn"
-	"github.com/assay-rag/assay/role/local"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/strategy"
 )
 
@@ -29,9 +29,9 @@ type AbstentionOptions struct {
 	Strategies []string        // by name; empty: static
 	Splits     int             // 0: 2, one half of the passages and the other
 	Questions  int             // of the set, evenly spread; 0: all
-	Rows       *AbstentionRows // what weights are learned from that have not seen the set; nil: only those in the program are asked
 	Encoders   engine.Encoders // that make vectors; nil: by words alone
-	Progress   func(Progress)  // called by one goroutine at a time; nil: nobody looks
+	Reader     llm.Reader      // nil: the words that question and passages share decide
+	Progress   func(Progress)  // called by one goroutine at a time; may be nil
 }
 
 // MostFalse is the share of questions without an answer that may be answered: coverage is
@@ -41,27 +41,13 @@ const MostFalse = 0.05
 // An AbstentionReport says how whole runs answer questions, and abstain from those whose
 // passages were removed.
 type AbstentionReport struct {
-	Set       string             `json:"set"`
-	Encoder   string             `json:"encoder,omitempty"` // empty: by words alone
-	Learned   bool               `json:"learned_from"`      // the program's weights were learned from this set, too: what they reach is no forecast
-	Splits    int                `json:"splits"`
-	Questions int                `json:"questions"` // asked, of all splits together
-	Weights   []AbstentionResult `json:"weights"`   // the program's first
-	Baseline  *AbstentionPoint   `json:"baseline"`  // logistic regression over features of BM25 alone, by cross-validation
-}
+	Set       string          `json:"set"`
+	Encoder   string          `json:"encoder,omitempty"` // empty: by words alone
+	Splits    int             `json:"splits"`
+	Questions int             `json:"questions"` // asked, of all splits together
+	Rows      []AbstentionRow `json:"rows"`
 
-// Whose weights say how likely passages hold an answer.
-const (
-	WeightsProgram = "program" // those in the program
-	WeightsCrossed = "crossed" // learned from the other sets and from four fifths of the set's articles, which the question is not about
-	WeightsWithout = "without" // learned from the other sets alone
-)
-
-// An AbstentionResult is what runs do with some weights.
-type AbstentionResult struct {
-	Weights string          `json:"weights"`
-	Rows    []AbstentionRow `json:"rows"`
-	// Of the probabilities that static's gate gives, with the gate open.
+	// Of the probabilities that static gives where every question is answered.
 	AtMostFalse AbstentionPoint   `json:"at_most_false"` // the threshold that lets MostFalse pass, chosen on these very questions
 	Curve       []AbstentionPoint `json:"curve"`
 	Bins        []stat.Bin        `json:"calibration"`
@@ -81,6 +67,9 @@ type AbstentionRow struct {
 	Right        int     `json:"right"`    // and one that cites a right passage
 	RightShare   float64 `json:"right_share"`
 	InFull       int     `json:"in_full"` // of the right ones: by the status, answered
+	Known        int     `json:"known"`   // of the answerable: the set has a right answer in words
+	Holds        int     `json:"holds"`   // of these, what is shown holds it
+	HoldShare    float64 `json:"hold_share"`
 
 	Outcomes []AbstentionOutcome `json:"outcomes"`
 }
@@ -95,6 +84,8 @@ type AbstentionOutcome struct {
 	Held       *float64     `json:"held,omitempty"` // see assay.Answer.Held
 	Cited      []string     `json:"cited"`          // passage IDs
 	Right      bool         `json:"right"`          // a right passage is among them
+	Answers    []string     `json:"answers,omitempty"`
+	Holds      bool         `json:"holds"` // one of the answers is in the text
 	Why        string       `json:"why"`
 	Text       string       `json:"text"`
 }
@@ -112,125 +103,56 @@ type AbstentionPoint struct {
 // passage, by their hash, so that splits 0 and 1 are each other's complement, and so on: a
 // question of which only some right passages are removed is left out.
 //
-// Where there are rows to learn from, all of it is done with weights, too, that have not seen
-// the question, nor any other about its article, and with weights that have not seen the set.
-//
 // No language model is asked.
 func Abstention(ctx context.Context, set Set, opts AbstentionOptions) (AbstentionReport, error) {
 	opts.Splits = cmp.Or(opts.Splits, 2)
 	if len(opts.Strategies) == 0 {
 		opts.Strategies = []string{floorStrategy}
 	}
+	report := AbstentionReport{Set: set.Name, Splits: opts.Splits}
 	for _, name := range opts.Strategies {
 		if _, err := strategy.Lookup(name); err != nil {
 			return AbstentionReport{}, err
 		}
+		report.Rows = append(report.Rows, AbstentionRow{Strategy: name})
 	}
-	report := AbstentionReport{Set: set.Name, Splits: opts.Splits, Learned: slices.Contains(local.HeldSets(), set.Name)}
 	if opts.Encoders != nil {
 		report.Encoder = opts.Encoders.Default()
 	}
-	weighings := weighingsOf(set, opts.Rows)
 	if opts.Questions > 0 {
 		set.Queries = sample(set.Queries, opts.Questions)
 	}
-	open := make([][]AbstentionOutcome, len(weighings))
-	for _, a := range weighings {
-		of := AbstentionResult{Weights: a.weights, Rows: make([]AbstentionRow, len(opts.Strategies))}
-		for i, name := range opts.Strategies {
-			of.Rows[i].Strategy = name
-		}
-		report.Weights = append(report.Weights, of)
-	}
-	var plain []plainExample
+	var open []AbstentionOutcome
 	for k := range opts.Splits {
 		s, err := openSplit(ctx, set, k, opts)
 		if err != nil {
 			return report, err
 		}
-		for i, a := range weighings {
-			var more []AbstentionOutcome
-			if more, err = s.askBy(ctx, a, report.Weights[i].Rows, opts); err != nil {
-				break
-			}
-			open[i] = append(open[i], more...)
-		}
-		if err == nil {
-			var more []plainExample
-			more, err = s.plain(ctx)
-			plain = append(plain, more...)
-		}
+		more, err := s.askAll(ctx, report.Rows, opts)
+		open = append(open, more...)
 		if err := errors.Join(err, s.Close()); err != nil {
 			return report, err
 		}
 	}
-	for i := range report.Weights {
-		for j := range report.Weights[i].Rows {
-			report.Weights[i].Rows[j].count()
-		}
-		report.Weights[i].curve(open[i])
+	for i := range report.Rows {
+		report.Rows[i].count()
 	}
-	report.Questions = len(open[0])
-	report.Baseline = baseline(plain)
+	report.curve(open)
+	report.Questions = len(open)
 	return report, nil
 }
 
-// A weighing is whose weights questions are asked with, which may depend on their article.
-type weighing struct {
-	weights string
-	folds   []*local.HeldModel // by the fold of the article; nil: the model in the program
-	fold    func(Query) int
-}
-
-// weighingsOf returns with which weights the questions of a set are asked: those in the program, and where
-// there are rows such as have not seen them.
-func weighingsOf(set Set, rows *AbstentionRows) []weighing {
-	alike := func(Query) int { return 0 }
-	out := []weighing{{WeightsProgram, []*local.HeldModel{nil}, alike}}
-	if rows == nil {
-		return out
-	}
-	if slices.Contains(rows.names(), set.Name) {
-		articles := articlesOf(set)
-		crossed := weighing{weights: WeightsCrossed, fold: func(q Query) int { return foldOf(articles[leastOf(q.Relevant)], articleFolds) }}
-		for fold := range articleFolds {
-			m := rows.withoutFold(set.Name, fold).learn()
-			crossed.folds = append(crossed.folds, &m)
-		}
-		out = append(out, crossed)
-	}
-	without := rows.without(set.Name).learn()
-	return append(out, weighing{WeightsWithout, []*local.HeldModel{&without}, alike})
-}
-
-// askBy asks all questions by each strategy, and adds the outcomes to the rows; it returns
+// askAll asks all questions by each strategy, and adds the outcomes to the rows; it returns
 // those of static with the gate open.
-func (s *split) askBy(ctx context.Context, a weighing, rows []AbstentionRow, opts AbstentionOptions) (open []AbstentionOutcome, err error) {
-	for fold, model := range a.folds {
-		var queries []Query
-		for _, q := range s.queries {
-			if a.fold(q) == fold {
-				queries = append(queries, q)
-			}
-		}
-		if err := s.openEngine(ctx, model, opts); err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			outcomes, err := s.ask(ctx, queries, engine.Request{Strategy: rows[i].Strategy, NoCache: true}, a.weights, opts)
-			if err != nil {
-				return nil, err
-			}
-			rows[i].Outcomes = append(rows[i].Outcomes, outcomes...)
-		}
-		wide := engine.Request{Strategy: floorStrategy, NoCache: true, Limits: strategy.Limits{Held: openGate}}
-		outcomes, err := s.ask(ctx, queries, wide, a.weights, opts)
+func (s *split) askAll(ctx context.Context, rows []AbstentionRow, opts AbstentionOptions) (open []AbstentionOutcome, err error) {
+	for i := range rows {
+		outcomes, err := s.ask(ctx, engine.Request{Strategy: rows[i].Strategy, NoCache: true}, opts)
 		if err != nil {
 			return nil, err
 		}
-		open = append(open, outcomes...)
+		rows[i].Outcomes = append(rows[i].Outcomes, outcomes...)
 	}
-	return open, nil
+	return s.ask(ctx, engine.Request{Strategy: floorStrategy, NoCache: true, Limits: strategy.Limits{Held: openGate}}, opts)
 }
 
 // openGate is a threshold that lets everything pass, so that what each question would have
@@ -305,26 +227,20 @@ func openSplit(ctx context.Context, set Set, k int, opts AbstentionOptions) (_ *
 			return nil, err
 		}
 	}
-	if err = s.openEngine(ctx, nil, opts); err != nil {
+	s.engine, err = engine.Open(ctx, engine.Config{Dir: filepath.Join(s.dir, "store"), Encoders: opts.Encoders, Reader: readerOf(opts.Reader), NoBackground: true, NoCache: true})
+	if err != nil {
 		return nil, err
 	}
 	_, err = s.engine.Ingest(ctx, engine.IngestRequest{Paths: []string{docs}, Wait: opts.Encoders != nil})
 	return s, err
 }
 
-// openEngine opens the store so that grades go by a model; nil: by that in the program.
-func (s *split) openEngine(ctx context.Context, model *local.HeldModel, opts AbstentionOptions) error {
-	if opened := s.engine; opened != nil {
-		s.engine = nil
-		if err := opened.Close(); err != nil {
-			return err
-		}
+// readerOf is how an engine opens a reader; nil: there is none.
+func readerOf(r llm.Reader) func() (llm.Reader, error) {
+	if r == nil {
+		return nil
 	}
-	var err error
-	s.engine, err = engine.Open(ctx, engine.Config{
-		Dir: filepath.Join(s.dir, "store"), Encoders: opts.Encoders, NoBackground: true, NoCache: true, Models: engine.Models{Held: model},
-	})
-	return err
+	return func() (llm.Reader, error) { return r, nil }
 }
 
 // Close removes the store.
@@ -346,12 +262,13 @@ func (s *split) answerable(q Query) bool {
 }
 
 // ask asks questions, one on each processor.
-func (s *split) ask(ctx context.Context, queries []Query, req engine.Request, weights string, opts AbstentionOptions) ([]AbstentionOutcome, error) {
+func (s *split) ask(ctx context.Context, req engine.Request, opts AbstentionOptions) ([]AbstentionOutcome, error) {
+	queries := s.queries
 	outcomes := make([]AbstentionOutcome, len(queries))
 	began := time.Now()
 	step := inTurn(len(queries), func(done, all int) {
 		if opts.Progress != nil && done%20 == 0 {
-			opts.Progress(Progress{What: fmt.Sprintf("split %d, weights %s, %s", s.number, weights, req.Strategy), Done: done, All: all, Elapsed: time.Since(began)})
+			opts.Progress(Progress{What: fmt.Sprintf("split %d, %s", s.number, req.Strategy), Done: done, All: all, Elapsed: time.Since(began)})
 		}
 	})
 	g, gctx := errgroup.WithContext(ctx)
@@ -378,8 +295,9 @@ func (s *split) ask(ctx context.Context, queries []Query, req engine.Request, we
 
 func (s *split) outcome(q Query, a assay.Answer) AbstentionOutcome {
 	o := AbstentionOutcome{
-		Split: s.number, ID: q.ID, Question: q.Text, Answerable: s.answerable(q), Status: a.Status, Held: a.Held, Why: a.Justification, Text: a.Text, Cited: []string{},
+		Split: s.number, ID: q.ID, Question: q.Text, Answerable: s.answerable(q), Status: a.Status, Held: a.Held, Why: a.Justification, Text: a.Text, Cited: []string{}, Answers: q.Answers,
 	}
+	o.Holds = metric.Contains(said(a), q.Answers) > 0
 	for _, c := range a.Citations {
 		id := s.place[path.Base(filepath.ToSlash(c.URI))]
 		if !slices.Contains(o.Cited, id) {
@@ -404,9 +322,12 @@ func (r *AbstentionRow) count() {
 		r.Answered += one(o.given())
 		r.Right += one(o.Right)
 		r.InFull += one(o.Right && o.Status == assay.Answered)
+		r.Known += one(len(o.Answers) > 0)
+		r.Holds += one(o.Holds)
 	}
 	r.FalseShare = share(r.False, r.Unanswerable)
 	r.RightShare = share(r.Right, r.Answerable)
+	r.HoldShare = share(r.Holds, r.Known)
 }
 
 func share(n, all int) float64 { return float64(n) / float64(max(all, 1)) }
@@ -418,7 +339,7 @@ type rated struct {
 }
 
 // curve fills in what follows from the probabilities.
-func (r *AbstentionResult) curve(open []AbstentionOutcome) {
+func (r *AbstentionReport) curve(open []AbstentionOutcome) {
 	var all []rated
 	var scores []float64
 	var holds []bool
@@ -502,87 +423,4 @@ func auc(all []rated) float64 {
 		return 0
 	}
 	return (ranks - with*(with+1)/2) / (with * without)
-}
-
-// A plainExample is what BM25 alone says of a question.
-type plainExample struct {
-	rated
-	group    string
-	features []float64
-}
-
-// plain searches for the questions by words, for the baseline: what is cited is the best
-// by BM25.
-func (s *split) plain(ctx context.Context) ([]plainExample, error) {
-	var out []plainExample
-	for _, q := range s.queries {
-		found, err := s.engine.Search(ctx, assay.Local(), assay.Query{Text: q.Text, Mode: assay.ModeText, Limit: 10})
-		if err != nil {
-			return nil, fmt.Errorf("search %q: %w", q.Text, err)
-		}
-		sortByBM25(found.Hits)
-		x := plainExample{group: leastOf(q.Relevant)}
-		x.answerable = s.answerable(q)
-		weight, terms := 0.0, 0.0
-		for _, t := range found.Terms {
-			weight, terms = weight+t.Weight, terms+1
-		}
-		var scores [3]float64
-		for i, h := range found.Hits[:min(len(found.Hits), len(scores))] {
-			if h.Scores.BM25 != nil {
-				scores[i] = *h.Scores.BM25
-			}
-		}
-		if len(found.Hits) > 0 {
-			x.right = q.Relevant[s.place[path.Base(filepath.ToSlash(found.Hits[0].URI))]] > 0
-		}
-		x.features = []float64{scores[0], scores[0] / max(weight, 0.1), scores[0] - scores[1], scores[0] - scores[2], scores[1] / max(scores[0], 0.1), weight, terms}
-		out = append(out, x)
-	}
-	return out, nil
-}
-
-func leastOf(ids map[string]int) string {
-	least := ""
-	for id := range ids {
-		if least == "" || id < least {
-			least = id
-		}
-	}
-	return least
-}
-
-// baseline fits BM25's features by cross-validation, the questions of one passage in one
-// fold, and returns what the threshold does that lets MostFalse pass.
-func baseline(examples []plainExample) *AbstentionPoint {
-	const folds, ridge = 5, 1e-3
-	var all []rated
-	for f := range folds {
-		var rows []learn.Row
-		for _, x := range examples {
-			if foldOf(x.group, folds) != f {
-				rows = append(rows, learn.Row{Features: x.features, Positive: x.answerable, Weight: 1})
-			}
-		}
-		m := learn.Logistic(rows, ridge)
-		for _, x := range examples {
-			if foldOf(x.group, folds) == f && len(rows) > 0 {
-				x.p = learn.Sigmoid(m.LogOdds(x.features))
-				all = append(all, x.rated)
-			}
-		}
-	}
-	p := atMost(all, MostFalse)
-	return &p
-}
-
-// foldOf is the fold, of n, of what has this key.
-func foldOf(key string, n uint64) int {
-	h := fnv.New64a()
-	h.Write([]byte(key))
-	x := h.Sum64()
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	x ^= x >> 33
-	return int(x % n)
 }

@@ -1,23 +1,12 @@
 package eval
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/learn"
-	"github.com/assay-rag/assay/provider/embedded"
-	"github.com/assay-rag/assay/role/local"
 )
 
 // TestHalves holds two splits to being each other's complement.
@@ -97,240 +86,48 @@ func TestAbstentionPoints(t *testing.T) {
 
 func TestAbstentionCounts(t *testing.T) {
 	row := AbstentionRow{Outcomes: []AbstentionOutcome{
-		{Answerable: true, Status: "answered", Cited: []string{"a"}, Right: true},
+		{Answerable: true, Status: "answered", Cited: []string{"a"}, Right: true, Answers: []string{"A"}, Holds: true},
 		{Answerable: true, Status: "incomplete", Cited: []string{"a"}, Right: true},
-		{Answerable: true, Status: "answered", Cited: []string{"b"}},
+		{Answerable: true, Status: "answered", Cited: []string{"b"}, Answers: []string{"A"}},
 		{Answerable: true, Status: "not_found"},
 		{Status: "incomplete", Cited: []string{"b"}}, // a claim is shown, so it is an answer
 		{Status: "not_found"},
 	}}
 	row.count()
-	want := AbstentionRow{Unanswerable: 2, False: 1, FalseShare: 0.5, Answerable: 4, Answered: 3, Right: 2, RightShare: 0.5, InFull: 1}
+	want := AbstentionRow{Unanswerable: 2, False: 1, FalseShare: 0.5, Answerable: 4, Answered: 3, Right: 2, RightShare: 0.5, InFull: 1, Known: 2, Holds: 1, HoldShare: 0.5}
 	if diff := cmp.Diff(want, row, cmpopts.IgnoreFields(AbstentionRow{}, "Outcomes")); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// TestScaleOf makes probabilities of log odds that are twice too sure.
-func TestScaleOf(t *testing.T) {
-	var rows []learn.Row
-	for i := range 2000 {
-		x := float64(i%21-10) / 2 // the truth, as log odds
-		p := learn.Sigmoid(x)
-		rows = append(rows, learn.Row{Features: []float64{2 * x}, Positive: true, Weight: p}, learn.Row{Features: []float64{2 * x}, Weight: 1 - p})
-	}
-	if slope, offset := scaleOf(rows); math.Abs(slope-0.5) > 0.02 || math.Abs(offset) > 0.02 {
-		t.Errorf("scaleOf = %v, %v, want 0.5 and 0", slope, offset)
-	}
-}
-
-// testSet reads a shared set.
-func testSet(t *testing.T, name string) Set {
-	t.Helper()
-	root := os.Getenv("ASSAY_TESTDATA")
-	if root == "" {
-		t.Skip("ASSAY_TESTDATA does not name the folder of the shared data")
-	}
-	set, err := ReadSet(filepath.Join(root, "data", "retrieval", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
-// TestAbstention takes answers away from samples of two sets and asks whole runs, by words
-// alone and with the encoder in the program. The figures are those that were reached; a
-// question more or less is let pass.
-func TestAbstention(t *testing.T) {
-	if os.Getenv("ASSAY_LONG") == "" {
-		t.Skip("it encodes and asks for minutes; ASSAY_LONG=1 has it do so")
-	}
-	for _, tt := range []struct {
-		set     string
-		vectors bool
-		mostly  int // right answers at least
-		wrong   int // false answers at most
-	}{
-		{"xquad-en", false, 48, 6},
-		{"xquad-en", true, 55, 8},
-		{"clapnq-answerable", true, 63, 4},
-	} {
-		set := testSet(t, tt.set)
-		opts := AbstentionOptions{Splits: 1, Questions: 120}
-		if tt.vectors {
-			opts.Encoders = CachedEncoders{embedded.Encoders{}, t.TempDir()}
-		}
-		r, err := Abstention(t.Context(), set, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		of := r.Weights[0]
-		row := of.Rows[0]
-		t.Logf("%s, vectors %v: %d of %d false, %d of %d right; at the threshold for 5%%: %+v; baseline %+v; AUC %.3f",
-			tt.set, tt.vectors, row.False, row.Unanswerable, row.Right, row.Answerable, of.AtMostFalse, *r.Baseline, of.AUC)
-		if row.Right < tt.mostly-1 || row.False > tt.wrong+1 {
-			t.Errorf("%s, vectors %v: %d right and %d false answers, want %d and %d", tt.set, tt.vectors, row.Right, row.False, tt.mostly, tt.wrong)
-		}
-		for _, o := range row.Outcomes {
-			if o.Held == nil || *o.Held < 0.18 && o.Status != "not_found" { // what is needed where several passages suffice
-				t.Errorf("%q: held %v, and the status is %s", o.Question, o.Held, o.Status)
-			}
-		}
-	}
-}
-
-// TestTrainAbstention learns the same from the same, twice.
-func TestTrainAbstention(t *testing.T) {
-	if os.Getenv("ASSAY_LONG") == "" {
-		t.Skip("it encodes for minutes; ASSAY_LONG=1 has it do so")
-	}
-	encoder, err := embedded.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := []Set{testSet(t, "anthropic-docs"), testSet(t, "xquad-en")}
-	for i := range sets {
-		sets[i].Queries = sample(sets[i].Queries, 40)
-	}
-	dir := t.TempDir()
-	var first AbstentionTraining
-	for i := range 2 {
-		got, err := TrainAbstention(t.Context(), sets, Parts{Embedder: encoder, CacheDir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			first = got
-		} else if diff := cmp.Diff(first, got); diff != "" {
-			t.Errorf("learned twice: %s", diff)
-		}
-	}
-	if len(first.Sets) != 4 || first.Sets[0].Cross.AUC < 0.6 {
-		t.Errorf("learned %+v", first.Sets)
-	}
-}
-
-// madeRows are the rows of two sets: what has an answer has features that are greater.
-func madeRows() AbstentionRows {
-	var out AbstentionRows
-	for _, vectors := range []bool{false, true} {
-		table := AbstentionTable{Features: local.HeldFeatureNames(vectors)}
-		for _, name := range []string{"made", "other"} {
-			set := heldSet{Name: name}
-			for i := range 120 {
-				x := make([]float64, len(table.Features))
-				for k := range x {
-					x[k] = float64((i*7+k*3)%5) / 10
-				}
-				held := i%2 == 0
-				if held {
-					x[0]++
-				}
-				set.Rows = append(set.Rows, heldRow{Article: fmt.Sprint("article ", i/12), Held: held, Found: held, Features: x})
-			}
-			table.Sets = append(table.Sets, set)
-		}
-		if vectors {
-			out.Vectors = table
-		} else {
-			out.Words = table
-		}
-	}
-	return out
 }
 
 // madeSet has articles of three passages, with a question for each passage.
 func madeSet() Set {
 	set := Set{Name: "made"}
 	for a, place := range []string{"Aldingham", "Borrowdale", "Cartmel", "Dalton", "Eskdale", "Foxfield"} {
-		for k, what := range []struct{ asks, says string }{
-			{"Who built the mill of %s?", "The mill of %s was built by Jane Whitfield, a corn merchant."},
-			{"When was the church of %s founded?", "The church of %s was founded in 1187 by monks."},
-			{"How high is the tower of %s?", "The tower of %s is 43 metres high and stands on a hill."},
+		for k, what := range []struct{ asks, says, answer string }{
+			{"Who built the mill of %s?", "The mill of %s was built by Jane Whitfield, a corn merchant.", "Jane Whitfield"},
+			{"When was the church of %s founded?", "The church of %s was founded in 1187 by monks.", "1187"},
+			{"How high is the tower of %s?", "The tower of %s is 43 metres high and stands on a hill.", "43 metres"},
 		} {
 			id := fmt.Sprintf("%d-%d", a, k)
 			set.Passages = append(set.Passages, Passage{ID: id, Title: place, Text: fmt.Sprintf(what.says, place)})
-			set.Queries = append(set.Queries, Query{ID: id, Text: fmt.Sprintf(what.asks, place), Relevant: map[string]int{id: 1}})
+			set.Queries = append(set.Queries, Query{ID: id, Text: fmt.Sprintf(what.asks, place), Relevant: map[string]int{id: 1}, Answers: []string{what.answer}})
 		}
 	}
 	return set
 }
 
-// TestAbstentionUnseen asks whole runs by words with weights that have not seen the question's
-// article, and with such as have not seen the set.
-func TestAbstentionUnseen(t *testing.T) {
-	rows := madeRows()
-	r, err := Abstention(t.Context(), madeSet(), AbstentionOptions{Splits: 1, Rows: &rows})
+// TestAbstentionRuns asks whole runs by words, with the answers there and taken away.
+func TestAbstentionRuns(t *testing.T) {
+	r, err := Abstention(t.Context(), madeSet(), AbstentionOptions{Splits: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, of := range r.Weights {
-		names = append(names, of.Weights)
-		row := of.Rows[0]
-		if got := len(row.Outcomes); got != 18 || row.Answerable+row.Unanswerable != 18 || len(of.Curve) == 0 {
-			t.Errorf("weights %s: %d outcomes, %d and %d questions, %d points", of.Weights, got, row.Answerable, row.Unanswerable, len(of.Curve))
-		}
-		for _, o := range row.Outcomes {
-			if o.Held == nil {
-				t.Errorf("weights %s: %q was not judged", of.Weights, o.Question)
-			}
-		}
+	row := r.Rows[0]
+	if len(row.Outcomes) != 18 || row.Answerable+row.Unanswerable != 18 || row.Known != row.Answerable || r.Questions != 18 || len(r.Curve) == 0 {
+		t.Errorf("%d outcomes, %d and %d questions, %d with an answer in words, %d points", len(row.Outcomes), row.Answerable, row.Unanswerable, row.Known, len(r.Curve))
 	}
-	if diff := cmp.Diff([]string{WeightsProgram, WeightsCrossed, WeightsWithout}, names); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestWeighingsOf holds weights to not having seen what is asked with them.
-func TestWeighingsOf(t *testing.T) {
-	rows, set := madeRows(), madeSet()
-	weighings := weighingsOf(set, &rows)
-	if len(weighings) != 3 || len(weighings[1].folds) != articleFolds || len(weighings[2].folds) != 1 {
-		t.Fatalf("weighings %+v", weighings)
-	}
-	for fold := range articleFolds {
-		for _, table := range []AbstentionTable{rows.withoutFold("made", fold).Words, rows.withoutFold("made", fold).Vectors} {
-			for _, of := range table.Sets {
-				for _, row := range of.Rows {
-					if of.Name == "made" && foldOf(row.Article, articleFolds) == fold {
-						t.Fatalf("%s is learned from in its own fold, %d", row.Article, fold)
-					}
-				}
-			}
-		}
-	}
-	for _, q := range set.Queries {
-		article := articlesOf(set)[leastOf(q.Relevant)]
-		if got, want := weighings[1].fold(q), foldOf(article, articleFolds); got != want {
-			t.Errorf("%q is asked in fold %d, its article is in %d", q.Text, got, want)
-		}
-	}
-	if got := weighings[2].folds[0].Sets; !cmp.Equal(got, []string{"other"}) {
-		t.Errorf("without the set it is learned from %v", got)
-	}
-	if got := weighingsOf(Set{Name: "foreign"}, &rows); len(got) != 2 {
-		t.Errorf("a set that was not learned from has %d weighings, want 2", len(got))
-	}
-}
-
-// TestParseAbstentionRows reads what was written, and refuses what is of other features.
-func TestParseAbstentionRows(t *testing.T) {
-	rows := madeRows()
-	data, err := json.Marshal(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := ParseAbstentionRows(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(rows, got); diff != "" {
-		t.Error(diff)
-	}
-	for _, bad := range []string{"", "{}", "[1]", strings.Replace(string(data), `"relevance"`, `"irrelevance"`, 1), strings.Replace(string(data), `"x":[`, `"x":[1,`, 1)} {
-		if _, err := ParseAbstentionRows(strings.NewReader(bad)); !errors.Is(err, assay.ErrInvalid) {
-			t.Errorf("ParseAbstentionRows of %d bytes: %v, want %v", len(bad), err, assay.ErrInvalid)
-		}
+	if row.Holds == 0 || row.Holds > row.Answered {
+		t.Errorf("%d of %d answers hold what is right", row.Holds, row.Answered)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +24,6 @@ type CostReport struct {
 	Set       string    `json:"set"`
 	Questions int       `json:"questions"`
 	Ways      []CostRow `json:"ways"` // the first is without any
-	Alike     Alikeness `json:"alike"`
 }
 
 // A CostRow is one way, as the mean of a question by the strategy static.
@@ -38,15 +36,6 @@ type CostRow struct {
 	Tokens  float64 `json:"tokens"` // of all models, input and output together
 	Large   float64 `json:"large"`  // of them, those of the large one
 	Kept    float64 `json:"kept"`   // share of the input that begins like an earlier request of the same role
-}
-
-// Alikeness says how a set's questions, all of them different, are told apart.
-type Alikeness struct {
-	Pairs int `json:"pairs"`
-	Words int `json:"words"` // that are one by their words, see strategy.Alike
-	Taken int `json:"taken"` // and, where they are near only, by their vectors: the answer to one is given to the other
-	False int `json:"false"` // of these, those that have no relevant passage in common
-	Close int `json:"close"` // that vectors alone would take for one
 }
 
 // aloneFrom is the relevance from which one hit is measured alone.
@@ -78,9 +67,7 @@ func (o *Opened) Cost(ctx context.Context, questions int) (CostReport, error) {
 		}
 		report.Ways = append(report.Ways, row)
 	}
-	var err error
-	report.Alike, err = o.alike(ctx, queries)
-	return report, err
+	return report, nil
 }
 
 // costOf asks questions one way. The roles that decide what is handed over are local: a
@@ -202,66 +189,4 @@ func kept(heard []hearing) float64 {
 		return 0
 	}
 	return float64(known) / float64(all)
-}
-
-// alike compares each two of the questions that have not the same words.
-func (o *Opened) alike(ctx context.Context, queries []Query) (Alikeness, error) {
-	var a Alikeness
-	texts := make([]string, len(queries))
-	for i, q := range queries {
-		texts[i] = q.Text
-	}
-	var vectors []llm.Vector
-	if o.Embedder != nil {
-		for part := range slices.Chunk(texts, 32) {
-			more, err := o.Embedder.Embed(ctx, llm.Query, part)
-			if err != nil {
-				return a, err
-			}
-			vectors = append(vectors, more...)
-		}
-	}
-	report := o.stage("questions")
-	for i := range queries {
-		if err := ctx.Err(); err != nil {
-			return a, err
-		}
-		for j := range i {
-			like := strategy.Alike(texts[i], texts[j])
-			if like == strategy.Same {
-				continue // nothing tells the two apart
-			}
-			a.Pairs++
-			near := vectors != nil && dot(vectors[i], vectors[j]) >= strategy.MinSimilarity
-			a.Close += one(near)
-			if like != strategy.Near {
-				continue
-			}
-			a.Words++
-			if near {
-				a.Taken++
-				a.False += one(!common(queries[i], queries[j]))
-			}
-		}
-		report(i+1, len(queries))
-	}
-	return a, nil
-}
-
-// common reports whether a passage is relevant to both questions.
-func common(one, other Query) bool {
-	for id := range one.Relevant {
-		if other.Relevant[id] > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func dot(a, b llm.Vector) float64 {
-	sum := 0.0
-	for i := range min(len(a), len(b)) {
-		sum += float64(a[i]) * float64(b[i])
-	}
-	return sum
 }

@@ -85,11 +85,11 @@ func TestRetrieval(t *testing.T) {
 	if set.Name != "tiny" || len(set.Passages) != 2 || len(set.Queries) != 1 || set.Dropped != 1 {
 		t.Errorf("ReadSet = %+v", set)
 	}
-	report, err := eval.Retrieval(context.Background(), set, eval.Parts{Embedder: words{}, CacheDir: t.TempDir()}, eval.Rankings(true))
+	report, err := eval.Retrieval(context.Background(), set, eval.Parts{Embedder: words{}, CacheDir: t.TempDir()}, eval.Rankings(true, false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Rows) != len(eval.Rankings(true)) || report.Model != "words/2" {
+	if len(report.Rows) != len(eval.Rankings(true, false)) || report.Model != "words/2" {
 		t.Errorf("Retrieval = %+v", report)
 	}
 	for i, row := range report.Rows {
@@ -307,7 +307,7 @@ func TestRetrievalFigures(t *testing.T) {
 			continue
 		}
 		set := sharedSets(t, tt.set)[0]
-		rankings := slices.DeleteFunc(eval.Rankings(true), func(r eval.Ranking) bool {
+		rankings := slices.DeleteFunc(eval.Rankings(true, false), func(r eval.Ranking) bool {
 			return r.Mode == assay.ModeHybrid && !r.Rerank || r.Mode == assay.ModeVector
 		})
 		report, err := eval.Retrieval(t.Context(), set, eval.Parts{Embedder: encoder}, rankings)

@@ -23,10 +23,10 @@ type GroundingCase struct {
 	ID       string
 	Claim    string
 	Evidence []string // one text, or sentences
-	Heading  []string // that the evidence stands under; files have none
+	Heading  []string // that the evidence stands under
 	Label    string   // as the file has it
 	Verdict  assay.Verdict
-	Edits    []string // how a claim was made of another one, where the set says so
+	Kind     string // what kind of claim it is, or how it was changed; empty: the set does not say
 }
 
 // Cited returns the evidence as a verifier is given it: one passage, whose sentences,
@@ -48,8 +48,8 @@ const maxGroundingLine = 64 << 20
 // ReadGrounding reads a file of one JSON object a line: {"id", "claim", "evidence",
 // "label"}. The evidence is a text or a list of sentences. Labels are as VerdictOf takes
 // them, numbers and truth values among them. Where there is no id the line's number is
-// one; other keys are left alone, but "edit_types". Blank lines, a byte order mark and
-// CRLF do no harm.
+// one. "heading", a text or a list of texts, and "kind" are optional, and other keys are
+// ignored. Blank lines, a byte order mark and CRLF do no harm.
 //
 // A line that is not so is assay.ErrInvalid, with its number; so is a file without one, and
 // one that is not there.
@@ -113,7 +113,8 @@ func parseGrounding(line []byte) (GroundingCase, error) {
 		Claim    *string         `json:"claim"`
 		Evidence json.RawMessage `json:"evidence"`
 		Label    json.RawMessage `json:"label"`
-		Edits    json.RawMessage `json:"edit_types"`
+		Heading  json.RawMessage `json:"heading"`
+		Kind     json.RawMessage `json:"kind"`
 	}
 	if line[0] == '[' {
 		return GroundingCase{}, fmt.Errorf("is of a JSON array, want one JSON object on each line (jq -c '.[]' makes them): %w", assay.ErrInvalid)
@@ -142,7 +143,12 @@ func parseGrounding(line []byte) (GroundingCase, error) {
 		return c, fmt.Errorf("has no label: %w", assay.ErrInvalid)
 	}
 	c.Label, c.Verdict = label, VerdictOf(label)
-	_ = json.Unmarshal(raw.Edits, &c.Edits) // another set's key of that name is no edit
+	c.Kind = scalar(raw.Kind)
+	if heading := scalar(raw.Heading); heading != "" {
+		c.Heading = []string{heading}
+	} else {
+		_ = json.Unmarshal(raw.Heading, &c.Heading) // another set's key of that name is no heading
+	}
 	return c, nil
 }
 

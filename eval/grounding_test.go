@@ -10,18 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/ground"
 )
 
 func TestParseGrounding(t *testing.T) {
 	const file = "\ufeff" + `{"id": "a", "claim": "It rains.", "evidence": "It rains.", "label": "SUPPORTS"}` + "\r\n\r\n" +
 		`{"id": 7, "claim": "It snows.", "evidence": ["It rains.", "No snow falls."], "label": "CONTRADICT", "extra": {"x": []}}` + "\n" +
-		`{"claim": "It hails.", "evidence": [], "label": 0, "edit_types": ["negation"]}` + "\n" +
+		`{"claim": "It hails.", "evidence": [], "label": 0, "kind": "negation", "heading": ["Weather"]}` + "\n" +
 		`{"claim": "It is dry.", "evidence": "", "label": true}`
 	want := []GroundingCase{
 		{ID: "a", Claim: "It rains.", Evidence: []string{"It rains."}, Label: "SUPPORTS", Verdict: assay.Supported},
 		{ID: "7", Claim: "It snows.", Evidence: []string{"It rains.", "No snow falls."}, Label: "CONTRADICT", Verdict: assay.Contradicted},
-		{ID: "line 4", Claim: "It hails.", Evidence: []string{}, Label: "0", Verdict: assay.Unsupported, Edits: []string{"negation"}},
+		{ID: "line 4", Claim: "It hails.", Evidence: []string{}, Label: "0", Verdict: assay.Unsupported, Heading: []string{"Weather"}, Kind: "negation"},
 		{ID: "line 5", Claim: "It is dry.", Evidence: []string{""}, Label: "true", Verdict: assay.Supported},
 	}
 	got, err := ParseGrounding(strings.NewReader(file))
@@ -57,7 +56,7 @@ func TestParseGroundingErrors(t *testing.T) {
 func FuzzParseGrounding(f *testing.F) {
 	f.Add(`{"claim": "x", "evidence": ["y"], "label": "yes"}`)
 	f.Add("\ufeff{}\r\n")
-	f.Add(`{"claim": "x", "evidence": "y", "label": 1, "edit_types": 4}`)
+	f.Add(`{"claim": "x", "evidence": "y", "label": 1, "kind": {}, "heading": 4}`)
 	f.Fuzz(func(t *testing.T, file string) {
 		cases, err := ParseGrounding(strings.NewReader(file))
 		if (err == nil) != (len(cases) > 0) {
@@ -123,92 +122,5 @@ func TestFiguresOf(t *testing.T) {
 	}
 	if two.BalancedAccuracy != 1 || *two.AUC != 1 || two.ECE != 0 {
 		t.Errorf("%+v", two)
-	}
-}
-
-// trainingSets are two sets of claims that words tell apart.
-func trainingSets() []GroundingSet {
-	towns := strings.Fields(`Aachen Bonn Celle Dresden Essen Fulda Gera Halle Ilmenau Jena Kiel Lindau Mainz Nauen Olpe Passau
-		Rastatt Speyer Tangermünde Uelzen Verden Wismar Xanten Zwickau Altona Barth Cottbus Demmin Emden Flensburg Goslar Husum`)
-	var sets []GroundingSet
-	for n, what := range []string{"a mill", "a bridge"} {
-		set := GroundingSet{Name: what}
-		for i, town := range towns {
-			text := town + " has " + what + " from the year 1" + string(rune('1'+i%9)) + "50. It is seen from the river."
-			other := "Nieder" + strings.ToLower(town)
-			set.Cases = append(set.Cases,
-				GroundingCase{Claim: "There is " + what + " in " + town + ".", Evidence: []string{text}, Verdict: assay.Supported},
-				GroundingCase{Claim: "There is " + what + " in " + other + ".", Evidence: []string{text}, Verdict: assay.Unsupported},
-			)
-			if n == 0 {
-				set.Cases = append(set.Cases, GroundingCase{Claim: town + " has no mill.", Evidence: []string{text}, Verdict: assay.Contradicted})
-			}
-		}
-		sets = append(sets, set)
-	}
-	return sets
-}
-
-// TestTrainVerifier: two trainings on the same claims write the same bytes, which can be
-// read, and tell claims that they have not seen.
-func TestTrainVerifier(t *testing.T) {
-	var written [2][]byte
-	for i := range written {
-		got, err := TrainVerifier(t.Context(), VerifierData{Sets: trainingSets()}, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if written[i], err = got.Words.Encoded(); err != nil {
-			t.Fatal(err)
-		}
-		if got.Vectors != nil || len(got.Tables) != 4 {
-			t.Errorf("%d tables, vectors %v", len(got.Tables), got.Vectors != nil)
-		}
-		for _, table := range got.Tables {
-			for k, f := range table.Figures {
-				if table.Learner == "words" && table.HeldOut == "fold" && f.BalancedAccuracy < 0.7 {
-					t.Errorf("%s: balanced accuracy %.2f of towns that are or are not there", table.Sets[k], f.BalancedAccuracy)
-				}
-				if f.Claims != len(trainingSets()[k].Cases) {
-					t.Errorf("%s, %s, %s: %d claims judged", table.Learner, table.HeldOut, table.Sets[k], f.Claims)
-				}
-			}
-		}
-	}
-	if string(written[0]) != string(written[1]) {
-		t.Error("two trainings differ")
-	}
-	if _, err := ground.DecodeModel(written[0], false); err != nil {
-		t.Error(err)
-	}
-	if _, err := TrainVerifier(t.Context(), VerifierData{Sets: trainingSets()[:1]}, nil, nil, nil); !errors.Is(err, assay.ErrInvalid) {
-		t.Errorf("error %v for one set", err)
-	}
-}
-
-// TestFolds: what shares a claim or a text is never on both sides.
-func TestFolds(t *testing.T) {
-	cases := []GroundingCase{
-		{Claim: "a", Evidence: []string{"1"}}, {Claim: "a", Evidence: []string{"2"}}, {Claim: "b", Evidence: []string{"2"}},
-		{Claim: "c", Evidence: []string{"x", "y"}}, {Claim: "d", Evidence: []string{"x y"}}, {Claim: "e", Evidence: []string{"z"}},
-	}
-	groups := groupsOf(cases)
-	if groups[0] != groups[1] || groups[1] != groups[2] || groups[3] != groups[4] || groups[0] == groups[3] || groups[5] == groups[3] {
-		t.Errorf("groups %v", groups)
-	}
-	var list []measured
-	for i := range 40 {
-		list = append(list, measured{group: i / 2, set: i % 2})
-	}
-	fold := foldsOf(list, 5, 1)
-	size := map[int]int{}
-	for i, k := range fold {
-		size[k]++
-		if fold[i^1] != k {
-			t.Errorf("case %d and its like are in the folds %d and %d", i, k, fold[i^1])
-		}
-	}
-	if len(size) != 5 || size[0] != 8 {
-		t.Errorf("sizes %v", size)
 	}
 }

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"slices"
+
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/stat"
 	"github.com/assay-rag/assay/ground"
@@ -13,6 +15,8 @@ type Judged struct {
 	Verdict assay.Verdict
 	Score   float64 // the verifier's probability of Supported, in [0, 1]
 	Reason  string
+	Refused string        // by a hard check, see ground.Judgement
+	Kind    string        // of the case
 	Spans   []ground.Span // of the text of GroundingCase.Cited
 }
 
@@ -44,6 +48,21 @@ type GroundingFigures struct {
 	AUC *float64 `json:"auc"`
 
 	Calibration []CalibrationBin `json:"calibration,omitempty"`
+
+	// Refused counts the claims that a hard check refused, by whether they are labelled
+	// supported. Kinds are the figures of each kind of claim, for sets that name kinds.
+	Refused struct {
+		Rightly int `json:"rightly"`
+		Wrongly int `json:"wrongly"`
+	} `json:"refused"`
+	Kinds []KindFigures `json:"kinds,omitempty"`
+}
+
+// KindFigures count the claims of one kind and the supported verdicts on them.
+type KindFigures struct {
+	Kind      string `json:"kind"`
+	Claims    int    `json:"claims"`
+	Supported int    `json:"supported"` // are called so
 }
 
 // A CalibrationBin is the claims whose scores lie in [Low, High), the last one's in
@@ -67,6 +86,7 @@ func FiguresOf(judged []Judged) GroundingFigures {
 	right, of := [2]int{}, [2]int{}
 	for _, j := range judged {
 		f.Gold[j.Gold]++
+		f.countKind(j)
 	}
 	for _, j := range judged {
 		if j.Verdict == assay.Contradicted && f.Gold[assay.Contradicted] == 0 {
@@ -116,6 +136,29 @@ func FiguresOf(judged []Judged) GroundingFigures {
 		f.AUC = &area
 	}
 	return f
+}
+
+// countKind counts a claim by its kind and by whether a hard check refused it.
+func (f *GroundingFigures) countKind(j Judged) {
+	switch {
+	case j.Refused == "":
+	case j.Gold == assay.Supported:
+		f.Refused.Wrongly++
+	default:
+		f.Refused.Rightly++
+	}
+	if j.Kind == "" {
+		return
+	}
+	i := slices.IndexFunc(f.Kinds, func(k KindFigures) bool { return k.Kind == j.Kind })
+	if i < 0 {
+		i = len(f.Kinds)
+		f.Kinds = append(f.Kinds, KindFigures{Kind: j.Kind})
+	}
+	f.Kinds[i].Claims++
+	if j.Verdict == assay.Supported {
+		f.Kinds[i].Supported++
+	}
 }
 
 // scoresOf is what the measures of scores take: the scores, and which claims are supported.

@@ -3,14 +3,12 @@ package eval
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/assay-rag/assay/ground"
 )
 
 // JudgeGrounding has a verifier judge claims, one after the other. An error of the
-// verifier ends it, and so does a score that is not in [0, 1].
+// verifier ends it, and so does a score outside [0, 1].
 func JudgeGrounding(ctx context.Context, v ground.Verifier, cases []GroundingCase, progress func(done, all int)) ([]Judged, error) {
 	judged := make([]Judged, len(cases))
 	for i, c := range cases {
@@ -21,39 +19,10 @@ func JudgeGrounding(ctx context.Context, v ground.Verifier, cases []GroundingCas
 		if !(j.Score >= 0 && j.Score <= 1) {
 			return nil, fmt.Errorf("claim %s: the verifier's score %v is not in [0, 1]", c.ID, j.Score)
 		}
-		judged[i] = Judged{ID: c.ID, Gold: c.Verdict, Verdict: j.Verdict, Score: j.Score, Reason: j.Reason, Spans: j.Spans}
+		judged[i] = Judged{ID: c.ID, Gold: c.Verdict, Verdict: j.Verdict, Score: j.Score, Reason: j.Reason, Refused: j.Refused, Kind: c.Kind, Spans: j.Spans}
 		if progress != nil {
 			progress(i+1, len(cases))
 		}
 	}
 	return judged, nil
-}
-
-// Write writes the models into a folder, as package ground embeds them.
-func (t VerifierTraining) Write(folder string) error {
-	if t.Edits != nil {
-		data, err := t.Edits.Encoded()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, "weights_edits.json.gz"), data, 0o644); err != nil {
-			return err
-		}
-	}
-	for _, m := range []struct {
-		file  string
-		model *ground.Model
-	}{{"weights_words.json.gz", t.Words}, {"weights_vectors.json.gz", t.Vectors}} {
-		if m.model == nil {
-			continue
-		}
-		data, err := m.model.Encoded()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(folder, m.file), data, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -30,6 +30,8 @@ type Parts struct {
 	Relevance *retrieve.RelevanceModel
 	Ranker    retrieve.Ranker
 
+	Reader llm.Reader // of the best hits of a reranked search; nil: nothing is read
+
 	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
 }
 
@@ -56,6 +58,7 @@ type Opened struct {
 
 	relevance *retrieve.RelevanceModel
 	ranker    retrieve.Ranker
+	reader    llm.Reader
 	progress  func(Progress)
 	dir       string // of the index
 	cache     *vectorCache
@@ -64,7 +67,7 @@ type Opened struct {
 // Open embeds and indexes a set's passages, in a temporary folder that Close
 // removes. The vectors are held in memory.
 func Open(ctx context.Context, set Set, parts Parts) (_ *Opened, err error) {
-	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress, relevance: parts.Relevance, ranker: parts.Ranker}
+	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress, relevance: parts.Relevance, ranker: parts.Ranker, reader: parts.Reader}
 	if o.ranker == nil {
 		if o.ranker, err = rerank.New(rerank.Default()); err != nil {
 			return nil, err
@@ -186,7 +189,7 @@ func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, qu
 			began := time.Now()
 			found, err := r.Retrieve(gctx, assay.Local().Access(), query)
 			if long, ok := errors.AsType[*llm.TooLongError](err); ok && query.Mode == assay.ModeVector {
-				found = assay.Results{Notes: []string{fmt.Sprintf("more tokens than the %d that %s takes: nothing is found", long.Limit, long.Model)}}
+				found = assay.Results{Notes: []assay.Note{{Kind: assay.NoteSearch, Text: fmt.Sprintf("more tokens than the %d that %s takes: nothing is found", long.Limit, long.Model)}}}
 			} else if err != nil {
 				return fmt.Errorf("%s: query %s: %w", o.Set.Name, q.ID, err)
 			}
@@ -199,7 +202,7 @@ func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, qu
 			mu.Lock()
 			defer mu.Unlock()
 			for _, note := range found.Notes {
-				notes[note]++
+				notes[note.Text]++
 			}
 			done, spent = done+1, spent+took
 			report(done, len(queries))

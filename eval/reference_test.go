@@ -101,7 +101,7 @@ func researchParts(t *testing.T, set eval.Set) eval.Parts {
 // program made: those whose names ASSAY_RESEARCH_RANKINGS lists, separated by
 // commas, or all.
 func TestReferenceVectors(t *testing.T) {
-	rankings := eval.Rankings(true)
+	rankings := eval.Rankings(true, false)
 	if names := os.Getenv("ASSAY_RESEARCH_RANKINGS"); names != "" {
 		rankings = slices.DeleteFunc(rankings, func(r eval.Ranking) bool { return !slices.Contains(strings.Split(names, ","), r.Name) })
 	}

@@ -17,13 +17,14 @@ type Ranking struct {
 	Fusion assay.Fusion
 	Graph  bool // passages that the best ones lead to
 	Rerank bool // the best are judged once more
+	Read   bool // and then read
 	BM25   bool // what text finds by BM25 alone, whatever the rest says
 }
 
 // The rankings that are compared if nothing else is asked for, from the plainest
 // to what a user gets. Those that need vectors are left out where there is no
-// embedder.
-func Rankings(vectors bool) []Ranking {
+// embedder, those that read where there is no reader.
+func Rankings(vectors, reader bool) []Ranking {
 	all := []Ranking{
 		{Name: "bm25", Mode: assay.ModeText, BM25: true},
 		{Name: "text", Mode: assay.ModeText},
@@ -32,10 +33,15 @@ func Rankings(vectors bool) []Ranking {
 		{Name: "hybrid +graph", Graph: true},
 		{Name: "hybrid +graph +rerank", Graph: true, Rerank: true},
 	}
-	if vectors {
-		return all
+	if !vectors {
+		all = []Ranking{all[0], all[1], {Name: "text +graph", Mode: assay.ModeText, Graph: true}, {Name: "text +graph +rerank", Mode: assay.ModeText, Graph: true, Rerank: true}}
 	}
-	return []Ranking{all[0], all[1], {Name: "text +graph", Mode: assay.ModeText, Graph: true}, {Name: "text +graph +rerank", Mode: assay.ModeText, Graph: true, Rerank: true}}
+	if reader {
+		last := all[len(all)-1]
+		last.Name, last.Read = last.Name+" +read", true
+		all = append(all, last)
+	}
+	return all
 }
 
 // A RetrievalReport is the result of one set.
@@ -86,6 +92,9 @@ func (o *Opened) Retriever(ranking Ranking) assay.Retriever {
 	}
 	if ranking.Rerank {
 		c.Ranker = o.ranker
+	}
+	if ranking.Read {
+		c.Reader = o.reader
 	}
 	r := retrieve.New(c)
 	if ranking.BM25 {

@@ -72,6 +72,11 @@ func (s scripted) Generate(ctx context.Context, req llm.Request, stream func(llm
 			Model: string(s), Kind: llm.Filtered, Message: fmt.Sprintf("no script fills the form %q", formOf(req)), Usage: assay.Usage{Calls: 1},
 		}
 	}
+	return s.says(req, text, calls, stream), nil
+}
+
+// says is the response that has a text and calls of tools.
+func (s scripted) says(req llm.Request, text string, calls []llm.ToolCall, stream func(llm.Delta)) llm.Response {
 	if stream != nil {
 		stream(llm.Delta{Text: text})
 	}
@@ -86,7 +91,7 @@ func (s scripted) Generate(ctx context.Context, req llm.Request, stream func(llm
 	if len(calls) > 0 {
 		r.Finish = llm.FinishTools
 	}
-	return r, nil
+	return r
 }
 
 // formOf names the form that a request wants filled in; empty: none.
@@ -129,6 +134,7 @@ type shown struct {
 	question string
 	passages []shownPassage
 	others   map[string][]string // data by its name: "claim", "statement", "searched"
+	sources  map[string][]string // of a claim, by its number
 	asked    string              // the whole of what the user says
 }
 
@@ -144,9 +150,12 @@ var fencedData = regexp.MustCompile(`(?s)<([\w ]+?)((?: \w+="[^"]*")*) id="\w+">
 // numberOf matches the number among attributes.
 var numberOf = regexp.MustCompile(` number="(\d+)"`)
 
+// claimOf matches the number of a source's claim among attributes.
+var claimOf = regexp.MustCompile(` of_claim="(\d+)"`)
+
 // shownIn reads a prompt back.
 func shownIn(req llm.Request) shown {
-	p := shown{others: map[string][]string{}}
+	p := shown{others: map[string][]string{}, sources: map[string][]string{}}
 	for _, m := range req.Messages {
 		if m.Speaker == llm.User {
 			p.asked += m.Text + "\n"
@@ -163,6 +172,11 @@ func shownIn(req llm.Request) shown {
 				fmt.Sscan(at[1], &n)
 			}
 			p.passages = append(p.passages, shownPassage{number: n, text: text})
+		case "source":
+			_, text, _ := strings.Cut(m[3], "\n") // after its heading
+			if of := claimOf.FindStringSubmatch(m[2]); of != nil {
+				p.sources[of[1]] = append(p.sources[of[1]], text)
+			}
 		default:
 			p.others[m[1]] = append(p.others[m[1]], m[3])
 		}
@@ -215,18 +229,24 @@ func (p shown) missing() []string {
 func (p shown) quotes(n int) []map[string]any {
 	statements := []map[string]any{}
 	for _, of := range p.best(n) {
-		said, has := "", -1.0
-		for _, sp := range sentence.Spans(of.text) {
-			text := strings.Join(strings.Fields(of.text[sp.Start:sp.End]), " ")
-			if c := covers(text, p.question); c > has {
-				said, has = text, c
-			}
-		}
-		if said != "" {
-			statements = append(statements, map[string]any{"text": said, "sources": []int{of.number}})
+		if said := closest([]string{of.text}, p.question); said != "" {
+			statements = append(statements, map[string]any{"text": strings.Join(strings.Fields(said), " "), "sources": []int{of.number}})
 		}
 	}
 	return statements
+}
+
+// closest returns the sentence of some texts that has most of the words of another text.
+func closest(texts []string, to string) string {
+	said, has := "", -1.0
+	for _, text := range texts {
+		for _, sp := range sentence.Spans(text) {
+			if c := covers(text[sp.Start:sp.End], to); c > has {
+				said, has = text[sp.Start:sp.End], c
+			}
+		}
+	}
+	return said
 }
 
 // each makes one entry for each of n things.
@@ -272,7 +292,8 @@ var scripts = map[string]func(p shown) any{
 	},
 	"verdicts": func(p shown) any {
 		return map[string]any{"verdicts": each(len(p.others["claim"]), func(i int) map[string]any {
-			return map[string]any{"claim": i + 1, "reason": "by rule", "verdict": "supported", "score": 0.9}
+			quote := closest(p.sources[fmt.Sprint(i+1)], p.others["claim"][i])
+			return map[string]any{"claim": i + 1, "reason": "by rule", "quotes": []string{quote}, "verdict": "supported", "score": 0.9}
 		})}
 	},
 	"scores": func(p shown) any {

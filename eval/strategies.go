@@ -104,7 +104,7 @@ type StrategyOutcome struct {
 	MS          float64      `json:"ms"`
 	Failure     string       `json:"failure,omitempty"` // the strategy's error
 
-	notes []string
+	notes []assay.Note
 }
 
 // A Mean is a mean over questions, with the bounds within which it lies for 95 of 100
@@ -219,7 +219,7 @@ func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string
 		return out, err
 	}
 	env := opts.Models.Equip(strategy.Env{
-		Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored, Settings: opts.Settings, Clarify: true,
+		Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored, Settings: opts.Settings,
 	})
 	if env.Limits.Wall = opts.Wall; !opts.AsAsked {
 		env.Limits.Passages = Handed
@@ -362,7 +362,7 @@ func rowOf(set, name, roles string, queries []Query, outcomes []StrategyOutcome)
 			row.Statuses[o.Status]++
 		}
 		for _, note := range o.notes {
-			notes[note]++
+			notes[note.Text]++
 		}
 	}
 	for _, sum := range []*float64{&row.Handed, &row.Steps, &row.Searches, &row.Calls, &row.Tokens} {

@@ -166,13 +166,13 @@ func TestStrategiesRecorded(t *testing.T) {
 	if tape.Unknown() > 0 {
 		t.Errorf("%d requests were not recorded", tape.Unknown())
 	}
-	// What was not recorded is counted: local roles stand in, but none for the verifier.
+	// What was not recorded is counted: local roles stand in, and their draft is verified locally.
 	other := orchard()
 	other.Queries[0].Text = "When was the medlar tree planted?"
 	rows, err := opened(t, other).Strategies(t.Context(), eval.StrategyOptions{
 		Roles: "recorded", Models: engine.Models{Roles: tape.Roles()}, Strategies: []string{"static"}, Questions: 1,
 	})
-	if err != nil || rows[0].CallsFailed == 0 || tape.Unknown() != rows[0].CallsFailed || rows[0].Statuses[assay.Incomplete] != 1 {
+	if err != nil || rows[0].CallsFailed == 0 || tape.Unknown() != rows[0].CallsFailed || rows[0].Statuses[assay.Answered] != 1 {
 		t.Errorf("a question that was not recorded: %+v, %v; %d unknown", rows, err, tape.Unknown())
 	}
 }

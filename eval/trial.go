@@ -101,7 +101,7 @@ const judgePrompt = 1000
 
 // standIns are models that stand in for others, with what is known of these.
 func standIns(m engine.Models, reranker *countingReranker, verifier *countingVerifier) engine.Models {
-	out := engine.Models{Roles: map[string]llm.Model{}, Domain: m.Domain}
+	out := engine.Models{Roles: map[string]llm.Model{}, Domain: m.Domain, LocalVerifier: m.LocalVerifier}
 	for name, model := range m.Roles {
 		as := scripted("scripted/writer")
 		if name == role.VerifierRole {

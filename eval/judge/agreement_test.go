@@ -63,7 +63,7 @@ func TestLocalCorrectnessTellsAnswersApart(t *testing.T) {
 	all := selections(t, n)
 	correct := func(q selection, sentences []string) float64 {
 		in := judge.Input{Question: q.Text, Answer: strings.Join(sentences, " "), References: q.Metadata.Answers}
-		for _, c := range ground.Claims(in.Answer, nil) {
+		for _, c := range ground.Cut(in.Answer, nil) {
 			in.Claims = append(in.Claims, judge.Claim{Text: c.Text})
 		}
 		got, err := judge.Local{}.Judge(t.Context(), in)

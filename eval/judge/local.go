@@ -40,30 +40,28 @@ import (
 // [local.AnswerGrader]. Harmfulness is a short list of wordings, see the comment on harms.
 type Local struct {
 	// Verifier reads claims against passages, and claims of the answer and of right ones
-	// against each other. Nil: ground.Local for the former and, since right answers are in
-	// other words, ground.Learned at its balanced floor for the latter.
+	// against each other. Nil: ground.Local without a reader.
 	Verifier ground.Verifier
 	Called   string // the verifier's name, for reports
 }
 
-// Name implements Judge: "local (surface rules)".
+// Name implements Judge: "local (without a reader)".
 func (l Local) Name() string {
 	switch {
 	case l.Called != "":
 		return "local (" + l.Called + ")"
 	case l.Verifier == nil:
-		return "local (surface rules, learned for right answers)"
+		return "local (without a reader)"
 	}
 	return "local"
 }
 
-// verifiers are those for passages and for right answers.
-func (l Local) verifiers() (passages, answers ground.Verifier, err error) {
+// verifier returns the verifier that reads the claims.
+func (l Local) verifier() ground.Verifier {
 	if l.Verifier != nil {
-		return l.Verifier, l.Verifier, nil
+		return l.Verifier
 	}
-	_, balanced, err := ground.Learned{}.Floors()
-	return ground.Local{}, ground.Learned{Floor: balanced}, err
+	return ground.Local{}
 }
 
 // Judge implements Judge.
@@ -72,11 +70,7 @@ func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
 		return refused(l.Name(), "", in), ctx.Err()
 	}
 	j := newJudgement(l.Name(), "")
-	passages, answers, err := l.verifiers()
-	if err != nil {
-		return j, fmt.Errorf("local judge: %w", err)
-	}
-	said, right := &supporting{verifier: passages, contexts: in.Contexts}, &supporting{verifier: answers}
+	said, right := &supporting{verifier: l.verifier(), contexts: in.Contexts}, &supporting{verifier: l.verifier()}
 	if err := l.claims(ctx, said, in, &j); err != nil {
 		return j, err
 	}
@@ -240,7 +234,7 @@ func atLength(ctx context.Context, s *supporting, in Input, reference string) (a
 // claimsOf cuts a text into claims, each as it reads by itself.
 func claimsOf(question, text string) []statement {
 	var claims []string
-	for _, c := range ground.Claims(text, nil) {
+	for _, c := range ground.Cut(text, nil) {
 		claims = append(claims, c.Text)
 	}
 	return statements(question, text, claims)

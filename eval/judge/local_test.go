@@ -109,9 +109,9 @@ func TestLocalClaimsAtTheEdges(t *testing.T) {
 	}{
 		{"cites nothing", judge.Claim{Text: "The bridge opened in 1932."}, metric.Claim{Held: true, By: []int{0}}},
 		{"cites what there is not", judge.Claim{Text: "The bridge opened in 1932.", Cited: []int{7, -1}}, metric.Claim{Held: true, By: []int{0}, Cites: []metric.Cite{{}, {}}}},
-		{"cites the right one and what there is not", judge.Claim{Text: "The bridge opened.", Cited: []int{0, 9}}, metric.Claim{Held: true, Cited: true, By: []int{0}, Cites: []metric.Cite{{Alone: true}, {Rest: true}}}},
+		{"cites the right one and what there is not", judge.Claim{Text: "The bridge opened in March.", Cited: []int{0, 9}}, metric.Claim{Held: true, Cited: true, By: []int{0}, Cites: []metric.Cite{{Alone: true}, {Rest: true}}}},
 		{"nobody says it", judge.Claim{Text: "The bridge burned down.", Cited: []int{0}}, metric.Claim{Cites: []metric.Cite{{}}}},
-		{"another says it", judge.Claim{Text: "The bridge opened.", Cited: []int{1}}, metric.Claim{Held: true, By: []int{0}, Cites: []metric.Cite{{}}}},
+		{"another says it", judge.Claim{Text: "The bridge opened in March.", Cited: []int{1}}, metric.Claim{Held: true, By: []int{0}, Cites: []metric.Cite{{}}}},
 	}
 	for _, tt := range tests {
 		in := bridge()
@@ -201,7 +201,7 @@ func TestLocalRelevance(t *testing.T) {
 	}{
 		{asked, "The Sydney Harbour Bridge opened in March 1932.", "", 0.9, 1},
 		{asked, "It opened in March 1932.", "Sydney Harbour Bridge", 0.9, 1}, // under which the passage stands
-		{asked, "The Sydney Harbour Bridge opened to great applause.", "", 0.2, 0.6},
+		{asked, "The Sydney Harbour Bridge was painted.", "", 0.2, 0.9},      // half of what is asked
 		{asked, "Bread is made of flour.", "", 0, 0.1},
 		{asked, "", "", 0, 0},
 		{asked, "パンは小麦粉で作られる。", "", -1, -1}, // another language: words do not tell
@@ -218,7 +218,7 @@ func TestLocalRelevance(t *testing.T) {
 		if err != nil || scored != (tt.low >= 0) || scored == (got.NotJudged[judge.Relevance] != "") {
 			t.Errorf("%q: %+v, not judged %q, %v", tt.answer, s, got.NotJudged[judge.Relevance], err)
 		}
-		if scored && (s.Value < tt.low || s.Value > tt.high || s.Reason == "" || !strings.HasPrefix(s.By, "local (surface rules")) {
+		if scored && (s.Value < tt.low || s.Value > tt.high || s.Reason == "" || !strings.HasPrefix(s.By, "local (without a reader")) {
 			t.Errorf("%q: %+v; want between %v and %v", tt.answer, s, tt.low, tt.high)
 		}
 	}

@@ -21,8 +21,10 @@ type statement struct{ text, alone, whole string }
 func statements(question, text string, claims []string) []statement {
 	spans := sentence.Spans(text)
 	out := make([]statement, len(claims))
-	for i, alone := range ground.Resolve(question, nil, claims) {
-		out[i] = statement{claims[i], alone, claims[i]}
+	before := ""
+	for i, claim := range claims {
+		out[i] = statement{claim, ground.Standalone(question, before, claim), claim}
+		before = claim
 		at := strings.Index(text, claims[i])
 		for _, sp := range spans {
 			if at >= 0 && sp.Start <= at && at+len(claims[i]) <= sp.End {

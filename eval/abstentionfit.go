@@ -1,0 +1,151 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/eval/stat"
+	"github.com/assay-rag/assay/internal/learn"
+	"github.com/assay-rag/assay/role/local"
+)
+
+// An AbstentionFit is a model of how likely passages answer a question, and what such a model
+// does on each set when it is fitted to the others.
+type AbstentionFit struct {
+	Model local.AnswerabilityModel `json:"model"`
+	Sets  []AbstentionFigures      `json:"sets"`
+}
+
+// AbstentionFigures say how a model that was not fitted to a set does on it.
+type AbstentionFigures struct {
+	Set         string          `json:"set"`
+	Questions   int             `json:"questions"` // each with its answer and without
+	AUC         float64         `json:"auc"`
+	ECE         float64         `json:"ece"`
+	AtMostFalse AbstentionPoint `json:"at_most_false"`
+	AtDefault   AbstentionPoint `json:"at_default"` // local.DefaultHeld
+}
+
+// The bounds of what a model is fitted to, and how.
+const (
+	fitQuestions = 300 // of a set
+	fitHits      = 8   // that are read for a question
+	fitSplits    = 2
+	fitRidge     = 0.01
+)
+
+// A fitRow is one question, with its answer or without.
+type fitRow struct {
+	rated
+	features []float64
+}
+
+// FitAbstention fits local.Answerability to sets. The parts need a reader.
+func FitAbstention(ctx context.Context, sets []Set, parts Parts) (AbstentionFit, error) {
+	if parts.Reader == nil {
+		return AbstentionFit{}, fmt.Errorf("there is no reader whose word could be fitted: %w", assay.ErrInvalid)
+	}
+	rows := make([][]fitRow, len(sets))
+	var names []string
+	for i, set := range sets {
+		for k := range fitSplits {
+			more, err := fitRowsOf(ctx, set, k, parts)
+			if err != nil {
+				return AbstentionFit{}, err
+			}
+			rows[i] = append(rows[i], more...)
+		}
+		names = append(names, set.Name)
+	}
+	all := slices.Concat(rows...)
+	fit := AbstentionFit{Model: local.AnswerabilityModel{
+		Features: local.AnswerabilityFeatures, Line: fitLine(all), Reader: parts.Reader.Model(), Sets: names, Rows: len(all),
+		Fitted: "assay eval fit-abstention", Licences: "see docs/evaluation.md, Abstention",
+	}}
+	for i, set := range sets {
+		line := fitLine(slices.Concat(slices.Delete(slices.Clone(rows), i, i+1)...))
+		if len(sets) == 1 {
+			line = fit.Model.Line
+		}
+		fit.Sets = append(fit.Sets, figuresOf(set.Name, line, rows[i]))
+	}
+	return fit, nil
+}
+
+func fitLine(rows []fitRow) *learn.Linear {
+	examples := make([]learn.Row, len(rows))
+	for i, r := range rows {
+		examples[i] = learn.Row{Features: r.features, Positive: r.answerable, Weight: 1}
+	}
+	return learn.Logistic(examples, fitRidge)
+}
+
+func figuresOf(set string, line *learn.Linear, rows []fitRow) AbstentionFigures {
+	const bins = 10
+	var all []rated
+	var scores []float64
+	var holds []bool
+	for _, r := range rows {
+		r.p = learn.Sigmoid(line.LogOdds(r.features))
+		all, scores, holds = append(all, r.rated), append(scores, r.p), append(holds, r.answerable)
+	}
+	return AbstentionFigures{
+		Set: set, Questions: len(rows), AUC: auc(all), ECE: stat.ECE(stat.Bins(scores, holds, bins)),
+		AtMostFalse: atMost(all, MostFalse), AtDefault: pointAt(all, local.DefaultHeld),
+	}
+}
+
+// fitRowsOf searches for the questions of a set of which some passages are gone, and has what
+// is found read. Right is a question whose most answerable passage is a right one.
+func fitRowsOf(ctx context.Context, set Set, k int, parts Parts) ([]fitRow, error) {
+	set.Queries = sample(set.Queries, fitQuestions)
+	gone, queries := halves(set.Queries, k)
+	set.Passages = slices.DeleteFunc(slices.Clone(set.Passages), func(p Passage) bool { return gone[p.ID] })
+	set.Queries = queries
+	o, err := Open(ctx, set, parts)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	retriever := o.Retriever(Ranking{Rerank: true, Read: true})
+	rows := make([]fitRow, len(queries))
+	began := time.Now()
+	step := inTurn(len(queries), func(done, all int) {
+		if parts.Progress != nil && done%20 == 0 {
+			parts.Progress(Progress{Set: set.Name, What: fmt.Sprintf("split %d", k), Done: done, All: all, Elapsed: time.Since(began)})
+		}
+	})
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, q := range queries {
+		g.Go(func() error {
+			found, err := retriever.Retrieve(gctx, assay.Local().Access(), assay.Query{Text: q.Text, Limit: 20})
+			if err != nil {
+				return err
+			}
+			slices.SortStableFunc(found.Hits, func(a, b assay.Hit) int { return cmp.Compare(b.Scores.Relevance, a.Scores.Relevance) })
+			hits := found.Hits[:min(len(found.Hits), fitHits)]
+			readings, err := local.ReadHits(gctx, parts.Reader, q.Text, hits)
+			if err != nil {
+				return err
+			}
+			for id := range q.Relevant {
+				rows[i].answerable = !gone[id]
+			}
+			if best := local.MostAnswerable(readings); best >= 0 {
+				rows[i].right = q.Relevant[hits[best].URI] > 0
+			}
+			rows[i].features = local.FeaturesOf(readings)
+			step()
+			return nil
+		})
+	}
+	return rows, g.Wait()
+}

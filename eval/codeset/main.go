@@ -1,0 +1,95 @@
+// Codeset makes a labelled set of source code for `assay eval retrieval`, in the BEIR
+// layout: the functions and types of a tree of Go packages, without any comment, are the
+// passages, and the first sentences of their doc comments are the queries. A query does
+// not hold the name of its function, because a question seldom does.
+//
+//	go run ./eval/codeset -out godev "$(go env GOROOT)/src"
+//
+// The same tree gives the same set. python.py does the same for a tree of Python modules.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/assay-rag/assay/eval"
+)
+
+func main() {
+	var b bounds
+	out := flag.String("out", "", "`folder` to write")
+	flag.IntVar(&b.half, "half", 0, "which half of the packages, `0 or 1`")
+	flag.IntVar(&b.passages, "passages", 1500, "at most so many passages")
+	flag.IntVar(&b.queries, "queries", 400, "at most so many queries")
+	flag.Parse()
+	if flag.NArg() != 1 || *out == "" {
+		fmt.Fprintln(os.Stderr, "usage: codeset -out FOLDER [flags] TREE")
+		flag.PrintDefaults()
+		os.Exit(2)
+	}
+	set, err := readGo(filepath.Base(*out), os.DirFS(flag.Arg(0)), b)
+	if err == nil {
+		err = write(*out, set)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "codeset:", err)
+		os.Exit(1)
+	}
+}
+
+// write writes a set in the layout that eval.ReadSet reads.
+func write(folder string, set eval.Set) error {
+	type entry struct {
+		ID    string `json:"_id"`
+		Title string `json:"title,omitempty"`
+		Text  string `json:"text"`
+	}
+	var passages, queries []entry
+	for _, p := range set.Passages {
+		passages = append(passages, entry{p.ID, p.Title, p.Text})
+	}
+	for _, q := range set.Queries {
+		queries = append(queries, entry{ID: q.ID, Text: q.Text})
+	}
+	lines := func(entries []entry) func(*bufio.Writer) error {
+		return func(w *bufio.Writer) error {
+			e := json.NewEncoder(w)
+			for _, x := range entries {
+				if err := e.Encode(x); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	judgements := func(w *bufio.Writer) error {
+		fmt.Fprintln(w, "query-id\tcorpus-id\tscore")
+		for _, q := range set.Queries {
+			for id, grade := range q.Relevant {
+				fmt.Fprintf(w, "%s\t%s\t%d\n", q.ID, id, grade)
+			}
+		}
+		return nil
+	}
+	return errors.Join(
+		os.MkdirAll(folder, 0o777),
+		writeFile(filepath.Join(folder, "corpus.jsonl"), lines(passages)),
+		writeFile(filepath.Join(folder, "queries.jsonl"), lines(queries)),
+		writeFile(filepath.Join(folder, "qrels.tsv"), judgements),
+	)
+}
+
+func writeFile(path string, content func(*bufio.Writer) error) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriter(f)
+	return errors.Join(content(w), w.Flush())
+}

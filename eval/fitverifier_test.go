@@ -1,0 +1,280 @@
+package eval
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/learn"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/embedded"
+)
+
+var fitVerifier = flag.Bool("fit-verifier", false, "fit the verifier's weights and write ground/weights.json")
+
+// How the weights are fitted.
+const (
+	rowsPerSet    = 160 // claims of each set of training/nli
+	rowsOfTwins   = 300 // claims of each file of made twins
+	verifierRidge = 0.01
+	leastCaught   = 0.95 // of the changed answers for development, at the floor for shown answers
+)
+
+// A fitCase is a claim to fit the weights with.
+type fitCase struct {
+	GroundingCase
+	set      string
+	binary   bool // only "not supported" is known
+	features []float64
+}
+
+// TestFitVerifier fits the logistic regression of ground.Local to the reader in the program
+// and writes it to ground/weights.json:
+//
+//	ASSAY_TESTDATA=... ASSAY_MADE=... go test ./eval -run FitVerifier -fit-verifier -timeout 5h
+//
+// ASSAY_TESTDATA has the training sets below training/nli, ASSAY_MADE made twins. The sets
+// that the verifier is measured on are not read. The floor of shown answers is chosen by the
+// changed answers for development and by the pairs in ground/testdata.
+func TestFitVerifier(t *testing.T) {
+	if !*fitVerifier {
+		t.Skip("it takes an hour, with -fit-verifier")
+	}
+	reader, err := embedded.OpenReader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := os.Getenv("ASSAY_TESTDATA")
+	cases := slices.Concat(nliCases(t, filepath.Join(shared, "training", "nli")), twinCases(t, os.Getenv("ASSAY_MADE")))
+	cases = measureCases(t, reader, cases)
+	m := fitModel(cases)
+	m.Reader = reader.Model()
+	m.Made = "go test ./eval -run FitVerifier -fit-verifier: " + madeOf(cases)
+	changed, err := ChangedAnswers("../ground/testdata", shared, "dev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs, err := PairCases("../ground/testdata/pairs.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Shown = shownFloor(t, ground.Local{Reader: reader, Model: m, Floor: 1e-9}, slices.Concat(changed, pairs))
+	data, err := json.MarshalIndent(m, "", "\t")
+	if err == nil {
+		err = os.WriteFile("../ground/weights.json", append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s; shown %.3f, balanced %.3f", m.Made, m.Shown, m.Balanced)
+}
+
+// eachLine decodes the lines of a gzip file.
+func eachLine[T any](t *testing.T, file string, yield func(T)) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 1<<26)
+	for lines.Scan() {
+		var v T
+		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		yield(v)
+	}
+	if err := errors.Join(lines.Err(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var fitVerdicts = map[string]assay.Verdict{"supported": assay.Supported, "contradicted": assay.Contradicted, "neutral": assay.Unsupported}
+
+// nliCases draws claims from each set in a folder.
+func nliCases(t *testing.T, folder string) []fitCase {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.jsonl.gz"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no training sets in %s: %v", folder, err)
+	}
+	var cases []fitCase
+	for _, file := range files {
+		var set []fitCase
+		eachLine(t, file, func(row struct {
+			Premise, Claim, Label string
+			Binary                bool
+		}) {
+			c := GroundingCase{Claim: row.Claim, Evidence: []string{row.Premise}, Verdict: fitVerdicts[row.Label]}
+			set = append(set, fitCase{GroundingCase: c, set: fitSet(file), binary: row.Binary})
+		})
+		cases = append(cases, drawn(set, rowsPerSet)...)
+	}
+	return cases
+}
+
+// twinCases draws claims from each file of made twins in a folder: true ones and as many
+// falsified ones.
+func twinCases(t *testing.T, folder string) []fitCase {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "entail-*.jsonl.gz"))
+	if folder == "" || err != nil {
+		return nil
+	}
+	var cases []fitCase
+	for _, file := range files {
+		var set []fitCase
+		eachLine(t, file, func(row struct {
+			Heading, Passage, Kind string
+			True                   []string
+			False                  []struct{ Claim, Label string }
+		}) {
+			add := func(claim string, v assay.Verdict) {
+				c := GroundingCase{Claim: claim, Evidence: []string{row.Passage}, Heading: []string{row.Heading}, Verdict: v}
+				set = append(set, fitCase{GroundingCase: c, set: "made/" + fitSet(file)})
+			}
+			for i := range min(len(row.True), len(row.False)) {
+				add(row.True[i], assay.Supported)
+				add(row.False[i].Claim, fitVerdicts[row.False[i].Label])
+			}
+		})
+		cases = append(cases, drawn(set, rowsOfTwins)...)
+	}
+	return cases
+}
+
+func fitSet(file string) string { return strings.TrimSuffix(filepath.Base(file), ".jsonl.gz") }
+
+// drawn returns at most n cases, by the hash of their claims.
+func drawn(cases []fitCase, n int) []fitCase {
+	key := func(c fitCase) uint32 {
+		h := fnv.New32a()
+		h.Write([]byte(c.Evidence[0] + "\n" + c.Claim))
+		return h.Sum32()
+	}
+	slices.SortStableFunc(cases, func(a, b fitCase) int { return cmp.Compare(key(a), key(b)) })
+	return cases[:min(n, len(cases))]
+}
+
+// measureCases sets the features of cases, without those that cite nothing.
+func measureCases(t *testing.T, reader llm.Reader, cases []fitCase) []fitCase {
+	t.Helper()
+	var measured []fitCase
+	for i, c := range cases {
+		var err error
+		if c.features, err = (ground.Local{Reader: reader}).Features(t.Context(), c.Claim, c.Cited()); err != nil {
+			t.Fatal(err)
+		}
+		if c.features != nil {
+			measured = append(measured, c)
+		}
+		if (i+1)%1000 == 0 {
+			t.Logf("%d of %d claims", i+1, len(cases))
+		}
+	}
+	return measured
+}
+
+// fitModel fits both regressions and the balanced floor. Each set, and in it each label, has the
+// same weight.
+func fitModel(cases []fitCase) *ground.Model {
+	count := map[string]float64{}
+	for _, c := range cases {
+		count[c.set+string(c.Verdict)]++
+	}
+	var supported, contradicted []learn.Row
+	for _, c := range cases {
+		row := learn.Row{Features: c.features, Positive: c.Verdict == assay.Supported, Weight: 1 / count[c.set+string(c.Verdict)]}
+		if c.Verdict == assay.Supported {
+			row.Weight *= 2 // against the two others
+		}
+		supported = append(supported, row)
+		if c.Verdict != assay.Supported && !c.binary {
+			row.Positive = c.Verdict == assay.Contradicted
+			contradicted = append(contradicted, row)
+		}
+	}
+	m := &ground.Model{Features: ground.FeatureNames(), Supported: learn.Logistic(supported, verifierRidge), Contradicted: learn.Logistic(contradicted, verifierRidge)}
+	m.Balanced = balancedFloor(m, cases)
+	return m
+}
+
+// balancedFloor returns the floor with the best mean of the sets' balanced accuracies.
+func balancedFloor(m *ground.Model, cases []fitCase) float64 {
+	best, most := 0.5, 0.0
+	for floor := 0.05; floor < 0.951; floor += 0.01 {
+		right, of := map[string]float64{}, map[string]float64{}
+		for _, c := range cases {
+			supported := c.Verdict == assay.Supported
+			key := fmt.Sprint(c.set, " ", supported)
+			of[key]++
+			if (learn.Sigmoid(m.Supported.LogOdds(c.features)) >= floor) == supported {
+				right[key]++
+			}
+		}
+		sum := 0.0
+		for _, key := range slices.Sorted(maps.Keys(of)) {
+			sum += right[key] / of[key]
+		}
+		if mean := sum / float64(len(of)); mean > most {
+			best, most = floor, mean
+		}
+	}
+	return math.Round(best*100) / 100
+}
+
+// shownFloor returns the least floor, in steps of 0.01, at which enough changed answers are
+// refused.
+func shownFloor(t *testing.T, v ground.Verifier, changed []GroundingCase) float64 {
+	t.Helper()
+	judged, err := JudgeGrounding(t.Context(), v, changed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong []float64
+	for _, j := range judged {
+		if j.Gold == assay.Supported {
+			continue
+		}
+		if j.Verdict != assay.Supported {
+			j.Score = 0
+		}
+		wrong = append(wrong, j.Score)
+	}
+	slices.Sort(wrong)
+	score := wrong[min(int(leastCaught*float64(len(wrong))), len(wrong)-1)]
+	return min(math.Floor(score*100+1)/100, 0.99)
+}
+
+// madeOf counts the claims of each set.
+func madeOf(cases []fitCase) string {
+	count := map[string]int{}
+	for _, c := range cases {
+		count[c.set]++
+	}
+	var parts []string
+	for _, set := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%s %d", set, count[set]))
+	}
+	return strings.Join(parts, ", ")
+}
