@@ -15,6 +15,37 @@ const (
 	Rejected      Status = "rejected"       // a person rejected it
 )
 
+// A Reason says why an answer has its status. It is for programs; Justification says it in
+// words.
+type Reason string
+
+// The reasons, by the status that they lead to.
+const (
+	ReasonSupported Reason = "supported" // answered: the claims are supported and cover the question
+
+	ReasonDisagree  Reason = "disagree"           // conflicting: claims contradict each other
+	ReasonDeclared  Reason = "declared_conflict"  // conflicting: the writer says that claims contradict each other
+	ReasonVersions  Reason = "versions_disagree"  // conflicting: versions of one document do
+	ReasonAmbiguous Reason = "ambiguous_question" // incomplete: it was asked back
+
+	ReasonCutShort    Reason = "cut_short"    // incomplete: something ran out before an answer was verified
+	ReasonNoService   Reason = "no_service"   // incomplete: a managed service did not answer
+	ReasonUngraded    Reason = "ungraded"     // incomplete: the evidence could not be graded
+	ReasonUnwritten   Reason = "unwritten"    // incomplete: no answer could be written
+	ReasonUnverified  Reason = "unverified"   // incomplete: claims could not be verified
+	ReasonUnsupported Reason = "unsupported"  // incomplete, not found: no claim that was written is supported
+	ReasonNotAccepted Reason = "not_accepted" // incomplete: a judge or reflector holds it back
+	ReasonTorn        Reason = "torn"         // incomplete: a list, table or conflict lacks an entry
+	ReasonPartsOpen   Reason = "parts_open"   // incomplete: parts of the question are not answered
+	ReasonGaps        Reason = "gaps"         // incomplete: the writer says that something is open, or statements were dropped
+	ReasonUnjudged    Reason = "unjudged"     // incomplete: whether it answers the question could not be judged
+
+	ReasonNoHits    Reason = "no_hits"    // not found: no passage was found
+	ReasonNoAnswer  Reason = "no_answer"  // not found: no passage answers the question
+	ReasonNoContent Reason = "no_content" // not found: the passages say nothing that an answer could be made of
+	ReasonOffTopic  Reason = "off_topic"  // not found: what could be said does not answer the question
+)
+
 // A Stop says why a run stopped searching.
 type Stop string
 
@@ -61,11 +92,14 @@ type Evidence struct {
 // An Answer is what a run ends in.
 type Answer struct {
 	Status   Status `json:"status"`
+	Reason   Reason `json:"reason,omitempty"` // why it has that status
 	Stop     Stop   `json:"stop"`
 	Question string `json:"question"`
 	// Understood is the question as it was gone about, where that is not how it was
 	// asked: of a follow-up, with what the conversation says it means.
 	Understood string `json:"understood,omitempty"`
+	// UnderstoodByModel is set where a language model made Understood.
+	UnderstoodByModel bool `json:"understood_by_model,omitempty"`
 	// Text is the answer for people. Each claim, or the sentence that it is a part of, is
 	// followed by its citation numbers in brackets. When nothing was found it says so.
 	Text string `json:"text"`
@@ -86,10 +120,10 @@ type Answer struct {
 	Cached        *Cached      `json:"cached,omitempty"` // set: it is the answer of an earlier run
 	Claims        []Claim      `json:"claims"`
 	Citations     []Citation   `json:"citations"`       // by claim, then number, then span
-	Missing       []string     `json:"missing"`         // what the documents did not hold, in words
+	Missing       []Gap        `json:"missing"`         // what the answer lacks
 	Searched      []Searched   `json:"searched"`        // every search, in order
 	Closest       []Closest    `json:"closest"`         // what came nearest, when nothing was found
-	Notes         []string     `json:"notes,omitempty"` // what to know of how it came about, each once: of its searches, see Results.Notes, and of roles that could not do their job
+	Notes         []Note       `json:"notes,omitempty"` // what to know of how it came about, each once: of its searches, see Results.Notes, and of roles that could not do their job
 	Roles         []RoleUse    `json:"roles,omitempty"` // who did what
 	Index         IndexVersion `json:"index"`           // that was searched; of several searches the one with the least Coverage
 	Iterations    int          `json:"iterations"`
@@ -98,6 +132,39 @@ type Answer struct {
 	Usage         Usage        `json:"usage"`
 	ElapsedMS     int64        `json:"elapsed_ms"` // while the run was active
 }
+
+// A Gap is something that an answer lacks.
+type Gap struct {
+	Text string `json:"text"`
+
+	// ByModel is set where a language model says so. Nothing has verified its words.
+	ByModel bool `json:"by_model,omitempty"`
+}
+
+// A Note says something about how an answer or the results of a search came about.
+type Note struct {
+	Kind NoteKind `json:"kind"`
+	Text string   `json:"text"`
+}
+
+// A NoteKind says what a note is about.
+type NoteKind string
+
+// The kinds of note.
+const (
+	NoteSearch    NoteKind = "search"    // how passages were found
+	NoteCoverage  NoteKind = "coverage"  // not all passages have vectors yet
+	NoteReranker  NoteKind = "reranker"  // the configured reranker failed, and the local one stood in
+	NoteQuestion  NoteKind = "question"  // how the question was understood
+	NoteRole      NoteKind = "role"      // how a role did its job
+	NoteStoodIn   NoteKind = "stood_in"  // a local role did the job of a model that failed
+	NoteFailed    NoteKind = "failed"    // a role failed
+	NoteLeftOut   NoteKind = "left_out"  // statements or passages that are not shown or read
+	NoteCorrected NoteKind = "corrected" // statements that cite, or are, other words than the writer's
+	NoteLimit     NoteKind = "limit"     // something that the run had no room for
+	NoteElsewhere NoteKind = "elsewhere" // the web or a managed service
+	NoteCached    NoteKind = "cached"    // the answer is that of an earlier run
+)
 
 // A Claim is one checkable statement: the bytes [Start, End) of Answer.Text.
 type Claim struct {
@@ -110,6 +177,10 @@ type Claim struct {
 	// Repaired is set where what the writer named does not say the claim, and what it
 	// cites now does.
 	Repaired bool `json:"repaired,omitempty"`
+
+	// Quoted is set where the claim is the source's own sentence, in the place of a
+	// statement that was refused.
+	Quoted bool `json:"quoted,omitempty"`
 }
 
 // A Citation ties a claim to the words that support it: Quote is
@@ -135,14 +206,14 @@ type Citation struct {
 
 // Cached says whose answer it was that a run gave again.
 type Cached struct {
-	Run        string  `json:"run"`        // that found it
-	Question   string  `json:"question"`   // that it answered
-	Similarity float64 `json:"similarity"` // of the two questions, cosine of their vectors; 1: the same words
+	Run      string `json:"run"`      // that found it
+	Question string `json:"question"` // that it answered
 }
 
 // Searched is one search of a run.
 type Searched struct {
 	Query        string       `json:"query"`
+	ByModel      bool         `json:"by_model,omitempty"`    // a language model made the query
 	Collections  []string     `json:"collections,omitempty"` // that it was narrowed to, beyond the caller's; empty: to none
 	Origin       Origin       `json:"origin,omitempty"`      // what was searched
 	Filter       Filter       `json:"filter"`                // the caller's and the sub-question's

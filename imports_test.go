@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"store":     {},
 	"run":       {},
 	"stats":     {},
-	"ground":    {},
+	"ground":    {"llm"}, // llm.Reader
 	"source":    {},
 	"parse":     {},
 	"chunk":     {"parse"},

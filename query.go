@@ -1,6 +1,9 @@
 package assay
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // A Query is what is searched.
 type Query struct {
@@ -71,6 +74,18 @@ type Hit struct {
 	Scores   Scores  `json:"scores"`
 }
 
+// Under is the title and the headings that a hit stands under, the most general first,
+// joined by " > "; each once.
+func (h Hit) Under() string {
+	all := make([]string, 0, 1+len(h.Chunk.Headings))
+	for _, line := range append([]string{h.Title}, h.Chunk.Headings...) {
+		if line != "" && (len(all) == 0 || line != all[len(all)-1]) {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all, " > ")
+}
+
 // An Origin says where a hit and what is cited of it are from.
 type Origin string
 
@@ -130,7 +145,7 @@ type Results struct {
 	Index  IndexVersion `json:"index"`
 	// Notes say what a reader has to know of how the hits were found: that not all
 	// passages have vectors yet, that a part of the search was left out and why.
-	Notes []string `json:"notes,omitempty"`
+	Notes []Note `json:"notes,omitempty"`
 }
 
 // MaxTotal is how far a search counts what it finds: past it chunks that cannot

@@ -44,10 +44,11 @@ const (
 	StepVerify   StepKind = "verify"
 	StepModel    StepKind = "model"
 	StepRerank   StepKind = "rerank"
-	StepRole     StepKind = "role"  // a job of another role than those above
-	StepTool     StepKind = "tool"  // one of the read-only tools
-	StepWeb      StepKind = "web"   // a search of the web, or a page of it
-	StepCache    StepKind = "cache" // a look for the answer of an earlier run
+	StepRole     StepKind = "role"   // a job of another role than those above
+	StepReader   StepKind = "reader" // the reader compares texts
+	StepTool     StepKind = "tool"   // one of the read-only tools
+	StepWeb      StepKind = "web"    // a search of the web, or a page of it
+	StepCache    StepKind = "cache"  // a look for the answer of an earlier run
 	StepHuman    StepKind = "human"
 	StepClock    StepKind = "clock"
 )

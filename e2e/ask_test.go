@@ -178,7 +178,7 @@ func checkWithout(t *testing.T, a assay.Answer) {
 	if a.Status != assay.Answered || !strings.Contains(a.Text, "26 weeks") {
 		t.Errorf("%s, want it answered by the local roles:\n%s", a.Status, a.Text)
 	}
-	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes, "stood in") {
+	if notes := notesOf(a); !strings.Contains(notes, "stood in") {
 		t.Errorf("the user is not told that the local roles stood in: %q", a.Notes)
 	}
 }
@@ -205,7 +205,7 @@ func TestLlamaIsVerified(t *testing.T) {
 	if strings.Contains(got.Text, m.said) {
 		t.Errorf("the answer says what no document does:\n%s", got.Text)
 	}
-	if !strings.Contains(strings.Join(got.Notes, "\n")+got.Justification, "supported") {
+	if !strings.Contains(notesOf(got)+got.Justification, "supported") {
 		t.Errorf("the user is not told that what the model wrote is not supported: %q, %s", got.Notes, got.Justification)
 	}
 }
@@ -251,4 +251,13 @@ func TestLlamaDies(t *testing.T) {
 	l.stop()
 	cmd.Wait()
 	checkWithout(t, checkAsked(t, result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}))
+}
+
+// notesOf returns the texts of an answer's notes, a line each.
+func notesOf(a assay.Answer) string {
+	var texts []string
+	for _, n := range a.Notes {
+		texts = append(texts, n.Text)
+	}
+	return strings.Join(texts, "\n")
 }

@@ -63,7 +63,7 @@ func testCuts(t *testing.T, f format, stream bool, places int) {
 	local := askCut(t, e, true)
 	at.Store(-1)
 	whole := askCut(t, e, false)
-	if !strings.Contains(whole.Text, "26 weeks") || strings.Contains(strings.Join(whole.Notes, "\n"), "stood in") {
+	if !strings.Contains(whole.Text, "26 weeks") || strings.Contains(notesOf(whole), "stood in") {
 		t.Fatalf("a reply that is not cut: %+v", whole)
 	}
 	fell, step := 0, max(1, int(size.Load())/places)
@@ -71,7 +71,7 @@ func testCuts(t *testing.T, f format, stream bool, places int) {
 		at.Store(int64(n))
 		got := askCut(t, e, false)
 		want, which := whole, "the whole reply's"
-		if strings.Contains(strings.Join(got.Notes, "\n"), "the local generator stood in") {
+		if strings.Contains(notesOf(got), "the local generator stood in") {
 			want, which = local, "the local generator's"
 			fell++
 		}

@@ -150,7 +150,7 @@ func checkHonest(t *testing.T, got assay.Answer) {
 // checkEnd checks what came of an attack by all roles but the verifier.
 func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 	t.Helper()
-	notes := strings.Join(got.Notes, "\n")
+	notes := notesOf(got)
 	if a.ends == cautious && strings.Contains(notes, "the local planner stood in") {
 		a.ends = standIn // the format cannot carry what the model says: its provider fails
 	}
@@ -190,7 +190,7 @@ func checkUnverified(t *testing.T, a attack, got assay.Answer) {
 	if len(got.Claims) > 0 || got.Status != assay.Incomplete {
 		t.Errorf("%s with %d claims and no verifier, want incomplete without any:\n%s", got.Status, len(got.Claims), got.Text)
 	}
-	if !strings.Contains(strings.Join(got.Notes, "\n")+got.Justification, "verifier") {
+	if !strings.Contains(notesOf(got)+got.Justification, "verifier") {
 		t.Errorf("nothing says that the verifier failed: %q, %q", got.Notes, got.Justification)
 	}
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
 )
 
 // openHandbook opens an engine over the handbook whose roles models do.
 func openHandbook(t *testing.T, models map[string]llm.Model) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open(t.Context(), engine.Config{Dir: t.TempDir(), Models: engine.Models{Roles: models}})
+	config := engine.Config{Dir: t.TempDir(), Models: engine.Models{Roles: models, LocalVerifier: models[role.VerifierRole] == nil}}
+	e, err := engine.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

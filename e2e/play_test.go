@@ -85,9 +85,9 @@ func (p *play) verify(req llm.Request, _ int) string {
 	verdicts := []object{}
 	for _, m := range claimMark.FindAllStringSubmatch(said(req), -1) {
 		n, _ := strconv.Atoi(m[1])
-		v := object{"claim": n, "reason": "It is written there.", "verdict": "supported", "score": 0.9}
+		v := object{"claim": n, "reason": "It is written there.", "quotes": []string{m[2]}, "verdict": "supported", "score": 0.9}
 		if strings.Contains(m[2], "80 percent") {
-			v["verdict"], v["score"], v["reason"] = "unsupported", 0.1, "No source says anything of pay."
+			v["verdict"], v["score"], v["reason"], v["quotes"] = "unsupported", 0.1, "No source says anything of pay.", []string{}
 		}
 		verdicts = append(verdicts, v)
 	}

@@ -59,8 +59,15 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	req.History = talk.turns
 	models := e.config.Models.unless(req.Local)
 	began := stored{
-		Request: req, Version: currentVersion, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
+		Request: req, Models: models.named(), ContextTokens: models.contextTokens(), Keep: models.keep(),
 		EarlierTurns: talk.earlier, Rests: talk.rests, Searcher: e.searcherName(req),
+	}
+	reader, err := e.reader()
+	if err != nil {
+		return assay.Answer{}, err
+	}
+	if reader != nil {
+		began.Reader = reader.Model()
 	}
 	if req.Strategy == "managed" {
 		began.Managed = e.managedName()
@@ -260,20 +267,21 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	}
 	web, off := e.webOf(req)
 	scope := session.Scope()
-	how := recipe{keys: req.Keys, proof: req.Version >= withProof}
-	if retriever != nil && how.proof { // a replay asks nobody
-		how.encoder = e.tokenEncoder(ctx)
+	how := roleOptions{keys: req.Keys}
+	if retriever != nil { // a replay asks nobody
+		var err error
+		if how.reader, err = e.reader(); err != nil {
+			return assay.Answer{}, err
+		}
+		if how.reader == nil && req.Reader != "" { // the run goes on without the one it began with
+			how.reader = absentReader(req.Reader)
+		}
 	}
 	answer, err := strategy.Ask(ctx, scope, strategy.Env{
 		Question:         req.Question,
 		History:          req.History,
 		NamedCollections: req.NamedCollections,
-		Clarify:          req.Version >= withReadings,
-		Salvage:          req.Version >= withReadings,
-		FloorFirst:       req.Version >= withReadings,
-		Carriers:         req.Version >= withReadings,
-		Siblings:         req.Version >= withReadings,
-		Proof:            req.Version >= withProof,
+		ReaderModel:      req.Reader,
 		Outline:          req.Outline,
 		EarlierTurns:     req.EarlierTurns,
 		Earlier:          req.Earlier,

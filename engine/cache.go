@@ -13,11 +13,9 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -26,8 +24,8 @@ import (
 // question is compared with: the latest.
 const maxEarlier = 500
 
-// maxLike is how many of those that are like it a run is given to look at.
-const maxLike = 8
+// maxSame is how many of the runs with the same question a run looks at.
+const maxSame = 8
 
 // A dependence is all that an answer depends on beside its question. Answers are given
 // again under the same one alone.
@@ -41,6 +39,8 @@ type dependence struct {
 	Domain   string            `json:"domain"`
 	Verifier string            `json:"verifier"`
 	Reranker string            `json:"reranker"`
+	Local    bool              `json:"local_verifier"`
+	Reader   string            `json:"reader"` // empty: none
 }
 
 // program names what answers, so that two builds that may answer otherwise have two
@@ -111,6 +111,14 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 	if models.Reranker != nil {
 		d.Reranker = models.Reranker.Model()
 	}
+	d.Local = models.LocalVerifier
+	reader, err := e.reader()
+	if err != nil {
+		return ""
+	}
+	if reader != nil {
+		d.Reader = reader.Model()
+	}
 	data, err := json.Marshal(d)
 	if err != nil {
 		return ""
@@ -122,25 +130,19 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 // beyondDocuments reports whether an answer may rest on more than the documents.
 func (s stored) beyondDocuments() bool { return s.Web || s.Strategy == "managed" }
 
-// earlier returns the runs under the key whose questions are like the given one, those
-// with the same words first, the latest of them first.
+// earlier returns the runs under the key with the same question, the latest first.
 func (e *Engine) earlier(ctx context.Context, key, question string) ([]strategy.Earlier, error) {
 	offers, err := e.runs.Offers(ctx, key, maxEarlier)
 	if err != nil {
 		return nil, err
 	}
-	var same, near []strategy.Earlier
-	alike := strategy.AlikeTo(question)
+	var same []strategy.Earlier
 	for _, o := range offers {
-		switch like := (strategy.Earlier{Run: o.Run, Question: o.Question}); alike(o.Question) {
-		case strategy.Same:
-			same = append(same, like)
-		case strategy.Near:
-			near = append(near, like)
+		if strategy.SameQuestion(question, o.Question) && len(same) < maxSame {
+			same = append(same, strategy.Earlier{Run: o.Run, Question: o.Question})
 		}
 	}
-	all := append(same, near...)
-	return all[:min(len(all), maxLike)], nil
+	return same, nil
 }
 
 // offer offers the answer of a run, if it is one to be given again: every claim of it is
@@ -172,7 +174,7 @@ func lasting(a assay.Answer) bool {
 // without its model or reranker, which failed, or by the model of another day that the
 // run went on with.
 func otherwise(a assay.Answer, models map[string]string) bool {
-	if slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasSuffix(n, rerankerStoodIn) }) {
+	if slices.ContainsFunc(a.Notes, func(n assay.Note) bool { return n.Kind == assay.NoteReranker }) {
 		return true
 	}
 	return slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool {
@@ -201,32 +203,6 @@ type answerCache struct {
 	e         *Engine
 	principal assay.Principal
 	req       stored
-}
-
-// Similar implements strategy.Cache, by the encoder that serves now.
-func (r answerCache) Similar(ctx context.Context, question string, others []string) ([]float64, error) {
-	similar := make([]float64, len(others))
-	chosen, err := r.e.chooser.choose(ctx)
-	if err != nil || chosen.embedder == nil {
-		return similar, err
-	}
-	encoder := chosen.embedder
-	if isService(encoder) {
-		encoder = &hasty{encoder, embedLimit}
-	}
-	vectors, err := encoder.Embed(ctx, llm.Query, append([]string{question}, others...))
-	if err != nil {
-		return nil, err
-	}
-	if len(vectors) != len(others)+1 {
-		return nil, fmt.Errorf("%d vectors of %d questions: %w", len(vectors), len(others)+1, assay.ErrUnavailable)
-	}
-	for i, v := range vectors[1:] {
-		for d := range min(len(v), len(vectors[0])) {
-			similar[i] += float64(v[d]) * float64(vectors[0][d])
-		}
-	}
-	return similar, nil
 }
 
 // Given implements strategy.Cache. The run's journal is checked, and so is the access to

@@ -68,6 +68,7 @@ type seen struct {
 	question string
 	passages []seenPassage
 	others   map[string][]string // other data by its name: "claim", "statement", "source"
+	sources  map[int][]string    // of each claim, by its number, without headings
 }
 
 type seenPassage struct {
@@ -82,7 +83,7 @@ var (
 )
 
 func promptIn(req llm.Request) seen {
-	p := seen{others: map[string][]string{}}
+	p := seen{others: map[string][]string{}, sources: map[int][]string{}}
 	for _, m := range req.Messages {
 		if m.Speaker == llm.User {
 			p.all += m.Text + "\n"
@@ -92,16 +93,20 @@ func promptIn(req llm.Request) seen {
 		}
 	}
 	for _, m := range dataBlock.FindAllStringSubmatch(p.all, -1) {
+		n := 0
+		if at := dataNumber.FindStringSubmatch(m[2]); at != nil {
+			fmt.Sscan(at[1], &n)
+		}
 		switch m[1] {
 		case "question":
 			p.question = m[3]
 		case "passage":
-			n := 0
-			if at := dataNumber.FindStringSubmatch(m[2]); at != nil {
-				fmt.Sscan(at[1], &n)
-			}
 			_, text, _ := strings.Cut(m[3], "\n") // after its heading
 			p.passages = append(p.passages, seenPassage{number: n, text: text})
+		case "source":
+			_, text, _ := strings.Cut(m[3], "\n") // after its heading
+			p.sources[n] = append(p.sources[n], text)
+			fallthrough
 		default:
 			p.others[m[1]] = append(p.others[m[1]], m[3])
 		}
@@ -256,7 +261,7 @@ var forms = map[string]func(p seen) map[string]any{
 			if shareOf(strings.Join(p.others["source"], "\n"), p.others["claim"][i]) == 1 {
 				verdict, score = "supported", 0.9
 			}
-			return map[string]any{"claim": i + 1, "reason": "by rule", "verdict": verdict, "score": score}
+			return map[string]any{"claim": i + 1, "reason": "by rule", "quotes": p.sources[i+1], "verdict": verdict, "score": score}
 		})}
 	},
 	"scores": func(p seen) map[string]any {

@@ -135,7 +135,7 @@ func TestLongConversation(t *testing.T) {
 			t.Errorf("turn %d: %s", i+1, a.Status)
 		}
 		wantNote := i > MaxTurns
-		if got := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "last 10 turns of its conversation") }); got != wantNote {
+		if got := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "last 10 turns of its conversation") }); got != wantNote {
 			t.Errorf("turn %d: notes %q", i+1, a.Notes)
 		}
 		follows = a.Run
@@ -338,9 +338,7 @@ func parsed(t *testing.T, filter string) assay.Filter {
 // stand for; nobody else is answered about.
 func TestUntold(t *testing.T) {
 	e := collections(t, map[string]string{
-		"docs/team.md":  "# Team\n\nThe Hamburg office is managed by Peter Voss.\n\nThe role of the manager is to lead the office. Everybody works in an office.\n",
-		"docs/alpha.md": "# Alpha handbook\n\nAlpha is a battery. Alpha costs 2,900 euros.\n",
-		"docs/beta.md":  "# Beta handbook\n\nBeta is a battery. Beta costs 4,700 euros.\n",
+		"docs/team.md": "# Team\n\nThe Hamburg office is managed by Peter Voss.\n\nThe role of the manager is to lead the office. Everybody works in an office.\n",
 	})
 	for _, test := range []struct {
 		history  []assay.Turn
@@ -349,8 +347,6 @@ func TestUntold(t *testing.T) {
 	}{
 		{[]assay.Turn{{Question: "How long is the warranty?", Answer: "Ten years."}}, "What is his role?", nil},
 		{[]assay.Turn{{Question: "Do Peter Voss and Marta Keller work in Hamburg?", Answer: "Yes."}}, "What is her role?", []string{"Peter Voss", "Marta Keller"}},
-		{[]assay.Turn{{Question: "What does Alpha or Beta cost?", Answer: "Alpha costs 2,900 euros."}}, "What about the other one?", []string{"Alpha", "Beta"}},
-		{[]assay.Turn{{Question: "Which contracts does Peter Voss sign?", Answer: "Not found in these documents."}}, "and the Hamburg office?", nil},
 	} {
 		for _, strategy := range []string{"auto", "static", "react"} {
 			a := asked(t, e, Request{Question: test.question, History: test.history, Strategy: strategy})
@@ -359,11 +355,6 @@ func TestUntold(t *testing.T) {
 			}
 			replays(t, e, a.Run)
 		}
-	}
-	two := asked(t, e, Request{Question: "What does Alpha cost?"})
-	two = asked(t, e, Request{Question: "And Beta?", Follows: two.Run})
-	if a := asked(t, e, Request{Question: "what about the other one?", Follows: two.Run}); !strings.Contains(a.Text, "2,900") || strings.Contains(a.Text, "4,700") {
-		t.Errorf("understood %q: %q", a.Understood, a.Text)
 	}
 }
 

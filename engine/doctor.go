@@ -29,8 +29,8 @@ const minFreeBytes = 64 << 20
 
 // Doctor looks a data directory over and reports on everything that it got to:
 // the directory, its databases and who writes them, the documents, the index, the
-// encoder and how far its vectors have come, the journals of all runs, and the room
-// on the disk. It changes nothing.
+// encoder and how far its vectors have come, the journals of all runs, the room on the
+// disk, and the reader. It changes nothing.
 func Doctor(ctx context.Context, config Config) []Check {
 	x := &examination{ctx: ctx, dir: config.Dir}
 	if x.directory() && x.databases() {
@@ -41,6 +41,7 @@ func Doctor(ctx context.Context, config Config) []Check {
 		x.runs()
 		x.failed("databases", x.tenant.Close())
 	}
+	x.reader(config)
 	return x.checks
 }
 
@@ -213,6 +214,20 @@ func (x *examination) vectors(config Config) {
 	if s.problem != nil {
 		x.failed(name, fmt.Errorf("%w (%s)", s.problem, detail))
 		return
+	}
+	x.fine(name, "%s", detail)
+}
+
+// reader opens the reader and tells its size.
+func (x *examination) reader(config Config) {
+	const name = "reader"
+	r, err := openReader(config)
+	if x.failed(name, err) || r == nil {
+		return
+	}
+	detail := r.Model()
+	if sized, ok := r.(interface{ Bytes() int64 }); ok {
+		detail += fmt.Sprintf(", %.1f MB", float64(sized.Bytes())/1e6)
 	}
 	x.fine(name, "%s", detail)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-rag/assay/graph"
 	"github.com/assay-rag/assay/index"
 	"github.com/assay-rag/assay/internal/webfetch"
+	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/rerank"
 	"github.com/assay-rag/assay/retrieve"
 	"github.com/assay-rag/assay/store"
@@ -38,6 +39,11 @@ type Config struct {
 
 	// Encoders make vectors of passages and questions; nil: text alone.
 	Encoders Encoders
+
+	// Reader opens the reader, which local roles judge with; nil: there is none. It is
+	// called once, by the first question. A reader that cannot be opened is an error of
+	// every question that is asked.
+	Reader func() (llm.Reader, error)
 
 	// Models are the language models that do roles; the zero Models: none.
 	Models Models
@@ -76,6 +82,7 @@ type Engine struct {
 	runs    store.Runs
 	ranker  retrieve.Ranker
 	pages   *webfetch.Fetcher
+	reader  func() (llm.Reader, error) // opened once
 
 	chooser   *chooser
 	filler    *filler
@@ -88,7 +95,6 @@ type Engine struct {
 	retriever assay.Retriever
 	chosen    *choice
 	index     *index.Searcher
-	tokens    *tokens // of the encoder that serves; nil: none was asked for yet
 }
 
 // Open opens a data directory. One of another program is assay.ErrForeign, one
@@ -125,11 +131,65 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 		e.pages = webfetch.New(webfetch.Config{})
 	}
 	e.chooser = &chooser{dir: tenant.Dir(), content: e.content, shelf: newShelf(config.Encoders, config.Now), now: config.Now}
+	e.reader = sync.OnceValues(func() (llm.Reader, error) {
+		r, err := openReader(config)
+		if r == nil || err != nil {
+			return nil, err
+		}
+		return llm.CacheReadings(r, keptReadings), nil
+	})
 	e.filler, e.catching = newFiller(e), newCatching(e)
 	if config.Encoders != nil && !config.NoBackground && !tenant.ReadOnly() {
 		e.catching.start()
 	}
 	return e, nil
+}
+
+// keptReadings is how many readings are kept: those of some fifty questions.
+const keptReadings = 1000
+
+// openReader opens the configured reader; nil: there is none.
+func openReader(config Config) (llm.Reader, error) {
+	if config.Reader == nil {
+		return nil, nil
+	}
+	r, err := config.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("open the reader: %w", err)
+	}
+	return r, nil
+}
+
+// A lateReader is a reader that is opened when it is first asked: an ingest needs none.
+type lateReader struct {
+	open func() (llm.Reader, error)
+}
+
+// Model implements llm.Reader; empty: it cannot be opened.
+func (l lateReader) Model() string {
+	r, err := l.open()
+	if err != nil {
+		return ""
+	}
+	return r.Model()
+}
+
+// Read implements llm.Reader.
+func (l lateReader) Read(ctx context.Context, question string, passages []llm.Excerpt) ([]llm.Reading, error) {
+	r, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return r.Read(ctx, question, passages)
+}
+
+// Entail implements llm.Reader.
+func (l lateReader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entailment, error) {
+	r, err := l.open()
+	if err != nil {
+		return nil, err
+	}
+	return r.Entail(ctx, pairs)
 }
 
 // Close releases the data directory. Nothing of the engine may be in use.
@@ -194,6 +254,9 @@ func (e *Engine) pipeline(chosen *choice) *searcher {
 	s := &searcher{notes: chosen.notes, local: e.ranker, domain: e.config.Models.Domain}
 	if m := e.config.Models.Reranker; m != nil {
 		s.ranker = &rerank.Texts{Model: m, Best: readBest, Limit: readLimit}
+	}
+	if e.config.Reader != nil {
+		c.Reader = lateReader{e.reader}
 	}
 	if encoder := chosen.embedder; encoder != nil {
 		s.encoder = encoder.Model()

@@ -199,6 +199,8 @@ func intention(p payload, rec assay.Record) string {
 		return "verifying each claim"
 	case assay.StepRole:
 		return "asking for " + jobs[rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]]
+	case assay.StepReader:
+		return "reading: " + path.Base(rec.Path)
 	case assay.StepTool:
 		if c := decode[tool.Call](rec.Input); c != nil {
 			return "calling " + c.Tool
@@ -244,6 +246,8 @@ func summary(p payload, rec assay.Record) string {
 		return callSummary(rec, *p.reply)
 	case rec.Kind == assay.StepRole:
 		return roleSummary(rec)
+	case rec.Kind == assay.StepReader:
+		return rec.Model + ": " + path.Base(rec.Path)
 	case rec.Kind == assay.StepTool:
 		return toolSummary(rec)
 	case pageOf(rec) != nil:

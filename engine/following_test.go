@@ -89,7 +89,7 @@ func TestNewModelThatCannotBeOpened(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	r := searchFor(t, e, "lantern3")
-	if notes := strings.Join(r.Notes, "; "); r.Index.Model != "old/64" || !strings.Contains(notes, "new/64 cannot be made") || !strings.Contains(notes, "weights.bin") {
+	if notes := strings.Join(noteTexts(r.Notes), "; "); r.Index.Model != "old/64" || !strings.Contains(notes, "new/64 cannot be made") || !strings.Contains(notes, "weights.bin") {
 		t.Errorf("index %+v, notes %q", r.Index, r.Notes)
 	}
 }

@@ -753,7 +753,7 @@ func (w *archive) checkShown(t *testing.T, label string, a assay.Answer) {
 	}
 	sources := strings.Join(quoted, "\n")
 	for name, texts := range map[string][]string{
-		"text": {a.Text, a.AskBack, a.Understood}, "notes": a.Notes, "missing": a.Missing, "justification": {a.Justification}, "readings": a.Readings,
+		"text": {a.Text, a.AskBack, a.Understood}, "notes": noteTexts(a.Notes), "missing": gapTexts(a.Missing), "justification": {a.Justification}, "readings": a.Readings,
 	} {
 		text := strings.Join(texts, "\n")
 		for _, bad := range []string{sentinelHost, outside, "\u200b", "\u202e", "\u2066", "\U000e0043", "<script", "<img"} {

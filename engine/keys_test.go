@@ -167,7 +167,7 @@ func TestModelsReadMore(t *testing.T) {
 	})
 	e := openModels(t, served(by))
 	ingestPaths(t, e, writeNotes(t, 0, 30))
-	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Where does the lantern burn brightly at night?", Strategy: "static"})
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Does lantern3 burn brightly in the harbour at night?", Strategy: "static"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,26 +19,28 @@ import (
 // done locally.
 type Models struct {
 	// Roles says which model does which role, by the role's name (role.PlannerRole, …).
-	// A role that is not here is done locally. The verifier's must not be the
-	// generator's.
+	// A role that is not here is done locally, except the verifier: where a model is the
+	// generator and none is the verifier, the same model verifies. It does so in
+	// conversations of its own, which hold one claim's sources and nothing of the
+	// conversation that wrote. What a model verifies, the local verifier checks as well.
 	Roles map[string]llm.Model
 
 	// Small writes the first draft of the answer to a question that the router calls
 	// simple; what of it does not stand goes to the generator, which writes all other
-	// answers. It must not be the verifier's model; nil: the generator writes all.
+	// answers. nil: the generator writes all.
 	Small llm.Model
 
-	// Verifier judges claims instead of the local verifier, where Roles names none: a
-	// ground.Service, for example, that must not be the generator's model either.
+	// Verifier judges claims where Roles names no verifier; nil: the generator's model, or
+	// the local verifier where nothing is written by a model. What a ground.Service judges,
+	// the local verifier checks as well.
 	Verifier ground.Verifier
+
+	// LocalVerifier has the local verifier alone judge claims, also those of a model.
+	LocalVerifier bool
 
 	// Domain adds a team's words and rules to the prompts, and other words for what is
 	// searched; nil: there are none.
 	Domain *prompted.Domain
-
-	// Held says how likely passages hold the answer to a question, for the local grader;
-	// nil: the model in the program.
-	Held *local.HeldModel
 
 	// Reranker orders the best hits of a search; nil: the learned one in the program,
 	// which also stands in where this one fails.
@@ -65,32 +67,27 @@ func (m Models) check() error {
 			return fmt.Errorf("the role %s has no model: %w", name, assay.ErrInvalid)
 		}
 	}
-	if m.Held != nil {
-		if err := m.Held.Check(); err != nil {
-			return fmt.Errorf("the model that says how likely passages hold an answer: %w", err)
-		}
-	}
-	verifier := ""
-	if v := m.Roles[role.VerifierRole]; v != nil {
-		if m.Verifier != nil {
-			return fmt.Errorf("two verifiers are given: the model %s and a service: %w", v.Model(), assay.ErrInvalid)
-		}
-		verifier = v.Model()
-	} else if s, ok := m.Verifier.(ground.Service); ok {
-		verifier = s.Model()
-	}
-	if g := m.Roles[role.GeneratorRole]; g != nil && g.Model() == verifier {
-		return fmt.Errorf("%s cannot verify what it has written itself: the verifier has to be another model, a service, or local: %w", verifier, assay.ErrInvalid)
-	}
+	named := m.Roles[role.VerifierRole]
 	switch {
-	case m.Small == nil:
-		return nil
-	case m.Roles[role.GeneratorRole] == nil:
+	case named != nil && m.Verifier != nil:
+		return fmt.Errorf("two verifiers are given: the model %s and a service: %w", named.Model(), assay.ErrInvalid)
+	case m.LocalVerifier && (named != nil || m.Verifier != nil):
+		return fmt.Errorf("two verifiers are given: the local one, and another: %w", assay.ErrInvalid)
+	case m.Small != nil && m.Roles[role.GeneratorRole] == nil:
 		return fmt.Errorf("%s is to write what is simple, and no model is the generator that writes the rest: %w", m.Small.Model(), assay.ErrInvalid)
-	case m.Small.Model() == verifier:
-		return fmt.Errorf("%s cannot verify what it has written itself: the verifier has to be another model than the small generator, a service, or local: %w", verifier, assay.ErrInvalid)
 	}
 	return nil
+}
+
+// withVerifier returns m with the model that verifies by default among its Roles.
+func (m Models) withVerifier() Models {
+	generator := m.Roles[role.GeneratorRole]
+	if generator == nil || m.Roles[role.VerifierRole] != nil || m.Verifier != nil || m.LocalVerifier {
+		return m
+	}
+	m.Roles = maps.Clone(m.Roles)
+	m.Roles[role.VerifierRole] = generator
+	return m
 }
 
 // none reports whether nothing is asked of a model.
@@ -99,9 +96,9 @@ func (m Models) none() bool { return len(m.Roles) == 0 && m.Verifier == nil && m
 // unless is m, or none where a question is to be answered without them.
 func (m Models) unless(local bool) Models {
 	if local {
-		return Models{Held: m.Held}
+		return Models{}
 	}
-	return m
+	return m.withVerifier()
 }
 
 // named returns which model does which role; those that are not in it are done locally.
@@ -121,68 +118,59 @@ func (m Models) named() map[string]string {
 	return names
 }
 
-// A recipe is what decides who does the jobs of a run, beside the models.
-type recipe struct {
-	keys    []prompted.Key // of the metadata, that a plan may use
-	proof   bool           // see strategy.Env
-	encoder ground.Encoder // for what reads by vectors of tokens; nil: words alone
+// roleOptions are what the roles of a run are built with, beside the models.
+type roleOptions struct {
+	keys   []prompted.Key // of the metadata, that a plan may use
+	reader llm.Reader     // nil: there is none, and in a replay, whose journal has what it read
 }
 
 // verifier is who judges claims where no model does.
-func (r recipe) verifier() ground.Verifier {
-	if r.proof {
-		return sure{ground.Learned{Encoder: r.encoder}}
-	}
-	return ground.Local{}
+func (r roleOptions) verifier() ground.Verifier {
+	return LocalVerifier(r.reader)
 }
 
-// leastShown is the least probability with which a claim is shown, whatever the verifier's
-// own floor is: the least, in steps of 0.05, at which 99 of 100 changed answers for
-// development are refused (docs/evaluation.md).
-const leastShown = 0.7
-
-// sure is the learned verifier where it is that sure of a claim.
-type sure struct{ ground.Learned }
-
-// Verify implements ground.Verifier.
-func (v sure) Verify(ctx context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
-	j, err := v.Learned.Verify(ctx, claim, cited)
-	if j.Verdict == assay.Supported && j.Score < leastShown {
-		j.Verdict, j.Reason = assay.Unsupported, "the source may say it in other words, which is not sure enough"
-	}
-	return j, err
-}
+// LocalVerifier returns the verifier that judges the claims of answers without a language
+// model. reader may be nil.
+func LocalVerifier(reader llm.Reader) ground.Local { return ground.Local{Reader: reader} }
 
 // roles are those that do the jobs: by a model where there is one, else locally.
-func (m Models) roles(r recipe) strategy.Roles {
+func (m Models) roles(r roleOptions) strategy.Roles {
+	verifier := r.verifier()
 	roles := strategy.Roles{
 		Planner:   local.Planner{},
-		Grader:    local.Grader{Encoder: r.encoder, Held: m.Held},
-		Generator: local.Generator{},
-		Verifier:  role.ByClaim(r.verifier()),
-		Quoter:    local.Generator{},
+		Grader:    local.Grader{Reader: r.reader},
+		Generator: local.Generator{Reader: r.reader},
+		Verifier:  role.ByClaim(verifier),
+		Reader:    r.reader,
+		Quoter:    local.Generator{Reader: r.reader},
+
+		QuoteVerifier: role.ByClaim(verifier),
+
 		Router:    local.Router{},
 		Querier:   local.Querier{},
-		Analyst:   local.Analyst{},
-		Reflector: local.Reflector{},
-		Judge:     local.Judge{},
-		Critic:    local.Critic{},
+		Analyst:   local.Analyst{Reader: r.reader},
+		Reflector: local.Reflector{Reader: r.reader},
+		Judge:     local.Judge{Reader: r.reader, Verifier: verifier},
+		Critic:    local.Critic{Reader: r.reader, Verifier: verifier},
 		Clarifier: local.Clarifier{},
 		Rewriter:  local.Rewriter{Words: m.Domain.Variants},
 
-		RetrievalGrader: local.RetrievalGrader{},
-		SupportGrader:   local.SupportGrader{},
-		AnswerGrader:    local.AnswerGrader{},
+		RetrievalGrader: local.RetrievalGrader{Reader: r.reader},
+		SupportGrader:   local.SupportGrader{Verifier: verifier},
+		AnswerGrader:    local.AnswerGrader{Reader: r.reader},
 
-		Actor:      local.Actor{},
-		Extractor:  local.Extractor{},
-		Comparer:   local.Comparer{},
-		Summariser: local.Summariser{},
+		Actor:      local.Actor{Reader: r.reader},
+		Extractor:  local.Extractor{Reader: r.reader},
+		Comparer:   local.Comparer{Reader: r.reader},
+		Summariser: local.Summariser{Reader: r.reader},
 		Models:     m.named(),
 	}
-	roles.Scorer = local.Scorer{}
+	roles.Scorer = local.Scorer{Reader: r.reader}
 	if m.Verifier != nil {
 		roles.Verifier = role.ByClaim(m.Verifier)
+	}
+	if _, serves := m.Verifier.(ground.Service); serves {
+		roles.Verifier = role.Guarded(roles.Verifier, r.verifier())
 	}
 	by := func(name string) (prompted.Config, bool) {
 		model := m.Roles[name]
@@ -192,16 +180,16 @@ func (m Models) roles(r recipe) strategy.Roles {
 		roles.Planner = prompted.Planner{Config: c, Local: local.Planner{}, Keys: r.keys}
 	}
 	if c, ok := by(role.GraderRole); ok {
-		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{Encoder: r.encoder, Held: m.Held}}
+		roles.Grader = prompted.Grader{Config: c, Local: local.Grader{Reader: r.reader}}
 	}
 	if c, ok := by(role.GeneratorRole); ok {
-		roles.Generator = prompted.Generator{Config: c, Local: local.Generator{}}
+		roles.Generator = prompted.Generator{Config: c, Local: local.Generator{Reader: r.reader}}
 	}
 	if m.Small != nil { // where it fails the generator writes, and not the local one
 		roles.Small = prompted.Generator{Config: prompted.Config{Model: m.Small, Domain: m.Domain}}
 	}
 	if c, ok := by(role.VerifierRole); ok {
-		roles.Verifier = prompted.Verifier{Config: c}
+		roles.Verifier = role.Guarded(prompted.Verifier{Config: c}, r.verifier())
 	}
 	if c, ok := by(role.RewriterRole); ok {
 		roles.Rewriter = prompted.Rewriter{Config: c, Local: local.Rewriter{Words: m.Domain.Variants}}
@@ -216,54 +204,84 @@ func (m Models) roles(r recipe) strategy.Roles {
 		roles.Querier = prompted.Querier{Config: c, Local: local.Querier{}}
 	}
 	if c, ok := by(role.ScorerRole); ok {
-		roles.Scorer = prompted.Scorer{Config: c, Local: local.Scorer{}}
+		roles.Scorer = prompted.Scorer{Config: c, Local: local.Scorer{Reader: r.reader}}
 	}
 	if c, ok := by(role.RetrievalGraderRole); ok {
-		roles.RetrievalGrader = prompted.RetrievalGrader{Config: c, Local: local.RetrievalGrader{}}
+		roles.RetrievalGrader = prompted.RetrievalGrader{Config: c, Local: local.RetrievalGrader{Reader: r.reader}}
 	}
 	if c, ok := by(role.SupportGraderRole); ok {
-		roles.SupportGrader = prompted.SupportGrader{Config: c, Local: local.SupportGrader{}}
+		roles.SupportGrader = prompted.SupportGrader{Config: c, Local: local.SupportGrader{Verifier: verifier}}
+	}
+	if r.reader != nil {
+		roles.AnswerGrader = role.ReaderGrader{Reader: r.reader}
 	}
 	if c, ok := by(role.AnswerGraderRole); ok {
-		roles.AnswerGrader = prompted.AnswerGrader{Config: c, Local: local.AnswerGrader{}}
+		grader := prompted.AnswerGrader{Config: c, Local: roles.AnswerGrader}
+		if roles.AnswerGrader = grader; r.reader != nil {
+			roles.AnswerGrader = role.LowerOf(grader, role.ReaderGrader{Reader: r.reader})
+		}
 	}
 	if c, ok := by(role.AnalystRole); ok {
-		roles.Analyst = prompted.Analyst{Config: c, Local: local.Analyst{}}
+		roles.Analyst = prompted.Analyst{Config: c, Local: local.Analyst{Reader: r.reader}}
 	}
 	if c, ok := by(role.ReflectorRole); ok {
-		roles.Reflector = prompted.Reflector{Config: c, Local: local.Reflector{}}
+		roles.Reflector = prompted.Reflector{Config: c, Local: local.Reflector{Reader: r.reader}}
 	}
 	if c, ok := by(role.JudgeRole); ok {
-		roles.Judge = prompted.Judge{Config: c, Local: local.Judge{}}
+		roles.Judge = prompted.Judge{Config: c, Local: local.Judge{Reader: r.reader, Verifier: verifier}}
 	}
 	if c, ok := by(role.CriticRole); ok {
-		roles.Critic = prompted.Critic{Config: c, Local: local.Critic{}}
+		roles.Critic = prompted.Critic{Config: c, Local: local.Critic{Reader: r.reader, Verifier: verifier}}
 	}
 	if c, ok := by(role.ExtractorRole); ok {
-		roles.Extractor = prompted.Extractor{Config: c, Local: local.Extractor{}}
+		roles.Extractor = prompted.Extractor{Config: c, Local: local.Extractor{Reader: r.reader}}
 	}
 	if c, ok := by(role.SummariserRole); ok {
-		roles.Summariser = prompted.Summariser{Config: c, Local: local.Summariser{}}
+		roles.Summariser = prompted.Summariser{Config: c, Local: local.Summariser{Reader: r.reader}}
 	}
 	if c, ok := by(role.ComparerRole); ok {
-		roles.Comparer = prompted.Comparer{Config: c, Local: local.Comparer{}}
+		roles.Comparer = prompted.Comparer{Config: c, Local: local.Comparer{Reader: r.reader}}
 	}
 	if c, ok := by(role.ActorRole); ok {
-		roles.Actor = prompted.Actor{Config: c, Local: local.Actor{}}
+		roles.Actor = prompted.Actor{Config: c, Local: local.Actor{Reader: r.reader}}
 	}
 	return roles
 }
 
 // Equip fills in who does the jobs of a strategy that is driven without an engine, how
-// much of the evidence they read, and that the run begins today.
+// much of the evidence they read, and that the run begins today. The reader is
+// env.Roles.Reader.
 func (m Models) Equip(env strategy.Env) strategy.Env {
-	env.Roles, env.Sections, env.FloorFirst = m.roles(recipe{proof: true}), m.sections(), true
-	env.Carriers, env.Siblings, env.Proof = true, true, true
+	m = m.withVerifier()
+	env.Roles, env.Sections = m.roles(roleOptions{reader: env.Roles.Reader}), m.sections()
+	if env.Roles.Reader != nil {
+		env.ReaderModel = env.Roles.Reader.Model()
+	}
 	env.Outline, _ = m.outline(context.Background(), env.Question) // it asks nobody, so it does not fail
 	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
 	env.Began = m.named()
 	env.Writer, env.SmallWriter = m.named()[role.GeneratorRole], m.named()[strategy.SmallGenerator]
 	return env
+}
+
+// An absentReader is the reader of a run that goes on where there is none. It fails.
+type absentReader string
+
+// Model implements llm.Reader.
+func (r absentReader) Model() string { return string(r) }
+
+// Read implements llm.Reader.
+func (r absentReader) Read(context.Context, string, []llm.Excerpt) ([]llm.Reading, error) {
+	return nil, r.failure()
+}
+
+// Entail implements llm.Reader.
+func (r absentReader) Entail(context.Context, []llm.ClaimPair) ([]llm.Entailment, error) {
+	return nil, r.failure()
+}
+
+func (r absentReader) failure() error {
+	return fmt.Errorf("the reader %s is not there: %w", string(r), assay.ErrUnavailable)
 }
 
 // outline returns the plan that follows from a question alone, by its grammar; nil where a

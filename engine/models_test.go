@@ -14,6 +14,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/llm/llmtest"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -87,8 +88,8 @@ func TestModelsAnswerInPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Status != assay.Incomplete || len(a.Claims) != 1 || !slices.Contains(a.Missing, "which password does the wifi have?") {
-		t.Errorf("%s, %d claims, missing %q: %s", a.Status, len(a.Claims), a.Missing, a.Justification)
+	if a.Status != assay.Incomplete || len(a.Claims) != 1 || !slices.Contains(gapTexts(a.Missing), "which password does the wifi have?") {
+		t.Errorf("%s, %d claims, missing %q: %s", a.Status, len(a.Claims), gapTexts(a.Missing), a.Justification)
 	}
 	replays(t, e, a.Run)
 }
@@ -130,7 +131,7 @@ func TestProviderFails(t *testing.T) {
 		if a.Status != assay.Answered {
 			t.Errorf("%s is down: %s: %s", name, a.Status, a.Justification)
 		}
-		if want := name + ": fake/down: unreachable: connection refused; the local " + name + " stood in"; !slices.Contains(a.Notes, want) || len(a.Notes) != 1 {
+		if want := name + ": fake/down: unreachable: connection refused; the local " + name + " stood in"; !slices.Contains(noteTexts(a.Notes), want) || len(a.Notes) != 1 {
 			t.Errorf("%s is down: notes %q, want %q", name, a.Notes, want)
 		}
 		if list := who(a); !slices.Contains(list, name+" local") || !slices.Contains(list, name+" fake/down") {
@@ -146,7 +147,7 @@ func TestProviderFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Status != assay.Incomplete || len(a.Claims) > 0 || !strings.Contains(a.Justification, "verifier") || len(a.Notes) == 0 || !strings.Contains(a.Notes[0], "slow down") {
+	if a.Status != assay.Incomplete || len(a.Claims) > 0 || !strings.Contains(a.Justification, "verifier") || len(a.Notes) == 0 || !strings.Contains(a.Notes[0].Text, "slow down") {
 		t.Errorf("the verifier is down: %s, %d claims, %q, notes %q", a.Status, len(a.Claims), a.Justification, a.Notes)
 	}
 	if slices.Contains(who(a), "verifier local") {
@@ -171,7 +172,7 @@ func TestRepliesCannotBeUsed(t *testing.T) {
 		if a.Status != want {
 			t.Errorf("%s talks: %s, want %s: %s", name, a.Status, want, a.Justification)
 		}
-		if !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, name+": ") }) {
+		if !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, name+": ") }) {
 			t.Errorf("%s talks: notes %q say nothing of it", name, a.Notes)
 		}
 		if n := by[name].calls(); n%3 != 0 {
@@ -181,8 +182,20 @@ func TestRepliesCannotBeUsed(t *testing.T) {
 	}
 }
 
+// contrary opens a reader to which sentences contradict each other that share half of their
+// words and not all.
+func contrary() (llm.Reader, error) {
+	return &llmtest.Reader{OnEntail: func(p llm.ClaimPair) (llm.Entailment, error) {
+		e, err := llmtest.EntailByWords(p)
+		if e.Supported > 0.5 && e.Supported < 1 {
+			e.Contradicted, e.Neutral, e.Supported = 0.9, 0.1, 0
+		}
+		return e, err
+	}}, nil
+}
+
 // A model of whose draft nothing stands is told why and asked once more, and then the
-// passages are quoted; it is never asked the same twice.
+// nearest sentence stands in its place; it is never asked the same twice.
 func TestDraftFalls(t *testing.T) {
 	statement := func(text string, sources ...int) string {
 		return jsonOf(map[string]any{
@@ -200,8 +213,8 @@ func TestDraftFalls(t *testing.T) {
 		note   string
 	}{
 		{"it learns", func(n int) string { return statement([]string{lie, truth}[n-1], 1) }, 2, assay.Answered, truth + " [1]", ""},
-		{"it insists", func(int) string { return statement(lie, 1) }, 2, assay.Answered, truth,
-			"generator: nothing of what fake/generator wrote is supported by what it cites; the passages are quoted instead"},
+		{"it insists", func(int) string { return statement(lie, 1) }, 2, assay.Answered, truth + " [1]",
+			"verifier: 1 statement was refused; the source's own sentence stands in the place of each"},
 		{"it cites nothing that was given", func(int) string { return statement(truth, 99) }, 3, assay.Incomplete, truth,
 			"generator: fake/generator wrote nothing that can be used; the passages are quoted instead"},
 	}
@@ -212,12 +225,13 @@ func TestDraftFalls(t *testing.T) {
 		m.reply = func(_ context.Context, n int, req llm.Request) (llm.Response, error) {
 			return spoken(tt.says(n), req), nil
 		}
-		e := openModels(t, served(by))
+		e := openConfig(t, Config{Dir: t.TempDir(), Models: served(by), Reader: contrary})
+		ingestPaths(t, e, "testdata/handbook")
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Status != tt.status || !strings.HasPrefix(a.Text, tt.text) || m.calls() != tt.calls || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(a.Notes, tt.note) {
+		if a.Status != tt.status || !strings.HasPrefix(a.Text, tt.text) || m.calls() != tt.calls || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(noteTexts(a.Notes), tt.note) {
 			t.Errorf("%s: %s after %d calls: %q, notes %q; want %s after %d, %q", tt.name, a.Status, m.calls(), a.Text, a.Notes, tt.status, tt.calls, tt.text)
 		}
 		asked := map[string]bool{}
@@ -237,7 +251,7 @@ func TestDraftFalls(t *testing.T) {
 // A draft that falls when there is no room for another one: what stands in for it says
 // so, and where nothing does, so does the reason to stop.
 func TestNoRoomForAnotherDraft(t *testing.T) {
-	for _, lacks := range []bool{false, true} { // words to quote
+	for _, lacks := range []bool{false, true} { // a sentence near it
 		by := handbook.models()
 		generator, verifier := by[role.GeneratorRole], by[role.VerifierRole]
 		generator.reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
@@ -248,21 +262,24 @@ func TestNoRoomForAnotherDraft(t *testing.T) {
 		}
 		budget := assay.Budget{Calls: 2}
 		models := map[string]*scripted{role.GraderRole: by[role.GraderRole], role.GeneratorRole: generator}
-		if lacks { // and nobody to verify them
+		reader := contrary
+		if lacks {
+			reader = nil
 			verifier.reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
 				return spoken(jsonOf(map[string]any{"verdicts": []any{map[string]any{"claim": 1, "reason": "no", "verdict": "unsupported", "score": 0.1}}}), req), nil
 			}
 			models[role.VerifierRole], budget.Calls = verifier, 3
 		}
-		e := openModels(t, served(models))
+		e := openConfig(t, Config{Dir: t.TempDir(), Models: served(models), Reader: reader})
+		ingestPaths(t, e, "testdata/handbook")
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "static", Budget: budget})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "no room for another draft (call_budget)") }) {
+		if !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "no room for another draft (call_budget)") }) {
 			t.Errorf("notes %q", a.Notes)
 		}
-		if lacks && (a.Status != assay.Incomplete || a.Stop != assay.StopCallBudget || len(a.Claims) > 0) || !lacks && len(a.Claims) == 0 {
+		if lacks && (a.Status != assay.Incomplete || a.Stop != assay.StopCallBudget || len(a.Claims) > 0) || !lacks && (len(a.Claims) != 1 || !a.Claims[0].Quoted) {
 			t.Errorf("%s (%s) with %d claims: %s", a.Status, a.Stop, len(a.Claims), a.Justification)
 		}
 		replays(t, e, a.Run)
@@ -271,8 +288,10 @@ func TestNoRoomForAnotherDraft(t *testing.T) {
 
 // A budget that ends a run is named with what it lacks.
 func TestBudgetInTheJustification(t *testing.T) {
-	e := openModels(t, served(handbook.models()))
-	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "static", Budget: assay.Budget{Calls: 1}})
+	m := served(handbook.models())
+	e := openModels(t, m)
+	ingestPaths(t, e, writeNotes(t, 0, 1))
+	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Which harbour sells fish at noon in winter?", Strategy: "corrective", Budget: assay.Budget{Calls: 1}})
 	if err != nil || a.Justification != "The run was cut short (call_budget: a step may need 1, and 0 are left)." {
 		t.Errorf("%q, %v", a.Justification, err)
 	}
@@ -289,8 +308,8 @@ func TestOpenRefusesModels(t *testing.T) {
 	}{
 		{"an unknown role", Models{Roles: map[string]llm.Model{"king": one}}, `"king"`},
 		{"no model", Models{Roles: map[string]llm.Model{role.GraderRole: nil}}, "grader has no model"},
-		{"the generator verifies", Models{Roles: map[string]llm.Model{role.GeneratorRole: one, role.VerifierRole: two}}, "another model"},
-		{"the generator verifies as a service", Models{Roles: map[string]llm.Model{role.GeneratorRole: one}, Verifier: judging{name: one.name}}, "another model"},
+		{"two verifiers, one local", Models{Roles: map[string]llm.Model{role.VerifierRole: two}, LocalVerifier: true}, "two verifiers"},
+		{"a service and a local verifier", Models{Verifier: judging{name: one.name}, LocalVerifier: true}, "two verifiers"},
 		{"two verifiers", Models{Roles: map[string]llm.Model{role.VerifierRole: two}, Verifier: judging{name: "other"}}, "two verifiers"},
 	}
 	for _, tt := range tests {
@@ -299,6 +318,44 @@ func TestOpenRefusesModels(t *testing.T) {
 			t.Errorf("%s: %v, want ErrInvalid with %q", tt.name, err, tt.want)
 		}
 	}
+}
+
+// Where a model writes, a model verifies: by default the same one, in conversations of its
+// own that hold nothing of the one that wrote.
+func TestModelVerifiesByDefault(t *testing.T) {
+	by := handbook.models()
+	writer := texts("fake/writer", func(req llm.Request) string {
+		if strings.Contains(req.System, "You check claims") {
+			return handbook.verify(req)
+		}
+		return handbook.write(req)
+	})
+	m := Models{Roles: map[string]llm.Model{role.PlannerRole: by[role.PlannerRole], role.GraderRole: by[role.GraderRole], role.GeneratorRole: writer}}
+	e := openModels(t, m)
+	a := asked(t, e, Request{Question: someQuestion})
+	if a.Status != assay.Answered || !slices.Contains(who(a), "verifier fake/writer") {
+		t.Errorf("%s: %q, roles %q", a.Status, a.Text, who(a))
+	}
+	checks := 0
+	for _, req := range writer.requests {
+		if !strings.Contains(req.System, "You check claims") {
+			continue
+		}
+		if checks++; len(req.Messages) != 1 || req.Messages[0].Speaker != llm.User || strings.Contains(req.Messages[0].Text, someQuestion) {
+			t.Errorf("the verifier is asked with more than claims and sources: %+v", req.Messages)
+		}
+	}
+	if checks == 0 {
+		t.Error("no claim was checked by the model")
+	}
+	replays(t, e, a.Run)
+
+	m.LocalVerifier = true
+	e = openModels(t, m)
+	if a = asked(t, e, Request{Question: someQuestion}); a.Status != assay.Answered || !slices.Contains(who(a), "verifier local") {
+		t.Errorf("local: %s: %q, roles %q", a.Status, a.Text, who(a))
+	}
+	replays(t, e, a.Run)
 }
 
 // judging is a verifier that is a service.
@@ -595,7 +652,7 @@ func TestResumeWithOtherModels(t *testing.T) {
 				e.config.Models = served(handbook.models()) // and it is not lost
 			}
 			a := resumed(t, e, failed.Run)
-			if a.Status != assay.Answered || tt.note != "" && !slices.Contains(a.Notes, tt.note) || tt.note == "" && len(a.Notes) > 0 {
+			if a.Status != assay.Answered || tt.note != "" && !slices.Contains(noteTexts(a.Notes), tt.note) || tt.note == "" && len(a.Notes) > 0 {
 				t.Errorf("%s, notes %q, want %q", a.Status, a.Notes, tt.note)
 			}
 			replays(t, e, failed.Run)
@@ -615,18 +672,5 @@ func TestContextFollowsTheWindow(t *testing.T) {
 	}
 	if got := (Models{}).contextTokens(); got != 0 {
 		t.Errorf("without a model: %d", got)
-	}
-}
-
-// An answer that was stored before there were roles in it is still replayed.
-func TestReplayOfAnswersWithoutRoles(t *testing.T) {
-	a := assay.Answer{Text: "x", Roles: []assay.RoleUse{{Role: "grader", Model: assay.LocalModel}}}
-	old := a
-	old.Roles = nil
-	if err := compare(old, a); err != nil {
-		t.Error(err)
-	}
-	if err := compare(a, old); err == nil {
-		t.Error("roles that are gone are not noticed")
 	}
 }

@@ -42,7 +42,7 @@ func TestRealEncoder(t *testing.T) {
 		asked := time.Now()
 		a := ask(t, e, question)
 		t.Logf("asked in %v, %v since the start: %s, %d citations, notes %q", time.Since(asked), time.Since(began), a.Status, len(a.Citations), a.Notes)
-		if a.Status != assay.Answered || len(a.Notes) == 0 || !strings.Contains(a.Notes[len(a.Notes)-1], "vector") {
+		if a.Status != assay.Answered || len(a.Notes) == 0 || !strings.Contains(a.Notes[len(a.Notes)-1].Text, "vector") {
 			t.Errorf("status %s, notes %q", a.Status, a.Notes)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/run"
@@ -93,17 +92,13 @@ type field struct {
 
 // compare compares what two answers say, byte for byte.
 func compare(stored, replayed assay.Answer) error {
-	if stored.Index == (assay.IndexVersion{}) {
-		replayed.Index = stored.Index // of a version that did not keep it
-	}
-	if stored.Roles == nil {
-		replayed.Roles = nil // nor this
-	}
 	return compareFields([]field{
 		{"status", stored.Status, replayed.Status},
+		{"reason", stored.Reason, replayed.Reason},
 		{"stop", stored.Stop, replayed.Stop},
 		{"question", stored.Question, replayed.Question},
 		{"understood", stored.Understood, replayed.Understood},
+		{"understood_by_model", stored.UnderstoodByModel, replayed.UnderstoodByModel},
 		{"text", stored.Text, replayed.Text},
 		{"readings", stored.Readings, replayed.Readings},
 		{"ask_back", stored.AskBack, replayed.AskBack},
@@ -113,7 +108,7 @@ func compare(stored, replayed assay.Answer) error {
 		{"strategy", stored.Strategy, replayed.Strategy},
 		{"claims", stored.Claims, replayed.Claims},
 		{"citations", stored.Citations, replayed.Citations},
-		{"missing", once(stored.Missing), once(replayed.Missing)}, // earlier versions said some of it twice
+		{"missing", stored.Missing, replayed.Missing},
 		{"searched", stored.Searched, replayed.Searched},
 		{"closest", stored.Closest, replayed.Closest},
 		{"notes", stored.Notes, replayed.Notes},
@@ -150,15 +145,4 @@ func compareFields(fields []field) error {
 		}
 	}
 	return nil
-}
-
-// once returns lines, each once.
-func once(lines []string) []string {
-	var each []string
-	for _, l := range lines {
-		if !slices.Contains(each, l) {
-			each = append(each, l)
-		}
-	}
-	return each
 }

@@ -130,7 +130,7 @@ func TestReplayOfWhatWasChanged(t *testing.T) {
 		{"the answer's run", `UPDATE runs SET answer = json_set(answer, '$.run', 'other')`, assay.ErrDiverged, "run"},
 		{"the answer's time", `UPDATE runs SET answer = json_set(answer, '$.elapsed_ms', 77777)`, assay.ErrDiverged, "elapsed_ms"},
 		{"what was searched", `UPDATE runs SET answer = json_set(answer, '$.index.coverage', 0.5)`, assay.ErrDiverged, "index"},
-		{"the notes", `UPDATE runs SET answer = json_set(answer, '$.notes', json_array('all is well'))`, assay.ErrDiverged, "notes"},
+		{"the notes", `UPDATE runs SET answer = json_set(answer, '$.notes', json_array(json_object('kind', 'search', 'text', 'all is well')))`, assay.ErrDiverged, "notes"},
 		{"an empty answer", `UPDATE runs SET answer = '{}'`, assay.ErrDiverged, "status"},
 		{"no answer", `UPDATE runs SET answer = NULL`, assay.ErrDamaged, "no answer"},
 		{"the state", `UPDATE progress SET state = 'active'`, assay.ErrDamaged, "active"},

@@ -83,14 +83,12 @@ type Request struct {
 type stored struct {
 	Request
 
-	// Version is that of the ways of strategies when the run began: what came in later it
-	// goes without, whenever it is gone on with or replayed.
-	Version int `json:"version,omitempty"`
-
 	Models        map[string]string `json:"models,omitempty"`         // by role, when the run began; those not in it are local
 	ContextTokens int               `json:"context_tokens,omitempty"` // see strategy.Limits; 0: the strategy's own
 	Keep          int               `json:"keep,omitempty"`           // see strategy.Limits; 0: the strategy's own
 	Keys          []prompted.Key    `json:"keys,omitempty"`           // of the metadata, that a plan could use
+
+	Reader string `json:"reader,omitempty"` // when the run began; empty: there was none
 
 	// Of a conversation, whose newest turns are the request's History: how many turns were
 	// before those, and the documents that the answers in it were made from. Who may not see
@@ -116,22 +114,6 @@ type stored struct {
 	Key     string             `json:"key,omitempty"`
 	Earlier []strategy.Earlier `json:"earlier,omitempty"`
 }
-
-// The versions of the ways of strategies; runs of the first have none in their request.
-const (
-	// withReadings: questions that can mean several things are asked back, runs that have
-	// spent their budget quote what they found, auto searches before it plans, a claim
-	// keeps of its citations those that say it, and documents about two things of a kind
-	// do not contradict one another.
-	withReadings = 1
-
-	// withProof: claims are judged by the learned verifier as they read by themselves,
-	// cite what decides them, and an answer is given only where the passages are likely
-	// enough to hold it.
-	withProof = 2
-
-	currentVersion = withProof
-)
 
 // complete checks r and fills in what is left to the defaults; wall is that of the
 // wall time.

@@ -113,7 +113,7 @@ func TestRewritingWithModels(t *testing.T) {
 				if by[name].calls() == 0 {
 					t.Errorf("%s: the %s was not called", tt.strategy, name)
 				}
-				stood := slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "the local "+name+" stood in") })
+				stood := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "the local "+name+" stood in") })
 				if down := fails && by[name].name == "fake/"+name && name != role.PlannerRole && name != role.GraderRole; stood != down {
 					t.Errorf("%s: notes %q: the local %s stood in: %v, want %v", tt.strategy, a.Notes, name, stood, down)
 				}

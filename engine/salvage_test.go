@@ -19,33 +19,34 @@ func TestSpentRunQuotes(t *testing.T) {
 	for calls := 1; calls <= 2; calls++ { // the plan, the grade
 		models := served(handbook.models())
 		delete(models.Roles, role.VerifierRole)
+		models.LocalVerifier = true
 		e := openModels(t, models)
 		a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "corrective", Budget: assay.Budget{Calls: calls}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if a.Status != assay.Incomplete || a.Stop != assay.StopCallBudget || a.Usage.Calls != calls || len(a.Missing) == 0 {
-			t.Errorf("%d calls: %s (%s), %d calls, missing %q", calls, a.Status, a.Stop, a.Usage.Calls, a.Missing)
+			t.Errorf("%d calls: %s (%s), %d calls, missing %q", calls, a.Status, a.Stop, a.Usage.Calls, gapTexts(a.Missing))
 		}
 		if len(a.Claims) == 0 || !strings.Contains(a.Text, "approved by the head of the department") || !strings.Contains(a.Justification, "without a model") {
 			t.Errorf("%d calls: %q, %s", calls, a.Text, a.Justification)
 		}
-		if !slices.Contains(who(a), "generator "+assay.LocalModel) || slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "when the run began") }) {
+		if !slices.Contains(who(a), "generator "+assay.LocalModel) || slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "when the run began") }) {
 			t.Errorf("%d calls: roles %q, notes %q", calls, who(a), a.Notes)
 		}
 		replays(t, e, a.Run)
 	}
 }
 
-// Where a model verifies that is not to be asked any more, nothing is shown.
+// Quotations are verified without a model, which is not to be asked any more.
 func TestSpentRunIsVerified(t *testing.T) {
 	e := openModels(t, served(handbook.models()))
 	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "corrective", Budget: assay.Budget{Calls: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Status != assay.Incomplete || len(a.Claims) > 0 {
-		t.Errorf("%s, %q", a.Status, a.Text)
+	if a.Status != assay.Incomplete || len(a.Claims) == 0 || a.Usage.Calls != 2 || !slices.Contains(who(a), "verifier "+assay.LocalModel) {
+		t.Errorf("%s, %q, %d calls, roles %q", a.Status, a.Text, a.Usage.Calls, who(a))
 	}
 	replays(t, e, a.Run)
 }
@@ -56,6 +57,7 @@ func TestLateRunQuotes(t *testing.T) {
 	by := handbook.models()
 	models := served(by)
 	delete(models.Roles, role.VerifierRole)
+	models.LocalVerifier = true
 	var clock atomic.Int64
 	by[role.GraderRole].reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
 		clock.Add(int64(16 * time.Second))

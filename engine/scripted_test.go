@@ -168,8 +168,9 @@ func (k knower) write(req llm.Request) string {
 
 func (k knower) verify(req llm.Request) string {
 	verdicts := []map[string]any{}
+	seen := promptIn(req)
 	for i := range claimPart.FindAllString(req.Messages[0].Text, -1) {
-		verdicts = append(verdicts, map[string]any{"claim": i + 1, "reason": "said", "verdict": "supported", "score": 0.9})
+		verdicts = append(verdicts, map[string]any{"claim": i + 1, "reason": "said", "quotes": seen.sources[i+1], "verdict": "supported", "score": 0.9})
 	}
 	return jsonOf(map[string]any{"verdicts": verdicts})
 }
@@ -189,9 +190,9 @@ func (k knower) models() map[string]*scripted {
 	}
 }
 
-// served returns them as Models.
+// served returns them as Models. Without a verifier among them the local one verifies.
 func served(by map[string]*scripted) Models {
-	m := Models{Roles: map[string]llm.Model{}}
+	m := Models{Roles: map[string]llm.Model{}, LocalVerifier: by[role.VerifierRole] == nil}
 	for name, model := range by {
 		model.key = canary
 		m.Roles[name] = model
@@ -213,4 +214,22 @@ func openModels(t *testing.T, m Models) *Engine {
 	})
 	ingestPaths(t, e, "testdata/handbook")
 	return e
+}
+
+// noteTexts are the texts of notes.
+func noteTexts(notes []assay.Note) []string {
+	var texts []string
+	for _, n := range notes {
+		texts = append(texts, n.Text)
+	}
+	return texts
+}
+
+// gapTexts are the texts of gaps.
+func gapTexts(gaps []assay.Gap) []string {
+	var texts []string
+	for _, g := range gaps {
+		texts = append(texts, g.Text)
+	}
+	return texts
 }

@@ -51,9 +51,6 @@ func (h *hasty) Languages() []string {
 	return nil
 }
 
-// rerankerStoodIn ends the note of a search whose reranker failed.
-const rerankerStoodIn = "; the local reranker stood in"
-
 // A reader ranks the hits of one search by a model that reads them, and by the local
 // ranker where that fails. It reads each hit once, however often it is asked.
 type reader struct {
@@ -71,7 +68,7 @@ func (r *reader) Rank(ctx context.Context, q assay.Query, found assay.Results) (
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
-			r.failed = err.Error() + rerankerStoodIn
+			r.failed = err.Error() + "; the local reranker stood in"
 		default:
 			r.scores = make(map[string]float64, len(scores))
 			for i, h := range found.Hits {

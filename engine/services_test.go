@@ -116,7 +116,7 @@ func TestSearchesKeepToTheBudget(t *testing.T) {
 		if made := int(encoder.calls.Load() + best.calls.Load()); made > calls || a.Usage.Calls != made {
 			t.Errorf("of %d calls %d were made and %d charged", calls, made, a.Usage.Calls)
 		}
-		if calls == 1 && (a.Status != assay.Answered || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.Contains(n, "left of the calls") })) {
+		if calls == 1 && (a.Status != assay.Answered || !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "left of the calls") })) {
 			t.Errorf("%s, notes %q", a.Status, a.Notes)
 		}
 		replays(t, e, a.Run)
@@ -133,7 +133,7 @@ func TestEncoderIsDown(t *testing.T) {
 		if err != nil || a.Status != assay.Answered {
 			t.Fatalf("%s: %s, %v", kind, a.Status, err)
 		}
-		if want := "searched by text alone: far/64: " + string(kind) + ": not now"; !slices.Contains(a.Notes, want) {
+		if want := "searched by text alone: far/64: " + string(kind) + ": not now"; !slices.Contains(noteTexts(a.Notes), want) {
 			t.Errorf("%s: notes %q, want %q", kind, a.Notes, want)
 		}
 		if n := encoder.calls.Load(); n > int64(2*a.Usage.Searches) {
@@ -239,7 +239,7 @@ func TestReranker(t *testing.T) {
 		local := searchFor(t, openModels(t, Models{}), query)
 		best := &reading{name: "far/rerank", score: score}
 		r := searchFor(t, openModels(t, Models{Reranker: best}), query)
-		if len(r.Notes) != 1 || !strings.HasSuffix(r.Notes[0], "; the local reranker stood in") || !strings.Contains(r.Notes[0], "far/rerank") {
+		if len(r.Notes) != 1 || !strings.HasSuffix(r.Notes[0].Text, "; the local reranker stood in") || !strings.Contains(r.Notes[0].Text, "far/rerank") {
 			t.Errorf("%s: notes %q", name, r.Notes)
 		}
 		if fmt.Sprint(titles(r)) != fmt.Sprint(titles(local)) {

@@ -39,7 +39,7 @@ type choice struct {
 	wanted   string       // the model that passages are embedded with; empty: none
 	serving  string       // the one whose vectors are searched; empty: text alone
 	embedder llm.Embedder // of serving; nil: text alone
-	notes    []string     // what a reader has to know of it
+	notes    []assay.Note // what a reader has to know of it
 	problem  error        // why the wanted encoder cannot be used; nil: it can, or is not needed yet
 }
 
@@ -92,7 +92,7 @@ func (c *chooser) forget() {
 func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) {
 	stored, err := readEncoder(c.dir)
 	if err != nil {
-		return &choice{problem: err, notes: []string{textAlone(err)}}, nil
+		return &choice{problem: err, notes: []assay.Note{searchNote(textAlone(err))}}, nil
 	}
 	next := &choice{wanted: cmp.Or(stored.Model, c.shelf.standard())}
 	if next.wanted == "" {
@@ -113,13 +113,13 @@ func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) 
 		if err := c.shelf.failure(next.wanted); err != nil {
 			why = fmt.Sprintf("cannot be made: %v", err)
 		}
-		next.notes = []string{fmt.Sprintf("searched with the vectors of %s: those of %s %s", m.model, next.wanted, why)}
+		next.notes = []assay.Note{searchNote(fmt.Sprintf("searched with the vectors of %s: those of %s %s", m.model, next.wanted, why))}
 		return next, ctx.Err()
 	}
 	if next.embedder, next.problem = c.shelf.open(ctx, next.wanted); next.problem == nil {
 		next.serving = next.wanted
 	} else {
-		next.notes = []string{textAlone(next.problem)}
+		next.notes = []assay.Note{searchNote(textAlone(next.problem))}
 	}
 	return next, ctx.Err()
 }
@@ -161,7 +161,7 @@ func (c *chooser) ahead(ctx context.Context, wanted string, models []string) ([]
 // of them.
 type searcher struct {
 	retriever *retrieve.Retriever
-	notes     []string
+	notes     []assay.Note
 	filler    func(*allowance) retrieve.Filler // nil: it fills no vectors in
 	encoder   string                           // its name; empty: there is none
 	remote    bool                             // it is a service
@@ -247,6 +247,8 @@ func (s *searcher) note(r *assay.Results, q assay.Query, ranker *reader) {
 		r.Notes = append(slices.Clone(s.notes), r.Notes...)
 	}
 	if ranker != nil && ranker.failed != "" {
-		r.Notes = append(slices.Clone(r.Notes), ranker.failed)
+		r.Notes = append(slices.Clone(r.Notes), assay.Note{Kind: assay.NoteReranker, Text: ranker.failed})
 	}
 }
+
+func searchNote(text string) assay.Note { return assay.Note{Kind: assay.NoteSearch, Text: text} }

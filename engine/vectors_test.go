@@ -161,7 +161,7 @@ func TestSearchFillsIn(t *testing.T) {
 	e := openWith(t, t.TempDir(), encoders)
 	ingestPaths(t, e, writeNotes(t, 0, 200))
 	r := searchFor(t, e, "lantern7 in the harbour")
-	if len(r.Notes) == 0 || !strings.Contains(strings.Join(r.Notes, "; "), "vector") {
+	if len(r.Notes) == 0 || !strings.Contains(strings.Join(noteTexts(r.Notes), "; "), "vector") {
 		t.Errorf("notes %q, want them to say that vectors are missing", r.Notes)
 	}
 	if r.Index.Model != "first/64" || r.Index.Coverage >= 1 {
@@ -283,7 +283,7 @@ func TestModelChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := searchFor(t, e, "lantern3")
-	if r.Index.Model != "old/64" || r.Index.Coverage != 1 || !strings.Contains(strings.Join(r.Notes, "; "), "new/64 are not all made yet") || strings.Contains(strings.Join(r.Notes, "; "), "%") {
+	if r.Index.Model != "old/64" || r.Index.Coverage != 1 || !strings.Contains(strings.Join(noteTexts(r.Notes), "; "), "new/64 are not all made yet") || strings.Contains(strings.Join(noteTexts(r.Notes), "; "), "%") {
 		t.Errorf("before: index %+v, notes %q", r.Index, r.Notes)
 	}
 
@@ -300,7 +300,7 @@ func TestModelChange(t *testing.T) {
 	}
 	e.chooser.forget()
 	r = searchFor(t, e, "lantern3")
-	if r.Index.Model != "old/64" || !strings.Contains(strings.Join(r.Notes, "; "), "new/64 are not all made yet") {
+	if r.Index.Model != "old/64" || !strings.Contains(strings.Join(noteTexts(r.Notes), "; "), "new/64 are not all made yet") {
 		t.Errorf("half way: index %+v, notes %q", r.Index, r.Notes)
 	}
 	status, err := e.Vectors(t.Context())
@@ -382,10 +382,10 @@ func TestEncoderProblems(t *testing.T) {
 			test.prepare(t, e, encoders)
 			ingestPaths(t, e, writeNotes(t, 0, 10))
 			r := searchFor(t, e, "lantern3")
-			if notes := strings.Join(r.Notes, "; "); len(r.Hits) == 0 || !strings.Contains(notes, "text alone") || !strings.Contains(notes, test.want) {
+			if notes := strings.Join(noteTexts(r.Notes), "; "); len(r.Hits) == 0 || !strings.Contains(notes, "text alone") || !strings.Contains(notes, test.want) {
 				t.Errorf("%d hits, notes %q, want %q", len(r.Hits), r.Notes, test.want)
 			}
-			if a := ask(t, e, "Where does lantern3 burn?"); !strings.Contains(strings.Join(a.Notes, "; "), test.want) {
+			if a := ask(t, e, "Where does lantern3 burn?"); !strings.Contains(strings.Join(noteTexts(a.Notes), "; "), test.want) {
 				t.Errorf("the answer's notes are %q, want %q", a.Notes, test.want)
 			}
 			if _, err := e.Embed(t.Context(), nil); err == nil || !strings.Contains(err.Error(), test.want) {

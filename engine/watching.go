@@ -149,7 +149,8 @@ func (w *watching) complete(a *assay.Answer, req stored) {
 		}
 		if slices.Sort(others); len(others) > 0 {
 			began := cmp.Or(req.Models[name], assay.LocalModel)
-			a.Notes = append(a.Notes, fmt.Sprintf("%s: %s when the run began, %s when it went on", name, began, strings.Join(others, ", ")))
+			text := fmt.Sprintf("%s: %s when the run began, %s when it went on", name, began, strings.Join(others, ", "))
+			a.Notes = append(a.Notes, assay.Note{Kind: assay.NoteRole, Text: text})
 		}
 	}
 }

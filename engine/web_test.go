@@ -103,7 +103,7 @@ func TestWeb(t *testing.T) {
 	if last.Origin != assay.FromWeb || last.TopRelevance != 0.8 || last.Hits == 0 {
 		t.Errorf("searched %+v", a.Searched)
 	}
-	notes := strings.Join(a.Notes, "\n")
+	notes := strings.Join(noteTexts(a.Notes), "\n")
 	for _, want := range []string{"no passage of the documents scored 0.30 or more", "finder was asked to search the web", at + "/gone was not read: ", "169.254.169.254/latest/ was not read: ", "refused"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes %q, want %q in them", a.Notes, want)
@@ -160,7 +160,7 @@ func TestWebOff(t *testing.T) {
 		ingestPaths(t, e, "testdata/handbook")
 		test.req.Strategy = "crag"
 		a, err := e.Answer(t.Context(), assay.Local(), test.req)
-		if err != nil || a.Status != assay.NotFound || !slices.Contains(a.Notes, test.note) || len(finder.asked) > 0 {
+		if err != nil || a.Status != assay.NotFound || !slices.Contains(noteTexts(a.Notes), test.note) || len(finder.asked) > 0 {
 			t.Errorf("%s: %s, %q, %v; asked %q", test.name, a.Status, a.Notes, err, finder.asked)
 		}
 		if _, err := e.Replay(t.Context(), assay.Local(), a.Run); err != nil {
@@ -177,7 +177,7 @@ func TestWebFails(t *testing.T) {
 		e := webEngine(t, t.TempDir(), &searchEngine{err: err}, nil)
 		ingestPaths(t, e, "testdata/handbook")
 		a, failed := e.Answer(t.Context(), assay.Local(), Request{Question: lunar, Strategy: "crag", Web: true})
-		if failed != nil || a.Status != assay.NotFound || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, "the web could not be searched: finder") }) {
+		if failed != nil || a.Status != assay.NotFound || !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, "the web could not be searched: finder") }) {
 			t.Errorf("%s, %q, %v", a.Status, a.Notes, failed)
 		}
 		if _, err := e.Replay(t.Context(), assay.Local(), a.Run); err != nil {
@@ -240,7 +240,7 @@ func TestManaged(t *testing.T) {
 	if len(a.Citations) != 1 || a.Citations[0].Origin != assay.FromService || a.Citations[0].Quote != "The orbital period of the moon Ganymede is about seven days." {
 		t.Errorf("citations %+v", a.Citations)
 	}
-	if a.Usage.Calls != 1 || a.Usage.OutputTokens != 7 || !slices.Contains(a.Notes, "cloud: a note") {
+	if a.Usage.Calls != 1 || a.Usage.OutputTokens != 7 || !slices.Contains(noteTexts(a.Notes), "cloud: a note") {
 		t.Errorf("usage %+v, notes %q", a.Usage, a.Notes)
 	}
 	if !slices.ContainsFunc(a.Roles, func(u assay.RoleUse) bool { return u.Role == assay.ManagedRole && u.Model == "cloud/base" }) {
@@ -338,7 +338,7 @@ func TestWebResumed(t *testing.T) {
 				a = *ev.Answer
 			}
 		}
-		if a.Status != test.status || !slices.ContainsFunc(a.Notes, func(n string) bool { return strings.HasPrefix(n, test.note) }) {
+		if a.Status != test.status || !slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, test.note) }) {
 			t.Errorf("%s: %s, notes %q", name, a.Status, a.Notes)
 		}
 		if _, err := e.Replay(t.Context(), assay.Local(), stopped.Run); err != nil {
@@ -402,7 +402,7 @@ func TestFollowUpsStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		noted := slices.ContainsFunc(a.Notes, func(n string) bool {
+		noted := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool {
 			return strings.HasPrefix(n, "the web was not searched: the question, as it was understood")
 		})
 		if went := len(finder.asked) > 0; went != goes || noted == goes || strings.Contains(strings.Join(finder.asked, " "), "largest") {

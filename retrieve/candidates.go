@@ -294,7 +294,7 @@ func (s *search) settle() {
 		})
 	}
 	if s.results.Chunks > 0 {
-		s.note(CoverageNote(s.results.Index))
+		s.noteOf(assay.NoteCoverage, CoverageNote(s.results.Index))
 	}
 	if foreign > 0 {
 		s.note(s.mixedNote())

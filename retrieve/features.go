@@ -6,13 +6,12 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// features returns the features of h, of whose text code is code, and whether h
-// holds no content word of the query; nil when the query has none.
-func (r *rater) features(h assay.Hit, code []sentence.Span) (features []float64, wordless bool) {
+// features returns the features of h, and whether h holds no content word of the
+// query; nil when the query has none.
+func (r *rater) features(h assay.Hit) (features []float64, wordless bool) {
 	if r.weight == 0 {
 		return nil, true
 	}
@@ -29,19 +28,14 @@ func (r *rater) features(h assay.Hit, code []sentence.Span) (features []float64,
 			}
 		})
 	}
-	var matches []match // outside code
+	var matches []match
 	analyzer.Each(h.Text, func(t analysis.Token) {
-		for len(code) > 0 && code[0].End <= t.Start {
-			code = code[1:]
-		}
 		if len(names) > 0 {
 			stems[t.Term] = true
 		}
 		for _, i := range r.at[t.Term] {
 			body[i] = true
-			if len(code) == 0 || t.Start < code[0].Start {
-				matches = append(matches, match{term: i, position: t.Position})
-			}
+			matches = append(matches, match{term: i, position: t.Position})
 		}
 	})
 	held, heading, worst := 0.0, 0.0, 0.0

@@ -31,6 +31,7 @@ const rrfK = 60
 // best first, ties by chunk ID.
 func (s *search) fuse() {
 	slices.SortFunc(s.found, func(a, b *candidate) int { return cmp.Compare(a.hit.Chunk.ID, b.hit.Chunk.ID) })
+	s.compareWords()
 	for _, c := range s.found {
 		c.fused, c.terms = 0, FusionTerms{}
 	}
@@ -55,6 +56,29 @@ func (s *search) fuse() {
 		c.hit.Scores.Fused = &c.fused
 	}
 	s.byFused()
+}
+
+// compareWords rates the candidates by words beside one another. Code is put behind
+// prose only where most candidates are prose. A collection of code has nothing else to
+// answer with, and there the penalty would order it by which code looks like code: on
+// functions of Go's source, with their doc comments as queries, it took nDCG@10 by words
+// from 0.56 to 0.36.
+func (s *search) compareWords() {
+	code := 0
+	for _, c := range s.found {
+		if c.of[0].read.code {
+			code++
+		}
+	}
+	for _, c := range s.found {
+		for n, w := range s.wordings {
+			read := c.of[n].read
+			if read.code && 2*code > len(s.found) {
+				read.penalty -= codePenalty
+			}
+			c.of[n].among = w.rate.relevance(read)
+		}
+	}
 }
 
 // byFused orders the candidates by their fused score.
@@ -111,9 +135,9 @@ func (s *search) weighted(n int) (base, full []float64) {
 	all, brought, similar := newScale(), newScale(), newScale()
 	for _, c := range s.found {
 		r := c.of[n]
-		all.add(r.words)
+		all.add(r.among)
 		if r.bm25 != nil {
-			brought.add(r.words)
+			brought.add(r.among)
 		}
 		if r.similarity != nil {
 			similar.add(*r.similarity)
@@ -123,11 +147,11 @@ func (s *search) weighted(n int) (base, full []float64) {
 	for i, c := range s.found {
 		r := c.of[n]
 		if r.bm25 != nil {
-			base[i] = leastWords + (1-leastWords)*brought.of(r.words)
+			base[i] = leastWords + (1-leastWords)*brought.of(r.among)
 		}
 		terms := FusionTerms{Words: base[i]}
 		if r.similarity != nil {
-			terms = FusionTerms{Words: (1 - vectorWeight) * all.of(r.words), Vector: vectorWeight * similar.of(*r.similarity)}
+			terms = FusionTerms{Words: (1 - vectorWeight) * all.of(r.among), Vector: vectorWeight * similar.of(*r.similarity)}
 			full[i] = terms.Words + terms.Vector
 		}
 		s.account(c, terms)
@@ -162,7 +186,7 @@ func (s *search) reciprocal(n int) (base, full []float64) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.found[j].of[n].words, s.found[i].of[n].words) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(s.found[j].of[n].among, s.found[i].of[n].among) })
 	base = make([]float64, len(s.found))
 	if s.query.Mode != assay.ModeVector {
 		for rank, i := range order {

@@ -126,7 +126,7 @@ func TestRanker(t *testing.T) {
 			if diff := cmp.Diff(plain.Hits, found.Hits); diff != "" {
 				t.Errorf("%s: -without ranker +with\n%s", fault, diff)
 			}
-			if n := len(found.Notes); n == 0 || !strings.HasPrefix(found.Notes[n-1], "the hits are not reranked: ") {
+			if n := len(found.Notes); n == 0 || !strings.HasPrefix(found.Notes[n-1].Text, "the hits are not reranked: ") {
 				t.Errorf("%s: notes %q", fault, found.Notes)
 			}
 		}

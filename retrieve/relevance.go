@@ -11,7 +11,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
-	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
@@ -207,15 +206,15 @@ func (r *rater) namesIn(language string) [][]string {
 type reading struct {
 	features []float64 // by FeatureNames; nil when the query has no content word
 	wordless bool      // the hit holds no content word of the query
+	code     bool      // the hit is code for the most part
 	penalty  float64   // on the log-odds
 }
 
 // read reads a hit for relevance.
 func (r *rater) read(h assay.Hit) reading {
-	code, prose := codeSpans(h)
-	f, wordless := r.features(h, code)
-	out := reading{features: f, wordless: wordless}
-	if prose == 0 {
+	f, wordless := r.features(h)
+	out := reading{features: f, wordless: wordless, code: h.Chunk.Kind != assay.ChunkTable && surface.MostlyCode(h.Text)}
+	if out.code {
 		out.penalty += codePenalty
 	}
 	if aside(h) {
@@ -291,7 +290,7 @@ func VectorFeatures(query string, found assay.Results) [][]float64 {
 // tests and unexported declarations more often than the documentation that users
 // read. Chosen on the golden questions about Go's net/http in eval/testdata.
 const (
-	codePenalty  = 2.5 // a hit that is nothing but code
+	codePenalty  = 2.5 // a hit that is code for the most part
 	asidePenalty = 1.0 // a test, or a declaration that its package keeps to itself
 )
 
@@ -309,19 +308,4 @@ func aside(h assay.Hit) bool {
 	}
 	hs := h.Chunk.Headings
 	return strings.HasSuffix(h.URI, ".go") && len(hs) > 0 && unexported.MatchString(hs[len(hs)-1])
-}
-
-// codeSpans returns the parts of a hit's text that are code, in order, and how
-// many parts are not.
-func codeSpans(h assay.Hit) (code []sentence.Span, prose int) {
-	spans := sentence.Spans(h.Text)
-	if h.Chunk.Kind == assay.ChunkTable {
-		return nil, len(spans)
-	}
-	for _, sp := range spans {
-		if surface.Code(h.Text[sp.Start:sp.End]) {
-			code = append(code, sp)
-		}
-	}
-	return code, len(spans) - len(code)
 }

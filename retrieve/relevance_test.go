@@ -70,8 +70,8 @@ func TestFeatures(t *testing.T) {
 			map[string]float64{"coverage": 0.5, "coverage²": 0.25, "worst_missing": 0.5, "matched": math.Log1p(0.5)},
 		},
 		{
-			"in code only", hitIn("Fruit", "server.timeout := f(x); g(y)"),
-			map[string]float64{"coverage": 1, "window": 0, "body_window": 0, "pairs": 0},
+			"in code", hitIn("Fruit", "server.timeout := f(x); g(y)"),
+			map[string]float64{"coverage": 1, "window": 1, "body_window": 1, "pairs": 1},
 		},
 		{"none", hitIn("Fruit", "Bananas are yellow."), nil},
 	}

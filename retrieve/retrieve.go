@@ -47,6 +47,7 @@ type Config struct {
 	Embedder llm.Embedder // of the vectors to search; nil: text alone
 	Graph    Walker       // over the graph of the index; nil: nothing is followed
 	Ranker   Ranker       // nil: the order of fusion
+	Reader   llm.Reader   // of the best hits after that; nil: nothing is read
 
 	// Relevance rates hits; nil: the model in the program.
 	Relevance *RelevanceModel
@@ -197,6 +198,7 @@ type rating struct {
 	similarity *float64 // nil: not known
 	read       reading
 	words      float64 // relevance by words alone
+	among      float64 // the same, as it counts among the other candidates
 	nearest    int     // rank among the nearest, from 1; 0: not among them
 }
 
@@ -229,6 +231,12 @@ func (s *search) run(ctx context.Context) error {
 	s.ended("fuse")
 	s.judge()
 	if err := s.rank(ctx); err != nil {
+		return err
+	}
+	if err := s.widen(ctx); err != nil {
+		return fmt.Errorf("complete the lists of the passages found: %w", err)
+	}
+	if err := s.reread(ctx); err != nil {
 		return err
 	}
 	s.ended("rerank")
@@ -269,10 +277,14 @@ func (s *search) check() error {
 	return nil
 }
 
-// note tells the reader something, once.
-func (s *search) note(text string) {
-	if text != "" && !slices.Contains(s.results.Notes, text) {
-		s.results.Notes = append(s.results.Notes, text)
+// note adds a note to the results, once.
+func (s *search) note(text string) { s.noteOf(assay.NoteSearch, text) }
+
+// noteOf adds a note of a kind, once.
+func (s *search) noteOf(kind assay.NoteKind, text string) {
+	n := assay.Note{Kind: kind, Text: text}
+	if text != "" && !slices.Contains(s.results.Notes, n) {
+		s.results.Notes = append(s.results.Notes, n)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestUnknownKeepsItsPlace(t *testing.T) {
 				t.Errorf("round %d, share %v: %s has no vector and is at %d (found %v), want %d", round, share, h.URI, got, ok, i)
 			}
 		}
-		if note := retrieve.CoverageNote(found.Index); share < 1 && (note == "" || !slices.Contains(found.Notes, note)) {
+		if note := retrieve.CoverageNote(found.Index); share < 1 && (note == "" || !slices.Contains(noteTexts(found.Notes), note)) {
 			t.Errorf("coverage %v: notes %q lack %q", found.Index.Coverage, found.Notes, note)
 		}
 		if share == 1 && (len(found.Notes) > 0 || found.Index.Coverage != 1) {
@@ -82,7 +82,7 @@ func TestHostileEncoder(t *testing.T) {
 				t.Errorf("%s: -text +got\n%s", fault, diff)
 			}
 		}
-		if len(found.Notes) != 1 || !strings.HasPrefix(found.Notes[0], "searched by text alone: ") || found.Index.Model != "" {
+		if len(found.Notes) != 1 || !strings.HasPrefix(found.Notes[0].Text, "searched by text alone: ") || found.Index.Model != "" {
 			t.Errorf("%s: notes %q, model %q", fault, found.Notes, found.Index.Model)
 		}
 		if _, err := searcher.Retrieve(t.Context(), everyone, assay.Query{Text: "copper", Rewrites: []string{"bronze"}, Mode: assay.ModeVector, Limit: 1}); err == nil {
@@ -96,7 +96,7 @@ func TestHostileEncoder(t *testing.T) {
 	}
 	long := strings.Repeat("copper ", 600)
 	found := retrieved(t, l.open(t, retrieve.Config{Embedder: e}), assay.Query{Text: long})
-	if len(found.Hits) == 0 || len(found.Notes) != 2 || found.Notes[0] != "the question has 602 tokens, more than the 512 that hashing/64 takes" {
+	if len(found.Hits) == 0 || len(found.Notes) != 2 || found.Notes[0].Text != "the question has 602 tokens, more than the 512 that hashing/64 takes" {
 		t.Errorf("a query over the limit: %d hits, notes %q", len(found.Hits), found.Notes)
 	}
 	other := encoder{&llmtest.Hashing{Name: e.Model(), Dimensions: 32}}
@@ -169,7 +169,7 @@ func TestFill(t *testing.T) {
 	short := func(_ context.Context, _ string, ps []assay.Passage) ([][]float32, error) {
 		return make([][]float32, 1), nil
 	}
-	if broken := retrieved(t, plain.WithFill(short), q); len(broken.Hits) == 0 || !strings.HasPrefix(strings.Join(broken.Notes, ""), "searched by text alone: 1 vectors filled in") {
+	if broken := retrieved(t, plain.WithFill(short), q); len(broken.Hits) == 0 || !strings.HasPrefix(strings.Join(noteTexts(broken.Notes), ""), "searched by text alone: 1 vectors filled in") {
 		t.Errorf("too few filled in: %d hits, notes %q", len(broken.Hits), broken.Notes)
 	}
 }
@@ -201,7 +201,7 @@ func TestLanguages(t *testing.T) {
 		text := retrieved(t, r, assay.Query{Text: test.question, Mode: assay.ModeText})
 		found := retrieved(t, r, assay.Query{Text: test.question})
 		if test.note != "" {
-			if diff := cmp.Diff(text.Hits, found.Hits); diff != "" || !slices.Contains(found.Notes, test.note) {
+			if diff := cmp.Diff(text.Hits, found.Hits); diff != "" || !slices.Contains(noteTexts(found.Notes), test.note) {
 				t.Errorf("%q: notes %q, -text +got\n%s", test.question, found.Notes, diff)
 			}
 			continue
@@ -216,7 +216,7 @@ func TestLanguages(t *testing.T) {
 		if diff := cmp.Diff(test.vectors, vectors); diff != "" {
 			t.Errorf("%q: vectors that counted: -want +got\n%s", test.question, diff)
 		}
-		if len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "passages in other languages were found by text alone") {
+		if len(found.Notes) != 1 || !strings.Contains(found.Notes[0].Text, "passages in other languages were found by text alone") {
 			t.Errorf("%q: notes %q", test.question, found.Notes)
 		}
 	}
@@ -241,4 +241,13 @@ func TestLanguages(t *testing.T) {
 			t.Errorf("%q: notes %q, want some: %v", question, found.Notes, foreign)
 		}
 	}
+}
+
+// noteTexts are the texts of notes.
+func noteTexts(notes []assay.Note) []string {
+	var texts []string
+	for _, n := range notes {
+		texts = append(texts, n.Text)
+	}
+	return texts
 }

@@ -27,7 +27,7 @@ func writeJSON(w io.Writer, v any) error {
 func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	var b strings.Builder
 	if a.Understood != "" {
-		b.WriteString(wrap("Understood as: "+a.Understood, "", width) + "\n")
+		b.WriteString(wrap("Understood as: "+a.Understood+byModel(a.UnderstoodByModel), "", width) + "\n")
 	}
 	if a.Status == assay.NotFound {
 		b.WriteString("Not found in these documents.\n")
@@ -49,13 +49,21 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	return err
 }
 
+// byModel marks the words of a language model that nothing has verified.
+func byModel(is bool) string {
+	if is {
+		return " (model)"
+	}
+	return ""
+}
+
 // appendNotes prints what a reader has to know of how something was found.
-func appendNotes(b *strings.Builder, notes []string, width int) {
+func appendNotes(b *strings.Builder, notes []assay.Note, width int) {
 	if len(notes) > 0 {
 		b.WriteByte('\n')
 	}
 	for _, note := range notes {
-		b.WriteString(wrap("Note: "+note, "", width))
+		b.WriteString(wrap("Note: "+note.Text, "", width))
 	}
 }
 
@@ -69,7 +77,7 @@ func writeStatus(b *strings.Builder, a assay.Answer, width int) {
 	if len(a.Missing) > 0 {
 		b.WriteString("\nMissing\n")
 		for _, m := range a.Missing {
-			b.WriteString(wrap("- "+m, "  ", width))
+			b.WriteString(wrap("- "+m.Text+byModel(m.ByModel), "  ", width))
 		}
 	}
 }
@@ -92,10 +100,11 @@ func writeSources(b *strings.Builder, a assay.Answer, width int) {
 	if len(a.Citations) == 0 {
 		return
 	}
-	corrected := map[int]bool{}
+	corrected, quoted := map[int]bool{}, map[int]bool{}
 	for _, c := range a.Claims {
 		for _, n := range c.Citations {
 			corrected[n] = corrected[n] || c.Repaired
+			quoted[n] = quoted[n] || c.Quoted
 		}
 	}
 	b.WriteString("\nSources\n")
@@ -105,7 +114,10 @@ func writeSources(b *strings.Builder, a assay.Answer, width int) {
 		if first.Collection != "" {
 			in += " (" + first.Collection + ")"
 		}
-		if corrected[first.Number] {
+		switch {
+		case quoted[first.Number]:
+			in += " (quoted in the place of a statement that was refused)"
+		case corrected[first.Number]:
 			in += " (corrected: the answer's writer had cited another)"
 		}
 		fmt.Fprintf(b, "[%d] %s%s\n", first.Number, title(first.Title, first.Heading), in)
@@ -196,7 +208,7 @@ func writeSearched(b *strings.Builder, searched []assay.Searched, width int) {
 	}
 	b.WriteString("\nSearched\n")
 	for _, s := range searched {
-		line := fmt.Sprintf("- %q%s: %s", s.Query, from(s.Origin), count(s.Hits, "hit", "hits"))
+		line := fmt.Sprintf("- %q%s%s: %s", s.Query, byModel(s.ByModel), from(s.Origin), count(s.Hits, "hit", "hits"))
 		if s.Hits > 0 {
 			line += fmt.Sprintf(", best relevance %.2f", s.TopRelevance)
 		}

@@ -42,7 +42,7 @@ Sources
 			Status:        assay.Incomplete,
 			Text:          "One. [1]",
 			Justification: "1 part is not fully answered.",
-			Missing:       []string{"who signs"},
+			Missing:       []assay.Gap{{Text: "who signs"}, {Text: "a copy", ByModel: true}},
 			Citations:     []assay.Citation{{Number: 1, URI: "https://a.example/", Title: "A", Line: 1, End: 3, Quote: "One"}},
 		}, `One. [1]
 
@@ -51,6 +51,7 @@ answered.
 
 Missing
   - who signs
+  - a copy (model)
 
 Sources
 [1] A
@@ -72,14 +73,14 @@ Sources
 		{"not found", assay.Answer{
 			Status:   assay.NotFound,
 			Text:     "Not found in these documents.",
-			Searched: []assay.Searched{{Query: "capital of France", Hits: 2, TopRelevance: 0.125}, {Query: "France"}},
+			Searched: []assay.Searched{{Query: "capital of France", Hits: 2, TopRelevance: 0.125}, {Query: "France", ByModel: true}},
 			Closest:  []assay.Closest{{URI: "https://a.example/m", Title: "Markets", Heading: []string{"Capital"}, Line: 4, Relevance: 0.125, Quote: "Capital flows."}},
 		}, `Not found in these documents.
 
 Searched
   - "capital of France": 2 hits, best
     relevance 0.12
-  - "France": 0 hits
+  - "France" (model): 0 hits
 
 Closest
   - Markets › Capital

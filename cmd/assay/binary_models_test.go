@@ -44,11 +44,11 @@ func TestInterruptModel(t *testing.T) {
 		resume := s.command("resume", "last")
 		resume.Env = append(resume.Env, env...)
 		out, err := resume.CombinedOutput()
-		if err != nil || !bytes.Contains(out, []byte("Written, planned and graded by openai/gpt-6-luna, verified locally; 4 calls")) {
+		if err != nil || !bytes.Contains(out, []byte("Written, planned, graded and verified by openai/gpt-6-luna; 6 calls")) {
 			t.Errorf("resume: %v\n%s", err, out)
 		}
-		if n := server.count(); n != 2 {
-			t.Errorf("the resumed run made %d calls, want the one that was interrupted and that for what fell of it", n)
+		if n := server.count(); n != 4 {
+			t.Errorf("the resumed run made %d calls, want the one that was interrupted, that for what fell of it, and the verifier's for each", n)
 		}
 		s.want(exitAnswered, "the same answer", "replay", "last")
 	}

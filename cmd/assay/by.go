@@ -134,7 +134,7 @@ func appendNew(list []string, s string) []string {
 
 // stoodIn reports whether a local role did what a provider failed at.
 func stoodIn(a assay.Answer) bool {
-	return slices.ContainsFunc(a.Notes, func(note string) bool { return strings.HasSuffix(note, " stood in") })
+	return slices.ContainsFunc(a.Notes, func(n assay.Note) bool { return n.Kind == assay.NoteStoodIn })
 }
 
 // enumerate writes a list: "a", "a and b", "a, b and c".

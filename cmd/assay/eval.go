@@ -29,7 +29,7 @@ the parts, and learn what is in the program from labelled sets.`,
 	}
 	f.add(cmd)
 	cmd.AddCommand(a.evalRetrievalCommand(), a.evalCoverageCommand(), a.evalAnswersCommand(), a.evalInitCommand(), a.evalCalibrateCommand(), a.evalTrainCommand(), a.evalStrategiesCommand(), a.evalCostCommand())
-	cmd.AddCommand(a.evalGroundCommand(), a.evalTrainVerifierCommand())
-	cmd.AddCommand(a.evalReportCommand(), a.evalAbstentionCommand(), a.evalTrainAbstentionCommand())
+	cmd.AddCommand(a.evalGroundCommand(), a.evalFiguresCommand())
+	cmd.AddCommand(a.evalReportCommand(), a.evalAbstentionCommand(), a.evalFitAbstentionCommand())
 	return cmd
 }

@@ -31,10 +31,6 @@ says nothing of what a model is worth. Means of a question:
   kept      the share of the input that begins like an earlier request, which a
             provider may have kept
 
-Below is how many pairs of the set's questions would be taken for one by the cache of
-answers, how many of these have no relevant passage in common, and how many pairs
-vectors alone would take for one.
-
 A FOLDER is as for assay eval retrieval.`,
 		Example: `  assay eval cost ./clapnq ./hotpotqa
   assay eval cost --questions 100 --json ./xquad-en`,
@@ -89,13 +85,6 @@ func writeCosts(w io.Writer, reports []eval.CostReport) error {
 				figure(way.Recall.Mean, way.Recall.Low, way.Recall.High), figure(way.AllGold.Mean, way.AllGold.Low, way.AllGold.High),
 				way.Calls, way.Tokens, way.Large, 100*way.Kept)
 		}
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(table, "\nset\tpairs of questions\tone by words\tand by vectors\tof these false\tone by vectors alone")
-	for _, r := range reports {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\n", r.Set, r.Alike.Pairs, r.Alike.Words, r.Alike.Taken, r.Alike.False, r.Alike.Close)
 	}
 	return table.Flush()
 }

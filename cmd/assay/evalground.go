@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,55 +18,64 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/embedded"
 )
 
 // groundFlags are the flags of eval ground.
 type groundFlags struct {
-	json, words bool
-	floor       float64
-	shown       bool
-	model       string
-	out         string
+	json   bool
+	floor  float64
+	shown  bool
+	out    string
+	shared string
+	half   string
 }
 
 func (a *app) evalGroundCommand() *cobra.Command {
 	var f groundFlags
 	cmd := &cobra.Command{
-		Use:   "ground FILE.jsonl",
+		Use:   "ground FILE.jsonl|FOLDER",
 		Short: "Measure the verifier on labelled claims",
-		Long: `Ground has the local verifier judge labelled claims, and prints how often it is right.
-No language model is asked.
+		Long: `Ground judges labelled claims with the local verifier, as answers are judged, and prints
+how often it is right. No language model is asked.
 
-FILE has one JSON object a line: {"id", "claim", "evidence", "label"}. The evidence is a
-text, or a list of sentences. Labels are the words of the common sets: supported,
-SUPPORT(S), entailment, attributable, consistent, yes, true and 1 are supported;
-contradiction, CONTRADICT(S), contradicted, refuted and REFUTES are contradicted;
-partially_supported, neutral, NOT_ENOUGH_INFO, inconsistent and all else are unsupported;
-words that no common set has are counted, and named. FILE - is standard input.
+FILE has one JSON object a line: {"id", "claim", "evidence", "label"}, and optionally
+"heading" and "kind". The evidence is a text or a list of sentences. Labels are the words
+of the common sets: supported, SUPPORT(S), entailment, attributable, consistent, yes, true
+and 1 are supported; contradiction, CONTRADICT(S), contradicted, refuted and REFUTES are
+contradicted; partially_supported, neutral, NOT_ENOUGH_INFO, inconsistent and all else are
+unsupported. Unknown labels are counted and reported. FILE - is standard input.
+
+FOLDER has passages.jsonl and paraphrases.jsonl: correct answers and as many with one thing
+changed are made of them. --data names the folder with the sets that some passages are
+from, --half dev or test one half of them.
 
   balanced_accuracy  the mean of two shares: of the supported claims that are called so,
                      and of the others that are not
   macro_f1           the mean F1 of the verdicts that the file has labels of: three, or
-                     two where no claim is labelled contradicted: there what is called
-                     that counts as unsupported
+                     two if no claim is labelled contradicted; that verdict then counts as
+                     unsupported
   f1                 of each verdict that the file has labels of
-  ece                how far the scores are from the share of supported claims: the mean
-                     over ten ranges of scores
+  refused            claims that a hard check refused, rightly and wrongly
+  ece                expected calibration error of the scores, over ten ranges
   auc                how often a supported claim has a higher score than another one
   ms_per_claim       the time that a claim takes, milliseconds
+  kinds              for each kind of claim how many are called supported
 
-A claim is called supported when its probability reaches the floor: by default the one
-that treats either mistake alike; with --shown the one that answers are held to, which
-lets hardly any changed statement pass; with --floor that given.
+A claim is called supported if its probability reaches the floor: of a file the one with
+the best balanced accuracy in training, of a folder and with --shown the one for answers
+that are shown, with --floor that given. Hard checks apply at every floor.
 
 --out FILE has a JSON object for each claim: id, claim, label, gold (the verdict that the
-label is), verdict, right, score, reason, and evidence, the words that decide it. It
-shows which claims were judged wrongly.`,
+label stands for), verdict, right, score, reason, and evidence, the words that decide it.
+It shows which claims were judged wrongly.`,
 		Example: `  assay eval ground claims.jsonl
   assay eval ground claims.jsonl --out judged.jsonl && grep '"right":false' judged.jsonl
-  assay eval ground claims.jsonl --json --no-encoder`,
+  assay eval ground ground/testdata --data ../sets`,
 		Args: oneArgument("FILE.jsonl"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("floor") && !(f.floor > 0 && f.floor <= 1) {
@@ -75,19 +84,19 @@ shows which claims were judged wrongly.`,
 			if f.shown && f.floor > 0 {
 				return usagef("--shown and --floor are two floors")
 			}
-			if f.words && f.model != "" {
-				return usagef("--no-encoder takes no --model")
+			if f.half != "" && f.half != "dev" && f.half != "test" {
+				return usagef("--half %s is neither dev nor test", f.half)
 			}
 			return a.evalGround(cmd.Context(), args[0], f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON")
-	flags.BoolVar(&f.words, "no-encoder", false, "judge by words alone")
-	flags.BoolVar(&f.shown, "shown", false, "with the floor that answers are held to")
+	flags.BoolVar(&f.shown, "shown", false, "with the floor for answers that are shown")
 	flags.StringVar(&f.out, "out", "", "write the verdict on each claim to this `file`")
 	flags.Float64Var(&f.floor, "floor", 0, "least `probability` of supported")
-	flags.StringVar(&f.model, "model", "", "the `encoder`; by default the one that is in the binary")
+	flags.StringVar(&f.shared, "data", "", "`folder` with the sets that passages of a FOLDER are from")
+	flags.StringVar(&f.half, "half", "", "only this `half` of a FOLDER's passages: dev or test")
 	return cmd
 }
 
@@ -102,13 +111,14 @@ type groundReport struct {
 }
 
 func (a *app) evalGround(ctx context.Context, file string, f groundFlags) error {
-	cases, err := a.groundCases(file)
+	cases, changed, err := a.groundCases(file, f)
 	if err != nil {
 		return err
 	}
+	f.shown = f.shown || changed && f.floor == 0
 	unknown := eval.UnknownLabels(cases)
 	a.noteLabels(unknown)
-	verifier, name, err := a.groundVerifier(ctx, f)
+	verifier, name, err := a.groundVerifier(f)
 	if err != nil {
 		return err
 	}
@@ -136,16 +146,30 @@ func (a *app) evalGround(ctx context.Context, file string, f groundFlags) error 
 	return writeGround(a.stdout, r)
 }
 
-// groundCases reads labelled claims, from standard input where the file is -.
-func (a *app) groundCases(file string) ([]eval.GroundingCase, error) {
-	if file != "-" {
-		return eval.ReadGrounding(file)
+// groundCases reads labelled claims, from standard input if the file is -. Changed says that
+// they were made of a folder's passages.
+func (a *app) groundCases(file string, f groundFlags) (cases []eval.GroundingCase, changed bool, err error) {
+	if file == "-" {
+		if cases, err = eval.ParseGrounding(a.stdin); err != nil {
+			err = fmt.Errorf("standard input: %w", err)
+		}
+		return cases, false, err
 	}
-	cases, err := eval.ParseGrounding(a.stdin)
-	if err != nil {
-		return nil, fmt.Errorf("standard input: %w", err)
+	if _, err := os.Stat(filepath.Join(file, "passages.jsonl")); err != nil {
+		cases, err := eval.ReadGrounding(file)
+		return cases, false, err
 	}
-	return cases, nil
+	for _, half := range []string{"dev", "test"} {
+		if f.half != "" && f.half != half {
+			continue
+		}
+		more, err := eval.ChangedAnswers(file, f.shared, half)
+		if err != nil {
+			return nil, true, err
+		}
+		cases = append(cases, more...)
+	}
+	return cases, true, nil
 }
 
 // noteLabels says which labels were taken for unsupported without being known.
@@ -200,45 +224,24 @@ func writeVerdicts(file string, cases []eval.GroundingCase, judged []eval.Judged
 	return os.WriteFile(file, lines.Bytes(), 0o600)
 }
 
-// groundVerifier returns the local verifier and its name.
-func (a *app) groundVerifier(ctx context.Context, f groundFlags) (ground.Learned, string, error) {
-	encoder, name, err := a.groundEncoder(ctx, f.words, f.model)
+// groundVerifier returns the local verifier as the engine builds it, at the floor that the
+// flags ask for, and its name.
+func (a *app) groundVerifier(f groundFlags) (ground.Local, string, error) {
+	reader, err := localReader()
 	if err != nil {
-		return ground.Learned{}, "", err
+		return ground.Local{}, "", err
 	}
-	l := ground.Learned{Encoder: encoder, Floor: f.floor}
-	shown, balanced, err := l.Floors()
-	if err != nil {
-		return l, "", err
-	}
-	if l.Floor == 0 {
-		l.Floor = balanced
-	}
+	shown, balanced, err := ground.Floors()
+	l := engine.LocalVerifier(reader)
+	l.Floor = cmp.Or(f.floor, balanced)
 	if f.shown {
 		l.Floor = shown
 	}
-	return l, "local, " + name, nil
+	return l, "local, " + reader.Model(), err
 }
 
-// groundEncoder returns what gives words their vectors and how to say so; nil where there
-// is none, or words is set.
-func (a *app) groundEncoder(ctx context.Context, words bool, model string) (ground.Encoder, string, error) {
-	flags := evalFlags{model: model, cache: "-"} // it keeps no vectors
-	if words {
-		return nil, "by words alone", nil
-	}
-	if err := a.openEval(ctx, &flags); err != nil {
-		return nil, "", err
-	}
-	encoder, ok := flags.embedder.(ground.Encoder)
-	if flags.embedder == nil {
-		return nil, "by words alone", nil
-	}
-	if !ok {
-		return nil, "", hinted{fmt.Errorf("encoder %s gives no vectors of words: %w", flags.embedder.Model(), assay.ErrInvalid), "judge by words alone with --no-encoder"}
-	}
-	return encoder, "with " + flags.embedder.Model(), nil
-}
+// localReader returns the reader in the binary.
+func localReader() (llm.Reader, error) { return embedded.OpenReader() }
 
 // orDash writes a figure, "–" where there is none.
 func orDash(x *float64) string {
@@ -260,6 +263,7 @@ func writeGround(w io.Writer, r groundReport) error {
 	}
 	fmt.Fprintf(table, "macro_f1\t%.3f\t%s\n", r.MacroF1, of)
 	fmt.Fprintf(table, "f1\t\tsupported %s, contradicted %s, unsupported %s\n", orDash(r.F1[assay.Supported]), orDash(r.F1[assay.Contradicted]), orDash(r.F1[assay.Unsupported]))
+	fmt.Fprintf(table, "refused\t%d\tby hard checks, %d of them wrongly\n", r.Refused.Rightly+r.Refused.Wrongly, r.Refused.Wrongly)
 	fmt.Fprintf(table, "auc\t%s\n", orDash(r.AUC))
 	fmt.Fprintf(table, "ece\t%.3f\n", r.ECE)
 	fmt.Fprintf(table, "ms_per_claim\t%.1f\n", r.MSPerClaim)
@@ -267,117 +271,11 @@ func writeGround(w io.Writer, r groundReport) error {
 	for _, b := range r.Calibration {
 		fmt.Fprintf(table, "%.1f–%.1f\t%d\t%.3f\t%.3f\n", b.Low, b.High, b.Claims, b.Score, b.Supported)
 	}
-	return table.Flush()
-}
-
-func (a *app) evalTrainVerifierCommand() *cobra.Command {
-	var asJSON, words bool
-	var write, answers, data, model string
-	cmd := &cobra.Command{
-		Use:   "train-verifier FILE.jsonl FILE.jsonl...",
-		Short: "Learn the verifier from labelled claims",
-		Long: `Train-verifier learns the local verifier from labelled claims, files as eval ground
-takes them, two or more: once by words alone and once with the encoder's vectors. It
-prints what it reaches on claims that it has not seen, held out by folds (those that
-share a claim or its evidence in the same one) and by whole sets, beside a baseline of
-twenty plain features and logistic regression that learned from the same claims.
-
-With --data FOLDER it also learns from claims that it makes itself: of answers, titles and
-sentences of the retrieval sets under FOLDER/data/retrieval, with words exchanged for
-others of their meaning, and with names, numbers, negations and other words changed. From
-three quarters of these it learns first what a changed word looks like to the encoder.
-None of them is measured. It is deterministic: the same files give the same weights. The
-weights in the binary were written by it to ground/.`,
-		Example: `  assay eval train-verifier scifact-train.jsonl wice-claim-dev.jsonl summedits.jsonl
-  assay eval train-verifier a.jsonl b.jsonl --data ../sets --write ground`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 {
-				return usagef("%s needs two files of labelled claims or more", cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, files []string) error {
-			return a.evalTrainVerifier(cmd.Context(), files, answers, data, write, model, words, asJSON)
-		},
+	if len(r.Kinds) > 0 {
+		fmt.Fprintf(table, "\nkind\tclaims\tcalled supported\n")
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&asJSON, "json", false, "print the figures as JSON")
-	flags.BoolVar(&words, "no-encoder", false, "learn by words alone")
-	flags.StringVar(&write, "write", "", "write the weights into this `folder`")
-	flags.StringVar(&answers, "answers", "", "also learn from the answers for development in this `folder`, and choose the shown floor by them")
-	flags.StringVar(&data, "data", "", "also learn from claims made of the retrieval sets in this `folder`")
-	flags.StringVar(&model, "model", "", "the `encoder`; by default the one that is in the binary")
-	return cmd
-}
-
-func (a *app) evalTrainVerifier(ctx context.Context, files []string, answers, data, write, model string, words, asJSON bool) error {
-	var sets []eval.GroundingSet
-	for _, file := range files {
-		cases, err := eval.ReadGrounding(file)
-		if err != nil {
-			return err
-		}
-		if i := slices.IndexFunc(sets, func(s eval.GroundingSet) bool { return reflect.DeepEqual(s.Cases, cases) }); i >= 0 {
-			return usagef("%s holds the claims of %s: a set that is left out must not be learned from", file, files[i])
-		}
-		sets = append(sets, eval.GroundingSet{Name: strings.TrimSuffix(filepath.Base(file), ".jsonl"), Cases: cases})
-	}
-	encoder, _, err := a.groundEncoder(ctx, words, model)
-	if err != nil {
-		return err
-	}
-	from := eval.VerifierData{Sets: sets}
-	known := slices.Clone(sets) // whose texts no claim is made of
-	if answers != "" {
-		if from.Answers, err = eval.AnswerCases(answers, data); err != nil {
-			return err
-		}
-		held, err := eval.HeldOutAnswers(answers, data)
-		if err != nil {
-			return err
-		}
-		known = append(known, held)
-	}
-	shown := a.progress()
-	defer shown.clear()
-	var edits *ground.Edits
-	if data != "" {
-		made, err := eval.MadeGrounding(filepath.Join(data, "data", "retrieval"), known)
-		if err != nil {
-			return err
-		}
-		var learnt []eval.GroundingCase
-		learnt, from.Made = eval.ForEdits(made)
-		if encoder != nil {
-			if edits, err = eval.TrainEdits(ctx, learnt, encoder, func(done, all int) { shown.update("reading made claim %d of %d", done, all) }); err != nil {
-				return err
-			}
-		}
-	}
-	t, err := eval.TrainVerifier(ctx, from, encoder, edits, func(done, all int) { shown.update("measuring claim %d of %d", done, all) })
-	if err != nil {
-		return err
-	}
-	shown.clear()
-	if write != "" {
-		if err := t.Write(write); err != nil {
-			return err
-		}
-	}
-	if asJSON {
-		return writeJSON(a.stdout, t)
-	}
-	return writeTraining(a.stdout, t)
-}
-
-func writeTraining(w io.Writer, t eval.VerifierTraining) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "held out\tlearner\tset\tbalanced_accuracy\tauc\tmacro_f1\tsupported\tcontradicted\tunsupported\tece")
-	for _, part := range t.Tables {
-		for i, f := range part.Figures {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%.3f\t%s\t%.3f\t%s\t%s\t%s\t%.3f\n", part.HeldOut, part.Learner, part.Sets[i],
-				f.BalancedAccuracy, orDash(f.AUC), f.MacroF1, orDash(f.F1[assay.Supported]), orDash(f.F1[assay.Contradicted]), orDash(f.F1[assay.Unsupported]), f.ECE)
-		}
+	for _, k := range r.Kinds {
+		fmt.Fprintf(table, "%s\t%d\t%d (%.1f%%)\n", k.Kind, k.Claims, k.Supported, 100*float64(k.Supported)/float64(k.Claims))
 	}
 	return table.Flush()
 }

@@ -74,16 +74,18 @@ func judging(models engine.Models) llm.Model {
 	return nil
 }
 
-// localJudge judges without a model. Answers that are quotations are held to the strict
-// rules, which let nothing else through; those that a model writes say things in other
-// words, which the strict rules refuse all, and the learned verifier tells apart.
+// localJudge judges with the local verifier. Answers that are quotations are held to the
+// floor for answers that are shown, those that a model writes to the balanced one.
 func localJudge(written bool) (judge.Judge, error) {
-	if !written {
-		return judge.Local{}, nil
-	}
-	_, balanced, err := ground.Learned{}.Floors()
+	reader, err := localReader()
 	if err != nil {
 		return nil, err
 	}
-	return judge.Local{Verifier: ground.Learned{Floor: balanced}, Called: "learned verifier"}, nil
+	verifier := ground.Local{Reader: reader}
+	if written {
+		if _, verifier.Floor, err = ground.Floors(); err != nil {
+			return nil, err
+		}
+	}
+	return judge.Local{Verifier: verifier, Called: "local verifier"}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/provider/embedded"
 )
 
 func (a *app) evalCalibrateCommand() *cobra.Command {
@@ -83,9 +84,13 @@ func (a *app) evalSets(ctx context.Context, folders []string, f *evalFlags) ([]e
 		}
 		sets = append(sets, set)
 	}
+	reader, err := embedded.OpenReader()
+	if err != nil {
+		return nil, eval.Parts{}, nil, err
+	}
 	shown := a.progress()
 	return sets, eval.Parts{
-		Embedder: f.embedder, CacheDir: f.cache,
+		Embedder: f.embedder, CacheDir: f.cache, Reader: reader,
 		Progress: func(p eval.Progress) { shown.update("%s", evalProgress(p)) },
 	}, shown.clear, nil
 }
@@ -142,7 +147,7 @@ func (a *app) evalTrain(ctx context.Context, folders []string, f evalFlags, rele
 			return err
 		}
 	}
-	rankings := eval.Rankings(parts.Embedder != nil)
+	rankings := eval.Rankings(parts.Embedder != nil, false)
 	var reports []eval.RetrievalReport
 	for _, l := range t.LeftOut {
 		own, err := l.Parts(parts)

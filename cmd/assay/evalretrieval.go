@@ -117,7 +117,7 @@ func (f retrievalFlags) rankings(vectors bool) ([]eval.Ranking, error) {
 		}
 	}
 	if f.mode == "" && f.fusion == "" && f.graph == "" && f.rerank == "" {
-		return eval.Rankings(vectors), nil
+		return eval.Rankings(vectors, true), nil
 	}
 	r := eval.Ranking{Graph: f.graph != "off", Rerank: f.rerank != "off"}
 	mode := f.mode

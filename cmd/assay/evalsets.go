@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/embedded"
 )
 
 // evalFlags are those that the measuring of labelled sets shares.
@@ -78,8 +79,12 @@ func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Pa
 	if err != nil {
 		return err
 	}
+	reader, err := embedded.OpenReader()
+	if err != nil {
+		return err
+	}
 	err = measure(set, eval.Parts{
-		Embedder: f.embedder, CacheDir: f.cache,
+		Embedder: f.embedder, CacheDir: f.cache, Reader: reader,
 		Progress: func(p eval.Progress) {
 			if p.Done == p.All {
 				shown.clear()

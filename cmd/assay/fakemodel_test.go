@@ -273,11 +273,12 @@ func play(prompt, heard string) string {
 	case strings.Contains(prompt, "You check claims against the words that they cite"):
 		verdicts := []any{}
 		for i, m := range statedClaims.FindAllStringSubmatch(prompt, -1) {
-			verdict, score := "unsupported", 0.1
-			if strings.Contains(known, strings.TrimSpace(m[1])) {
-				verdict, score = "supported", 0.9
+			claim := strings.TrimSpace(m[1])
+			verdict, score, quotes := "unsupported", 0.1, []string{}
+			if strings.Contains(known, claim) {
+				verdict, score, quotes = "supported", 0.9, []string{claim}
 			}
-			verdicts = append(verdicts, map[string]any{"claim": i + 1, "reason": "As it says." + heard, "verdict": verdict, "score": score})
+			verdicts = append(verdicts, map[string]any{"claim": i + 1, "reason": "As it says." + heard, "quotes": quotes, "verdict": verdict, "score": score})
 		}
 		reply = map[string]any{"verdicts": verdicts}
 	case strings.Contains(prompt, "You judge an answer that a system gave"):

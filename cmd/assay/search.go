@@ -132,7 +132,7 @@ type jsonResults struct {
 	Chunks int                `json:"chunks"`
 	Total  int                `json:"total"`
 	Index  assay.IndexVersion `json:"index"`
-	Notes  []string           `json:"notes,omitempty"`
+	Notes  []assay.Note       `json:"notes,omitempty"`
 
 	Dropped []retrieve.Drop  `json:"dropped,omitempty"`
 	Stages  []retrieve.Stage `json:"stages,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"github.com/assay-rag/assay/cmd/assay/internal/config"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/provider/embedded"
 )
 
 // Needs say what of the configuration a command works with. What it does not need is
@@ -49,7 +50,7 @@ func (a *app) hide(secrets config.Secrets) {
 // --wait and by the searches that need them: a command is over too soon for anything
 // in the background.
 func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Config, error) {
-	c := engine.Config{Dir: dir, Encoders: a.installed, NoBackground: true}
+	c := engine.Config{Dir: dir, Encoders: a.installed, Reader: embedded.OpenReader, NoBackground: true}
 	if n == looking {
 		return c, nil
 	}

@@ -344,7 +344,7 @@ func fullAnswer() *assay.Answer {
 		Status: assay.Answered, Stop: assay.StopSufficient, Question: "Why?", Text: "Because. [1]", Strategy: "static",
 		Claims:    []assay.Claim{{Start: 0, End: 8, Verdict: assay.Supported, Score: 0.1 + 0.2, Citations: []int{1}}},
 		Citations: []assay.Citation{{Number: 1, Document: "d", Version: "v", URI: "/a", Heading: []string{"H"}, Line: 3, End: 7, Quote: "because"}},
-		Missing:   []string{}, Searched: []assay.Searched{{Query: "why", Hits: 3, TopRelevance: 1.0 / 3, Grade: assay.Sufficient}},
+		Missing:   []assay.Gap{}, Searched: []assay.Searched{{Query: "why", Hits: 3, TopRelevance: 1.0 / 3, Grade: assay.Sufficient}},
 		Iterations: 1, Justification: "so", Run: "run", Usage: assay.Usage{Searches: 1}, ElapsedMS: 12,
 	}
 }

@@ -39,7 +39,7 @@ type Config struct {
 
 	Providers map[string]*Provider // by name
 
-	Roles     map[string]Choice // by role; all roles are here
+	Roles     map[string]Choice // by role; the answer grader is here only where it is configured
 	Verifier  Choice            // of the verifier: local, a model, or a guardrail
 	Embedding Choice
 	Rerank    Choice
@@ -145,8 +145,9 @@ type modelFacts struct {
 	QueryPrefix, PassagePrefix string
 }
 
-// smallRoles are done by the small model, largeRoles by the large one. The verifier and
-// the answer grader are local unless they are configured.
+// smallRoles are done by the small model, largeRoles by the large one. So is the verifier
+// by the small one, where a model writes. The answer grader is local unless it is
+// configured.
 var (
 	largeRoles = []string{role.GeneratorRole, role.AnalystRole, role.ActorRole}
 	smallRoles = []string{
@@ -237,6 +238,9 @@ func (c *Config) choose() error {
 			}
 		}
 	}
+	if c.file.Verifier == "" {
+		c.Verifier = c.usualVerifier(small)
+	}
 	for key, choice := range map[string]Choice{"embedding": c.Embedding, "rerank": c.Rerank} {
 		if !choice.IsLocal() && choice.Model == "" {
 			return c.file.wrong([]string{key}, "as in "+key+": "+choice.Provider+"/MODEL", "names a provider and no model")
@@ -254,7 +258,7 @@ func (c *Config) choose() error {
 // chooseRoles reads the roles of the file. ASSAY_MODEL, which is set for now, goes
 // before them.
 func (c *Config) chooseRoles() error {
-	all := append(append([]string{role.VerifierRole, smallGenerator}, largeRoles...), smallRoles...)
+	all := slices.Concat([]string{role.VerifierRole, role.AnswerGraderRole, smallGenerator}, largeRoles, smallRoles)
 	for _, name := range slices.Sorted(maps.Keys(c.file.Roles)) {
 		if !slices.Contains(all, name) {
 			hint := "the roles are " + strings.Join(all, ", ")
@@ -288,25 +292,32 @@ func (c *Config) chooseRoles() error {
 // Guardrail is the model name by which a provider's guardrail verifies.
 const Guardrail = "guardrail"
 
-// chooseVerifier checks that nobody verifies what he has written.
+// usualVerifier returns who verifies where the file does not say: the small model where a
+// model writes, else nobody but the local verifier.
+func (c *Config) usualVerifier(small Choice) Choice {
+	writer := c.Roles[role.GeneratorRole]
+	if writer.IsLocal() {
+		return Choice{Why: "the default"}
+	}
+	if small.IsLocal() {
+		small = writer
+	}
+	small.Why = "the default where a model writes"
+	return small
+}
+
+// chooseVerifier checks the verifier.
 func (c *Config) chooseVerifier() error {
 	v := c.Verifier
 	if c.getenv("ASSAY_MODEL") == Local { // as ask --local does
 		c.Verifier, c.Rerank = Choice{Why: "ASSAY_MODEL=local"}, Choice{Why: "ASSAY_MODEL=local"}
 		return nil
 	}
-	switch {
-	case v.IsLocal():
-		return nil
-	case v.Model == Guardrail:
+	if v.Model == Guardrail {
 		p := c.Providers[v.Provider]
 		if p.Type != Bedrock || p.AWS.GuardrailID == "" {
 			return c.file.wrong([]string{"verifier"}, "set providers."+v.Provider+".aws.guardrail {id, version}", "the provider %s has no guardrail", v.Provider)
 		}
-	case v.Name() == c.Roles[role.GeneratorRole].Name():
-		return c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers, and cannot verify what it has written itself", v.Name())
-	case v.Name() == c.Roles[smallGenerator].Name():
-		return c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers to simple questions, and cannot verify what it has written itself", v.Name())
 	}
 	return nil
 }

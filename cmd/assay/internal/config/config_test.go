@@ -89,8 +89,11 @@ func TestDefaults(t *testing.T) {
 					t.Errorf("the %s is %s, and nothing says why", name, choice.Name())
 				}
 			}
-			if !c.Verifier.IsLocal() || !c.Embedding.IsLocal() || !c.Rerank.IsLocal() {
-				t.Errorf("verifier %s, embedding %s, rerank %s; want them local", c.Verifier.Name(), c.Embedding.Name(), c.Rerank.Name())
+			if c.Verifier.Name() != test.small || c.Verifier.Why == "" {
+				t.Errorf("the verifier is %s (%s), want the small model", c.Verifier.Name(), c.Verifier.Why)
+			}
+			if !c.Roles[role.AnswerGraderRole].IsLocal() || !c.Embedding.IsLocal() || !c.Rerank.IsLocal() {
+				t.Errorf("answer grader %s, embedding %s, rerank %s; want them local", c.Roles[role.AnswerGraderRole].Name(), c.Embedding.Name(), c.Rerank.Name())
 			}
 		})
 	}
@@ -126,6 +129,28 @@ func TestRoles(t *testing.T) {
 	}
 	if got := c.Roles[role.JudgeRole].Why; !strings.HasPrefix(got, "roles.judge in ") || !strings.HasSuffix(got, "config.yaml:4") {
 		t.Errorf("the judge is what it is because %q", got)
+	}
+}
+
+// A model verifies where a model writes, unless the file says otherwise. The answer grader
+// is a model only where the file names one.
+func TestVerifierAndAnswerGrader(t *testing.T) {
+	for _, tt := range []struct{ name, file, verifier, grader string }{
+		{"by default", "large: openai/a\nsmall: openai/b\n", "openai/b", "local"},
+		{"one model for all", "large: openai/a\n", "openai/a", "local"},
+		{"local", "large: openai/a\nverifier: local\n", "local", "local"},
+		{"a local role", "large: openai/a\nroles: {verifier: local}\n", "local", "local"},
+		{"the writer, named", "large: openai/a\nverifier: openai/a\n", "openai/a", "local"},
+		{"another", "large: openai/a\nroles: {verifier: gemini/c}\n", "gemini/c", "local"},
+		{"a local writer", "large: openai/a\nroles: {generator: local}\n", "local", "local"},
+		{"a writer alone", "large: local\nroles: {generator: openai/a}\n", "openai/a", "local"},
+		{"an answer grader", "large: openai/a\nroles: {answer_grader: openai/g}\n", "openai/a", "openai/g"},
+		{"a local answer grader", "large: openai/a\nroles: {answer_grader: local}\n", "openai/a", "local"},
+	} {
+		c := mustLoad(t, tt.file, nil)
+		if v, g := c.Verifier, c.Roles[role.AnswerGraderRole]; v.Name() != tt.verifier || g.Name() != tt.grader || v.Why == "" {
+			t.Errorf("%s: verifier %s (%s), answer grader %s (%s); want %s and %s", tt.name, v.Name(), v.Why, g.Name(), g.Why, tt.verifier, tt.grader)
+		}
 	}
 }
 
@@ -180,8 +205,6 @@ func TestErrors(t *testing.T) {
 		{"a price that is none", "models:\n  openai/x: {input_price: -1, output_price: 1}\n", nil, 2, "a price is in the currency", ""},
 		{"a model without provider", "models:\n  gpt: {window: 1}\n", nil, 2, "no PROVIDER/MODEL", ""},
 		{"small alone", "small: openai\n", nil, 1, "a small model is named and no large one", "large: PROVIDER/MODEL"},
-		{"the writer verifies", "large: openai/a\nverifier: openai/a\n", nil, 2, "openai/a writes the answers", "another model"},
-		{"the small writer verifies", "large: openai/a\nroles: {generator_small: openai/b}\nverifier: openai/b\n", nil, 3, "openai/b writes the answers to simple questions", "another model"},
 		{"a small writer alone", "roles: {generator_small: openai/b, generator: local}\n", nil, 1, "none that writes the rest", "large:"},
 		{"no guardrail", "verifier: bedrock/guardrail\n", nil, 1, "has no guardrail", "aws.guardrail"},
 		{"two verifiers", "verifier: local\nroles: {verifier: openai/a}\n", nil, 2, "already", "keep one"},

@@ -106,6 +106,7 @@ func (s *Set) verifier(ctx context.Context, m *engine.Models) error {
 	v := s.c.Verifier
 	switch {
 	case v.IsLocal():
+		m.LocalVerifier = true
 		return nil
 	case v.Model == Guardrail:
 		service, err := s.Guardrail(v.Provider)
@@ -115,12 +116,6 @@ func (s *Set) verifier(ctx context.Context, m *engine.Models) error {
 	model, err := s.Model(ctx, v)
 	if err != nil {
 		return err
-	}
-	if g := m.Roles[role.GeneratorRole]; g != nil && g.Model() == model.Model() {
-		return s.c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers, and cannot verify what it has written itself", model.Model())
-	}
-	if m.Small != nil && m.Small.Model() == model.Model() {
-		return s.c.file.wrong([]string{"verifier"}, "name another model, or local", "%s writes the answers to simple questions, and cannot verify what it has written itself", model.Model())
 	}
 	m.Roles[role.VerifierRole] = model
 	return nil

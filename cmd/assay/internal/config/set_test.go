@@ -36,14 +36,14 @@ large: openai/gpt-6.1-sol
 small: anthropic/claude-haiku-5-5
 verifier: gemini/gemini-3.8-flash
 rerank: cohere/rerank-v4.0-fast
-roles: {planner: local, generator_small: openai/gpt-6-luna}
+roles: {planner: local, generator_small: openai/gpt-6-luna, answer_grader: openai/gpt-6-luna}
 models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10, cached_price: 0.2}}
 `, env{"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "COHERE_API_KEY": "k"})
 	m, err := c.Open().Models(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{role.GeneratorRole: "openai/gpt-6.1-sol", role.GraderRole: "anthropic/claude-haiku-5-5", role.VerifierRole: "gemini/gemini-3.8-flash"} {
+	for name, want := range map[string]string{role.GeneratorRole: "openai/gpt-6.1-sol", role.GraderRole: "anthropic/claude-haiku-5-5", role.VerifierRole: "gemini/gemini-3.8-flash", role.AnswerGraderRole: "openai/gpt-6-luna"} {
 		if got := m.Roles[name].Model(); got != want {
 			t.Errorf("the %s is %s, want %s", name, got, want)
 		}
@@ -59,6 +59,29 @@ models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10, cached_price: 0.
 	}
 	if _, ok := m.Reranker.(llm.Described); !ok {
 		t.Error("the reranker is not taken for a service")
+	}
+}
+
+// By default the small model verifies; verifier: local asks no model.
+func TestModelsVerifier(t *testing.T) {
+	for file, want := range map[string]string{
+		"large: openai/a\nsmall: openai/b\n":                     "openai/b",
+		"large: openai/a\n":                                      "openai/a",
+		"large: openai/a\nsmall: openai/b\nverifier: local\n":    "",
+		"large: openai/a\nroles: {generator: local}\n":           "",
+		"large: openai/a\nsmall: openai/b\nverifier: openai/a\n": "openai/a",
+	} {
+		m, err := mustLoad(t, file, env{"OPENAI_API_KEY": "k"}).Open().Models(t.Context())
+		if err != nil {
+			t.Fatalf("%q: %v", file, err)
+		}
+		got := ""
+		if v := m.Roles[role.VerifierRole]; v != nil {
+			got = v.Model()
+		}
+		if got != want || m.LocalVerifier != (want == "") {
+			t.Errorf("%q: the verifier is %q, local %v; want %q", file, got, m.LocalVerifier, want)
+		}
 	}
 }
 
@@ -165,7 +188,6 @@ func TestOpenErrors(t *testing.T) {
 		{"no rerankers", "rerank: openai/x", env{"OPENAI_API_KEY": "k"}, "rerank: openai has no rerankers", "cohere"},
 		{"no chat", "large: cohere/command", env{"COHERE_API_KEY": "k"}, "cohere serves no language models", "another"},
 		{"no domain file", "domain: nowhere.md", nil, "cannot be read: no such file", ""},
-		{"the writer verifies", "large: openai/a\nverifier: openai/a", env{"OPENAI_API_KEY": "k"}, "cannot verify what it has written itself", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
