@@ -83,7 +83,12 @@ func (e *Encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]l
 	for i, text := range texts {
 		read[i] = e.apart(text)
 	}
-	sequences, err := e.sequences(p, read)
+	return e.embed(ctx, p, read)
+}
+
+// embed returns the vectors of texts, read as they are.
+func (e *Encoder) embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
+	sequences, err := e.sequences(p, texts)
 	if err != nil {
 		return nil, err
 	}
