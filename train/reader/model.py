@@ -147,7 +147,7 @@ def unpack(packed, scales, columns=384):
     return torch.from_numpy((levels * np.repeat(scales, columns // scales.shape[1], 1)).astype(np.float32))
 
 
-def load_trunk(model, tensors, layers=None):
+def load_trunk(model, tensors):
     """Copy the tensors with Hugging Face's names into the trunk: embeddings and the lowest layers."""
     own = {"words": "word_embeddings", "positions": "position_embeddings", "types": "token_type_embeddings"}
     with torch.no_grad():
@@ -155,12 +155,31 @@ def load_trunk(model, tensors, layers=None):
             getattr(model, name).weight.copy_(tensors[f"embeddings.{theirs}.weight"])
         for kind in ("weight", "bias"):
             getattr(model.norm, kind).copy_(tensors[f"embeddings.LayerNorm.{kind}"])
-            for i, layer in enumerate(model.layers[:layers]):
-                prefix = f"encoder.layer.{i}."
-                parts = [tensors[f"{prefix}attention.self.{n}.{kind}"] for n in ("query", "key", "value")]
-                getattr(layer.qkv, kind).copy_(torch.cat(parts))
-                for name, theirs in HF.items():
-                    getattr(getattr(layer, name), kind).copy_(tensors[f"{prefix}{theirs}.{kind}"])
+    load_layers(model, tensors, 0)
+
+
+@torch.no_grad()
+def load_layers(model, tensors, first):
+    """Copy the tensors with Hugging Face's names into the layers from first on."""
+    for i, layer in enumerate(model.layers):
+        if i < first:
+            continue
+        prefix = f"encoder.layer.{i}."
+        for kind in ("weight", "bias"):
+            parts = [tensors[f"{prefix}attention.self.{n}.{kind}"] for n in ("query", "key", "value")]
+            getattr(layer.qkv, kind).copy_(torch.cat(parts))
+            for name, theirs in HF.items():
+                getattr(getattr(layer, name), kind).copy_(tensors[f"{prefix}{theirs}.{kind}"])
+
+
+@torch.no_grad()
+def load_trained(model, folder):
+    """Copy the trained layers and heads that export wrote."""
+    tensors = dequantised(load_file(os.path.join(folder, "model.safetensors")))
+    load_layers(model, tensors, FROZEN)
+    for name in ("span", "relevance", "entailment"):
+        for kind in ("weight", "bias"):
+            getattr(getattr(model, name), kind).copy_(tensors[f"{name}.{kind}"])
 
 
 def trunk_tensors(model, first=0):

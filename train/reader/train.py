@@ -20,7 +20,7 @@ import torch.multiprocessing as mp
 import torch.nn.functional as F
 
 from . import data
-from .model import FROZEN, answerable, from_encoder
+from .model import FROZEN, answerable, from_encoder, load_trained
 
 LAYERS = 9  # of the encoder's 12; see docs/training.md
 BATCH = 2048  # tokens, padding included
@@ -204,7 +204,9 @@ def work(rank, model, shared, sources, held, args):
         left = (args.tokens - tokens) / max(1.0, args.decay)
         for g in optimizer.param_groups:
             g["lr"] = args.rate * warm * min(1.0, left)
-        found = losses(model(b["ids"], b["types"], b["lengths"], frozen=FROZEN), b)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.bf16):
+            out = model(b["ids"], b["types"], b["lengths"], frozen=FROZEN)
+        found = losses([o.float() for o in out], b)
         sum(found.values()).backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
@@ -265,6 +267,8 @@ def main():
     p.add_argument("--rate", type=float, default=1.2e-4)
     p.add_argument("--mix", default="", help="JSON that overrides the shares of the families")
     p.add_argument("--workers", type=int, default=2)
+    p.add_argument("--start", default="", help="a folder of weights that export wrote, to go on from")
+    p.add_argument("--bf16", action="store_true", help="compute in bfloat16; for processors that multiply it")
     p.add_argument("--max-tokens", type=int, default=232)
     p.add_argument("--save", type=float, default=8, help="minutes between checkpoints")
     p.add_argument("--seed", type=int, default=1)
@@ -276,6 +280,8 @@ def main():
     print({n: len(g) for n, g in sources.items()}, flush=True)
     torch.manual_seed(args.seed)
     model = from_encoder(args.encoder, LAYERS)
+    if args.start:
+        load_trained(model, args.start)
     shared = torch.zeros(2, dtype=torch.float64)
     checkpoint = os.path.join(args.out, "checkpoint.pt")
     if os.path.exists(checkpoint):

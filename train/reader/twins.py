@@ -181,8 +181,10 @@ def sentence_groups(groups, doc, heading, text, spans, at, facts):
         kind, reworded = (true_kind, claim) if true_kind and rng.random() < 0.6 else reword(claim, ctx, rng, groups)
         if kind == "same" and rng.random() < 0.65:
             continue
+        near = verbatim_edits(s, ctx, groups) if kind != "same" and rng.random() < 0.5 else []
         for k, f, label in choose_edits(reworded, ctx, rng, groups, 1 if made else 2):
-            made += groups.add(k, head if rng.random() < 0.6 else "", passage, [reworded], [{"claim": f, "label": label}], (start, end), kind, doc.source)
+            false = [{"claim": f, "label": label}] + near[made:made + 1]
+            made += groups.add(k, head if rng.random() < 0.6 else "", passage, [reworded], false, (start, end), kind, doc.source)
     return made
 
 
@@ -246,10 +248,21 @@ def pair_groups(groups, name, premise, claim, pool):
     known = sorted(set(names + near + [pick(rng, pool[0]) for _ in range(6)] if pool[0] else names))
     numbers = sorted({m.group(1) for m in NUMBER.finditer(premise)})
     ctx = Context(premise, known, sorted(set(TERM.findall(premise))), numbers, [pick(rng, pool[1]) for _ in range(4)])
+    near = verbatim_edits(premise[spans[at][0]:spans[at][1]], ctx, groups)
     made = 0
     for k, f, label in choose_paraphrase_edits(claim, ctx, groups):
-        made += groups.add("paraphrase-" + k, "", premise, [claim], [{"claim": f, "label": label}], spans[at], "paraphrase", name)
+        false = [{"claim": f, "label": label}] + near[made:made + 1]
+        made += groups.add("paraphrase-" + k, "", premise, [claim], false, spans[at], "paraphrase", name)
     return made
+
+
+def verbatim_edits(sentence, ctx, groups):
+    """Falsify the source's own sentence: beside a paraphrase the false claim then shares more words with the source than the true one."""
+    if not corpora.is_prose(sentence, 5, 34) or PRONOUN_START.match(sentence):
+        return []
+    found = edits_of(sentence, ctx, groups.rng, skip=groups.crowded("paraphrase-"))
+    groups.rng.shuffle(found)
+    return [{"claim": f, "label": label} for _, f, label in found[:3]]
 
 
 def choose_paraphrase_edits(claim, ctx, groups):
