@@ -142,7 +142,7 @@ func fitRowsOf(ctx context.Context, set Set, k int, parts Parts) ([]fitRow, erro
 			if best := local.MostAnswerable(readings); best >= 0 {
 				rows[i].right = q.Relevant[hits[best].URI] > 0
 			}
-			rows[i].features = local.FeaturesOf(readings)
+			rows[i].features = local.FeaturesOf(q.Text, found.Terms, hits, readings)
 			step()
 			return nil
 		})

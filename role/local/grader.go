@@ -56,7 +56,7 @@ func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (r
 	case readings == nil:
 		byCoverage(&grade, q, in)
 	default:
-		byReading(&grade, in, hits, readings)
+		byReading(&grade, q, in, hits, readings)
 	}
 	if err != nil {
 		grade.Notes = append(grade.Notes, "grader: "+err.Error()+"; the passages were judged by their words alone")
@@ -69,8 +69,8 @@ func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (r
 
 // byReading grades by what the reader says of the hits. A question that is but a step to
 // another one (in.Held is 0) is graded alike, without a probability.
-func byReading(grade *role.Grade, in role.GradeInput, hits []assay.Hit, readings []llm.Reading) {
-	held := Answerability(readings)
+func byReading(grade *role.Grade, q question, in role.GradeInput, hits []assay.Hit, readings []llm.Reading) {
+	held := math.Round(learn.Sigmoid(answerability().Line.LogOdds(featuresOf(q, hits, readings)))*1000) / 1000
 	needed := in.Held
 	if needed > 0 {
 		grade.Held = &held
@@ -138,8 +138,8 @@ var answerability = sync.OnceValue(func() AnswerabilityModel {
 	return m
 })
 
-// An AnswerabilityModel is a logistic regression over what a reader says of the passages
-// found for a question.
+// An AnswerabilityModel is a logistic regression that gives the probability that passages
+// answer a question.
 type AnswerabilityModel struct {
 	Features []string      `json:"features"` // AnswerabilityFeatures
 	Line     *learn.Linear `json:"line"`
@@ -150,31 +150,35 @@ type AnswerabilityModel struct {
 	Licences string        `json:"licences"`
 }
 
-// AnswerabilityFeatures are the features of the readings of one question, in order.
+// AnswerabilityFeatures are the features of one question and the passages found for it, in
+// order.
 var AnswerabilityFeatures = []string{
-	"first",  // log odds of the most answerable passage
-	"second", // of the next
-	"third",
-	"relevance", // log odds of the most relevant passage
+	"answerable", // log odds of the most answerable passage, by the reader
+	"relevance",  // log odds of the most relevant passage, by the reader
+	"found",      // log odds of the highest relevance, by the search
+	"coverage",   // the share of the question's weight that the passage with the most of it holds
+	"covered",    // the share that the most answerable passage holds
 }
 
-// FeaturesOf returns the features of readings.
-func FeaturesOf(readings []llm.Reading) []float64 {
-	out := []float64{logit(0), logit(0), logit(0), logit(0)}
-	for k, i := range byAnswerable(readings) {
-		if k < 3 {
-			out[k] = logit(readings[i].Answerable)
+// FeaturesOf returns the features of a question and the hits that were read for it. The
+// terms are those of a search for the question.
+func FeaturesOf(question string, terms []assay.Term, hits []assay.Hit, readings []llm.Reading) []float64 {
+	return featuresOf(read(question, terms), hits, readings)
+}
+
+func featuresOf(q question, hits []assay.Hit, readings []llm.Reading) []float64 {
+	relevance, found, coverage, covered := 0.0, 0.0, 0.0, 0.0
+	best := MostAnswerable(readings)
+	for i, h := range hits {
+		relevance = max(relevance, readings[i].Relevance)
+		found = max(found, h.Scores.Relevance)
+		share := q.coverage(stems(h.Language, around(h)...))
+		coverage = max(coverage, share)
+		if i == best {
+			covered = share
 		}
-		out[3] = max(out[3], logit(readings[i].Relevance))
 	}
-	return out
-}
-
-// Answerability is the probability that the passages that were read answer the question,
-// in [0, 1], to three decimals.
-func Answerability(readings []llm.Reading) float64 {
-	p := learn.Sigmoid(answerability().Line.LogOdds(FeaturesOf(readings)))
-	return math.Round(p*1000) / 1000
+	return []float64{logit(answerable(readings)), logit(relevance), logit(found), coverage, covered}
 }
 
 // minCoverage is the share of the question's weight that the relevant hits have to hold

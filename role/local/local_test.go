@@ -332,21 +332,27 @@ func TestReformulationsEnd(t *testing.T) {
 	t.Errorf("still going on after %q", in.Tried)
 }
 
-func TestAnswerability(t *testing.T) {
-	of := func(p ...float64) (out []llm.Reading) {
-		for _, x := range p {
-			out = append(out, llm.Reading{Answerable: x, Relevance: x})
+// The probability that evidence answers a question grows with what the reader says of the
+// passages, whatever their order.
+func TestHeld(t *testing.T) {
+	hits := []assay.Hit{hit("a", "Port 80.", 0.5), hit("b", "Port maybe.", 0.5)}
+	held := func(first, second float64, hits ...assay.Hit) float64 {
+		t.Helper()
+		g := local.Grader{Reader: finds(map[string]float64{"80": first, "maybe": second})}
+		grade, err := g.Grade(t.Context(), nil, role.GradeInput{Question: "Which port?", Hits: hits, Held: 0.5})
+		if err != nil || grade.Held == nil || *grade.Held < 0 || *grade.Held > 1 {
+			t.Fatalf("%+v, %v", grade, err)
 		}
-		return out
+		return *grade.Held
 	}
-	for _, tt := range []struct{ less, more []llm.Reading }{
-		{nil, of(0.5)}, {of(0.1), of(0.9)}, {of(0.2, 0.2, 0.2, 0.2), of(0.9)}, {of(0.01), of(0.1)},
+	for _, tt := range []struct{ less, more [2]float64 }{
+		{[2]float64{0.1, 0.1}, [2]float64{0.9, 0.1}}, {[2]float64{0.2, 0.2}, [2]float64{0.2, 0.9}}, {[2]float64{0.01, 0}, [2]float64{0.1, 0}},
 	} {
-		if less, more := local.Answerability(tt.less), local.Answerability(tt.more); !(less < more) || less < 0 || more > 1 {
+		if less, more := held(tt.less[0], tt.less[1], hits...), held(tt.more[0], tt.more[1], hits...); less >= more {
 			t.Errorf("%v has %v, and %v has %v", tt.less, less, tt.more, more)
 		}
 	}
-	if a, b := local.Answerability(of(0.9, 0.1)), local.Answerability(of(0.1, 0.9)); a != b {
+	if a, b := held(0.9, 0.1, hits...), held(0.9, 0.1, hits[1], hits[0]); a != b {
 		t.Errorf("%v and %v by the order of the passages", a, b)
 	}
 }
