@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -178,6 +179,11 @@ def rank_groups(folder, encoder, rng):
             yield "rank/" + name, [e for e in group if e]
 
 
+def set_aside(text):
+    """Report whether claims about a text are kept from training, one in 32; the verifier is calibrated with them."""
+    return zlib.crc32(text.encode()) % 32 == 0
+
+
 LABELS = {"supported": 0, "contradicted": 1, "neutral": 2}
 CAPS = {"parasci-acl": 8000, "multirc-qa": 8000, "lingnli": 40000}
 
@@ -191,7 +197,8 @@ def nli_groups(folder, encoder, rng):
         if len(kept) > CAPS.get(name, len(kept)):
             kept = rng.sample(kept, CAPS[name])
         for r in kept:
-            by_premise.setdefault(r["premise"], []).append(r)
+            if not set_aside(r["premise"]):
+                by_premise.setdefault(r["premise"], []).append(r)
         for premise, claims in by_premise.items():
             group = []
             for r in claims[:6]:
@@ -202,9 +209,16 @@ def nli_groups(folder, encoder, rng):
                 yield "nli/" + name, group
 
 
+def source_of(r):
+    """What a twin was made of: a sentence, or the premise of a pair."""
+    return r["passage"] if r["kind"].startswith("paraphrase") else r["passage"][slice(*r["decisive"])]
+
+
 def made_entailment(path, encoder, rng):
     """Twins: true claims beside falsified ones."""
     for r in rows(path):
+        if set_aside(source_of(r)):
+            continue
         claims = [(c, 0) for c in r["true"]] + [(c["claim"], LABELS[c["label"]]) for c in r["false"]]
         span = tuple(r["decisive"]) if r.get("decisive") else None
         group = [encoder.pair(c, r.get("heading", ""), r["passage"], span=span, entailment=l) for c, l in claims]

@@ -151,8 +151,8 @@ def auc(positive, negative):
 
 
 @torch.no_grad()
-def figures(model, held, most=60):
-    """Figures on held-out groups, by source."""
+def figures(model, held, most):
+    """Figures on at most so many held-out groups of each source."""
     result = {}
     for name, groups in sorted(held.items()):
         groups = groups[:most]
@@ -223,11 +223,11 @@ def work(rank, model, shared, sources, held, args):
             sums = {}
         if rank == 0 and time.time() - saved > args.save * 60:
             save(model, optimizer, shared, checkpoint)
-            write(tokens=float(shared[0]), figures=figures(model, held))
+            write(tokens=float(shared[0]), figures=figures(model, held, 8))
             saved = time.time()
     if rank == 0:
         save(model, optimizer, shared, checkpoint)
-        write(tokens=float(shared[0]), figures=figures(model, held), done=True)
+        write(tokens=float(shared[0]), figures=figures(model, held, 30), done=True)
 
 
 def save(model, optimizer, shared, path):
