@@ -143,7 +143,8 @@ func (w *watching) complete(a *assay.Answer, req stored) {
 		var others []string
 		for _, model := range w.served[name] {
 			bySmall := name == role.GeneratorRole && model != "" && model == req.Models[strategy.SmallGenerator]
-			if model != req.Models[name] && !bySmall {
+			ofStandIn := name == role.VerifierRole && model == "" && w.wroteLocally() // no model judges what the local generator quotes
+			if model != req.Models[name] && !bySmall && !ofStandIn {
 				others = append(others, cmp.Or(model, assay.LocalModel))
 			}
 		}
@@ -153,6 +154,13 @@ func (w *watching) complete(a *assay.Answer, req stored) {
 			a.Notes = append(a.Notes, assay.Note{Kind: assay.NoteRole, Text: text})
 		}
 	}
+}
+
+// wroteLocally reports whether the local generator wrote a draft.
+func (w *watching) wroteLocally() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(w.uses)), func(u use) bool {
+		return u.role == role.GeneratorRole && u.model == assay.LocalModel
+	})
 }
 
 // checkInterrupted refuses to go on with a run, as assay.ErrInvalid, that was
