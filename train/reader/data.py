@@ -184,7 +184,7 @@ def set_aside(text):
     return zlib.crc32(text.encode()) % 32 == 0
 
 
-LABELS = {"supported": 0, "contradicted": 1, "neutral": 2}
+LABELS = {"supported": 0, "contradicted": 1, "neutral": 2, "unsupported": NOT_SUPPORTED}
 CAPS = {"parasci-acl": 8000, "multirc-qa": 8000, "lingnli": 40000}
 
 

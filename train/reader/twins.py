@@ -24,9 +24,11 @@ from edits import EDITS, NEUTRAL, NUMBER, TERM, Context, edits_of, lower_first, 
 from questions import answer_type, neutral_form, other_answers, statement
 from rewordings import resolve_pronoun, rewordings_of
 from scenes import scene_groups, scene_rows
+from swaps import Nouns, swaps_of
 from words import NUMBER_WORDS
 
 MAX_WORDS = 170
+UNSUPPORTED = "unsupported"  # contradicted or neutral, it is not known which
 PRONOUN_START = re.compile(r"(?:It|This|That|They|These|Those|He|She|Its|Their|His|Her|Such|Both|Here|There|Another|Other|Others|We|I|Then|Doing|Yes|No)\b")
 KEEP_PRONOUN = 0.2
 
@@ -284,6 +286,52 @@ def detokenise(text):
     return text
 
 
+# ---------------------------------------------------------------- exchanges within a passage
+
+def swap_groups(groups, docs, folder, per_doc, limit):
+    """Exchange phrases of sentences and of the claims of entailed pairs."""
+    rng, seen = groups.rng, set()
+    nouns = Nouns(s for doc in docs for s in all_sentences(doc, limit=60))
+    for doc in docs:
+        made = 0
+        for section in doc.sections:
+            for block in section.blocks:
+                if block[0] != "p" or made >= per_doc or len(groups.rows) >= limit:
+                    continue
+                spans = corpora.sentence_spans(block[1])
+                for at, (a, b) in enumerate(spans):
+                    s = block[1][a:b]
+                    if s in seen or not corpora.is_prose(s, 6, 34) or PRONOUN_START.match(s):
+                        continue
+                    seen.add(s)
+                    passage, start, end = window(spans, block[1], at, rng)
+                    kind, claim = reword(s, Context(passage), rng, groups)
+                    made += add_swaps(groups, passage, claim, s, (start, end), nouns, kind, doc.source)
+    for name in PARAPHRASE_SETS:
+        for r in corpora.read_rows(os.path.join(folder, "nli", name + ".jsonl.gz")):
+            premise, claim = corpora.squeeze(detokenise(r["premise"])), corpora.squeeze(detokenise(r["claim"]))
+            spans = corpora.sentence_spans(premise)
+            if r["label"] != "supported" or not 5 <= word_count(claim) <= 40 or not spans or word_count(premise) > MAX_WORDS or not well_supported(name, premise, claim):
+                continue
+            at = max(spans, key=lambda span: overlap(premise[slice(*span)], claim))
+            add_swaps(groups, premise, claim, premise[slice(*at)], at, nouns, "paraphrase", name)
+
+
+def add_swaps(groups, passage, claim, sentence, decisive, nouns, true_kind, source):
+    """Add a group for each of at most two exchanges in the claim, with one in the source's own sentence beside it."""
+    rng = groups.rng
+    found, near, made = swaps_of(claim, passage, nouns, rng), [], 0
+    if claim != sentence and corpora.is_prose(sentence, 5, 34):
+        near = swaps_of(sentence, passage, nouns, rng)
+    rng.shuffle(found)
+    rng.shuffle(near)
+    for kind, text in found[:2]:
+        false = [{"claim": t, "label": UNSUPPORTED} for t in [text] + [t for _, t in near[made:made + 1]]]
+        kind = "paraphrase-" + kind if true_kind == "paraphrase" else kind
+        made += groups.add(kind, "", passage, [claim], false, decisive, true_kind, source)
+    return made
+
+
 # ---------------------------------------------------------------- questions put as statements
 
 def reading_rows(folder):
@@ -357,6 +405,7 @@ ENTAILMENT_PARTS = {
     "answers": lambda groups, args: statement_groups(groups, training(args)),
     "paraphrases": lambda groups, args: paraphrase_groups(groups, training(args), args.size * 3 // 10),
     "structure": lambda groups, args: structure_groups(groups, all_documents(args, groups.rng, 3 * args.files)),
+    "swaps": lambda groups, args: swap_groups(groups, all_documents(args, groups.rng, args.files), training(args), per_doc=12, limit=args.size // 5),
     "prose": lambda groups, args: prose_groups(groups, all_documents(args, groups.rng, args.files), per_doc=60, per_source=args.size // 14),
 }
 READING_PARTS = {
