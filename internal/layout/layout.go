@@ -83,13 +83,25 @@ func Of(text string, kind assay.ChunkKind) Layout {
 // lineBlock is the block that begins with a line.
 func lineBlock(start int, line string) Block {
 	bare := strings.TrimLeftFunc(line, unicode.IsSpace)
-	b := Block{indent: len(line) - len(bare)}
-	b.Start, b.End = start+b.indent, start+len(strings.TrimRightFunc(line, unicode.IsSpace))
+	blank := len(line) - len(bare)
+	b := Block{indent: columns(line[:blank])}
+	b.Start, b.End = start+blank, start+len(strings.TrimRightFunc(line, unicode.IsSpace))
 	if m := itemMark.FindStringSubmatch(bare); m != nil {
 		b.Kind = Item
 		b.number, _ = strconv.Atoi(m[1]) // 0 for a bullet
 	}
 	return b
+}
+
+// columns is how wide blanks are, with a tab stop at every eighth column.
+func columns(blanks string) int {
+	n := 0
+	for _, r := range blanks {
+		if n++; r == '\t' {
+			n = (n + 7) / 8 * 8
+		}
+	}
+	return n
 }
 
 // beginsBlock reports whether a line after the last block begins another one.
@@ -110,7 +122,7 @@ func (l Layout) beginsBlock(b Block, line string) bool {
 func indented(text string, indent int) bool {
 	_, rest, _ := strings.Cut(text, "\n")
 	for line := range strings.Lines(rest) {
-		if len(line)-len(strings.TrimLeft(line, " \t")) > indent {
+		if columns(line[:len(line)-len(strings.TrimLeft(line, " \t"))]) > indent {
 			return true
 		}
 	}
@@ -127,7 +139,7 @@ func (l Layout) kindOf(b Block, kind assay.ChunkKind) Kind {
 		return Code
 	case b.Kind == Item:
 		return Item
-	case lines && !endsSentence(first) && (indented(text, b.indent) || strings.HasPrefix(rest, ": ")) && !surface.Code(oneLine(rest)):
+	case lines && strings.HasPrefix(rest, ": "), lines && l.overDefinition(b, first, rest) && !surface.Code(oneLine(rest)):
 		return Entry
 	case surface.Code(oneLine(text)): // by lines wrapped prose may look like it
 		return Code
@@ -135,6 +147,17 @@ func (l Layout) kindOf(b Block, kind assay.ChunkKind) Kind {
 		return Label
 	}
 	return Paragraph
+}
+
+// overDefinition reports whether the first line of a block is a term over its definition. At
+// the beginning of a passage, whose indentation is lost, a definition begins in upper case:
+// prose goes on in lower case.
+func (l Layout) overDefinition(b Block, first, rest string) bool {
+	if endsSentence(first) || !indented(l.text[b.Start:b.End], b.indent) {
+		return false
+	}
+	begins, _ := utf8.DecodeRuneInString(strings.TrimSpace(rest))
+	return b.Start > 0 || !unicode.IsLower(begins)
 }
 
 // maxLabel is how many words a label has at most.
@@ -152,6 +175,10 @@ func (l *Layout) joinEntries() {
 		if b.Kind == Paragraph && from < len(out) {
 			out[from].Kind, out[from].End = Entry, b.End
 			out = out[:from+1]
+			continue
+		}
+		if last := len(out) - 1; b.Kind == Paragraph && last >= 0 && out[last].Kind == Entry && b.indent > out[last].indent {
+			out[last].End = b.End // the definition goes on
 			continue
 		}
 		out = append(out, b)
@@ -216,7 +243,10 @@ func (l Layout) Around(start, end int, whole bool) []Quote {
 		case Item:
 			quotes = l.item(i, whole || first < last)
 		case Entry:
-			quotes = l.entry(i, from, to)
+			if quotes = l.entry(i, from, to); whole {
+				lead, entries := l.Whole(b.Start)
+				quotes = append(lead, entries...)
+			}
 		case Table:
 			quotes = l.rows(b, from, to)
 		case Code:
@@ -610,8 +640,8 @@ func (l Layout) Shown(q Quote) string {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // List returns the bytes of the list that the byte at offset is of, with what announces it,
-// or those of the list that its paragraph announces; ok is false where there is none. What
-// else a colon announces counts as a list.
+// or those of the list that its paragraph announces, or those of its entry in a definition
+// list; ok is false where there is none. What else a colon announces counts as a list.
 func (l Layout) List(offset int) (start, end int, ok bool) {
 	i := l.At(offset)
 	if i < 0 {
@@ -623,6 +653,8 @@ func (l Layout) List(offset int) (start, end int, ok bool) {
 		quotes = l.item(i, true)
 	case Label:
 		quotes = l.labelled(i, true)
+	case Entry:
+		return b.Start, b.End, true
 	case Paragraph:
 		quotes = l.announced(i)
 	}
@@ -638,20 +670,93 @@ func (l Layout) List(offset int) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// Together reports whether blocks i and j are of one list, or one table.
-func (l Layout) Together(i, j int) bool {
-	i, j = min(i, j), max(i, j)
+// Together reports whether the bytes at two offsets are of one list or one table, or of the
+// sentence that announces it.
+func (l Layout) Together(a, b int) bool {
+	group := l.group(a)
+	return group >= 0 && group == l.group(b)
+}
+
+// Whole quotes all of the list, definition list or table that the byte at offset is of: what
+// announces it, and its members. It has no members where the byte is of none.
+func (l Layout) Whole(offset int) (lead, members []Quote) {
+	first := l.group(offset)
+	if first < 0 {
+		return nil, nil
+	}
+	if b := l.Blocks[first]; b.Kind == Table {
+		return l.lead(first), l.rows(b, b.Start, b.End)
+	}
+	return l.lead(first), l.list(l.items(first))
+}
+
+// group returns the first block of the list or table that the byte at offset is of, or that
+// its sentence announces; -1: there is none.
+func (l Layout) group(offset int) int {
+	i := l.At(offset)
+	if i < 0 {
+		return -1
+	}
 	kind := l.Blocks[i].Kind
-	if kind == Table {
-		return i == j
+	switch kind {
+	case Paragraph:
+		spans := l.Sentences(l.Blocks[i])
+		if i+1 == len(l.Blocks) || offset < spans[len(spans)-1].Start || len(l.lead(i+1)) == 0 || l.group(l.Blocks[i+1].Start) != i+1 {
+			return -1
+		}
+		return i + 1
+	case Code:
+		return -1
+	case Table:
+		return i
 	}
-	if i == j || kind != Item && kind != Label {
-		return false
+	for i > 0 && (l.Blocks[i-1].Kind == kind || kind == Item && l.interrupted(i)) {
+		i--
 	}
-	for k := i + 1; k <= j; k++ {
-		if l.Blocks[k].Kind != kind && !(kind == Item && k < j && l.interrupted(k+1)) {
-			return false
+	if len(l.items(i)) == 0 {
+		return -1
+	}
+	return i
+}
+
+// Gist quotes the beginning of the passage: its sentences up to a number of words, at least
+// one of them, and what they announce. A list is quoted as a whole.
+func (l Layout) Gist(words int) []Quote {
+	var out []Quote
+	for i := 0; i < len(l.Blocks) && words > 0; i++ {
+		b := l.Blocks[i]
+		if _, members := l.Whole(b.Start); b.Kind != Paragraph && len(members) > 0 {
+			out = append(out, members...)
+			words -= l.words(members)
+			i = l.At(members[len(members)-1].End - 1)
+			continue
+		}
+		if b.Kind != Paragraph {
+			continue
+		}
+		q := Quote{Start: b.Start}
+		for _, s := range l.Sentences(b) {
+			n := len(surface.Words(l.text[s.Start:s.End]))
+			if len(out) > 0 && n > words || q.End > 0 && n > words {
+				words = 0
+				break
+			}
+			q.End, words = s.End, words-n
+		}
+		if q.End > 0 {
+			out = append(out, q)
+			if words <= 0 && q.End == b.End {
+				out = append(out, l.announced(i)...)
+			}
 		}
 	}
-	return true
+	return Distinct(out)
+}
+
+func (l Layout) words(quotes []Quote) int {
+	n := 0
+	for _, q := range quotes {
+		n += len(surface.Words(l.text[q.Start:q.End]))
+	}
+	return n
 }

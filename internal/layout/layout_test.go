@@ -143,6 +143,69 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// What is of one list, with what announces it, is together, and is quoted as a whole.
+func TestWhole(t *testing.T) {
+	const manual = "These options exist.\n\n       -0, --null\n\t      Items end in a null character.\n\n\t      The quotes are not special.\n\n       -r\n\t      Do not run without\n\t      items.\n"
+	for _, tt := range []struct {
+		name, text, at string
+		kind           assay.ChunkKind
+		lead           []string
+		members        []string
+	}{
+		{"of what announces it", leaveText, "special leave", assay.ChunkProse, []string{"You may take special leave for:"},
+			[]string{"Moving house (one day)", "Weddings", "your own: two days", "a child's: one day", "Blood donation (half a day)"}},
+		{"of an item", leaveText, "two days", assay.ChunkProse, []string{"You may take special leave for:"},
+			[]string{"Moving house (one day)", "Weddings", "your own: two days", "a child's: one day", "Blood donation (half a day)"}},
+		{"not of the sentence before", leaveText, "team lead", assay.ChunkProse, nil, nil},
+		{"not of the paragraph after", leaveText, "Ask a week", assay.ChunkProse, nil, nil},
+		{"of a row", tableText, "40 euros", assay.ChunkTable, nil, []string{"Small | 10 euros", "Large | 40 euros"}},
+		{"of an entry", manual, "Items end", assay.ChunkProse, nil,
+			[]string{"-0, --null Items end in a null character. The quotes are not special.", "-r Do not run without items."}},
+		{"of a definition's second paragraph", manual, "quotes", assay.ChunkProse, nil,
+			[]string{"-0, --null Items end in a null character. The quotes are not special.", "-r Do not run without items."}},
+	} {
+		l := Of(tt.text, tt.kind)
+		shown := func(quotes []Quote) (out []string) {
+			for _, q := range quotes {
+				out = append(out, l.Shown(q))
+			}
+			return out
+		}
+		at := strings.Index(tt.text, tt.at)
+		lead, members := l.Whole(at)
+		if diff := cmp.Diff([2][]string{tt.lead, tt.members}, [2][]string{shown(lead), shown(members)}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if len(members) > 0 && !l.Together(at, members[0].Start) || l.Together(at, 0) && tt.text == leaveText {
+			t.Errorf("%s: together with the first member: %v, with the start: %v", tt.name, l.Together(at, members[0].Start), l.Together(at, 0))
+		}
+	}
+}
+
+func TestGist(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		words      int
+		want       []string
+	}{
+		{"sentences", "A is big. B is small. C is tall.", 6, []string{"A is big. B is small."}},
+		{"at least one", "A is big.", 1, []string{"A is big."}},
+		{"paragraphs", "A is big.\n\nB is small.\n\nC is tall.", 6, []string{"A is big.", "B is small."}},
+		{"a list", leaveText, 13, []string{"Leave is granted by the team lead. You may take special leave for:",
+			"Moving house (one day)", "Weddings", "your own: two days", "a child's: one day", "Blood donation (half a day)"}},
+		{"a list alone", "- a cat\n- a dog", 2, []string{"a cat", "a dog"}},
+	} {
+		l := Of(tt.text, assay.ChunkProse)
+		var got []string
+		for _, q := range l.Gist(tt.words) {
+			got = append(got, l.Shown(q))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
 // Of a list that is too long to be quoted each item keeps its first sentence, and none is lost.
 func TestLongList(t *testing.T) {
 	var text strings.Builder
