@@ -34,6 +34,10 @@ func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 // writeClaim writes a claim and its citation numbers.
 func writeClaim(a *assay.Answer, text *strings.Builder, c checkedClaim) {
 	claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}, Repaired: c.repaired, Quoted: c.quoted}
+	if c.decides != "" && c.row == nil {
+		text.WriteString(string(c.decides) + ". ")
+		claim.Start = text.Len()
+	}
 	if c.row != nil {
 		text.WriteString("| " + strings.Join(c.row.Cells, " | ") + " |")
 	} else {

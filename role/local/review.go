@@ -25,14 +25,23 @@ const minRelevance = 0.1
 func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
 	p := llm.Excerpt{}
 	var texts []string
+	named := false
 	for _, st := range in.Statements {
+		named = named || len(st.Under) > 0 && namesSection(in.Question, st.Under[0], st.Under)
 		p.Heading = strings.Join(st.Under, " > ")
-		texts = append(texts, st.Text)
+		for _, text := range shownWords(st, in.Quoted) {
+			if !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
 	}
-	p.Text = strings.Join(texts, " ")
+	p.Text = strings.Join(texts, "\n")
 	relevance, read, err := answered(ctx, g.Reader, in.Question, p)
 	if ctx.Err() != nil {
 		return role.AnswerGrade{}, ctx.Err()
+	}
+	if named {
+		relevance = max(relevance, minAnswered) // it is of the section that the question asks for
 	}
 	out := role.AnswerGrade{Lacks: []string{}, Relevance: &relevance, OffTopic: relevance < minRelevance && (read || in.Quoted)}
 	if !read && hasWords(p.Text) && latin(p.Text) != latin(in.Question) {
@@ -42,6 +51,15 @@ func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.An
 		out.Notes = append(out.Notes, "answer grader: "+err.Error()+"; the answer was judged by its words alone")
 	}
 	return out, nil
+}
+
+// shownWords are the texts of a statement to read: of a quotation what it quotes, which for
+// a table's row are its heads, too.
+func shownWords(st role.ShownStatement, quoted bool) []string {
+	if quoted && len(st.Quotes) > 0 {
+		return st.Quotes
+	}
+	return []string{st.Text}
 }
 
 // latin reports whether a text has a letter of the Latin script.
