@@ -59,7 +59,7 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 		for j, c := range cut {
 			c.Item = st.Item && j == 0
 			claim := cite(c, wordsOf(c, row), evidence, passages)
-			claim.statement, claim.row, claim.section = i, row, sources{}.line(st.Section)
+			claim.statement, claim.row, claim.section, claim.inItem = i, row, sources{}.line(st.Section), st.Item
 			if quoted && j == 0 && (st.Decides == role.Yes || st.Decides == role.No) {
 				claim.decides = st.Decides
 			}

@@ -267,6 +267,7 @@ type checkedClaim struct {
 	repaired  bool             // what it cites is not what the draft named
 	replaced  bool             // it was refused, and the source's own sentence stands in its place
 	quoted    bool             // it is such a sentence
+	inItem    bool             // its statement is an item of a list
 	verbatim  bool             // it is an item or a row of its source word for word, and is shown with its lead or its heads
 	decides   role.YesNo       // how it answers the question in a word; empty: it does not
 }

@@ -87,6 +87,10 @@ func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.Ans
 		return gap + "- "
 	case first:
 		return ""
+	case !begins && c.inItem && c.statement == before.statement:
+		return " "
+	case !c.Item && before.inItem:
+		return gap
 	case begins || before.row != nil:
 		return gap
 	}

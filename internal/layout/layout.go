@@ -243,8 +243,8 @@ func (l Layout) Around(start, end int, whole bool) []Quote {
 		case Item:
 			quotes = l.item(i, whole || first < last)
 		case Entry:
-			if quotes = l.entry(i, from, to); whole {
-				lead, entries := l.Whole(b.Start)
+			quotes = l.entry(i, from, to)
+			if lead, entries := l.Whole(b.Start); whole && len(entries) > 0 {
 				quotes = append(lead, entries...)
 			}
 		case Table:
@@ -573,17 +573,88 @@ func (l Layout) rows(b Block, start, end int) []Quote {
 }
 
 // headsOf returns the cells of the first of some rows, if it is surely one of heads: it has
-// no number, as each row below it has. A piece of a table may begin with any of its rows.
+// no number, as each row below it has, or begins in upper case where each of two or more
+// rows below it does not. A piece of a table may begin with any of its rows.
 func headsOf(rows []string) []string {
-	numbered := func(row string) bool { return strings.ContainsAny(row, "0123456789") }
 	cells := Cells(rows[0])
 	if len(rows) < 2 || len(cells) < 2 || numbered(rows[0]) || slices.Contains(cells[1:], "") {
 		return nil
 	}
-	if slices.ContainsFunc(rows[1:], func(row string) bool { return !numbered(row) }) {
-		return nil
+	if !slices.ContainsFunc(rows[1:], func(row string) bool { return !numbered(row) }) {
+		return cells
 	}
-	return cells
+	for i, head := range cells {
+		lower := func(row string) bool { return i < len(Cells(row)) && !capital(Cells(row)[i]) }
+		if len(rows) > 2 && capital(head) && !slices.ContainsFunc(rows[1:], func(row string) bool { return !lower(row) }) {
+			return cells
+		}
+	}
+	return nil
+}
+
+func numbered(row string) bool { return strings.ContainsAny(row, "0123456789") }
+
+// capital reports whether a text begins in upper case.
+func capital(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return unicode.IsUpper(first)
+}
+
+// Labelled writes the cells of a row behind the heads of their columns.
+func Labelled(heads, cells []string) string {
+	var pairs []string
+	for i, cell := range cells {
+		if i < len(heads) && heads[i] != "" {
+			cell = heads[i] + ": " + cell
+		}
+		pairs = append(pairs, cell)
+	}
+	return strings.Join(pairs, "; ")
+}
+
+// Readable is the passage with the rows of its tables written as sentences are read, each
+// cell behind the head of its column. At has for each byte of the text the offset in the
+// passage that it comes from; of a head it is that of its cell.
+func (l Layout) Readable() (text string, at []int) {
+	var out strings.Builder
+	end := 0
+	copied := func(from, to int) {
+		out.WriteString(l.text[from:to])
+		for i := from; i < to; i++ {
+			at = append(at, i)
+		}
+	}
+	for _, b := range l.Blocks {
+		if b.Kind != Table {
+			continue
+		}
+		rows := l.rows(b, b.Start, b.End)
+		if len(rows) > 0 && rows[0].Heads != nil {
+			copied(end, b.Start) // and not the line of heads
+			end = rows[0].Start
+		}
+		for _, q := range rows {
+			if q.Heads == nil {
+				continue
+			}
+			copied(end, q.Start)
+			end = q.Start
+			for i, cell := range Cells(l.text[q.Start:q.End]) {
+				from := end + strings.Index(l.text[end:q.End], cell)
+				label := q.Heads[i] + ": "
+				if i > 0 {
+					label = "; " + label
+				}
+				out.WriteString(label)
+				at = append(at, slices.Repeat([]int{min(from, q.End-1)}, len(label))...)
+				copied(from, from+len(cell))
+				end = from + len(cell)
+			}
+			end = q.End
+		}
+	}
+	copied(end, len(l.text))
+	return out.String(), at
 }
 
 // Cells returns the cells of a row that is a line with bars.

@@ -206,6 +206,25 @@ func TestGist(t *testing.T) {
 	}
 }
 
+// The rows of a table are read behind their heads, and each byte is one of the passage.
+func TestReadable(t *testing.T) {
+	for text, want := range map[string]string{
+		"Prices:\n\n" + tableText + "\n\nAll with tax.": "Prices:\n\nPlan: Small; Price: 10 euros\nPlan: Large; Price: 40 euros\n\nAll with tax.",
+		"Small | 10 euros\nLarge | 40 euros":            "Small | 10 euros\nLarge | 40 euros",
+		leaveText:                                       leaveText,
+	} {
+		got, at := Of(text, assay.ChunkProse).Readable()
+		if got != want || len(at) != len(got) {
+			t.Fatalf("%q, want %q; %d offsets", got, want, len(at))
+		}
+		for _, words := range []string{"40 euros", "Small", "tax"} {
+			if i := strings.Index(got, words); i >= 0 && text[at[i]:at[i+len(words)-1]+1] != words {
+				t.Errorf("%q comes from %q", words, text[at[i]:at[i+len(words)-1]+1])
+			}
+		}
+	}
+}
+
 // Of a list that is too long to be quoted each item keeps its first sentence, and none is lost.
 func TestLongList(t *testing.T) {
 	var text strings.Builder
@@ -250,6 +269,9 @@ func FuzzAround(f *testing.F) {
 			return
 		}
 		l := Of(text, kinds[max(0, kind)%len(kinds)])
+		if read, at := l.Readable(); len(at) != len(read) || slices.ContainsFunc(at, func(i int) bool { return i < 0 || i >= len(text) }) {
+			t.Fatalf("%q is read as %q, from %v", text, read, at)
+		}
 		covered := 0
 		for _, b := range l.Blocks {
 			if b.Start < covered || b.End <= b.Start || b.End > len(text) || strings.TrimSpace(text[covered:b.Start]) != "" {
@@ -281,12 +303,14 @@ func FuzzAround(f *testing.F) {
 
 func TestHeadsOf(t *testing.T) {
 	for rows, want := range map[string][]string{
-		"Plan | Price\nSmall | 10":        {"Plan", "Price"},
-		"Plan | 10\nSmall | 20":           nil,
-		"Plan | Price\nSmall | free":      nil,
-		"Plan |\nSmall | 10":              nil,
-		"Plan | Price":                    nil,
-		"a | b | c\n1 | 2 | 3\n4 | 5 | 6": {"a", "b", "c"},
+		"Plan | Price\nSmall | 10":                       {"Plan", "Price"},
+		"Plan | 10\nSmall | 20":                          nil,
+		"Plan | Price\nSmall | free":                     nil,
+		"Plan | Price\nSmall | free\nLarge | on request": {"Plan", "Price"},
+		"Plan | Price\nSmall | Free\nLarge | on request": nil,
+		"Plan |\nSmall | 10":                             nil,
+		"Plan | Price":                                   nil,
+		"a | b | c\n1 | 2 | 3\n4 | 5 | 6":                {"a", "b", "c"},
 	} {
 		if got := headsOf(strings.Split(rows, "\n")); !slices.Equal(got, want) {
 			t.Errorf("headsOf(%q) = %q, want %q", rows, got, want)

@@ -52,6 +52,9 @@ func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.Generate
 			draft.Statements = append(draft.Statements, st.Statement)
 		}
 	}
+	if len(draft.Statements) > 0 && draft.Statements[0].Item {
+		draft.Shape = role.List
+	}
 	return draft, nil
 }
 
@@ -147,13 +150,17 @@ func (g Generator) decide(ctx context.Context, question string, evidence []assay
 	}
 	var texts []string
 	for _, q := range quoted {
-		texts = append(texts, q.Text)
+		text := q.Text
+		if q.columns != nil {
+			text = layout.Labelled(q.columns, layout.Cells(text))
+		}
+		texts = append(texts, text)
 	}
 	h := evidence[quoted[0].Evidence[0]-1].Hit
 	if foreign(g.Reader, []assay.Hit{h}) {
 		return nil
 	}
-	said, err := g.Reader.Entail(ctx, []llm.ClaimPair{{Claim: claim, Passage: llm.Excerpt{Heading: h.Under(), Text: strings.Join(texts, " ")}}})
+	said, err := g.Reader.Entail(ctx, []llm.ClaimPair{{Claim: claim, Passage: llm.Excerpt{Heading: h.Under(), Text: strings.Join(texts, "\n")}}})
 	switch {
 	case err != nil:
 		return err

@@ -7,20 +7,30 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/layout"
 	"github.com/assay-rag/assay/llm"
 )
 
-// ReadHits reads a question against hits. It returns nil where there is no reader, or
+// ReadHits reads a question against hits, the rows of tables behind their heads. It returns nil where there is no reader, or
 // where most of the hits are in a language that it does not know.
 func ReadHits(ctx context.Context, reader llm.Reader, question string, hits []assay.Hit) ([]llm.Reading, error) {
 	if reader == nil || foreign(reader, hits) {
 		return nil, ctx.Err()
 	}
 	excerpts := make([]llm.Excerpt, len(hits))
+	from := make([][]int, len(hits)) // where in its hit each byte of an excerpt stands
 	for i, h := range hits {
-		excerpts[i] = llm.Excerpt{Heading: h.Under(), Text: h.Text}
+		excerpts[i].Heading = h.Under()
+		excerpts[i].Text, from[i] = layout.Of(h.Text, h.Chunk.Kind).Readable()
 	}
-	return readTexts(ctx, reader, question, excerpts)
+	readings, err := readTexts(ctx, reader, question, excerpts)
+	for i, r := range readings {
+		for k, s := range r.Spans {
+			start := from[i][s.Start]
+			r.Spans[k].Start, r.Spans[k].End = start, max(start, from[i][s.End-1])+1
+		}
+	}
+	return readings, err
 }
 
 // readTexts reads a question against passages. What is no probability counts as 0, and what
