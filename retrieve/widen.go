@@ -3,6 +3,7 @@ package retrieve
 import (
 	"context"
 	"errors"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
@@ -51,7 +52,14 @@ func cutInList(h assay.Hit) bool {
 		return false
 	}
 	first, last := l.Blocks[0], l.Blocks[len(l.Blocks)-1]
-	return first.Kind == layout.Item || last.Kind == layout.Item || last.Kind == layout.Label || layout.Announces(h.Text[last.Start:last.End])
+	return first.Kind == layout.Item || goesOnIndented(h.Text[first.Start:first.End]) || last.Kind == layout.Item || last.Kind == layout.Label || layout.Announces(h.Text[last.Start:last.End])
+}
+
+// goesOnIndented reports whether the second line of a text is indented, as that of a
+// definition is whose term stands before it.
+func goesOnIndented(text string) bool {
+	_, rest, _ := strings.Cut(text, "\n")
+	return strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, "\t")
 }
 
 // widened widens a hit to the lists at its ends, as they stand in its document.

@@ -273,7 +273,20 @@ type Statement struct {
 	// Cells are those of a table's row, one for each column; Text then says in a
 	// sentence what the row says, for the verifier.
 	Cells []string `json:"cells,omitempty"`
+
+	// Decides is how the statement answers a question for yes or no; empty: it is none, or
+	// the statement does not decide it. Only a quotation can.
+	Decides YesNo `json:"decides,omitempty"`
 }
+
+// A YesNo answers a question in one word.
+type YesNo string
+
+// The two of them, as they are shown.
+const (
+	Yes YesNo = "Yes"
+	No  YesNo = "No"
+)
 
 // A Verifier judges the claims of a draft against the words that they cite, and
 // nothing else. It returns a judgement for each, in their order; what it cannot

@@ -7,6 +7,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/layout"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 )
@@ -58,7 +59,10 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 		for j, c := range cut {
 			c.Item = st.Item && j == 0
 			claim := cite(c, wordsOf(c, row), evidence, passages)
-			claim.statement, claim.row, claim.section = i, row, sources{}.line(st.Section)
+			claim.statement, claim.row, claim.section, claim.inItem = i, row, sources{}.line(st.Section), st.Item
+			if quoted && j == 0 && (st.Decides == role.Yes || st.Decides == role.No) {
+				claim.decides = st.Decides
+			}
 			claims = append(claims, claim)
 		}
 	}
@@ -168,4 +172,36 @@ func cite(c ground.Claim, words string, evidence []assay.Evidence, passages []pa
 		claim.cited = append(claim.cited, citation(evidence[n-1], passages[n-1], start, end))
 	}
 	return claim
+}
+
+// verbatim reports whether a quotation is an item or a row of the passages that it cites, word
+// for word: it is shown with what announces it, or with its heads.
+func verbatim(st role.Statement, passages []passage) bool {
+	if !st.Item && (st.Cells == nil || !slices.Equal(st.Cells, layout.Cells(st.Text))) {
+		return false
+	}
+	from := sourcesOf(st.Evidence, func(int) string { return "" }, passages)
+	return from.holds(st.Text)
+}
+
+// citeHeads has a row of a table cite the line of its passage that has the heads of its
+// columns, too, where there is one.
+func (c *checkedClaim) citeHeads(evidence []assay.Evidence, passages []passage) {
+	if c.row == nil || len(c.cited) == 0 {
+		return
+	}
+	n := c.cited[0].Number
+	at := 0
+	for line := range strings.Lines(passages[n-1].Text) {
+		bare := strings.TrimSpace(line)
+		if slices.Equal(layout.Cells(bare), c.row.Columns) {
+			start := at + strings.Index(line, bare)
+			heads := citation(evidence[n-1], passages[n-1], start, start+len(bare))
+			if !slices.ContainsFunc(c.cited, func(o assay.Citation) bool { return o.Number == n && o.Start <= heads.Start && heads.End <= o.End }) {
+				c.cited = append(c.cited, heads)
+			}
+			return
+		}
+		at += len(line)
+	}
 }

@@ -41,6 +41,51 @@ func shownClaims(a assay.Answer) []string {
 	return list
 }
 
+// The items and rows of a quotation that stand in their source word for word are not judged
+// without what announces them; a row cites the heads of its columns, too. A quotation that
+// decides a question for yes or no is shown behind the word, which is no part of the claim.
+func TestQuotedDraft(t *testing.T) {
+	l := newLibrary("It does not cover:\n\n- damage by liquids\n- worn faders\n", "Kiosk | Opens\nin town | 9:00\nat sea | 10:00")
+	roles := localRoles()
+	roles.Grader = grader(enough)
+	roles.Generator = generator(func(role.GenerateInput) (role.Draft, error) {
+		return role.Draft{Columns: []string{"Kiosk", "Opens"}, Statements: []role.Statement{
+			{Text: "It does not cover:", Evidence: []int{1}, Decides: role.No},
+			{Text: "damage by liquids", Evidence: []int{1}, Item: true},
+			{Text: "damage by fire", Evidence: []int{1}, Item: true},
+			{Text: "at sea | 10:00", Cells: []string{"at sea", "10:00"}, Evidence: []int{2}, Decides: "Perhaps"},
+			{Text: "in town | 9:00", Cells: []string{"in town", "12:00"}, Evidence: []int{2}},
+		}}, nil
+	})
+	var judged []string
+	roles.Verifier = role.ByClaim(verifier(func(claim string, _ []ground.Passage) (ground.Judgement, error) {
+		if judged = append(judged, claim); strings.HasSuffix(claim, ":") {
+			return ground.Judgement{Verdict: assay.Supported, Score: 0.9}, nil
+		}
+		return ground.Judgement{Verdict: assay.Unsupported, Reason: "not said"}, nil
+	}))
+	a := ask(t, strategy.Static, env(l, "Does it cover damage at the kiosk?", roles), assay.Budget{})
+	want := "No. It does not cover: [1]\n- damage by liquids [1]\n\n| Kiosk | Opens | Sources |\n| --- | --- | --- |\n| at sea | 10:00 | [2] |"
+	if diff := cmp.Diff(want, a.Text); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	if want := []string{"It does not cover:", "damage by fire", "Kiosk: in town; Opens: 12:00"}; !slices.Equal(judged, want) {
+		t.Errorf("judged %q, want %q", judged, want)
+	}
+	if got := shownClaims(a); got[0] != "It does not cover:" {
+		t.Errorf("claims %q", got)
+	}
+	var quotes []string
+	for _, c := range a.Citations {
+		if c.Number == 2 {
+			quotes = append(quotes, c.Quote)
+		}
+	}
+	if want := []string{"Kiosk | Opens", "at sea | 10:00"}; !slices.Equal(quotes, want) {
+		t.Errorf("the row cites %q, want %q", quotes, want)
+	}
+}
+
 // What a table shows of a row is what the verifier judges, whatever the generator says
 // that the row says.
 func TestTable(t *testing.T) {

@@ -267,6 +267,9 @@ type checkedClaim struct {
 	repaired  bool             // what it cites is not what the draft named
 	replaced  bool             // it was refused, and the source's own sentence stands in its place
 	quoted    bool             // it is such a sentence
+	inItem    bool             // its statement is an item of a list
+	verbatim  bool             // it is an item or a row of its source word for word, and is shown with its lead or its heads
+	decides   role.YesNo       // how it answers the question in a word; empty: it does not
 }
 
 // restsOn reports whether c cites evidence of the part.
@@ -292,6 +295,9 @@ func (e Env) check(ctx context.Context, s run.Scope, w *checkedDraft, evidence [
 	if !w.quoted {
 		resolve(e.Question, claims)
 	}
+	for i, c := range claims {
+		claims[i].verbatim = w.quoted && verbatim(w.draft.Statements[c.statement], passages)
+	}
 	w.evidence, w.passages = evidence, passages
 	if w.conflicts, err = e.conflicts(ctx, s, evidence, passages, said); err != nil {
 		return err
@@ -308,21 +314,30 @@ func (e Env) check(ctx context.Context, s run.Scope, w *checkedDraft, evidence [
 	return nil
 }
 
-// judge has claims judged by what they cite.
+// judge has claims judged by what they cite. A verbatim item or row needs no verifier, which
+// would judge it without its lead or its heads.
 func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evidence []assay.Evidence, passages []passage, said *notes) error {
-	in := make([]role.Claim, len(claims))
-	for i, c := range claims {
-		in[i] = role.Claim{Text: c.Text, Said: c.said, Cited: []ground.Passage{}, Row: c.row}
-		for _, cit := range c.cited {
-			in[i].Cited = append(in[i].Cited, passageOf(cit, passages[cit.Number-1]))
+	in := []role.Claim{}
+	for _, c := range claims {
+		if c.verbatim {
+			continue
 		}
+		claim := role.Claim{Text: c.Text, Said: c.said, Cited: []ground.Passage{}, Row: c.row}
+		for _, cit := range c.cited {
+			claim.Cited = append(claim.Cited, passageOf(cit, passages[cit.Number-1]))
+		}
+		in = append(in, claim)
 	}
 	judgements, err := e.verify(ctx, s, in)
 	if err != nil {
 		return err
 	}
 	for i := range claims {
-		claims[i].Judgement = judgements[i]
+		if claims[i].verbatim {
+			claims[i].Judgement = ground.Judgement{Verdict: assay.Supported, Score: 1, Reason: "the source says it in these words"}
+		} else {
+			claims[i].Judgement, judgements = judgements[0], judgements[1:]
+		}
 		if len(claims[i].cited) == 0 { // whatever the verifier says of it
 			claims[i].Judgement = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing that can be read"}
 		}
@@ -333,6 +348,7 @@ func (e Env) judge(ctx context.Context, s run.Scope, claims []checkedClaim, evid
 		if !claims[i].citeDeciding(evidence, passages) {
 			claims[i].keepCarriers(ctx, passages)
 		}
+		claims[i].citeHeads(evidence, passages)
 	}
 	return nil
 }

@@ -34,6 +34,10 @@ func write(a *assay.Answer, draft role.Draft, claims []checkedClaim) {
 // writeClaim writes a claim and its citation numbers.
 func writeClaim(a *assay.Answer, text *strings.Builder, c checkedClaim) {
 	claim := assay.Claim{Start: text.Len(), Verdict: c.Verdict, Score: c.Score, Citations: []int{}, Repaired: c.repaired, Quoted: c.quoted}
+	if c.decides != "" && c.row == nil {
+		text.WriteString(string(c.decides) + ". ")
+		claim.Start = text.Len()
+	}
 	if c.row != nil {
 		text.WriteString("| " + strings.Join(c.row.Cells, " | ") + " |")
 	} else {
@@ -83,6 +87,10 @@ func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.Ans
 		return gap + "- "
 	case first:
 		return ""
+	case !begins && c.inItem && c.statement == before.statement:
+		return " "
+	case !c.Item && (before.inItem || c.statement != before.statement && strings.HasSuffix(c.Text, ":")):
+		return gap // what announces a list begins a paragraph
 	case begins || before.row != nil:
 		return gap
 	}

@@ -83,13 +83,25 @@ func Of(text string, kind assay.ChunkKind) Layout {
 // lineBlock is the block that begins with a line.
 func lineBlock(start int, line string) Block {
 	bare := strings.TrimLeftFunc(line, unicode.IsSpace)
-	b := Block{indent: len(line) - len(bare)}
-	b.Start, b.End = start+b.indent, start+len(strings.TrimRightFunc(line, unicode.IsSpace))
+	blank := len(line) - len(bare)
+	b := Block{indent: columns(line[:blank])}
+	b.Start, b.End = start+blank, start+len(strings.TrimRightFunc(line, unicode.IsSpace))
 	if m := itemMark.FindStringSubmatch(bare); m != nil {
 		b.Kind = Item
 		b.number, _ = strconv.Atoi(m[1]) // 0 for a bullet
 	}
 	return b
+}
+
+// columns is how wide blanks are, with a tab stop at every eighth column.
+func columns(blanks string) int {
+	n := 0
+	for _, r := range blanks {
+		if n++; r == '\t' {
+			n = (n + 7) / 8 * 8
+		}
+	}
+	return n
 }
 
 // beginsBlock reports whether a line after the last block begins another one.
@@ -110,7 +122,7 @@ func (l Layout) beginsBlock(b Block, line string) bool {
 func indented(text string, indent int) bool {
 	_, rest, _ := strings.Cut(text, "\n")
 	for line := range strings.Lines(rest) {
-		if len(line)-len(strings.TrimLeft(line, " \t")) > indent {
+		if columns(line[:len(line)-len(strings.TrimLeft(line, " \t"))]) > indent {
 			return true
 		}
 	}
@@ -127,7 +139,7 @@ func (l Layout) kindOf(b Block, kind assay.ChunkKind) Kind {
 		return Code
 	case b.Kind == Item:
 		return Item
-	case lines && !endsSentence(first) && (indented(text, b.indent) || strings.HasPrefix(rest, ": ")) && !surface.Code(oneLine(rest)):
+	case lines && strings.HasPrefix(rest, ": "), lines && l.overDefinition(b, first, rest) && !surface.Code(oneLine(rest)):
 		return Entry
 	case surface.Code(oneLine(text)): // by lines wrapped prose may look like it
 		return Code
@@ -135,6 +147,17 @@ func (l Layout) kindOf(b Block, kind assay.ChunkKind) Kind {
 		return Label
 	}
 	return Paragraph
+}
+
+// overDefinition reports whether the first line of a block is a term over its definition. At
+// the beginning of a passage, whose indentation is lost, a definition begins in upper case:
+// prose goes on in lower case.
+func (l Layout) overDefinition(b Block, first, rest string) bool {
+	if endsSentence(first) || !indented(l.text[b.Start:b.End], b.indent) {
+		return false
+	}
+	begins, _ := utf8.DecodeRuneInString(strings.TrimSpace(rest))
+	return b.Start > 0 || !unicode.IsLower(begins)
 }
 
 // maxLabel is how many words a label has at most.
@@ -152,6 +175,10 @@ func (l *Layout) joinEntries() {
 		if b.Kind == Paragraph && from < len(out) {
 			out[from].Kind, out[from].End = Entry, b.End
 			out = out[:from+1]
+			continue
+		}
+		if last := len(out) - 1; b.Kind == Paragraph && last >= 0 && out[last].Kind == Entry && b.indent > out[last].indent {
+			out[last].End = b.End // the definition goes on
 			continue
 		}
 		out = append(out, b)
@@ -217,6 +244,9 @@ func (l Layout) Around(start, end int, whole bool) []Quote {
 			quotes = l.item(i, whole || first < last)
 		case Entry:
 			quotes = l.entry(i, from, to)
+			if lead, entries := l.Whole(b.Start); whole && len(entries) > 0 {
+				quotes = append(lead, entries...)
+			}
 		case Table:
 			quotes = l.rows(b, from, to)
 		case Code:
@@ -543,17 +573,120 @@ func (l Layout) rows(b Block, start, end int) []Quote {
 }
 
 // headsOf returns the cells of the first of some rows, if it is surely one of heads: it has
-// no number, as each row below it has. A piece of a table may begin with any of its rows.
+// no number, as each row below it has, or begins in upper case where each of two or more
+// rows below it does not. A piece of a table may begin with any of its rows.
 func headsOf(rows []string) []string {
-	numbered := func(row string) bool { return strings.ContainsAny(row, "0123456789") }
 	cells := Cells(rows[0])
 	if len(rows) < 2 || len(cells) < 2 || numbered(rows[0]) || slices.Contains(cells[1:], "") {
 		return nil
 	}
-	if slices.ContainsFunc(rows[1:], func(row string) bool { return !numbered(row) }) {
-		return nil
+	if !slices.ContainsFunc(rows[1:], func(row string) bool { return !numbered(row) }) {
+		return cells
 	}
-	return cells
+	for i, head := range cells {
+		lower := func(row string) bool { return i < len(Cells(row)) && !capital(Cells(row)[i]) }
+		if len(rows) > 2 && capital(head) && !slices.ContainsFunc(rows[1:], func(row string) bool { return !lower(row) }) {
+			return cells
+		}
+	}
+	return nil
+}
+
+func numbered(row string) bool { return strings.ContainsAny(row, "0123456789") }
+
+// capital reports whether a text begins in upper case.
+func capital(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return unicode.IsUpper(first)
+}
+
+// Labelled writes the cells of a row behind the heads of their columns.
+func Labelled(heads, cells []string) string {
+	var pairs []string
+	for i, cell := range cells {
+		if i < len(heads) && heads[i] != "" {
+			cell = heads[i] + ": " + cell
+		}
+		pairs = append(pairs, cell)
+	}
+	return strings.Join(pairs, "; ")
+}
+
+// A Part is a row of a table, with the heads of its columns, or an entry of a definition
+// list, as it reads by itself.
+type Part struct {
+	Quote
+	Text string // cells behind their heads, a definition behind its term
+	At   []int  // for each byte of Text the offset in the passage that it comes from
+}
+
+// Parts returns the entries of the passage's definition lists, and the rows of its tables
+// whose heads are known.
+func (l Layout) Parts() []Part {
+	var out []Part
+	for _, b := range l.Blocks {
+		switch b.Kind {
+		case Entry:
+			out = append(out, l.entryPart(b))
+		case Table:
+			for _, q := range l.rows(b, b.Start, b.End) {
+				if q.Heads != nil {
+					out = append(out, l.row(q))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// entryPart is an entry on one line, with a colon behind its term.
+func (l Layout) entryPart(b Block) Part {
+	p := Part{Quote: Quote{Start: b.Start, End: b.End}}
+	var text strings.Builder
+	write := func(s string, at int) {
+		text.WriteString(s)
+		p.At = append(p.At, slices.Repeat([]int{at}, len(s))...)
+	}
+	term := b.Start + max(0, strings.IndexByte(l.text[b.Start:b.End], '\n'))
+	blank := false
+	for i := b.Start; i < b.End; i++ {
+		switch c := l.text[i]; {
+		case i == term && i > b.Start:
+			write(":", i)
+			blank = true
+		case c == ' ' || c == '\t' || c == '\n' || c == ':' && i > term && strings.TrimSpace(l.text[term:i]) == "":
+			blank = true
+		default:
+			if blank {
+				write(" ", i)
+			}
+			blank = false
+			write(l.text[i:i+1], i)
+		}
+	}
+	p.Text = text.String()
+	return p
+}
+
+// row is a row with its cells behind their heads. The bytes of a head come from its cell.
+func (l Layout) row(q Quote) Part {
+	r := Part{Quote: q}
+	var text strings.Builder
+	end := q.Start
+	for i, cell := range Cells(l.text[q.Start:q.End]) {
+		from := end + strings.Index(l.text[end:q.End], cell)
+		label := q.Heads[i] + ": "
+		if i > 0 {
+			label = "; " + label
+		}
+		text.WriteString(label + cell)
+		r.At = append(r.At, slices.Repeat([]int{min(from, q.End-1)}, len(label))...)
+		for end = from; end < from+len(cell); end++ {
+			r.At = append(r.At, end)
+		}
+	}
+	r.Text = text.String()
+	return r
 }
 
 // Cells returns the cells of a row that is a line with bars.
@@ -610,8 +743,8 @@ func (l Layout) Shown(q Quote) string {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // List returns the bytes of the list that the byte at offset is of, with what announces it,
-// or those of the list that its paragraph announces; ok is false where there is none. What
-// else a colon announces counts as a list.
+// or those of the list that its paragraph announces, or those of its entry in a definition
+// list; ok is false where there is none. What else a colon announces counts as a list.
 func (l Layout) List(offset int) (start, end int, ok bool) {
 	i := l.At(offset)
 	if i < 0 {
@@ -623,6 +756,8 @@ func (l Layout) List(offset int) (start, end int, ok bool) {
 		quotes = l.item(i, true)
 	case Label:
 		quotes = l.labelled(i, true)
+	case Entry:
+		return b.Start, b.End, true
 	case Paragraph:
 		quotes = l.announced(i)
 	}
@@ -638,20 +773,93 @@ func (l Layout) List(offset int) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// Together reports whether blocks i and j are of one list, or one table.
-func (l Layout) Together(i, j int) bool {
-	i, j = min(i, j), max(i, j)
+// Together reports whether the bytes at two offsets are of one list or one table, or of the
+// sentence that announces it.
+func (l Layout) Together(a, b int) bool {
+	group := l.group(a)
+	return group >= 0 && group == l.group(b)
+}
+
+// Whole quotes all of the list, definition list or table that the byte at offset is of: what
+// announces it, and its members. It has no members where the byte is of none.
+func (l Layout) Whole(offset int) (lead, members []Quote) {
+	first := l.group(offset)
+	if first < 0 {
+		return nil, nil
+	}
+	if b := l.Blocks[first]; b.Kind == Table {
+		return l.lead(first), l.rows(b, b.Start, b.End)
+	}
+	return l.lead(first), l.list(l.items(first))
+}
+
+// group returns the first block of the list or table that the byte at offset is of, or that
+// its sentence announces; -1: there is none.
+func (l Layout) group(offset int) int {
+	i := l.At(offset)
+	if i < 0 {
+		return -1
+	}
 	kind := l.Blocks[i].Kind
-	if kind == Table {
-		return i == j
+	switch kind {
+	case Paragraph:
+		spans := l.Sentences(l.Blocks[i])
+		if i+1 == len(l.Blocks) || offset < spans[len(spans)-1].Start || len(l.lead(i+1)) == 0 || l.group(l.Blocks[i+1].Start) != i+1 {
+			return -1
+		}
+		return i + 1
+	case Code:
+		return -1
+	case Table:
+		return i
 	}
-	if i == j || kind != Item && kind != Label {
-		return false
+	for i > 0 && (l.Blocks[i-1].Kind == kind || kind == Item && l.interrupted(i)) {
+		i--
 	}
-	for k := i + 1; k <= j; k++ {
-		if l.Blocks[k].Kind != kind && !(kind == Item && k < j && l.interrupted(k+1)) {
-			return false
+	if len(l.items(i)) == 0 {
+		return -1
+	}
+	return i
+}
+
+// Gist quotes the beginning of the passage: its sentences up to a number of words, at least
+// one of them, and what they announce. A list is quoted as a whole.
+func (l Layout) Gist(words int) []Quote {
+	var out []Quote
+	for i := 0; i < len(l.Blocks) && words > 0; i++ {
+		b := l.Blocks[i]
+		if _, members := l.Whole(b.Start); b.Kind != Paragraph && len(members) > 0 {
+			out = append(out, members...)
+			words -= l.words(members)
+			i = l.At(members[len(members)-1].End - 1)
+			continue
+		}
+		if b.Kind != Paragraph {
+			continue
+		}
+		q := Quote{Start: b.Start}
+		for _, s := range l.Sentences(b) {
+			n := len(surface.Words(l.text[s.Start:s.End]))
+			if len(out) > 0 && n > words || q.End > 0 && n > words {
+				words = 0
+				break
+			}
+			q.End, words = s.End, words-n
+		}
+		if q.End > 0 {
+			out = append(out, q)
+			if words <= 0 && q.End == b.End {
+				out = append(out, l.announced(i)...)
+			}
 		}
 	}
-	return true
+	return Distinct(out)
+}
+
+func (l Layout) words(quotes []Quote) int {
+	n := 0
+	for _, q := range quotes {
+		n += len(surface.Words(l.text[q.Start:q.End]))
+	}
+	return n
 }

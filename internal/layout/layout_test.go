@@ -143,6 +143,104 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// What is of one list, with what announces it, is together, and is quoted as a whole.
+func TestWhole(t *testing.T) {
+	const manual = "These options exist.\n\n       -0, --null\n\t      Items end in a null character.\n\n\t      The quotes are not special.\n\n       -r\n\t      Do not run without\n\t      items.\n"
+	for _, tt := range []struct {
+		name, text, at string
+		kind           assay.ChunkKind
+		lead           []string
+		members        []string
+	}{
+		{"of what announces it", leaveText, "special leave", assay.ChunkProse, []string{"You may take special leave for:"},
+			[]string{"Moving house (one day)", "Weddings", "your own: two days", "a child's: one day", "Blood donation (half a day)"}},
+		{"of an item", leaveText, "two days", assay.ChunkProse, []string{"You may take special leave for:"},
+			[]string{"Moving house (one day)", "Weddings", "your own: two days", "a child's: one day", "Blood donation (half a day)"}},
+		{"not of the sentence before", leaveText, "team lead", assay.ChunkProse, nil, nil},
+		{"not of the paragraph after", leaveText, "Ask a week", assay.ChunkProse, nil, nil},
+		{"of a row", tableText, "40 euros", assay.ChunkTable, nil, []string{"Small | 10 euros", "Large | 40 euros"}},
+		{"of an entry", manual, "Items end", assay.ChunkProse, nil,
+			[]string{"-0, --null Items end in a null character. The quotes are not special.", "-r Do not run without items."}},
+		{"of a definition's second paragraph", manual, "quotes", assay.ChunkProse, nil,
+			[]string{"-0, --null Items end in a null character. The quotes are not special.", "-r Do not run without items."}},
+	} {
+		l := Of(tt.text, tt.kind)
+		shown := func(quotes []Quote) (out []string) {
+			for _, q := range quotes {
+				out = append(out, l.Shown(q))
+			}
+			return out
+		}
+		at := strings.Index(tt.text, tt.at)
+		lead, members := l.Whole(at)
+		if diff := cmp.Diff([2][]string{tt.lead, tt.members}, [2][]string{shown(lead), shown(members)}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+		if len(members) > 0 && !l.Together(at, members[0].Start) || l.Together(at, 0) && tt.text == leaveText {
+			t.Errorf("%s: together with the first member: %v, with the start: %v", tt.name, l.Together(at, members[0].Start), l.Together(at, 0))
+		}
+	}
+}
+
+func TestGist(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		words      int
+		want       []string
+	}{
+		{"sentences", "A is big. B is small. C is tall.", 6, []string{"A is big. B is small."}},
+		{"at least one", "A is big.", 1, []string{"A is big."}},
+		{"paragraphs", "A is big.\n\nB is small.\n\nC is tall.", 6, []string{"A is big.", "B is small."}},
+		{"a list", leaveText, 13, []string{"Leave is granted by the team lead. You may take special leave for:",
+			"Moving house (one day)", "Weddings", "your own: two days", "a child's: one day", "Blood donation (half a day)"}},
+		{"a list alone", "- a cat\n- a dog", 2, []string{"a cat", "a dog"}},
+	} {
+		l := Of(tt.text, assay.ChunkProse)
+		var got []string
+		for _, q := range l.Gist(tt.words) {
+			got = append(got, l.Shown(q))
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// The rows of a table are read behind their heads, definitions behind their terms, and each
+// byte is one of the passage.
+func TestParts(t *testing.T) {
+	text := "Prices:\n\n" + tableText + "\n\nAll with tax."
+	l := Of(text, assay.ChunkProse)
+	var got []string
+	for _, r := range l.Parts() {
+		got = append(got, r.Text)
+		for _, words := range []string{"40 euros", "Small"} {
+			if i := strings.Index(r.Text, words); i >= 0 && text[r.At[i]:r.At[i+len(words)-1]+1] != words {
+				t.Errorf("%q comes from %q", words, text[r.At[i]:r.At[i+len(words)-1]+1])
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"Plan: Small; Price: 10 euros", "Plan: Large; Price: 40 euros"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	text = "Treasurer\n:   collects the fees and\n    pays the bills.\n\n-q\n\n  Be quiet.\n"
+	got = nil
+	for _, p := range Of(text, assay.ChunkProse).Parts() {
+		got = append(got, p.Text)
+		if i := strings.Index(p.Text, "bills"); i >= 0 && text[p.At[i]:p.At[i+4]+1] != "bills" {
+			t.Errorf("%q comes from %q", "bills", text[p.At[i]:p.At[i+4]+1])
+		}
+	}
+	if diff := cmp.Diff([]string{"Treasurer: collects the fees and pays the bills.", "-q: Be quiet."}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, none := range []string{"Small | 10 euros\nLarge | 40 euros", leaveText} {
+		if parts := Of(none, assay.ChunkProse).Parts(); len(parts) > 0 {
+			t.Errorf("%q has parts: %+v", none, parts)
+		}
+	}
+}
+
 // Of a list that is too long to be quoted each item keeps its first sentence, and none is lost.
 func TestLongList(t *testing.T) {
 	var text strings.Builder
@@ -187,6 +285,11 @@ func FuzzAround(f *testing.F) {
 			return
 		}
 		l := Of(text, kinds[max(0, kind)%len(kinds)])
+		for _, r := range l.Parts() {
+			if len(r.At) != len(r.Text) || slices.ContainsFunc(r.At, func(i int) bool { return i < r.Start || i >= r.End }) {
+				t.Fatalf("%q is read as %q, from %v", text, r.Text, r.At)
+			}
+		}
 		covered := 0
 		for _, b := range l.Blocks {
 			if b.Start < covered || b.End <= b.Start || b.End > len(text) || strings.TrimSpace(text[covered:b.Start]) != "" {
@@ -218,12 +321,14 @@ func FuzzAround(f *testing.F) {
 
 func TestHeadsOf(t *testing.T) {
 	for rows, want := range map[string][]string{
-		"Plan | Price\nSmall | 10":        {"Plan", "Price"},
-		"Plan | 10\nSmall | 20":           nil,
-		"Plan | Price\nSmall | free":      nil,
-		"Plan |\nSmall | 10":              nil,
-		"Plan | Price":                    nil,
-		"a | b | c\n1 | 2 | 3\n4 | 5 | 6": {"a", "b", "c"},
+		"Plan | Price\nSmall | 10":                       {"Plan", "Price"},
+		"Plan | 10\nSmall | 20":                          nil,
+		"Plan | Price\nSmall | free":                     nil,
+		"Plan | Price\nSmall | free\nLarge | on request": {"Plan", "Price"},
+		"Plan | Price\nSmall | Free\nLarge | on request": nil,
+		"Plan |\nSmall | 10":                             nil,
+		"Plan | Price":                                   nil,
+		"a | b | c\n1 | 2 | 3\n4 | 5 | 6":                {"a", "b", "c"},
 	} {
 		if got := headsOf(strings.Split(rows, "\n")); !slices.Equal(got, want) {
 			t.Errorf("headsOf(%q) = %q, want %q", rows, got, want)

@@ -216,8 +216,35 @@ func inPlaceOfLike(question, words, preposition string) string {
 	if len(names) == 1 && slices.Equal(surface.Names("of "+words), []string{words}) {
 		return strings.Replace(question, names[0], words, 1)
 	}
+	if instead := inPlaceOfHead(question, words); instead != "" {
+		return instead
+	}
 	return strings.TrimRight(question, "?!. ") + " (" + words + ")?"
 }
+
+// inPlaceOfHead returns a question with words in the place of those that end alike: after a
+// question about annual leave "parental leave" stands in the place of "annual leave". Empty:
+// it has none.
+func inPlaceOfHead(question, words string) string {
+	fresh := contentWords(words)
+	if len(fresh) < 2 || within(stems("", question), stems("", words)) {
+		return ""
+	}
+	head, at := stems("", fresh[len(fresh)-1]), wordsIn.FindAllStringIndex(question, -1)
+	for i, w := range at {
+		if !within(stems("", question[w[0]:w[1]]), head) {
+			continue
+		}
+		first := i
+		for first > 0 && i-first+1 < len(fresh) && len(contentWords(question[at[first-1][0]:at[first-1][1]])) > 0 {
+			first--
+		}
+		return question[:at[first][0]] + strings.Join(fresh, " ") + question[w[1]:]
+	}
+	return ""
+}
+
+var wordsIn = regexp.MustCompile(`[\pL\pN'’-]+`)
 
 // ofPerson returns a question with the name of somebody for the pronoun at at: the only name
 // of two words or more in the last question, else in the first sentence of its answer. Names

@@ -31,6 +31,9 @@ func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.Generate
 	said := map[string]bool{}
 	for _, part := range in.Parts {
 		quoted, err := g.answer(ctx, part, in.Evidence)
+		if err == nil {
+			err = g.decide(ctx, part.Question, in.Evidence, quoted)
+		}
 		if ctx.Err() != nil {
 			return role.Draft{}, ctx.Err()
 		}
@@ -48,6 +51,9 @@ func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.Generate
 			}
 			draft.Statements = append(draft.Statements, st.Statement)
 		}
+	}
+	if len(draft.Statements) > 0 && draft.Statements[0].Item {
+		draft.Shape = role.List
 	}
 	return draft, nil
 }
@@ -89,9 +95,10 @@ func (p passages) quotes(s spot) []layout.Quote {
 }
 
 // block is the block of its passage that a spot is in.
-func (p passages) block(s spot) layout.Block { return p.layouts[s.passage].Blocks[p.at(s)] }
-
-func (p passages) at(s spot) int { return p.layouts[s.passage].At(s.start) }
+func (p passages) block(s spot) layout.Block {
+	l := p.layouts[s.passage]
+	return l.Blocks[l.At(s.start)]
+}
 
 // answer quotes the answer to one part of a question. With the error that the reader failed
 // comes what was quoted without it.
@@ -103,10 +110,13 @@ func (g Generator) answer(ctx context.Context, part role.Part, evidence []assay.
 	if readings == nil {
 		spots = p.byWords(q)
 	}
+	if i := p.section(part.Question); i >= 0 {
+		return p.quotations(i, p.gist(i, spots)), err
+	}
 	if len(spots) == 0 {
 		return nil, err
 	}
-	quotes := p.answering(spots)
+	quotes := p.answering(q, spots)
 	out := p.quotations(spots[0].passage, quotes)
 	if len(quotes) != 1 || p.block(spots[0]).Kind != layout.Paragraph {
 		return out, err
@@ -127,27 +137,101 @@ func (g Generator) answer(ctx context.Context, part role.Part, evidence []assay.
 	return append(out, more...), err
 }
 
+// decides is how likely a quotation has to support or contradict what a question asks about
+// for a "Yes" or "No".
+const decides = 0.8
+
+// decide says of the first of some quotations whether it answers a question with "Yes" or
+// "No".
+func (g Generator) decide(ctx context.Context, question string, evidence []assay.Evidence, quoted []quotation) error {
+	claim := asClaim(question)
+	if claim == "" || len(quoted) == 0 || g.Reader == nil {
+		return nil
+	}
+	var texts []string
+	for _, q := range quoted {
+		text := q.Text
+		if q.columns != nil {
+			text = layout.Labelled(q.columns, layout.Cells(text))
+		}
+		texts = append(texts, text)
+	}
+	h := evidence[quoted[0].Evidence[0]-1].Hit
+	if foreign(g.Reader, []assay.Hit{h}) {
+		return nil
+	}
+	said, err := g.Reader.Entail(ctx, []llm.ClaimPair{{Claim: claim, Passage: llm.Excerpt{Heading: h.Under(), Text: strings.Join(texts, "\n")}}})
+	switch {
+	case err != nil:
+		return err
+	case len(said) != 1:
+		return assay.ErrUnavailable
+	case said[0].Supported >= decides:
+		quoted[0].Decides = role.Yes
+	case said[0].Contradicted >= decides:
+		quoted[0].Decides = role.No
+	}
+	return nil
+}
+
 // alsoAnswers is the share of the best spot's score from which on another spot answers the
 // question as well.
 const alsoAnswers = 0.3
 
-// answering quotes the best of the spots. Where another item of its list answers as well the
-// list is quoted as a whole, and so are the rows of its table that do.
-func (p passages) answering(spots []spot) []layout.Quote {
+// answering quotes the best of the spots. Where the question asks for all of its list or
+// table, or another item of its list answers as well, the list is quoted as a whole; so are
+// the rows of its table, and the entries of its definition list, that answer as well.
+func (p passages) answering(q question, spots []spot) []layout.Quote {
 	best := spots[0]
-	l := p.layouts[best.passage]
-	whole := false
-	var rows []layout.Quote
+	l, kind := p.layouts[best.passage], p.block(best).Kind
+	if lead, members := l.Whole(best.start); p.asksForAll(q, best.passage, lead, members) {
+		return layout.Distinct(append(lead, members...))
+	}
+	out := l.Around(best.start, best.end, false)
 	for _, s := range spots[1:] {
-		if s.score < alsoAnswers*best.score || s.passage != best.passage || !l.Together(p.at(best), p.at(s)) {
+		if s.score < alsoAnswers*best.score || s.passage != best.passage || !l.Together(best.start, s.start) {
 			continue
 		}
-		whole = true
-		if p.block(s).Kind == layout.Table {
-			rows = append(rows, p.quotes(s)...)
+		if kind != layout.Table && kind != layout.Entry {
+			return l.Around(best.start, best.end, true)
+		}
+		out = append(out, p.quotes(s)...)
+	}
+	return layout.Distinct(out)
+}
+
+// maxMembers is how many rows or entries are quoted at most because a question asks for all.
+const maxMembers = 20
+
+// minAsked is the share of a question's words that what stands over a list has to hold for
+// the question to ask for all of it.
+const minAsked = 0.5
+
+// asksForAll reports whether a question asks for all members of a list or table: it speaks of
+// what stands over them, and of nothing that tells them apart.
+func (p passages) asksForAll(q question, passage int, lead, members []layout.Quote) bool {
+	if len(members) < 2 || len(members) > maxMembers {
+		return false
+	}
+	h, l := p.hits[passage], p.layouts[passage]
+	over := append(slices.Clone(h.Chunk.Headings), members[0].Heads...)
+	for _, m := range lead {
+		over = append(over, l.Shown(m))
+	}
+	held := stems(h.Language, over...)
+	if q.coverage(held) < minAsked {
+		return false
+	}
+	maps.Copy(held, stems(h.Language, h.Title))
+	known := q.coverage(held)
+	for _, m := range members {
+		with := stems(h.Language, l.Shown(m))
+		maps.Copy(with, held)
+		if q.coverage(with) > known {
+			return false
 		}
 	}
-	return layout.Distinct(append(l.Around(best.start, best.end, whole), rows...))
+	return true
 }
 
 // byReading returns the places that the reader takes for answers, the likeliest first. The
@@ -240,16 +324,19 @@ func (p passages) secondByWords(q question, spots []spot) (second *spot) {
 // release notes, change logs, news.
 var aboutChanges = regexp.MustCompile(`(?i)\b(?:change ?logs?|changes|release(?: ?notes?|s)?|news|blog|history|what'?s ?new|upgrading)\b`)
 
+// changesUnder matches the headings of such parts of documents.
+var changesUnder = regexp.MustCompile(`(?i)\b(?:change ?logs?|changes (?:in|since|from|between)|release notes?|what'?s ?new|new in|version history|upgrading from)\b`)
+
 // ofChanges is what the score of such a document is multiplied with: the page about the
 // thing comes first where both answer.
 const ofChanges = 0.7
 
-// prior weighs a hit by what kind of document it is of, as far as its title, its folder and
-// its file name tell.
+// prior weighs a hit by what kind of text it is of, as far as its title, its folder, its
+// file name and its headings tell.
 func prior(h assay.Hit) float64 {
 	dir, file := path.Split(h.URI)
 	name := strings.NewReplacer("-", " ", "_", " ", ".", " ").Replace(path.Base(dir) + " " + file + " " + h.Title)
-	if aboutChanges.MatchString(name) {
+	if aboutChanges.MatchString(name) || slices.ContainsFunc(h.Chunk.Headings, changesUnder.MatchString) {
 		return ofChanges
 	}
 	return 1

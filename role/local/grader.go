@@ -78,8 +78,12 @@ func byReading(grade *role.Grade, q question, in role.GradeInput, hits []assay.H
 		needed = DefaultHeld
 	}
 	order := byAnswerable(readings)
+	named := -1 // the section that the question asks for by its heading
 	for _, i := range order {
 		answers := readings[i].Answerable >= alsoAnswers*readings[order[0]].Answerable
+		if namesSectionOf(in.Question, hits[i]) {
+			answers, named = true, i
+		}
 		if answers && (in.Floor <= usualFloor || hits[i].Scores.Relevance >= in.Floor) {
 			grade.Relevant = append(grade.Relevant, hits[i].Chunk.ID)
 		}
@@ -89,6 +93,9 @@ func byReading(grade *role.Grade, q question, in role.GradeInput, hits []assay.H
 	switch {
 	case len(grade.Relevant) == 0:
 		grade.Reason = fmt.Sprintf("no passage reaches the relevance floor of %.2f", in.Floor)
+	case named >= 0 && slices.Contains(grade.Relevant, hits[named].Chunk.ID):
+		grade.Verdict, grade.Missing = assay.Sufficient, []string{}
+		grade.Reason = "the question asks for a section by its heading"
 	case held >= needed:
 		grade.Verdict, grade.Missing = assay.Sufficient, []string{}
 		grade.Reason = fmt.Sprintf("the passages answer the question with probability %.2f; %.2f is needed", held, needed)

@@ -146,6 +146,7 @@ func TestResolve(t *testing.T) {
 		{"what about a name", leave, "What about Germany?", "How long is parental leave in Germany?"},
 		{"bare words", retention, "And for receipts?", "What is the retention period for receipts?"},
 		{"words like no others", retention, "What about receipts?", "What is the retention period for invoices (receipts)?"},
+		{"words that end alike", talk("How many days of annual leave does everybody have?", "28."), "What about parental leave?", "How many days of parental leave does everybody have?"},
 		{"why", talk("Does Go have exceptions?", "No."), "Why not?", "Does Go have exceptions? Why not?"},
 		{"asked back, a name", back, "The gateway", "How do I configure the gateway?"},
 		{"asked back, a place", back, "the second one", "How do I configure the mail server?"},

@@ -4,9 +4,10 @@
 //
 // Grader and the other roles that judge go by how likely the question is answered.
 // Generator quotes the best answer with what it takes to be understood: the whole list, an
-// entry with its term, a row with the heads of its columns. Planner and Rewriter know a
-// little grammar. Where there is no reader, or it does not know the language of the
-// passages, the words that question and passage share decide instead.
+// entry with its term, a row with the heads of its columns, a section that is asked for by
+// its heading. Planner and Rewriter know a little grammar. Where there is no reader, or it
+// does not know the language of the passages, the words that question and passage share
+// decide instead.
 //
 // They are the default where no language model is configured and the fallback where one
 // is down.

@@ -92,6 +92,8 @@ func TestGenerate(t *testing.T) {
 	port := hit("a", "The server opens port 80. It waits for requests.", 0.9)
 	news := hit("b", "In release 2 the server opens port 8080.", 0.9)
 	news.Title = "Release notes"
+	changed := hit("e", "The server now opens port 8080.", 0.9)
+	changed.Chunk.Headings = []string{"Changes in 2.0"}
 	leave := hit("c", "Leave is granted for:\n\n- moving (one day)\n- weddings (two days)\n- strikes\n\nAsk early.", 0.9)
 	plans := hit("d", "Plan | Price\nSmall | 10 euros\nLarge | 40 euros", 0.9)
 	plans.Chunk.Kind = assay.ChunkTable
@@ -104,6 +106,7 @@ func TestGenerate(t *testing.T) {
 		{"the sentence", finds(map[string]float64{"80": 0.9}), []assay.Hit{port}, []string{"The server opens port 80."}},
 		{"of the likelier passage", finds(map[string]float64{"80.": 0.9, "strikes": 0.2}), []assay.Hit{leave, port}, []string{"The server opens port 80."}},
 		{"the page before its release notes", finds(map[string]float64{" 80.": 0.85, "8080": 0.9}), []assay.Hit{news, port}, []string{"The server opens port 80."}},
+		{"the page before its list of changes", finds(map[string]float64{" 80.": 0.85, "8080": 0.9}), []assay.Hit{changed, port}, []string{"The server opens port 80."}},
 		{"release notes, where nothing else answers", finds(map[string]float64{" 80.": 0.1, "8080": 0.9}), []assay.Hit{news, port}, []string{"In release 2 the server opens port 8080."}},
 		{"the list", finds(map[string]float64{"granted for": 0.9}), []assay.Hit{leave}, []string{"Leave is granted for:", "moving (one day)", "weddings (two days)", "strikes"}},
 		{"an item", finds(map[string]float64{"two days": 0.9}), []assay.Hit{leave}, []string{"Leave is granted for:", "weddings (two days)"}},
@@ -130,6 +133,112 @@ func TestGenerateForms(t *testing.T) {
 	d = generated(t, finds(map[string]float64{"granted for": 0.9}), "For what?", hit("a", "Leave is granted for:\n\n- moving\n- weddings", 0.9))
 	if len(d.Statements) != 3 || d.Statements[0].Item || !d.Statements[1].Item || !slices.Equal(d.Statements[2].Evidence, []int{1}) {
 		t.Errorf("%+v", d.Statements)
+	}
+}
+
+// A question that speaks of what stands over a list, and of nothing that tells its items
+// apart, is answered by all of it.
+func TestGenerateAll(t *testing.T) {
+	leave := hit("a", "Special leave is granted for:\n\n- moving (one day)\n- weddings (two days)\n- strikes", 0.9)
+	fees := hit("b", "Plan | Yearly fee\nSmall | 10 euros\nLarge | 40 euros", 0.9)
+	fees.Chunk.Kind = assay.ChunkTable
+	officers := hit("c", "Secretary\n:   keeps the forms.\n\nTreasurer\n:   pays the bills.", 0.9)
+	officers.Chunk.Headings = []string{"Officers"}
+	for _, tt := range []struct {
+		question, answer string
+		hit              assay.Hit
+		want             []string
+	}{
+		{"What is special leave granted for?", "two days", leave, []string{"Special leave is granted for:", "moving (one day)", "weddings (two days)", "strikes"}},
+		{"How much special leave is granted for weddings?", "two days", leave, []string{"Special leave is granted for:", "weddings (two days)"}},
+		{"What are the yearly fees?", "40 euros", fees, []string{"Small | 10 euros", "Large | 40 euros"}},
+		{"What is the yearly fee of the large plan?", "40 euros", fees, []string{"Large | 40 euros"}},
+		{"Which officers are there?", "Secretary", officers, []string{"Secretary : keeps the forms.", "Treasurer : pays the bills."}},
+		{"Which officer pays bills?", "Treasurer", officers, []string{"Treasurer : pays the bills."}},
+		{"For how long am I away?", "two days", leave, []string{"Special leave is granted for:", "weddings (two days)"}},
+	} {
+		if diff := cmp.Diff(tt.want, texts(generated(t, finds(map[string]float64{tt.answer: 0.9}), tt.question, tt.hit))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.question, diff)
+		}
+	}
+}
+
+// Each row of a table is read behind its heads, and is quoted where it answers, whatever
+// the reader makes of the table.
+func TestReadRows(t *testing.T) {
+	h := hit("a", "Everybody pays.\n\nPlan | Fee\nSmall | 10 euros\nLarge | 40 euros", 0.9)
+	r := &llmtest.Reader{OnRead: func(_ string, p llm.Excerpt) (llm.Reading, error) {
+		if at := strings.Index(p.Text, "10 euros\nLarge"); at >= 0 {
+			return llm.Reading{Answerable: 0.3, Relevance: 0.3, Spans: []llm.Extract{{Start: at, End: at + 2, Score: 0.9}, {Start: 0, End: 9, Score: 0.1}}}, nil
+		}
+		if at := strings.Index(p.Text, "Plan: Large; Fee: 40"); at >= 0 {
+			return llm.Reading{Answerable: 0.8, Relevance: 0.7, Spans: []llm.Extract{{Start: 18, End: 26, Score: 0.9}}}, nil
+		}
+		return llm.Reading{Answerable: 0.01}, nil
+	}}
+	if got := texts(generated(t, r, "Who pays 40?", h)); !slices.Equal(got, []string{"Large | 40 euros"}) {
+		t.Errorf("%q", got)
+	}
+	got, err := local.ReadHits(t.Context(), r, "Who pays 40?", []assay.Hit{h})
+	if err != nil || len(got) != 1 || got[0].Answerable != 0.8 || got[0].Relevance != 0.7 || len(got[0].Spans) != 3 || h.Text[got[0].Spans[0].Start:got[0].Spans[0].End] != "40 euros" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A question that asks openly for what stands under a heading is answered by its section,
+// which suffices for it; one that asks for something in particular is not.
+func TestSection(t *testing.T) {
+	vacation := hit("a", "Employees have 27 days a year. Ask the team lead two weeks before.", 0.9)
+	vacation.Title, vacation.Chunk.Headings = "Handbook", []string{"Work", "Vacation"}
+	other := hit("b", "The policy of the firm is on the first page.", 0.9)
+	r := finds(map[string]float64{"two weeks": 0.01, "first page": 0.02})
+	for question, want := range map[string]bool{
+		"What is the vacation policy?": true, "vacation": true, "Tell me about vacation.": true, "What is the handbook's policy on vacation?": true,
+		"What is the vacation bonus?": false, "How long is vacation?": false, "Who approves vacation?": false, "Is there vacation?": false, "What is work?": false,
+	} {
+		g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: question, Hits: []assay.Hit{other, vacation}, Terms: terms(strings.Fields(question)...), Floor: 0.5, Held: 0.5})
+		if err != nil || (g.Verdict == assay.Sufficient) != want {
+			t.Errorf("%s: %s: %s, %v; want sufficient: %v", question, g.Verdict, g.Reason, err, want)
+		}
+		got := texts(generated(t, r, question, other, vacation))
+		if section := len(got) > 0 && got[0] == vacation.Text; section != want {
+			t.Errorf("%s: %q, want the section: %v", question, got, want)
+		}
+		under := []string{"Handbook", "Work", "Vacation"}
+		a, err := local.AnswerGrader{Reader: r}.GradeAnswer(t.Context(), nil, role.AnswerInput{Question: question, Quoted: true,
+			Statements: []role.ShownStatement{{Text: vacation.Text, Under: under, Quotes: []string{vacation.Text}}}})
+		if err != nil || a.OffTopic == want {
+			t.Errorf("%s: the answer is off topic: %v, %v", question, a.OffTopic, err)
+		}
+	}
+}
+
+// A question for yes or no gets its word where the reader is sure of it.
+func TestGenerateYesNo(t *testing.T) {
+	guests := hit("a", "Guests row only with a member.", 0.9)
+	for _, tt := range []struct {
+		question string
+		said     llm.Entailment
+		claim    string
+		want     role.YesNo
+	}{
+		{"Can guests row alone?", llm.Entailment{Contradicted: 0.9, Neutral: 0.1}, "guests row alone.", role.No},
+		{"Do guests row with a member?", llm.Entailment{Supported: 0.9, Neutral: 0.1}, "guests row with a member.", role.Yes},
+		{"Can guests row at night?", llm.Entailment{Supported: 0.3, Neutral: 0.7}, "guests row at night.", ""},
+		{"Who rows with guests?", llm.Entailment{Supported: 1}, "", ""},
+		{"Do guests row or swim?", llm.Entailment{Supported: 1}, "", ""},
+		{"Can guests not row?", llm.Entailment{Supported: 1}, "", ""},
+	} {
+		claim := ""
+		r := finds(map[string]float64{"only with a member": 0.9})
+		r.OnEntail = func(p llm.ClaimPair) (llm.Entailment, error) {
+			claim = p.Claim
+			return tt.said, nil
+		}
+		d := generated(t, r, tt.question, guests)
+		if len(d.Statements) != 1 || d.Statements[0].Decides != tt.want || claim != tt.claim {
+			t.Errorf("%s: %+v by %q, want %q by %q", tt.question, d.Statements, claim, tt.want, tt.claim)
+		}
 	}
 }
 

@@ -7,20 +7,66 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/layout"
 	"github.com/assay-rag/assay/llm"
 )
 
-// ReadHits reads a question against hits. It returns nil where there is no reader, or
-// where most of the hits are in a language that it does not know.
+// maxParts is how many bytes of rows and entries are read beside their passages, of the first
+// hits first.
+const maxParts = 4000
+
+// ReadHits reads a question against hits, and against each row of their tables and each entry
+// of their definition lists by itself: in a whole table a reader seldom finds the row. It
+// returns nil where there is no reader, or where most of the hits are in a language that it
+// does not know.
 func ReadHits(ctx context.Context, reader llm.Reader, question string, hits []assay.Hit) ([]llm.Reading, error) {
 	if reader == nil || foreign(reader, hits) {
 		return nil, ctx.Err()
 	}
-	excerpts := make([]llm.Excerpt, len(hits))
+	var excerpts, texts []llm.Excerpt
+	var parts []layout.Part
+	var of []int // the hits of the parts
+	size := 0
 	for i, h := range hits {
-		excerpts[i] = llm.Excerpt{Heading: h.Under(), Text: h.Text}
+		excerpts = append(excerpts, llm.Excerpt{Heading: h.Under(), Text: h.Text})
+		for _, p := range layout.Of(h.Text, h.Chunk.Kind).Parts() {
+			if size += len(p.Text); size > maxParts {
+				break
+			}
+			parts, of = append(parts, p), append(of, i)
+			texts = append(texts, llm.Excerpt{Heading: h.Under(), Text: p.Text})
+		}
 	}
-	return readTexts(ctx, reader, question, excerpts)
+	readings, err := readTexts(ctx, reader, question, append(excerpts, texts...))
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range parts {
+		r := &readings[of[i]]
+		r.Spans = slices.DeleteFunc(r.Spans, func(s llm.Extract) bool { return s.Start < p.End && s.End > p.Start })
+	}
+	for i, p := range parts {
+		readings[of[i]] = withPart(readings[of[i]], p, readings[len(hits)+i])
+	}
+	return readings[:len(hits)], nil
+}
+
+// withPart is a passage's reading with that of a part of it, which is an answer as far as it
+// answers the question by itself.
+func withPart(passage llm.Reading, p layout.Part, reading llm.Reading) llm.Reading {
+	passage.Answerable = max(passage.Answerable, reading.Answerable)
+	passage.Relevance = max(passage.Relevance, reading.Relevance)
+	answer := llm.Extract{Start: p.Start, End: p.End, Score: reading.Answerable}
+	if len(reading.Spans) > 0 {
+		s := reading.Spans[0]
+		answer.Start = p.At[s.Start]
+		answer.End = max(answer.Start, p.At[s.End-1]) + 1
+	}
+	if answer.Score > 0 {
+		passage.Spans = append(passage.Spans, answer)
+		slices.SortStableFunc(passage.Spans, func(a, b llm.Extract) int { return cmp.Compare(b.Score, a.Score) })
+	}
+	return passage
 }
 
 // readTexts reads a question against passages. What is no probability counts as 0, and what

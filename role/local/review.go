@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/layout"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
@@ -25,14 +26,23 @@ const minRelevance = 0.1
 func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
 	p := llm.Excerpt{}
 	var texts []string
+	named := false
 	for _, st := range in.Statements {
+		named = named || len(st.Under) > 0 && namesSection(in.Question, st.Under[0], st.Under)
 		p.Heading = strings.Join(st.Under, " > ")
-		texts = append(texts, st.Text)
+		for _, text := range shownWords(st, in.Quoted) {
+			if !slices.Contains(texts, text) {
+				texts = append(texts, text)
+			}
+		}
 	}
-	p.Text = strings.Join(texts, " ")
+	p.Text = strings.Join(texts, "\n")
 	relevance, read, err := answered(ctx, g.Reader, in.Question, p)
 	if ctx.Err() != nil {
 		return role.AnswerGrade{}, ctx.Err()
+	}
+	if named {
+		relevance = max(relevance, minAnswered) // it is of the section that the question asks for
 	}
 	out := role.AnswerGrade{Lacks: []string{}, Relevance: &relevance, OffTopic: relevance < minRelevance && (read || in.Quoted)}
 	if !read && hasWords(p.Text) && latin(p.Text) != latin(in.Question) {
@@ -42,6 +52,23 @@ func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.An
 		out.Notes = append(out.Notes, "answer grader: "+err.Error()+"; the answer was judged by its words alone")
 	}
 	return out, nil
+}
+
+// shownWords are the texts of a statement to read: of a quotation what it quotes, of a row
+// its cells behind their heads, where it cites these.
+func shownWords(st role.ShownStatement, quoted bool) []string {
+	if bare, ok := strings.CutPrefix(st.Text, "| "); ok {
+		cells := layout.Cells(strings.TrimSuffix(bare, "|"))
+		for _, q := range st.Quotes {
+			if heads := layout.Cells(q); len(heads) == len(cells) && !slices.Equal(heads, cells) {
+				return []string{layout.Labelled(heads, cells)}
+			}
+		}
+	}
+	if quoted && len(st.Quotes) > 0 {
+		return st.Quotes
+	}
+	return []string{st.Text}
 }
 
 // latin reports whether a text has a letter of the Latin script.
