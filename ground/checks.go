@@ -1,6 +1,7 @@
 package ground
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"math"
@@ -19,12 +20,15 @@ import (
 // not that the claim is supported.
 //
 // The checks compare words, so they refuse some claims wrongly: numbers that were computed
-// or rounded up, counts of things that the source lists, names in another form, negation
-// that was rephrased. The test of each check lists such cases.
+// from others than neighbours, names in another form, negation that was rephrased. The test
+// of each check lists such cases.
 func Check(claim string, cited []Passage) (reason string) {
 	var source strings.Builder
 	for _, p := range cited {
-		fmt.Fprintf(&source, "%s\n\n%s\n\n%s\n\n", strings.Join(p.Heading, "\n\n"), p.Context, p.Quote)
+		fmt.Fprintf(&source, "%s\n\n%s\n\n", strings.Join(p.Heading, "\n\n"), p.Context)
+		if !strings.Contains(p.Context, p.Quote) {
+			fmt.Fprintf(&source, "%s\n\n", p.Quote)
+		}
 	}
 	stated := withoutQuestions(claim)
 	words, given := wordsOf(stated), wordsOf(source.String())
@@ -62,6 +66,7 @@ var (
 	implied  = map[string][]float64{}
 	ordinals = map[string]float64{}
 	powers   = map[string]float64{} // "million"
+	calendar = map[string]quantity{}
 	measures = map[string]measure{}
 
 	moneyPowers = map[string]float64{}
@@ -88,6 +93,8 @@ func init() {
 				ordinals[w] = value
 			case "times":
 				powers[w] = value
+			case "weekday", "month":
+				calendar[w] = quantity{value: value, unit: measure{fields[0], 1}}
 			case "fraction":
 				fractions[w] = value
 			case "money":
@@ -101,7 +108,7 @@ func init() {
 
 var thousands = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
 
-// numeral returns the value of a number in digits or as a word.
+// numeral returns the value of a number in digits or as a word, and of a time in hours.
 func numeral(lower string) (value float64, ok bool) {
 	if v, ok := numerals[lower]; ok {
 		return v, true
@@ -112,8 +119,24 @@ func numeral(lower string) (value float64, ok bool) {
 	if thousands.MatchString(lower) {
 		lower = strings.ReplaceAll(lower, ",", "")
 	}
+	if hours, minutes, ok := strings.Cut(lower, ":"); ok { // "15:30"
+		h, err := strconv.Atoi(hours)
+		m, wrong := strconv.Atoi(minutes)
+		return float64(h) + float64(m)/60, err == nil && wrong == nil
+	}
 	v, err := strconv.ParseFloat(strings.Replace(lower, ",", ".", 1), 64)
 	return v, err == nil && !math.IsInf(v, 0)
+}
+
+// fraction returns the value of a proper fraction in digits: "2/3".
+func fraction(raw string) (value float64, ok bool) {
+	over, under, ok := strings.Cut(raw, "/")
+	if !ok {
+		return 0, false
+	}
+	a, ok := numeral(over)
+	b, too := numeral(under)
+	return a / b, ok && too && 0 < a && a < b
 }
 
 // A quantity is a number of a text with its unit.
@@ -121,7 +144,10 @@ type quantity struct {
 	value   float64
 	unit    measure // zero: none that is known
 	ordinal bool
-	also    float64 // another value that it stands for; 0: none
+	spelled bool     // in words
+	about   bool     // not exact: "nearly 90", "a third"
+	also    float64  // another value that it stands for; 0: none
+	of      []string // stems of the content words after it: of what it is the number
 	text    string
 }
 
@@ -130,12 +156,25 @@ func quantitiesOf(words []word) []quantity {
 	var out []quantity
 	for i := 0; i < len(words); i++ {
 		q, next, ok := quantityAt(words, i)
-		if ok {
-			out = append(out, q)
-			i = next - 1
+		if !ok {
+			continue
 		}
+		q.about = q.about || i > 0 && approximate[strings.ToLower(words[i-1].raw)]
+		for _, w := range words[next:min(next+2, len(words))] {
+			if w.content && !w.number {
+				q.of = append(q.of, w.stem)
+			}
+		}
+		out = append(out, q)
+		i = next - 1
 	}
 	return out
+}
+
+// approximate words stand before numbers that are not exact. "Than" is that of "more than".
+var approximate = map[string]bool{
+	"about": true, "around": true, "nearly": true, "almost": true, "roughly": true, "approximately": true,
+	"over": true, "under": true, "than": true,
 }
 
 // quantityAt reads the quantity that begins with word i. Next is the word after it.
@@ -148,22 +187,27 @@ func quantityAt(words []word, i int) (q quantity, next int, ok bool) {
 	}
 	next = i + 1
 	q.text = words[i].raw
+	if day, ok := calendar[lower(i)]; ok && isCapital(words[i].raw) {
+		day.text = q.text
+		return day, next, true
+	}
 	if q, next, ok := fractionAt(words, i, lower); ok {
 		return q, next, true
 	}
+	if _, is := measures[lower(i+1)]; is && (lower(i) == "a" || lower(i) == "an") && lower(i+2) == "and" && lower(i+4) == "half" {
+		q.value, q.unit, q.text = 1.5, measures[lower(i+1)], words[i+1].raw+" and a half"
+		return q, i + 5, true
+	}
 	if v, is := ordinals[lower(i)]; is && (i == 0 || !words[i-1].number) {
-		q.value, q.ordinal = v, true
+		q.value, q.ordinal, q.spelled = v, true, true
 		return q, next, true
 	}
-	if q.value, ok = numeral(lower(i)); !ok {
-		article := lower(i-1) == "a" || lower(i-1) == "the"
-		if q.value = powers[lower(i)]; q.value == 0 || !article { // "a million"
-			return q, next, false
-		}
+	if q.value, next, ok = numberAt(i, lower); !ok {
+		return q, next, false
 	}
-	_, spelled := numerals[lower(i)]
-	if digit := numerals[lower(next)]; spelled && q.value >= 20 && digit > 0 && digit < 10 { // "twenty-five"
-		q.value += digit
+	_, q.spelled = numerals[lower(i)]
+	if part, ok := fraction(lower(next)); ok { // "2 1/2"
+		q.value += part
 		next++
 	}
 	if currency := measures[lower(i-1)]; strings.ContainsAny(lower(i-1), "€$£¥") {
@@ -173,10 +217,8 @@ func quantityAt(words []word, i int) (q quantity, next int, ok bool) {
 			next++
 		}
 	}
-	for ; powers[lower(next)] > 0; next++ {
-		q.value *= powers[lower(next)]
-	}
-	if lower(next) == "and" && lower(next+1) == "a" && lower(next+2) == "half" {
+	half := func(k int) bool { return lower(k) == "and" && lower(k+1) == "a" && lower(k+2) == "half" }
+	if half(next) {
 		q.value += 0.5
 		next += 3
 	}
@@ -188,15 +230,69 @@ func quantityAt(words []word, i int) (q quantity, next int, ok bool) {
 		q.also = q.value + 12
 	case is && q.unit == (measure{}):
 		q.unit, q.text = m, q.text+" "+words[next].raw
-		next++
+		if next++; half(next) { // "an hour and a half"
+			q.value += 0.5
+			next += 3
+		}
+		rest := next
+		if lower(rest) == "and" {
+			rest++
+		}
+		if rest >= len(words) {
+			break
+		}
+		smaller, end, ok := quantityAt(words, rest)
+		if ok && smaller.unit.dimension == m.dimension && smaller.unit.factor < m.factor { // "1 hour and 30 minutes"
+			q.value += smaller.value * smaller.unit.factor / m.factor
+			next = end
+		}
 	}
 	return q, next, true
 }
 
+// numberAt reads the number that begins with word i: "1,200", "2.5 million", "four hundred
+// and twenty-five".
+func numberAt(i int, lower func(int) string) (value float64, next int, ok bool) {
+	value, ok = numeral(lower(i))
+	_, spelled := numerals[lower(i)]
+	next = i + 1
+	if !ok {
+		if lower(i-1) != "a" && lower(i-1) != "the" || powers[lower(i)] == 0 { // "a million"
+			return 0, next, false
+		}
+		value, next, spelled = 1, i, true
+	}
+	sum, power := 0.0, 0.0 // of the thousands and millions before; the last power
+	for {
+		at := next
+		if power > 0 && lower(at) == "and" {
+			at++
+		}
+		n := numerals[lower(at)]
+		switch p := powers[lower(next)]; {
+		case p >= 1000:
+			sum, value, power = sum+value*p, 0, p
+		case p > 0:
+			value, power = value*p, p
+		case spelled && n > 0 && (power > n || n < 10 && value >= 20 && math.Mod(value, 10) == 0):
+			value, power, next = value+n, 0, at
+		default:
+			return sum + value, next, true
+		}
+		next++
+	}
+}
+
 // fractionAt reads a fraction that begins with word i: "half an hour", "three quarters of a
-// minute", and "a third of" as a percentage.
+// minute", and "a third of" and "2/3" as percentages.
 func fractionAt(words []word, i int, lower func(int) string) (q quantity, next int, ok bool) {
 	times, at := 1.0, i
+	if part, ok := fraction(lower(i)); ok {
+		if m, is := measures[lower(i+1)]; is {
+			return quantity{value: part, unit: m, text: words[i].raw + " " + words[i+1].raw}, i + 2, true
+		}
+		return percentage(part, words[i].raw), i + 1, true
+	}
 	if n, is := numerals[lower(i)]; is && fractions[lower(i+1)] > 0 {
 		times, at = n, i+1
 	}
@@ -209,14 +305,19 @@ func fractionAt(words []word, i int, lower func(int) string) (q quantity, next i
 	for slices.Contains(articles, lower(next)) {
 		next++
 	}
-	if m, is := measures[lower(next)]; is && next > at+1 {
+	if m, is := measures[lower(next)]; is && (next > at+1 || part == 0.5) {
 		q.unit, q.text = m, q.text+" "+words[next].raw
 		return q, next + 1, true
 	}
-	if next == at+1 && at == i && lower(i-1) != "a" {
-		return q, i + 1, false // "the fourth quarter"
+	if at == i && lower(i-1) != "a" && (next == at+1 || part != 0.5) {
+		return q, i + 1, false // "the fourth quarter of the year"
 	}
-	return quantity{value: 100 * q.value, unit: measures["percent"], text: q.text}, at + 1, true
+	return percentage(q.value, q.text), at + 1, true
+}
+
+// percentage returns a fraction as a percentage.
+func percentage(part float64, text string) quantity {
+	return quantity{value: 100 * part, unit: measures["percent"], about: true, text: text}
 }
 
 var (
@@ -224,17 +325,69 @@ var (
 	ordinalEndings = []string{"st", "nd", "rd", "th"}
 )
 
-// checkNumbers refuses a number that the source does not have, or has with another unit.
+// checkNumbers refuses a number that the source does not have, or has with another unit, and
+// that does not follow from its numbers. A small number in words, or an ordinal, may be the
+// claim's own count: it is refused only if the source has another number of the same thing.
 func checkNumbers(claim, source []word) (reason string) {
-	given := quantitiesOf(source)
-	for _, g := range slices.Clone(given) {
-		if g.also > 0 {
-			given = append(given, quantity{value: g.also})
+	stated := quantitiesOf(source)
+	given := append(append(slices.Clone(stated), impliedBy(source)...), computedFrom(stated)...)
+	for _, q := range quantitiesOf(claim) {
+		if q.value == 1 && q.unit == (measure{}) {
+			continue // "one" is a pronoun as well
+		}
+		value, unit := false, false
+		for _, g := range given {
+			v, u := q.agrees(g)
+			value, unit = value || v, unit || u || q.also > 0 && q.also == g.value
+		}
+		switch {
+		case unit, q.counts() && !slices.ContainsFunc(stated, q.rivals):
+		case value:
+			return fmt.Sprintf("the source has another unit than %q", q.text)
+		default:
+			return fmt.Sprintf("the number %s is not in the source", q.text)
 		}
 	}
-	for _, w := range source {
-		for _, v := range implied[strings.ToLower(w.raw)] {
+	return ""
+}
+
+// counts reports whether q may follow from a source that does not have it: "two" of two
+// things, "Saturday" of the weekend.
+func (q quantity) counts() bool {
+	const most = 12
+	return q.spelled && q.value <= most || q.dated()
+}
+
+// dated reports whether q is a weekday or a month.
+func (q quantity) dated() bool { return q.unit.dimension == "weekday" || q.unit.dimension == "month" }
+
+// rivals reports whether g is another number of what q is the number of.
+func (q quantity) rivals(g quantity) bool {
+	if q.ordinal != g.ordinal {
+		return false
+	}
+	if q.unit.dimension != "" {
+		return q.unit.dimension == g.unit.dimension
+	}
+	return slices.ContainsFunc(q.of, func(stem string) bool { return slices.Contains(g.of, stem) })
+}
+
+// impliedBy returns what words of a text stand for that are no numbers: "twice", "v3", "a
+// day", "daily", and of "3 pm" 15.
+func impliedBy(source []word) []quantity {
+	var given []quantity
+	for i, w := range source {
+		lower := strings.ToLower(w.raw)
+		for _, v := range implied[lower] {
 			given = append(given, quantity{value: v})
+		}
+		if unit, ok := measures[lower]; ok && i > 0 && !source[i-1].number && !strings.HasSuffix(lower, "s") {
+			given = append(given, quantity{value: 1, unit: unit})
+		}
+		if v, ok := numeral(lower); ok && v < 12 {
+			if q, _, _ := quantityAt(source, i); q.also > 0 {
+				given = append(given, quantity{value: q.also})
+			}
 		}
 		if w.number || !strings.ContainsFunc(w.raw, unicode.IsDigit) {
 			continue
@@ -245,34 +398,64 @@ func checkNumbers(claim, source []word) (reason string) {
 			}
 		}
 	}
-	for _, q := range quantitiesOf(claim) {
-		if q.value == 1 && q.unit == (measure{}) || q.text == "00" {
-			continue // "one" is a pronoun as well, and 15:00 is 3 pm
-		}
-		value, unit := false, false
-		for _, g := range given {
-			v, u := q.agrees(g)
-			value, unit = value || v, unit || u || q.also > 0 && q.also == g.value
-		}
-		switch {
-		case !value && !unit:
-			return fmt.Sprintf("the number %s is not in the source", q.text)
-		case !unit:
-			return fmt.Sprintf("the source has another unit than %q", q.text)
+	return given
+}
+
+// computedFrom returns sums, differences and shares of numbers that stand near each other in
+// a text, and the differences of all its years.
+func computedFrom(stated []quantity) []quantity {
+	const near = 2
+	var given []quantity
+	for i, a := range stated {
+		for k, b := range stated[i+1:] {
+			low, high := min(a.value, b.value), max(a.value, b.value)
+			switch {
+			case a.isYear() && b.isYear():
+				given = append(given, quantity{value: high - low})
+			case k >= near || a.unit.dimension != b.unit.dimension || a.ordinal || b.ordinal:
+			case a.dated():
+				given = append(given, quantity{value: high - low}, quantity{value: high - low + 1}) // "Monday to Friday"
+			default:
+				x, y := a.value, b.value*scale(b.unit)/scale(a.unit)
+				given = append(given, quantity{value: math.Abs(x - y), unit: a.unit}, quantity{value: x + y, unit: a.unit})
+			}
+			if k == 0 && low > 0 && low < high { // "20 of 60"
+				given = append(given, percentage(low/high, ""))
+			}
 		}
 	}
-	return ""
+	return given
+}
+
+// scale is the factor of a unit; of none it is 1.
+func scale(m measure) float64 { return cmp.Or(m.factor, 1) }
+
+func (q quantity) isYear() bool {
+	return q.unit == (measure{}) && q.value >= 1000 && q.value < 2100 && q.value == math.Trunc(q.value)
 }
 
 // agrees reports whether a quantity of the source has the value of q, and whether it is the
 // same with its unit. Units of other dimensions than both, and none, agree with any.
 func (q quantity) agrees(g quantity) (value, unit bool) {
-	value = equal(q.value, g.value) || q.value == math.Round(g.value)
+	same := equal
+	if (q.about || g.about) && !q.isYear() {
+		same = nearly
+	}
+	value = same(q.value, g.value) || q.value == math.Round(g.value)
 	if q.unit.dimension != "" && q.unit.dimension == g.unit.dimension {
-		return value, equal(q.value*q.unit.factor, g.value*g.unit.factor) || value && q.unit == g.unit
+		if (q.unit.factor < month) != (g.unit.factor < month) && q.unit.dimension == "time" {
+			same = roughly // months have no fixed number of days
+		}
+		return value, same(q.value*q.unit.factor, g.value*g.unit.factor) || value && q.unit == g.unit
 	}
 	return value, value && (q.unit.dimension == "" || g.unit.dimension == "")
 }
+
+const month = 2629800 // seconds, on average
+
+func nearly(a, b float64) bool { return math.Abs(a-b) <= 0.05*max(math.Abs(a), math.Abs(b)) }
+
+func roughly(a, b float64) bool { return math.Abs(a-b) <= 0.1*max(math.Abs(a), math.Abs(b)) }
 
 func equal(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
 
@@ -306,8 +489,9 @@ func checkNames(claim string, source []word) (reason string) {
 		for _, w := range contentOf(wordsOf(name)) {
 			lower := strings.ToLower(w.raw)
 			acronym := strings.TrimSuffix(lower, "s")
+			_, date := calendar[lower]
 			switch {
-			case !naming.MatchString(w.raw) || numbered.MatchString(w.raw) || len(lower) < 2: // a plain word, or "Q4"
+			case date || !naming.MatchString(w.raw) || numbered.MatchString(w.raw) || len(lower) < 2: // a plain word, or "Q4"
 			case given[lower] || given[w.stem] || given[acronym] || measures[lower].factor > 0 || titled && isCapital(w.raw):
 			case isCapital(w.raw) && names[firstLetters(w.raw)]: // "Swedish" of "Sweden"
 			case !isCapital(w.raw) && strings.Contains(initials.String(), acronym): // "UN" of "United Nations"
@@ -341,8 +525,8 @@ func isCapital(raw string) bool {
 const nearlySame = 0.8
 
 // shifts finds words that say what a negation says: "no later than" for "within", "unless"
-// for "if not".
-var shifts = regexp.MustCompile(`\b(?:unless|only|until|without|except|before|within|(?:no|not) \pL+ than|at (?:least|most)|up to)\b`)
+// for "if not", "a maximum of" for "not more than", "unlike" for "but not".
+var shifts = regexp.MustCompile(`\b(?:unless|only|until|without|except|before|within|than|at (?:least|most)|(?:min|max)imum|up to|unlike|but|whereas|neither|either)\b`)
 
 func shiftsOf(text string) []string { return shifts.FindAllString(strings.ToLower(text), -1) }
 

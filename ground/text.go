@@ -20,17 +20,25 @@ type word struct {
 	number  bool
 }
 
-var wordPattern = regexp.MustCompile(`[\pL\pM_][\pL\pN\pM_]*(?:[.'][\pL\pN\pM_]+)*|\d+(?:[.,]\d+)*|°[CF]\b|[%€$£¥°]`)
+var wordPattern = regexp.MustCompile(`[\pL\pM_][\pL\pN\pM_]*(?:[.'][\pL\pN\pM_]+)*|\d+(?:/\d+)+|\d{1,2}:\d\d\b|\d+(?:[.,]\d+)*|°[CF]\b|[%€$£¥°]`)
 
 // abbreviation matches single letters with full stops: "p.m", "U.S".
 var abbreviation = regexp.MustCompile(`^(?:\pL\.)+\pL$`)
 
 // wordsOf returns the words of a text. Hyphenated words and numbers that a unit is joined
-// to are taken apart: "6-week", "30kg".
+// to are taken apart: "6-week", "30kg". So are dates, "12/31/2021", but not fractions.
 func wordsOf(text string) []word {
 	found := wordPattern.FindAllString(plainQuotes.Replace(text), -1)
 	words := make([]word, 0, len(found))
 	for _, raw := range found {
+		if part, ok := fraction(raw); ok {
+			words = append(words, word{raw: raw, stem: strconv.FormatFloat(part, 'g', -1, 64), number: true, content: true})
+			continue
+		}
+		if strings.Contains(raw, "/") {
+			words = append(words, wordsOf(strings.ReplaceAll(raw, "/", " "))...)
+			continue
+		}
 		if abbreviation.MatchString(raw) {
 			raw = strings.ReplaceAll(raw, ".", "")
 		}
@@ -46,8 +54,9 @@ func wordsOf(text string) []word {
 	return words
 }
 
-// plainQuotes replaces typographic quotation marks, apostrophes and dashes.
-var plainQuotes = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "–", "-", "—", "-", "\u00a0", " ", "\u202f", " ")
+// plainQuotes replaces typographic quotation marks, apostrophes, dashes and fractions.
+var plainQuotes = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "–", "-", "—", "-", "\u00a0", " ", "\u202f", " ",
+	"½", " 1/2", "¼", " 1/4", "¾", " 3/4", "⅓", " 1/3", "⅔", " 2/3")
 
 // contentOf returns the content words among words, numbers included.
 func contentOf(words []word) []word {
