@@ -3,10 +3,14 @@ package ground
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/learn"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 )
@@ -17,56 +21,121 @@ type Conflict struct {
 	A Span `json:"a"`
 	B Span `json:"b"`
 
-	// Probability that the sentences contradict each other, by the reader; 1 if their
-	// answers differ.
+	// Probability that there is a conflict, in [0, 1].
 	Probability float64 `json:"probability"`
 }
 
-// Thresholds of Conflicts.
-const (
-	leastAnswerable   = 0.5 // of a passage that takes part
-	leastContradicted = 0.8 // of two sentences, either way
-)
+// leastAnswerable is the least probability that a passage which takes part answers.
+const leastAnswerable = 0.3
 
 // Conflicts finds passages that answer the question differently. Of each passage the
-// sentence with the likeliest answer counts. Two such sentences conflict if the reader
-// finds that one contradicts the other, or if their answers have different numbers or
-// names, unless they speak of different things. Apart reports whether two passages, by index, may
-// disagree: those of one document do not.
+// sentence with the likeliest answer counts. Whether two such sentences conflict is the
+// decision of a logistic regression over the reader's entailments and comparisons of their
+// answers and words. Two answers of the same value never do, and different ones always do if
+// all other words are the same. Apart reports whether two
+// passages, by index, may disagree: those of one document do not.
 func Conflicts(ctx context.Context, reader llm.Reader, question string, passages []Passage, apart func(i, j int) bool) ([]Conflict, error) {
+	model, err := shippedConflicts()
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := conflictPairs(ctx, reader, question, passages, apart)
+	if err != nil {
+		return nil, err
+	}
+	var found []Conflict
+	for _, p := range pairs {
+		probability := learn.Sigmoid(model.Conflict.LogOdds(p.features))
+		if p.alike {
+			probability = 1
+		}
+		if math.IsNaN(probability) {
+			return nil, fmt.Errorf("the probability of a conflict is not a number: %w", assay.ErrDamaged)
+		}
+		if probability >= model.Least {
+			found = append(found, Conflict{A: p.a.span, B: p.b.span, Probability: probability})
+		}
+	}
+	return found, nil
+}
+
+// ConflictFeatures returns the features of the pairs of passages that may conflict, to fit a
+// model with.
+func ConflictFeatures(ctx context.Context, reader llm.Reader, question string, passages []Passage, apart func(i, j int) bool) ([][]float64, error) {
+	pairs, err := conflictPairs(ctx, reader, question, passages, apart)
+	var features [][]float64
+	for _, p := range pairs {
+		features = append(features, p.features)
+	}
+	return features, err
+}
+
+// A conflictPair is two answers to a question that may conflict.
+type conflictPair struct {
+	a, b     answer
+	alike    bool // the same is said in the same words, with another number or name
+	features []float64
+}
+
+// conflictPairs returns the answers of passages that are apart, in pairs.
+func conflictPairs(ctx context.Context, reader llm.Reader, question string, passages []Passage, apart func(i, j int) bool) ([]conflictPair, error) {
 	answers, err := answersIn(ctx, reader, question, passages)
 	if err != nil {
 		return nil, err
 	}
-	var pairs []llm.ClaimPair
-	var of [][2]answer
+	var pairs []conflictPair
+	var claims []llm.ClaimPair
 	for i, a := range answers {
 		for _, b := range answers[i+1:] {
-			if apart(a.span.Passage, b.span.Passage) {
-				of = append(of, [2]answer{a, b})
-				pairs = append(pairs, a.against(b), b.against(a))
+			if apart(a.span.Passage, b.span.Passage) && (compareValues(a, b) != valuesSame || yesNo.MatchString(question)) {
+				pairs = append(pairs, conflictPair{a: a, b: b})
+				claims = append(claims, a.against(b), b.against(a), a.exchanged(b), b.exchanged(a))
 			}
 		}
 	}
 	if len(pairs) == 0 {
 		return nil, nil
 	}
-	read, err := Local{Reader: reader}.entail(ctx, pairs)
+	read, err := Local{Reader: reader}.entail(ctx, claims)
 	if err != nil {
 		return nil, err
 	}
-	var found []Conflict
-	for i, ab := range of {
-		one, other := read[2*i], read[2*i+1]
-		probability := max(one.Contradicted, other.Contradicted)
-		if max(one.Supported, other.Supported) < leastContradicted && ab[0].differs(ab[1]) {
-			probability = 1
-		}
-		if probability >= leastContradicted && !ab[0].ofAnother(ab[1]) {
-			found = append(found, Conflict{A: ab[0].span, B: ab[1].span, Probability: probability})
-		}
+	asked := scopeOf(question)
+	for i, p := range pairs {
+		pairs[i].features = conflictFeatures(asked, p.a, p.b, read[4*i:4*i+4])
+		pairs[i].alike = p.a.alike(p.b, stemsOf(contentOf(wordsOf(question))))
 	}
-	return found, nil
+	return pairs, nil
+}
+
+// yesNo matches questions that are answered with yes or no, by one number or none.
+var yesNo = regexp.MustCompile(`(?i)^\s*(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would|has|have|had)\b`)
+
+// conflictFeatureNames names the inputs of the model, in order.
+var conflictFeatureNames = []string{
+	"answerable", "contradicted", "supported", "exchanged_most", "exchanged_least",
+	"values_differ", "names_differ", "polarity", "of_question", "numbers", "names", "modifiers",
+}
+
+// conflictFeatures compares two answers. Asked is what the question names. Read are the
+// entailments of either sentence by the other, and of either sentence, with the answer of the
+// other in it, by the other: supported, these say that both speak of the same.
+func conflictFeatures(asked map[string]int, a, b answer, read []llm.Entailment) []float64 {
+	exchanged := [2]float64{read[2].Supported, read[3].Supported}
+	return []float64{
+		logOdds(min(a.answerable, b.answerable)),
+		logOdds(max(read[0].Contradicted, read[1].Contradicted)),
+		logOdds(max(read[0].Supported, read[1].Supported)),
+		logOdds(max(exchanged[0], exchanged[1])),
+		logOdds(min(exchanged[0], exchanged[1])),
+		indicator(compareValues(a, b) == valuesDiffer),
+		indicator(apartFrom(a.names(), b.names(), a, b)),
+		indicator(surface.Negations(a.sentence.Text)%2 != surface.Negations(b.sentence.Text)%2),
+		math.Abs(coverage(asked, a.passage) - coverage(asked, b.passage)),
+		indicator(lacksSome(a.numbersBeside(), b) && lacksSome(b.numbersBeside(), a)),
+		indicator(lacksSome(a.namesBeside(), b) && lacksSome(b.namesBeside(), a)),
+		indicator(modifiersDiffer(a, b)),
+	}
 }
 
 // Differ reports whether two statements speak of the same in nearly the same words, and
@@ -96,6 +165,8 @@ type answer struct {
 	sentence llm.Excerpt
 	words    string         // the answer itself
 	passage  map[string]int // stems of the passage and its heading
+
+	answerable float64 // probability that the passage answers
 }
 
 // answersIn reads the question against each passage.
@@ -123,7 +194,7 @@ func answersIn(ctx context.Context, reader llm.Reader, question string, passages
 		for _, u := range unitsOf(text) {
 			if u.Start < best.End && best.Start < u.End {
 				sentence := llm.Excerpt{Heading: excerpts[i].Heading, Text: text[u.Start:u.End]}
-				answers = append(answers, answer{Span{i, u.Start, u.End}, sentence, text[best.Start:best.End], stemsOf(wordsOf(excerpts[i].Heading + ". " + text))})
+				answers = append(answers, answer{Span{i, u.Start, u.End}, sentence, text[best.Start:best.End], stemsOf(wordsOf(excerpts[i].Heading + ". " + text)), r.Answerable})
 				break
 			}
 		}
@@ -136,22 +207,63 @@ func (a answer) against(b answer) llm.ClaimPair {
 	return llm.ClaimPair{Claim: a.sentence.Text, Passage: b.sentence}
 }
 
-// differs reports whether two answers to one question have different numbers of the same
-// unit or, without numbers, different names.
-func (a answer) differs(b answer) bool {
-	mine, theirs := quantitiesOf(wordsOf(a.words)), quantitiesOf(wordsOf(b.words))
-	if len(mine)+len(theirs) > 0 {
-		return comparable(mine, theirs) && !agree(mine, theirs) && !agree(theirs, mine)
-	}
-	names, otherNames := a.names(), b.names()
-	return len(names) > 0 && len(otherNames) > 0 &&
-		held(names, []map[string]int{b.passage}) == 0 && held(otherNames, []map[string]int{a.passage}) == 0
+// exchanged is the sentence of a with the answer of b as a claim about the sentence of b.
+func (a answer) exchanged(b answer) llm.ClaimPair {
+	return llm.ClaimPair{Claim: strings.Replace(a.sentence.Text, a.words, b.words, 1), Passage: b.sentence}
 }
 
-// ofAnother reports whether two sentences speak of different things, times or versions:
-// each has a name or number, apart from its answer, that the other passage does not have.
-func (a answer) ofAnother(b answer) bool {
-	return held(a.context(), []map[string]int{b.passage}) < len(a.context()) && held(b.context(), []map[string]int{a.passage}) < len(b.context())
+// alike reports whether two sentences that name what the question names have the same words
+// but for their answers, which have different numbers or names.
+func (a answer) alike(b answer, question map[string]int) bool {
+	const mostAsked = 0.6
+	mine, theirs := stemsOf(contentOf(wordsOf(a.beside()))), stemsOf(contentOf(wordsOf(b.beside())))
+	return coverage(question, stemsOf(wordsOf(a.sentence.Text))) >= mostAsked && maps.Equal(mine, theirs) && !modifiersDiffer(a, b) &&
+		(compareValues(a, b) == valuesDiffer || apartFrom(a.names(), b.names(), a, b))
+}
+
+// A comparison says how the numbers of two answers stand to each other.
+type comparison int
+
+const (
+	valuesUnknown comparison = iota // no numbers of the same dimension
+	valuesSame
+	valuesDiffer
+)
+
+// compareValues compares the numbers of two answers. If only one has numbers, those of the
+// other's sentence count.
+func compareValues(a, b answer) comparison {
+	mine, theirs := quantitiesOf(wordsOf(a.words)), quantitiesOf(wordsOf(b.words))
+	if len(mine) == 0 && len(theirs) > 0 {
+		mine = quantitiesOf(wordsOf(a.sentence.Text))
+	}
+	if len(theirs) == 0 && len(mine) > 0 {
+		theirs = quantitiesOf(wordsOf(b.sentence.Text))
+	}
+	switch {
+	case !comparable(mine, theirs):
+		return valuesUnknown
+	case agree(mine, theirs) || agree(theirs, mine):
+		return valuesSame
+	}
+	return valuesDiffer
+}
+
+// scopeOf returns the stems of the names and numbers of a question.
+func scopeOf(question string) map[string]int {
+	return stemsOf(append(namesIn(question), numbersIn(question)...))
+}
+
+func namesIn(text string) []word {
+	var words []word
+	for _, name := range surface.Names(text) {
+		words = append(words, contentOf(wordsOf(name))...)
+	}
+	return words
+}
+
+func numbersIn(text string) []word {
+	return slices.DeleteFunc(wordsOf(text), func(w word) bool { return !w.number })
 }
 
 // names returns the stems of the names in the answer.
@@ -165,20 +277,60 @@ func (a answer) names() map[string]int {
 	return stemsOf(names)
 }
 
-// context returns the stems of the names and numbers of the sentence and its heading that
-// are not in the answer.
-func (a answer) context() map[string]int {
-	text := a.sentence.Heading + ". " + strings.Replace(a.sentence.Text, a.words, " ", 1)
-	var words []word
-	for _, w := range wordsOf(text) {
-		if w.number {
-			words = append(words, w)
+// beside is the sentence without the answer.
+func (a answer) beside() string { return strings.Replace(a.sentence.Text, a.words, " ; ", 1) }
+
+// numbersBeside returns the stems of the numbers in the sentence that are not of the answer.
+func (a answer) numbersBeside() map[string]int { return stemsOf(numbersIn(a.beside())) }
+
+// namesBeside returns the stems of the names in the heading and the sentence that are not of
+// the answer. Numbers of a heading do not count: they number editions of one document.
+func (a answer) namesBeside() map[string]int {
+	names := namesIn(a.sentence.Heading + ". " + a.beside())
+	return stemsOf(slices.DeleteFunc(names, func(w word) bool { return w.number }))
+}
+
+// lacksSome reports whether the passage of b lacks one of some stems.
+func lacksSome(stems map[string]int, b answer) bool {
+	return held(stems, []map[string]int{b.passage}) < len(stems)
+}
+
+// apartFrom reports whether stems of a and of b, if there are any, are all lacking in the
+// passage of the other.
+func apartFrom(mine, theirs map[string]int, a, b answer) bool {
+	return len(mine) > 0 && len(theirs) > 0 && held(mine, []map[string]int{b.passage}) == 0 && held(theirs, []map[string]int{a.passage}) == 0
+}
+
+// modifiersDiffer reports whether a word stands after one word in a and after another in b:
+// "the billing service" and "the orders service".
+func modifiersDiffer(a, b answer) bool {
+	mine, theirs := a.modifiers(), b.modifiers()
+	for stem, before := range mine {
+		if apartFrom(before, theirs[stem], a, b) {
+			return true
 		}
 	}
-	for _, name := range surface.Names(text) {
-		words = append(words, contentOf(wordsOf(name))...)
+	return false
+}
+
+// modifiers returns the content words that stand before each content word of the heading and
+// the sentence, without the answer.
+func (a answer) modifiers() map[string]map[string]int {
+	before := map[string]map[string]int{}
+	for _, text := range []string{a.sentence.Heading, a.beside()} {
+		words := wordsOf(text)
+		for i := 1; i < len(words); i++ {
+			w, m := words[i], words[i-1]
+			if !w.content || !m.content || w.number || m.number {
+				continue
+			}
+			if before[w.stem] == nil {
+				before[w.stem] = map[string]int{}
+			}
+			before[w.stem][m.stem]++
+		}
 	}
-	return stemsOf(words)
+	return before
 }
 
 // comparable reports whether two of some quantities are of the same dimension.

@@ -24,40 +24,64 @@ func answering(entail func(llm.ClaimPair) (llm.Entailment, error)) *llmtest.Read
 	}
 }
 
+// exchanging supports a sentence with the answer of the other in it if it speaks of the same,
+// and contradicts the sentences themselves.
+func exchanging(same bool) func(llm.ClaimPair) (llm.Entailment, error) {
+	return func(p llm.ClaimPair) (llm.Entailment, error) {
+		_, answer, _ := strings.Cut(p.Passage.Text, "[")
+		answer, _, _ = strings.Cut(answer, "]")
+		switch {
+		case !same:
+			return neutral, nil
+		case strings.Contains(p.Claim, "["+answer+"]"):
+			return supports, nil
+		}
+		return contradicts, nil
+	}
+}
+
 func TestConflicts(t *testing.T) {
-	neither := func(llm.ClaimPair) (llm.Entailment, error) { return neutral, nil }
-	opposite := func(llm.ClaimPair) (llm.Entailment, error) { return contradicts, nil }
-	same := func(llm.ClaimPair) (llm.Entailment, error) { return supports, nil }
 	for _, tt := range []struct {
-		name, a, b string
-		entail     func(llm.ClaimPair) (llm.Entailment, error)
-		want       bool
+		name, question string
+		a, b           string // heading | text
+		same           bool   // both speak of the same, by the reader
+		want           bool
 	}{
-		{"by the reader", "It is red. The pump runs [always].", "The pump is [switched off at night].", opposite, true},
-		{"another number", "The limit of the pump is [5 bar].", "The pump has a limit of [7 bar].", neither, true},
-		{"another name", "The pump is made by [Acme Corp].", "The pump is made by [Bolt].", neither, true},
-		{"the same number in another unit", "The limit of the pump is [60 minutes].", "The limit of the pump is [1 hour].", neither, false},
-		{"in other words", "It must not exceed [5 bar].", "The pump bears up to [7 bar].", neither, true},
-		{"of another thing", "The limit of the Falcon pump is [5 bar].", "The limit of the Heron pump is [7 bar].", neither, false},
-		{"of another time", "In 2019 the limit was [5 bar].", "In 2023 the limit was [7 bar].", opposite, false},
-		{"of another unit", "The limit of the pump is [5 bar].", "In winter we close at [7 hours].", neither, false},
-		{"one supports the other", "The limit of the pump is [5 bar].", "The limit of the pump is [7 bar].", same, false},
-		{"no answer", "The limit of the pump is [5 bar].", "The limit of the pump is 7 bar.", opposite, false},
-		{"no contradiction", "The pump runs [always].", "The pump runs [day and night].", neither, false},
+		{"in other words", "How much may the pump take?", "Pump | It is red. The pump must not exceed [5 bar].", "Manual | The pump bears up to [7 bar].", true, true},
+		{"dates", "When did it open?", "Bridge | The bridge opened on [4 May 1967].", "History | The bridge was opened in [June 1968].", true, true},
+		{"names", "Who makes the pump?", "Pump | The pump is made by [Acme Corp].", "Parts | The pump is made by [Bolt].", true, true},
+		{"yes and no", "Are dogs allowed?", "Camp | Dogs are [allowed] here.", "Rules | Dogs are [not allowed] here.", true, true},
+		{"editions", "How many days of leave do we get?", "Leave policy 2022 | Employees get [25 days] of leave.", "Leave policy 2024 | Employees get [28 days] of leave.", true, true},
+
+		{"in the same words", "How long does the warranty last?", "Shop | The warranty lasts for [two years].", "Old | The warranty lasts for [three years].", false, true},
+
+		{"another unit", "How long is it?", "Pump | It runs for [60 minutes].", "Manual | It runs for [1 hour].", true, false},
+		{"another form", "When did it open?", "Bridge | It opened on [4 May 1967].", "History | Opening: [1967-05-04].", true, false},
+		{"a part of a date", "When did it open?", "Bridge | It opened on [4 May 1967].", "History | It opened in [1967].", true, false},
+		{"words and digits", "How many seats are there?", "Hall | It has [four hundred and twenty] seats.", "Town | There are [420] seats.", true, false},
+		{"another thing", "Which port does the service use?", "Billing | The billing service uses [port 8080].", "Orders | The orders service uses [port 9090].", false, false},
+		{"of the question", "How tall is Elden tower?", "Elden | Elden tower is [41 m] tall.", "Sights | The tower is [28 m] tall in Harnby.", false, false},
+		{"another time", "What was the limit?", "Limits | In 2019 the limit was [5 bar].", "News | In 2023 the limit was [7 bar].", false, false},
+		{"another version", "Which port is used?", "Halyard | Halyard 2 uses [port 7070].", "Halyard | Halyard 3 uses [port 8443].", false, false},
+		{"no answer", "What is the limit?", "Pump | The limit of the pump is [5 bar].", "Manual | The limit of the pump is 7 bar.", true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			passages := append(cited(tt.a), cited(tt.b)...)
-			apart := func(i, j int) bool { return i != j }
-			found, err := ground.Conflicts(t.Context(), answering(tt.entail), "What is the limit?", passages, apart)
+			var passages []ground.Passage
+			for _, side := range []string{tt.a, tt.b} {
+				heading, text, _ := strings.Cut(side, " | ")
+				passages = append(passages, ground.Passage{Quote: text, Context: text, Heading: []string{heading}})
+			}
+			reader := answering(exchanging(tt.same))
+			found, err := ground.Conflicts(t.Context(), reader, tt.question, passages, func(i, j int) bool { return i != j })
 			if err != nil || (len(found) == 1) != tt.want || len(found) > 1 {
 				t.Fatalf("%+v, %v, want %v", found, err, tt.want)
 			}
 			if tt.want {
-				if a := tt.a[found[0].A.Start:found[0].A.End]; !strings.Contains(a, "[") || strings.Contains(a, "red") {
+				if a := passages[0].Context[found[0].A.Start:found[0].A.End]; !strings.Contains(a, "[") || strings.Contains(a, "red") {
 					t.Errorf("one side is %q", a)
 				}
 			}
-			none, err := ground.Conflicts(t.Context(), answering(tt.entail), "What is the limit?", passages, func(int, int) bool { return false })
+			none, err := ground.Conflicts(t.Context(), reader, tt.question, passages, func(int, int) bool { return false })
 			if err != nil || len(none) != 0 {
 				t.Errorf("in one document: %+v, %v", none, err)
 			}

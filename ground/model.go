@@ -59,3 +59,31 @@ func Floors() (shown, balanced float64, err error) {
 
 // FeatureNames returns the names of the features of [Local.Features], in order.
 func FeatureNames() []string { return featureNames() }
+
+// A ConflictModel is the logistic regression that decides whether two passages conflict.
+type ConflictModel struct {
+	Made     string   `json:"made"`   // how and of what data the model was fitted
+	Reader   string   `json:"reader"` // that it was fitted with
+	Features []string `json:"features"`
+
+	Conflict *learn.Linear `json:"conflict"`
+	Least    float64       `json:"least"` // probability of a conflict that is reported
+}
+
+//go:embed conflicts.json
+var conflictsFile []byte
+
+// shippedConflicts returns the model of conflicts in the binary.
+var shippedConflicts = sync.OnceValues(func() (*ConflictModel, error) {
+	m := &ConflictModel{}
+	if err := json.Unmarshal(conflictsFile, m); err != nil {
+		return nil, fmt.Errorf("weights of conflicts: %w: %w", err, assay.ErrDamaged)
+	}
+	if !slices.Equal(m.Features, conflictFeatureNames) || !m.Conflict.Fits(len(m.Features)) || !(m.Least > 0 && m.Least < 1) {
+		return nil, fmt.Errorf("weights of conflicts are for other features: %w", assay.ErrDamaged)
+	}
+	return m, nil
+})
+
+// ConflictFeatureNames returns the names of the features of [ConflictFeatures], in order.
+func ConflictFeatureNames() []string { return slices.Clone(conflictFeatureNames) }
