@@ -207,20 +207,18 @@ type reading struct {
 	features []float64 // by FeatureNames; nil when the query has no content word
 	wordless bool      // the hit holds no content word of the query
 	code     bool      // the hit is code for the most part
-	penalty  float64   // on the log-odds
+	aside    bool      // it is a test or an unexported declaration
 }
 
 // read reads a hit for relevance.
 func (r *rater) read(h assay.Hit) reading {
 	f, wordless := r.features(h)
-	out := reading{features: f, wordless: wordless, code: h.Chunk.Kind != assay.ChunkTable && surface.MostlyCode(h.Text)}
-	if out.code {
-		out.penalty += codePenalty
+	return reading{
+		features: f,
+		wordless: wordless,
+		code:     h.Chunk.Kind != assay.ChunkTable && surface.MostlyCode(h.Text),
+		aside:    aside(h),
 	}
-	if aside(h) {
-		out.penalty += asidePenalty
-	}
-	return out
 }
 
 // relevance is the calibrated probability that a hit helps to answer the query, by
@@ -246,11 +244,48 @@ func (r *rater) relevanceOf(h reading, encoder string, similarity float64) float
 }
 
 func (h reading) relevance(weights, features []float64) float64 {
-	sum := -h.penalty
+	sum := 0.0
+	if h.code {
+		sum -= codePenalty
+	}
+	if h.aside {
+		sum -= asidePenalty
+	}
 	for i, x := range features {
 		sum += weights[i] * x
 	}
 	return 1 / (1 + math.Exp(-sum))
+}
+
+// How near the query's words stand to one another, and that a hit is a test or an
+// unexported declaration, in the score of a hit among code. nDCG@10 by words of two sets
+// of functions of Go's source and one of Python's: BM25 0.583, 0.608, 0.529; with nearWeight
+// 0.1 0.593, 0.624, 0.541; with 0.2 0.606, 0.626, 0.544; with 0.3 0.608, 0.629, 0.543;
+// relevance without its penalty on code 0.564, 0.606, 0.524.
+const (
+	nearWeight  = 0.25
+	asideWeight = 0.2
+)
+
+// inCode is the score of a hit by its words among others that are code for the most part;
+// comparable within one result only.
+func (h reading) inCode() float64 {
+	if h.features == nil || h.wordless {
+		return 0
+	}
+	sum := 0.0
+	if h.aside {
+		sum -= asideWeight
+	}
+	for i, name := range FeatureNames {
+		switch name {
+		case "bm25":
+			sum += h.features[i]
+		case "window", "pairs", "phrase":
+			sum += nearWeight * h.features[i]
+		}
+	}
+	return sum
 }
 
 // with returns the features with that of a similarity.

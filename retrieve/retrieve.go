@@ -156,6 +156,7 @@ type search struct {
 	wordings  []*wording
 	depth     int  // candidates of each search, if more hits are not asked for
 	more      bool // there may be more than the searches brought
+	code      bool // most of what was found is code
 
 	found   []*candidate // by any of the searches, in the order they came; later best first
 	at      map[string]*candidate
@@ -198,7 +199,7 @@ type rating struct {
 	similarity *float64 // nil: not known
 	read       reading
 	words      float64 // relevance by words alone
-	among      float64 // the same, as it counts among the other candidates
+	among      float64 // its score by words among the other candidates
 	nearest    int     // rank among the nearest, from 1; 0: not among them
 }
 
