@@ -38,6 +38,13 @@ type Ranker interface {
 	Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error)
 }
 
+// A Decider is a Ranker that may have the last word: a Reader rates the hits that it
+// ordered and leaves their order.
+type Decider interface {
+	Ranker
+	Decides() bool // of what Rank returned last
+}
+
 // A Config says what a Retriever searches and with what. A part that is nil is
 // left out.
 type Config struct {
