@@ -15,7 +15,7 @@ import (
 // the seven others choose 0.7 as well, for anthropic-docs 0.8 (0.819, not 0.830).
 const vectorWeight = 0.7
 
-// VectorWeight is what an assay.Query whose VectorWeight is 0 has.
+// VectorWeight is what an assay.Query whose VectorWeight is 0 has, except among code.
 const VectorWeight = vectorWeight
 
 // leastWords is what the last of those has that words brought; the others have 0.
