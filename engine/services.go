@@ -60,6 +60,9 @@ type reader struct {
 	failed string             // why the local ranker stood in; empty: it did not
 }
 
+// Decides implements retrieve.Decider: the order of a configured reranker stands.
+func (r *reader) Decides() bool { return r.failed == "" }
+
 // Rank implements retrieve.Ranker.
 func (r *reader) Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error) {
 	if r.failed == "" && r.scores == nil {
@@ -76,7 +79,7 @@ func (r *reader) Rank(ctx context.Context, q assay.Query, found assay.Results) (
 			}
 		}
 	}
-	if r.failed != "" {
+	if !r.Decides() {
 		return r.local.Rank(ctx, q, found)
 	}
 	scores := make([]float64, len(found.Hits))

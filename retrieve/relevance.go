@@ -207,20 +207,18 @@ type reading struct {
 	features []float64 // by FeatureNames; nil when the query has no content word
 	wordless bool      // the hit holds no content word of the query
 	code     bool      // the hit is code for the most part
-	penalty  float64   // on the log-odds
+	aside    bool      // it is seldom where a thing is explained; see aside
 }
 
 // read reads a hit for relevance.
 func (r *rater) read(h assay.Hit) reading {
 	f, wordless := r.features(h)
-	out := reading{features: f, wordless: wordless, code: h.Chunk.Kind != assay.ChunkTable && surface.MostlyCode(h.Text)}
-	if out.code {
-		out.penalty += codePenalty
+	return reading{
+		features: f,
+		wordless: wordless,
+		code:     h.Chunk.Kind != assay.ChunkTable && surface.MostlyCode(h.Text),
+		aside:    aside(h),
 	}
-	if aside(h) {
-		out.penalty += asidePenalty
-	}
-	return out
 }
 
 // relevance is the calibrated probability that a hit helps to answer the query, by
@@ -246,11 +244,48 @@ func (r *rater) relevanceOf(h reading, encoder string, similarity float64) float
 }
 
 func (h reading) relevance(weights, features []float64) float64 {
-	sum := -h.penalty
+	sum := 0.0
+	if h.code {
+		sum -= codePenalty
+	}
+	if h.aside {
+		sum -= asidePenalty
+	}
 	for i, x := range features {
 		sum += weights[i] * x
 	}
 	return 1 / (1 + math.Exp(-sum))
+}
+
+// The weights of how near the query's words stand to one another, and of what is aside, in
+// the score of a hit among code. nDCG@10 by words of two sets
+// of functions of Go's source and one of Python's: BM25 0.583, 0.608, 0.529; with nearWeight
+// 0.1 0.593, 0.624, 0.541; with 0.2 0.606, 0.626, 0.544; with 0.3 0.608, 0.629, 0.543;
+// relevance without its penalty on code 0.564, 0.606, 0.524.
+const (
+	nearWeight  = 0.25
+	asideWeight = 0.2
+)
+
+// inCode is the score of a hit by its words among others that are code for the most part;
+// comparable within one result only.
+func (h reading) inCode() float64 {
+	if h.features == nil || h.wordless {
+		return 0
+	}
+	sum := 0.0
+	if h.aside {
+		sum -= asideWeight
+	}
+	for i, name := range FeatureNames {
+		switch name {
+		case "bm25":
+			sum += h.features[i]
+		case "window", "pairs", "phrase":
+			sum += nearWeight * h.features[i]
+		}
+	}
+	return sum
 }
 
 // with returns the features with that of a similarity.
@@ -285,13 +320,16 @@ func VectorFeatures(query string, found assay.Results) [][]float64 {
 	return out
 }
 
-// Penalties on the log-odds for what the fitted sets do not have: source code.
-// Code holds a question's words more often than it answers the question, and
-// tests and unexported declarations more often than the documentation that users
-// read. Chosen on the golden questions about Go's net/http in eval/testdata.
+// Penalties on the log-odds for what the fitted sets do not have: source code and release
+// notes. Code holds a question's words more often than it answers the question, and
+// tests, unexported declarations and release notes more often than the documentation that
+// users read. Those on code and tests were chosen on the golden questions about Go's
+// net/http in eval/testdata. On 40 questions about three projects' documentation, nDCG@10
+// by relevance rises from 0.708 to 0.722 by the one on release notes, which are first for 2
+// questions, not 6.
 const (
 	codePenalty  = 2.5 // a hit that is code for the most part
-	asidePenalty = 1.0 // a test, or a declaration that its package keeps to itself
+	asidePenalty = 1.0 // a test, a declaration that its package keeps to itself, release notes
 )
 
 var (
@@ -299,13 +337,20 @@ var (
 	// documents lie as a whole says nothing of one of them.
 	testFile   = regexp.MustCompile(`(?i:(_test|\.test|\.spec)\.[a-z]+$)|[a-z]Test\.[a-z]+$`)
 	unexported = regexp.MustCompile(`^(func|type|var|const) (\([^)]*\) )?[a-z_]`)
+
+	// notesFile and notesTitle match the names of documents of release notes, version a
+	// heading that is nothing but a version, with its date at most.
+	notesFile  = regexp.MustCompile(`(?i)(^|/)(changelog|changes|release[-_]?notes)(\.[a-z]+)?$`)
+	notesTitle = regexp.MustCompile(`(?i)^(change ?log|release notes)\b`)
+	version    = regexp.MustCompile(`(?i)^(version )?\[?(v\d+(\.\d+)+|\d+(\.\d+){2,})\S*( *[-–(:]* *(unreleased|\d{4}-\d\d-\d\d)\)?)?$`)
 )
 
-// aside reports whether a hit is a test or an unexported Go declaration.
+// aside reports whether a hit is a test, an unexported Go declaration or of release notes.
 func aside(h assay.Hit) bool {
-	if testFile.MatchString(h.URI) {
+	hs := h.Chunk.Headings
+	switch {
+	case testFile.MatchString(h.URI), notesFile.MatchString(h.URI), notesTitle.MatchString(h.Title), slices.ContainsFunc(hs, version.MatchString):
 		return true
 	}
-	hs := h.Chunk.Headings
 	return strings.HasSuffix(h.URI, ".go") && len(hs) > 0 && unexported.MatchString(hs[len(hs)-1])
 }

@@ -152,6 +152,9 @@ func TestRelevance(t *testing.T) {
 		"a test in Java":            with(func(h *assay.Hit) { h.URI = "/ServerTest.java" }),
 		"an unexported declaration": with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func fruit"} }),
 		"an unexported method":      with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func (f *Fruit) peel"} }),
+		"a file of release notes":   with(func(h *assay.Hit) { h.URI = "docs/CHANGELOG.md" }),
+		"release notes by title":    with(func(h *assay.Hit) { h.Title = "Release notes of Fruit 2" }),
+		"under a version":           with(func(h *assay.Hit) { h.Chunk.Headings = []string{"[1.2.0] - 2024-02-03", "Fruit"} }),
 		"code and nothing else":     with(func(h *assay.Hit) { h.Text = "server, timeout := f(x); g(y)" }),
 		"the words are far apart":   hitIn("Fruit", "The server is old "+strings.Repeat("and so on ", windowWords)+" and a timeout is long."),
 	}
@@ -164,6 +167,8 @@ func TestRelevance(t *testing.T) {
 		"an exported declaration": with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.go", []string{"func Fruit"} }),
 		"a folder of tests":       with(func(h *assay.Hit) { h.URI = "/tests/guide.md" }),
 		"a name like a test's":    with(func(h *assay.Hit) { h.URI = "/latest.md" }),
+		"a numbered section":      with(func(h *assay.Hit) { h.Chunk.Headings = []string{"3.1. Fruit", "Fruit"} }),
+		"what names a version":    with(func(h *assay.Hit) { h.Chunk.Headings = []string{"Moving to v1.2", "Fruit"} }),
 		"of another language":     with(func(h *assay.Hit) { h.URI, h.Chunk.Headings = "/server.c", []string{"func fruit"} }),
 	}
 	for name, h := range same {

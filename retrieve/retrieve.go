@@ -38,6 +38,13 @@ type Ranker interface {
 	Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error)
 }
 
+// A Decider is a Ranker that may have the last word: a Reader rates the hits that it
+// ordered and leaves their order.
+type Decider interface {
+	Ranker
+	Decides() bool // of what Rank returned last
+}
+
 // A Config says what a Retriever searches and with what. A part that is nil is
 // left out.
 type Config struct {
@@ -156,6 +163,7 @@ type search struct {
 	wordings  []*wording
 	depth     int  // candidates of each search, if more hits are not asked for
 	more      bool // there may be more than the searches brought
+	code      bool // most of what was found is code
 
 	found   []*candidate // by any of the searches, in the order they came; later best first
 	at      map[string]*candidate
@@ -198,7 +206,7 @@ type rating struct {
 	similarity *float64 // nil: not known
 	read       reading
 	words      float64 // relevance by words alone
-	among      float64 // the same, as it counts among the other candidates
+	among      float64 // its score by words among the other candidates
 	nearest    int     // rank among the nearest, from 1; 0: not among them
 }
 

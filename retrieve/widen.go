@@ -29,7 +29,7 @@ func (s *search) widen(ctx context.Context) error {
 	if !ok || s.query.Unranked {
 		return nil
 	}
-	for _, c := range s.found[:min(len(s.found), reread)] {
+	for _, c := range s.found[:min(len(s.found), ReadHits)] {
 		if !cutInList(c.hit) {
 			continue
 		}

@@ -97,7 +97,7 @@ func TestWiden(t *testing.T) {
 	}
 }
 
-// What was read has the order and the relevance that the reader gives it.
+// What was read has the relevance that the reader gives it, and its place by that.
 func TestReread(t *testing.T) {
 	hits := func() []*candidate {
 		var out []*candidate
@@ -120,16 +120,28 @@ func TestReread(t *testing.T) {
 	if err := s.reread(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	last := 1.0
-	for _, c := range s.found {
-		if got = append(got, c.hit.Text); c.hit.Scores.Relevance > last {
-			t.Errorf("%q has relevance %v after %v", c.hit.Text, c.hit.Scores.Relevance, last)
+	want := map[string]float64{"port 80": 0.99, "port maybe": 0.6, "bananas": 0.01}
+	for i, c := range s.found {
+		if got := c.hit.Scores.Relevance; got != readRelevance(llm.Reading{Relevance: want[c.hit.Text]}, 0.5) {
+			t.Errorf("%q has relevance %v", c.hit.Text, got)
 		}
-		last = c.hit.Scores.Relevance
+		if i > 0 && readScore(s.found[i-1].hit, want) < readScore(c.hit, want) {
+			t.Errorf("%q is before %q", s.found[i-1].hit.Text, c.hit.Text)
+		}
 	}
-	if strings.Join(got, ", ") != "port 80, port maybe, bananas" {
-		t.Errorf("order %q", got)
+	if got := ReadScore(assay.Hit{Scores: assay.Scores{Fused: new(0.5), Rerank: new(0.25)}}, 0.5, 0.5); got != 0.5 {
+		t.Errorf("score %v of a reranked hit, want 0.5", got)
+	}
+
+	s = &search{Config: Config{Reader: r, Ranker: decider{}}, found: hits(), query: assay.Query{Text: "Which port?"}}
+	if err := s.reread(t.Context()); err != nil || s.found[0].hit.Text != "bananas" || s.found[1].hit.Scores.Relevance < 0.9 {
+		t.Errorf("after a ranker that decides: %v, first %q, the second's relevance %v", err, s.found[0].hit.Text, s.found[1].hit.Scores.Relevance)
+	}
+	found := hits()
+	found[0].hit.Text = "func bananas() {\n\tport = 80\n}"
+	s = &search{Config: Config{Reader: r}, found: found, query: assay.Query{Text: "Which port?"}}
+	if err := s.reread(t.Context()); err != nil || s.found[0] != found[0] || s.found[0].hit.Scores.Relevance != 0.5 {
+		t.Errorf("code: %v, first %q with relevance %v", err, s.found[0].hit.Text, s.found[0].hit.Scores.Relevance)
 	}
 
 	r.OnRead = func(string, llm.Excerpt) (llm.Reading, error) { return llm.Reading{}, errors.New("broken") }
@@ -147,4 +159,14 @@ func TestReread(t *testing.T) {
 	if err := s.reread(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
+}
+
+// A decider is a Ranker whose order stands.
+type decider struct{ Ranker }
+
+func (decider) Decides() bool { return true }
+
+// readScore is what orders a hit that a reader finds as relevant as its text says.
+func readScore(h assay.Hit, relevance map[string]float64) float64 {
+	return ReadScore(h, relevance[h.Text], ReadWeight)
 }

@@ -30,6 +30,6 @@ the parts, and learn what is in the program from labelled sets.`,
 	f.add(cmd)
 	cmd.AddCommand(a.evalRetrievalCommand(), a.evalCoverageCommand(), a.evalAnswersCommand(), a.evalInitCommand(), a.evalCalibrateCommand(), a.evalTrainCommand(), a.evalStrategiesCommand(), a.evalCostCommand())
 	cmd.AddCommand(a.evalGroundCommand(), a.evalFiguresCommand())
-	cmd.AddCommand(a.evalReportCommand(), a.evalAbstentionCommand(), a.evalFitAbstentionCommand())
+	cmd.AddCommand(a.evalReportCommand(), a.evalAbstentionCommand(), a.evalFitAbstentionCommand(), a.evalFitReadingCommand())
 	return cmd
 }

@@ -176,3 +176,58 @@ func (a *app) evalTrain(ctx context.Context, folders []string, f evalFlags, rele
 	}
 	return nil
 }
+
+func (a *app) evalFitReadingCommand() *cobra.Command {
+	var f evalFlags
+	var queries int
+	cmd := &cobra.Command{
+		Use:   "fit-reading FOLDER...",
+		Short: "Measure how much the reader should count in the order of hits",
+		Long: `Fit-reading searches labelled sets in the BEIR layout as ask does, has the reader read the
+best hits, and prints nDCG@10 for each weight of its relevance beside the score that
+ordered them, which weight is best in the mean of the sets, and which one the other sets
+choose for each. It is deterministic. The weight in the program is retrieve.ReadWeight.
+The sets should be none that the reader was trained on.`,
+		Example: `  assay eval fit-reading ./scifact ./hotpotqa ./xquad`,
+		Args:    needFolders,
+		RunE: func(cmd *cobra.Command, folders []string) error {
+			return a.evalFitReading(cmd.Context(), folders, f, queries)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().IntVar(&queries, "questions", 100, "at most `so many` of a set")
+	return cmd
+}
+
+func (a *app) evalFitReading(ctx context.Context, folders []string, f evalFlags, queries int) error {
+	if queries < 1 {
+		return usagef("--questions %d is less than 1", queries)
+	}
+	sets, parts, done, err := a.evalSets(ctx, folders, &f)
+	if err != nil {
+		return err
+	}
+	fit, err := eval.FitReading(ctx, sets, parts, queries)
+	done()
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return writeJSON(a.stdout, fit)
+	}
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "set\tquestions\tothers choose")
+	for _, w := range fit.Weights {
+		fmt.Fprintf(table, "\t%.2f", w)
+	}
+	fmt.Fprintln(table)
+	for _, s := range fit.Sets {
+		fmt.Fprintf(table, "%s\t%d\t%.2f", s.Set, s.Queries, s.LeftOut)
+		for _, x := range s.NDCG10 {
+			fmt.Fprintf(table, "\t%.3f", x)
+		}
+		fmt.Fprintln(table)
+	}
+	fmt.Fprintf(table, "best of all\t\t%.2f\n", fit.Best)
+	return table.Flush()
+}

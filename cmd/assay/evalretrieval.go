@@ -48,6 +48,7 @@ The lines go from plain to what ask and search do by default:
   hybrid                 words and vectors
   hybrid +graph          and passages that the best ones lead to
   hybrid +graph +rerank  and the best judged once more
+  … +read                and the ten best of these read by the reader
 
 With --mode, --fusion, --graph or --rerank there is one line: what a search does
 with these, all else as by default. --mode hybrid is that of the default.

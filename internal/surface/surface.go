@@ -300,7 +300,7 @@ var codeMark = func() (t [utf8.RuneSelf]bool) {
 // a tenth of it is the punctuation of code, or it has a mark that prose does not.
 func Code(text string) bool {
 	trimmed := strings.TrimSpace(text)
-	for _, mark := range []string{":=", ") {", "){", "};", ");", "{ //", "/*", "*/"} {
+	for _, mark := range []string{":=", ") {", "){", "};", "{ //", "/*", "*/"} {
 		if strings.Contains(trimmed, mark) {
 			return true
 		}
@@ -324,18 +324,59 @@ func Code(text string) bool {
 	return marks*10 > all
 }
 
-// MostlyCode reports whether more of a text's bytes are in pieces of code than in
-// sentences of prose.
+// MostlyCode reports whether more than half of a text is code and none of it a sentence of
+// prose. A passage that explains code, or has an example of it, is not code.
+//
+// Of 4,500 functions of Go and Python it takes 4,456 for code, and of the 11,528 passages of
+// the shared retrieval sets 15, most of them examples or formulas; the bytes in pieces that
+// Code takes for code alone, 4,216 and 49.
 func MostlyCode(text string) bool {
 	code, all := 0, 0
 	for _, sp := range sentence.Spans(text) {
-		size := sp.End - sp.Start
-		all += size
-		if Code(text[sp.Start:sp.End]) {
-			code += size
+		piece := text[sp.Start:sp.End]
+		all += len(piece)
+		words, share := plainWords(piece)
+		switch {
+		case share < proseShare || Code(piece):
+			code += len(piece)
+		case words >= proseWords:
+			return false
 		}
 	}
 	return 2*code > all
+}
+
+// A sentence of prose has so many plain words at least, and so large a share of its text
+// that is not numbers is plain words.
+const (
+	proseWords = 5
+	proseShare = 0.67
+)
+
+// plainWords counts the words of a text without a sign of code in them, and returns their
+// share of its bytes, numbers and blanks left out; 1 where that leaves nothing.
+func plainWords(text string) (words int, share float64) {
+	plain, all := 0, 0
+	for field := range strings.FieldsSeq(text) {
+		word := strings.TrimFunc(field, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) })
+		if word == "" || word[0] >= '0' && word[0] <= '9' {
+			continue
+		}
+		all += len(field)
+		if !strings.ContainsFunc(word, inCode) {
+			plain += len(field)
+			words++
+		}
+	}
+	if all == 0 {
+		return 0, 1
+	}
+	return words, float64(plain) / float64(all)
+}
+
+// inCode reports whether a rune within a word is one that prose has not there.
+func inCode(r rune) bool {
+	return r < utf8.RuneSelf && !unicode.IsLetter(r) && r != '\'' && r != '-' && r != '/'
 }
 
 // identifier reports whether a word has the form of an identifier or acronym:

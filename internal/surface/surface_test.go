@@ -204,6 +204,7 @@ func TestCode(t *testing.T) {
 		"The comparison operators == and != apply to operands that are comparable.",
 		"If x is nil (see above), os.Open returns an error; otherwise it opens the file.",
 		"It costs 5 € (about 4.50 £) per month.",
+		"The airport is the second-busiest of the country by passengers (see the list below); it is also near the coast.",
 		"A send on a nil channel blocks forever",
 		"Die Straße ist gesperrt.",
 	}
@@ -221,9 +222,14 @@ func TestCode(t *testing.T) {
 	for text, want := range map[string]bool{
 		"":   false,
 		body: true,
-		body + "\n\n\tname string\n\n\treturn nil\n}":                                                true, // a line of it looks like prose
-		"Open opens a file.\n\n" + body:                                                              true,
-		"Open opens the file that path names and returns an error where there is none.\n\nx := f(y)": false,
+		body + "\n\n\tname string\n\n\treturn nil\n}":                                                                          true, // a line of it looks like prose
+		"Open opens a file.\n\n" + body:                                                                                        true,
+		"Open opens the file that path names and returns an error where there is none.\n\nx := f(y)":                           false,
+		"To close it call this.\n\n" + body + body:                                                                             false,
+		"def fromkeys(cls, iterable):\n    self = cls()\n    for key in iterable:\n        self[key] = value\n    return self": true,
+		"- red\n- green\n- blue":                                                                                               false,
+		"14 22 18 9":                                                                                                           false,
+		"你好，世界。这是一个测试。":                                                                                                        false,
 	} {
 		if got := surface.MostlyCode(text); got != want {
 			t.Errorf("MostlyCode(%q) = %v", text, got)
