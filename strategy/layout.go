@@ -89,8 +89,8 @@ func lead(before *checkedClaim, c checkedClaim, columns []string, shape role.Ans
 		return ""
 	case !begins && c.inItem && c.statement == before.statement:
 		return " "
-	case !c.Item && before.inItem:
-		return gap
+	case !c.Item && (before.inItem || c.statement != before.statement && strings.HasSuffix(c.Text, ":")):
+		return gap // what announces a list begins a paragraph
 	case begins || before.row != nil:
 		return gap
 	}

@@ -612,49 +612,47 @@ func Labelled(heads, cells []string) string {
 	return strings.Join(pairs, "; ")
 }
 
-// Readable is the passage with the rows of its tables written as sentences are read, each
-// cell behind the head of its column. At has for each byte of the text the offset in the
-// passage that it comes from; of a head it is that of its cell.
-func (l Layout) Readable() (text string, at []int) {
-	var out strings.Builder
-	end := 0
-	copied := func(from, to int) {
-		out.WriteString(l.text[from:to])
-		for i := from; i < to; i++ {
-			at = append(at, i)
-		}
-	}
+// A Row is a row of a table with the heads of its columns.
+type Row struct {
+	Quote
+	Text string // its cells behind their heads
+	At   []int  // for each byte of Text the offset in the passage that it comes from; of a head that of its cell
+}
+
+// Rows returns the rows of the passage's tables whose heads are known.
+func (l Layout) Rows() []Row {
+	var out []Row
 	for _, b := range l.Blocks {
 		if b.Kind != Table {
 			continue
 		}
-		rows := l.rows(b, b.Start, b.End)
-		if len(rows) > 0 && rows[0].Heads != nil {
-			copied(end, b.Start) // and not the line of heads
-			end = rows[0].Start
-		}
-		for _, q := range rows {
-			if q.Heads == nil {
-				continue
+		for _, q := range l.rows(b, b.Start, b.End) {
+			if q.Heads != nil {
+				out = append(out, l.row(q))
 			}
-			copied(end, q.Start)
-			end = q.Start
-			for i, cell := range Cells(l.text[q.Start:q.End]) {
-				from := end + strings.Index(l.text[end:q.End], cell)
-				label := q.Heads[i] + ": "
-				if i > 0 {
-					label = "; " + label
-				}
-				out.WriteString(label)
-				at = append(at, slices.Repeat([]int{min(from, q.End-1)}, len(label))...)
-				copied(from, from+len(cell))
-				end = from + len(cell)
-			}
-			end = q.End
 		}
 	}
-	copied(end, len(l.text))
-	return out.String(), at
+	return out
+}
+
+func (l Layout) row(q Quote) Row {
+	r := Row{Quote: q}
+	var text strings.Builder
+	end := q.Start
+	for i, cell := range Cells(l.text[q.Start:q.End]) {
+		from := end + strings.Index(l.text[end:q.End], cell)
+		label := q.Heads[i] + ": "
+		if i > 0 {
+			label = "; " + label
+		}
+		text.WriteString(label + cell)
+		r.At = append(r.At, slices.Repeat([]int{min(from, q.End-1)}, len(label))...)
+		for end = from; end < from+len(cell); end++ {
+			r.At = append(r.At, end)
+		}
+	}
+	r.Text = text.String()
+	return r
 }
 
 // Cells returns the cells of a row that is a line with bars.

@@ -207,20 +207,24 @@ func TestGist(t *testing.T) {
 }
 
 // The rows of a table are read behind their heads, and each byte is one of the passage.
-func TestReadable(t *testing.T) {
-	for text, want := range map[string]string{
-		"Prices:\n\n" + tableText + "\n\nAll with tax.": "Prices:\n\nPlan: Small; Price: 10 euros\nPlan: Large; Price: 40 euros\n\nAll with tax.",
-		"Small | 10 euros\nLarge | 40 euros":            "Small | 10 euros\nLarge | 40 euros",
-		leaveText:                                       leaveText,
-	} {
-		got, at := Of(text, assay.ChunkProse).Readable()
-		if got != want || len(at) != len(got) {
-			t.Fatalf("%q, want %q; %d offsets", got, want, len(at))
-		}
-		for _, words := range []string{"40 euros", "Small", "tax"} {
-			if i := strings.Index(got, words); i >= 0 && text[at[i]:at[i+len(words)-1]+1] != words {
-				t.Errorf("%q comes from %q", words, text[at[i]:at[i+len(words)-1]+1])
+func TestRows(t *testing.T) {
+	text := "Prices:\n\n" + tableText + "\n\nAll with tax."
+	l := Of(text, assay.ChunkProse)
+	var got []string
+	for _, r := range l.Rows() {
+		got = append(got, r.Text)
+		for _, words := range []string{"40 euros", "Small"} {
+			if i := strings.Index(r.Text, words); i >= 0 && text[r.At[i]:r.At[i+len(words)-1]+1] != words {
+				t.Errorf("%q comes from %q", words, text[r.At[i]:r.At[i+len(words)-1]+1])
 			}
+		}
+	}
+	if diff := cmp.Diff([]string{"Plan: Small; Price: 10 euros", "Plan: Large; Price: 40 euros"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, none := range []string{"Small | 10 euros\nLarge | 40 euros", leaveText} {
+		if rows := Of(none, assay.ChunkProse).Rows(); len(rows) > 0 {
+			t.Errorf("%q has rows with heads: %+v", none, rows)
 		}
 	}
 }
@@ -269,8 +273,10 @@ func FuzzAround(f *testing.F) {
 			return
 		}
 		l := Of(text, kinds[max(0, kind)%len(kinds)])
-		if read, at := l.Readable(); len(at) != len(read) || slices.ContainsFunc(at, func(i int) bool { return i < 0 || i >= len(text) }) {
-			t.Fatalf("%q is read as %q, from %v", text, read, at)
+		for _, r := range l.Rows() {
+			if len(r.At) != len(r.Text) || slices.ContainsFunc(r.At, func(i int) bool { return i < r.Start || i >= r.End }) {
+				t.Fatalf("%q is read as %q, from %v", text, r.Text, r.At)
+			}
 		}
 		covered := 0
 		for _, b := range l.Blocks {

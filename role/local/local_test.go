@@ -163,6 +163,28 @@ func TestGenerateAll(t *testing.T) {
 	}
 }
 
+// Each row of a table is read behind its heads, and is quoted where it answers, whatever
+// the reader makes of the table.
+func TestReadRows(t *testing.T) {
+	h := hit("a", "Everybody pays.\n\nPlan | Fee\nSmall | 10 euros\nLarge | 40 euros", 0.9)
+	r := &llmtest.Reader{OnRead: func(_ string, p llm.Excerpt) (llm.Reading, error) {
+		if at := strings.Index(p.Text, "10 euros\nLarge"); at >= 0 {
+			return llm.Reading{Answerable: 0.3, Relevance: 0.3, Spans: []llm.Extract{{Start: at, End: at + 2, Score: 0.9}, {Start: 0, End: 9, Score: 0.1}}}, nil
+		}
+		if at := strings.Index(p.Text, "Plan: Large; Fee: 40"); at >= 0 {
+			return llm.Reading{Answerable: 0.8, Relevance: 0.7, Spans: []llm.Extract{{Start: 18, End: 26, Score: 0.9}}}, nil
+		}
+		return llm.Reading{Answerable: 0.01}, nil
+	}}
+	if got := texts(generated(t, r, "Who pays 40?", h)); !slices.Equal(got, []string{"Large | 40 euros"}) {
+		t.Errorf("%q", got)
+	}
+	got, err := local.ReadHits(t.Context(), r, "Who pays 40?", []assay.Hit{h})
+	if err != nil || len(got) != 1 || got[0].Answerable != 0.8 || got[0].Relevance != 0.7 || len(got[0].Spans) != 3 || h.Text[got[0].Spans[0].Start:got[0].Spans[0].End] != "40 euros" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // A question that asks openly for what stands under a heading is answered by its section,
 // which suffices for it; one that asks for something in particular is not.
 func TestSection(t *testing.T) {

@@ -11,26 +11,60 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// ReadHits reads a question against hits, the rows of tables behind their heads. It returns nil where there is no reader, or
-// where most of the hits are in a language that it does not know.
+// maxRows is how many rows of tables are read at most, of the first hits first.
+const maxRows = 60
+
+// ReadHits reads a question against hits, and against each row of their tables behind the
+// heads of its columns: of a whole table a reader seldom finds the row. It returns nil where
+// there is no reader, or where most of the hits are in a language that it does not know.
 func ReadHits(ctx context.Context, reader llm.Reader, question string, hits []assay.Hit) ([]llm.Reading, error) {
 	if reader == nil || foreign(reader, hits) {
 		return nil, ctx.Err()
 	}
-	excerpts := make([]llm.Excerpt, len(hits))
-	from := make([][]int, len(hits)) // where in its hit each byte of an excerpt stands
+	var excerpts, texts []llm.Excerpt
+	var rows []layout.Row
+	var of []int // the hits of the rows
 	for i, h := range hits {
-		excerpts[i].Heading = h.Under()
-		excerpts[i].Text, from[i] = layout.Of(h.Text, h.Chunk.Kind).Readable()
-	}
-	readings, err := readTexts(ctx, reader, question, excerpts)
-	for i, r := range readings {
-		for k, s := range r.Spans {
-			start := from[i][s.Start]
-			r.Spans[k].Start, r.Spans[k].End = start, max(start, from[i][s.End-1])+1
+		excerpts = append(excerpts, llm.Excerpt{Heading: h.Under(), Text: h.Text})
+		all := layout.Of(h.Text, h.Chunk.Kind).Rows()
+		if len(rows)+len(all) > maxRows {
+			continue
+		}
+		for _, r := range all {
+			rows, of = append(rows, r), append(of, i)
+			texts = append(texts, llm.Excerpt{Heading: h.Under(), Text: r.Text})
 		}
 	}
-	return readings, err
+	readings, err := readTexts(ctx, reader, question, append(excerpts, texts...))
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range rows {
+		r := &readings[of[i]]
+		r.Spans = slices.DeleteFunc(r.Spans, func(s llm.Extract) bool { return s.Start < row.End && s.End > row.Start })
+	}
+	for i, row := range rows {
+		readings[of[i]] = withRow(readings[of[i]], row, readings[len(hits)+i])
+	}
+	return readings[:len(hits)], nil
+}
+
+// withRow is a passage's reading with that of a row of it: the row is an answer as far as it
+// answers the question.
+func withRow(passage llm.Reading, row layout.Row, reading llm.Reading) llm.Reading {
+	passage.Answerable = max(passage.Answerable, reading.Answerable)
+	passage.Relevance = max(passage.Relevance, reading.Relevance)
+	answer := llm.Extract{Start: row.Start, End: row.End, Score: reading.Answerable}
+	if len(reading.Spans) > 0 {
+		s := reading.Spans[0]
+		answer.Start = row.At[s.Start]
+		answer.End = max(answer.Start, row.At[s.End-1]) + 1
+	}
+	if answer.Score > 0 {
+		passage.Spans = append(passage.Spans, answer)
+		slices.SortStableFunc(passage.Spans, func(a, b llm.Extract) int { return cmp.Compare(b.Score, a.Score) })
+	}
+	return passage
 }
 
 // readTexts reads a question against passages. What is no probability counts as 0, and what
