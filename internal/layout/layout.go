@@ -612,31 +612,65 @@ func Labelled(heads, cells []string) string {
 	return strings.Join(pairs, "; ")
 }
 
-// A Row is a row of a table with the heads of its columns.
-type Row struct {
+// A Part is a row of a table, with the heads of its columns, or an entry of a definition
+// list, as it reads by itself.
+type Part struct {
 	Quote
-	Text string // its cells behind their heads
-	At   []int  // for each byte of Text the offset in the passage that it comes from; of a head that of its cell
+	Text string // cells behind their heads, a definition behind its term
+	At   []int  // for each byte of Text the offset in the passage that it comes from
 }
 
-// Rows returns the rows of the passage's tables whose heads are known.
-func (l Layout) Rows() []Row {
-	var out []Row
+// Parts returns the entries of the passage's definition lists, and the rows of its tables
+// whose heads are known.
+func (l Layout) Parts() []Part {
+	var out []Part
 	for _, b := range l.Blocks {
-		if b.Kind != Table {
-			continue
-		}
-		for _, q := range l.rows(b, b.Start, b.End) {
-			if q.Heads != nil {
-				out = append(out, l.row(q))
+		switch b.Kind {
+		case Entry:
+			out = append(out, l.entryPart(b))
+		case Table:
+			for _, q := range l.rows(b, b.Start, b.End) {
+				if q.Heads != nil {
+					out = append(out, l.row(q))
+				}
 			}
 		}
 	}
 	return out
 }
 
-func (l Layout) row(q Quote) Row {
-	r := Row{Quote: q}
+// entryPart is an entry on one line, with a colon behind its term.
+func (l Layout) entryPart(b Block) Part {
+	p := Part{Quote: Quote{Start: b.Start, End: b.End}}
+	var text strings.Builder
+	write := func(s string, at int) {
+		text.WriteString(s)
+		p.At = append(p.At, slices.Repeat([]int{at}, len(s))...)
+	}
+	term := b.Start + max(0, strings.IndexByte(l.text[b.Start:b.End], '\n'))
+	blank := false
+	for i := b.Start; i < b.End; i++ {
+		switch c := l.text[i]; {
+		case i == term && i > b.Start:
+			write(":", i)
+			blank = true
+		case c == ' ' || c == '\t' || c == '\n' || c == ':' && i > term && strings.TrimSpace(l.text[term:i]) == "":
+			blank = true
+		default:
+			if blank {
+				write(" ", i)
+			}
+			blank = false
+			write(l.text[i:i+1], i)
+		}
+	}
+	p.Text = text.String()
+	return p
+}
+
+// row is a row with its cells behind their heads. The bytes of a head come from its cell.
+func (l Layout) row(q Quote) Part {
+	r := Part{Quote: q}
 	var text strings.Builder
 	end := q.Start
 	for i, cell := range Cells(l.text[q.Start:q.End]) {

@@ -206,12 +206,13 @@ func TestGist(t *testing.T) {
 	}
 }
 
-// The rows of a table are read behind their heads, and each byte is one of the passage.
-func TestRows(t *testing.T) {
+// The rows of a table are read behind their heads, definitions behind their terms, and each
+// byte is one of the passage.
+func TestParts(t *testing.T) {
 	text := "Prices:\n\n" + tableText + "\n\nAll with tax."
 	l := Of(text, assay.ChunkProse)
 	var got []string
-	for _, r := range l.Rows() {
+	for _, r := range l.Parts() {
 		got = append(got, r.Text)
 		for _, words := range []string{"40 euros", "Small"} {
 			if i := strings.Index(r.Text, words); i >= 0 && text[r.At[i]:r.At[i+len(words)-1]+1] != words {
@@ -222,9 +223,20 @@ func TestRows(t *testing.T) {
 	if diff := cmp.Diff([]string{"Plan: Small; Price: 10 euros", "Plan: Large; Price: 40 euros"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	text = "Treasurer\n:   collects the fees and\n    pays the bills.\n\n-q\n\n  Be quiet.\n"
+	got = nil
+	for _, p := range Of(text, assay.ChunkProse).Parts() {
+		got = append(got, p.Text)
+		if i := strings.Index(p.Text, "bills"); i >= 0 && text[p.At[i]:p.At[i+4]+1] != "bills" {
+			t.Errorf("%q comes from %q", "bills", text[p.At[i]:p.At[i+4]+1])
+		}
+	}
+	if diff := cmp.Diff([]string{"Treasurer: collects the fees and pays the bills.", "-q: Be quiet."}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 	for _, none := range []string{"Small | 10 euros\nLarge | 40 euros", leaveText} {
-		if rows := Of(none, assay.ChunkProse).Rows(); len(rows) > 0 {
-			t.Errorf("%q has rows with heads: %+v", none, rows)
+		if parts := Of(none, assay.ChunkProse).Parts(); len(parts) > 0 {
+			t.Errorf("%q has parts: %+v", none, parts)
 		}
 	}
 }
@@ -273,7 +285,7 @@ func FuzzAround(f *testing.F) {
 			return
 		}
 		l := Of(text, kinds[max(0, kind)%len(kinds)])
-		for _, r := range l.Rows() {
+		for _, r := range l.Parts() {
 			if len(r.At) != len(r.Text) || slices.ContainsFunc(r.At, func(i int) bool { return i < r.Start || i >= r.End }) {
 				t.Fatalf("%q is read as %q, from %v", text, r.Text, r.At)
 			}

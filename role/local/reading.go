@@ -11,54 +11,56 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// maxRows is how many rows of tables are read at most, of the first hits first.
-const maxRows = 60
+// maxParts is how many bytes of rows and entries are read beside their passages, of the first
+// hits first.
+const maxParts = 4000
 
-// ReadHits reads a question against hits, and against each row of their tables behind the
-// heads of its columns: of a whole table a reader seldom finds the row. It returns nil where
-// there is no reader, or where most of the hits are in a language that it does not know.
+// ReadHits reads a question against hits, and against each row of their tables and each entry
+// of their definition lists by itself: in a whole table a reader seldom finds the row. It
+// returns nil where there is no reader, or where most of the hits are in a language that it
+// does not know.
 func ReadHits(ctx context.Context, reader llm.Reader, question string, hits []assay.Hit) ([]llm.Reading, error) {
 	if reader == nil || foreign(reader, hits) {
 		return nil, ctx.Err()
 	}
 	var excerpts, texts []llm.Excerpt
-	var rows []layout.Row
-	var of []int // the hits of the rows
+	var parts []layout.Part
+	var of []int // the hits of the parts
+	size := 0
 	for i, h := range hits {
 		excerpts = append(excerpts, llm.Excerpt{Heading: h.Under(), Text: h.Text})
-		all := layout.Of(h.Text, h.Chunk.Kind).Rows()
-		if len(rows)+len(all) > maxRows {
-			continue
-		}
-		for _, r := range all {
-			rows, of = append(rows, r), append(of, i)
-			texts = append(texts, llm.Excerpt{Heading: h.Under(), Text: r.Text})
+		for _, p := range layout.Of(h.Text, h.Chunk.Kind).Parts() {
+			if size += len(p.Text); size > maxParts {
+				break
+			}
+			parts, of = append(parts, p), append(of, i)
+			texts = append(texts, llm.Excerpt{Heading: h.Under(), Text: p.Text})
 		}
 	}
 	readings, err := readTexts(ctx, reader, question, append(excerpts, texts...))
 	if err != nil {
 		return nil, err
 	}
-	for i, row := range rows {
+	for i, p := range parts {
 		r := &readings[of[i]]
-		r.Spans = slices.DeleteFunc(r.Spans, func(s llm.Extract) bool { return s.Start < row.End && s.End > row.Start })
+		r.Spans = slices.DeleteFunc(r.Spans, func(s llm.Extract) bool { return s.Start < p.End && s.End > p.Start })
 	}
-	for i, row := range rows {
-		readings[of[i]] = withRow(readings[of[i]], row, readings[len(hits)+i])
+	for i, p := range parts {
+		readings[of[i]] = withPart(readings[of[i]], p, readings[len(hits)+i])
 	}
 	return readings[:len(hits)], nil
 }
 
-// withRow is a passage's reading with that of a row of it: the row is an answer as far as it
-// answers the question.
-func withRow(passage llm.Reading, row layout.Row, reading llm.Reading) llm.Reading {
+// withPart is a passage's reading with that of a part of it, which is an answer as far as it
+// answers the question by itself.
+func withPart(passage llm.Reading, p layout.Part, reading llm.Reading) llm.Reading {
 	passage.Answerable = max(passage.Answerable, reading.Answerable)
 	passage.Relevance = max(passage.Relevance, reading.Relevance)
-	answer := llm.Extract{Start: row.Start, End: row.End, Score: reading.Answerable}
+	answer := llm.Extract{Start: p.Start, End: p.End, Score: reading.Answerable}
 	if len(reading.Spans) > 0 {
 		s := reading.Spans[0]
-		answer.Start = row.At[s.Start]
-		answer.End = max(answer.Start, row.At[s.End-1]) + 1
+		answer.Start = p.At[s.Start]
+		answer.End = max(answer.Start, p.At[s.End-1]) + 1
 	}
 	if answer.Score > 0 {
 		passage.Spans = append(passage.Spans, answer)
