@@ -116,6 +116,9 @@ func (g Generator) answer(ctx context.Context, part role.Part, evidence []assay.
 	if len(spots) == 0 {
 		return nil, err
 	}
+	if readings != nil && err == nil {
+		spots, err = g.reread(ctx, q, p, spots)
+	}
 	quotes := p.answering(q, spots)
 	out := p.quotations(spots[0].passage, quotes)
 	if len(quotes) != 1 || p.block(spots[0]).Kind != layout.Paragraph {
@@ -177,6 +180,60 @@ func (g Generator) decide(ctx context.Context, question string, evidence []assay
 // alsoAnswers is the share of the best spot's score from which on another spot answers the
 // question as well.
 const alsoAnswers = 0.3
+
+// maxReread is how many of the likeliest spots are read once more, and leastReread the share
+// of the best one's score that they have.
+const (
+	maxReread   = 4
+	leastReread = 0.1
+)
+
+// reread puts the spot first whose quotation answers the question best by itself, as it is
+// shown: what surrounds the words of an answer may have made them look like one.
+func (g Generator) reread(ctx context.Context, q question, p passages, spots []spot) ([]spot, error) {
+	n := 1
+	for n < min(len(spots), maxReread) && spots[n].score >= leastReread*spots[0].score {
+		n++
+	}
+	if n == 1 {
+		return spots, nil
+	}
+	texts := make([]llm.Excerpt, n)
+	for i := range texts {
+		at := spots[i].passage
+		texts[i] = llm.Excerpt{Heading: p.hits[at].Under(), Text: p.readable(at, p.answering(q, first(spots, i)))}
+	}
+	readings, err := readTexts(ctx, g.Reader, q.text, texts)
+	if err != nil {
+		return spots, err
+	}
+	best := 0
+	for i, r := range readings {
+		if r.Answerable*spots[i].score > readings[best].Answerable*spots[best].score {
+			best = i
+		}
+	}
+	return first(spots, best), nil
+}
+
+// first returns spots with that at i put first.
+func first(spots []spot, i int) []spot {
+	return slices.Concat(spots[i:i+1], spots[:i], spots[i+1:])
+}
+
+// readable is the text of quotes from a passage to be read: a row has its cells behind their
+// heads.
+func (p passages) readable(passage int, quotes []layout.Quote) string {
+	var texts []string
+	for _, q := range quotes {
+		text := p.layouts[passage].Shown(q)
+		if q.Heads != nil {
+			text = layout.Labelled(q.Heads, layout.Cells(text))
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "\n")
+}
 
 // answering quotes the best of the spots. Where the question asks for all of its list or
 // table, or another item of its list answers as well, the list is quoted as a whole; so are

@@ -163,6 +163,24 @@ func TestGenerateAll(t *testing.T) {
 	}
 }
 
+// Of several likely places the one is quoted whose quotation answers by itself.
+func TestGenerateRereads(t *testing.T) {
+	h := hit("a", "The recorder writes files.\n\nTo record a concert:\n\n1. Insert a stick.\n2. Press REC.", 0.9)
+	r := &llmtest.Reader{OnRead: func(_ string, p llm.Excerpt) (llm.Reading, error) {
+		switch writes, steps := strings.Contains(p.Text, "writes"), strings.Contains(p.Text, "Press REC"); {
+		case writes && steps:
+			at := strings.Index(p.Text, "To record")
+			return llm.Reading{Answerable: 0.9, Spans: []llm.Extract{{Start: 4, End: 12, Score: 0.6}, {Start: at, End: at + 9, Score: 0.2}}}, nil
+		case steps:
+			return llm.Reading{Answerable: 0.9}, nil
+		}
+		return llm.Reading{Answerable: 0.03}, nil
+	}}
+	if diff := cmp.Diff([]string{"To record a concert:", "Insert a stick.", "Press REC."}, texts(generated(t, r, "How do I do it?", h))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Each row of a table is read behind its heads, and is quoted where it answers, whatever
 // the reader makes of the table.
 func TestReadRows(t *testing.T) {
