@@ -84,7 +84,7 @@ func TestFitVerifier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s; shown %.3f, balanced %.3f", m.Made, m.Shown, m.Balanced)
+	t.Logf("%s; shown %.2f, balanced %.2f, disputed %.2f", m.Made, m.Shown, m.Balanced, m.Disputed)
 }
 
 // eachLine decodes the lines of a gzip file.
@@ -238,8 +238,32 @@ func fitModel(cases []fitCase) *ground.Model {
 		}
 	}
 	m := &ground.Model{Features: ground.FeatureNames(), Supported: learn.Logistic(supported, verifierRidge), Contradicted: learn.Logistic(contradicted, verifierRidge)}
-	m.Balanced = balancedFloor(m, cases)
+	labelled := slices.DeleteFunc(slices.Clone(cases), fitCase.made)
+	m.Balanced = balancedFloor(m, labelled)
+	m.Disputed = disputedFloor(m, slices.DeleteFunc(labelled, func(c fitCase) bool { return c.binary }))
 	return m
+}
+
+// disputedFloor returns the least probability of a contradiction, of a claim that is not
+// supported, with the best mean of the shares of the labels that are told right.
+func disputedFloor(m *ground.Model, cases []fitCase) float64 {
+	best, most := 0.5, 0.0
+	for floor := 0.05; floor < 0.951; floor += 0.01 {
+		right, of := map[assay.Verdict]float64{}, map[assay.Verdict]float64{}
+		for _, c := range cases {
+			if c.Verdict == assay.Supported || learn.Sigmoid(m.Supported.LogOdds(c.features)) >= m.Balanced {
+				continue
+			}
+			of[c.Verdict]++
+			if (learn.Sigmoid(m.Contradicted.LogOdds(c.features)) >= floor) == (c.Verdict == assay.Contradicted) {
+				right[c.Verdict]++
+			}
+		}
+		if mean := right[assay.Contradicted]/of[assay.Contradicted] + right[assay.Unsupported]/of[assay.Unsupported]; mean > most {
+			best, most = floor, mean
+		}
+	}
+	return math.Round(best*100) / 100
 }
 
 // balancedFloor returns the floor with the best mean of the sets' balanced accuracies.

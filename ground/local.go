@@ -145,14 +145,14 @@ func (l Local) judge(ctx context.Context, claim string, sources []source) (Judge
 	}
 	features := featuresOf(claim, whole, parts, sources)
 	j := Judgement{Verdict: assay.Unsupported, Score: learn.Sigmoid(model.Supported.LogOdds(features)), Spans: decidingSpans(parts, sources)}
-	contradicted := model.Contradicted.LogOdds(features)
-	j.Contradiction = (1 - j.Score) * learn.Sigmoid(contradicted)
+	contradicted := learn.Sigmoid(model.Contradicted.LogOdds(features))
+	j.Contradiction = (1 - j.Score) * contradicted
 	switch {
 	case math.IsNaN(j.Score) || math.IsNaN(j.Contradiction):
 		return Judgement{}, fmt.Errorf("the probability of the claim is not a number: %w", assay.ErrDamaged)
 	case j.Score >= cmp.Or(l.Floor, model.Shown):
 		j.Verdict, j.Reason = assay.Supported, "the source says it in other words"
-	case contradicted > 0:
+	case contradicted >= model.Disputed:
 		j.Verdict, j.Reason = assay.Contradicted, "the source contradicts it"
 	default:
 		j.Reason = lacking(claim, sources)

@@ -25,6 +25,10 @@ type Model struct {
 	// answers that are shown to people, and for the best balanced accuracy.
 	Shown    float64 `json:"shown"`
 	Balanced float64 `json:"balanced"`
+
+	// Disputed is the least probability of a contradiction, of a claim that is not
+	// supported, for the verdict Contradicted.
+	Disputed float64 `json:"disputed"`
 }
 
 //go:embed weights.json
@@ -42,7 +46,7 @@ func DecodeModel(data []byte) (*Model, error) {
 	}
 	names := featureNames()
 	fits := slices.Equal(m.Features, names) && m.Supported.Fits(len(names)) && m.Contradicted.Fits(len(names))
-	if !fits || !(m.Shown > 0 && m.Shown < 1) || !(m.Balanced > 0 && m.Balanced < 1) {
+	if !fits || !(m.Shown > 0 && m.Shown < 1) || !(m.Balanced > 0 && m.Balanced < 1) || !(m.Disputed > 0 && m.Disputed < 1) {
 		return nil, fmt.Errorf("weights of the verifier are for other features: %w", assay.ErrDamaged)
 	}
 	return m, nil
