@@ -68,6 +68,10 @@ func TestFitVerifier(t *testing.T) {
 	m := fitModel(cases)
 	m.Reader = reader.Model()
 	m.Made = "go test ./eval -run FitVerifier -fit-verifier: " + madeOf(cases)
+	for _, sure := range []float64{0.5, 0.6, 0.65, 0.7, 0.75, 0.8} { // see role.Guarded
+		share := contradictedFrom(m, cases, sure)
+		t.Logf("contradicted from %.2f on: %.1f%% of the supported claims, %.1f%% of the contradicted, %.1f%% of the others", sure, share[assay.Supported], share[assay.Contradicted], share[assay.Unsupported])
+	}
 	changed, err := ChangedAnswers("../ground/testdata", shared, "dev")
 	if err != nil {
 		t.Fatal(err)
@@ -242,6 +246,22 @@ func fitModel(cases []fitCase) *ground.Model {
 	m.Balanced = balancedFloor(m, labelled)
 	m.Disputed = disputedFloor(m, slices.DeleteFunc(labelled, func(c fitCase) bool { return c.binary }))
 	return m
+}
+
+// contradictedFrom returns the percentages of claims, by their label, whose probability of a
+// contradiction is at least sure.
+func contradictedFrom(m *ground.Model, cases []fitCase, sure float64) map[assay.Verdict]float64 {
+	share, of := map[assay.Verdict]float64{}, map[assay.Verdict]float64{}
+	for _, c := range cases {
+		of[c.Verdict]++
+		if (1-learn.Sigmoid(m.Supported.LogOdds(c.features)))*learn.Sigmoid(m.Contradicted.LogOdds(c.features)) >= sure {
+			share[c.Verdict]++
+		}
+	}
+	for v := range share {
+		share[v] *= 100 / of[v]
+	}
+	return share
 }
 
 // disputedFloor returns the least probability of a contradiction, of a claim that is not
