@@ -632,6 +632,7 @@ func (w *archive) ask(t *testing.T, name string, i, at int, verifies bool) struc
 	models := served(by)
 	if !verifies {
 		delete(models.Roles, role.VerifierRole)
+		models.LocalVerifier = true
 	}
 	if at > len(planted) && !verifies { // the local clarifier names what the documents are called
 		models = Models{}

@@ -122,7 +122,7 @@ func plainModel() string {
 	linear := func(weights []string) string {
 		return `{"bias": 0, "mean": [` + strings.Join(zeros, ",") + `], "scale": [` + strings.Join(ones, ",") + `], "weights": [` + strings.Join(weights, ",") + `]}`
 	}
-	return `{"features": [` + strings.Join(names, ",") + `], "supported": ` + linear(supported) + `, "contradicted": ` + linear(contradicted) + `, "shown": 0.7, "balanced": 0.5}`
+	return `{"features": [` + strings.Join(names, ",") + `], "supported": ` + linear(supported) + `, "contradicted": ` + linear(contradicted) + `, "shown": 0.7, "balanced": 0.5, "disputed": 0.5}`
 }
 
 // Each part of a claim has to be supported.
