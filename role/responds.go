@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/layout"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -19,8 +20,10 @@ const (
 	maxStatements = 12
 )
 
-// ReaderGrader grades an answer by the probability that a statement of it, or the words that
-// it cites, answers the question or a part of it.
+// ReaderGrader grades an answer by the likeliest of its statements and of the words that they
+// cite: by the mean of the probabilities that the text answers the question, or a part of it,
+// and that it helps with it, since a sentence that answers beside its neighbours may not
+// answer alone.
 type ReaderGrader struct{ Reader llm.Reader }
 
 // GradeAnswer implements [AnswerGrader]. An answer that the reader cannot read is a failure.
@@ -29,7 +32,7 @@ func (g ReaderGrader) GradeAnswer(ctx context.Context, _ Caller, in AnswerInput)
 	var whole []string
 	for _, st := range in.Statements[:min(len(in.Statements), maxStatements)] {
 		heading := strings.Join(st.Under, " > ")
-		for _, text := range append([]string{st.Text}, st.Quotes...) {
+		for _, text := range append([]string{st.Text, labelled(st)}, st.Quotes...) {
 			if x := (llm.Excerpt{Heading: heading, Text: text}); strings.TrimSpace(text) != "" && !slices.Contains(excerpts, x) {
 				excerpts = append(excerpts, x)
 			}
@@ -52,13 +55,31 @@ func (g ReaderGrader) GradeAnswer(ctx context.Context, _ Caller, in AnswerInput)
 			return AnswerGrade{Lacks: []string{}, Outcome: Outcome{Failure: err.Error()}}, nil
 		}
 		for _, r := range readings {
-			if !(r.Answerable >= 0 && r.Answerable <= 1) {
-				return AnswerGrade{Lacks: []string{}, Outcome: Outcome{Failure: fmt.Sprintf("the reader gave the probability %v", r.Answerable)}}, nil
+			for _, p := range []float64{r.Answerable, r.Relevance} {
+				if !(p >= 0 && p <= 1) {
+					return AnswerGrade{Lacks: []string{}, Outcome: Outcome{Failure: fmt.Sprintf("the reader gave the probability %v", p)}}, nil
+				}
 			}
-			best = max(best, r.Answerable)
+			best = max(best, (r.Answerable+r.Relevance)/2)
 		}
 	}
 	return AnswerGrade{Relevance: &best, Lacks: []string{}, OffTopic: best < leastResponds}, nil
+}
+
+// labelled writes a statement that is a row of a table with its cells behind the heads that
+// it cites; empty: it is none.
+func labelled(st ShownStatement) string {
+	row, ok := strings.CutPrefix(st.Text, "| ")
+	if !ok {
+		return ""
+	}
+	cells := layout.Cells(strings.TrimSuffix(row, "|"))
+	for _, q := range st.Quotes {
+		if heads := layout.Cells(q); len(heads) == len(cells) && !slices.Equal(heads, cells) {
+			return layout.Labelled(heads, cells)
+		}
+	}
+	return ""
 }
 
 // LowerOf returns an answer grader that has the lower relevance of two, and fails where

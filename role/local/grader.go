@@ -53,6 +53,8 @@ func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (r
 		grade.Reason = "the question has no words to search for"
 	case len(in.Hits) == 0:
 		grade.Reason = "nothing was found"
+	case readings != nil && answerable(readings) == 0:
+		grade.Reason = "the reader finds no answer in the passages"
 	case readings == nil:
 		byCoverage(&grade, q, in)
 	default:
