@@ -289,7 +289,7 @@ func TestMeasureWritten(t *testing.T) {
 			{
 				Question: "Which port does the service listen on?", Kind: "thing",
 				A: eval.WrittenText{Title: "Billing", Text: "The billing service listens on port 8080."},
-				B: eval.WrittenText{Title: "Orders", Text: "The orders service listens on port 9090."},
+				B: eval.WrittenText{Title: "Orders", Text: "Orders are shipped from warehouse 9090."},
 			},
 		},
 		Handbook: []eval.EverydayQuestion{

@@ -20,10 +20,8 @@ const (
 	maxStatements = 12
 )
 
-// ReaderGrader grades an answer by the likeliest of its statements and of the words that they
-// cite: by the mean of the probabilities that the text answers the question, or a part of it,
-// and that it helps with it, since a sentence that answers beside its neighbours may not
-// answer alone.
+// ReaderGrader grades an answer by the probability that a statement of it, or the words that
+// it cites, answers the question or a part of it.
 type ReaderGrader struct{ Reader llm.Reader }
 
 // GradeAnswer implements [AnswerGrader]. An answer that the reader cannot read is a failure.
@@ -55,12 +53,10 @@ func (g ReaderGrader) GradeAnswer(ctx context.Context, _ Caller, in AnswerInput)
 			return AnswerGrade{Lacks: []string{}, Outcome: Outcome{Failure: err.Error()}}, nil
 		}
 		for _, r := range readings {
-			for _, p := range []float64{r.Answerable, r.Relevance} {
-				if !(p >= 0 && p <= 1) {
-					return AnswerGrade{Lacks: []string{}, Outcome: Outcome{Failure: fmt.Sprintf("the reader gave the probability %v", p)}}, nil
-				}
+			if !(r.Answerable >= 0 && r.Answerable <= 1) {
+				return AnswerGrade{Lacks: []string{}, Outcome: Outcome{Failure: fmt.Sprintf("the reader gave the probability %v", r.Answerable)}}, nil
 			}
-			best = max(best, (r.Answerable+r.Relevance)/2)
+			best = max(best, r.Answerable)
 		}
 	}
 	return AnswerGrade{Relevance: &best, Lacks: []string{}, OffTopic: best < leastResponds}, nil
