@@ -30,14 +30,14 @@ const readBest = 8
 
 // DefaultHeld is how likely passages have to answer a question for a grade of Sufficient.
 // See docs/evaluation.md, Abstention.
-const DefaultHeld = 0.75
+const DefaultHeld = 0.65
 
 // usualFloor is the relevance floor where none is set: what the reader takes for an answer
 // need not reach it.
 const usualFloor = 0.5
 
 // closest is the share of the odds of Sufficient from which on a grade is Partly.
-const closest = 0.75
+const closest = 0.5
 
 // Grade implements role.Grader. It returns an error only when ctx has ended.
 func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (role.Grade, error) {
