@@ -131,7 +131,9 @@ func TestRedriveKeepsWhatWasVerified(t *testing.T) {
 	roles.Planner = plans(role.Conjunction, role.SubQuestion{Text: "alpha"}, role.SubQuestion{Text: "beta"})
 	roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) {
 		if in.Question == "beta" && len(in.Tried) == 0 { // graded for the first time: the next search brings more
+			l.mu.Lock()
 			l.documents = append(l.documents, newLibrary("", "", "beta again is third.").documents[2])
+			l.mu.Unlock()
 		}
 		return enough(in)
 	})

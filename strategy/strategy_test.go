@@ -48,6 +48,13 @@ func newLibrary(texts ...string) *library {
 	return l
 }
 
+// all returns the documents, which a test may add to while a run searches.
+func (l *library) all() []assay.Document {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.documents)
+}
+
 func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
 	if l.err != nil {
 		return assay.Results{}, l.err
@@ -58,11 +65,12 @@ func (l *library) Retrieve(ctx context.Context, access assay.Access, q assay.Que
 		l.onSearch()
 	}
 	l.mu.Unlock()
-	found := assay.Results{Chunks: len(l.documents)}
+	documents := l.all()
+	found := assay.Results{Chunks: len(documents)}
 	for _, w := range strings.Fields(strings.Trim(q.Text, "?")) {
 		found.Terms = append(found.Terms, assay.Term{Text: w, Stem: l.stemOf(w), Chunks: 1, Weight: 0.5})
 	}
-	for _, d := range l.documents {
+	for _, d := range documents {
 		words := strings.Fields(strings.ToLower(strings.Join(append([]string{q.Text}, q.Rewrites...), " ")))
 		shared := slices.ContainsFunc(words, func(w string) bool {
 			return len(w) > 3 && strings.Contains(strings.ToLower(d.Text), strings.Trim(w, "?."))
@@ -86,7 +94,7 @@ func (l *library) ACL(_ context.Context, id string) (assay.ACL, error) {
 	if l.readErr != nil {
 		return assay.ACL{}, l.readErr
 	}
-	for _, d := range l.documents {
+	for _, d := range l.all() {
 		if d.ID == id {
 			return d.ACL, nil
 		}
@@ -98,7 +106,7 @@ func (l *library) ACL(_ context.Context, id string) (assay.ACL, error) {
 }
 
 func (l *library) Version(_ context.Context, id, version string) (assay.Document, error) {
-	for _, d := range slices.Concat(l.documents, l.kept) {
+	for _, d := range slices.Concat(l.all(), l.kept) {
 		if d.ID == id && d.Version == version {
 			return d, nil
 		}
