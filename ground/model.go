@@ -46,7 +46,8 @@ func DecodeModel(data []byte) (*Model, error) {
 	}
 	names := featureNames()
 	fits := slices.Equal(m.Features, names) && m.Supported.Fits(len(names)) && m.Contradicted.Fits(len(names))
-	if !fits || !(m.Shown > 0 && m.Shown < 1) || !(m.Balanced > 0 && m.Balanced < 1) || !(m.Disputed > 0 && m.Disputed < 1) {
+	outside := func(p float64) bool { return !(p > 0 && p < 1) }
+	if !fits || slices.ContainsFunc([]float64{m.Shown, m.Balanced, m.Disputed}, outside) {
 		return nil, fmt.Errorf("weights of the verifier are for other features: %w", assay.ErrDamaged)
 	}
 	return m, nil

@@ -30,7 +30,7 @@ func (g ReaderGrader) GradeAnswer(ctx context.Context, _ Caller, in AnswerInput)
 	var whole []string
 	for _, st := range in.Statements[:min(len(in.Statements), maxStatements)] {
 		heading := strings.Join(st.Under, " > ")
-		for _, text := range append([]string{st.Text, labelled(st)}, st.Quotes...) {
+		for _, text := range append([]string{st.Text, st.Labelled()}, st.Quotes...) {
 			if x := (llm.Excerpt{Heading: heading, Text: text}); strings.TrimSpace(text) != "" && !slices.Contains(excerpts, x) {
 				excerpts = append(excerpts, x)
 			}
@@ -62,9 +62,9 @@ func (g ReaderGrader) GradeAnswer(ctx context.Context, _ Caller, in AnswerInput)
 	return AnswerGrade{Relevance: &best, Lacks: []string{}, OffTopic: best < leastResponds}, nil
 }
 
-// labelled writes a statement that is a row of a table with its cells behind the heads that
-// it cites; empty: it is none.
-func labelled(st ShownStatement) string {
+// Labelled writes a statement that is a row of a table with its cells behind the heads that
+// it cites; empty: it is no row, or cites no heads.
+func (st ShownStatement) Labelled() string {
 	row, ok := strings.CutPrefix(st.Text, "| ")
 	if !ok {
 		return ""

@@ -1,4 +1,4 @@
-// Codeset makes a labelled set of source code for `assay eval retrieval`, in the BEIR
+// Command codeset makes a labelled set of source code for `assay eval retrieval`, in the BEIR
 // layout: the functions and types of a tree of Go packages, without any comment, are the
 // passages, and the first sentences of their doc comments are the queries. A query does
 // not hold the name of its function, because a question seldom does.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
-	"github.com/assay-rag/assay/internal/layout"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
@@ -57,13 +56,8 @@ func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.An
 // shownWords are the texts of a statement to read: of a quotation what it quotes, of a row
 // its cells behind their heads, where it cites these.
 func shownWords(st role.ShownStatement, quoted bool) []string {
-	if bare, ok := strings.CutPrefix(st.Text, "| "); ok {
-		cells := layout.Cells(strings.TrimSuffix(bare, "|"))
-		for _, q := range st.Quotes {
-			if heads := layout.Cells(q); len(heads) == len(cells) && !slices.Equal(heads, cells) {
-				return []string{layout.Labelled(heads, cells)}
-			}
-		}
+	if row := st.Labelled(); row != "" {
+		return []string{row}
 	}
 	if quoted && len(st.Quotes) > 0 {
 		return st.Quotes
