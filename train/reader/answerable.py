@@ -13,6 +13,7 @@ import re
 import corpora
 from edits import NAME_SIMPLE, NOT_NAMES, lower_first, names_in, pick, sentence_case
 from rewordings import synonym
+from swaps import swaps_of
 from questions import answer_type, clean_question
 from words import inflect
 
@@ -270,6 +271,22 @@ def everyday(rng, it):
     if not new:
         new = pick(rng, ["{}", "{}?", "{} ?", "so {}?", "please, {}?", "quick question: {}?"]).format(low.lower() if rng.random() < 0.6 else low)
     return ("everyday", "", new, it["passage"], it["answer"])
+
+
+def swapped_groups(rows, folder, nouns):
+    """Questions with two phrases exchanged, or with a phrase of the passage in another's place: every word stands in the passage, the answer does not."""
+    for it in load_reading(folder):
+        if "policyqa" in it["source"]:
+            continue  # its questions fit many places of a passage
+        answering = next((it["passage"][a:b] for a, b in corpora.sentence_spans(it["passage"]) if a <= it["answer"][0] < b), "")
+        near = [("read-swapped", "", it["question"], it["passage"], it["answer"])]
+        for kind, edited in swaps_of(it["question"], it["passage"], nouns, rows.rng):
+            fresh = set(norm(edited).split()) - set(norm(it["question"]).split())
+            if kind.startswith("place") and fresh <= set(norm(answering).split()) or occurs(it["text"], edited):
+                continue  # the sentence that answers may answer this too
+            near.append((kind + "-in-question", "", sentence_case(edited), it["passage"], None))
+        worded = everyday(rows.rng, it)
+        rows.add(near + ([worded] if worded else []))
 
 
 # ---------------------------------------------------------------- ranking sets

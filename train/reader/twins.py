@@ -18,7 +18,7 @@ import re
 import sys
 
 import corpora
-from answerable import Rows, question_rows
+from answerable import Rows, question_rows, swapped_groups
 from documents import document_groups, structure_groups
 from edits import EDITS, NEUTRAL, NUMBER, TERM, Context, edits_of, lower_first, names_in, pick, tail_phrase
 from questions import answer_type, neutral_form, other_answers, statement
@@ -411,6 +411,7 @@ ENTAILMENT_PARTS = {
 READING_PARTS = {
     "questions": lambda rows, args: question_rows(rows, training(args), args.size // 100),
     "documents": lambda rows, args: document_groups(rows, all_documents(args, rows.rng, 2 * args.files)),
+    "swaps": lambda rows, args: swapped_groups(rows, training(args), Nouns(r["passage"] for r in reading_rows(training(args)))),
     "scenes": lambda rows, args: scene_rows(rows, args.size // 40),
 }
 
