@@ -103,12 +103,18 @@ func figuresOf(set string, line *learn.Linear, rows []fitRow) AbstentionFigures 
 }
 
 // fitRowsOf searches for the questions of a set of which some passages are gone, and has what
-// is found read. Right is a question whose most answerable passage is a right one.
+// is found read. A question is answerable if one of its passages is left; near misses name
+// passages that the set never had. Right is a question whose most answerable passage is a
+// right one.
 func fitRowsOf(ctx context.Context, set Set, k int, parts Parts) ([]fitRow, error) {
 	set.Queries = sample(set.Queries, fitQuestions)
 	gone, queries := halves(set.Queries, k)
 	set.Passages = slices.DeleteFunc(slices.Clone(set.Passages), func(p Passage) bool { return gone[p.ID] })
 	set.Queries = queries
+	left := map[string]bool{}
+	for _, p := range set.Passages {
+		left[p.ID] = true
+	}
 	o, err := Open(ctx, set, parts)
 	if err != nil {
 		return nil, err
@@ -137,7 +143,7 @@ func fitRowsOf(ctx context.Context, set Set, k int, parts Parts) ([]fitRow, erro
 				return err
 			}
 			for id := range q.Relevant {
-				rows[i].answerable = !gone[id]
+				rows[i].answerable = rows[i].answerable || left[id]
 			}
 			if best := local.MostAnswerable(readings); best >= 0 {
 				rows[i].right = q.Relevant[hits[best].URI] > 0
