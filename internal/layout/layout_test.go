@@ -269,6 +269,9 @@ func TestLongCode(t *testing.T) {
 	if len(quotes) != 1 || l.Shown(quotes[0]) != "answer := g(42);" {
 		t.Errorf("%+v", quotes)
 	}
+	if quotes := l.Around(len(text)-1, len(text), false); len(quotes) > 1 { // behind the last line
+		t.Errorf("%+v", quotes)
+	}
 }
 
 // Whatever a passage looks like, its blocks hold all of its text, and what is quoted is of
