@@ -212,13 +212,11 @@ func (m Models) roles(r roleOptions) strategy.Roles {
 	if c, ok := by(role.SupportGraderRole); ok {
 		roles.SupportGrader = prompted.SupportGrader{Config: c, Local: local.SupportGrader{Verifier: verifier}}
 	}
-	if r.reader != nil {
-		roles.AnswerGrader = role.ReaderGrader{Reader: r.reader}
-	}
 	if c, ok := by(role.AnswerGraderRole); ok {
-		grader := prompted.AnswerGrader{Config: c, Local: roles.AnswerGrader}
-		if roles.AnswerGrader = grader; r.reader != nil {
-			roles.AnswerGrader = role.LowerOf(grader, role.ReaderGrader{Reader: r.reader})
+		grader := local.AnswerGrader{Reader: r.reader}
+		roles.AnswerGrader = prompted.AnswerGrader{Config: c, Local: grader}
+		if r.reader != nil {
+			roles.AnswerGrader = role.LowerOf(roles.AnswerGrader, grader)
 		}
 	}
 	if c, ok := by(role.AnalystRole); ok {

@@ -1,13 +1,19 @@
 package role
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
 
-// AnswerGraderRole is the name of the role that says whether an answer answers.
+	"github.com/assay-rag/assay/internal/layout"
+)
+
+// AnswerGraderRole is the name of the role that grades the relevance of an answer.
 const AnswerGraderRole = "answer_grader"
 
-// An AnswerGrader says how far an answer answers its question, whatever it rests on: what
-// is true and cited may be beside the point. Its cautious output is a failure, and nobody
-// goes by its relevance.
+// An AnswerGrader grades how far an answer responds to its question. It ignores the evidence:
+// a true and cited statement may be off topic. Its cautious output is a failure, whose
+// relevance is ignored.
 type AnswerGrader interface {
 	GradeAnswer(ctx context.Context, c Caller, in AnswerInput) (AnswerGrade, error)
 }
@@ -18,27 +24,69 @@ type AnswerInput struct {
 	Parts      []string         `json:"parts,omitempty"` // the questions that it was taken apart into
 	Statements []ShownStatement `json:"statements"`      // at least one
 
-	// Quoted says that the statements are in the words of passages which were found by
-	// those of the question: who goes by words can be sure then.
+	// Quoted is set if the statements are verbatim quotations. A grader that compares words
+	// can then tell that an answer is off topic.
 	Quoted bool `json:"quoted,omitempty"`
 }
 
-// A ShownStatement is a statement of an answer as it is shown, and what the passages that
-// it cites stand under: a sentence of a section need not name what the section is about.
+// A ShownStatement is a statement of an answer as it is shown.
 type ShownStatement struct {
 	Text   string   `json:"text"`
-	Under  []string `json:"under,omitempty"`
+	Under  []string `json:"under,omitempty"`  // the title and headings of the passages that it cites
 	Quotes []string `json:"quotes,omitempty"` // the words that it cites
+}
+
+// Labelled returns a statement that is a row of a table with each cell behind the head of its
+// column, as far as the statement cites the heads. Empty: it is no such row.
+func (st ShownStatement) Labelled() string {
+	row, ok := strings.CutPrefix(st.Text, "| ")
+	if !ok {
+		return ""
+	}
+	cells := layout.Cells(strings.TrimSuffix(row, "|"))
+	for _, q := range st.Quotes {
+		if heads := layout.Cells(q); len(heads) == len(cells) && !slices.Equal(heads, cells) {
+			return layout.Labelled(heads, cells)
+		}
+	}
+	return ""
 }
 
 // An AnswerGrade is how far an answer answers its question.
 type AnswerGrade struct {
-	Relevance *float64 `json:"relevance"` // in [0, 1]; nil: it cannot be told
-	Lacks     []string `json:"lacks"`     // what the question asks for and the answer does not say, in words
+	Relevance *float64 `json:"relevance"` // in [0, 1]; nil: unknown
+	Lacks     []string `json:"lacks"`     // parts of the question that the answer leaves open, in words
 
-	// OffTopic is set where the answer does not respond to the question at all. A grader
-	// that is not sure leaves it.
+	// OffTopic is set if the answer certainly does not respond to the question.
 	OffTopic bool `json:"off_topic,omitempty"`
 
 	Outcome
+}
+
+// LowerOf returns an answer grader that returns the lower relevance of two graders, and fails
+// if either fails.
+func LowerOf(a, b AnswerGrader) AnswerGrader { return lowerOf{a, b} }
+
+type lowerOf struct{ a, b AnswerGrader }
+
+// GradeAnswer implements [AnswerGrader].
+func (l lowerOf) GradeAnswer(ctx context.Context, c Caller, in AnswerInput) (AnswerGrade, error) {
+	one, err := l.a.GradeAnswer(ctx, c, in)
+	if err != nil {
+		return one, err
+	}
+	other, err := l.b.GradeAnswer(ctx, c, in)
+	if err != nil {
+		return other, err
+	}
+	one.OffTopic = one.OffTopic || other.OffTopic
+	if one.Relevance == nil || other.Relevance != nil && *other.Relevance < *one.Relevance {
+		one.Relevance = other.Relevance
+	}
+	one.Lacks = append(slices.Clone(one.Lacks), other.Lacks...)
+	if one.Failure == "" {
+		one.Failure = other.Failure
+	}
+	one.Notes = append(slices.Clone(one.Notes), other.Notes...)
+	return one, nil
 }

@@ -521,12 +521,15 @@ func TestAnswerGrader(t *testing.T) {
 		{finds(map[string]float64{"80": 0.8}), answer("The crane in Porto was installed in 1932.", false), 0, true},
 		{nil, answer("It opens port 80.", true), 1, false},
 		{nil, answer("Bananas are yellow.", false), 1.0 / 3, false}, // what it stands under counts
-		{broken, answer("It opens port 80.", true), 1, false},
 	} {
 		g, err := local.AnswerGrader{Reader: tt.reader}.GradeAnswer(t.Context(), nil, tt.in)
 		if err != nil || g.Relevance == nil || math.Abs(*g.Relevance-tt.relevance) > 1e-9 || g.OffTopic != tt.beside {
 			t.Errorf("%q: %+v, %v; want %v", tt.in.Statements[0].Text, g, err, tt.relevance)
 		}
+	}
+	g, err := local.AnswerGrader{Reader: broken}.GradeAnswer(t.Context(), nil, answer("It opens port 80.", true))
+	if err != nil || g.Failure == "" || g.Relevance != nil {
+		t.Errorf("a reader that fails: %+v, %v; want a failure", g, err)
 	}
 }
 

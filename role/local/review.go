@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
@@ -13,76 +12,18 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// AnswerGrader takes for the relevance of an answer how likely the reader takes its text to
-// answer the question, else the share of the question's words that it holds.
-type AnswerGrader struct{ Reader llm.Reader }
-
-// minRelevance is the relevance under which an answer does not respond to its question: where it was
-// read, and where it is a quotation that was not.
-const minRelevance = 0.1
-
-// GradeAnswer implements role.AnswerGrader. It returns an error only when ctx has ended.
-func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
-	p := llm.Excerpt{}
-	var texts []string
-	named := false
-	for _, st := range in.Statements {
-		named = named || len(st.Under) > 0 && namesSection(in.Question, st.Under[0], st.Under)
-		p.Heading = strings.Join(st.Under, " > ")
-		for _, text := range shownWords(st, in.Quoted) {
-			if !slices.Contains(texts, text) {
-				texts = append(texts, text)
-			}
+// answered returns how far a text answers a question: the probability that the reader gives,
+// else the share of the question's words that the text holds. With the reader's error comes
+// that share.
+func answered(ctx context.Context, reader llm.Reader, question string, text string) (float64, error) {
+	err := ctx.Err()
+	if reader != nil && strings.TrimSpace(text) != "" {
+		var readings []llm.Reading
+		if readings, err = readTexts(ctx, reader, question, []llm.Excerpt{{Text: text}}); err == nil {
+			return answerable(readings), nil
 		}
 	}
-	p.Text = strings.Join(texts, "\n")
-	relevance, read, err := answered(ctx, g.Reader, in.Question, p)
-	if ctx.Err() != nil {
-		return role.AnswerGrade{}, ctx.Err()
-	}
-	if named {
-		relevance = max(relevance, minAnswered) // it is of the section that the question asks for
-	}
-	out := role.AnswerGrade{Lacks: []string{}, Relevance: &relevance, OffTopic: relevance < minRelevance && (read || in.Quoted)}
-	if !read && hasWords(p.Text) && latin(p.Text) != latin(in.Question) {
-		out.Relevance = nil // words of two scripts are not compared
-	}
-	if err != nil {
-		out.Notes = append(out.Notes, "answer grader: "+err.Error()+"; the answer was judged by its words alone")
-	}
-	return out, nil
-}
-
-// shownWords are the texts of a statement to read: of a quotation what it quotes, of a row
-// its cells behind their heads, where it cites these.
-func shownWords(st role.ShownStatement, quoted bool) []string {
-	if row := st.Labelled(); row != "" {
-		return []string{row}
-	}
-	if quoted && len(st.Quotes) > 0 {
-		return st.Quotes
-	}
-	return []string{st.Text}
-}
-
-// latin reports whether a text has a letter of the Latin script.
-func latin(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Latin, r) })
-}
-
-func hasWords(text string) bool { return strings.ContainsFunc(text, unicode.IsLetter) }
-
-// answered is how far a text answers a question: by the reader's word (read is true), else
-// by the share of the question's words that it holds.
-func answered(ctx context.Context, reader llm.Reader, question string, p llm.Excerpt) (share float64, wasRead bool, err error) {
-	if reader != nil && strings.TrimSpace(p.Text) != "" {
-		readings, err := readTexts(ctx, reader, question, []llm.Excerpt{p})
-		if err == nil {
-			return answerable(readings), true, nil
-		}
-		return read(question, nil).coverage(stems("", p.Heading, p.Text)), false, err
-	}
-	return read(question, nil).coverage(stems("", p.Heading, p.Text)), false, ctx.Err()
+	return read(question, nil).coverage(stems("", text)), err
 }
 
 // SupportGrader grades each statement by whether the verifier finds it in the passages that
@@ -158,7 +99,7 @@ func reviewed(ctx context.Context, reader llm.Reader, v ground.Verifier, in role
 			r.flaws = append(r.flaws, role.Remark{Statement: i, Flaw: role.FlawUnsupported, Advice: "say it in the evidence's words, or leave it out: " + j.Reason})
 		}
 	}
-	share, _, err := answered(ctx, reader, in.Question, llm.Excerpt{Text: strings.Join(texts, " ")})
+	share, err := answered(ctx, reader, in.Question, strings.Join(texts, " "))
 	if ctx.Err() != nil {
 		return review{}, ctx.Err()
 	}
@@ -268,7 +209,7 @@ func (r Reflector) Reflect(ctx context.Context, _ role.Caller, in role.ReflectIn
 	if !(out.Threshold > 0 && out.Threshold <= 1) {
 		out.Threshold = role.DefaultThreshold
 	}
-	share, _, err := answered(ctx, r.Reader, in.Question, llm.Excerpt{Text: strings.Join(in.Known, " ")})
+	share, err := answered(ctx, r.Reader, in.Question, strings.Join(in.Known, " "))
 	if ctx.Err() != nil {
 		return role.Reflection{}, ctx.Err()
 	}

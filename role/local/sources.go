@@ -115,7 +115,7 @@ func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (r
 			out.Categories = categorised(out.Categories, name, s.Statement)
 			texts = append(texts, s.hit.Under()+": "+s.Text)
 		}
-		share, _, err := answered(ctx, a.Reader, part, llm.Excerpt{Text: strings.Join(texts, " ")})
+		share, err := answered(ctx, a.Reader, part, strings.Join(texts, " "))
 		if ctx.Err() != nil {
 			return role.Analysis{}, ctx.Err()
 		}

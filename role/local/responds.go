@@ -1,0 +1,123 @@
+package local
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/assay-rag/assay/llm"
+	"github.com/assay-rag/assay/role"
+)
+
+// AnswerGrader grades an answer by the probability that one of its statements, or the words
+// that one cites, answers the question or a part of it. Without a reader the grade is the
+// share of the question's words that the statements hold. A statement of the section whose
+// heading the question consists of always responds to it.
+type AnswerGrader struct{ Reader llm.Reader }
+
+const (
+	// leastResponds is the relevance under which an answer does not respond to its question.
+	leastResponds = 0.1
+
+	// maxStatements bounds the statements that the reader reads.
+	maxStatements = 12
+)
+
+// GradeAnswer implements role.AnswerGrader. An answer that the reader cannot read is a
+// failure. GradeAnswer returns an error only if the run ends.
+func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.AnswerInput) (role.AnswerGrade, error) {
+	out := role.AnswerGrade{Lacks: []string{}}
+	relevance, known, certain := 0.0, true, true
+	if g.Reader != nil {
+		var err error
+		relevance, err = g.responds(ctx, in)
+		if role.Ends(ctx, err) {
+			return role.AnswerGrade{}, err
+		}
+		if err != nil {
+			out.Failure = err.Error()
+			return out, nil
+		}
+	} else {
+		relevance, known = respondsByWords(in)
+		certain = in.Quoted // an answer in other words than the question may well respond
+	}
+	if asksForSection(in) {
+		relevance = max(relevance, minAnswered)
+	}
+	if known {
+		out.Relevance = &relevance
+	}
+	out.OffTopic = certain && relevance < leastResponds
+	return out, ctx.Err()
+}
+
+// responds returns the probability that an answer responds to its question: the highest that
+// the reader gives for one of the excerpts of the answer.
+func (g AnswerGrader) responds(ctx context.Context, in role.AnswerInput) (float64, error) {
+	excerpts := excerptsOf(in.Statements[:min(len(in.Statements), maxStatements)])
+	best := 0.0
+	for _, question := range append([]string{in.Question}, in.Parts...) {
+		readings, err := readTexts(ctx, g.Reader, question, excerpts)
+		if err != nil {
+			return 0, err
+		}
+		best = max(best, answerable(readings))
+	}
+	return best, nil
+}
+
+// excerptsOf returns the texts of an answer to be read: each statement, the words that it
+// cites, and all statements together.
+func excerptsOf(statements []role.ShownStatement) []llm.Excerpt {
+	var excerpts []llm.Excerpt
+	var whole []string
+	for _, st := range statements {
+		heading := strings.Join(st.Under, " > ")
+		for _, text := range append([]string{st.Text, st.Labelled()}, st.Quotes...) {
+			x := llm.Excerpt{Heading: heading, Text: text}
+			if strings.TrimSpace(text) != "" && !slices.Contains(excerpts, x) {
+				excerpts = append(excerpts, x)
+			}
+		}
+		whole = append(whole, st.Text)
+	}
+	if len(whole) > 1 {
+		excerpts = append(excerpts, llm.Excerpt{Text: strings.Join(whole, " ")})
+	}
+	return excerpts
+}
+
+// respondsByWords returns the share of the question's words that the statements of an answer
+// and the headings of the last one hold. Known is false for texts in different scripts.
+func respondsByWords(in role.AnswerInput) (share float64, known bool) {
+	var texts []string
+	heading := ""
+	for _, st := range in.Statements {
+		heading = strings.Join(st.Under, " > ")
+		switch row := st.Labelled(); {
+		case row != "":
+			texts = append(texts, row)
+		case in.Quoted && len(st.Quotes) > 0:
+			texts = append(texts, st.Quotes...)
+		default:
+			texts = append(texts, st.Text)
+		}
+	}
+	text := strings.Join(texts, "\n")
+	known = !strings.ContainsFunc(text, unicode.IsLetter) || latin(text) == latin(in.Question)
+	return read(in.Question, nil).coverage(stems("", heading, text)), known
+}
+
+// latin reports whether a text has a letter of the Latin script.
+func latin(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Latin, r) })
+}
+
+// asksForSection reports whether the question asks for the section that a statement is from.
+func asksForSection(in role.AnswerInput) bool {
+	return slices.ContainsFunc(in.Statements, func(st role.ShownStatement) bool {
+		return len(st.Under) > 0 && namesSection(in.Question, st.Under[0], st.Under)
+	})
+}
