@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/assay-rag/assay/ground"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -15,16 +14,7 @@ func cached(e llm.Embedder, cache *vectorCache) llm.Embedder {
 	counter, counts := e.(llm.TokenCounter)
 	tokens, embedsTokens := e.(llm.TokenEmbedder)
 	linguist, knows := e.(llm.Linguist)
-	words, encodes := e.(ground.Encoder)
 	switch {
-	case counts && embedsTokens && knows && encodes:
-		return struct {
-			*cachedEmbedder
-			llm.TokenCounter
-			llm.TokenEmbedder
-			llm.Linguist
-			ground.Encoder
-		}{c, counter, tokens, linguist, words}
 	case counts && embedsTokens && knows:
 		return struct {
 			*cachedEmbedder

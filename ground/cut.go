@@ -16,12 +16,7 @@ type Claim struct {
 	End      int
 	Evidence []int // numbers that it cites, as the draft gave them
 	Item     bool  // begins an item of a list
-
-	From, To int // the sentence in the statement that Text is
 }
-
-// Alone is the claim as a sentence by itself.
-func (c Claim) Alone() string { return c.Text }
 
 // Cut cuts a statement into claims that each rest on all of the statement's evidence: one
 // for each sentence, list item and table row, and one for a statement that is code. Text
@@ -34,7 +29,7 @@ func Cut(statement string, evidence []int) []Claim {
 		if !hasWord(text) || isQuestion(text) || isHeading(text) {
 			continue
 		}
-		claims = append(claims, Claim{Text: text, Start: u.Start, End: u.End, From: u.Start, To: u.End, Evidence: evidence})
+		claims = append(claims, Claim{Text: text, Start: u.Start, End: u.End, Evidence: evidence})
 	}
 	return claims
 }

@@ -68,16 +68,3 @@ type Span struct {
 	Start   int `json:"start"`
 	End     int `json:"end"`
 }
-
-// An Encoder returns a contextual vector for each token of a text.
-type Encoder interface {
-	// Encode returns the tokens of each text, in the order given. A text with more tokens
-	// than the encoder takes is an error, never cut. It is safe for concurrent use.
-	Encode(ctx context.Context, texts []string) ([][]Token, error)
-}
-
-// A Token is the bytes [Start, End) of a text and their vector, of unit length.
-type Token struct {
-	Start, End int
-	Vector     []float32
-}

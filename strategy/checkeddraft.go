@@ -293,7 +293,7 @@ const maxRejected = 12
 func rejected(w checkedDraft) []role.Rejected {
 	var list []role.Rejected
 	for _, c := range w.refused() {
-		list = append(list, role.Rejected{Text: c.Alone(), Reason: c.Reason})
+		list = append(list, role.Rejected{Text: c.Text, Reason: c.Reason})
 	}
 	for _, i := range w.unusable {
 		list = append(list, role.Rejected{Text: w.draft.Statements[i].Text, Reason: "it has a link, an image or markup that is not of its sources, or does not fit the table's columns"})

@@ -46,7 +46,7 @@ func (e Env) claimsOf(draft role.Draft, quoted bool, evidence []assay.Evidence, 
 			text, dropped = from.statement(st.Text)
 			cut = ground.Cut(text, st.Evidence)
 			if announces := strings.HasSuffix(strings.TrimSpace(text), ":"); quoted && announces && len(cut) == 0 {
-				cut = []ground.Claim{{Text: text, End: len(text), To: len(text), Evidence: st.Evidence}} // the items after it need it
+				cut = []ground.Claim{{Text: text, End: len(text), Evidence: st.Evidence}} // the items after it need it
 			}
 		}
 		switch {
@@ -147,7 +147,7 @@ func rowText(columns, cells []string) string {
 // sentence and its cells.
 func wordsOf(c ground.Claim, row *ground.Row) string {
 	if row == nil {
-		return c.Alone()
+		return c.Text
 	}
 	if row.Sentence != "" {
 		return row.Sentence

@@ -168,7 +168,7 @@ func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draf
 func (w checkedDraft) shown() []role.Statement {
 	var out []role.Statement
 	for _, c := range w.supported() {
-		out = append(out, role.Statement{Text: c.Alone(), Evidence: c.Evidence, Item: c.Item, Section: c.section})
+		out = append(out, role.Statement{Text: c.Text, Evidence: c.Evidence, Item: c.Item, Section: c.section})
 	}
 	return out
 }

@@ -60,7 +60,7 @@ func (e Env) repair(ctx context.Context, s run.Scope, w *checkedDraft, claims []
 		}
 	}
 	others := slices.DeleteFunc(w.opposing(repaired, evidence, passages, e.ReaderModel != ""), func(o checkedClaim) bool {
-		return slices.ContainsFunc(claims, func(c checkedClaim) bool { return c.Alone() == o.Text })
+		return slices.ContainsFunc(claims, func(c checkedClaim) bool { return c.Text == o.Text })
 	})
 	if len(others) == 0 {
 		return claims, nil

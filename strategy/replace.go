@@ -71,7 +71,7 @@ func (e Env) replace(ctx context.Context, s run.Scope, w *checkedDraft, said *no
 		if !refused || c.row != nil || len(c.cited) == 0 || len(which) == maxReplaced {
 			continue
 		}
-		r := replacement{Claim: c.Alone(), Passage: -1}
+		r := replacement{Claim: c.Text, Passage: -1}
 		for _, cit := range c.cited {
 			r.Cited = append(r.Cited, passageOf(cit, w.passages[cit.Number-1]))
 		}
@@ -125,7 +125,7 @@ func (w *checkedDraft) quote(which []int, refused []replacement) {
 		}
 		shown[text] = true
 		checked = append(checked, checkedClaim{
-			Claim:     ground.Claim{Text: text, End: len(text), To: len(text), Evidence: []int{number}, Item: c.Item},
+			Claim:     ground.Claim{Text: text, End: len(text), Evidence: []int{number}, Item: c.Item},
 			Judgement: ground.Judgement{Verdict: assay.Supported, Score: 1, Reason: "the source's own words"},
 			cited:     []assay.Citation{citation(w.evidence[number-1], w.passages[number-1], r.Start, r.End)},
 			statement: c.statement, section: c.section, quoted: true,

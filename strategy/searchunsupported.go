@@ -68,7 +68,7 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding
 	}
 	w.evidence, w.passages = evidence, passages
 	for k, c := range open {
-		open[k].cited = cite(c.Claim, cmp.Or(c.said, c.Alone()), evidence, passages).cited
+		open[k].cited = cite(c.Claim, cmp.Or(c.said, c.Text), evidence, passages).cited
 	}
 	err = e.judge(ctx, s, open, evidence, passages, said)
 	if stop := stopOf(err); stop != "" {
@@ -92,7 +92,7 @@ func (e Env) searchUnsupported(ctx context.Context, s run.Scope, found []finding
 
 // searchClaim searches for a claim and returns the best hits that are no evidence yet.
 func (e Env) searchClaim(ctx context.Context, s run.Scope, f *finding, c checkedClaim, evidence []assay.Evidence) ([]assay.Hit, error) {
-	words := strings.Fields(visible.Line(cmp.Or(c.said, c.Alone())))
+	words := strings.Fields(visible.Line(cmp.Or(c.said, c.Text)))
 	q := assay.Query{Text: strings.Join(words[:min(len(words), maxWords)], " "), Filter: f.filter}
 	if f.cutShort() || f.iterations >= e.Limits.Iterations || q.Text == "" || len(q.Text) > maxQuery || f.wasTried(q.Text, q.Filter) {
 		return nil, nil
