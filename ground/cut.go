@@ -14,14 +14,14 @@ type Claim struct {
 	Text     string
 	Start    int // of Text in the statement, in bytes
 	End      int
-	Evidence []int // numbers that it cites, as the draft gave them
+	Evidence []int // the numbers that the draft gave
 	Item     bool  // begins an item of a list
 }
 
-// Cut cuts a statement into claims that each rest on all of the statement's evidence: one
-// for each sentence, list item and table row, and one for a statement that is code. Text
-// is always the bytes [Start, End) of the statement, and claims neither overlap nor change
-// their order. Headings, questions and text without a letter or digit are left out.
+// Cut cuts a statement into claims: one for each sentence, list item, table row and block of
+// code. Each claim rests on all of the statement's evidence. Text is the bytes [Start, End) of
+// the statement; claims are in order and do not overlap. Headings, questions and text without
+// a letter or digit are left out.
 func Cut(statement string, evidence []int) []Claim {
 	var claims []Claim
 	for _, u := range unitsOf(statement) {
@@ -57,9 +57,8 @@ func hasWord(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
-// A unit is a sentence, a list item, a table row or a block of code of a text: the bytes
-// [Start, End). Lead is the part of the text that the unit needs to be understood: the
-// sentence that announces its list, or the header of its table.
+// A unit is a sentence, a list item, a table row or a block of code: the bytes [Start, End)
+// of a text. Lead is the sentence that announces its list, or the header of its table.
 type unit struct {
 	sentence.Span
 	Lead sentence.Span // empty if there is none
@@ -111,8 +110,8 @@ func unitsOf(text string) []unit {
 	return c.units
 }
 
-// isRow reports whether a line is a row of a table: its cells are between bars. A line of
-// code with bars is none.
+// isRow reports whether a line is a row of a table: bars separate its cells. Lines of code
+// also have bars and are not rows.
 func isRow(line string) bool {
 	return tableRow.MatchString(line) && (line[0] == '|' || !strings.ContainsAny(line, ";{}=`$"))
 }

@@ -2,16 +2,17 @@ package ground
 
 import (
 	"math"
+	"slices"
 
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 )
 
-// A reading is a part of a claim with the windows that it was read against.
+// A reading is a part of a claim with the reader's entailments by the windows of its sources.
 type reading struct {
 	part    string
 	windows []window
-	read    []llm.Entailment
+	read    []llm.Entailment // by the window of the same index
 }
 
 // readerFeatures and plainFeatures name the inputs of the model, in order.
@@ -26,11 +27,11 @@ var (
 	}
 )
 
-// featureNames returns the names of the features in their order.
-func featureNames() []string { return append(append([]string{}, readerFeatures...), plainFeatures...) }
+// FeatureNames returns the names of the features of [Local.Features], in order.
+func FeatureNames() []string { return slices.Concat(readerFeatures, plainFeatures) }
 
-// featuresOf returns the features of a claim: whole is the claim read as one, parts are its
-// parts. The words of each part are compared by themselves, and the worst comparison counts.
+// featuresOf returns the features of a claim. The claim was read as a whole and in parts. The
+// words of each part are compared separately, and the worst comparison counts.
 func featuresOf(claim string, whole reading, parts []reading, sources []source) []float64 {
 	f := readerFeaturesOf(whole)
 	least, leastBeside := math.Inf(1), math.Inf(1)
@@ -49,10 +50,14 @@ func featuresOf(claim string, whole reading, parts []reading, sources []source) 
 	}
 	f = append(append(f, least, leastBeside, math.Log(float64(len(parts)))), plain...)
 	words := wordsOf(claim)
-	return append(f, coverage(stemsOf(contentOf(words)), everyStem(sources)), math.Log1p(float64(len(words))), indicator(surface.Negations(claim) > 0))
+	return append(f,
+		coverage(stemsOf(contentOf(words)), everyStem(sources)),
+		math.Log1p(float64(len(words))),
+		indicator(surface.Negations(claim) > 0),
+	)
 }
 
-// best returns the window that supports the part most.
+// best returns the index of the window that supports the part most.
 func (r reading) best() int {
 	best := 0
 	for i, e := range r.read {
@@ -63,6 +68,7 @@ func (r reading) best() int {
 	return best
 }
 
+// readerFeaturesOf returns the features of a part that come from the reader.
 func readerFeaturesOf(r reading) []float64 {
 	var f []float64
 	sum := 0.0
@@ -90,7 +96,7 @@ func ratio(a, b float64) float64 { return math.Log((a + leastProbability) / (b +
 
 func logOdds(p float64) float64 { return ratio(p, 1-p) }
 
-// plainFeaturesOf compares the words of a part with its windows. Greater is better.
+// plainFeaturesOf compares the words of a part with its windows. Higher is better.
 func plainFeaturesOf(r reading, sources []source) []float64 {
 	words := wordsOf(r.part)
 	content := contentOf(words)
@@ -111,20 +117,12 @@ func plainFeaturesOf(r reading, sources []source) []float64 {
 			four = stemsOf(wordsOf(w.prefix + text))
 		}
 	}
-	var numbers, names []word
-	for _, w := range content {
-		if w.number {
-			numbers = append(numbers, w)
-		}
-	}
-	for _, name := range surface.Names(r.part) {
-		names = append(names, contentOf(wordsOf(name))...)
-	}
 	return []float64{
-		coverage(want, one), coverage(want, four), coverage(stemsOf(numbers), four), coverage(stemsOf(names), four),
+		coverage(want, one), coverage(want, four),
+		coverage(stemsOf(numbersIn(r.part)), four), coverage(stemsOf(namesIn(r.part)), four),
 		share(commonInOrder(content, contentOf(nearest)), len(content)), ratioOfLengths(len(nearest), len(words)),
-		-math.Log1p(float64(len(want) - held(want, []map[string]int{four}))),
-		-indicator(surface.Negations(r.part)%2 != surface.Negations(nearestText)%2),
+		-math.Log1p(float64(len(want) - common(want, four))),
+		-indicator(negationDiffers(r.part, nearestText)),
 	}
 }
 
@@ -133,7 +131,7 @@ func coverage(want, have map[string]int) float64 {
 	if len(want) == 0 {
 		return 1
 	}
-	return share(held(want, []map[string]int{have}), len(want))
+	return share(common(want, have), len(want))
 }
 
 func share(n, of int) float64 { return float64(n) / float64(max(of, 1)) }

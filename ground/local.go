@@ -18,13 +18,13 @@ import (
 
 // Local is the verifier that needs no language model. A claim that is one or more whole
 // sentences of the cited text word for word is supported. Any other claim is split into
-// parts, each part is read by the reader against the windows of the cited text that share
-// most words with it, and a logistic regression over these readings and plain features
-// gives the probability that the text supports the claim. [Check] may refuse a claim
-// whatever its probability is.
+// parts. The reader reads each part against the windows of the cited text that share most
+// words with it, and a logistic regression over these entailments and plain features gives
+// the probability that the text supports the claim. [Check] may refuse a claim regardless of
+// its probability.
 type Local struct {
-	// Reader reads claims against windows. Nil: only claims in nearly the same words as a
-	// sentence of the source are supported.
+	// Reader may be nil. Then only claims with nearly the same words as a sentence of the
+	// source are supported.
 	Reader llm.Reader
 
 	// Floor is the least probability of Supported. 0: the floor for answers that are shown
@@ -35,11 +35,11 @@ type Local struct {
 	Model *Model
 }
 
-// Scores of claims that no model has to judge.
+// Scores that do not come from the model.
 const (
 	exactScore        = 1
 	nearVerbatimScore = 0.97
-	refusedScore      = 0.02 // the most that a claim has which a check refused
+	refusedScore      = 0.02 // highest score of a claim that a check refused
 )
 
 // Verify implements Verifier. It returns an error if ctx has ended or the reader fails.
@@ -53,9 +53,11 @@ func (l Local) Verify(ctx context.Context, claim string, cited []Passage) (Judge
 		return Judgement{Verdict: assay.Unsupported, Reason: "has no word to check"}, nil
 	}
 	sources := sourcesOf(cited)
-	if span, ok, err := l.exact(ctx, claim, sources); err != nil {
+	span, ok, err := l.exact(ctx, claim, sources)
+	if err != nil {
 		return failed(err)
-	} else if ok {
+	}
+	if ok {
 		return Judgement{Verdict: assay.Supported, Score: exactScore, Reason: "the source says it in these words", Spans: []Span{span}}, nil
 	}
 	j, err := l.judge(ctx, claim, sources)
@@ -72,14 +74,14 @@ func (l Local) Verify(ctx context.Context, claim string, cited []Passage) (Judge
 	return j, nil
 }
 
-// failed is the judgement of a claim that could not be judged.
+// failed returns the judgement of a claim that could not be judged.
 func failed(err error) (Judgement, error) {
 	return Judgement{Verdict: assay.Unsupported, Reason: "the verifier failed: " + err.Error(), Failed: true}, err
 }
 
-// exact finds the claim as whole sentences of a source. An item of a list does not count
-// if the sentence that announces the list may take it back: it has a negation, or with it
-// the reader finds that the item contradicts the claim.
+// exact finds the claim as whole sentences of a source. An item of a list does not count if
+// the sentence that announces the list may negate it: the sentence has a negation, or the
+// reader finds that the item after this sentence contradicts the claim.
 func (l Local) exact(ctx context.Context, claim string, sources []source) (Span, bool, error) {
 	for i, s := range sources {
 		sp, ok := exactSpan(s.Context, claim)
@@ -87,7 +89,7 @@ func (l Local) exact(ctx context.Context, claim string, sources []source) (Span,
 			continue
 		}
 		span := Span{Passage: i, Start: sp.Start, End: sp.End}
-		lead := s.leadOf(sp)
+		lead := s.leadBefore(sp)
 		switch {
 		case lead == "":
 			return span, true, nil
@@ -108,15 +110,23 @@ func (l Local) exact(ctx context.Context, claim string, sources []source) (Span,
 	return Span{}, false, nil
 }
 
-// leadOf returns the sentence before a span that announces the list which the span is an
-// item of; empty if there is none.
-func (s source) leadOf(sp sentence.Span) string {
+// leadBefore returns the lead of the first unit in a span that has one before the span.
+func (s source) leadBefore(sp sentence.Span) string {
 	for _, u := range s.units {
-		if u.Start < sp.End && sp.Start < u.End && u.Lead.Start < u.Lead.End && u.Lead.End <= sp.Start {
-			return s.Context[u.Lead.Start:u.Lead.End]
+		overlaps := u.Start < sp.End && sp.Start < u.End
+		if lead := s.leadOf(u); overlaps && lead != "" && u.Lead.End <= sp.Start {
+			return lead
 		}
 	}
 	return ""
+}
+
+// leadOf returns the lead of a unit, or nothing if it has none.
+func (s source) leadOf(u unit) string {
+	if u.Lead.End > u.Start {
+		return ""
+	}
+	return s.Context[u.Lead.Start:u.Lead.End]
 }
 
 // judge judges a claim that is not in the sources word for word.
@@ -127,11 +137,9 @@ func (l Local) judge(ctx context.Context, claim string, sources []source) (Judge
 	if l.Reader == nil {
 		return l.withoutReader(claim, sources), nil
 	}
-	model, err := l.Model, error(nil)
-	if model == nil {
-		if model, err = shipped(); err != nil {
-			return Judgement{}, err
-		}
+	model, err := l.model()
+	if err != nil {
+		return Judgement{}, err
 	}
 	whole, parts, err := l.read(ctx, claim, sources)
 	if _, ok := errors.AsType[*llm.TooLongError](err); ok {
@@ -158,6 +166,14 @@ func (l Local) judge(ctx context.Context, claim string, sources []source) (Judge
 		j.Reason = lacking(claim, sources)
 	}
 	return j, nil
+}
+
+// model returns the model that turns entailments into probabilities.
+func (l Local) model() (*Model, error) {
+	if l.Model != nil {
+		return l.Model, nil
+	}
+	return shipped()
 }
 
 // Features returns the features of a claim, to fit a model with. There are none if the
@@ -229,7 +245,7 @@ func leastSupported(parts []reading) reading {
 	return least
 }
 
-// entail has the reader read pairs, and checks what it returns.
+// entail runs the reader on pairs and checks the probabilities that it returns.
 func (l Local) entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.Entailment, error) {
 	read, err := l.Reader.Entail(ctx, pairs)
 	if err != nil {
@@ -294,7 +310,8 @@ func everyStem(sources []source) map[string]int {
 
 func joinHeading(heading []string) string { return strings.Join(heading, " > ") }
 
-// lacking says which content words of a claim the sources do not have.
+// lacking returns the reason for an unsupported claim: its content words that the sources do
+// not have.
 func lacking(claim string, sources []source) string {
 	const most = 3
 	have := everyStem(sources)
@@ -310,8 +327,8 @@ func lacking(claim string, sources []source) string {
 	return "the source lacks " + strings.Join(words, ", ")
 }
 
-// nearVerbatim finds the sentence that has the words of a claim in the same order and no
-// others: only function words that carry no meaning of their own may differ.
+// nearVerbatim finds the sentence that has the same words as a claim in the same order,
+// insignificant words aside.
 func nearVerbatim(claim string, sources []source) (Span, bool) {
 	want := significant(wordsOf(claim))
 	if len(contentOf(want)) < 2 {
@@ -320,7 +337,7 @@ func nearVerbatim(claim string, sources []source) (Span, bool) {
 	same := func(a, b word) bool { return a.stem == b.stem }
 	for i, s := range sources {
 		for k, u := range s.units {
-			if slices.EqualFunc(want, significant(s.words[k]), same) && s.leadOf(u.Span) == "" {
+			if slices.EqualFunc(want, significant(s.words[k]), same) && s.leadBefore(u.Span) == "" {
 				return Span{Passage: i, Start: u.Start, End: u.End}, true
 			}
 		}
@@ -328,7 +345,7 @@ func nearVerbatim(claim string, sources []source) (Span, bool) {
 	return Span{}, false
 }
 
-// insignificant words may differ between a claim and a sentence that says the same.
+// insignificant are function words without a meaning of their own.
 var insignificant = map[string]bool{
 	"a": true, "an": true, "the": true, "that": true, "also": true, "please": true,
 }

@@ -15,7 +15,7 @@ import (
 // features of a claim into probabilities.
 type Model struct {
 	Made     string   `json:"made"`   // how and of what data the model was fitted
-	Reader   string   `json:"reader"` // that it was fitted with
+	Reader   string   `json:"reader"` // the reader that it was fitted with
 	Features []string `json:"features"`
 
 	Supported    *learn.Linear `json:"supported"`
@@ -44,7 +44,7 @@ func DecodeModel(data []byte) (*Model, error) {
 	if err := json.Unmarshal(data, m); err != nil {
 		return nil, fmt.Errorf("weights of the verifier: %w: %w", err, assay.ErrDamaged)
 	}
-	names := featureNames()
+	names := FeatureNames()
 	fits := slices.Equal(m.Features, names) && m.Supported.Fits(len(names)) && m.Contradicted.Fits(len(names))
 	outside := func(p float64) bool { return !(p > 0 && p < 1) }
 	if !fits || slices.ContainsFunc([]float64{m.Shown, m.Balanced, m.Disputed}, outside) {
@@ -62,13 +62,10 @@ func Floors() (shown, balanced float64, err error) {
 	return m.Shown, m.Balanced, nil
 }
 
-// FeatureNames returns the names of the features of [Local.Features], in order.
-func FeatureNames() []string { return featureNames() }
-
 // A ConflictModel is the logistic regression that decides whether two passages conflict.
 type ConflictModel struct {
 	Made     string   `json:"made"`   // how and of what data the model was fitted
-	Reader   string   `json:"reader"` // that it was fitted with
+	Reader   string   `json:"reader"` // the reader that it was fitted with
 	Features []string `json:"features"`
 
 	Conflict *learn.Linear `json:"conflict"`
@@ -84,7 +81,8 @@ var shippedConflicts = sync.OnceValues(func() (*ConflictModel, error) {
 	if err := json.Unmarshal(conflictsFile, m); err != nil {
 		return nil, fmt.Errorf("weights of conflicts: %w: %w", err, assay.ErrDamaged)
 	}
-	if !slices.Equal(m.Features, conflictFeatureNames) || !m.Conflict.Fits(len(m.Features)) || !(m.Least > 0 && m.Least < 1) {
+	fits := slices.Equal(m.Features, conflictFeatureNames) && m.Conflict.Fits(len(m.Features))
+	if !fits || !(m.Least > 0 && m.Least < 1) {
 		return nil, fmt.Errorf("weights of conflicts are for other features: %w", assay.ErrDamaged)
 	}
 	return m, nil

@@ -1,19 +1,16 @@
 package ground
 
-import (
-	"strings"
-)
+import "strings"
 
-// A Row is a row of a table that a draft has.
+// A Row is a row of the table of a draft.
 type Row struct {
-	Columns []string `json:"columns"`
-	Cells   []string `json:"cells"`
-	// Sentence says in words what the row says.
-	Sentence string `json:"sentence"`
+	Columns  []string `json:"columns"`
+	Cells    []string `json:"cells"`
+	Sentence string   `json:"sentence"` // the row in words
 }
 
-// Claim returns the statement that stands for the row: its sentence if that has the words of
-// all cells, else each cell with the head of its column.
+// Claim returns the claim of the row: its sentence if that has the words of all cells, else
+// each cell with the head of its column.
 func (r Row) Claim() string {
 	have := stemsOf(wordsOf(r.Sentence))
 	for _, cell := range r.Cells {

@@ -18,15 +18,14 @@ var (
 	// joint is a place where two clauses may be joined.
 	joint = regexp.MustCompile(`;\s+|,?\s+(?:and|but|while|whereas)\s+`)
 
-	// subordinate opens a clause that may hold for all that follows it.
+	// subordinate opens a clause that the rest of the sentence may depend on.
 	subordinate = regexp.MustCompile(`(?i)\b(?:if|when|whenever|unless|until|because|since|although|though|whether|once|provided|either|neither|nor|both|between|not only|which|who|whom|whose|that|what|how|where)\b`)
 
 	pronoun = regexp.MustCompile(`(?i)^(?:it|its|they|their|he|his|she|her|this|these|that|those|such|both|the (?:latter|former|same|other))\b`)
 )
 
-// partsOf splits a claim into the statements that it makes one after the other: sentences,
-// and clauses that each have a finite verb. It is conservative: a clause that may depend
-// on another one is not split off. A claim that makes one statement is its only part.
+// partsOf splits a claim into sentences, and sentences into clauses that each have a finite
+// verb. It is conservative: a clause that may depend on another one is not split off.
 func partsOf(claim string) []string {
 	var parts []string
 	lead := "" // a question, which the next sentence answers
@@ -67,7 +66,8 @@ func clausesOf(text string) []string {
 	start := 0
 	for _, at := range joint.FindAllStringIndex(text, -1) {
 		before, after := text[start:at[0]], text[at[1]:]
-		if at[0] < verb[1] || at[0] <= start || subordinate.MatchString(before) || pronoun.MatchString(after) {
+		dependent := subordinate.MatchString(before) || pronoun.MatchString(after)
+		if dependent || at[0] < verb[1] || at[0] <= start {
 			continue
 		}
 		next := auxiliary.FindStringIndex(after)
@@ -89,13 +89,16 @@ func clausesOf(text string) []string {
 // without a comma or another joint.
 func startsClause(subject string) bool {
 	const most = 5
+	if strings.ContainsAny(subject, ",;:") || joint.MatchString(subject) || subordinate.MatchString(subject) {
+		return false
+	}
 	n := len(strings.Fields(subject))
-	return n > 0 && n <= most && !strings.ContainsAny(subject, ",;:") && !joint.MatchString(subject) && !subordinate.MatchString(subject)
+	return n > 0 && n <= most
 }
 
-// Standalone returns a claim with what it needs to be understood without the text before
-// it. A claim that begins with a pronoun gets the name that before mentions first, "Pro
-// plan: It costs 3 euros", and an answer that is too short to be a sentence the question.
+// Standalone returns a claim so that it can be understood without the text before it. A claim
+// that begins with a pronoun gets the first name in that text, "Pro plan: It costs 3 euros".
+// An answer that is too short to be a sentence gets the question.
 func Standalone(question, before, claim string) string {
 	const shortest = 4 // words of a sentence
 	claim = strings.TrimSpace(claim)

@@ -54,6 +54,9 @@ func wordsOf(text string) []word {
 	return words
 }
 
+// isPlain reports whether a word is a content word and not a number.
+func (w word) isPlain() bool { return w.content && !w.number }
+
 // plainQuotes replaces typographic quotation marks, apostrophes, dashes and fractions.
 var plainQuotes = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "–", "-", "—", "-", "\u00a0", " ", "\u202f", " ",
 	"½", " 1/2", "¼", " 1/4", "¾", " 3/4", "⅓", " 1/3", "⅔", " 2/3")
@@ -78,9 +81,9 @@ func stemsOf(words []word) map[string]int {
 	return stems
 }
 
-// exactSpan finds the units of text that are claim word for word, whole sentences or
-// whole lines. White space and typographic quotes may differ. A part of a sentence does
-// not count: "it is wrong that water boils" contains "water boils" and does not say it.
+// exactSpan finds the whole sentences or whole lines of text that are claim word for word.
+// White space and typographic quotes may differ. Part of a sentence is not enough: "it is
+// wrong that water boils" contains "water boils" and denies it.
 func exactSpan(text, claim string) (sp sentence.Span, ok bool) {
 	start, end, ok := Find(text, claim)
 	if !ok {
@@ -146,8 +149,8 @@ func fold(text string) (folded string, at []int) {
 	return b.String(), at
 }
 
-// Locate returns the span of the sentences of text that say claim: those that contain it
-// verbatim, else the one to three consecutive sentences that share most of its words.
+// Locate returns the span of the sentences of text that a claim rests on: those that contain
+// it verbatim, else the one to three consecutive sentences that share most of its words.
 // start == end if no sentence shares a content word with it.
 func Locate(claim, text string) (start, end int) {
 	units := unitsOf(text)
@@ -185,7 +188,10 @@ func bagsOf(text string, units []unit) []map[string]int {
 	return bags
 }
 
-// held counts the stems of want that are in one of the bags.
+// common counts the stems of want that a text has.
+func common(want, have map[string]int) int { return held(want, []map[string]int{have}) }
+
+// held counts the stems of want that are in at least one bag.
 func held(want map[string]int, bags []map[string]int) int {
 	n := 0
 	for stem := range want {

@@ -12,9 +12,9 @@ import (
 type window struct {
 	passage int
 	units   []unit
-	size    int    // units it may have: 1, 2 or 4
-	score   int    // content words of the part that it has
-	prefix  string // lead of the first unit, which stands before the run
+	size    int    // most units that it may have: 1, 2 or 4
+	score   int    // number of content words in common with the part of the claim
+	prefix  string // lead of the first unit, if it is not in the run
 }
 
 // windowSizes are the sizes of windows, in units.
@@ -53,7 +53,7 @@ func sourcesOf(cited []Passage) []source {
 }
 
 // windowsOf returns the windows that share most content words with a part of a claim, at
-// most n of each size. Of equal ones the earlier comes first.
+// most n of each size. Ties go to the earlier window.
 func windowsOf(part string, sources []source, n int) []window {
 	want := stemsOf(contentOf(wordsOf(part)))
 	var out []window
@@ -67,8 +67,8 @@ func windowsOf(part string, sources []source, n int) []window {
 				end := min(i+size, len(s.units))
 				w := window{passage: p, units: s.units[i:end], size: size}
 				bags := s.bags[i:end]
-				if lead := w.units[0].Lead; lead.Start < lead.End && lead.End <= w.units[0].Start {
-					w.prefix = s.Context[lead.Start:lead.End] + "\n"
+				if lead := s.leadOf(w.units[0]); lead != "" {
+					w.prefix = lead + "\n"
 					bags = append(slices.Clone(bags), stemsOf(wordsOf(w.prefix)))
 				}
 				w.score = held(want, bags)
@@ -81,12 +81,12 @@ func windowsOf(part string, sources []source, n int) []window {
 	return out
 }
 
-// span is the run of the window in its passage.
+// span returns the bytes of the window in its passage.
 func (w window) span() sentence.Span {
 	return sentence.Span{Start: w.units[0].Start, End: w.units[len(w.units)-1].End}
 }
 
-// excerpt is the window as a reader reads it.
+// excerpt returns the window as the reader reads it.
 func (w window) excerpt(s source) llm.Excerpt {
 	sp := w.span()
 	return llm.Excerpt{Heading: joinHeading(s.Heading), Text: w.prefix + s.Context[sp.Start:sp.End]}
@@ -99,11 +99,11 @@ func (w window) deciding(decisive llm.Extract, want map[string]int, s source) Sp
 	middle := start + (decisive.Start+decisive.End)/2 - len(w.prefix)
 	best, most := w.units[0], -1
 	for _, u := range w.units {
-		if u.Start <= middle && middle < u.End && decisive.Start < decisive.End {
+		if isDecisive := u.Start <= middle && middle < u.End; isDecisive && decisive.Start < decisive.End {
 			best = u
 			break
 		}
-		if n := held(want, []map[string]int{stemsOf(wordsOf(s.Context[u.Start:u.End]))}); n > most {
+		if n := common(want, stemsOf(wordsOf(s.Context[u.Start:u.End]))); n > most {
 			best, most = u, n
 		}
 	}
