@@ -10,75 +10,74 @@ import (
 // ActorRole is the name of the role that decides which tools to call.
 const ActorRole = "actor"
 
-// An Actor says what to do next about a question: which of the read-only tools to
-// call, or that it is done. Nothing that it says is shown or cited: what its calls bring
-// is evidence, from which others answer. Its cautious output is done.
+// An Actor decides on the next step for a question: which of the read-only tools to call, or
+// that it is done. Its words are never shown or cited; the results of its calls are evidence
+// for other roles. Its cautious output is done.
 type Actor interface {
 	Act(ctx context.Context, c Caller, in ActInput) (Action, error)
 }
 
-// ActInput is a question and what was done about it so far.
+// ActInput is a question and the steps so far.
 type ActInput struct {
 	Question string     `json:"question"`
 	Style    ActStyle   `json:"style,omitempty"`
-	Tools    []llm.Tool `json:"tools"` // that there are
-	Most     int        `json:"most"`  // calls that are made of one reply
-	Left     int        `json:"left"`  // replies that the actor has, this one included
+	Tools    []llm.Tool `json:"tools"` // available tools
+	Most     int        `json:"most"`  // most calls that one reply may make
+	Left     int        `json:"left"`  // replies left, this one included
 
-	// Memo is what the steps say in short that Steps does not hold any more, each with
-	// the numbers of its results, and Made what was called in those.
+	// Memo summarises the earlier steps that are no longer in Steps, with the numbers of
+	// their results. Made are the calls of these steps.
 	Memo []Statement `json:"memo,omitempty"`
 	Made []ToolUse   `json:"made,omitempty"`
 
-	Steps []ActStep `json:"steps,omitempty"` // the latest, the oldest first
+	Steps []ActStep `json:"steps,omitempty"` // the latest steps, oldest first
 
-	// Found is what the calls brought, by the numbers that it was shown under, best
-	// first; Terms are those of the question, as the index sees them, and Floor is as
-	// that of GradeInput. They are for who judges by them: whoever reads has it all in
-	// the observations.
+	// Found are the results of the calls by the numbers that they were shown under, best
+	// first. Terms are the terms of the question in the index, Floor is as in GradeInput.
+	// They are for an actor without a model; a model reads the observations.
 	Found []assay.Evidence `json:"found,omitempty"`
 	Terms []assay.Term     `json:"terms,omitempty"`
 	Floor float64          `json:"floor,omitempty"`
-	Fresh int              `json:"fresh,omitempty"` // of what the last step brought, how much reaches Floor and did not before
+	Fresh int              `json:"fresh,omitempty"` // number of new results of the last step that reach Floor
 
-	// Plain says that the model takes no tools, as an earlier Action said.
+	// Plain is set if an earlier Action found that the model does not support tools.
 	Plain bool `json:"plain,omitempty"`
 }
 
-// An ActStyle is how an actor goes about a question.
+// An ActStyle is the way in which an actor works.
 type ActStyle string
 
 // The styles.
 const (
 	StepByStep ActStyle = ""      // reason, act, observe, and again
-	AllInOne   ActStyle = "agent" // plan, retrieve, analyse and reflect, as one prompt says
+	AllInOne   ActStyle = "agent" // plan, retrieve, analyse and reflect in one prompt
 )
 
-// An ActStep is what an actor said once, and what came of it.
+// An ActStep is one reply of an actor and its results.
 type ActStep struct {
 	Thought string    `json:"thought,omitempty"`
 	Uses    []ToolUse `json:"uses"`
-	Note    string    `json:"note,omitempty"` // what the actor is told besides
+	Note    string    `json:"note,omitempty"` // further information for the actor
 }
 
-// A ToolUse is a call and what came of it.
+// A ToolUse is a call and its result.
 type ToolUse struct {
 	Call    llm.ToolCall `json:"call"`
-	Brought string       `json:"brought,omitempty"` // the observation; in Made there is none
-	Short   string       `json:"short,omitempty"`   // what it was in a few words, which are not a document's
-	Failed  bool         `json:"failed,omitempty"`  // it brought nothing
+	Brought string       `json:"brought,omitempty"` // the observation; empty in Made
+	Short   string       `json:"short,omitempty"`   // summary of the observation without words of documents
+	Failed  bool         `json:"failed,omitempty"`  // the call had no result
 }
 
-// An Action is what an actor wants to have done.
+// An Action is a reply of an actor.
 type Action struct {
 	Thought string         `json:"thought"`
-	Calls   []llm.ToolCall `json:"calls,omitempty"` // to make side by side; as the actor gave them: tools may be invented, arguments anything
-	Done    bool           `json:"done"`            // there is nothing more to look for; then there are no Calls
+	Calls   []llm.ToolCall `json:"calls,omitempty"` // to make in parallel; unchecked: tools may not exist, arguments may be anything
+	Done    bool           `json:"done"`            // the search is over; Calls is empty
 
-	// Asked is how many calls the actor wanted to have made, where those are more than Calls.
+	// Asked is the number of calls that the actor asked for, if Calls has fewer.
 	Asked int `json:"asked,omitempty"`
 
-	// Plain says that the model takes no tools and was asked in words.
+	// Plain is set if the model does not support tools and was asked in words.
 	Plain bool `json:"plain,omitempty"`
 
 	Outcome

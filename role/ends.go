@@ -3,17 +3,19 @@ package role
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/assay-rag/assay"
 )
 
-// Ends reports whether err ends a role's job, rather than standing for an output
-// that cannot be used: the run was cancelled, suspended or ran out. A role returns
-// such an error as it is.
+// Ends reports whether err ends the run: it was cancelled or suspended, or reached a limit.
+// A role returns such an error unchanged. Any other error is only a failure of its job.
 func Ends(ctx context.Context, err error) bool {
-	if err == nil {
-		return false
+	if err == nil || ctx.Err() != nil {
+		return err != nil
 	}
-	return ctx.Err() != nil || errors.Is(err, assay.ErrBudget) || errors.Is(err, assay.ErrDeadline) ||
-		errors.Is(err, assay.ErrSuspended) || errors.Is(err, assay.ErrDiverged) || errors.Is(err, assay.ErrLeased)
+	return slices.ContainsFunc(ending, func(end error) bool { return errors.Is(err, end) })
 }
+
+// ending are the errors that end a run.
+var ending = []error{assay.ErrBudget, assay.ErrDeadline, assay.ErrSuspended, assay.ErrDiverged, assay.ErrLeased}

@@ -6,26 +6,26 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Reading is a question and the evidence for it, as most roles read it. Context is
-// as that of GenerateInput.
+// Reading is a question with its evidence, the input of most roles. Context is as in
+// GenerateInput.
 type Reading struct {
 	Question string           `json:"question"`
 	Evidence []assay.Evidence `json:"evidence"`
 	Context  []Excerpt        `json:"context,omitempty"`
 }
 
-// An Analyst sorts what evidence says about a question by category. Its cautious
-// output says nothing and leaves the whole question open.
+// An Analyst sorts the statements of the evidence by category. Its cautious output has no
+// statements and leaves the whole question open.
 type Analyst interface {
 	Analyse(ctx context.Context, c Caller, in Reading) (Analysis, error)
 }
 
-// An Analysis says what the sources say. A statement that names something rests on
-// a source that has the name verbatim; those that did not are in Dropped.
+// An Analysis are statements by category. The names in a statement are in its sources
+// verbatim; other statements are in Dropped.
 type Analysis struct {
 	Categories []Category `json:"categories"`
-	Answered   []string   `json:"answered"` // what of the question is answered, in words
-	Open       []string   `json:"open"`     // what is not
+	Answered   []string   `json:"answered"` // the answered parts of the question, in words
+	Open       []string   `json:"open"`     // the other parts
 	Dropped    []Dropped  `json:"dropped,omitempty"`
 
 	Outcome
@@ -34,7 +34,7 @@ type Analysis struct {
 // A Category is a group of statements that belong together.
 type Category struct {
 	Name       string      `json:"name"`
-	Statements []Statement `json:"statements"` // with text and evidence alone
+	Statements []Statement `json:"statements"` // with only text and evidence
 }
 
 // Dropped is a statement that was left out.
@@ -43,40 +43,39 @@ type Dropped struct {
 	Reason string `json:"reason"`
 }
 
-// A Reflector says whether what is known answers a question. Its cautious output is
+// A Reflector decides whether known statements answer a question. Its cautious output is
 // IncompleteStatus.
 type Reflector interface {
 	Reflect(ctx context.Context, c Caller, in ReflectInput) (Reflection, error)
 }
 
-// ReflectInput is a question and what is known of it.
+// ReflectInput is a question and the statements known so far.
 type ReflectInput struct {
 	Question string   `json:"question"`
-	Known    []string `json:"known"` // statements
+	Known    []string `json:"known"`
 	Open     []string `json:"open"`
-	Rounds   int      `json:"rounds"` // made so far
+	Rounds   int      `json:"rounds"` // so far
 
-	// Threshold is the share of the question, in [0, 1], that has to be answered; 0:
+	// Threshold is the share of the question, in [0, 1], that must be answered; 0:
 	// DefaultThreshold.
 	Threshold float64 `json:"threshold"`
 }
 
-// DefaultThreshold is how much of a question has to be answered unless something
-// else is said.
+// DefaultThreshold is the share of a question that must be answered by default.
 const DefaultThreshold = 0.8
 
-// A Reflection is the reflector's word. Completed with a Coverage under the
-// Threshold does not exist.
+// A Reflection is the reflector's decision. It is CompletedStatus only if Coverage reaches
+// Threshold.
 type Reflection struct {
 	Status        ReflectionStatus `json:"status"`
 	Justification string           `json:"justification"`
-	Coverage      float64          `json:"coverage"`  // share of the question that is answered, in [0, 1]
-	Threshold     float64          `json:"threshold"` // that it was held to
+	Coverage      float64          `json:"coverage"` // answered share of the question, in [0, 1]
+	Threshold     float64          `json:"threshold"`
 
 	Outcome
 }
 
-// A ReflectionStatus says whether to go on.
+// A ReflectionStatus is the decision whether to continue.
 type ReflectionStatus string
 
 // The statuses of a reflection.
@@ -85,30 +84,30 @@ const (
 	IncompleteStatus ReflectionStatus = "INCOMPLETE"
 )
 
-// DraftInput is a draft and what it was written from.
+// DraftInput is a draft and its evidence.
 type DraftInput struct {
 	Reading
 	Draft Draft `json:"draft"`
 
-	// Critique is what a critic said of the draft, for a judge; nil: there was none.
+	// Critique is the critique of the draft, for a judge; nil: there is none.
 	Critique *Critique `json:"critique,omitempty"`
 }
 
-// A Judge says whether a draft may go out. Its cautious output is REVISE.
+// A Judge decides whether a draft may be shown. Its cautious output is REVISE.
 type Judge interface {
 	Judge(ctx context.Context, c Caller, in DraftInput) (Judgement, error)
 }
 
-// A Judgement is a judge's word on a draft.
+// A Judgement is a judge's decision on a draft.
 type Judgement struct {
 	Verdict JudgeVerdict `json:"verdict"`
-	Revise  []string     `json:"revise"` // what to do better, at least one thing when the verdict is Revise
+	Revise  []string     `json:"revise"` // revisions, at least one if the verdict is Revise
 	Reason  string       `json:"reason"`
 
 	Outcome
 }
 
-// A JudgeVerdict is what a judge decides.
+// A JudgeVerdict is the verdict of a judge.
 type JudgeVerdict string
 
 // The verdicts of a judge.
@@ -117,24 +116,24 @@ const (
 	Revise JudgeVerdict = "REVISE"
 )
 
-// A Critic looks at a draft from fixed sides. Its cautious output rates all of
-// them Fair and has no remarks.
+// A Critic rates a draft by fixed criteria. Its cautious output rates all of them Fair and
+// has no remarks.
 type Critic interface {
 	Criticise(ctx context.Context, c Caller, in DraftInput) (Critique, error)
 }
 
-// A Critique is a critic's word on a draft.
+// A Critique is a critic's rating of a draft.
 type Critique struct {
-	Grounded Rating   `json:"grounded"` // the sources say what it says
-	Complete Rating   `json:"complete"` // all of the question is answered
-	Relevant Rating   `json:"relevant"` // nothing else is
-	Clear    Rating   `json:"clear"`    // who asked understands it
+	Grounded Rating   `json:"grounded"` // the sources support it
+	Complete Rating   `json:"complete"` // it answers the whole question
+	Relevant Rating   `json:"relevant"` // it answers only the question
+	Clear    Rating   `json:"clear"`    // it is easy to understand
 	Remarks  []Remark `json:"remarks"`
 
 	Outcome
 }
 
-// A Rating is how good something is.
+// A Rating is the rating of one criterion.
 type Rating string
 
 // The ratings.
@@ -144,14 +143,14 @@ const (
 	Poor Rating = "poor"
 )
 
-// A Remark says what is wrong with a draft.
+// A Remark is a flaw of a draft.
 type Remark struct {
-	Statement int    `json:"statement"` // its index; -1: the draft as a whole
+	Statement int    `json:"statement"` // its index; -1: the whole draft
 	Flaw      Flaw   `json:"flaw"`
 	Advice    string `json:"advice"`
 }
 
-// A Flaw is a kind of thing that is wrong with a draft.
+// A Flaw is a kind of flaw.
 type Flaw string
 
 // The flaws.
@@ -163,9 +162,9 @@ const (
 	FlawUnclear      Flaw = "unclear"
 )
 
-// A SupportGrader says of each statement of a draft whether its evidence says it,
-// in their order. It guides a strategy and is no verifier. The cautious grade is
-// PartlySupported; that of a statement without evidence NotSupported.
+// A SupportGrader grades how far the evidence of each statement of a draft supports it, in
+// order. It guides a strategy and is not a verifier. The cautious grade is PartlySupported,
+// or NotSupported for a statement without evidence.
 type SupportGrader interface {
 	GradeSupport(ctx context.Context, c Caller, in DraftInput) (SupportGrades, error)
 }
@@ -177,7 +176,7 @@ type SupportGrades struct {
 	Outcome
 }
 
-// Support is how far evidence says what a statement does.
+// Support is the grade of a statement.
 type Support string
 
 // The grades of a statement.

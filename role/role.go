@@ -1,18 +1,17 @@
-// Package role says which jobs a strategy hands out, as small interfaces. The
-// package local does them without a language model, the package prompted with one.
+// Package role defines the jobs of a strategy as small interfaces. Package local
+// implements them without a language model, package prompted with one.
 //
-// A role takes values and returns values. It knows neither the run nor the
-// store: what it is given is all that it can see, and the only thing it can do is
-// to call a model through the [Caller] of its strategy, which makes a step of each
-// call. Roles are safe for concurrent use, and deterministic but for what models
-// reply: equal input and equal replies give equal output and equal calls.
+// A role takes values and returns values. It has no access to the run or the store;
+// it can only call a model through the [Caller] of its strategy, which records each
+// call as a step. Roles are safe for concurrent use. They are deterministic: equal
+// input and equal replies of models give equal output and equal calls.
 //
-// # When a job could not be done
+// # Failures
 //
-// A role returns an error only where the run cannot go on with it: its context or
-// the budget has ended. What else goes wrong is in its output, as a Failure and
-// the cautious output beside it, or as notes: a provider that is down, for which
-// the local role stood in; replies that could not be used.
+// A role returns an error only if the run has to end, because its context is done or
+// its budget is exhausted. Other failures are part of the output: a Failure beside
+// the cautious output, or notes, as when a provider was down and the local role took
+// its place, or when a reply could not be used.
 package role
 
 import (
@@ -51,17 +50,15 @@ const (
 // A Caller makes a role's calls, each as a step of the run. It is good for one job,
 // and for one call at a time.
 type Caller interface {
-	// Call asks call.Model. The error is assay.ErrUnavailable when the provider
-	// failed; any other ends the role's job and is to be returned as it is.
+	// Call asks call.Model. The error is assay.ErrUnavailable if the provider
+	// failed. A role returns any other error unchanged.
 	Call(ctx context.Context, call Call) (llm.Response, error)
 
-	// Check has a claim judged by a verifier that is a service. Errors are as those
-	// of Call.
+	// Check asks a verifier that is a service. Its errors are those of Call.
 	Check(ctx context.Context, v ground.Service, claim Claim) (ground.Judgement, error)
 }
 
-// A Call is one question to a model. What is recorded of it is its JSON and the
-// model's name.
+// A Call is one request to a model. Its JSON and the name of the model are recorded.
 type Call struct {
 	Role    string      `json:"role"`   // one of the names above
 	Prompt  string      `json:"prompt"` // the template and its hash: "grader@5f0c7a1e"
@@ -69,7 +66,7 @@ type Call struct {
 	Request llm.Request `json:"request"` // Attempts is the caller's to set
 }
 
-// A Planner cuts a question into what has to be looked up.
+// A Planner splits a question into sub-questions to look up.
 type Planner interface {
 	Plan(ctx context.Context, c Caller, question string) (Plan, error)
 }
@@ -84,17 +81,16 @@ type Plan struct {
 	Outcome
 }
 
-// An Outcome says what a reader has to know of how an output came about. That of a
-// job that went well is zero.
+// An Outcome reports problems with a job. It is zero if there were none.
 type Outcome struct {
-	// Failure says why the job could not be done: the output is the cautious one.
+	// Failure is the reason why the job failed and the output is the cautious one.
 	Failure string `json:"failure,omitempty"`
 
-	// Notes say what went wrong and was made up for, each in a sentence: "grader:
-	// openai/gpt-4.1-mini: rate limited (HTTP 429); the local grader stood in".
+	// Notes are the problems that did not make the job fail, each in a sentence:
+	// "grader: openai/gpt-4.1-mini: rate limited (HTTP 429); the local grader stood in".
 	Notes []string `json:"notes,omitempty"`
 
-	// StoodIn says that the local role did it, for the provider failed.
+	// StoodIn is set if the provider failed and the local role did the job.
 	StoodIn bool `json:"stood_in,omitempty"`
 }
 
@@ -104,7 +100,7 @@ type PlanShape string
 // The shapes of a plan.
 const (
 	Single      PlanShape = "single"
-	Conjunction PlanShape = "conjunction" // several questions in one: all of them are to be answered
+	Conjunction PlanShape = "conjunction" // several questions in one
 	Comparison  PlanShape = "comparison"  // the same question about several things
 	Chain       PlanShape = "chain"       // an answer is needed to ask the next question
 )
@@ -119,36 +115,36 @@ type SubQuestion struct {
 	Filter assay.Filter `json:"filter"`
 }
 
-// A Grader judges what searches for one question brought.
+// A Grader judges whether the hits for a question answer it.
 type Grader interface {
 	Grade(ctx context.Context, c Caller, in GradeInput) (Grade, error)
 }
 
-// GradeInput is a question and what was found for it so far.
+// GradeInput is a question and all hits for it so far.
 type GradeInput struct {
 	Question string       `json:"question"`
-	Hits     []assay.Hit  `json:"hits"`  // of all its searches, best first by relevance
-	Terms    []assay.Term `json:"terms"` // of the question, as the index sees them
-	Tried    []string     `json:"tried"` // queries that were searched already
-	Floor    float64      `json:"floor"` // relevance under which a hit does not count; a grader that reads the hits need not go by it
+	Hits     []assay.Hit  `json:"hits"`  // of all searches, most relevant first
+	Terms    []assay.Term `json:"terms"` // of the question in the index
+	Tried    []string     `json:"tried"` // earlier queries
+	Floor    float64      `json:"floor"` // least relevance of a hit that counts; optional for a grader that reads the hits
 
-	// Held is how likely the hits have to hold the answer for a grader that can tell; 0:
-	// it does not ask itself that.
+	// Held is the least probability that the hits answer the question, for a grader that
+	// estimates it. 0: no estimate is needed.
 	Held float64 `json:"held,omitempty"`
 }
 
-// A Grade is the word on a question's evidence.
+// A Grade is the verdict on the hits for a question.
 type Grade struct {
 	Verdict  assay.GradeVerdict `json:"verdict"`
 	Relevant []string           `json:"relevant_chunks"`    // chunk IDs, best first
-	Missing  []string           `json:"missing"`            // what the hits do not say, in words
-	Query    string             `json:"reformulated_query"` // to search next; empty: nothing better is known
+	Missing  []string           `json:"missing"`            // parts of the question without an answer, in words
+	Query    string             `json:"reformulated_query"` // to search next; empty: no better query is known
 	Reason   string             `json:"reason"`             // in a sentence
 
-	// Held is how likely the hits hold the answer, in [0, 1]; nil: the grader did not say.
+	// Held is the probability that the hits answer the question, in [0, 1]; nil: unknown.
 	Held *float64 `json:"held,omitempty"`
 
-	// Answers are the likeliest answers in the hits, best first, of a grader that finds them.
+	// Answers are the likeliest answers in the hits, best first, if the grader finds any.
 	Answers []Extract `json:"answers,omitempty"`
 
 	Outcome
@@ -161,7 +157,7 @@ type Extract struct {
 	Score float64 `json:"score"` // comparable only within one list
 }
 
-// A Generator writes an answer from evidence and from nothing else.
+// A Generator writes an answer from evidence alone.
 type Generator interface {
 	Generate(ctx context.Context, c Caller, in GenerateInput) (Draft, error)
 }
@@ -172,28 +168,27 @@ type GenerateInput struct {
 	Parts    []Part           `json:"parts"`
 	Evidence []assay.Evidence `json:"evidence"`
 
-	// Context is what of the evidence to read where not all of it fits, and in which
-	// order: the best first and last. Numbers stay those of the evidence. A generator
-	// that reads as much as it likes may take the evidence itself.
+	// Context are the parts of the evidence that fit into the prompt, in prompt order: the
+	// best first and last. They keep the numbers of the evidence. A generator without such
+	// a limit may read the evidence itself.
 	Context []Excerpt `json:"context"`
 
-	// Rejected are statements that a draft before this one had, and that were not
-	// found in what they cite.
+	// Rejected are statements of an earlier draft that their sources do not support.
 	Rejected []Rejected `json:"rejected,omitempty"`
 
-	// Advice says, in words, what a draft before this one did not do, and that this one
-	// should where the evidence allows it.
+	// Advice are the shortcomings of an earlier draft, to be mended as far as the evidence
+	// allows.
 	Advice []string `json:"advice,omitempty"`
 }
 
-// Rejected is a statement that the verifier did not let through, and why.
+// Rejected is a statement that the verifier refused.
 type Rejected struct {
 	Text   string `json:"text"`
 	Reason string `json:"reason"`
 }
 
-// An Excerpt is what to read of a piece of evidence: the spans of its document's
-// text, ascending and apart from one another.
+// An Excerpt is a part of a piece of evidence: spans of its document's text, ascending and
+// not adjacent.
 type Excerpt struct {
 	Evidence int    `json:"n"`
 	Spans    []Span `json:"spans"`
@@ -205,8 +200,7 @@ type Span struct {
 	End   int `json:"end"`
 }
 
-// Text returns what an excerpt of a piece of evidence says, with an ellipsis where
-// something is left out between two spans.
+// Text returns the text of an excerpt of ev, with an ellipsis between spans.
 func (x Excerpt) Text(ev assay.Evidence) string {
 	parts := make([]string, len(x.Spans))
 	for i, s := range x.Spans {
@@ -215,40 +209,40 @@ func (x Excerpt) Text(ev assay.Evidence) string {
 	return strings.Join(parts, " … ")
 }
 
-// A Part is a sub-question and the evidence that was found for it, by number.
+// A Part is a sub-question and the numbers of its evidence.
 type Part struct {
 	Question string       `json:"question"`
 	Evidence []int        `json:"evidence"` // best first
 	Terms    []assay.Term `json:"terms"`
 }
 
-// A Draft is an answer that nobody has verified yet. A draft without statements
-// says that the evidence does not answer the question.
+// A Draft is an answer before verification. A draft without statements means that the
+// evidence does not answer the question.
 type Draft struct {
 	Statements []Statement `json:"statements"`
 
-	// Shape is how the statements make up an answer; empty: prose, with lists where
-	// statements are items.
+	// Shape is the form of the answer; empty: prose, with lists of the statements that are
+	// items.
 	Shape AnswerShape `json:"shape,omitempty"`
 
-	// Columns are the heads of a table. Its rows are statements with Cells.
+	// Columns are the heads of a table, whose rows are the statements with Cells.
 	Columns []string `json:"columns,omitempty"`
 
-	// Conflicts are pairs of statements, by index, that cannot both hold: two sides
-	// that different sources take.
+	// Conflicts are pairs of statements, by index, of different sources that cannot both be
+	// true.
 	Conflicts [][2]int `json:"conflicts,omitempty"`
 
-	// Open says, in words, what of the question the evidence does not answer.
+	// Open are the parts of the question that the evidence does not answer, in words.
 	Open []string `json:"open,omitempty"`
 
-	// Torn says that an item of its list, a row of its table or a side of a conflict
-	// could not be used and is not here: what is looks whole and is not.
+	// Torn is set if an unusable item of a list, row of a table or side of a conflict was
+	// left out, so that the draft looks complete and is not.
 	Torn bool `json:"torn,omitempty"`
 
 	Outcome
 }
 
-// An AnswerShape is a form that an answer takes.
+// An AnswerShape is the form of an answer.
 type AnswerShape string
 
 // The shapes.
@@ -258,56 +252,53 @@ const (
 	Table AnswerShape = "table"
 )
 
-// A Statement is one or more sentences and the evidence they rest on. A number
-// that was not given is an error of the generator and is dropped; a statement
-// left without a number is not shown.
+// A Statement is one or more sentences and the evidence they rest on. Numbers that are not
+// in the input are dropped, and a statement without a number is not shown.
 type Statement struct {
 	Text     string `json:"text"`
 	Evidence []int  `json:"evidence"`
 	Item     bool   `json:"item"` // of a list: shown on a line of its own
 
-	// Section is the heading that it stands under, one of the sections that the
-	// domain wants an answer to have; empty: under none.
+	// Section is the heading of the statement, one of the sections that the domain
+	// prescribes for answers; empty: no heading.
 	Section string `json:"section,omitempty"`
 
-	// Cells are those of a table's row, one for each column; Text then says in a
-	// sentence what the row says, for the verifier.
+	// Cells are the cells of a row of the table, one for each column. Text is then the row
+	// as a sentence, for the verifier.
 	Cells []string `json:"cells,omitempty"`
 
-	// Decides is how the statement answers a question for yes or no; empty: it is none, or
-	// the statement does not decide it. Only a quotation can.
+	// Decides is the answer that the statement gives to a yes-no question; empty: none.
+	// Only a quotation can have one.
 	Decides YesNo `json:"decides,omitempty"`
 }
 
-// A YesNo answers a question in one word.
+// A YesNo is an answer in one word.
 type YesNo string
 
-// The two of them, as they are shown.
+// The answers in one word, as shown to users.
 const (
 	Yes YesNo = "Yes"
 	No  YesNo = "No"
 )
 
-// A Verifier judges the claims of a draft against the words that they cite, and
-// nothing else. It returns a judgement for each, in their order; what it cannot
-// judge is not supported.
+// A Verifier judges the claims of a draft against the passages that they cite. It returns a
+// judgement for each claim, in order. A claim that it cannot judge is Unsupported.
 type Verifier interface {
 	Verify(ctx context.Context, c Caller, claims []Claim) ([]ground.Judgement, error)
 }
 
-// A Claim is what a verifier is given of one.
+// A Claim is a claim to verify.
 type Claim struct {
 	Text  string           `json:"claim"`
 	Cited []ground.Passage `json:"cited"`
 
-	// Said is the claim as it reads by itself: what its pronouns and ellipses stand for
-	// is put in. Empty: it is Text.
+	// Said is the claim with pronouns and ellipses resolved; empty: it is Text.
 	Said string `json:"said,omitempty"`
 
-	// Row is set where the claim is a table's row. Text is then made of its columns and
-	// cells, as it is shown.
+	// Row is set if the claim is a row of a table. Text is then made of its columns and
+	// cells.
 	Row *ground.Row `json:"row,omitempty"`
 }
 
-// Alone is the claim as it reads by itself, which is what a verifier judges.
+// Alone returns the claim with pronouns and ellipses resolved, as a verifier judges it.
 func (c Claim) Alone() string { return cmp.Or(c.Said, c.Text) }

@@ -6,18 +6,18 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Rewriter puts a question into other words to search with. What it makes is
-// searched and never shown or cited. Its cautious output has no queries.
+// A Rewriter rewrites a question as search queries, which are never shown or cited. Its
+// cautious output has no queries.
 type Rewriter interface {
 	Rewrite(ctx context.Context, c Caller, in RewriteInput) (Rewriting, error)
 }
 
-// RewriteInput is a question and what to make of it.
+// RewriteInput is a question and the technique to rewrite it with.
 type RewriteInput struct {
 	Question  string       `json:"question"`
 	Technique Technique    `json:"technique"`
-	History   []assay.Turn `json:"history,omitempty"` // of the conversation before the question, the oldest first
-	Most      int          `json:"most,omitempty"`    // queries to make with Expand; 0: 3
+	History   []assay.Turn `json:"history,omitempty"` // earlier turns of the conversation, oldest first
+	Most      int          `json:"most,omitempty"`    // most queries of Expand; 0: 3
 }
 
 // A Technique is a way to rewrite a question.
@@ -27,30 +27,29 @@ type Technique string
 const (
 	Resolve  Technique = "resolve"   // one question that can be understood without the conversation
 	Expand   Technique = "expand"    // other wordings: synonyms, the documents' own words
-	HyDE     Technique = "hyde"      // a passage as it would stand in a document that answers it
+	HyDE     Technique = "hyde"      // a passage as a document that answers the question would have it
 	StepBack Technique = "step_back" // one more general question, whose answer is the background
 )
 
-// A Rewriting is what a question became. None of its queries is the question
-// itself, and each says something.
+// A Rewriting is the rewritten question. Its queries are not empty and differ from the
+// question.
 type Rewriting struct {
 	Queries []string `json:"queries"`
 
-	// Of a follow-up that the conversation does not make plain (Resolve): its words that
-	// may not be guessed at, and what they can stand for, two things or more or nothing.
-	// There are no queries then.
+	// Open are the words of a follow-up (Resolve) that the conversation does not resolve,
+	// and Means their possible antecedents, two or more, or none. There are then no queries.
 	Open  string   `json:"open,omitempty"`
 	Means []string `json:"means,omitempty"`
 
 	Outcome
 }
 
-// A Router says how much work a question is. Its cautious output is Moderate.
+// A Router estimates the work for a question. Its cautious output is Moderate.
 type Router interface {
 	Route(ctx context.Context, c Caller, question string) (Route, error)
 }
 
-// A Route is the router's word.
+// A Route is the router's estimate.
 type Route struct {
 	Complexity Complexity `json:"complexity"`
 	Reason     string     `json:"reason"` // in a sentence
@@ -68,38 +67,37 @@ const (
 	Complex  Complexity = "complex"  // several things, or one that builds on another
 )
 
-// A Querier says what to search next for a question that is not answered yet. Its
-// cautious output is that nothing better is known.
+// A Querier chooses the next query for a question that is not answered yet. Its cautious
+// output has no query.
 type Querier interface {
 	Next(ctx context.Context, c Caller, in QueryInput) (NextQuery, error)
 }
 
-// QueryInput is a question, what was searched for it and what is still open.
+// QueryInput is a question, the queries so far and the gaps that they left.
 type QueryInput struct {
 	Question string   `json:"question"`
-	History  []Asked  `json:"history"` // the oldest first
-	Gaps     []string `json:"gaps"`    // what is known to be missing, in words
+	History  []Asked  `json:"history"` // oldest first
+	Gaps     []string `json:"gaps"`    // known gaps, in words
 }
 
-// Asked is a query that was searched and what it brought, in a few words.
+// Asked is an earlier query and a summary of its results.
 type Asked struct {
 	Query   string `json:"query"`
 	Brought string `json:"brought"`
 }
 
-// A NextQuery is what to search next. Its words tell it from each earlier query:
-// it has words of content that the other lacks, and is no rephrasing with hardly a
-// word changed. Query is one line; empty: nothing better is known.
+// A NextQuery is the query to search next. It has content words that each earlier query
+// lacks, and is not a rephrasing of one. Query is one line; empty: no better query is known.
 type NextQuery struct {
 	Query  string `json:"query"`
-	Gap    string `json:"gap"`    // what it is meant to fill
+	Gap    string `json:"gap"`    // the gap that it may fill
 	Reason string `json:"reason"` // in a sentence
 
 	Outcome
 }
 
-// A Scorer says for each hit how much it helps with a question, in their order.
-// The cautious score is 0.5.
+// A Scorer scores how much each hit helps with a question, in order. The cautious score is
+// 0.5.
 type Scorer interface {
 	Score(ctx context.Context, c Caller, question string, hits []assay.Hit) (HitScores, error)
 }
@@ -114,8 +112,8 @@ type HitScores struct {
 // CautiousScore is the score of a hit that could not be scored.
 const CautiousScore = 0.5
 
-// A RetrievalGrader grades each hit for a question, in their order. The cautious
-// grade is PartlyRelevant.
+// A RetrievalGrader grades each hit for a question, in order. The cautious grade is
+// PartlyRelevant.
 type RetrievalGrader interface {
 	GradeRetrieval(ctx context.Context, c Caller, question string, hits []assay.Hit) (RetrievalGrades, error)
 }
@@ -127,7 +125,7 @@ type RetrievalGrades struct {
 	Outcome
 }
 
-// Relevance is how a hit bears on a question.
+// Relevance is the grade of a hit.
 type Relevance string
 
 // The grades of a hit.

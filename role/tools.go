@@ -8,11 +8,11 @@ type Extractor interface {
 	Extract(ctx context.Context, c Caller, in Reading) (Extraction, error)
 }
 
-// An Extraction is what evidence names and says. An entity that no source names
-// verbatim, and a fact about one, is not in it.
+// An Extraction are entities and facts. Entities that no source names verbatim are left out,
+// and so are facts about them.
 type Extraction struct {
 	Entities []Entity    `json:"entities"`
-	Facts    []Statement `json:"facts"` // with text and evidence alone
+	Facts    []Statement `json:"facts"` // with only text and evidence
 	Dropped  []Dropped   `json:"dropped,omitempty"`
 
 	Outcome
@@ -22,29 +22,29 @@ type Extraction struct {
 type Entity struct {
 	Name     string `json:"name"`     // as the sources write it
 	Kind     string `json:"kind"`     // in a word or two: "person", "substance"
-	Evidence []int  `json:"evidence"` // numbers of those that name it, ascending
+	Evidence []int  `json:"evidence"` // numbers of the evidence that names it, ascending
 }
 
-// A Summariser says in short what evidence says about a question; an empty
-// question asks for all. Its cautious output is empty.
+// A Summariser summarises evidence with regard to a question, or all of it if the question is
+// empty. Its cautious output is empty.
 type Summariser interface {
 	Summarise(ctx context.Context, c Caller, in Reading) (Summary, error)
 }
 
-// A Summary is what evidence says in short.
+// A Summary is a summary of evidence.
 type Summary struct {
-	Statements []Statement `json:"statements"` // with text and evidence alone
+	Statements []Statement `json:"statements"` // with only text and evidence
 	Dropped    []Dropped   `json:"dropped,omitempty"`
 
 	Outcome
 }
 
-// A Comparer holds documents against one another. Its cautious output is empty.
+// A Comparer compares documents. Its cautious output is empty.
 type Comparer interface {
 	Compare(ctx context.Context, c Caller, in Reading) (Contrast, error)
 }
 
-// A Contrast says point by point what pieces of evidence say.
+// A Contrast is a comparison point by point.
 type Contrast struct {
 	Points  []Point   `json:"points"`
 	Dropped []Dropped `json:"dropped,omitempty"`
@@ -52,20 +52,20 @@ type Contrast struct {
 	Outcome
 }
 
-// A Point is one thing that two or more pieces of evidence are compared by.
+// A Point is one aspect of a comparison.
 type Point struct {
 	Aspect   string      `json:"aspect"`
-	Sides    []Statement `json:"sides"` // two or more, with text and evidence alone
+	Sides    []Statement `json:"sides"` // two or more, with only text and evidence
 	Relation Relation    `json:"relation"`
 }
 
-// A Relation is how the sides of a point stand to one another.
+// A Relation is the relation between the sides of a point.
 type Relation string
 
 // The relations.
 const (
 	Agree    Relation = "agree"
 	Differ   Relation = "differ"
-	Conflict Relation = "conflict" // both cannot hold
-	Silent   Relation = "silent"   // a side does not speak of it
+	Conflict Relation = "conflict" // they cannot both be true
+	Silent   Relation = "silent"   // one side does not mention it
 )

@@ -10,9 +10,9 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// ByClaim returns a role that judges claims one by one with v. Each judgement of a
-// [ground.Service] is a step of its own. A judgement that fails is Unsupported and
-// says why.
+// ByClaim returns a role that judges claims one by one with v. Each call of a
+// [ground.Service] is a step of its own. A claim whose judgement fails is Unsupported, with
+// the failure as its reason.
 func ByClaim(v ground.Verifier) Verifier { return byClaim{v} }
 
 type byClaim struct{ verifier ground.Verifier }
@@ -38,7 +38,7 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 		}
 		j, err := judge(claim)
 		if !serves && limited.Err() != nil && ctx.Err() == nil {
-			err = errSlow // whatever it made of that
+			err = errSlow // regardless of the judgement
 		}
 		switch {
 		case Ends(ctx, err):
@@ -51,11 +51,11 @@ func (b byClaim) Verify(ctx context.Context, c Caller, claims []Claim) ([]ground
 	return out, nil
 }
 
-// errSlow is the failure of a verifier that did not come back in time.
+// errSlow is the failure of a verifier that did not return in time.
 var errSlow = errors.New("no verdict in the time that the run has for this")
 
-// within returns a context that ends when the time of the caller's job does, where the
-// caller knows when that is: a verifier that hangs has failed, and the run goes on.
+// within returns a context with the time limit of the caller's job, if it has one. A verifier
+// that hangs fails, and the run continues.
 func within(ctx context.Context, c Caller) (context.Context, context.CancelFunc) {
 	if timed, ok := c.(interface {
 		Within(context.Context) (context.Context, context.CancelFunc)
@@ -65,24 +65,19 @@ func within(ctx context.Context, c Caller) (context.Context, context.CancelFunc)
 	return ctx, func() {}
 }
 
-// Ask has v judge a claim. One that panics has failed: whose it is, is not known, and the
-// run goes on without it.
-func Ask(ctx context.Context, v ground.Verifier, claim string, cited []ground.Passage) (ground.Judgement, error) {
-	return unbroken(func() (ground.Judgement, error) { return v.Verify(ctx, claim, cited) })
-}
-
-// unbroken is what judge says; that it panicked is an error.
-func unbroken(judge func() (ground.Judgement, error)) (j ground.Judgement, err error) {
+// Ask calls v, and returns a panic as an error: a verifier may come from the caller's own
+// program, and the run continues without it.
+func Ask(ctx context.Context, v ground.Verifier, claim string, cited []ground.Passage) (j ground.Judgement, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			j, err = ground.Judgement{}, fmt.Errorf("it panicked: %v", p)
 		}
 	}()
-	return judge()
+	return v.Verify(ctx, claim, cited)
 }
 
-// reason is an error's text without the step that it is of: of many claims it is the
-// same.
+// reason returns the text of an error without its step, so that claims which fail alike have
+// the same reason.
 func reason(err error) string {
 	text := err.Error()
 	if rest, ok := strings.CutPrefix(text, "step "); ok {

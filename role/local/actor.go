@@ -15,31 +15,28 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Actor acts by rule. It searches the question (in the style [role.AllInOne] each of
-// its parts at once), judges what was found as [Grader] does, and while that does not
-// suffice searches what the grader says and what [Querier] makes of the best passages,
-// and reads on where the best of them is cut off. Of a comparison it searches both sides,
-// and has their documents compared. It is done when what was found suffices, when no
-// document has what the question names, when its last calls brought no passage that is
-// relevant enough, or when it knows nothing else. On MuSiQue (100 questions, ten
-// passages) all that is needed is there for 80, by one search for 76.
+// Actor acts by rule. It searches for the question, in the style [role.AllInOne] for all of
+// its parts at once, and grades the results with [Grader]. As long as they are insufficient,
+// it searches for the queries of the grader and of [Querier], and reads on if the best passage
+// is cut off. For a comparison it searches for both sides and compares their documents. It is
+// done if the results are sufficient, if the last calls brought no relevant passage, or if it
+// has no further query. On MuSiQue (100 questions, ten passages) it finds all passages that are
+// needed for 80 questions, one search for 76.
 type Actor struct{ Reader llm.Reader }
 
-// The tools that it calls. (Package tool names them; a strategy's test holds the two to
-// one another.)
+// The tools that Actor calls. Package tool defines them; a test of package strategy compares
+// the names.
 const (
 	searchTool   = "search"
 	documentTool = "get_document"
 	compareTool  = "compare_documents"
 )
 
-// reachBack is how much, in bytes, of the text before a passage is read with what
-// follows it.
 const (
-	reachBack   = 500
-	reachPage   = 4000
+	reachBack   = 500  // bytes before a passage that are read with the text after it
+	reachPage   = 4000 // bytes of a page
 	mostResults = 20
-	maxURI      = 2000
+	maxURI      = 2000 // bytes of a URI that a tool takes
 )
 
 // Act implements role.Actor. It returns an error only when ctx has ended.
@@ -110,7 +107,7 @@ func (a *acts) called(name string) bool {
 	return slices.ContainsFunc(uses(a.in), func(u role.ToolUse) bool { return u.Call.Name == name })
 }
 
-// call adds a call, unless the reply has as many as are made.
+// call adds a call, unless the reply has the most that one reply may make.
 func (a *acts) call(name string, arguments any) {
 	raw, err := json.Marshal(arguments)
 	if err != nil || len(a.calls) >= max(1, a.in.Most) {
@@ -119,7 +116,7 @@ func (a *acts) call(name string, arguments any) {
 	a.calls = append(a.calls, llm.ToolCall{ID: fmt.Sprintf("local%d", len(a.calls)), Name: name, Arguments: string(raw)})
 }
 
-// search adds a search for something that was not searched.
+// search adds a search for a query that is new.
 func (a *acts) search(query string) {
 	const most = 400 // characters that a search takes
 	query = strings.Join(strings.Fields(query), " ")
@@ -133,7 +130,7 @@ func (a *acts) search(query string) {
 	a.call(searchTool, map[string]any{"query": query, "limit": mostResults})
 }
 
-// action is the reply with the calls; without any it is done.
+// action returns the reply with the calls. Without calls the actor is done.
 func (a *acts) action(thought string) (role.Action, error) {
 	if len(a.calls) == 0 {
 		return role.Action{Thought: "nothing else to look for is known; " + thought, Done: true}, nil
@@ -141,8 +138,7 @@ func (a *acts) action(thought string) (role.Action, error) {
 	return role.Action{Thought: thought, Calls: a.calls}, nil
 }
 
-// begin searches the question, and its parts where they are asked for at once or
-// compared.
+// begin searches for the question, and for its parts if they do not depend on each other.
 func (a *acts) begin() {
 	a.search(a.in.Question)
 	if a.partly() {
@@ -152,13 +148,12 @@ func (a *acts) begin() {
 	}
 }
 
-// partly reports whether the parts of the question are searched at once: not where one
-// is needed to ask for the next.
+// partly reports whether the parts of the question are searched for at once.
 func (a *acts) partly() bool {
 	return a.plan.Shape == role.Comparison || a.in.Style == role.AllInOne && a.plan.Shape == role.Conjunction
 }
 
-// firstSearches is how many searches begin makes at most.
+// firstSearches returns the most searches that begin makes.
 func (a *acts) firstSearches() int {
 	if a.partly() {
 		return 1 + len(a.plan.SubQuestions)
@@ -166,15 +161,11 @@ func (a *acts) firstSearches() int {
 	return 1
 }
 
-// follow adds a search that says more than the question, or all of it in other words. One
-// for a part of its words finds what is relevant to those, and not to the question.
+// follow adds a search, unless the query has only some of the question's words: it would find
+// passages that are relevant to these words and not to the question.
 func (a *acts) follow(query string) {
-	asked, said := contentOf(a.in.Question), contentOf(query)
-	more := false
-	for stem := range said {
-		more = more || !asked[stem]
-	}
-	if more || len(said) >= len(asked) {
+	asked, words := contentOf(a.in.Question), contentOf(query)
+	if !within(asked, words) || len(words) >= len(asked) {
 		a.search(query)
 	}
 }
@@ -203,7 +194,7 @@ func (a *acts) compare() {
 	}
 }
 
-// clip is a question as long as a tool takes it.
+// clip returns a question, cut to the length that a tool takes.
 func clip(question string) string {
 	const most = 400
 	if utf8.RuneCountInString(question) <= most {
@@ -212,8 +203,8 @@ func clip(question string) string {
 	return string([]rune(question)[:most])
 }
 
-// next looks further: for what the grader says, for what the querier makes of the best
-// passages, and on where the best of them is cut off.
+// next adds searches for the queries of the grader and the querier, and reads on if the best
+// passage is cut off.
 func (a *acts) next(ctx context.Context, c role.Caller, grade role.Grade, hits []assay.Hit) error {
 	a.follow(grade.Query)
 	query, err := Querier{}.Next(ctx, c, role.QueryInput{Question: a.in.Question, History: a.history(hits), Gaps: grade.Missing})
@@ -223,15 +214,17 @@ func (a *acts) next(ctx context.Context, c role.Caller, grade role.Grade, hits [
 	if query.Gap != "" {
 		a.follow(query.Query)
 	}
-	if len(hits) > 0 && cutOff(hits[0]) && !a.called(documentTool) && len(hits[0].URI) <= maxURI {
-		h := hits[0]
+	if len(hits) == 0 || a.called(documentTool) {
+		return nil
+	}
+	if h := hits[0]; cutOff(h) && len(h.URI) <= maxURI {
 		a.call(documentTool, map[string]any{"document": h.URI, "offset": max(0, h.Chunk.Start-reachBack), "limit": reachPage})
 	}
 	return nil
 }
 
-// history are the queries so far, with the sentences of the best passages that are
-// relevant as what the last one brought.
+// history returns the queries so far. The results of the last one are the sentences of the best
+// relevant passages.
 func (a *acts) history(hits []assay.Hit) []role.Asked {
 	const best = 5
 	var out []role.Asked
@@ -241,7 +234,7 @@ func (a *acts) history(hits []assay.Hit) []role.Asked {
 	var brought strings.Builder
 	for _, h := range hits[:min(best, len(hits))] {
 		if h.Scores.Relevance < a.in.Floor {
-			break // its names lead anywhere
+			break // its names are not about the question
 		}
 		for _, sp := range sentence.Spans(h.Text) {
 			brought.WriteString(oneLine(h.Title+": "+h.Text[sp.Start:sp.End]) + "\n")
@@ -253,7 +246,7 @@ func (a *acts) history(hits []assay.Hit) []role.Asked {
 	return out
 }
 
-// cutOff reports whether a hit's text ends in the middle of something.
+// cutOff reports whether the text of a hit ends within a sentence.
 func cutOff(h assay.Hit) bool {
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRightFunc(h.Text, unicode.IsSpace))
 	return !strings.ContainsRune(".!?\"')]}”’»。！？", last)

@@ -8,9 +8,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Clarifier calls a question ambiguous that does not say what it is about, unless all
-// that was found is of one document and speaks of one thing: that is meant then. One
-// that documents of several things answer differently can mean each of them.
+// Clarifier decides that a question is ambiguous if it has several possible meanings, or a
+// word without an antecedent. A question with one meaning and hits of one document is clear.
 type Clarifier struct{}
 
 // Clarify implements role.Clarifier. It returns an error only when ctx has ended.
@@ -19,8 +18,8 @@ func (Clarifier) Clarify(ctx context.Context, _ role.Caller, in role.ClarifyInpu
 		return role.Clarity{}, err
 	}
 	out := role.Clarity{Readings: []int{}}
-	clear := len(in.Means) == 1 && (in.Open == "" || ofOneDocument(in.Hits))
-	if out.Ambiguous = !clear && (in.Open != "" || len(in.Means) > 1); out.Ambiguous {
+	resolved := len(in.Means) == 1 && ofOneDocument(in.Hits)
+	if out.Ambiguous = len(in.Means) > 1 || in.Open != "" && !resolved; out.Ambiguous {
 		for i := range in.Means {
 			out.Readings = append(out.Readings, i)
 		}
@@ -28,7 +27,7 @@ func (Clarifier) Clarify(ctx context.Context, _ role.Caller, in role.ClarifyInpu
 	return out, nil
 }
 
-// ofOneDocument reports whether all that was found is of one document.
+// ofOneDocument reports whether all hits are of one document.
 func ofOneDocument(hits []assay.Hit) bool {
 	return !slices.ContainsFunc(hits, func(h assay.Hit) bool { return h.Chunk.Document != hits[0].Chunk.Document })
 }

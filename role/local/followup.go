@@ -12,29 +12,29 @@ import (
 	"github.com/assay-rag/assay/internal/visible"
 )
 
-// A followUp is what a question asks after a conversation.
+// A followUp is a question that was resolved against its conversation.
 type followUp struct {
-	question string   // as it can be understood by itself; empty: as it is
-	open     string   // a pronoun of it that can stand for several people; empty: there is none
-	means    []string // who they are; nil: it is not known
-	person   string   // whom a pronoun of it stands for; empty: it has none
-	pronouns string   // those of the person: "he" or "she"
+	question string   // resolved; empty: the question stands alone
+	open     string   // a personal pronoun without a unique antecedent; empty: none
+	means    []string // possible antecedents of open; nil: unknown
+	person   string   // antecedent of a personal pronoun; empty: none
+	pronouns string   // of the person: "he" or "she"
 }
 
-// How far back, and from how long a question, in bytes, a follow-up is understood.
+// The bounds of resolving.
 const (
-	maxTurns    = 8
-	maxFollowed = 300
+	maxTurns    = 8   // turns of the conversation
+	maxFollowed = 300 // bytes of a question
 )
 
-// resolve understands a question from the last one of its conversation, each of which is
-// understood from the one before it first:
+// resolve resolves a question against the last one of its conversation, which was itself
+// resolved against the one before:
 //
-//   - a reply to a question that was asked back is put into the question that it was asked of;
-//   - "And in Germany?" asks the last question with other words in the place of like ones;
-//   - a pronoun stands for what the last question is about, a personal one for somebody whom
+//   - a reply to a clarification is put into the question that needed it;
+//   - "And in Germany?" repeats the last question with some words replaced;
+//   - a pronoun stands for the topic of the last question, a personal one for a person whom
 //     the last turn names;
-//   - a question without a word of content follows the last one.
+//   - a question without a content word is appended to the last one.
 func resolve(question string, history []assay.Turn) followUp {
 	before := thread{pronouns: map[string]string{}}
 	for _, t := range history[max(0, len(history)-maxTurns):] {
@@ -49,18 +49,19 @@ func resolve(question string, history []assay.Turn) followUp {
 		if offered := sense.Offered(t.Answer); len(offered) > 0 {
 			before.offered = offered
 		}
-		if len(t.Question) <= maxFollowed && (len(contentWords(t.Question)) > 0 && !smallTalk.MatchString(t.Question) || sense.AsksBack(t.Answer)) {
+		isQuestion := len(contentWords(t.Question)) > 0 && !smallTalk.MatchString(t.Question)
+		if len(t.Question) <= maxFollowed && (isQuestion || sense.AsksBack(t.Answer)) {
 			before.last = t
 		}
 	}
 	return follow(question, before)
 }
 
-// A thread is what a follow-up is understood from.
+// A thread is the state of a conversation.
 type thread struct {
 	last     assay.Turn
-	pronouns map[string]string // "he" or "she", of the people whom one stood for before
-	offered  []string          // the readings that were offered last
+	pronouns map[string]string // "he" or "she", by the person that it stood for
+	offered  []string          // readings of the last clarification
 }
 
 var (
@@ -72,7 +73,7 @@ var (
 	ofThing   = regexp.MustCompile(`(?i)^(?:what|who|where|when|how(?: \w+)?)(?:'s| is| are| was| were) (.+?)[?. ]*$`)
 )
 
-// follow understands a question from what was said before it.
+// follow resolves a question against a conversation.
 func follow(question string, before thread) followUp {
 	last := before.last
 	if last.Question == "" || len(question) > maxFollowed || smallTalk.MatchString(question) {
@@ -87,11 +88,11 @@ func follow(question string, before thread) followUp {
 	if len(contentWords(question)) == 0 && pronounIn(question) == nil {
 		return followUp{question: last.Question + " " + question}
 	}
-	if m := another.FindStringSubmatch(question); m != nil && !asks.MatchString(m[1]) && strings.HasSuffix(question, "?") && pronounIn(m[1]) == nil {
-		if instead := insteadOf(last.Question, m[1], before.offered); instead != "" {
+	if words, preposition := replacementIn(question); words != "" {
+		if instead := insteadOf(last.Question, words, before.offered); instead != "" {
 			return followUp{question: instead}
 		}
-		return followUp{question: inPlaceOfLike(last.Question, strings.TrimRight(m[1], "?!. "), m[2])}
+		return followUp{question: inPlaceOfLike(last.Question, strings.TrimRight(words, "?!. "), preposition)}
 	}
 	at := pronounIn(question)
 	switch {
@@ -103,8 +104,21 @@ func follow(question string, before thread) followUp {
 	return followUp{question: withTopic(question, subjectOf(last.Question))}
 }
 
-// meantBy returns the reading that a reply chooses of those that were offered, by name or
-// number, or the reply itself where it is but a few words; empty: it is another question.
+// replacementIn returns the words of a question like "And in Germany?", with their preposition.
+// It returns nothing for other questions.
+func replacementIn(question string) (words, preposition string) {
+	m := another.FindStringSubmatch(question)
+	if m == nil || !strings.HasSuffix(question, "?") {
+		return "", ""
+	}
+	if asks.MatchString(m[1]) || pronounIn(m[1]) != nil {
+		return "", ""
+	}
+	return m[1], m[2]
+}
+
+// meantBy returns the offered reading that a reply names or numbers, or the reply itself if it
+// has only a few words. It returns nothing if the reply is another question.
 func meantBy(reply string, offered []string) string {
 	bare := strings.TrimRight(reply, "?!. ")
 	held, named := stems("", bare), namedOf(bare, offered)
@@ -122,20 +136,21 @@ func meantBy(reply string, offered []string) string {
 	return bare
 }
 
-// namedOf returns the readings whose name a text holds, or whose name holds all that it says.
+// namedOf returns the readings whose words a text contains, or that contain all content words of
+// the text.
 func namedOf(text string, readings []string) []string {
-	held := stems("", text)
+	held, hasContent := stems("", text), len(contentWords(text)) > 0
 	var named []string
 	for _, r := range readings {
-		if within(held, stems("", r)) || len(contentWords(text)) > 0 && within(stems("", r), contentOf(text)) {
+		if within(held, stems("", r)) || hasContent && within(stems("", r), contentOf(text)) {
 			named = append(named, r)
 		}
 	}
 	return named
 }
 
-// insteadOf returns a question with a reading that words name in the place of another one that
-// was offered beside it; empty: they name none, or it holds no other.
+// insteadOf returns a question with one of the offered readings replaced by the one that words
+// name. It returns nothing if words do not name one, or the question has none.
 func insteadOf(question, words string, offered []string) string {
 	named := namedOf(words, offered)
 	if len(named) != 1 {
@@ -151,8 +166,10 @@ func insteadOf(question, words string, offered []string) string {
 
 var personal = map[string]string{"he": "he", "him": "he", "his": "he", "she": "she", "her": "she"}
 
-// pronounIn returns where the first pronoun stands that refers to something outside the
-// question: what it may stand for is not named before it.
+// demonstratives may stand before a noun: "this year".
+var demonstratives = map[string]bool{"this": true, "that": true, "these": true, "those": true, "one": true, "ones": true}
+
+// pronounIn returns the place of the first pronoun without an antecedent in the question.
 func pronounIn(question string) []int {
 	if itself.MatchString(question) {
 		return nil
@@ -162,8 +179,9 @@ func pronounIn(question string) []int {
 		if before := question[:at[0]]; aThing.MatchString(before) || len(surface.Names(before)) > 0 {
 			return nil
 		}
-		points := word == "this" || word == "that" || word == "these" || word == "those" || word == "one" || word == "ones"
-		if points && (len(next) > 0 && !surface.Function(strings.ToLower(next[0])) || word == "that" && len(contentWords(question[:at[0]])) > 0) {
+		beforeNoun := len(next) > 0 && !surface.Function(strings.ToLower(next[0]))
+		isConjunction := word == "that" && len(contentWords(question[:at[0]])) > 0
+		if demonstratives[word] && (beforeNoun || isConjunction) {
 			continue // "this year", "say that"
 		}
 		return at
@@ -171,8 +189,8 @@ func pronounIn(question string) []int {
 	return nil
 }
 
-// subjectOf returns the words that say what a question is about: after "what is" and its
-// like all of them, else those from the first word of content to the last.
+// subjectOf returns the topic of a question: all words after "what is" and the like, else those
+// from the first content word to the last.
 func subjectOf(question string) string {
 	if m := ofThing.FindStringSubmatch(question); m != nil && len(contentWords(m[1])) > 0 {
 		return m[1]
@@ -186,8 +204,8 @@ func subjectOf(question string) string {
 	return question[start:max(start, end)]
 }
 
-// withTopic returns a question with a topic for its pronoun, or behind it in brackets where
-// the topic is no name of a thing.
+// withTopic returns a question with its pronoun replaced by a topic, or with the topic in
+// brackets after it if the pronoun cannot be replaced.
 func withTopic(question, topic string) string {
 	at := pronounIn(question)
 	word := ""
@@ -203,8 +221,8 @@ func withTopic(question, topic string) string {
 	return strings.TrimRight(question, "?!. ") + " (" + topic + ")?"
 }
 
-// inPlaceOfLike returns a question with words in the place of those that they are like: the
-// phrase after the same preposition, or the only name. Else they follow it in brackets.
+// inPlaceOfLike returns a question with words in place of the phrase after the same preposition,
+// of its only name, or of words with the same head. Otherwise they follow it in brackets.
 func inPlaceOfLike(question, words, preposition string) string {
 	names := surface.Names(question)
 	if preposition != "" {
@@ -222,9 +240,8 @@ func inPlaceOfLike(question, words, preposition string) string {
 	return strings.TrimRight(question, "?!. ") + " (" + words + ")?"
 }
 
-// inPlaceOfHead returns a question with words in the place of those that end alike: after a
-// question about annual leave "parental leave" stands in the place of "annual leave". Empty:
-// it has none.
+// inPlaceOfHead returns a question with words in place of those with the same head: "parental
+// leave" replaces "annual leave". It returns nothing if the question has no such words.
 func inPlaceOfHead(question, words string) string {
 	fresh := contentWords(words)
 	if len(fresh) < 2 || within(stems("", question), stems("", words)) {
@@ -246,9 +263,9 @@ func inPlaceOfHead(question, words string) string {
 
 var wordsIn = regexp.MustCompile(`[\pL\pN'’-]+`)
 
-// ofPerson returns a question with the name of somebody for the pronoun at at: the only name
-// of two words or more in the last question, else in the first sentence of its answer. Names
-// of people who are known to have other pronouns do not count.
+// ofPerson returns a question with the pronoun at at replaced by a person: the only name of two
+// words or more in the last question, else in the first sentence of its answer. Names of
+// people who are known to have another pronoun do not count.
 func ofPerson(question string, at []int, before thread) followUp {
 	answer, _, _ := strings.Cut(before.last.Answer, ". ")
 	open := followUp{open: question[at[0]:at[1]]}

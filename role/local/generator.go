@@ -16,11 +16,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Generator quotes what the reader takes for the answer: the sentence that holds it, with
-// the whole list where it announces one, with the lead of its list where it is an item,
-// with its term where it is a definition, and the row where it is in a table. A second
-// sentence is quoted where it makes the answer likelier. Every statement is a verbatim part
-// of the evidence that it cites. Each part of a question is answered.
+// Generator quotes the likeliest answer to each part of a question: the sentence with the
+// answer and the list that it announces, an item with the lead of its list, a definition with
+// its term, or a row. It quotes a second sentence if that makes an answer more likely. Every
+// statement is a verbatim part of the evidence that it cites.
 type Generator struct {
 	Reader llm.Reader // nil: the sentence with most of the question's words is quoted
 }
@@ -61,7 +60,7 @@ func (g Generator) Generate(ctx context.Context, _ role.Caller, in role.Generate
 // A quotation is a statement in the words of its evidence.
 type quotation struct {
 	role.Statement
-	columns []string // of the table that it is a row of
+	columns []string // of its table, if it is a row
 }
 
 // A spot is a place in a passage where a question may be answered.
@@ -71,37 +70,42 @@ type spot struct {
 	score      float64
 }
 
-// passages are what a question is answered from.
+// passages are the pieces of evidence for a question.
 type passages struct {
 	hits    []assay.Hit
 	numbers []int // of the evidence
 	layouts []layout.Layout
 }
 
+// passagesOf returns the evidence of these numbers.
 func passagesOf(evidence []assay.Evidence, numbers []int) passages {
 	var p passages
 	for _, n := range numbers {
 		if n >= 1 && n <= len(evidence) {
-			h := evidence[n-1].Hit
-			p.hits, p.numbers, p.layouts = append(p.hits, h), append(p.numbers, n), append(p.layouts, layout.Of(h.Text, h.Chunk.Kind))
+			p.add(evidence[n-1].Hit, n)
 		}
 	}
 	return p
 }
 
-// quotes are what is quoted for a spot alone.
+// add appends a piece of evidence.
+func (p *passages) add(h assay.Hit, number int) {
+	p.hits, p.numbers, p.layouts = append(p.hits, h), append(p.numbers, number), append(p.layouts, layout.Of(h.Text, h.Chunk.Kind))
+}
+
+// quotes returns the quotation of a spot.
 func (p passages) quotes(s spot) []layout.Quote {
 	return p.layouts[s.passage].Around(s.start, s.end, false)
 }
 
-// block is the block of its passage that a spot is in.
+// block returns the block of a spot.
 func (p passages) block(s spot) layout.Block {
 	l := p.layouts[s.passage]
 	return l.Blocks[l.At(s.start)]
 }
 
-// answer quotes the answer to one part of a question. With the error that the reader failed
-// comes what was quoted without it.
+// answer quotes the answer to a part of a question. If the reader fails, answer returns its
+// error with the quotations that were found without it.
 func (g Generator) answer(ctx context.Context, part role.Part, evidence []assay.Evidence) ([]quotation, error) {
 	p := passagesOf(evidence, part.Evidence)
 	readings, err := ReadHits(ctx, g.Reader, part.Question, p.hits)
@@ -140,12 +144,12 @@ func (g Generator) answer(ctx context.Context, part role.Part, evidence []assay.
 	return append(out, more...), err
 }
 
-// decides is how likely a quotation has to support or contradict what a question asks about
+// decides is the least probability that quotations support or contradict a yes-no question
 // for a "Yes" or "No".
 const decides = 0.8
 
-// decide says of the first of some quotations whether it answers a question with "Yes" or
-// "No".
+// decide sets Decides of the first quotation if the quotations together answer a yes-no
+// question.
 func (g Generator) decide(ctx context.Context, question string, evidence []assay.Evidence, quoted []quotation) error {
 	claim := asClaim(question)
 	if claim == "" || len(quoted) == 0 || g.Reader == nil {
@@ -153,11 +157,7 @@ func (g Generator) decide(ctx context.Context, question string, evidence []assay
 	}
 	var texts []string
 	for _, q := range quoted {
-		text := q.Text
-		if q.columns != nil {
-			text = layout.Labelled(q.columns, layout.Cells(text))
-		}
-		texts = append(texts, text)
+		texts = append(texts, readable(q.Text, q.columns))
 	}
 	h := evidence[quoted[0].Evidence[0]-1].Hit
 	if foreign(g.Reader, []assay.Hit{h}) {
@@ -177,19 +177,19 @@ func (g Generator) decide(ctx context.Context, question string, evidence []assay
 	return nil
 }
 
-// alsoAnswers is the share of the best spot's score from which on another spot answers the
-// question as well.
+// alsoAnswers is the least share of the best spot's score with which another spot counts as an
+// answer.
 const alsoAnswers = 0.3
 
-// maxReread is how many of the likeliest spots are read once more, and leastReread the share
-// of the best one's score that they have.
+// The spots that are read again: at most maxReread, with at least leastReread of the best
+// spot's score.
 const (
 	maxReread   = 4
 	leastReread = 0.1
 )
 
-// reread puts the spot first whose quotation answers the question best by itself, as it is
-// shown: what surrounds the words of an answer may have made them look like one.
+// reread reads the quotations of the best spots and puts the spot with the best quotation
+// first. Words may look like an answer only because of the text around them.
 func (g Generator) reread(ctx context.Context, q question, p passages, spots []spot) ([]spot, error) {
 	n := 1
 	for n < min(len(spots), maxReread) && spots[n].score >= leastReread*spots[0].score {
@@ -201,7 +201,11 @@ func (g Generator) reread(ctx context.Context, q question, p passages, spots []s
 	texts := make([]llm.Excerpt, n)
 	for i := range texts {
 		at := spots[i].passage
-		texts[i] = llm.Excerpt{Heading: p.hits[at].Under(), Text: p.readable(at, p.answering(q, first(spots, i)))}
+		var quoted []string
+		for _, quote := range p.answering(q, first(spots, i)) {
+			quoted = append(quoted, readable(p.layouts[at].Shown(quote), quote.Heads))
+		}
+		texts[i] = llm.Excerpt{Heading: p.hits[at].Under(), Text: strings.Join(quoted, "\n")}
 	}
 	readings, err := readTexts(ctx, g.Reader, q.text, texts)
 	if err != nil {
@@ -216,28 +220,23 @@ func (g Generator) reread(ctx context.Context, q question, p passages, spots []s
 	return first(spots, best), nil
 }
 
-// first returns spots with that at i put first.
+// first returns spots with the spot at i moved to the front.
 func first(spots []spot, i int) []spot {
 	return slices.Concat(spots[i:i+1], spots[:i], spots[i+1:])
 }
 
-// readable is the text of quotes from a passage to be read: a row has its cells behind their
-// heads.
-func (p passages) readable(passage int, quotes []layout.Quote) string {
-	var texts []string
-	for _, q := range quotes {
-		text := p.layouts[passage].Shown(q)
-		if q.Heads != nil {
-			text = layout.Labelled(q.Heads, layout.Cells(text))
-		}
-		texts = append(texts, text)
+// readable returns the text of a quotation for the reader: a row with heads has each cell
+// behind its head.
+func readable(text string, heads []string) string {
+	if heads == nil {
+		return text
 	}
-	return strings.Join(texts, "\n")
+	return layout.Labelled(heads, layout.Cells(text))
 }
 
-// answering quotes the best of the spots. Where the question asks for all of its list or
-// table, or another item of its list answers as well, the list is quoted as a whole; so are
-// the rows of its table, and the entries of its definition list, that answer as well.
+// answering quotes the best of the spots. It quotes the whole list or table if the question
+// asks for all of it, and the whole list if another item answers as well. Of a table or
+// definition list it adds the rows or entries that answer as well.
 func (p passages) answering(q question, spots []spot) []layout.Quote {
 	best := spots[0]
 	l, kind := p.layouts[best.passage], p.block(best).Kind
@@ -257,15 +256,16 @@ func (p passages) answering(q question, spots []spot) []layout.Quote {
 	return layout.Distinct(out)
 }
 
-// maxMembers is how many rows or entries are quoted at most because a question asks for all.
+// maxMembers bounds the lists and tables that are quoted as a whole because a question asks for
+// all members.
 const maxMembers = 20
 
-// minAsked is the share of a question's words that what stands over a list has to hold for
-// the question to ask for all of it.
+// minAsked is the least share of a question's words that the headings, the lead and the heads
+// of a list must hold for the question to ask for all of it.
 const minAsked = 0.5
 
-// asksForAll reports whether a question asks for all members of a list or table: it speaks of
-// what stands over them, and of nothing that tells them apart.
+// asksForAll reports whether a question asks for all members of a list or table: its words are
+// in the headings, the lead and the heads, and no member has further ones.
 func (p passages) asksForAll(q question, passage int, lead, members []layout.Quote) bool {
 	if len(members) < 2 || len(members) > maxMembers {
 		return false
@@ -291,10 +291,10 @@ func (p passages) asksForAll(q question, passage int, lead, members []layout.Quo
 	return true
 }
 
-// byReading returns the places that the reader takes for answers, the likeliest first. The
-// score of one is the probability that its passage answers, times that the passage helps,
-// times its share of the passage's answers: how sure a reader is of the exact words differs
-// from passage to passage and says little of which passage is right.
+// byReading returns the spots that the reader finds, likeliest first. The score of a spot is
+// the probability that its passage answers, times the relevance of the passage, times the
+// spot's share of the scores in the passage. Scores of spots are comparable only within a
+// passage.
 func (p passages) byReading(readings []llm.Reading) []spot {
 	var out []spot
 	for i, r := range readings {
@@ -310,8 +310,8 @@ func (p passages) byReading(readings []llm.Reading) []spot {
 	return p.ordered(out)
 }
 
-// ordered adds up the scores of the spots that are quoted by the same words, and puts the
-// best first.
+// ordered merges the spots with the same quotation, adds up their scores, and returns the best
+// first.
 func (p passages) ordered(spots []spot) []spot {
 	type place struct{ passage, start int }
 	at := map[place]int{}
@@ -333,14 +333,15 @@ func (p passages) ordered(spots []spot) []spot {
 	return out
 }
 
-// byWords returns the sentences by the share of the question's words that they hold, what
-// they stand under counting half.
+// byWords returns the sentences with words of the question, scored by their share of these
+// words and half the share of their headings.
 func (p passages) byWords(q question) []spot {
 	var out []spot
 	for i, h := range p.hits {
 		above := q.coverage(stems(h.Language, append(slices.Clone(h.Chunk.Headings), h.Title)...))
 		for _, b := range p.layouts[i].Blocks {
-			if (b.Kind == layout.Code || b.Kind == layout.Label) && len(p.layouts[i].Blocks) > 1 {
+			isProse := b.Kind != layout.Code && b.Kind != layout.Label
+			if !isProse && len(p.layouts[i].Blocks) > 1 {
 				continue
 			}
 			for _, s := range p.layouts[i].Sentences(b) {
@@ -354,12 +355,12 @@ func (p passages) byWords(q question) []spot {
 	return out
 }
 
-// minGain is the share of the question's words that a second sentence has to add where
-// nothing is read.
+// minGain is the least share of the question's words that a second sentence must add if there
+// is no reader.
 const minGain = 0.2
 
-// secondByWords returns the sentence that adds most of the question's words to the first;
-// nil: none adds enough.
+// secondByWords returns the sentence that adds most of the question's words to the first, or
+// nil if none adds enough.
 func (p passages) secondByWords(q question, spots []spot) (second *spot) {
 	held := func(s spot) map[string]bool {
 		h := p.hits[s.passage]
@@ -377,19 +378,18 @@ func (p passages) secondByWords(q question, spots []spot) (second *spot) {
 	return second
 }
 
-// aboutChanges matches the names of documents that say what changed rather than how it is:
-// release notes, change logs, news.
+// aboutChanges matches the names of documents about changes: release notes, change logs, news.
 var aboutChanges = regexp.MustCompile(`(?i)\b(?:change ?logs?|changes|release(?: ?notes?|s)?|news|blog|history|what'?s ?new|upgrading)\b`)
 
-// changesUnder matches the headings of such parts of documents.
+// changesUnder matches the headings of sections about changes.
 var changesUnder = regexp.MustCompile(`(?i)\b(?:change ?logs?|changes (?:in|since|from|between)|release notes?|what'?s ?new|new in|version history|upgrading from)\b`)
 
-// ofChanges is what the score of such a document is multiplied with: the page about the
-// thing comes first where both answer.
+// ofChanges is the weight of hits about changes, so that the page about a thing comes before
+// its release notes if both answer.
 const ofChanges = 0.7
 
-// prior weighs a hit by what kind of text it is of, as far as its title, its folder, its
-// file name and its headings tell.
+// prior returns the weight of a hit by the kind of its text, which its title, folder, file name
+// and headings may show.
 func prior(h assay.Hit) float64 {
 	dir, file := path.Split(h.URI)
 	name := strings.NewReplacer("-", " ", "_", " ", ".", " ").Replace(path.Base(dir) + " " + file + " " + h.Title)
@@ -399,13 +399,13 @@ func prior(h assay.Hit) float64 {
 	return 1
 }
 
-// raises is by how much a second sentence has to raise the probability that the question is
-// answered to be worth reading.
+// raises is the least increase of the probability of an answer that a second sentence must
+// bring.
 const raises = 0.1
 
-// second returns the sentence that raises the probability most that the question is
-// answered, beside the first; nil: none does. It is a neighbour of the first, or holds
-// another answer.
+// second returns the sentence that, together with the first, increases the probability of an
+// answer most, or nil if none increases it enough. It is a neighbour of the first sentence or
+// holds another answer.
 func (g Generator) second(ctx context.Context, question string, p passages, spots []spot, first layout.Quote) (second *spot, err error) {
 	at := spots[0].passage
 	said := p.layouts[at].Shown(first)
@@ -433,8 +433,8 @@ func (g Generator) second(ctx context.Context, question string, p passages, spot
 	return second, nil
 }
 
-// beside lists the sentences that may be quoted beside the first: its neighbours in the same
-// paragraph, and the one with the next likeliest answer.
+// beside lists the candidates for a second sentence: the neighbours in the same paragraph, and
+// the sentence with the next likeliest answer.
 func (p passages) beside(spots []spot, first layout.Quote) []spot {
 	at := spots[0].passage
 	var out []spot
@@ -449,7 +449,8 @@ func (p passages) beside(spots []spot, first layout.Quote) []spot {
 	for _, s := range spots[1:] {
 		quotes := p.quotes(s)
 		apart := s.passage != at || quotes[0].Start >= first.End || quotes[0].End <= first.Start
-		if apart && len(quotes) == 1 && !quotes[0].Verbatim && s.score >= alsoAnswers*spots[0].score {
+		isSentence := len(quotes) == 1 && !quotes[0].Verbatim
+		if apart && isSentence && s.score >= alsoAnswers*spots[0].score {
 			s.start, s.end = quotes[0].Start, quotes[0].End
 			return append(out, s)
 		}
@@ -457,7 +458,7 @@ func (p passages) beside(spots []spot, first layout.Quote) []spot {
 	return out
 }
 
-// quotations makes statements of quotes from a passage.
+// quotations returns quotes from a passage as statements.
 func (p passages) quotations(passage int, quotes []layout.Quote) []quotation {
 	var out []quotation
 	for _, q := range quotes {

@@ -18,25 +18,24 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Grader judges evidence by how likely the reader takes it to answer the question. Where
-// that is a little less than is needed, the grade is Partly, and its reason says that the
-// passage is only the closest one.
+// Grader grades evidence by the probability that it answers the question. If this is a little
+// too low, the grade is Partly, and its reason names the closest passage as such.
 type Grader struct {
-	Reader llm.Reader // nil: relevance and the words that passages hold decide
+	Reader llm.Reader // nil: relevance and shared words decide
 }
 
-// readBest is how many hits are read for a grade.
+// readBest is the number of hits that are read for a grade.
 const readBest = 8
 
-// DefaultHeld is how likely passages have to answer a question for a grade of Sufficient.
-// See docs/evaluation.md, Abstention.
+// DefaultHeld is the least probability that passages answer a question for a grade of
+// Sufficient. See docs/evaluation.md, Abstention.
 const DefaultHeld = 0.65
 
-// usualFloor is the relevance floor where none is set: what the reader takes for an answer
-// need not reach it.
+// usualFloor is the default relevance floor. Passages that answer by the reader's word need
+// not reach it, unless the caller sets a higher one.
 const usualFloor = 0.5
 
-// closest is the share of the odds of Sufficient from which on a grade is Partly.
+// closest is the share of the odds of Sufficient that a grade of Partly needs.
 const closest = 0.5
 
 // Grade implements role.Grader. It returns an error only when ctx has ended.
@@ -69,8 +68,8 @@ func (g Grader) Grade(ctx context.Context, _ role.Caller, in role.GradeInput) (r
 	return grade, nil
 }
 
-// byReading grades by what the reader says of the hits. A question that is but a step to
-// another one (in.Held is 0) is graded alike, without a probability.
+// byReading grades by the readings of the hits. If in.Held is 0, as for the steps of a plan,
+// the grade has no probability.
 func byReading(grade *role.Grade, q question, in role.GradeInput, hits []assay.Hit, readings []llm.Reading) {
 	held := math.Round(learn.Sigmoid(answerability().Line.LogOdds(featuresOf(q, hits, readings)))*1000) / 1000
 	needed := in.Held
@@ -80,7 +79,7 @@ func byReading(grade *role.Grade, q question, in role.GradeInput, hits []assay.H
 		needed = DefaultHeld
 	}
 	order := byAnswerable(readings)
-	named := -1 // the section that the question asks for by its heading
+	named := -1 // index of the section whose heading the question names
 	for _, i := range order {
 		answers := readings[i].Answerable >= alsoAnswers*readings[order[0]].Answerable
 		if namesSectionOf(in.Question, hits[i]) {
@@ -110,10 +109,10 @@ func byReading(grade *role.Grade, q question, in role.GradeInput, hits []assay.H
 	}
 }
 
-// maxAnswers is how many of the likeliest answers a grade names.
+// maxAnswers is the number of answers in a grade.
 const maxAnswers = 3
 
-// answersOf lists the likeliest answers, each once.
+// answersOf lists the likeliest answers without duplicates.
 func answersOf(order []int, hits []assay.Hit, readings []llm.Reading) []role.Extract {
 	var out []role.Extract
 	for _, i := range order {
@@ -130,8 +129,8 @@ func answersOf(order []int, hits []assay.Hit, readings []llm.Reading) []role.Ext
 	return out[:min(len(out), maxAnswers)]
 }
 
-// answerabilityJSON holds the weights of Answerability, as `assay eval fit-abstention` wrote
-// them, with the sets that they were fitted to.
+// answerabilityJSON holds the weights of the answerability model, as written by
+// `assay eval fit-abstention`.
 //
 //go:embed answerability.json
 var answerabilityJSON []byte
@@ -141,7 +140,8 @@ var answerability = sync.OnceValue(func() AnswerabilityModel {
 	if err := json.Unmarshal(answerabilityJSON, &m); err != nil {
 		panic("role/local: answerability.json: " + err.Error())
 	}
-	if !slices.Equal(m.Features, AnswerabilityFeatures) || m.Line == nil || !m.Line.Fits(len(m.Features)) {
+	fits := m.Line != nil && m.Line.Fits(len(m.Features))
+	if !fits || !slices.Equal(m.Features, AnswerabilityFeatures) {
 		panic("role/local: answerability.json: not the weights of these features")
 	}
 	return m
@@ -152,25 +152,25 @@ var answerability = sync.OnceValue(func() AnswerabilityModel {
 type AnswerabilityModel struct {
 	Features []string      `json:"features"` // AnswerabilityFeatures
 	Line     *learn.Linear `json:"line"`
-	Reader   string        `json:"reader"` // that read for it
+	Reader   string        `json:"reader"` // the reader that it was fitted with
 	Sets     []string      `json:"sets"`
 	Rows     int           `json:"questions"`
 	Fitted   string        `json:"fitted_by"`
 	Licences string        `json:"licences"`
 }
 
-// AnswerabilityFeatures are the features of one question and the passages found for it, in
+// AnswerabilityFeatures are the features of a question and the passages found for it, in
 // order.
 var AnswerabilityFeatures = []string{
-	"answerable", // log odds of the most answerable passage, by the reader
-	"relevance",  // log odds of the most relevant passage, by the reader
-	"found",      // log odds of the highest relevance, by the search
-	"coverage",   // the share of the question's weight that the passage with the most of it holds
-	"covered",    // the share that the most answerable passage holds
+	"answerable", // log odds of the reader's highest probability of an answer
+	"relevance",  // log odds of the reader's highest relevance
+	"found",      // log odds of the highest relevance in the search
+	"coverage",   // largest share of the question's weight that a passage holds
+	"covered",    // share that the most answerable passage holds
 }
 
-// FeaturesOf returns the features of a question and the hits that were read for it. The
-// terms are those of a search for the question.
+// FeaturesOf returns the features of a question and the hits that were read for it. Terms
+// are those of a search for the question.
 func FeaturesOf(question string, terms []assay.Term, hits []assay.Hit, readings []llm.Reading) []float64 {
 	return featuresOf(read(question, terms), hits, readings)
 }
@@ -190,12 +190,12 @@ func featuresOf(q question, hits []assay.Hit, readings []llm.Reading) []float64 
 	return []float64{logit(answerable(readings)), logit(relevance), logit(found), coverage, covered}
 }
 
-// minCoverage is the share of the question's weight that the relevant hits have to hold
-// where nothing is read.
+// minCoverage is the least share of the question's weight that the relevant hits must hold if
+// there is no reader.
 const minCoverage = 0.5
 
-// byCoverage grades by relevance and by how many of the question's words the relevant hits
-// hold.
+// byCoverage grades by relevance and by the share of the question's words that the relevant
+// hits hold.
 func byCoverage(grade *role.Grade, q question, in role.GradeInput) {
 	held := map[string]bool{}
 	for _, h := range in.Hits {
@@ -217,8 +217,8 @@ func byCoverage(grade *role.Grade, q question, in role.GradeInput) {
 	}
 }
 
-// reformulate returns the first of these that was not searched yet: the question's content
-// words; those that the best hit lacks; the words with the heading of the best hit.
+// reformulate returns the first of these queries that was not tried yet: the question's
+// content words, those that the best hit lacks, all of them with the heading of the best hit.
 func reformulate(q question, in role.GradeInput) string {
 	var words, lacking, heading []string
 	for _, t := range q.terms {
@@ -240,7 +240,7 @@ func reformulate(q question, in role.GradeInput) string {
 	return ""
 }
 
-// distinct returns words without those that came before, whatever their case.
+// distinct returns words without duplicates, ignoring case.
 func distinct(words []string) []string {
 	var out []string
 	for _, w := range words {

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Scorer scores hits by the reader's relevance, else by their own.
+// Scorer scores hits by the relevance that the reader gives them, else by their own.
 type Scorer struct{ Reader llm.Reader }
 
 // Score implements role.Scorer. It returns an error only when ctx has ended.
@@ -29,11 +29,12 @@ func (s Scorer) Score(ctx context.Context, _ role.Caller, question string, hits 
 	return out, nil
 }
 
-// RetrievalGrader grades hits by the probability that they answer the question or help to,
-// as the reader says, else by their relevance.
+// RetrievalGrader grades hits by the reader's probability that they answer the question or
+// are relevant to it, else by their own relevance.
 type RetrievalGrader struct{ Reader llm.Reader }
 
-// A hit is relevant from likely on, and not relevant under unlikely.
+// A hit is relevant if its probability is at least likely, and not relevant if it is less than
+// unlikely.
 const (
 	likely   = 0.5
 	unlikely = 0.1

@@ -1,16 +1,15 @@
-// Package local does the roles without a language model: deterministic, free and offline.
-// A small learned model, an [llm.Reader], reads a question beside each passage: it says how
-// likely the passage answers the question, and where.
+// Package local implements the roles without a language model: deterministic, free and
+// offline. A small learned model, an [llm.Reader], reads a question and a passage together.
+// It gives the probability that the passage answers the question, and the spans that do.
 //
-// Grader and the other roles that judge go by how likely the question is answered.
-// Generator quotes the best answer with what it takes to be understood: the whole list, an
-// entry with its term, a row with the heads of its columns, a section that is asked for by
-// its heading. Planner and Rewriter know a little grammar. Where there is no reader, or it
-// does not know the language of the passages, the words that question and passage share
-// decide instead.
+// Grader and the other roles that judge use this probability. Generator quotes the best
+// answer with its context: the whole list, an entry with its term, a row with the heads of
+// its columns, a section that the question names by its heading. Planner and Rewriter know a
+// little grammar. If there is no reader, or it does not know the language of the passages,
+// the roles compare the words of question and passage instead.
 //
-// They are the default where no language model is configured and the fallback where one
-// is down.
+// The roles are the default if no language model is configured, and the fallback if one is
+// down.
 package local
 
 import (
@@ -22,14 +21,14 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// A question is the words of one: its content words, weighted.
+// A question is a question with its weighted content words.
 type question struct {
 	text  string
 	terms []assay.Term
 }
 
-// read reads a question's words. The terms are those of a search for it, which carry
-// the weights; without them every content word weighs the same.
+// read returns a question with its content words. Terms are those of a search for the
+// question, with their weights. If they are nil, all content words have the same weight.
 func read(text string, terms []assay.Term) question {
 	q := question{text: text}
 	if terms == nil {
@@ -53,8 +52,8 @@ func holds(held map[string]bool, t assay.Term) bool {
 	return held[t.Stem] || slices.ContainsFunc(t.Forms, func(form string) bool { return held[form] })
 }
 
-// coverage is the share of the question's weight whose terms are held, in [0, 1]; 0 for a
-// question without content words.
+// coverage returns the share of the question's weight whose terms are held, in [0, 1]. It is 0
+// for a question without content words.
 func (q question) coverage(held map[string]bool) float64 {
 	sum, all := 0.0, 0.0
 	for _, t := range q.terms {
@@ -94,13 +93,13 @@ func stems(language string, texts ...string) map[string]bool {
 	return held
 }
 
-// around returns what a hit is read with: its headings, title and text.
+// around returns the headings, title and text of a hit.
 func around(h assay.Hit) []string {
 	return append(slices.Clone(h.Chunk.Headings), h.Title, h.Text)
 }
 
-// contentWords returns the words of a text that are neither function words nor only say how
-// it asks.
+// contentWords returns the words of a text without function words and the words after "how",
+// as in "how long".
 func contentWords(text string) []string {
 	asking := surface.Asking(text)
 	return slices.DeleteFunc(surface.Words(text), func(w string) bool {
@@ -109,5 +108,5 @@ func contentWords(text string) []string {
 	})
 }
 
-// oneLine is a text without its line breaks.
+// oneLine returns a text without line breaks.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

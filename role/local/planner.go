@@ -12,9 +12,9 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Planner cuts questions by a little English grammar: several questions in one, comparisons
-// of two things, and a thing that is named only by what is said of it. It leaves any other
-// question whole, which is always right if not always best.
+// Planner splits questions by a little English grammar: several questions in one, comparisons
+// of two things, and questions about a thing that a description stands for. It leaves any
+// other question whole, which is always correct if not always best.
 type Planner struct{}
 
 // Plan implements role.Planner. It returns an error only when ctx has ended.
@@ -43,8 +43,8 @@ func planOf(shape role.PlanShape, texts []string) role.Plan {
 	return p
 }
 
-// spelledOut returns the sub-questions of a plan, with what was asked before in the place of
-// its answer.
+// spelledOut returns the sub-questions of a plan, with references to answers replaced by the
+// questions that they answer.
 func spelledOut(plan role.Plan) []string {
 	texts := make([]string, len(plan.SubQuestions))
 	for i, sub := range plan.SubQuestions {
@@ -63,9 +63,9 @@ var (
 	pronoun      = regexp.MustCompile(`(?i)\b(it|its|one|ones|they|them|their|this|that|these|those|he|him|she|his|her)\b`)
 )
 
-// conjuncts cuts a question at its sentences, and a sentence at an "and" before another
-// question word. A part that refers back ("and how do I stop it?") takes along what the
-// first one is about.
+// conjuncts splits a question into sentences, and a sentence at an "and" before another
+// question word. A part that refers back ("and how do I stop it?") gets the topic of the
+// first one.
 func conjuncts(question string) []string {
 	var parts []string
 	for _, sp := range sentence.Spans(question) {
@@ -92,7 +92,8 @@ func conjuncts(question string) []string {
 	return parts
 }
 
-// nextAsked finds where in a sentence another question begins: the match, and its question.
+// nextAsked finds the next question in a sentence: the indexes of the match, and of the
+// question in it.
 func nextAsked(s string) []int {
 	if at := nextQuestion.FindStringSubmatchIndex(s); at != nil {
 		return at
@@ -100,8 +101,7 @@ func nextAsked(s string) []int {
 	return nextYesNo.FindStringSubmatchIndex(s)
 }
 
-// topicOf returns the words that say what a question is about: what it names, else its last
-// content words.
+// topicOf returns the topic of a question: its names, else its last content words.
 func topicOf(question string) string {
 	if names := surface.Names(surface.Quiet(question)); len(names) > 0 {
 		return strings.Join(names, " ")
@@ -123,7 +123,7 @@ var (
 	both   = regexp.MustCompile(`(?i)^(?:are|were|do|did|have|is) (?:both )?(.+?) and (.+?) (?:both |each )(.+?)\??$`)
 )
 
-// comparands returns one question for each of two things that a question compares.
+// comparands returns a question for each of the two things that a question compares.
 func comparands(question string) []string {
 	short := func(s string) bool { return len(surface.Words(s)) <= 8 }
 	for _, re := range comparisons {
@@ -141,8 +141,8 @@ func comparands(question string) []string {
 	return nil
 }
 
-// withHead gives the first of two things the head that it shares with the second: "soft" and
-// "hard reset" are "soft reset" and "hard reset".
+// withHead completes the first of two things with the head of the second: "soft" and "hard
+// reset" become "soft reset" and "hard reset".
 func withHead(a, b string) []string {
 	short, long := strings.Fields(a), strings.Fields(b)
 	if len(short) < len(long) {
@@ -151,7 +151,7 @@ func withHead(a, b string) []string {
 	return []string{a, b}
 }
 
-// bare is a phrase without its article.
+// bare returns a phrase without its article.
 func bare(s string) string {
 	first, rest, ok := strings.Cut(s, " ")
 	if ok && slices.Contains([]string{"the", "a", "an"}, strings.ToLower(first)) {
@@ -160,12 +160,12 @@ func bare(s string) string {
 	return s
 }
 
-// description matches the thing at the end of a question that is named only by what is said
-// of it: "the city where X died", "the director of X".
+// description matches a description at the end of a question that stands for a thing: "the
+// city where X died", "the director of X".
 var description = regexp.MustCompile(`\S ((?:the|a|an) (?:\S+ ){1,2}?(?:that|which|who|whose|where) .*[A-Z].*?)\??$|\b(?:of|by|for|in|from|to|with|at) ((?:the|a|an) (?:\S+ ){1,3}?of .*[A-Z].*?)\??$`)
 
-// described cuts a question into that description and the question with its answer in the
-// description's place; empty: it has none.
+// described splits a question into the description at its end and the question about the thing
+// described, "#1". Both are empty if there is no description.
 func described(question string) (inner, outer string) {
 	at := description.FindStringSubmatchIndex(question)
 	if at == nil {

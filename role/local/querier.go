@@ -12,9 +12,9 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Querier chooses the next query by words: a name that the last searches brought in a
-// sentence about what the question asks, with the question's words that the sentence does
-// not hold; what is said to be missing; the question's words alone.
+// Querier chooses the first of these queries that was not searched yet: a name from a sentence
+// of the last results that has words of the question, with the words that it lacks; the words
+// of a known gap; the question's words.
 type Querier struct{}
 
 // Next implements role.Querier. It returns an error only when ctx has ended.
@@ -39,7 +39,7 @@ func (Querier) Next(ctx context.Context, _ role.Caller, in role.QueryInput) (rol
 	return role.NextQuery{Reason: "every query that its words make was searched"}, nil
 }
 
-// contentOf returns the stems of a text's words of content.
+// contentOf returns the stems of the content words of a text.
 func contentOf(text string) map[string]bool {
 	set := map[string]bool{}
 	for _, stem := range surface.Content(text) {
@@ -48,11 +48,11 @@ func contentOf(text string) map[string]bool {
 	return set
 }
 
-// maxBridges is how many names are worth a query, the best first.
+// maxBridges is the number of names of a search that are worth a query.
 const maxBridges = 8
 
-// bridges returns queries for the names that searches brought and no query had: those of the
-// last search first, by how much of the question is said in their sentence.
+// bridges returns queries for names in the results that no query had: those of the last search
+// first, ordered by the share of the question that their sentence holds.
 func bridges(q question, history []role.Asked) []role.NextQuery {
 	asked := contentOf(q.text)
 	for _, a := range history {
@@ -90,7 +90,7 @@ func bridges(q question, history []role.Asked) []role.NextQuery {
 	return out
 }
 
-// within reports whether all of some stems are among others.
+// within reports whether all contains some.
 func within(all, some map[string]bool) bool {
 	for stem := range some {
 		if !all[stem] {

@@ -11,21 +11,21 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// maxParts is how many bytes of rows and entries are read beside their passages, of the first
-// hits first.
+// maxParts bounds the rows and entries that are read separately, in bytes. Those of the first
+// hits come first.
 const maxParts = 4000
 
-// ReadHits reads a question against hits, and against each row of their tables and each entry
-// of their definition lists by itself: in a whole table a reader seldom finds the row. It
-// returns nil where there is no reader, or where most of the hits are in a language that it
-// does not know.
+// ReadHits reads a question against hits. Each row of a table and each entry of a definition
+// list is also read separately, since readers seldom find the right row in a whole table. It
+// returns nil if there is no reader, or if most hits are in a language that the reader does
+// not know.
 func ReadHits(ctx context.Context, reader llm.Reader, question string, hits []assay.Hit) ([]llm.Reading, error) {
 	if reader == nil || foreign(reader, hits) {
 		return nil, ctx.Err()
 	}
 	var excerpts, texts []llm.Excerpt
 	var parts []layout.Part
-	var of []int // the hits of the parts
+	var of []int // indexes of the hits of the parts
 	size := 0
 	for i, h := range hits {
 		excerpts = append(excerpts, llm.Excerpt{Heading: h.Under(), Text: h.Text})
@@ -51,8 +51,8 @@ func ReadHits(ctx context.Context, reader llm.Reader, question string, hits []as
 	return readings[:len(hits)], nil
 }
 
-// withPart is a passage's reading with that of a part of it, which is an answer as far as it
-// answers the question by itself.
+// withPart adds the reading of a part to that of its passage. The score of the part is the
+// probability that it answers the question.
 func withPart(passage llm.Reading, p layout.Part, reading llm.Reading) llm.Reading {
 	passage.Answerable = max(passage.Answerable, reading.Answerable)
 	passage.Relevance = max(passage.Relevance, reading.Relevance)
@@ -69,8 +69,8 @@ func withPart(passage llm.Reading, p layout.Part, reading llm.Reading) llm.Readi
 	return passage
 }
 
-// readTexts reads a question against passages. What is no probability counts as 0, and what
-// is no span of its passage is left out.
+// readTexts reads a question against passages. Invalid probabilities count as 0, and invalid
+// spans are left out.
 func readTexts(ctx context.Context, reader llm.Reader, question string, passages []llm.Excerpt) ([]llm.Reading, error) {
 	if len(passages) == 0 {
 		return []llm.Reading{}, ctx.Err()
@@ -86,7 +86,8 @@ func readTexts(ctx context.Context, reader llm.Reader, question string, passages
 	for i, r := range readings {
 		out[i] = llm.Reading{Answerable: probability(r.Answerable), Relevance: probability(r.Relevance)}
 		for _, s := range r.Spans {
-			if s.Score = probability(s.Score); 0 <= s.Start && s.Start < s.End && s.End <= len(passages[i].Text) && s.Score > 0 {
+			inside := 0 <= s.Start && s.Start < s.End && s.End <= len(passages[i].Text)
+			if s.Score = probability(s.Score); inside && s.Score > 0 {
 				out[i].Spans = append(out[i].Spans, s)
 			}
 		}
@@ -94,7 +95,7 @@ func readTexts(ctx context.Context, reader llm.Reader, question string, passages
 	return out, nil
 }
 
-// probability is x if it is one, else 0.
+// probability returns x if it is a probability, else 0.
 func probability(x float64) float64 {
 	if 0 <= x && x <= 1 {
 		return x
@@ -102,8 +103,8 @@ func probability(x float64) float64 {
 	return 0
 }
 
-// foreign reports whether most of the hits are in a language that a reader was not made
-// for, as far as it says for which it was.
+// foreign reports whether most of the hits are in languages that the reader does not know. A
+// reader that does not list its languages knows all.
 func foreign(reader llm.Reader, hits []assay.Hit) bool {
 	l, ok := reader.(llm.Linguist)
 	if !ok || len(l.Languages()) == 0 {
@@ -118,7 +119,7 @@ func foreign(reader llm.Reader, hits []assay.Hit) bool {
 	return 2*n > len(hits)
 }
 
-// answerable is the probability that the likeliest of some passages answers a question.
+// answerable returns the highest probability that a passage answers the question.
 func answerable(readings []llm.Reading) float64 {
 	best := 0.0
 	for _, r := range readings {
@@ -127,8 +128,8 @@ func answerable(readings []llm.Reading) float64 {
 	return best
 }
 
-// MostAnswerable returns the index of the reading that is most likely to answer; -1: there
-// is none.
+// MostAnswerable returns the index of the reading with the highest probability of an answer,
+// or -1 if there are no readings.
 func MostAnswerable(readings []llm.Reading) int {
 	if len(readings) == 0 {
 		return -1
@@ -136,7 +137,7 @@ func MostAnswerable(readings []llm.Reading) int {
 	return byAnswerable(readings)[0]
 }
 
-// byAnswerable returns the indexes of readings, the most answerable first.
+// byAnswerable returns the indexes of readings, most answerable first.
 func byAnswerable(readings []llm.Reading) []int {
 	order := make([]int, len(readings))
 	for i := range order {
@@ -146,7 +147,7 @@ func byAnswerable(readings []llm.Reading) []int {
 	return order
 }
 
-// logit is the log odds of a probability, within ±8.
+// logit returns the log odds of a probability, within ±8.
 func logit(p float64) float64 {
 	const most = 8
 	return max(-most, min(most, math.Log(p/(1-p))))

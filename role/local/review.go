@@ -12,10 +12,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// answered returns how far a text answers a question: the probability that the reader gives,
-// else the share of the question's words that the text holds. With the reader's error comes
-// that share.
-func answered(ctx context.Context, reader llm.Reader, question string, text string) (float64, error) {
+// answered returns the reader's probability that a text answers a question. If there is no
+// reader, or with the reader's error, it returns the share of the question's words that the
+// text holds.
+func answered(ctx context.Context, reader llm.Reader, question, text string) (float64, error) {
 	err := ctx.Err()
 	if reader != nil && strings.TrimSpace(text) != "" {
 		var readings []llm.Reading
@@ -26,10 +26,9 @@ func answered(ctx context.Context, reader llm.Reader, question string, text stri
 	return read(question, nil).coverage(stems("", text)), err
 }
 
-// SupportGrader grades each statement by whether the verifier finds it in the passages that
-// it cites.
+// SupportGrader grades each statement by the verifier's judgement of it.
 type SupportGrader struct {
-	Verifier ground.Verifier // nil: a statement is supported where a passage has it verbatim, and partly else
+	Verifier ground.Verifier // nil: a statement is supported if a passage has it verbatim, else partly
 }
 
 // GradeSupport implements role.SupportGrader. It returns an error only when ctx has ended.
@@ -55,7 +54,7 @@ func (g SupportGrader) GradeSupport(ctx context.Context, _ role.Caller, in role.
 	return out, nil
 }
 
-// judgement is a verifier's word on a statement and all that it cites.
+// judgement returns the verifier's judgement of a statement by all passages that it cites.
 func judgement(ctx context.Context, v ground.Verifier, st role.Statement, evidence []assay.Evidence) (ground.Judgement, error) {
 	var cited []ground.Passage
 	for _, ev := range evidence {
@@ -74,13 +73,14 @@ func judgement(ctx context.Context, v ground.Verifier, st role.Statement, eviden
 	return ground.Judgement{Verdict: assay.Unsupported, Reason: "no passage that it cites has its words"}, ctx.Err()
 }
 
-// A review is what judge and critic see of a draft.
+// A review is the basis of judge and critic.
 type review struct {
-	share  float64 // of the question that is answered, as answered says
+	share  float64 // of the question that the draft answers; see answered
 	flaws  []role.Remark
 	failed []string // notes
 }
 
+// reviewed verifies the statements of a draft and checks that they answer the question.
 func reviewed(ctx context.Context, reader llm.Reader, v ground.Verifier, in role.DraftInput) (review, error) {
 	var r review
 	var texts []string
@@ -112,11 +112,11 @@ func reviewed(ctx context.Context, reader llm.Reader, v ground.Verifier, in role
 	return r, nil
 }
 
-// minAnswered is how far a draft has to answer the question to go out.
+// minAnswered is the share of the question that a draft must answer to be shown.
 const minAnswered = 0.5
 
-// Judge accepts a draft when the verifier finds each statement in its evidence, the reader
-// takes the question for answered, and a critic, where there is one, finds nothing poor.
+// Judge accepts a draft if the verifier supports each statement, the statements answer the
+// question, and the critique, if there is one, has no poor rating.
 type Judge struct {
 	Reader   llm.Reader
 	Verifier ground.Verifier
@@ -135,7 +135,7 @@ func (g Judge) Judge(ctx context.Context, _ role.Caller, in role.DraftInput) (ro
 		}
 		out.Revise = append(out.Revise, f.Advice)
 	}
-	if k := in.Critique; k != nil && (k.Grounded == role.Poor || k.Complete == role.Poor || k.Relevant == role.Poor) {
+	if k := in.Critique; k != nil && slices.Contains([]role.Rating{k.Grounded, k.Complete, k.Relevant}, role.Poor) {
 		for _, remark := range k.Remarks {
 			if remark.Advice != "" && !slices.Contains(out.Revise, remark.Advice) {
 				out.Revise = append(out.Revise, remark.Advice)
@@ -157,7 +157,7 @@ func (g Judge) Judge(ctx context.Context, _ role.Caller, in role.DraftInput) (ro
 	return out, nil
 }
 
-// Critic rates a draft by what Judge goes by.
+// Critic rates a draft by the same review as Judge.
 type Critic struct {
 	Reader   llm.Reader
 	Verifier ground.Verifier
@@ -188,7 +188,7 @@ func (k Critic) Criticise(ctx context.Context, _ role.Caller, in role.DraftInput
 	return out, nil
 }
 
-// rated rates a measure by what is wanted: all of it good, half of it fair.
+// rated rates a measure: Good if it reaches the wanted value, Fair if it reaches half of it.
 func rated(is, wanted float64) role.Rating {
 	switch {
 	case wanted > 0 && is >= wanted:
@@ -199,8 +199,8 @@ func rated(is, wanted float64) role.Rating {
 	return role.Poor
 }
 
-// Reflector says whether known statements answer a question: by the reader's word on all of
-// them together, else by the share of the question's words that they hold.
+// Reflector decides whether known statements together answer a question, by the reader's
+// probability, else by the share of the question's words that they hold.
 type Reflector struct{ Reader llm.Reader }
 
 // Reflect implements role.Reflector. It returns an error only when ctx has ended.

@@ -12,12 +12,12 @@ import (
 )
 
 // Rewriter rewrites questions without a model. Resolve completes a follow-up from its
-// conversation, see resolve. Expand gives the domain's wordings, the question with its
-// identifiers taken apart, and its content words. HyDE and StepBack take a model: it makes
-// nothing for them.
+// conversation. Expand returns the question in other words of the domain, the question with
+// its identifiers split into words, and its content words. HyDE and StepBack need a model
+// and return no queries.
 type Rewriter struct {
-	// Words returns the wordings of a text in the domain's other words, at most n; nil:
-	// there are none.
+	// Words returns at most n wordings of a text in other words of the domain; it may be
+	// nil.
 	Words func(text string, n int) []string
 }
 
@@ -25,7 +25,7 @@ type Rewriter struct {
 const (
 	defaultWordings = 3
 	maxWordings     = 8
-	maxRewriting    = 400 // bytes; what is longer is no question to search with
+	maxRewriting    = 400 // bytes of the longest query
 )
 
 // Rewrite implements role.Rewriter. It returns an error when ctx has ended; a technique that
@@ -77,8 +77,8 @@ var (
 	hump       = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
 )
 
-// spelled returns a question with the parts of its identifiers as words: "read header
-// timeout" for ReadHeaderTimeout, "file name" for file_name.
+// spelled returns a question with its identifiers split into words: "read header timeout" for
+// ReadHeaderTimeout, "file name" for file_name.
 func spelled(question string) string {
 	return identifier.ReplaceAllStringFunc(question, func(name string) string {
 		name = strings.NewReplacer("_", " ", ".", " ").Replace(name)

@@ -8,14 +8,14 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Router says how much work a question is: what the planner cuts into parts is complex, what
-// asks for several things, says a lot or says hardly anything is moderate, the rest is simple.
+// Router estimates the work for a question. Questions that the planner splits are complex.
+// Questions for several things, very long and very short ones are moderate. Others are simple.
 type Router struct{}
 
-// manyWords is from how many words of content on a question is not simple.
+// manyWords is the least number of content words of a very long question.
 const manyWords = 14
 
-// several matches a question for more than one thing, or for one of many.
+// several matches questions for more than one thing, or for one of many.
 var several = regexp.MustCompile(`(?i)\b(?:all|each|every|list|several|both|most|least|same|\pL+est)\b`)
 
 // Route implements role.Router. It returns an error only when ctx has ended.

@@ -10,26 +10,24 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// openly matches questions that ask for what there is to say about something, rather than
-// for a number, a place or a name.
+// openly matches questions about a topic as a whole, rather than for a number, a place or a
+// name.
 var openly = regexp.MustCompile(`(?i)^(?:what(?:'s| is| are| was| were| about)|how (?:do|does|to|can|could|should|must|is|are)|tell|explain|describe)\b`)
 
-// ofText are words for the text itself rather than for what it is about: "the vacation
-// policy" is what stands under "Vacation".
+// ofText are words for a kind of text rather than its topic: "the vacation policy" is the
+// section "Vacation".
 var ofText = map[string]bool{
 	"policy": true, "policies": true, "rule": true, "rules": true, "regulation": true, "regulations": true, "procedure": true, "procedures": true,
 	"process": true, "guideline": true, "guidelines": true, "information": true, "info": true, "details": true, "section": true, "chapter": true,
 	"overview": true, "summary": true,
 }
 
-// namesSection reports whether a question asks openly for what stands under a heading, the
-// last of those given: it has the heading's words and no others that the headings above and
-// the title do not have.
+// namesSection reports whether a question asks openly for the section under the last of the
+// headings: it has all words of this heading, and each of its words is in the headings or the
+// title.
 func namesSection(question, title string, headings []string) bool {
-	if !openly.MatchString(question) && asks.MatchString(question) {
-		return false
-	}
-	if len(headings) == 0 {
+	isOpen := openly.MatchString(question) || !asks.MatchString(question)
+	if !isOpen || len(headings) == 0 {
 		return false
 	}
 	subject := func(text string) map[string]bool {
@@ -37,7 +35,11 @@ func namesSection(question, title string, headings []string) bool {
 		return stems("", words...)
 	}
 	asked, last := subject(question), subject(headings[len(headings)-1])
-	return len(asked) > 0 && len(last) > 0 && within(asked, last) && within(stems("", append(slices.Clone(headings), title)...), asked)
+	if len(asked) == 0 || len(last) == 0 {
+		return false
+	}
+	all := stems("", append(slices.Clone(headings), title)...)
+	return within(asked, last) && within(all, asked)
 }
 
 // namesSectionOf reports whether a question asks for the section of a hit.
@@ -45,11 +47,11 @@ func namesSectionOf(question string, h assay.Hit) bool {
 	return namesSection(question, h.Title, h.Chunk.Headings)
 }
 
-// gistWords is how many words of a section answer a question that asks for the section.
+// gistWords is the number of words that are quoted of a section that a question names.
 const gistWords = 60
 
-// section returns the index of the first passage that a question asks for by its heading;
-// of several of one document the earliest. -1: it asks for none.
+// section returns the index of the first passage whose heading a question names, or of an
+// earlier one in the same document. It is -1 if there is no such passage.
 func (p passages) section(question string) int {
 	best := -1
 	for i, h := range p.hits {
@@ -72,12 +74,12 @@ func (p passages) gist(passage int, spots []spot) []layout.Quote {
 	return layout.Distinct(out)
 }
 
-// verb matches a question that "Yes" or "No" answers, and what it asks about.
+// verb matches a yes-no question, and captures its words after the verb.
 var verb = regexp.MustCompile(`(?i)^(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have)\s+(.+?)[?. ]*$`)
 
-// asClaim returns a question that "Yes" or "No" answers as a claim, without its verb: "Do
-// dogs need a leash?" is "dogs need a leash". Empty: the question is none, negates, or
-// offers a choice.
+// asClaim returns a yes-no question as a claim, without its verb: "dogs need a leash." for "Do
+// dogs need a leash?". It returns nothing for other questions, and for those with a negation
+// or a choice.
 func asClaim(question string) string {
 	m := verb.FindStringSubmatch(question)
 	if m == nil || surface.Negations(question) > 0 || slices.Contains(strings.Fields(strings.ToLower(question)), "or") {

@@ -15,8 +15,7 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// maxSaid is how many sentences the roles that go through evidence bring of it at most: the
-// likeliest answers, down to a share (alsoAnswers) of the best one's score.
+// maxSaid bounds the sentences that analyst, summariser, comparer and extractor quote.
 const maxSaid = 8
 
 // A saying is a sentence of the evidence.
@@ -25,12 +24,12 @@ type saying struct {
 	hit assay.Hit
 }
 
-// sayings returns the sentences of evidence that answer a question, the likeliest first,
-// each once; without a question the first sentence of each piece.
+// sayings returns the sentences of evidence that answer a question, likeliest first and
+// without duplicates. Without a question it returns the first sentence of each piece.
 func sayings(ctx context.Context, reader llm.Reader, question string, evidence []assay.Evidence) ([]saying, error) {
 	var p passages
 	for _, ev := range evidence {
-		p.hits, p.numbers, p.layouts = append(p.hits, ev.Hit), append(p.numbers, ev.Number), append(p.layouts, layout.Of(ev.Hit.Text, ev.Hit.Chunk.Kind))
+		p.add(ev.Hit, ev.Number)
 	}
 	spots := p.openings()
 	if question != "" {
@@ -56,7 +55,7 @@ func sayings(ctx context.Context, reader llm.Reader, question string, evidence [
 	return out, nil
 }
 
-// openings are the first sentences of passages.
+// openings returns the first sentence of each passage.
 func (p passages) openings() []spot {
 	var out []spot
 	for i, l := range p.layouts {
@@ -89,9 +88,9 @@ func statementsOf(said []saying) []role.Statement {
 	return out
 }
 
-// Analyst sorts the sentences of the evidence that answer the question by the part of it
-// that they answer; those of a question in one part by the section that they stand in. A
-// part that none of them is likely to answer is open.
+// Analyst sorts the sentences of the evidence that answer the question by the part of the
+// question that they answer, or by their section if the question has only one part. A part
+// without a likely answer is open.
 type Analyst struct{ Reader llm.Reader }
 
 // Analyse implements role.Analyst. It returns an error only when ctx has ended.
@@ -138,7 +137,7 @@ func lastOf(list []string) string {
 	return list[len(list)-1]
 }
 
-// categorised returns the categories with a statement in the one of that name.
+// categorised adds a statement to the category of a name.
 func categorised(categories []role.Category, name string, st role.Statement) []role.Category {
 	at := slices.IndexFunc(categories, func(k role.Category) bool { return k.Name == name })
 	if at < 0 {
@@ -149,10 +148,9 @@ func categorised(categories []role.Category, name string, st role.Statement) []r
 	return categories
 }
 
-// Comparer sets sentences of different documents side by side that answer the question and
-// share words, and says how they stand to one another by the reader's entailment: they agree
-// where each supports the other, and conflict where one contradicts the other. Without a
-// reader they differ, unless they are the same.
+// Comparer compares sentences of different documents that answer the question and share words.
+// They agree if the reader finds that each supports the other, and conflict if one contradicts
+// the other. Without a reader they differ, unless they are equal.
 type Comparer struct{ Reader llm.Reader }
 
 // maxPoints bounds a comparison.
@@ -170,7 +168,8 @@ func (c Comparer) Compare(ctx context.Context, _ role.Caller, in role.Reading) (
 		for j := i + 1; j < len(said) && !used[i]; j++ {
 			b := said[j]
 			aspect := shared(a.Text, b.Text)
-			if used[j] || len(aspect) < 2 || a.hit.Chunk.Document == b.hit.Chunk.Document || len(out.Points) == maxPoints {
+			sameDocument := a.hit.Chunk.Document == b.hit.Chunk.Document
+			if used[j] || sameDocument || len(aspect) < 2 || len(out.Points) == maxPoints {
 				continue
 			}
 			relation, err := c.relation(ctx, a, b)
@@ -184,36 +183,26 @@ func (c Comparer) Compare(ctx context.Context, _ role.Caller, in role.Reading) (
 			out.Points = append(out.Points, role.Point{Aspect: strings.Join(aspect, " "), Sides: []role.Statement{a.Statement, b.Statement}, Relation: relation})
 		}
 	}
-	slices.SortStableFunc(out.Points, func(a, b role.Point) int {
-		return cmp.Compare(b2i(b.Relation == role.Conflict), b2i(a.Relation == role.Conflict))
-	})
+	conflicts, others := []role.Point{}, []role.Point{}
+	for _, p := range out.Points {
+		if p.Relation == role.Conflict {
+			conflicts = append(conflicts, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	out.Points = append(conflicts, others...)
 	return out, nil
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// shared returns the content words of one text that another has, at most five.
+// shared returns the content words that one text has in common with another, at most five.
 func shared(one, other string) []string {
 	held := stems("", other)
-	words := slices.DeleteFunc(contentWords(one), func(w string) bool { return !holdsAll(held, w) })
+	words := slices.DeleteFunc(contentWords(one), func(w string) bool { return !within(held, stems("", w)) })
 	return words[:min(5, len(words))]
 }
 
-func holdsAll(held map[string]bool, word string) bool {
-	for stem := range stems("", word) {
-		if !held[stem] {
-			return false
-		}
-	}
-	return true
-}
-
-// relation says how two sentences stand to one another.
+// relation returns the relation between two sentences.
 func (c Comparer) relation(ctx context.Context, a, b saying) (role.Relation, error) {
 	if strings.EqualFold(a.Text, b.Text) {
 		return role.Agree, nil
@@ -236,9 +225,9 @@ func (c Comparer) relation(ctx context.Context, a, b saying) (role.Relation, err
 	return role.Differ, nil
 }
 
-// Extractor lists what the evidence names, by the form of its words: names, identifiers, and
-// numbers with the word after them. Its facts are the sentences that answer the question;
-// without one, the first sentence of each piece.
+// Extractor lists names, identifiers, and numbers with the word after them, all by their form.
+// Its facts are the sentences that answer the question, or the first sentence of each piece if
+// there is no question.
 type Extractor struct{ Reader llm.Reader }
 
 // The bounds of an extraction.
@@ -260,7 +249,8 @@ func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.Reading) 
 	add := func(name, kind string, number int) {
 		name = strings.Trim(oneLine(name), " .,;:!?()[]\"'“”‘’`")
 		at := slices.IndexFunc(out.Entities, func(o role.Entity) bool { return strings.EqualFold(o.Name, name) })
-		if at < 0 && name != "" && len(name) <= maxEntityName && len(out.Entities) < maxEntities {
+		fits := name != "" && len(name) <= maxEntityName && len(out.Entities) < maxEntities
+		if at < 0 && fits {
 			at = len(out.Entities)
 			out.Entities = append(out.Entities, role.Entity{Name: name, Kind: kind})
 		}
@@ -279,12 +269,12 @@ func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.Reading) 
 	for i := range out.Entities {
 		slices.Sort(out.Entities[i].Evidence)
 	}
-	// What most pieces name comes first, in the order in which it came.
+	// Names that most pieces have come first.
 	slices.SortStableFunc(out.Entities, func(a, b role.Entity) int { return cmp.Compare(len(b.Evidence), len(a.Evidence)) })
 	return out, nil
 }
 
-// kindOfName says what a name is, by its form: an identifier has a capital, a digit or a
+// kindOfName returns the kind of a name by its form: an identifier has a capital, a digit or a
 // mark inside.
 func kindOfName(name string) string {
 	inside := func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) || strings.ContainsRune("_./", r) }
