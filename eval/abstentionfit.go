@@ -16,14 +16,14 @@ import (
 	"github.com/assay-rag/assay/role/local"
 )
 
-// An AbstentionFit is a model of how likely passages answer a question, and what such a model
-// does on each set when it is fitted to the others.
+// An AbstentionFit is a model of the probability that passages answer a question, with the
+// figures for each set of a model that was fitted to the other sets.
 type AbstentionFit struct {
 	Model local.AnswerabilityModel `json:"model"`
 	Sets  []AbstentionFigures      `json:"sets"`
 }
 
-// AbstentionFigures say how a model that was not fitted to a set does on it.
+// AbstentionFigures measure a model on a set that it was not fitted to.
 type AbstentionFigures struct {
 	Set         string          `json:"set"`
 	Questions   int             `json:"questions"` // each with its answer and without

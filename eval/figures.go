@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/eval/stat"
 )
 
-// system sums a tally up.
+// system returns the figures of a tally.
 func (t *tally) system() System {
 	all := make([]int, len(t.cases))
 	for i := range all {
@@ -38,7 +38,7 @@ func (t *tally) system() System {
 	return s
 }
 
-// notes say what to know of figures.
+// notes returns remarks on figures, by the name of the figure.
 func (t *tally) notes(s System) map[string]string {
 	notes := map[string]string{}
 	if missing := len(t.cases) - count(t.there); missing > 0 {
@@ -70,8 +70,7 @@ func count(flags []bool) int {
 	return n
 }
 
-// measures lists those that a tally has values of: in the order of the table, then those
-// that are not in it.
+// measures lists the measures of a tally: those of the table in its order, then others.
 func (t *tally) measures() []metric.Measure {
 	var all []metric.Measure
 	known := map[string]bool{}
@@ -94,7 +93,7 @@ func (t *tally) measures() []metric.Measure {
 	return all
 }
 
-// figures returns the figures of the cases of these numbers.
+// figures returns the figures of some cases, by their indexes.
 func (t *tally) figures(at []int) []Figure {
 	var figures []Figure
 	for _, m := range t.measures() {
@@ -121,11 +120,10 @@ func (t *tally) figures(at []int) []Figure {
 	return figures
 }
 
-// nobody stands for who judged a measure that nobody had to be asked for: whoever answers
-// nothing is not right, whatever a judge is like.
+// nobody is the judge of measures of refusals, which are wrong without a judgement.
 const nobody = "nobody (every one was refused)"
 
-// judge says who judged a measure.
+// judge returns the names of the judges of a measure.
 func (t *tally) judge(name string) string {
 	by := t.judges[name]
 	if len(by) == 0 {
@@ -135,15 +133,14 @@ func (t *tally) judge(name string) string {
 	return strings.Join(names, ", ")
 }
 
-// maxSliceValues bounds a table of slices: what has more values is told apart by each
-// question's own words, and is no slice.
+// maxSliceValues bounds a table of slices. A property with more values tells nearly every
+// question apart and makes no useful slices.
 const maxSliceValues = 20
 
-// sliceFigures are what the figures of a slice are of: a slice is there to show where it
-// goes wrong, and not how it is measured.
+// sliceFigures are the figures that are shown for each slice.
 var sliceFigures = []string{"right", "recall@10", "ndcg@10", "f1", "contains", "faithfulness", "correctness", "citation_precision", "citation_recall", "abstention_recall", "cost_micros", "latency_ms"}
 
-// sliceCases are the cases of each slice, by its name and its value.
+// sliceCases returns the cases of each slice, by name and value.
 func (t *tally) sliceCases() map[string]map[string][]int {
 	by := map[string]map[string][]int{}
 	for i, s := range t.slices {
@@ -157,8 +154,8 @@ func (t *tally) sliceCases() map[string]map[string][]int {
 	return by
 }
 
-// unsliced names what has more values than a table of slices, by which some questions are
-// together all the same.
+// unsliced returns the names of properties with too many values for a table, some of which
+// several questions share.
 func (t *tally) unsliced() []string {
 	var many []string
 	by := t.sliceCases()
@@ -190,7 +187,7 @@ func (t *tally) sliced() []Slice {
 	return all
 }
 
-// maxWorst is how many cases are shown that went badly.
+// maxWorst is the number of bad cases that are shown.
 const maxWorst = 10
 
 // worstOnes returns the cases that are not right, the worst first.
@@ -205,8 +202,8 @@ func (t *tally) worstOnes() []Worst {
 	return worst[:min(len(worst), maxWorst)]
 }
 
-// remediesOf says what usually helps, the most frequent loss first. Where documents are cut
-// is no matter where most of what was not found is not there.
+// remediesOf returns the usual remedies, for the most frequent loss first. It recommends to
+// look at the chunks only if most of the passages that were not found are in the index.
 func remediesOf(s System) []string {
 	var all []string
 	there := s.Lost[NotIngested]+s.Lost[Mislabelled] <= s.Lost[NotRetrieved]+s.Lost[RankedTooLow]
@@ -223,10 +220,10 @@ func remediesOf(s System) []string {
 	return all
 }
 
-// calibrationBins is into how many bins the verifier's scores are put.
+// calibrationBins is the number of bins for the verifier's scores.
 const calibrationBins = 10
 
-// calibration sets the scores of shown claims against whether they cite gold.
+// calibration compares the scores of shown claims with the share that cites gold.
 func (t *tally) calibration() []Bin {
 	slices.SortStableFunc(t.scores, func(a, b scored) int { return a.at - b.at })
 	scores, right := make([]float64, len(t.scores)), make([]bool, len(t.scores))
@@ -242,9 +239,9 @@ func (t *tally) calibration() []Bin {
 	return bins
 }
 
-// against compares a tally with the values of another one, measure by measure, on the
-// cases that both have. Values are rounded as a baseline's are: what differs by its rounding
-// alone is the same.
+// against compares a tally with the values of another one, measure by measure, on the cases
+// that both have. Values are rounded like those of a baseline, so that rounding makes no
+// difference.
 func (t *tally) against(name string, other map[string][]float64) []Paired {
 	var all []Paired
 	for _, m := range t.measures() {

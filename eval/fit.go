@@ -8,23 +8,23 @@ import (
 	"github.com/assay-rag/assay/eval/stat"
 )
 
-// prior is the share of relevant hits that relevance is calibrated to. The
-// natural share, one in ten or less of what a search returns, would keep nearly
-// every relevant hit of a hard question under a floor of 0.5. Left-out sets, mean
-// of seven: at 0.35 the floor accepts 90% of answerable questions and refuses 98%
-// of foreign ones, at 0.4 91% and 97%, at 0.45 92% and 97%.
+// prior is the share of relevant hits that relevance is calibrated to. With the
+// natural share, one hit in ten or less, nearly every relevant hit of a hard question
+// would be under a floor of 0.5. Mean of seven left-out sets: at 0.35 the floor
+// accepts 90% of answerable questions and refuses 98% of foreign ones, at 0.4 91% and
+// 97%, at 0.45 92% and 97%.
 //
-// With vectors the best five hits are other ones and harder to tell apart: at 0.33
-// the floor accepts 90% of answerable questions, refuses 99% of foreign ones, and
-// 61% of those whose answer is taken away, of which words alone refuse 60%.
+// With vectors the best five hits are harder to tell apart: at 0.33 the floor accepts
+// 90% of answerable questions, refuses 99% of foreign ones, and 61% of those whose
+// answer is removed (60% by words alone).
 const (
 	prior       = 0.4
 	vectorPrior = 0.33
 )
 
-// fit returns the weights that minimise the weighted log loss plus a ridge, and of
-// how many hits. The hits of a decision are those that examples takes out of it;
-// prior is the share of relevant ones.
+// fit returns the weights that minimise the weighted log loss plus a ridge, and the
+// number of hits that they were fitted to. Hits returns the hits of a decision; prior
+// is the share of relevant ones.
 func fit(sets [][]decision, hits func(decision) []example, prior float64, dim int) (w []float64, n int) {
 	const ridge, rounds = 1e-3, 50
 	var examples []example
@@ -123,7 +123,7 @@ func solve(a [][]float64, b []float64) []float64 {
 	return x
 }
 
-// judgeWeights measures weights on decisions that they were not fitted on.
+// judgeWeights measures weights on decisions that they were not fitted to.
 func judgeWeights(w []float64, ds []decision, of func(decision) []example) (report Judgement) {
 	const floor = 0.5
 	type scored struct {
@@ -175,8 +175,8 @@ func judgeWeights(w []float64, ds []decision, of func(decision) []example) (repo
 	return report
 }
 
-// order measures the rankings of the answerable queries as BM25 gives them, and
-// by relevance under the weights.
+// order returns the nDCG@10 of the answerable queries by BM25, and by the relevance of
+// the weights.
 func order(w []float64, ds []decision) (bm25, relevance float64) {
 	var before, after []Metrics
 	for _, d := range ds {

@@ -18,19 +18,19 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// A GroundingCase is a claim with what it is said to rest on, and whether it does.
+// A GroundingCase is a claim with its evidence and the correct verdict.
 type GroundingCase struct {
 	ID       string
 	Claim    string
 	Evidence []string // one text, or sentences
-	Heading  []string // that the evidence stands under
-	Label    string   // as the file has it
+	Heading  []string // of the evidence
+	Label    string   // in the file
 	Verdict  assay.Verdict
-	Kind     string // what kind of claim it is, or how it was changed; empty: the set does not say
+	Kind     string // of the claim, or of the change to it; empty: unknown
 }
 
-// Cited returns the evidence as a verifier is given it: one passage, whose sentences,
-// where the set has cut them, are paragraphs.
+// Cited returns the evidence as one passage for a verifier. Evidence in sentences has a
+// paragraph for each.
 func (c GroundingCase) Cited() []ground.Passage {
 	text := strings.Join(c.Evidence, "\n\n")
 	return []ground.Passage{{Quote: text, Context: text, Heading: c.Heading}}
@@ -46,13 +46,13 @@ type GroundingSet struct {
 const maxGroundingLine = 64 << 20
 
 // ReadGrounding reads a file of one JSON object a line: {"id", "claim", "evidence",
-// "label"}. The evidence is a text or a list of sentences. Labels are as VerdictOf takes
-// them, numbers and truth values among them. Where there is no id the line's number is
-// one. "heading", a text or a list of texts, and "kind" are optional, and other keys are
-// ignored. Blank lines, a byte order mark and CRLF do no harm.
+// "label"}. The evidence is a text or a list of sentences. Labels are those of VerdictOf,
+// including numbers and truth values. Without an id a case has the number of its line.
+// "heading", a text or a list of texts, and "kind" are optional. Other keys, blank lines, a
+// byte order mark and CRLF are ignored.
 //
-// A line that is not so is assay.ErrInvalid, with its number; so is a file without one, and
-// one that is not there.
+// Any other line is assay.ErrInvalid, with its number. So is a file without claims or that
+// does not exist.
 func ReadGrounding(file string) ([]GroundingCase, error) {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder, and no file of claims: %w", file, assay.ErrInvalid)
@@ -72,7 +72,7 @@ func ReadGrounding(file string) ([]GroundingCase, error) {
 	return cases, nil
 }
 
-// ParseGrounding is ReadGrounding of what is already open.
+// ParseGrounding is ReadGrounding for an open file.
 func ParseGrounding(r io.Reader) ([]GroundingCase, error) {
 	var cases []GroundingCase
 	lines := bufio.NewScanner(r)
@@ -107,6 +107,7 @@ func ParseGrounding(r io.Reader) ([]GroundingCase, error) {
 	return cases, nil
 }
 
+// parseGrounding reads a line.
 func parseGrounding(line []byte) (GroundingCase, error) {
 	var raw struct {
 		ID       json.RawMessage `json:"id"`
@@ -147,12 +148,12 @@ func parseGrounding(line []byte) (GroundingCase, error) {
 	if heading := scalar(raw.Heading); heading != "" {
 		c.Heading = []string{heading}
 	} else {
-		_ = json.Unmarshal(raw.Heading, &c.Heading) // another set's key of that name is no heading
+		_ = json.Unmarshal(raw.Heading, &c.Heading) // anything else is not a heading
 	}
 	return c, nil
 }
 
-// wanted says what a key of a claim has to be.
+// wanted returns the type that a key of a claim must have.
 func wanted(key string) string {
 	if key == "" {
 		return "an object"
@@ -160,31 +161,31 @@ func wanted(key string) string {
 	return "a text"
 }
 
-// scalar returns a JSON text, number or truth value as text; empty: it is none.
+// scalar returns a JSON text, number or truth value as text, and nothing for other values.
 func scalar(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return strings.TrimSpace(text)
 	}
-	if s := strings.TrimSpace(string(raw)); s != "null" && !strings.HasPrefix(s, "{") && !strings.HasPrefix(s, "[") {
-		return s
+	s := strings.TrimSpace(string(raw))
+	if s == "null" || strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+		return ""
 	}
-	return ""
+	return s
 }
 
-// VerdictOf understands the label words of the common sets, in whatever case, and words
-// parted by blanks, "-" or "_": supported, support(s), entailment, entailed, entails,
-// attributable, consistent, yes, true and 1 are Supported; contradiction, contradict(s),
-// contradicted, contradictory, refute(s), refuted and refutation are Contradicted; all
-// else is Unsupported, as partially_supported, neutral and NOT_ENOUGH_INFO are.
+// VerdictOf returns the verdict of a label of the common sets, in any case, with spaces, "-" or
+// "_" between words. Supported are: supported, support(s), entailment, entailed, entails,
+// attributable, consistent, yes, true and 1. Contradicted are: contradiction, contradict(s),
+// contradicted, contradictory, refute(s), refuted and refutation. All others are Unsupported,
+// such as partially_supported, neutral and NOT_ENOUGH_INFO.
 func VerdictOf(label string) assay.Verdict {
 	verdict, _ := verdictOf(label)
 	return verdict
 }
 
-// UnknownLabels counts the labels of cases, as the file has them, that are no word that is
-// known of any set: VerdictOf takes them for Unsupported, which a slip, or another set's
-// word for supported, is not.
+// UnknownLabels counts the labels of cases that no common set has. VerdictOf takes them for
+// Unsupported, which may be wrong for a typo or for the labels of another set.
 func UnknownLabels(cases []GroundingCase) map[string]int {
 	unknown := map[string]int{}
 	for _, c := range cases {
@@ -195,7 +196,7 @@ func UnknownLabels(cases []GroundingCase) map[string]int {
 	return unknown
 }
 
-// verdictOf is VerdictOf, and whether the word is known.
+// verdictOf is VerdictOf. Known is false for labels that no common set has.
 func verdictOf(label string) (_ assay.Verdict, known bool) {
 	word := strings.ToLower(strings.Join(strings.FieldsFunc(label, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }), "_"))
 	if x, err := strconv.ParseFloat(word, 64); err == nil && x == math.Trunc(x) {

@@ -19,9 +19,9 @@ const (
 )
 
 // ChangedAnswers returns the answers of package mutate as claims: correct ones, verbatim or
-// paraphrased, and as many with one thing changed. dir holds the passages and paraphrases,
-// shared the sets that some passages are read from; empty: without these. half is "dev" or
-// "test".
+// paraphrased, and as many with one change. Dir holds the passages and paraphrases. Shared
+// holds the sets of some further passages, which are left out if it is empty. Half is "dev"
+// or "test".
 func ChangedAnswers(dir, shared, half string) ([]GroundingCase, error) {
 	correct, wrong, err := mutate.Answers(dir, shared, half)
 	if err != nil {

@@ -8,48 +8,48 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// Judged is one claim that a verifier has judged.
+// Judged is a claim with the judgement of a verifier.
 type Judged struct {
 	ID      string // of the case
 	Gold    assay.Verdict
 	Verdict assay.Verdict
 	Score   float64 // the verifier's probability of Supported, in [0, 1]
 	Reason  string
-	Refused string        // by a hard check, see ground.Judgement
+	Refused string        // reason of the hard check that refused it; see ground.Judgement
 	Kind    string        // of the case
 	Spans   []ground.Span // of the text of GroundingCase.Cited
 }
 
-// GroundingFigures are how well a verifier judges claims.
+// GroundingFigures measure the judgements of a verifier.
 type GroundingFigures struct {
 	Claims int                   `json:"claims"`
-	Gold   map[assay.Verdict]int `json:"gold"` // how many claims are so labelled
+	Gold   map[assay.Verdict]int `json:"gold"` // number of claims by label
 
-	// BalancedAccuracy is the mean of two shares: of the supported claims that are called
-	// so, and of the others that are not. Of a file with one kind only it is that share.
+	// BalancedAccuracy is the mean of two shares: of the supported claims with the verdict
+	// Supported, and of the other claims with another verdict. If a file has only one of
+	// these kinds, it is the share of this kind.
 	BalancedAccuracy float64 `json:"balanced_accuracy"`
 
-	// F1 is 2·TP / (2·TP + FP + FN) for each verdict; nil where no claim is labelled with it.
+	// F1 is 2·TP / (2·TP + FP + FN) for each verdict; nil for verdicts that are not labels.
 	F1 map[assay.Verdict]*float64 `json:"f1"`
 
-	// MacroF1 is the mean F1 of the verdicts that some claim is labelled with: of two
-	// where no claim is labelled contradicted. Such a file does not tell contradicted from
-	// unsupported, and a claim that is called the one counts there as the other.
+	// MacroF1 is the mean F1 of the verdicts that are labels. If Contradicted is not a
+	// label, the verdict Contradicted counts as Unsupported.
 	MacroF1 float64 `json:"macro_f1"`
 
-	// ECE is the expected calibration error: over ten ranges of scores of one width the
-	// mean, weighted by claims, of how far the share of supported claims is from the mean
-	// score. Source: Naeini, Cooper and Hauskrecht, "Obtaining well calibrated
+	// ECE is the expected calibration error: the mean over ten equal ranges of scores,
+	// weighted by claims, of the difference between the share of supported claims and the
+	// mean score. Source: Naeini, Cooper and Hauskrecht, "Obtaining well calibrated
 	// probabilities using Bayesian binning", AAAI 2015.
 	ECE float64 `json:"ece"`
 
 	// AUC is the share of pairs of a supported and another claim in which the supported
-	// one has the higher score, ties counted half; nil where there are no such pairs.
+	// one has the higher score, ties counted half; nil if there are no such pairs.
 	AUC *float64 `json:"auc"`
 
 	Calibration []CalibrationBin `json:"calibration,omitempty"`
 
-	// Refused counts the claims that a hard check refused, by whether they are labelled
+	// Refused counts the claims that a hard check refused: rightly if they are not labelled
 	// supported. Kinds are the figures of each kind of claim, for sets that name kinds.
 	Refused struct {
 		Rightly int `json:"rightly"`
@@ -62,7 +62,7 @@ type GroundingFigures struct {
 type KindFigures struct {
 	Kind      string `json:"kind"`
 	Claims    int    `json:"claims"`
-	Supported int    `json:"supported"` // are called so
+	Supported int    `json:"supported"` // claims with this verdict
 }
 
 // A CalibrationBin is the claims whose scores lie in [Low, High), the last one's in
@@ -71,59 +71,23 @@ type CalibrationBin struct {
 	Low       float64 `json:"low"`
 	High      float64 `json:"high"`
 	Claims    int     `json:"claims"`
-	Score     float64 `json:"score"`     // their mean
-	Supported float64 `json:"supported"` // the share of them that is labelled so
+	Score     float64 `json:"score"`     // mean
+	Supported float64 `json:"supported"` // share of claims with this label
 }
 
-// Verdicts are the three verdicts in the order in which they are shown.
+// verdictOrder is the order in which verdicts are shown.
 var verdictOrder = []assay.Verdict{assay.Supported, assay.Contradicted, assay.Unsupported}
 
-// FiguresOf measures judged claims. A score that is not in [0, 1] panics; JudgeGrounding
-// returns none.
+// FiguresOf measures judged claims. It panics if a score is not in [0, 1], which
+// JudgeGrounding never returns.
 func FiguresOf(judged []Judged) GroundingFigures {
-	f := GroundingFigures{Claims: len(judged), Gold: map[assay.Verdict]int{}, F1: map[assay.Verdict]*float64{}}
-	called, hit := map[assay.Verdict]int{}, map[assay.Verdict]int{}
-	right, of := [2]int{}, [2]int{}
+	f := GroundingFigures{Claims: len(judged), Gold: map[assay.Verdict]int{}}
 	for _, j := range judged {
 		f.Gold[j.Gold]++
 		f.countKind(j)
 	}
-	for _, j := range judged {
-		if j.Verdict == assay.Contradicted && f.Gold[assay.Contradicted] == 0 {
-			j.Verdict = assay.Unsupported
-		}
-		called[j.Verdict]++
-		if j.Gold == j.Verdict {
-			hit[j.Gold]++
-		}
-		k := 0
-		if j.Gold == assay.Supported {
-			k = 1
-		}
-		of[k]++
-		if (j.Verdict == assay.Supported) == (j.Gold == assay.Supported) {
-			right[k]++
-		}
-	}
-	kinds := 0.0
-	for k := range of {
-		if of[k] > 0 {
-			f.BalancedAccuracy += float64(right[k]) / float64(of[k])
-			kinds++
-		}
-	}
-	f.BalancedAccuracy /= max(kinds, 1)
-	classes := 0.0
-	for _, v := range verdictOrder {
-		f.F1[v] = nil
-		if f.Gold[v] > 0 {
-			f1 := 2 * float64(hit[v]) / float64(called[v]+f.Gold[v])
-			f.F1[v] = &f1
-			f.MacroF1 += f1
-			classes++
-		}
-	}
-	f.MacroF1 /= max(classes, 1)
+	f.BalancedAccuracy = balancedAccuracy(judged)
+	f.F1, f.MacroF1 = f1Of(judged, f.Gold)
 	scores, supported := scoresOf(judged)
 	bins := stat.Bins(scores, supported, calibrationBins)
 	f.ECE = stat.ECE(bins)
@@ -136,6 +100,49 @@ func FiguresOf(judged []Judged) GroundingFigures {
 		f.AUC = &area
 	}
 	return f
+}
+
+// balancedAccuracy returns the mean accuracy on supported claims and on others.
+func balancedAccuracy(judged []Judged) float64 {
+	right, all := map[bool]int{}, map[bool]int{} // by whether the label is Supported
+	for _, j := range judged {
+		gold := j.Gold == assay.Supported
+		all[gold]++
+		if gold == (j.Verdict == assay.Supported) {
+			right[gold]++
+		}
+	}
+	sum := 0.0
+	for _, gold := range []bool{false, true} {
+		if all[gold] > 0 {
+			sum += float64(right[gold]) / float64(all[gold])
+		}
+	}
+	return sum / float64(max(len(all), 1))
+}
+
+// f1Of returns the F1 of each verdict and the mean over those that are labels.
+func f1Of(judged []Judged, gold map[assay.Verdict]int) (f1 map[assay.Verdict]*float64, macro float64) {
+	called, hit := map[assay.Verdict]int{}, map[assay.Verdict]int{}
+	for _, j := range judged {
+		if j.Verdict == assay.Contradicted && gold[assay.Contradicted] == 0 {
+			j.Verdict = assay.Unsupported
+		}
+		called[j.Verdict]++
+		if j.Gold == j.Verdict {
+			hit[j.Gold]++
+		}
+	}
+	f1 = map[assay.Verdict]*float64{}
+	for _, v := range verdictOrder {
+		f1[v] = nil
+		if gold[v] > 0 {
+			x := 2 * float64(hit[v]) / float64(called[v]+gold[v])
+			f1[v] = &x
+			macro += x
+		}
+	}
+	return f1, macro / float64(max(len(gold), 1))
 }
 
 // countKind counts a claim by its kind and by whether a hard check refused it.
@@ -161,7 +168,7 @@ func (f *GroundingFigures) countKind(j Judged) {
 	}
 }
 
-// scoresOf is what the measures of scores take: the scores, and which claims are supported.
+// scoresOf returns the scores of claims, and which claims are labelled Supported.
 func scoresOf(judged []Judged) (scores []float64, supported []bool) {
 	for _, j := range judged {
 		scores, supported = append(scores, j.Score), append(supported, j.Gold == assay.Supported)

@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// JudgeGrounding has a verifier judge claims, one after the other. An error of the
-// verifier ends it, and so does a score outside [0, 1].
+// JudgeGrounding runs a verifier on claims, one after the other. It stops at the first error of
+// the verifier, and at a score outside [0, 1].
 func JudgeGrounding(ctx context.Context, v ground.Verifier, cases []GroundingCase, progress func(done, all int)) ([]Judged, error) {
 	judged := make([]Judged, len(cases))
 	for i, c := range cases {

@@ -16,25 +16,25 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// A ReadingFit is what the order of the best hits is worth under each weight of the reader's
+// A ReadingFit is the quality of the order of the best hits by the weight of the reader's
 // relevance in it; see retrieve.ReadScore.
 type ReadingFit struct {
-	Weights []float64       `json:"weights"` // tried, rising from 0
+	Weights []float64       `json:"weights"` // ascending from 0
 	Sets    []ReadingFigure `json:"sets"`
-	Best    float64         `json:"best"` // of the greatest mean over the sets, the least of equals
+	Best    float64         `json:"best"` // smallest weight with the highest mean over the sets
 }
 
-// A ReadingFigure is that of one set.
+// A ReadingFigure is the quality on one set.
 type ReadingFigure struct {
 	Set     string    `json:"set"`
 	Queries int       `json:"queries"`
 	NDCG10  []float64 `json:"ndcg10"`   // by weight
-	LeftOut float64   `json:"left_out"` // the weight that the other sets choose
+	LeftOut float64   `json:"left_out"` // best weight on the other sets
 }
 
-// FitReading searches each set for some of its queries as the default ranking does, has the
-// reader read the best hits once, and orders them by each weight. Equal sets give equal
-// figures. The parts need a reader.
+// FitReading searches each set for some of its queries with the default ranking, runs the
+// reader on the best hits once, and orders them by each weight. Equal sets give equal figures.
+// The parts need a reader.
 func FitReading(ctx context.Context, sets []Set, parts Parts, queries int) (ReadingFit, error) {
 	if parts.Reader == nil {
 		return ReadingFit{}, fmt.Errorf("there is no reader to weigh: %w", assay.ErrInvalid)
@@ -58,7 +58,7 @@ func FitReading(ctx context.Context, sets []Set, parts Parts, queries int) (Read
 	return fit, nil
 }
 
-// best is the weight of the greatest sum over all sets but one.
+// best returns the smallest weight with the highest sum over all sets but one.
 func (f ReadingFit) best(but int) float64 {
 	sums := make([]float64, len(f.Weights))
 	for i, s := range f.Sets {
@@ -119,8 +119,7 @@ func readingFigures(ctx context.Context, set Set, parts Parts, weights []float64
 	return means, nil
 }
 
-// readings returns the relevance that the reader gives those of the best hits that it reads,
-// by their place.
+// readings returns the relevance by the reader of the best hits that it can read, by index.
 func readings(ctx context.Context, r llm.Reader, question string, hits []assay.Hit) (map[int]float64, error) {
 	var at []int
 	var passages []llm.Excerpt
@@ -146,7 +145,7 @@ func readings(ctx context.Context, r llm.Reader, question string, hits []assay.H
 	return relevance, nil
 }
 
-// reordered returns the passages of hits, those that were read ordered among their places.
+// reordered returns the passages of hits. Those that were read exchange places by their score.
 func reordered(hits []assay.Hit, relevance map[int]float64, weight float64) []string {
 	var at []int
 	ids := make([]string, len(hits))
