@@ -29,7 +29,6 @@ const (
 type example struct {
 	features []float64
 	relevant bool
-	weight   float64
 }
 
 // A decision is what the best hits of one query would be taken for at a floor.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay/eval/stat"
+	"github.com/assay-rag/assay/internal/learn"
 )
 
 // prior is the share of relevant hits that relevance is calibrated to. With the
@@ -26,8 +27,8 @@ const (
 // number of hits that they were fitted to. Hits returns the hits of a decision; prior
 // is the share of relevant ones.
 func fit(sets [][]decision, hits func(decision) []example, prior float64, dim int) (w []float64, n int) {
-	const ridge, rounds = 1e-3, 50
-	var examples []example
+	const ridge = 1e-3
+	var rows []learn.Row
 	for _, ds := range sets {
 		count := map[bool]int{}
 		for _, d := range ds {
@@ -41,86 +42,16 @@ func fit(sets [][]decision, hits func(decision) []example, prior float64, dim in
 				if ex.relevant {
 					share = prior
 				}
-				ex.weight = share / float64(count[ex.relevant]) / float64(len(sets))
-				examples = append(examples, ex)
+				weight := share / float64(count[ex.relevant]) / float64(len(sets))
+				rows = append(rows, learn.Row{Features: ex.features, Positive: ex.relevant, Weight: weight})
 			}
 		}
 	}
-	w = make([]float64, dim)
-	for range rounds {
-		gradient := make([]float64, dim)
-		hessian := make([][]float64, dim)
-		for i := range hessian {
-			hessian[i] = make([]float64, dim)
-			gradient[i] = ridge * w[i]
-			hessian[i][i] = ridge
-		}
-		for _, ex := range examples {
-			p := predict(w, ex.features)
-			y := 0.0
-			if ex.relevant {
-				y = 1
-			}
-			for i, x := range ex.features {
-				gradient[i] += ex.weight * (p - y) * x
-				for j, z := range ex.features {
-					hessian[i][j] += ex.weight * p * (1 - p) * x * z
-				}
-			}
-		}
-		step := solve(hessian, gradient)
-		largest := 0.0
-		for i := range w {
-			w[i] -= step[i]
-			largest = max(largest, math.Abs(step[i]))
-		}
-		if largest < 1e-9 {
-			break
-		}
-	}
+	w = learn.Newton(rows, slices.Repeat([]float64{ridge}, dim))
 	for i := range w {
 		w[i] = math.Round(w[i]*1e4) / 1e4
 	}
-	return w, len(examples)
-}
-
-func predict(w, features []float64) float64 {
-	sum := 0.0
-	for i, x := range features {
-		sum += w[i] * x
-	}
-	return 1 / (1 + math.Exp(-sum))
-}
-
-// solve returns x of a·x = b by Gaussian elimination; a is positive definite and
-// is overwritten.
-func solve(a [][]float64, b []float64) []float64 {
-	n := len(b)
-	x := slices.Clone(b)
-	for i := range n {
-		pivot := i
-		for r := i + 1; r < n; r++ {
-			if math.Abs(a[r][i]) > math.Abs(a[pivot][i]) {
-				pivot = r
-			}
-		}
-		a[i], a[pivot] = a[pivot], a[i]
-		x[i], x[pivot] = x[pivot], x[i]
-		for r := i + 1; r < n; r++ {
-			f := a[r][i] / a[i][i]
-			for c := i; c < n; c++ {
-				a[r][c] -= f * a[i][c]
-			}
-			x[r] -= f * x[i]
-		}
-	}
-	for i := n - 1; i >= 0; i-- {
-		for c := i + 1; c < n; c++ {
-			x[i] -= a[i][c] * x[c]
-		}
-		x[i] /= a[i][i]
-	}
-	return x
+	return w, len(rows)
 }
 
 // judgeWeights measures weights on decisions that they were not fitted to.
@@ -135,7 +66,7 @@ func judgeWeights(w []float64, ds []decision, of func(decision) []example) (repo
 	for _, d := range ds {
 		top, near, relevant := 0.0, 0.0, false
 		for _, ex := range of(d) {
-			p := predict(w, ex.features)
+			p := learn.Probability(w, ex.features)
 			hits = append(hits, scored{p, ex.relevant})
 			y := 0.0
 			if ex.relevant {
@@ -188,7 +119,7 @@ func order(w []float64, ds []decision) (bm25, relevance float64) {
 		for i, f := range d.features {
 			at[i] = i
 			if f != nil {
-				p[i] = predict(w, f)
+				p[i] = learn.Probability(w, f)
 			}
 		}
 		slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(p[b], p[a]) })

@@ -14,9 +14,9 @@ type Row struct {
 // Sigmoid returns the probability whose log odds are x.
 func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// LogOdds is its inverse, for p within (0, 1).
+// LogOdds is the inverse of Sigmoid, for p in (0, 1).
 func LogOdds(p float64) float64 { return math.Log(p / (1 - p)) }
 
-// round keeps of a fitted number what matters, so that files are short and the last bits
-// of a machine's arithmetic stay out of them.
+// round rounds a fitted number, so that files are short and do not depend on the last bits of a
+// machine's arithmetic.
 func round(x, unit float64) float64 { return math.Round(x/unit) * unit }

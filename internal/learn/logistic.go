@@ -1,9 +1,11 @@
 package learn
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// A Linear model is a weighted sum of features that were brought to one scale: the log
-// odds of the positive class.
+// A Linear model gives the log odds of the positive class as a weighted sum of scaled features.
 type Linear struct {
 	Bias    float64   `json:"bias"`
 	Mean    []float64 `json:"mean"`
@@ -11,7 +13,7 @@ type Linear struct {
 	Weights []float64 `json:"weights"`
 }
 
-// widest bounds a feature on the one scale, so that no strange text is decided by one.
+// widest bounds a scaled feature, so that a single outlier does not decide.
 const widest = 4
 
 // LogOdds returns the log odds that a row is positive.
@@ -27,8 +29,11 @@ func (l *Linear) scaled(i int, x float64) float64 {
 	return max(-widest, min(widest, (x-l.Mean[i])*l.Scale[i]))
 }
 
-// Logistic minimises the weighted log loss of rows plus ridge times half the squared
-// weights, the bias free, by Newton's steps. The weights of the rows count as shares.
+// biasRidge keeps the bias finite if all rows are of one class.
+const biasRidge = 1e-9
+
+// Logistic fits a linear model: it minimises the weighted log loss of rows plus ridge times half
+// the squared weights, without the bias. The weights of the rows count as shares.
 func Logistic(rows []Row, ridge float64) *Linear {
 	if len(rows) == 0 {
 		return &Linear{}
@@ -52,15 +57,15 @@ func Logistic(rows []Row, ridge float64) *Linear {
 			l.Scale[i] = round(1/deviation, 1e-6)
 		}
 	}
-	scaled := make([][]float64, len(rows))
+	scaled := make([]Row, len(rows))
 	for k, r := range rows {
-		scaled[k] = make([]float64, n+1)
+		scaled[k] = Row{Features: make([]float64, n+1), Positive: r.Positive, Weight: r.Weight}
 		for i, x := range r.Features {
-			scaled[k][i] = l.scaled(i, x)
+			scaled[k].Features[i] = l.scaled(i, x)
 		}
-		scaled[k][n] = 1
+		scaled[k].Features[n] = 1
 	}
-	w := newton(rows, scaled, all, ridge)
+	w := Newton(scaled, append(slices.Repeat([]float64{ridge}, n), biasRidge))
 	for i := range n {
 		l.Weights[i] = round(w[i], 1e-6)
 	}
@@ -68,32 +73,28 @@ func Logistic(rows []Row, ridge float64) *Linear {
 	return l
 }
 
-// newton returns the weights, that of the bias last.
-func newton(rows []Row, scaled [][]float64, all, ridge float64) []float64 {
-	const rounds = 30
-	n := len(scaled[0])
+// Newton minimises the weighted log loss of rows plus half the squared weights, each times its
+// ridge, by Newton's method. It returns a weight for each feature. The weights of the rows
+// count as shares.
+func Newton(rows []Row, ridge []float64) []float64 {
+	const rounds = 50
+	n, all := len(ridge), 0.0
+	for _, r := range rows {
+		all += r.Weight
+	}
 	w := make([]float64, n)
 	for range rounds {
 		slope, curve := make([]float64, n), make([][]float64, n)
 		for i := range curve {
 			curve[i] = make([]float64, n)
-			if i < n-1 {
-				slope[i], curve[i][i] = ridge*w[i], ridge
-			} else {
-				curve[i][i] = 1e-9
-			}
+			slope[i], curve[i][i] = ridge[i]*w[i], ridge[i]
 		}
-		for k, r := range rows {
-			x := scaled[k]
-			sum, y := 0.0, 0.0
-			for i, v := range x {
-				sum += w[i] * v
-			}
+		for _, r := range rows {
+			p, y, share := Probability(w, r.Features), 0.0, r.Weight/all
 			if r.Positive {
 				y = 1
 			}
-			p, share := Sigmoid(sum), r.Weight/all
-			for i, v := range x {
+			for i, v := range r.Features {
 				if v == 0 {
 					continue
 				}
@@ -101,7 +102,7 @@ func newton(rows []Row, scaled [][]float64, all, ridge float64) []float64 {
 				h := share * p * (1 - p) * v
 				row := curve[i]
 				for j := range i + 1 {
-					row[j] += h * x[j]
+					row[j] += h * r.Features[j]
 				}
 			}
 		}
@@ -111,11 +112,20 @@ func newton(rows []Row, scaled [][]float64, all, ridge float64) []float64 {
 			w[i] -= step[i]
 			largest = max(largest, math.Abs(step[i]))
 		}
-		if largest < 1e-8 {
+		if largest < 1e-9 {
 			break
 		}
 	}
 	return w
+}
+
+// Probability returns the probability that a row with these features is positive.
+func Probability(weights, features []float64) float64 {
+	sum := 0.0
+	for i, x := range features {
+		sum += weights[i] * x
+	}
+	return Sigmoid(sum)
 }
 
 // solve returns x of a·x = b for a symmetric, positive definite a, of which the lower
