@@ -6,17 +6,19 @@ import (
 	"strings"
 )
 
-// Dangling returns the words of a question that stand for something which the question
-// does not say: "it" in "How do I configure it?", "the second one" in "What about the
-// second one?". Of a question that has no word of content at all, as "Why?", all of it
-// dangles, as of one that only goes on from another, "And in Germany?", and of one that
-// asks how many of something and not where, "How many days?". Bare says that no other word
-// of the question says what it is about, so that there is nothing to search for. It is empty where the question says what it is about, and where that cannot
-// be told: "it" that stands for nothing ("Is it possible to …"), or for what else the
-// question names ("If a request fails, is it retried?"). It knows English.
+// Dangling returns the words of an English question whose antecedent is not in the question:
+// "it" in "How do I configure it?", "the second one" in "What about the second one?". It
+// returns the whole question if that has no content word ("Why?"), continues another question
+// ("And in Germany?"), or asks how many without saying where ("How many days?"). Bare is set if
+// no other word of the question is worth a search.
+//
+// It returns nothing if the question has its topic, if "it" is a dummy pronoun ("Is it
+// possible to …"), or if the antecedent may be in the question ("If a request fails, is it
+// retried?").
 func Dangling(question string) (dangling string, bare bool) {
 	goes := goesOn.MatchString(question) && !verbal(question)
-	if !goes && (len(Names(Quiet(question))) > 0 || namedByFunctionWords(question)) || aboutAll.MatchString(question) {
+	named := len(Names(Quiet(question))) > 0 || namedByFunctionWords(question)
+	if named && !goes || aboutAll.MatchString(question) {
 		return "", false
 	}
 	spans := wordSpans(question)
@@ -43,14 +45,15 @@ func Dangling(question string) (dangling string, bare bool) {
 	return question[spans[from].start:spans[to-1].end], false
 }
 
-// namedByFunctionWords reports whether a word that is none elsewhere is a name here, for
-// it is capitalised within a sentence: "Who are The Who?", "Who wrote It?".
+// namedByFunctionWords reports whether a function word is capitalised within a sentence, and so
+// is a name: "Who are The Who?", "Who wrote It?".
 func namedByFunctionWords(question string) bool {
 	spans := wordSpans(question)
 	for i, w := range spans {
 		word := question[w.start:w.end]
 		begins := i == 0 || strings.ContainsAny(question[spans[i-1].end:w.start], ".?!:\"“")
-		if !begins && capitalised(word) && word != "I" && !strings.HasPrefix(word, "I'") && !strings.HasPrefix(word, "I’") {
+		isI := word == "I" || strings.HasPrefix(word, "I'") || strings.HasPrefix(word, "I’")
+		if capitalised(word) && !begins && !isI {
 			return true
 		}
 	}
@@ -58,42 +61,45 @@ func namedByFunctionWords(question string) bool {
 }
 
 var (
-	// goesOn matches the opening of a question that goes on from another.
+	// goesOn matches a question that continues another one.
 	goesOn = regexp.MustCompile(`(?i)^(?:and|but|or)(?: (?:then|also))?,? [^?!.,:;]{1,60}\?+ *$`)
 
-	// unitAlone matches questions that name nothing but what is counted or chosen.
+	// unitAlone matches questions that name only the unit to count or choose.
 	unitAlone = regexp.MustCompile(`(?i)^(?:and |but |so )?(?:how (?:many|much) [\p{L}-]+[?!. ]*|(?:which|what|whose) [\p{L}-]+\?+ *|how (?:many|much) [\p{L}-]+ (?:is|are|was|were) (?:it|that|they|there)[?!. ]*)$`)
 )
 
-// verbal reports whether a text asks something by itself.
+// verbal reports whether a text has an auxiliary or a question word.
 func verbal(text string) bool {
 	return slices.ContainsFunc(Words(strings.ToLower(text)), func(w string) bool { return auxiliaries[w] || questionWords[w] })
 }
 
-// aboutAll matches questions whose "it" or "this" is all of the documents, and those in
-// which it stands for nothing.
+// aboutAll matches questions whose "it" or "this" stands for all documents, or is a dummy
+// pronoun.
 var aboutAll = regexp.MustCompile(`(?i)\b(about|(what|which) (time|day|date|year|month) (is|was) it)\s*[?.!]*$`)
 
-// referents are pronouns that stand for a thing that was named. That "he" and "she" are
-// persons makes them no clearer.
+// referents are pronouns that need an antecedent.
 var referents = set(`it its itself they them their theirs he him his she her hers this that these those`)
 
-// deictic are of those the ones that can stand before a noun: "this project".
+// deictic are the referents that can stand before a noun: "this project".
 var deictic = set(`this that these those its their his her`)
 
-// ordered are words before "one" that choose among what was named.
+// ordered are words before "one" that choose one of several things: "the second one".
 var ordered = set(`the this that which other another first second third last next former latter same right wrong better best`)
 
-// referring returns the first words, as [from, to), that stand for something else.
+// ones stand for one of several things.
+var ones = set(`one ones former latter`)
+
+// referring returns the first words that need an antecedent: words[from:to].
 func referring(words []string) (from, to int) {
 	for i, w := range words {
 		switch {
-		case w == "one" || w == "ones" || w == "former" || w == "latter":
+		case ones[w]:
 			from := i
 			for from > 0 && ordered[words[from-1]] {
 				from--
 			}
-			if from < i && !(i+1 < len(words) && words[i+1] == "of") {
+			ofThings := i+1 < len(words) && words[i+1] == "of"
+			if from < i && !ofThings {
 				return from, i + 1
 			}
 		case referents[w]:
@@ -106,23 +112,24 @@ func referring(words []string) (from, to int) {
 	return 0, 0
 }
 
-// clause reports whether "that" or "it" at i only joins or fills: "Is it true that …",
-// "everything that changed".
+// clause reports whether "that" at i is a conjunction ("everything that changed"), or "it" a
+// dummy pronoun ("Is it true that …").
 func clause(words []string, i int) bool {
-	w := words[i]
-	if w == "that" && i > 0 && !auxiliaries[words[i-1]] && !prepositions[words[i-1]] && i+1 < len(words) && !questionWords[words[i-1]] {
-		return true
-	}
-	if w != "it" {
-		return false
-	}
-	for _, next := range words[i+1:] { // "possible to", "take to", "mean that", "safe if"
-		if next == "to" || next == "that" || next == "if" || next == "when" || next == "for" {
-			return true
+	switch words[i] {
+	case "that":
+		if i == 0 || i+1 == len(words) {
+			return false
 		}
+		before := words[i-1]
+		return !auxiliaries[before] && !prepositions[before] && !questionWords[before]
+	case "it":
+		return slices.ContainsFunc(words[i+1:], func(w string) bool { return clauseOpeners[w] })
 	}
 	return false
 }
+
+// clauseOpeners follow a dummy "it": "possible to", "mean that", "safe if".
+var clauseOpeners = set(`to that if when for`)
 
 var (
 	auxiliaries   = set(`am is are was were be do does did has have had can could may might must shall should will would isn't aren't doesn't don't didn't can't`)
@@ -131,69 +138,70 @@ var (
 	determiners   = set(`a an the my your our any some no every each all which what whose many much more most`)
 )
 
-// asides are words that say nothing of what a question is about: when, how well, how far.
+// asides are content words without a topic: when, how well, how far.
 var asides = set(`later afterwards again once twice today tomorrow yesterday soon quickly properly correctly automatically manually
 exactly actually really basically well better best fast faster instead maybe perhaps together back away ok okay hello hi thanks thank sorry
 details detail example examples else`)
 
-// topicWords returns the positions of the words that could say what a question is about.
+// topicWords returns the indexes of the words that may be the topic of a question.
 func topicWords(words []string) []int {
 	asking := Asking(strings.Join(words, " "))
 	var topics []int
 	for i, w := range words {
-		bare := strings.ReplaceAll(w, "'", "")
-		if Function(w) || Function(bare) || asking[w] || asides[w] || contracted(w) {
-			continue
+		isFunction := Function(w) || Function(strings.ReplaceAll(w, "'", "")) || contracted(w)
+		if !isFunction && !asking[w] && !asides[w] {
+			topics = append(topics, i)
 		}
-		topics = append(topics, i)
 	}
 	return topics
 }
 
-// contracted reports whether a word is a function word with another one: "what's",
-// "it'll", "he'd".
+// contracted reports whether a word is a contraction of a function word: "what's", "it'll".
 func contracted(w string) bool {
 	head, _, ok := strings.Cut(w, "'")
 	return ok && Function(head)
 }
 
-// subjectless reports whether the words of content are only what is done with, or said of,
-// what words[from:to] stand for: "configure it", "is that allowed", "its advantages".
+// subjectless reports whether the topics of a question are only predicates or properties of
+// words[from:to]: "configure it", "is that allowed", "its advantages". There is at least one
+// topic.
 func subjectless(words []string, topics []int, from, to int) bool {
-	if deictic[words[from]] && to-from == 1 && to < len(words) && len(topics) > 0 && topics[0] == to {
-		own := words[from] == "its" || words[from] == "their" || words[from] == "his" || words[from] == "her"
-		if own { // "its advantages": no more than the one noun phrase
-			return to > 0 && topics[len(topics)-1]-to < 3 && len(topics) <= 2 && topics[len(topics)-1] == len(words)-1
+	last := topics[len(topics)-1]
+	if beforeNoun := to-from == 1 && topics[0] == to; beforeNoun && deictic[words[from]] {
+		if possessives[words[from]] { // "its advantages": a single noun phrase
+			return len(topics) <= 2 && last-to < 3 && last == len(words)-1
 		}
-		verb := from > 0 && auxiliaries[words[from-1]] && to == len(words)-1 // "is that allowed"
-		return verb && len(topics) == 1
+		isPredicate := from > 0 && auxiliaries[words[from-1]] && to == len(words)-1 // "is that allowed"
+		return isPredicate && len(topics) == 1
 	}
 	for k, i := range topics {
-		if i > 0 && (determiners[words[i-1]] || prepositions[words[i-1]] && words[i-1] != "to") {
+		if i > 0 && opensPhrase(words[i-1]) {
 			return false // "the server", "in production"
 		}
-		joined := k == 0 || i == topics[k-1]+2 && (words[i-1] == "and" || words[i-1] == "or")
-		if !joined { // two things that are no "install and configure"
-			return false
+		if k > 0 && !(i == topics[k-1]+2 && coordinates(words[i-1])) {
+			return false // not "install and configure"
 		}
 	}
-	last := topics[len(topics)-1]
-	switch {
-	case last < from:
-		return from-last <= 2 && !nounBefore(words, topics[0]) // "configure it", "turn off it"
-	default:
-		return topics[0]-to <= 2 // "does it cost", "was it ever released"
+	if last < from {
+		return from-last <= 2 && !isNoun(words, topics[0]) // "configure it", "turn off it"
 	}
+	return topics[0]-to <= 2 // "does it cost", "was it ever released"
 }
 
-// nounBefore reports whether the word of content at i cannot be a verb: nobody is there
-// who does it, and nothing asks for it.
-func nounBefore(words []string, i int) bool {
+// possessives are the deictic words that name an owner.
+var possessives = set(`its their his her`)
+
+// opensPhrase reports whether a word opens a noun phrase or a prepositional one.
+func opensPhrase(w string) bool { return determiners[w] || prepositions[w] && w != "to" }
+
+func coordinates(w string) bool { return w == "and" || w == "or" }
+
+// isNoun reports whether the content word at i cannot be a verb, by the word before it.
+func isNoun(words []string, i int) bool {
 	if i == 0 {
 		return false // "configure it"
 	}
-	before := words[i-1]
-	switch before {
+	switch words[i-1] {
 	case "i", "you", "we", "he", "she", "they", "one", "to", "who", "what", "which", "not", "please", "can", "could", "should", "must", "may", "will", "would", "and", "or", "that", "did", "does", "do", "just", "also", "ever", "never":
 		return false
 	}

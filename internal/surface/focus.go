@@ -6,16 +6,17 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// Focus returns the share, in [0, 1], of a heading's content words whose stems
-// are held. They are stemmed in a language, named as for analysis.Tokens. Of a
-// compound its parts count; the keywords of a declaration do not.
+// Focus returns the share, in [0, 1], of a heading's content words whose stems are held.
+// Language is that of analysis.Tokens. The parts of a compound count; the compound and
+// the keywords of a declaration do not.
 func Focus(heading, language string, held func(stem string) bool) float64 {
 	n, all := 0, 0
 	tokens := analysis.Tokens(heading, language)
 	for i, t := range tokens {
 		word := strings.ToLower(heading[t.Start:t.End])
-		whole := !t.Part && i+1 < len(tokens) && tokens[i+1].Part && !tokens[i+1].Character
-		if t.Character || whole || Function(word) || declares[word] {
+		hasParts := i+1 < len(tokens) && tokens[i+1].Part && !tokens[i+1].Character
+		isCompound := hasParts && !t.Part
+		if t.Character || isCompound || Function(word) || declares[word] {
 			continue
 		}
 		all++

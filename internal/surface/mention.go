@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Mentions reports whether a text names something, as whole words in whatever case: a
-// name of several words, or with marks between them ("hr-handbook"), also with blanks in
-// place of these. A name that is nothing but words without content is never mentioned.
+// Mentions reports whether a text contains a name as whole words, in any case and with any
+// marks or blanks between them ("hr-handbook"). A name without a content word is never
+// mentioned.
 func Mentions(text, name string) bool {
 	words, of := split(text), split(name)
 	if !contentful(name) || len(of) > len(words) {
@@ -23,11 +23,11 @@ func Mentions(text, name string) bool {
 	return false
 }
 
-// Without returns a text without the names that it mentions, as it would be said of any
-// of them: of "What is the notice period in the contracts and in the handbook?" it leaves
-// "What is the notice period?", of "Compare what hr and legal say about how long files are
-// kept" what they speak about, and where they do something it is "we" who do: "How long do
-// we keep files?". It is empty where no word of content is left.
+// Without returns a question without the names that it mentions, to be asked of each of them:
+// "What is the notice period?" for "What is the notice period in the contracts and in the
+// handbook?". For "Compare what hr and legal say about how long files are kept" it returns
+// the topic as a question. A name that is a subject becomes "we": "How long do we keep
+// files?". It returns nothing if no content word is left.
 func Without(text string, names ...string) string {
 	marked := mark(text, names)
 	if m := sayAbout.FindStringSubmatch(marked); m != nil {
@@ -56,8 +56,8 @@ var (
 	asksHow  = regexp.MustCompile(`(?i)^(?:how|when|where|who|whose|what|which|why|whether)\b`)
 )
 
-// mark returns a text with marks in place of the names that it mentions, one for several
-// that stand side by side. A name without a word of content is one only beside another.
+// mark returns a text with the names that it mentions replaced by markers, adjacent names by
+// one. A name without a content word counts only beside another name.
 func mark(text string, names []string) string {
 	marked := marks(text, slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !contentful(n) }))
 	for range names {
@@ -72,8 +72,8 @@ func mark(text string, names []string) string {
 	return several.ReplaceAllString(marked, marker)
 }
 
-// Beside reports whether a text names something that is called by a word without content,
-// as "it", side by side with one of others: "it and products".
+// Beside reports whether a text has a name without a content word, such as "it", beside one of
+// others: "it and products".
 func Beside(text, name string, others []string) bool {
 	if contentful(name) || strings.TrimSpace(name) == "" {
 		return false
@@ -107,7 +107,7 @@ func marks(text string, names []string) string {
 	return b.String() + text[done:]
 }
 
-// about is a question for what something is said about.
+// about returns the topic of "say about" as a question.
 func about(what string) string {
 	what = strings.TrimSpace(what)
 	if asksHow.MatchString(what) {

@@ -12,14 +12,14 @@ const maxPlaceWords = 4
 // placed matches the words before a name that make it the place where something is.
 var placed = regexp.MustCompile(`(?i)(?:^|[\s(,])((?:in|within|inside|of|from|for|at|im|von|aus)\s+(?:(?:the|our|my)\s+)?(?:collection\s+)?|(?:the\s+)?collection\s+)$`)
 
-// goesOnAfter matches what follows a name that ends there: nothing, a mark, a word without
-// content or that is no part of a name.
+// goesOnAfter matches the text after a complete name: the end, a mark, or a word that is not
+// part of a name.
 var goesOnAfter = regexp.MustCompile(`(?i)^(?:\s+collection\b)?(?:\s*$|\s*[?!.,;:)]|\s+(?:\p{L}+ed|works?|runs?|applies|apply|starts?|looks?|stands?)\b)`)
 
 var wordThere = regexp.MustCompile(`^(?:\s+collection\b)?\s+([\p{L}']+)`)
 
-// A place is where in a text a name stands as the place of something, with the words
-// that lead to it.
+// A place is the bytes [start, end) of a name that is the place of something, with the words
+// that introduce it.
 type place struct{ start, end int }
 
 // places finds the places in a text that are called name.
@@ -64,7 +64,9 @@ func placeAt(text string, start, end int) (place, bool) {
 	if m == nil {
 		return place{}, false
 	}
-	if w := wordThere.FindStringSubmatch(after); !goesOnAfter.MatchString(after) && (w == nil || !Function(strings.ToLower(w[1]))) {
+	next := wordThere.FindStringSubmatch(after)
+	beforeFunction := next != nil && Function(strings.ToLower(next[1]))
+	if !beforeFunction && !goesOnAfter.MatchString(after) {
 		return place{}, false
 	}
 	if strings.HasPrefix(strings.ToLower(after), " collection") {
@@ -73,15 +75,13 @@ func placeAt(text string, start, end int) (place, bool) {
 	return place{m[2], end}, true
 }
 
-// Place reports whether a text names something as the place of what it speaks of: "in
-// orion", "of the handbook", "orion's", "the collection orion", or in brackets behind
-// what is there, "Getting started (orion)". A name within a longer one is none: "in
-// orion groups".
+// Place reports whether a text has a name as a place: "in orion", "of the handbook",
+// "orion's", "the collection orion", or in brackets, "Getting started (orion)". Part of a
+// longer name does not count: "in orion groups".
 func Place(text, name string) bool { return len(places(text, name)) > 0 }
 
-// OutOf returns a text without the place that it names, as it would be said there: of
-// "How is it set in orion, and why?" it leaves "How is it set, and why?". A text of which
-// no word of content would be left stays as it is.
+// OutOf returns a text without the name as a place: "How is it set, and why?" for "How is it
+// set in orion, and why?". If no content word would be left, it returns the text unchanged.
 func OutOf(text, name string) string {
 	left := text
 	for _, p := range slices.Backward(places(text, name)) {
@@ -104,7 +104,7 @@ var (
 	blankBefore = regexp.MustCompile(`\s+([?!.,;:)])`)
 )
 
-// tidy returns a text that words were taken out of as one writes it.
+// tidy mends spaces, marks and capitals of a text from which words were removed.
 func tidy(text string) string {
 	text = loose.ReplaceAllString(text, "$1")
 	text = strings.Trim(blankBefore.ReplaceAllString(blanks.ReplaceAllString(text, " "), "$1"), " ,;:")
@@ -114,8 +114,8 @@ func tidy(text string) string {
 	return text
 }
 
-// Places returns what a text may name as a place, to be looked up: its words after those
-// that lead to a place, as many as a name may have, as they are written.
+// Places returns the possible names of places in a text: the words after those that introduce
+// a place, up to the length of a name.
 func Places(text string) []string {
 	var found []string
 	spans := wordSpans(text)

@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// Content returns the stems of a text's words of content, in order, stemmed as English:
-// those that are no function words and do not only say that something is searched.
+// Content returns the English stems of the content words of a text, in order, without words
+// for searching.
 func Content(text string) []string {
 	var stems []string
 	for _, t := range analysis.Tokens(text, "") {
@@ -20,13 +20,12 @@ func Content(text string) []string {
 	return stems
 }
 
-// searching are the words that only say that something is searched.
+// searching are words that only express that something is searched for.
 var searching = []string{"find", "search", "information", "info", "details", "about", "regarding", "concerning"}
 
-// Rephrases reports whether a query asks what an earlier one did: it adds no word of
-// content to it, or nearly all of their words are the same and what differs is no name
-// and no number. Content returns the words of content of a text. A query of blanks asks
-// nothing.
+// Rephrases reports whether a query repeats an earlier one: it adds no content word, or nearly
+// all content words are the same and only words other than names and numbers differ. Content
+// returns the content words of a text. An empty query repeats none.
 func Rephrases(query, earlier string, content func(string) map[string]bool) bool {
 	const minShared = 0.8
 	if strings.TrimSpace(query) == "" {

@@ -1,6 +1,5 @@
-// Package surface reads off a text what can be checked without understanding
-// it: its names, its numbers, its negations, and which of its words carry
-// content at all. It knows English; of other languages it sees names and
+// Package surface finds the names, numbers, negations and content words of a text
+// by their form. It knows English; in other languages it finds only names and
 // numbers.
 package surface
 
@@ -14,9 +13,9 @@ import (
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
-// Function reports whether a lower-case English word carries no content of its
-// own: articles, pronouns, prepositions, conjunctions, auxiliaries, question
-// words and the small change of asking ("please", "tell", "explain").
+// Function reports whether a lower-case English word has no content of its own: an
+// article, pronoun, preposition, conjunction, auxiliary or question word, or a word
+// that only asks ("please", "tell", "explain").
 func Function(word string) bool { return functionWords[word] }
 
 var functionWords = set(`
@@ -45,8 +44,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// Asking returns the lower-case words that only say how a question asks: the
-// one after "how", as in "how long" and "how many".
+// Asking returns the lower-case words of a question that are part of its question
+// word, such as "long" in "how long".
 func Asking(question string) map[string]bool {
 	asking := map[string]bool{}
 	words := Words(strings.ToLower(question))
@@ -75,11 +74,10 @@ func Negations(text string) int {
 var negations = set(`not no never none nobody nothing nowhere neither nor without cannot lack lacks lacked fail fails failed
 absent unable rarely hardly kein keine keinen nicht nie niemals ohne`)
 
-// Contrasts returns the two sides that a text holds against one another in so
-// many words, what stands before the contrasting word and what after it: "X
-// differs from Y", "X, whereas Y". Of "X and Y differ", "the difference between X
-// and Y" and "unlike X, Y" it tells the sides apart too; ok is false when there
-// is no such word.
+// Contrasts returns the two sides of an explicit contrast, the texts before and after
+// the contrasting word: "X differs from Y", "X, whereas Y". It also finds the sides of
+// "X and Y differ", "the difference between X and Y" and "unlike X, Y". Ok is false if
+// there is no contrasting word.
 func Contrasts(text string) (one, other string, ok bool) {
 	at := contrast.FindStringIndex(text)
 	if at == nil {
@@ -105,8 +103,8 @@ func sides(text string) (one, other string, ok bool) { return strings.Cut(text, 
 
 var contrast = regexp.MustCompile(`(?i)\b(differ(s|ed|ent|ently|ence|ences)?|unlike|whereas|in contrast|by contrast|instead of|rather than|compared (to|with)|versus)\b`)
 
-// Words returns the words of a text: runs of letters, digits, marks and what
-// joins them inside (don't, os.Open, file_name, 1,000).
+// Words returns the words of a text: runs of letters, digits and marks, with joining
+// characters inside (don't, os.Open, file_name, 1,000).
 func Words(text string) []string {
 	var words []string
 	for _, w := range wordSpans(text) {
@@ -159,8 +157,8 @@ func joins(text string, i int, r rune) bool {
 }
 
 // Numbers returns the numbers of a text in plain digits, in order: "1,000" is
-// 1000, "3.50" is 3.5, "four" is 4. Digits inside identifiers (utf8, E1042,
-// go1.22) are no numbers; they are names.
+// 1000, "3.50" is 3.5, "four" is 4. Identifiers with digits (utf8, E1042, go1.22)
+// are not numbers but names.
 func Numbers(text string) []string {
 	var numbers []string
 	for _, w := range wordSpans(text) {
@@ -171,9 +169,9 @@ func Numbers(text string) []string {
 	return numbers
 }
 
-// Labels returns the numbers of a text, written in digits, that name something
-// rather than count it, as far as their place tells: no content word follows them
-// ("Which pages does chapter 3 have?", not "Is it 30 seconds?").
+// Labels returns the numbers in digits of a text that name something rather than count
+// it: no content word follows them ("Which pages does chapter 3 have?", not "Is it 30
+// seconds?").
 func Labels(text string) []string {
 	var labels []string
 	spans := wordSpans(text)
@@ -223,10 +221,10 @@ func allDigits(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
-// Names returns what a text names, in order, each once: capitalised words away
-// from the start of a sentence (neighbours together: "G. Stanley Hall"), words
-// with capitals or digits inside and identifiers (os.Open, HTTP, file_name,
-// E1042), and what it puts in quotes or backticks.
+// Names returns the names in a text, in order and without duplicates: capitalised words
+// that do not begin a sentence (neighbours together: "G. Stanley Hall"), words with
+// capitals or digits inside, identifiers (os.Open, HTTP, file_name, E1042), and text in
+// quotes or backticks.
 func Names(text string) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -259,8 +257,8 @@ func Names(text string) []string {
 	return names
 }
 
-// Quiet returns a text that is written in capitals throughout in small letters: its
-// capitals say nothing. Any other is returned as it is.
+// Quiet returns a text that is all in capitals in lower case, and any other text
+// unchanged.
 func Quiet(text string) string {
 	if shouted(text) {
 		return strings.ToLower(text)
@@ -268,8 +266,8 @@ func Quiet(text string) string {
 	return text
 }
 
-// shouted reports whether a text is written in capitals throughout, so that they say
-// nothing: it has three words or more, a small one among them, and no other letters.
+// shouted reports whether a text is all in capitals and is not a name: it has three words
+// or more, and a function word.
 func shouted(text string) bool {
 	words := Words(text)
 	return len(words) > 2 && strings.ToUpper(text) == text && slices.ContainsFunc(words, func(w string) bool {
@@ -278,8 +276,8 @@ func shouted(text string) bool {
 	})
 }
 
-// isName reports whether a word is a name by its form. At the start of a
-// sentence a capital says nothing.
+// isName reports whether a word is a name by its form. The first word of a sentence
+// may have a capital without being a name.
 func isName(w string, first bool) bool {
 	if identifier(w) {
 		return true
@@ -307,7 +305,9 @@ func Code(text string) bool {
 	}
 	for line := range strings.Lines(trimmed) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "//") || strings.Contains(line, " // ") || strings.HasPrefix(line, "}") || line != "" && strings.ContainsAny(line[len(line)-1:], "{};") {
+		comment := strings.HasPrefix(line, "//") || strings.Contains(line, " // ")
+		block := strings.HasPrefix(line, "}") || line != "" && strings.ContainsAny(line[len(line)-1:], "{};")
+		if comment || block {
 			return true
 		}
 	}
@@ -354,7 +354,7 @@ const (
 )
 
 // plainWords counts the words of a text without a sign of code in them, and returns their
-// share of its bytes, numbers and blanks left out; 1 where that leaves nothing.
+// share of its bytes without numbers and blanks; 1 if there are only such.
 func plainWords(text string) (words int, share float64) {
 	plain, all := 0, 0
 	for field := range strings.FieldsSeq(text) {
@@ -374,9 +374,9 @@ func plainWords(text string) (words int, share float64) {
 	return words, float64(plain) / float64(all)
 }
 
-// inCode reports whether a rune within a word is one that prose has not there.
+// inCode reports whether a rune within a word is a sign of code.
 func inCode(r rune) bool {
-	return r < utf8.RuneSelf && !unicode.IsLetter(r) && r != '\'' && r != '-' && r != '/'
+	return r < utf8.RuneSelf && !unicode.IsLetter(r) && !strings.ContainsRune("'-/", r)
 }
 
 // identifier reports whether a word has the form of an identifier or acronym:
@@ -394,7 +394,9 @@ func identifier(w string) bool {
 		if i == 0 {
 			continue
 		}
-		if unicode.IsUpper(r) && !strings.ContainsRune("'’-", rune(w[i-1])) || r == '_' || r == '.' && hasLetter || unicode.IsDigit(r) && hasLetter {
+		inner := unicode.IsUpper(r) && !strings.ContainsRune("'’-", rune(w[i-1]))
+		afterLetter := hasLetter && (r == '.' || unicode.IsDigit(r))
+		if inner || afterLetter || r == '_' {
 			return true
 		}
 	}
@@ -406,7 +408,7 @@ func capitalised(w string) bool {
 	return unicode.IsUpper(r)
 }
 
-// quoted returns what stands between quotation marks or backticks, when short.
+// quoted returns the short texts between quotation marks or backticks.
 func quoted(text string) []string {
 	const maxBytes = 80
 	var found []string
