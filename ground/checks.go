@@ -373,7 +373,7 @@ func (q quantity) rivals(g quantity) bool {
 }
 
 // impliedBy returns what words of a text stand for that are no numbers: "twice", "v3", "a
-// day", "daily", and of "3 pm" 15.
+// day", "daily", of "half" 50 %, of "3 pm" 15 and of "17:00" 5.
 func impliedBy(source []word) []quantity {
 	var given []quantity
 	for i, w := range source {
@@ -384,10 +384,15 @@ func impliedBy(source []word) []quantity {
 		if unit, ok := measures[lower]; ok && i > 0 && !source[i-1].number && !strings.HasSuffix(lower, "s") {
 			given = append(given, quantity{value: 1, unit: unit})
 		}
-		if v, ok := numeral(lower); ok && v < 12 {
-			if q, _, _ := quantityAt(source, i); q.also > 0 {
-				given = append(given, quantity{value: q.also})
-			}
+		if part := fractions[lower]; part > 0 { // "students pay half"
+			given = append(given, percentage(part, lower))
+		}
+		v, ok := numeral(lower)
+		switch q, _, _ := quantityAt(source, i); {
+		case ok && v < 12 && q.also > 0:
+			given = append(given, quantity{value: q.also})
+		case ok && v >= 13 && strings.Contains(lower, ":"): // "17:00" is five
+			given = append(given, quantity{value: v - 12})
 		}
 		if w.number || !strings.ContainsFunc(w.raw, unicode.IsDigit) {
 			continue
