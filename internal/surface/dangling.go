@@ -11,9 +11,10 @@ import (
 // second one?". Of a question that has no word of content at all, as "Why?", all of it
 // dangles, as of one that only goes on from another, "And in Germany?", and of one that
 // asks how many of something and not where, "How many days?". Bare says that no other word
-// of the question says what it is about, so that there is nothing to search for. It is empty where the question says what it is about, and where that cannot
-// be told: "it" that stands for nothing ("Is it possible to …"), or for what else the
-// question names ("If a request fails, is it retried?"). It knows English.
+// of the question says what it is about, so that there is nothing to search for. Dangling
+// is empty where the question says what it is about, and where that cannot be told: "it"
+// that stands for nothing ("Is it possible to …"), or for what else the question names ("If
+// a request fails, is it retried?"). It knows English.
 func Dangling(question string) (dangling string, bare bool) {
 	goes := goesOn.MatchString(question) && !verbal(question)
 	if !goes && (len(Names(Quiet(question))) > 0 || namedByFunctionWords(question)) || aboutAll.MatchString(question) {
@@ -62,7 +63,7 @@ var (
 	goesOn = regexp.MustCompile(`(?i)^(?:and|but|or)(?: (?:then|also))?,? [^?!.,:;]{1,60}\?+ *$`)
 
 	// unitAlone matches questions that name nothing but what is counted or chosen.
-	unitAlone = regexp.MustCompile(`(?i)^(?:and |but |so )?(?:how (?:many|much) [\p{L}-]+[?!. ]*|(?:which|what|whose) [\p{L}-]+\?+ *|how (?:many|much) [\p{L}-]+ (?:is|are|was|were) (?:it|that|they|there)[?!. ]*)$`)
+	unitAlone = regexp.MustCompile(`(?i)^(?:and |but |so )?(?:how (?:many|much) [\p{L}-]+[?!. ]*|(?:which|what|whose) [\p{L}-]+\?+ *|how (?:many|much) [\p{L}-]+ (?:is|are|was|were) (?:it|that|they)[?!. ]*)$`)
 )
 
 // verbal reports whether a text asks something by itself.
