@@ -99,7 +99,7 @@ func (q quantity) rivals(g quantity) bool {
 }
 
 // impliedBy returns the numbers that are implied by other words of a text: "twice", "v3", "a
-// day", "daily", and 15 by "3 pm".
+// day", "daily", 50 % by "half", 15 by "3 pm" and 5 by "17:00".
 func impliedBy(source wordList) []quantity {
 	var given []quantity
 	for i, w := range source {
@@ -111,10 +111,15 @@ func impliedBy(source wordList) []quantity {
 		if unit, ok := measures[lower]; ok && !plural && i > 0 && !source[i-1].number {
 			given = append(given, quantity{value: 1, unit: unit})
 		}
-		if v, ok := numeral(lower); ok && v < 12 {
-			if q, _, _ := quantityAt(source, i); q.also > 0 {
-				given = append(given, quantity{value: q.also})
-			}
+		if part := fractions[lower]; part > 0 { // "students pay half"
+			given = append(given, percentage(part, lower))
+		}
+		v, ok := numeral(lower)
+		switch q, _, _ := quantityAt(source, i); {
+		case ok && v < 12 && q.also > 0:
+			given = append(given, quantity{value: q.also})
+		case ok && v >= 13 && strings.Contains(lower, ":"): // "17:00" is five
+			given = append(given, quantity{value: v - 12})
 		}
 		if w.number || !strings.ContainsFunc(w.raw, unicode.IsDigit) {
 			continue

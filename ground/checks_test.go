@@ -67,6 +67,13 @@ func TestCheckNumbers(t *testing.T) {
 		{"It lasts three quarters of a minute.", "It lasts 45 seconds.", "", false},
 		{"The third quarter was good.", "The 3rd quarter was bad.", "", false},
 
+		{"Members pay half if they book early.", "Members who book early pay 50 %.", "", false},
+		{"Members pay half if they book early.", "Members who book early pay 40 %.", "40", false},
+		{"You may have read less than a tenth of it.", "At most 10 % of it may have been read.", "", false},
+		{"The desk is open from 10:00 to 18:30.", "The desk is open until half past six.", "", false},
+		{"The office is open until 17:00.", "The office closes at five.", "", false},
+		{"The office is open until 17:00.", "The office closes at 4.", "4", false},
+
 		// Numbers in other forms.
 		{"Two thirds of the votes are needed.", "2/3 of the votes are needed.", "", false},
 		{"Two thirds of the votes are needed.", "3/4 of the votes are needed.", "3/4", false},

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
 )
 
 // nearFloor is the share of the odds that the limit sets from which on hits are near it:
@@ -14,19 +15,30 @@ const nearFloor = 0.5
 
 // nearlyHeld reports whether hits are nearly likely enough to hold the answer.
 func (e Env) nearlyHeld(f *finding) bool {
-	held := f.grade.Held
-	return held != nil && *held/(1-*held) >= nearFloor*e.Limits.Held/(1-e.Limits.Held)
+	return f.grade.Held != nil && *f.grade.Held >= ofOdds(nearFloor, e.Limits.Held)
 }
+
+// modelFloor is the share of the odds of either limit that is enough for hits which a
+// language model found sufficient. Of 60 right answers in other words than their documents'
+// the full limits refused 4 that it had called sufficient.
+const modelFloor = 0.4
 
 // aboveFloor reports whether a finding's accepted hits may be answered from, whoever graded
 // them: one of them reaches the relevance floor, or the hits are likely enough to hold the
 // answer. A value that is missing or no number is below every floor.
 func (e Env) aboveFloor(f *finding) bool {
-	if held := f.grade.Held; held != nil && *held >= e.Limits.Held {
+	relevant, held := e.Limits.Floor, e.Limits.Held
+	if e.byModel(role.GraderRole) && f.sufficient() {
+		relevant, held = ofOdds(modelFloor, relevant), ofOdds(modelFloor, held)
+	}
+	if p := f.grade.Held; p != nil && *p >= held {
 		return true
 	}
-	return slices.ContainsFunc(f.accepted(len(f.hits)), func(h assay.Hit) bool { return h.Scores.Relevance >= e.Limits.Floor })
+	return slices.ContainsFunc(f.accepted(len(f.hits)), func(h assay.Hit) bool { return h.Scores.Relevance >= relevant })
 }
+
+// ofOdds returns the probability that has a share of the odds of p.
+func ofOdds(share, p float64) float64 { return share * p / (share*p + 1 - p) }
 
 // holdToFloor takes back a grade that calls hits below the floor relevant. Hits that are
 // near it do not suffice; of others nothing is accepted, and the search goes on as after any

@@ -65,7 +65,7 @@ var (
 	goesOn = regexp.MustCompile(`(?i)^(?:and|but|or)(?: (?:then|also))?,? [^?!.,:;]{1,60}\?+ *$`)
 
 	// unitAlone matches questions that name only the unit to count or choose.
-	unitAlone = regexp.MustCompile(`(?i)^(?:and |but |so )?(?:how (?:many|much) [\p{L}-]+[?!. ]*|(?:which|what|whose) [\p{L}-]+\?+ *|how (?:many|much) [\p{L}-]+ (?:is|are|was|were) (?:it|that|they|there)[?!. ]*)$`)
+	unitAlone = regexp.MustCompile(`(?i)^(?:and |but |so )?(?:how (?:many|much) [\p{L}-]+[?!. ]*|(?:which|what|whose) [\p{L}-]+\?+ *|how (?:many|much) [\p{L}-]+ (?:is|are|was|were) (?:it|that|they)[?!. ]*)$`)
 )
 
 // verbal reports whether a text has an auxiliary or a question word.

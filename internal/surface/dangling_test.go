@@ -98,6 +98,7 @@ func TestDangling(t *testing.T) {
 		{"What is an interface that has no methods called?", ""},
 		{"When did the war that ended in 1945 begin?", ""},
 		{"What is the one thing you cannot do with a constant?", ""},
+		{"How many tests are there?", ""},
 		{"refund policy", ""},
 		{"Wie konfiguriere ich das?", ""},
 		{"Was kostet das?", ""},

@@ -61,7 +61,7 @@ class Stream:
             f = family(name)
             hard = 1.0
             if f in ADAPTIVE and name in self.loss:
-                hard = min(4.0, max(0.2, self.loss[name] / (sum(known[f]) / len(known[f]))))
+                hard = min(2.0, max(0.7, self.loss[name] / (sum(known[f]) / len(known[f]))))
             raw[name] = self.size[name] * hard
         totals = {}
         for name, w in raw.items():
