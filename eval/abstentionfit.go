@@ -33,7 +33,7 @@ type AbstentionFigures struct {
 	AtDefault   AbstentionPoint `json:"at_default"` // local.DefaultHeld
 }
 
-// The bounds of what a model is fitted to, and how.
+// The size of the data that a model is fitted to, and the parameters of the fit.
 const (
 	fitQuestions = 300 // of a set
 	fitHits      = 8   // that are read for a question
@@ -102,10 +102,9 @@ func figuresOf(set string, line *learn.Linear, rows []fitRow) AbstentionFigures 
 	}
 }
 
-// fitRowsOf searches for the questions of a set of which some passages are gone, and has what
-// is found read. A question is answerable if one of its passages is left; near misses name
-// passages that the set never had. Right is a question whose most answerable passage is a
-// right one.
+// fitRowsOf removes some passages of a set, searches for its questions, and runs the reader on
+// the hits. A question is answerable if one of its passages is left; near misses name passages
+// that the set never had. A question is right if its most answerable passage is a right one.
 func fitRowsOf(ctx context.Context, set Set, k int, parts Parts) ([]fitRow, error) {
 	set.Queries = sample(set.Queries, fitQuestions)
 	gone, queries := halves(set.Queries, k)

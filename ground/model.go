@@ -14,7 +14,7 @@ import (
 // A Model is the logistic regression that turns the reader's entailments and plain
 // features of a claim into probabilities.
 type Model struct {
-	Made     string   `json:"made"`   // how and of what data the model was fitted
+	Made     string   `json:"made"`   // how and with which data the model was fitted
 	Reader   string   `json:"reader"` // the reader that it was fitted with
 	Features []string `json:"features"`
 
@@ -64,7 +64,7 @@ func Floors() (shown, balanced float64, err error) {
 
 // A ConflictModel is the logistic regression that decides whether two passages conflict.
 type ConflictModel struct {
-	Made     string   `json:"made"`   // how and of what data the model was fitted
+	Made     string   `json:"made"`   // how and with which data the model was fitted
 	Reader   string   `json:"reader"` // the reader that it was fitted with
 	Features []string `json:"features"`
 

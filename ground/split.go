@@ -55,7 +55,7 @@ func partsOf(claim string) []string {
 	return joined
 }
 
-// clausesOf splits a sentence where what follows has a finite verb of its own.
+// clausesOf splits a sentence into clauses that each have a finite verb.
 func clausesOf(text string) []string {
 	verb := auxiliary.FindStringIndex(text)
 	if verb == nil || verb[0] == 0 || strings.ContainsAny(text, "\n`|{}()\"") {

@@ -27,7 +27,7 @@ const (
 	manyParts = 4
 )
 
-// A source is a cited passage as it is compared with claims.
+// A source is a cited passage in units and words.
 type source struct {
 	Passage
 	units []unit
