@@ -209,6 +209,9 @@ func (g Generator) reread(ctx context.Context, q question, p passages, spots []s
 	}
 	best := 0
 	for i, r := range readings {
+		if p.block(spots[i]).Kind == layout.Code {
+			continue // by itself it looks like an answer to much
+		}
 		if r.Answerable*spots[i].score > readings[best].Answerable*spots[best].score {
 			best = i
 		}
@@ -244,6 +247,9 @@ func (p passages) answering(q question, spots []spot) []layout.Quote {
 	if lead, members := l.Whole(best.start); p.asksForAll(q, best.passage, lead, members) {
 		return layout.Distinct(append(lead, members...))
 	}
+	if parent, ok := l.Announcing(best.start); ok && !p.tellsApart(q, best, parent) {
+		return l.Around(parent, parent+1, false)
+	}
 	out := l.Around(best.start, best.end, false)
 	for _, s := range spots[1:] {
 		if s.score < alsoAnswers*best.score || s.passage != best.passage || !l.Together(best.start, s.start) {
@@ -262,7 +268,7 @@ const maxMembers = 20
 
 // minAsked is the share of a question's words that what stands over a list has to hold for
 // the question to ask for all of it.
-const minAsked = 0.5
+const minAsked = 0.3
 
 // asksForAll reports whether a question asks for all members of a list or table: it speaks of
 // what stands over them, and of nothing that tells them apart.
@@ -291,6 +297,23 @@ func (p passages) asksForAll(q question, passage int, lead, members []layout.Quo
 	return true
 }
 
+// tellsApart reports whether a question has a word of the item that a spot is in which the
+// item that announces it, begins at parent, and what stands over both do not have.
+func (p passages) tellsApart(q question, s spot, parent int) bool {
+	h, l := p.hits[s.passage], p.layouts[s.passage]
+	over := append(slices.Clone(h.Chunk.Headings), h.Title)
+	for _, m := range l.Around(parent, parent+1, false) {
+		if m.End <= p.block(s).Start {
+			over = append(over, l.Shown(m))
+		}
+	}
+	held := stems(h.Language, over...)
+	known := q.coverage(held)
+	b := p.block(s)
+	maps.Copy(held, stems(h.Language, h.Text[b.Start:b.End]))
+	return q.coverage(held) > known
+}
+
 // byReading returns the places that the reader takes for answers, the likeliest first. The
 // score of one is the probability that its passage answers, times that the passage helps,
 // times its share of the passage's answers: how sure a reader is of the exact words differs
@@ -304,10 +327,24 @@ func (p passages) byReading(readings []llm.Reading) []spot {
 		}
 		weight := r.Answerable * probability(p.hits[i].Scores.Relevance) * prior(p.hits[i]) / max(all, math.SmallestNonzeroFloat64)
 		for _, s := range r.Spans {
-			out = append(out, spot{i, s.Start, s.End, weight * s.Score})
+			at := spot{i, s.Start, s.End, weight * s.Score}
+			if p.codeBesideProse(at) {
+				at.score *= ofCode
+			}
+			out = append(out, at)
 		}
 	}
 	return p.ordered(out)
+}
+
+// ofCode is what the score of a spot in code is multiplied with where its passage has prose,
+// too. Code holds the words of a question more often than it answers it, and readers were not
+// trained on code. Chosen on questions about packages of the Go library.
+const ofCode = 0.3
+
+func (p passages) codeBesideProse(s spot) bool {
+	prose := func(b layout.Block) bool { return b.Kind == layout.Paragraph }
+	return p.block(s).Kind == layout.Code && slices.ContainsFunc(p.layouts[s.passage].Blocks, prose)
 }
 
 // ordered adds up the scores of the spots that are quoted by the same words, and puts the

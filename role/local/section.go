@@ -10,9 +10,9 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// openly matches questions that ask for what there is to say about something, rather than
-// for a number, a place or a name.
-var openly = regexp.MustCompile(`(?i)^(?:what(?:'s| is| are| was| were| about)|how (?:do|does|to|can|could|should|must|is|are)|tell|explain|describe)\b`)
+// openly matches questions that ask for what there is to say about something, or for what
+// there is of something, rather than for a number, a place or a name.
+var openly = regexp.MustCompile(`(?i)^(?:what(?:'s| is| are| was| were| about)|how (?:do|does|to|can|could|should|must|is|are)|which|tell|explain|describe)\b`)
 
 // ofText are words for the text itself rather than for what it is about: "the vacation
 // policy" is what stands under "Vacation".
