@@ -34,6 +34,10 @@ type ShownStatement struct {
 	Text   string   `json:"text"`
 	Under  []string `json:"under,omitempty"`  // the title and headings of the passages that it cites
 	Quotes []string `json:"quotes,omitempty"` // the words that it cites
+
+	// Passages are the texts that the quotes are from, as far as they are known. A sentence
+	// that answers in its passage may not do so by itself.
+	Passages []string `json:"passages,omitempty"`
 }
 
 // Labelled returns a statement that is a row of a table with each cell behind the head of its

@@ -15,6 +15,7 @@ import (
 func (e Env) compose(strategy string, found []finding, parts []role.Part, w checkedDraft) Result {
 	supported := w.supported()
 	r := e.base(strategy, found)
+	r.passages = w.passages
 	r.Notes = w.remarks(r.Notes)
 	write(&r.Answer, w.draft, supported)
 	for _, c := range supported {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -31,6 +32,9 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 			under := append([]string{cit.Title}, cit.Heading...)
 			st.Under = more(st.Under, slices.DeleteFunc(under, func(h string) bool { return h == "" })...)
 			st.Quotes = more(st.Quotes, cit.Quote)
+			if n := cit.Number - 1; n < len(r.passages) && strings.Contains(r.passages[n].Text, cit.Quote) {
+				st.Passages = more(st.Passages, r.passages[n].Text)
+			}
 		}
 		in.Statements = append(in.Statements, st)
 	}

@@ -21,6 +21,7 @@ type Result struct {
 	dropped  []assay.Gap     // statements that were refused, which are missing unless the answer is whole without them
 	parts    []string        // the questions that the answer is for; empty: the question itself
 	sections []string        // that have a claim
+	passages []passage       // of the evidence, by number from 1
 }
 
 // details are the facts that a justification names.

@@ -230,6 +230,21 @@ func (l Layout) item(i int, whole bool) []Quote {
 	return append(lead, l.list(keep)...)
 }
 
+// Announcing returns where the item begins that announces, with a colon, the deeper items
+// around the byte at offset; ok is false if there is none.
+func (l Layout) Announcing(offset int) (start int, ok bool) {
+	i := l.At(offset)
+	if i < 0 {
+		return 0, false
+	}
+	for j := i - 1; j >= 0 && l.Blocks[j].Kind == Item; j-- {
+		if b := l.Blocks[j]; b.indent < l.Blocks[i].indent {
+			return b.Start, Announces(l.textOf(b))
+		}
+	}
+	return 0, false
+}
+
 // lead quotes the sentence that announces block i. It ends with a colon, or without a mark if
 // block i is an item.
 func (l Layout) lead(i int) []Quote {

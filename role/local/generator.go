@@ -213,6 +213,9 @@ func (g Generator) reread(ctx context.Context, q question, p passages, spots []s
 	}
 	best := 0
 	for i, r := range readings {
+		if p.block(spots[i]).Kind == layout.Code {
+			continue // by itself it looks like an answer to much
+		}
 		if r.Answerable*spots[i].score > readings[best].Answerable*spots[best].score {
 			best = i
 		}
@@ -243,6 +246,9 @@ func (p passages) answering(q question, spots []spot) []layout.Quote {
 	if lead, members := l.Whole(best.start); p.asksForAll(q, best.passage, lead, members) {
 		return layout.Distinct(append(lead, members...))
 	}
+	if parent, ok := l.Announcing(best.start); ok && !p.tellsApart(q, best, parent) {
+		return l.Around(parent, parent+1, false)
+	}
 	out := l.Around(best.start, best.end, false)
 	for _, s := range spots[1:] {
 		if s.score < alsoAnswers*best.score || s.passage != best.passage || !l.Together(best.start, s.start) {
@@ -262,7 +268,7 @@ const maxMembers = 20
 
 // minAsked is the least share of a question's words that the headings, the lead and the heads
 // of a list must hold for the question to ask for all of it.
-const minAsked = 0.5
+const minAsked = 0.3
 
 // asksForAll reports whether a question asks for all members of a list or table: its words are
 // in the headings, the lead and the heads, and no member has further ones.
@@ -291,6 +297,23 @@ func (p passages) asksForAll(q question, passage int, lead, members []layout.Quo
 	return true
 }
 
+// tellsApart reports whether a question has a word of the item that a spot is in which the
+// item that announces it, begins at parent, and what stands over both do not have.
+func (p passages) tellsApart(q question, s spot, parent int) bool {
+	h, l := p.hits[s.passage], p.layouts[s.passage]
+	over := append(slices.Clone(h.Chunk.Headings), h.Title)
+	for _, m := range l.Around(parent, parent+1, false) {
+		if m.End <= p.block(s).Start {
+			over = append(over, l.Shown(m))
+		}
+	}
+	held := stems(h.Language, over...)
+	known := q.coverage(held)
+	b := p.block(s)
+	maps.Copy(held, stems(h.Language, h.Text[b.Start:b.End]))
+	return q.coverage(held) > known
+}
+
 // byReading returns the spots that the reader finds, likeliest first. The score of a spot is
 // the probability that its passage answers, times the relevance of the passage, times the
 // spot's share of the scores in the passage. Scores of spots are comparable only within a
@@ -304,10 +327,24 @@ func (p passages) byReading(readings []llm.Reading) []spot {
 		}
 		weight := r.Answerable * probability(p.hits[i].Scores.Relevance) * prior(p.hits[i]) / max(all, math.SmallestNonzeroFloat64)
 		for _, s := range r.Spans {
-			out = append(out, spot{i, s.Start, s.End, weight * s.Score})
+			at := spot{i, s.Start, s.End, weight * s.Score}
+			if p.codeBesideProse(at) {
+				at.score *= ofCode
+			}
+			out = append(out, at)
 		}
 	}
 	return p.ordered(out)
+}
+
+// ofCode is what the score of a spot in code is multiplied with where its passage has prose,
+// too. Code holds the words of a question more often than it answers it, and readers were not
+// trained on code. Chosen on questions about packages of the Go library.
+const ofCode = 0.3
+
+func (p passages) codeBesideProse(s spot) bool {
+	prose := func(b layout.Block) bool { return b.Kind == layout.Paragraph }
+	return p.block(s).Kind == layout.Code && slices.ContainsFunc(p.layouts[s.passage].Blocks, prose)
 }
 
 // ordered merges the spots with the same quotation, adds up their scores, and returns the best

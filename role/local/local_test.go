@@ -144,6 +144,7 @@ func TestGenerateAll(t *testing.T) {
 	fees.Chunk.Kind = assay.ChunkTable
 	officers := hit("c", "Secretary\n:   keeps the forms.\n\nTreasurer\n:   pays the bills.", 0.9)
 	officers.Chunk.Headings = []string{"Officers"}
+	kitchen := hit("d", "The kitchen has:\n\n- cooking:\n    - four hobs\n- cooling:\n    - two refrigerators\n    - an ice chest\n- a dishwasher", 0.9)
 	for _, tt := range []struct {
 		question, answer string
 		hit              assay.Hit
@@ -155,6 +156,8 @@ func TestGenerateAll(t *testing.T) {
 		{"What is the yearly fee of the large plan?", "40 euros", fees, []string{"Large | 40 euros"}},
 		{"Which officers are there?", "Secretary", officers, []string{"Secretary : keeps the forms.", "Treasurer : pays the bills."}},
 		{"Which officer pays bills?", "Treasurer", officers, []string{"Treasurer : pays the bills."}},
+		{"What cooling is there?", "an ice chest", kitchen, []string{"The kitchen has:", "cooling:", "two refrigerators", "an ice chest"}},
+		{"What ice is there?", "an ice chest", kitchen, []string{"The kitchen has:", "cooling:", "an ice chest"}},
 		{"For how long am I away?", "two days", leave, []string{"Special leave is granted for:", "weddings (two days)"}},
 	} {
 		if diff := cmp.Diff(tt.want, texts(generated(t, finds(map[string]float64{tt.answer: 0.9}), tt.question, tt.hit))); diff != "" {
@@ -178,6 +181,24 @@ func TestGenerateRereads(t *testing.T) {
 	}}
 	if diff := cmp.Diff([]string{"To record a concert:", "Insert a stick.", "Press REC."}, texts(generated(t, r, "How do I do it?", h))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Code beside prose is quoted only where it is much likelier to answer, however well it
+// answers by itself.
+func TestGenerateProseBeforeCode(t *testing.T) {
+	h := hit("a", "Peek returns the next bytes without reading them.\n\n```\nfunc (b *Reader) Peek(n int) []byte {\n\treturn b.buf[b.r : b.r+n]\n}\n```", 0.9)
+	for code, want := range map[float64]string{0.5: "Peek returns the next bytes without reading them.", 0.9: "func (b *Reader)"} {
+		r := &llmtest.Reader{OnRead: func(_ string, p llm.Excerpt) (llm.Reading, error) {
+			reading := llm.Reading{Answerable: 0.2, Relevance: 0.9}
+			if at := strings.Index(p.Text, "return b.buf"); at >= 0 {
+				reading = llm.Reading{Answerable: 0.9, Relevance: 0.9, Spans: []llm.Extract{{Start: at, End: at + 6, Score: code}, {Start: 0, End: 12, Score: 0.2}}}
+			}
+			return reading, nil
+		}}
+		if got := texts(generated(t, r, "How do I look ahead?", h)); len(got) == 0 || !strings.Contains(got[0], want) {
+			t.Errorf("code with %v: %q, want %q", code, got, want)
+		}
 	}
 }
 
@@ -211,7 +232,7 @@ func TestSection(t *testing.T) {
 	other := hit("b", "The policy of the firm is on the first page.", 0.9)
 	r := finds(map[string]float64{"two weeks": 0.01, "first page": 0.02})
 	for question, want := range map[string]bool{
-		"What is the vacation policy?": true, "vacation": true, "Tell me about vacation.": true, "What is the handbook's policy on vacation?": true,
+		"What is the vacation policy?": true, "vacation": true, "Which vacation is there?": true, "Which day of vacation is paid?": false, "Tell me about vacation.": true, "What is the handbook's policy on vacation?": true,
 		"What is the vacation bonus?": false, "How long is vacation?": false, "Who approves vacation?": false, "Is there vacation?": false, "What is work?": false,
 	} {
 		g, err := local.Grader{Reader: r}.Grade(t.Context(), nil, role.GradeInput{Question: question, Hits: []assay.Hit{other, vacation}, Terms: terms(strings.Fields(question)...), Floor: 0.5, Held: 0.5})
@@ -525,6 +546,27 @@ func TestAnswerGrader(t *testing.T) {
 		g, err := local.AnswerGrader{Reader: tt.reader}.GradeAnswer(t.Context(), nil, tt.in)
 		if err != nil || g.Relevance == nil || math.Abs(*g.Relevance-tt.relevance) > 1e-9 || g.OffTopic != tt.beside {
 			t.Errorf("%q: %+v, %v; want %v", tt.in.Statements[0].Text, g, err, tt.relevance)
+		}
+	}
+	in := answer("It waits.", true)
+	in.Statements[0].Quotes, in.Statements[0].Passages = []string{"It waits."}, []string{"It opens port 80. It waits."}
+	for text, tt := range map[string]struct{ waits, relevance float64 }{ // 80 has the other answers
+		"the likeliest answer":     {0.15, 0.15 * 0.6},
+		"not the likeliest answer": {0.05, 0},
+		"an answer in its passage": {0.45, 0.45 * 0.45 / 0.55},
+	} {
+		r := &llmtest.Reader{OnRead: func(_ string, p llm.Excerpt) (llm.Reading, error) {
+			at := strings.Index(p.Text, "80. It ")
+			if at < 0 {
+				return llm.Reading{}, nil // by itself it says nothing
+			}
+			spans := []llm.Extract{{Start: at + 4, End: at + 9, Score: tt.waits}, {Start: at, End: at + 2, Score: 0.1}}
+			slices.SortFunc(spans, func(a, b llm.Extract) int { return int(math.Copysign(1, b.Score-a.Score)) })
+			return llm.Reading{Answerable: tt.waits, Relevance: tt.waits, Spans: spans}, nil
+		}}
+		g, err := local.AnswerGrader{Reader: r}.GradeAnswer(t.Context(), nil, in)
+		if err != nil || g.Relevance == nil || math.Abs(*g.Relevance-tt.relevance) > 1e-9 || g.OffTopic != (tt.relevance < 0.1) {
+			t.Errorf("%s: %+v, %v; want %v", text, g, err, tt.relevance)
 		}
 	}
 	g, err := local.AnswerGrader{Reader: broken}.GradeAnswer(t.Context(), nil, answer("It opens port 80.", true))

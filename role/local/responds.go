@@ -56,16 +56,71 @@ func (g AnswerGrader) GradeAnswer(ctx context.Context, _ role.Caller, in role.An
 // responds returns the probability that an answer responds to its question: the highest that
 // the reader gives for one of the excerpts of the answer.
 func (g AnswerGrader) responds(ctx context.Context, in role.AnswerInput) (float64, error) {
-	excerpts := excerptsOf(in.Statements[:min(len(in.Statements), maxStatements)])
+	statements := in.Statements[:min(len(in.Statements), maxStatements)]
+	excerpts := excerptsOf(statements)
 	best := 0.0
 	for _, question := range append([]string{in.Question}, in.Parts...) {
 		readings, err := readTexts(ctx, g.Reader, question, excerpts)
 		if err != nil {
 			return 0, err
 		}
-		best = max(best, answerable(readings))
+		inPassage, err := g.inPassages(ctx, question, statements)
+		if err != nil {
+			return 0, err
+		}
+		best = max(best, answerable(readings), inPassage)
 	}
 	return best, nil
+}
+
+// inPassages returns the probability that the quotes of an answer respond to a question where
+// they stand: that their passage does, times their share of the answers in it, if they hold
+// the likeliest one. The passage responds with the mean of the probabilities that it answers
+// and that it helps.
+func (g AnswerGrader) inPassages(ctx context.Context, question string, statements []role.ShownStatement) (float64, error) {
+	var excerpts []llm.Excerpt
+	quotes := map[llm.Excerpt][]string{}
+	for _, st := range statements {
+		for _, text := range st.Passages {
+			x := llm.Excerpt{Heading: strings.Join(st.Under, " > "), Text: text}
+			if quotes[x] == nil {
+				excerpts = append(excerpts, x)
+			}
+			quotes[x] = append(quotes[x], st.Quotes...)
+		}
+	}
+	readings, err := readTexts(ctx, g.Reader, question, excerpts)
+	if err != nil {
+		return 0, err
+	}
+	best := 0.0
+	for i, r := range readings {
+		best = max(best, (r.Answerable+r.Relevance)/2*quotedShare(excerpts[i].Text, r.Spans, quotes[excerpts[i]]))
+	}
+	return best, nil
+}
+
+// quotedShare returns the share of the answers in a text, the likeliest first, that quotes
+// from it overlap; 0 if they do not overlap the first.
+func quotedShare(text string, spans []llm.Extract, quotes []string) float64 {
+	quoted, all := 0.0, 0.0
+	for i, s := range spans {
+		all += s.Score
+		overlaps := slices.ContainsFunc(quotes, func(q string) bool {
+			start := strings.Index(text, q)
+			return start >= 0 && start < s.End && s.Start < start+len(q)
+		})
+		switch {
+		case overlaps:
+			quoted += s.Score
+		case i == 0:
+			return 0
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return quoted / all
 }
 
 // excerptsOf returns the texts of an answer to be read: each statement, the words that it

@@ -12,7 +12,7 @@ import (
 
 // openly matches questions about a topic as a whole, rather than for a number, a place or a
 // name.
-var openly = regexp.MustCompile(`(?i)^(?:what(?:'s| is| are| was| were| about)|how (?:do|does|to|can|could|should|must|is|are)|tell|explain|describe)\b`)
+var openly = regexp.MustCompile(`(?i)^(?:what(?:'s| is| are| was| were| about)|how (?:do|does|to|can|could|should|must|is|are)|which|tell|explain|describe)\b`)
 
 // ofText are words for a kind of text rather than its topic: "the vacation policy" is the
 // section "Vacation".
