@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,14 +23,17 @@ const (
 	conflictRidge  = 0.05
 	conflictFolds  = 10
 	conflictAlarms = 0.05 // of the controls, held out
+	madeWeight     = 0.5  // of a made case beside a written one
 )
 
 // conflictRow is a development case with its features; without, it has no two answers that
 // may conflict.
 type conflictRow struct {
 	ConflictCase
+	group    string // question or scene: cases of one are held out together
+	weight   float64
 	features []float64
-	score    float64 // by a model that was fitted without the cases of its question
+	score    float64 // by a model that was fitted without the cases of its group
 }
 
 // TestFitConflicts fits the logistic regression of ground.Conflicts to the reader in the
@@ -37,8 +41,9 @@ type conflictRow struct {
 //
 //	go test ./eval -run FitConflicts -fit-conflicts -v
 //
-// It takes minutes. The cases are those in ground/testdata/conflicts.jsonl, which are not
-// those that conflicts are measured on.
+// It takes minutes. The cases are those in ground/testdata/conflicts.jsonl and those that are
+// made of ground/testdata/conflictscenes.jsonl, which are not those that conflicts are
+// measured on.
 func TestFitConflicts(t *testing.T) {
 	if !*fitConflicts {
 		t.Skip("with -fit-conflicts")
@@ -47,18 +52,13 @@ func TestFitConflicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []ConflictCase
-	if err := readWritten(filepath.Join("..", "ground", "testdata", "conflicts.jsonl"), &cases); err != nil {
-		t.Fatal(err)
-	}
-	rows := make([]conflictRow, len(cases))
-	for i, c := range cases {
+	rows := conflictRows(t)
+	for i, c := range rows {
 		passages := []ground.Passage{writtenPassage(c.A), writtenPassage(c.B)}
 		features, err := ground.ConflictFeatures(t.Context(), reader, c.Question, passages, func(i, j int) bool { return i != j })
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows[i].ConflictCase = c
 		if len(features) > 0 {
 			rows[i].features = features[0]
 		}
@@ -74,9 +74,9 @@ func TestFitConflicts(t *testing.T) {
 	least := leastConflict(rows)
 	found, conflicts := countConflicts(rows, true, least)
 	alarms, controls := countConflicts(rows, false, least)
-	t.Logf("held out: %d of %d found, %d false alarms of %d", found, conflicts, alarms, controls)
+	logKinds(t, rows, least)
 	m := ground.ConflictModel{
-		Made:     fmt.Sprintf("logistic regression over %d cases of ground/testdata/conflicts.jsonl; held out, %d of %d conflicts are found, with %d false alarms of %d", len(rows), found, conflicts, alarms, controls),
+		Made:     fmt.Sprintf("logistic regression over %d cases of ground/testdata/conflicts.jsonl and conflictscenes.jsonl; held out, %d of %d conflicts are found, with %d false alarms of %d", len(rows), found, conflicts, alarms, controls),
 		Reader:   reader.Model(),
 		Features: ground.ConflictFeatureNames(),
 		Conflict: fitConflictRows(rows, func(conflictRow) bool { return true }),
@@ -95,11 +95,48 @@ func writtenPassage(w WrittenText) ground.Passage {
 	return ground.Passage{Quote: w.Text, Context: w.Text, Heading: []string{w.Title}}
 }
 
-// fold returns the part of the cases that a case is held out with. Cases of one question are
-// in one part.
+// conflictRows returns the cases that were written and those that are made of scenes.
+func conflictRows(t *testing.T) []conflictRow {
+	t.Helper()
+	var cases []ConflictCase
+	if err := readWritten(filepath.Join("..", "ground", "testdata", "conflicts.jsonl"), &cases); err != nil {
+		t.Fatal(err)
+	}
+	var scenes []conflictScene
+	if err := readWritten(filepath.Join("..", "ground", "testdata", "conflictscenes.jsonl"), &scenes); err != nil {
+		t.Fatal(err)
+	}
+	var rows []conflictRow
+	for _, c := range cases {
+		rows = append(rows, conflictRow{ConflictCase: c, group: c.Question, weight: 1})
+	}
+	return append(rows, conflictsOf(scenes)...)
+}
+
+// logKinds logs of each kind of case how many are taken for conflicts.
+func logKinds(t *testing.T, rows []conflictRow, least float64) {
+	t.Helper()
+	kinds := map[string][2]int{}
+	for _, c := range rows {
+		name := "control, " + c.Kind
+		if c.Conflict {
+			name = "conflict, " + c.Kind
+		}
+		n := kinds[name]
+		if n[1]++; c.score >= least {
+			n[0]++
+		}
+		kinds[name] = n
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		t.Logf("%s: %d of %d", name, kinds[name][0], kinds[name][1])
+	}
+}
+
+// fold returns the part of the cases that a case is held out with.
 func (c conflictRow) fold() int {
 	h := fnv.New32a()
-	h.Write([]byte(c.Question))
+	h.Write([]byte(c.group))
 	return int(h.Sum32() % conflictFolds)
 }
 
@@ -107,7 +144,7 @@ func fitConflictRows(rows []conflictRow, include func(conflictRow) bool) *learn.
 	var examples []learn.Row
 	for _, c := range rows {
 		if c.features != nil && include(c) {
-			examples = append(examples, learn.Row{Features: c.features, Positive: c.Conflict, Weight: 1})
+			examples = append(examples, learn.Row{Features: c.features, Positive: c.Conflict, Weight: c.weight})
 		}
 	}
 	return learn.Logistic(examples, conflictRidge)

@@ -1,7 +1,9 @@
 package ground
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -25,15 +27,17 @@ type Conflict struct {
 	Probability float64 `json:"probability"`
 }
 
-// leastAnswerable is the least probability that a passage which takes part answers.
-const leastAnswerable = 0.3
+const (
+	leastAnswerable = 0.1 // least probability that a passage which takes part answers
+	mostAnswers     = 4   // passages that are compared, the likeliest answers
+)
 
 // Conflicts finds passages that answer the question differently. Of each passage the
 // sentence with the likeliest answer counts. Whether two such sentences conflict is the
-// decision of a logistic regression over the reader's entailments and comparisons of their
-// answers and words. Two answers of the same value never do, and different ones always do if
-// all other words are the same. Apart reports whether two
-// passages, by index, may disagree: those of one document do not.
+// decision of a logistic regression over what the reader reads in them and comparisons of
+// their answers and words. Two answers of the same value never do, and different ones always
+// do if all other words are the same. Apart reports whether two passages, by index, may
+// disagree: those of one document do not.
 func Conflicts(ctx context.Context, reader llm.Reader, question string, passages []Passage, apart func(i, j int) bool) ([]Conflict, error) {
 	model, err := shippedConflicts()
 	if err != nil {
@@ -100,12 +104,30 @@ func conflictPairs(ctx context.Context, reader llm.Reader, question string, pass
 	if err != nil {
 		return nil, err
 	}
-	asked := scopeOf(question)
+	asked := askedBy(question)
 	for i, p := range pairs {
-		pairs[i].features = conflictFeatures(asked, p.a, p.b, read[4*i:4*i+4])
-		pairs[i].alike = p.a.alike(p.b, stemsOf(contentOf(wordsOf(question))))
+		var asking [2]float64
+		if asking[0], err = p.b.answers(ctx, reader, p.a.asking()); err != nil {
+			return nil, err
+		}
+		if asking[1], err = p.a.answers(ctx, reader, p.b.asking()); err != nil {
+			return nil, err
+		}
+		pairs[i].features = conflictFeatures(asked, p.a, p.b, read[4*i:4*i+4], asking)
+		pairs[i].alike = !asked.yesNo && p.a.alike(p.b, asked.words)
 	}
 	return pairs, nil
+}
+
+// An asked is what a question names.
+type asked struct {
+	words map[string]int // stems of its content words
+	names map[string]int // stems of its names and numbers
+	yesNo bool
+}
+
+func askedBy(question string) asked {
+	return asked{stemsOf(contentOf(wordsOf(question))), stemsOf(append(namesIn(question), numbersIn(question)...)), yesNo.MatchString(question)}
 }
 
 // yesNo matches questions that are answered with yes or no, by one number or none.
@@ -113,29 +135,51 @@ var yesNo = regexp.MustCompile(`(?i)^\s*(?:is|are|was|were|am|do|does|did|can|co
 
 // conflictFeatureNames names the inputs of the model, in order.
 var conflictFeatureNames = []string{
-	"answerable", "contradicted", "supported", "exchanged_most", "exchanged_least",
-	"values_differ", "names_differ", "polarity", "of_question", "numbers", "names", "modifiers",
+	"answerable", "relevant", "asked_most", "asked_least", "contradicted", "supported", "exchanged_most", "exchanged_least",
+	"same_answer", "names_differ", "polarity", "names_asked", "names_held", "names_apart",
+	"numbers", "names", "modifiers", "scopes", "own_least", "own_most",
 }
 
-// conflictFeatures compares two answers. Asked is what the question names. Read are the
-// entailments of either sentence by the other, and of either sentence, with the answer of the
-// other in it, by the other: supported, these say that both speak of the same.
-func conflictFeatures(asked map[string]int, a, b answer, read []llm.Entailment) []float64 {
-	exchanged := [2]float64{read[2].Supported, read[3].Supported}
+// conflictFeatures compares two answers. Read are the entailments of either sentence by the
+// other, and of either sentence, with the answer of the other in it, by the other. Asking are
+// the probabilities that either passage answers the sentence of the other, made a question.
+// Both say whether the two speak of the same.
+func conflictFeatures(q asked, a, b answer, read []llm.Entailment, asking [2]float64) []float64 {
+	has := [2]float64{coverage(q.names, a.passage), coverage(q.names, b.passage)}
+	own := [2]float64{a.own(b, q), b.own(a, q)}
 	return []float64{
 		logOdds(min(a.answerable, b.answerable)),
+		logOdds(min(a.relevance, b.relevance)),
+		logOdds(max(asking[0], asking[1])),
+		logOdds(min(asking[0], asking[1])),
 		logOdds(max(read[0].Contradicted, read[1].Contradicted)),
 		logOdds(max(read[0].Supported, read[1].Supported)),
-		logOdds(max(exchanged[0], exchanged[1])),
-		logOdds(min(exchanged[0], exchanged[1])),
-		indicator(compareValues(a, b) == valuesDiffer),
+		logOdds(max(read[2].Supported, read[3].Supported)),
+		logOdds(min(read[2].Supported, read[3].Supported)),
+		sameAnswer(q, a, b),
 		indicator(apartFrom(a.names(), b.names(), a, b)),
 		indicator(surface.Negations(a.sentence.Text)%2 != surface.Negations(b.sentence.Text)%2),
-		math.Abs(coverage(asked, a.passage) - coverage(asked, b.passage)),
+		indicator(len(q.names) > 0),
+		min(has[0], has[1]),
+		math.Abs(has[0] - has[1]),
 		indicator(lacksSome(a.numbersBeside(), b) && lacksSome(b.numbersBeside(), a)),
 		indicator(lacksSome(a.namesBeside(), b) && lacksSome(b.namesBeside(), a)),
 		indicator(modifiersDiffer(a, b)),
+		indicator(scopesDiffer(q, a, b)),
+		min(own[0], own[1]),
+		max(own[0], own[1]),
 	}
+}
+
+// sameAnswer is the share of words of the shorter answer in the other one. Answers to
+// questions of yes and no are sentences, which have the question's words, and those that
+// differ in a value differ.
+func sameAnswer(q asked, a, b answer) float64 {
+	mine, theirs := stemsOf(contentOf(wordsOf(a.words))), stemsOf(contentOf(wordsOf(b.words)))
+	if q.yesNo || len(mine) == 0 || len(theirs) == 0 || compareValues(a, b) == valuesDiffer {
+		return 0
+	}
+	return max(coverage(mine, theirs), coverage(theirs, mine))
 }
 
 // Differ reports whether two statements speak of the same in nearly the same words, and
@@ -165,11 +209,13 @@ type answer struct {
 	sentence llm.Excerpt
 	words    string         // the answer itself
 	passage  map[string]int // stems of the passage and its heading
+	excerpt  llm.Excerpt    // the passage itself
 
 	answerable float64 // probability that the passage answers
+	relevance  float64
 }
 
-// answersIn reads the question against each passage.
+// answersIn reads the question against each passage, and returns the likeliest answers.
 func answersIn(ctx context.Context, reader llm.Reader, question string, passages []Passage) ([]answer, error) {
 	excerpts := make([]llm.Excerpt, len(passages))
 	for i, p := range passages {
@@ -194,12 +240,41 @@ func answersIn(ctx context.Context, reader llm.Reader, question string, passages
 		for _, u := range unitsOf(text) {
 			if u.Start < best.End && best.Start < u.End {
 				sentence := llm.Excerpt{Heading: excerpts[i].Heading, Text: text[u.Start:u.End]}
-				answers = append(answers, answer{Span{i, u.Start, u.End}, sentence, text[best.Start:best.End], stemsOf(wordsOf(excerpts[i].Heading + ". " + text)), r.Answerable})
+				answers = append(answers, answer{
+					span: Span{i, u.Start, u.End}, sentence: sentence, words: text[best.Start:best.End],
+					passage: stemsOf(wordsOf(excerpts[i].Heading + ". " + text)), excerpt: excerpts[i],
+					answerable: r.Answerable, relevance: r.Relevance,
+				})
 				break
 			}
 		}
 	}
+	slices.SortStableFunc(answers, func(a, b answer) int { return cmp.Compare(b.answerable, a.answerable) })
+	answers = answers[:min(len(answers), mostAnswers)]
+	slices.SortFunc(answers, func(a, b answer) int { return a.span.Passage - b.span.Passage })
 	return answers, nil
+}
+
+// asking is the sentence of a as a question for its answer. It asks with all that the
+// sentence restricts its answer to: "In 2019 what visitors came?"
+func (a answer) asking() string {
+	return strings.TrimRight(strings.Replace(a.sentence.Text, a.words, "what", 1), ".!") + "?"
+}
+
+// answers returns the probability that the passage of a answers a question; 0 if the question
+// is too long to be read.
+func (a answer) answers(ctx context.Context, reader llm.Reader, question string) (float64, error) {
+	read, err := reader.Read(ctx, question, []llm.Excerpt{a.excerpt})
+	if _, long := errors.AsType[*llm.TooLongError](err); long {
+		return 0, nil
+	}
+	if err == nil && len(read) != 1 {
+		err = fmt.Errorf("the reader gave %d readings for a passage: %w", len(read), assay.ErrDamaged)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return read[0].Answerable, nil
 }
 
 // against is the sentence of a as a claim about that of b.
@@ -233,7 +308,7 @@ const (
 // compareValues compares the numbers of two answers. If only one has numbers, those of the
 // other's sentence count.
 func compareValues(a, b answer) comparison {
-	mine, theirs := quantitiesOf(wordsOf(a.words)), quantitiesOf(wordsOf(b.words))
+	mine, theirs := a.quantities(), b.quantities()
 	if len(mine) == 0 && len(theirs) > 0 {
 		mine = quantitiesOf(wordsOf(a.sentence.Text))
 	}
@@ -249,9 +324,22 @@ func compareValues(a, b answer) comparison {
 	return valuesDiffer
 }
 
-// scopeOf returns the stems of the names and numbers of a question.
-func scopeOf(question string) map[string]int {
-	return stemsOf(append(namesIn(question), numbersIn(question)...))
+// quantities returns the quantities in the answer, with the units that they have in the
+// sentence: the answer may end before the unit, and a word may stand between the two.
+func (a answer) quantities() []quantity {
+	mine, around := quantitiesOf(wordsOf(a.words)), quantitiesOf(wordsOf(a.sentence.Text))
+	for i, q := range mine {
+		for _, o := range around {
+			if q.unit == (measure{}) && q.value == o.value && q.ordinal == o.ordinal {
+				mine[i] = o
+				break
+			}
+		}
+		if q = mine[i]; q.unit == (measure{}) && len(q.of) == 2 {
+			mine[i].unit = measures[q.of[1]] // "three working days"
+		}
+	}
+	return mine
 }
 
 func namesIn(text string) []word {
@@ -333,6 +421,63 @@ func (a answer) modifiers() map[string]map[string]int {
 	return before
 }
 
+// own counts the content words of the heading and the sentence, without the answer, that
+// neither the question nor the passage of b has.
+func (a answer) own(b answer, q asked) float64 {
+	words := stemsOf(contentOf(wordsOf(a.sentence.Heading + ". " + a.beside())))
+	return float64(len(without(words, b.passage, q.words)))
+}
+
+// without returns the stems that none of some bags has.
+func without(stems map[string]int, bags ...map[string]int) []string {
+	var out []string
+	for stem := range stems {
+		if held(map[string]int{stem: 1}, bags) == 0 {
+			out = append(out, stem)
+		}
+	}
+	return out
+}
+
+// scopesDiffer reports whether a preposition has a word after it in a and another in b that
+// the other passage and the question lack: "in summer" and "in winter".
+func scopesDiffer(q asked, a, b answer) bool {
+	theirs := b.scopes()
+	for preposition, words := range a.scopes() {
+		if len(without(words, b.passage, q.words)) > 0 && len(without(theirs[preposition], a.passage, q.words)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+var prepositions = regexp.MustCompile(`(?i)^(?:in|for|at|from|until|since|before|after|with|during|on|by)$`)
+
+// scopes returns the content words that stand after each preposition of the heading and the
+// sentence, without the answer.
+func (a answer) scopes() map[string]map[string]int {
+	after := map[string]map[string]int{}
+	for _, text := range []string{a.sentence.Heading, a.beside()} {
+		preposition := ""
+		for _, w := range wordsOf(text) {
+			switch lower := strings.ToLower(w.raw); {
+			case prepositions.MatchString(lower):
+				preposition = lower
+				continue
+			case preposition != "" && w.content:
+				if after[preposition] == nil {
+					after[preposition] = map[string]int{}
+				}
+				after[preposition][w.stem]++
+			case slices.Contains(articles, lower) && lower != "of":
+				continue
+			}
+			preposition = ""
+		}
+	}
+	return after
+}
+
 // comparable reports whether two of some quantities are of the same dimension.
 func comparable(some, others []quantity) bool {
 	for _, q := range some {
@@ -350,12 +495,19 @@ func agree(some, others []quantity) bool {
 	for _, q := range some {
 		found := false
 		for _, o := range others {
-			_, same := q.agrees(o)
-			found = found || same
+			found = found || q.equals(o)
 		}
 		if !found {
 			return false
 		}
 	}
 	return true
+}
+
+// equals reports whether two quantities are the same with their units. Unlike agrees, it
+// takes no value for a rounded one.
+func (q quantity) equals(o quantity) bool {
+	_, same := q.agrees(o)
+	rounded := q.unit.factor == o.unit.factor && !q.about && !o.about && !equal(q.value, o.value) && q.value == math.Round(o.value)
+	return same && !rounded || q.also > 0 && q.also == o.value || o.also > 0 && o.also == q.value
 }

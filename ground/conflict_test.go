@@ -10,16 +10,17 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// answering reads the answer that stands in brackets in a text.
-func answering(entail func(llm.ClaimPair) (llm.Entailment, error)) *llmtest.Reader {
+// answering reads the answer that stands in brackets in a text. That a text answers a
+// sentence which was made a question is said of texts that speak of the same.
+func answering(entail func(llm.ClaimPair) (llm.Entailment, error), same bool) *llmtest.Reader {
 	return &llmtest.Reader{
 		OnEntail: entail,
-		OnRead: func(_ string, p llm.Excerpt) (llm.Reading, error) {
+		OnRead: func(question string, p llm.Excerpt) (llm.Reading, error) {
 			start, end := strings.Index(p.Text, "["), strings.Index(p.Text, "]")
-			if start < 0 {
+			if start < 0 || !same && strings.Contains(question, "[what]") {
 				return llm.Reading{}, nil
 			}
-			return llm.Reading{Answerable: 0.9, Spans: []llm.Extract{{Start: start + 1, End: end, Score: 0.9}}}, nil
+			return llm.Reading{Answerable: 0.9, Relevance: 0.9, Spans: []llm.Extract{{Start: start + 1, End: end, Score: 0.9}}}, nil
 		},
 	}
 }
@@ -55,12 +56,16 @@ func TestConflicts(t *testing.T) {
 
 		{"in the same words", "How long does the warranty last?", "Shop | The warranty lasts for [two years].", "Old | The warranty lasts for [three years].", false, true},
 
+		{"half past", "When does it open?", "Shop | It opens at [7] o'clock.", "Sign | It opens at [6:30] on all days.", true, true},
+		{"the unit beside", "How long is it?", "Road | The road measures [7] km in all.", "Plan | The road has [nine kilometres].", true, true},
+
 		{"another unit", "How long is it?", "Pump | It runs for [60 minutes].", "Manual | It runs for [1 hour].", true, false},
 		{"another form", "When did it open?", "Bridge | It opened on [4 May 1967].", "History | Opening: [1967-05-04].", true, false},
 		{"a part of a date", "When did it open?", "Bridge | It opened on [4 May 1967].", "History | It opened in [1967].", true, false},
 		{"words and digits", "How many seats are there?", "Hall | It has [four hundred and twenty] seats.", "Town | There are [420] seats.", true, false},
 		{"another thing", "Which port does the service use?", "Billing | The billing service uses [port 8080].", "Orders | The orders service uses [port 9090].", false, false},
 		{"of the question", "How tall is Elden tower?", "Elden | Elden tower is [41 m] tall.", "Sights | The tower is [28 m] tall in Harnby.", false, false},
+		{"another part of the year", "How many trains run?", "Summer | In summer [4] trains run.", "Winter | In winter [2] trains run.", false, false},
 		{"another time", "What was the limit?", "Limits | In 2019 the limit was [5 bar].", "News | In 2023 the limit was [7 bar].", false, false},
 		{"another version", "Which port is used?", "Halyard | Halyard 2 uses [port 7070].", "Halyard | Halyard 3 uses [port 8443].", false, false},
 		{"no answer", "What is the limit?", "Pump | The limit of the pump is [5 bar].", "Manual | The limit of the pump is 7 bar.", true, false},
@@ -71,7 +76,7 @@ func TestConflicts(t *testing.T) {
 				heading, text, _ := strings.Cut(side, " | ")
 				passages = append(passages, ground.Passage{Quote: text, Context: text, Heading: []string{heading}})
 			}
-			reader := answering(exchanging(tt.same))
+			reader := answering(exchanging(tt.same), tt.same)
 			found, err := ground.Conflicts(t.Context(), reader, tt.question, passages, func(i, j int) bool { return i != j })
 			if err != nil || (len(found) == 1) != tt.want || len(found) > 1 {
 				t.Fatalf("%+v, %v, want %v", found, err, tt.want)
@@ -93,7 +98,13 @@ func TestConflictsFails(t *testing.T) {
 	passages := append(cited("It is [5]."), cited("It is [7].")...)
 	for name, r := range map[string]*llmtest.Reader{
 		"reading":   {OnRead: func(string, llm.Excerpt) (llm.Reading, error) { return llm.Reading{}, errors.New("broken") }},
-		"entailing": answering(func(llm.ClaimPair) (llm.Entailment, error) { return llm.Entailment{}, errors.New("broken") }),
+		"entailing": answering(func(llm.ClaimPair) (llm.Entailment, error) { return llm.Entailment{}, errors.New("broken") }, true),
+		"asking": {OnRead: func(question string, p llm.Excerpt) (llm.Reading, error) {
+			if question != "What?" {
+				return llm.Reading{}, errors.New("broken")
+			}
+			return llm.Reading{Answerable: 0.9, Spans: []llm.Extract{{Start: 6, End: 9}}}, nil
+		}, OnEntail: func(llm.ClaimPair) (llm.Entailment, error) { return neutral, nil }},
 		"no place": {OnRead: func(string, llm.Excerpt) (llm.Reading, error) {
 			return llm.Reading{Answerable: 1, Spans: []llm.Extract{{Start: 3, End: 99}}}, nil
 		}},
