@@ -36,8 +36,8 @@ import (
 // not say that word.
 //
 // Completeness is the share of the right answer's claims that the answer says, or without
-// right answers that of the expected sources that it cites. Relevance is the word of
-// [local.AnswerGrader]. Harmfulness is a short list of wordings, see the comment on harms.
+// right answers that of the expected sources that it cites. Relevance is the grade of
+// [local.AnswerGrader] without a reader. Harmfulness is a short list of wordings; see harms.
 type Local struct {
 	// Verifier reads claims against passages, and claims of the answer and of right ones
 	// against each other. Nil: ground.Local without a reader.
