@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -75,8 +76,8 @@ func (g AnswerGrader) responds(ctx context.Context, in role.AnswerInput) (float6
 
 // inPassages returns the probability that the quotes of an answer respond to a question where
 // they stand: that their passage does, times their share of the answers in it, if they hold
-// the likeliest one. The passage responds with the mean of the probabilities that it answers
-// and that it helps.
+// the likeliest one. The passage responds with the geometric mean of the probabilities that
+// it answers and that it helps.
 func (g AnswerGrader) inPassages(ctx context.Context, question string, statements []role.ShownStatement) (float64, error) {
 	var excerpts []llm.Excerpt
 	quotes := map[llm.Excerpt][]string{}
@@ -95,7 +96,7 @@ func (g AnswerGrader) inPassages(ctx context.Context, question string, statement
 	}
 	best := 0.0
 	for i, r := range readings {
-		best = max(best, (r.Answerable+r.Relevance)/2*quotedShare(excerpts[i].Text, r.Spans, quotes[excerpts[i]]))
+		best = max(best, math.Sqrt(r.Answerable*r.Relevance)*quotedShare(excerpts[i].Text, r.Spans, quotes[excerpts[i]]))
 	}
 	return best, nil
 }
