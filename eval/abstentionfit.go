@@ -35,7 +35,8 @@ type AbstentionFigures struct {
 
 // The size of the data that a model is fitted to, and the parameters of the fit.
 const (
-	fitQuestions = 300 // of a set
+	fitQuestions = 200 // of a set, each with its passages and without
+	fitNear      = 200 // of its questions without a relevant passage
 	fitHits      = 8   // that are read for a question
 	fitSplits    = 2
 	fitRidge     = 0.01
@@ -79,12 +80,24 @@ func FitAbstention(ctx context.Context, sets []Set, parts Parts) (AbstentionFit,
 	return fit, nil
 }
 
+// fitLine fits a regression whose weights are not negative: no passage may answer a question
+// less for being more answerable. A feature that gets a negative weight beside the others is
+// left out.
 func fitLine(rows []fitRow) *learn.Linear {
 	examples := make([]learn.Row, len(rows))
 	for i, r := range rows {
-		examples[i] = learn.Row{Features: r.features, Positive: r.answerable, Weight: 1}
+		examples[i] = learn.Row{Features: slices.Clone(r.features), Positive: r.answerable, Weight: 1}
 	}
-	return learn.Logistic(examples, fitRidge)
+	for {
+		line := learn.Logistic(examples, fitRidge)
+		worst := slices.Index(line.Weights, slices.Min(line.Weights))
+		if line.Weights[worst] >= 0 {
+			return line
+		}
+		for i := range examples {
+			examples[i].Features[worst] = 0
+		}
+	}
 }
 
 func figuresOf(set string, line *learn.Linear, rows []fitRow) AbstentionFigures {
@@ -109,6 +122,11 @@ func fitRowsOf(ctx context.Context, set Set, k int, parts Parts) ([]fitRow, erro
 	set.Queries = sample(set.Queries, fitQuestions)
 	gone, queries := halves(set.Queries, k)
 	set.Passages = slices.DeleteFunc(slices.Clone(set.Passages), func(p Passage) bool { return gone[p.ID] })
+	for i, q := range sample(set.Unanswered, fitNear) {
+		if i%fitSplits == k {
+			queries = append(queries, q)
+		}
+	}
 	set.Queries = queries
 	left := map[string]bool{}
 	for _, p := range set.Passages {

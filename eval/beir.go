@@ -25,6 +25,9 @@ type Set struct {
 	Passages []Passage
 	Queries  []Query // those with at least one relevant passage, in the file's order
 	Dropped  int     // judgements that name a query or passage that is not in the set
+
+	// Unanswered are the queries without a relevant passage.
+	Unanswered []Query
 }
 
 // A Passage is one entry of a corpus.
@@ -89,6 +92,8 @@ func ReadSet(dir string) (Set, error) {
 	for _, q := range queries {
 		if len(q.Relevant) > 0 {
 			set.Queries = append(set.Queries, q)
+		} else {
+			set.Unanswered = append(set.Unanswered, q)
 		}
 	}
 	if len(set.Queries) == 0 {

@@ -3,7 +3,7 @@
     python nearmiss.py SET OUT
 
 SET and OUT are folders in the BEIR layout. A near miss is a question of the set with one phrase exchanged or replaced, so that
-its passage no longer answers it. In qrels.tsv it has a passage that the corpus lacks, which marks it as unanswerable.
+its passage no longer answers it. It has no line in qrels.tsv.
 """
 
 import json
@@ -53,13 +53,12 @@ def main():
     for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"):
         shutil.copy(os.path.join(source, name), os.path.join(out, name))
     made = 0
-    with open(os.path.join(out, "queries.jsonl"), "a", encoding="utf-8") as more, open(os.path.join(out, "qrels.tsv"), "a", encoding="utf-8") as qrels:
+    with open(os.path.join(out, "queries.jsonl"), "a", encoding="utf-8") as more:
         for q in queries:
             found = near_misses(rng, q["text"], corpus.get(relevant.get(q["_id"]), ""), nouns, names)
             if found:
                 made += 1
                 more.write(json.dumps({"_id": "near-" + q["_id"], "text": pick(rng, found)}) + "\n")
-                qrels.write(f"near-{q['_id']}\tabsent-{made}\t1\n")
     print(f"{made} near misses beside {len(queries)} questions")
 
 
