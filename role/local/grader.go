@@ -29,7 +29,7 @@ const readBest = 8
 
 // DefaultHeld is the least probability that passages answer a question for a grade of
 // Sufficient. See docs/evaluation.md, Abstention.
-const DefaultHeld = 0.65
+const DefaultHeld = 0.6
 
 // usualFloor is the default relevance floor. Passages that answer by the reader's word need
 // not reach it, unless the caller sets a higher one.
