@@ -27,7 +27,7 @@ BATCH = 2048  # tokens, padding included
 HELD_OUT = 0.02
 
 # Share of the groups drawn from each family of sources.
-MIX = {"read": 0.18, "near": 0.10, "rank": 0.05, "nli": 0.35, "made": 0.32}
+MIX = {"read": 0.16, "near": 0.14, "rank": 0.05, "nli": 0.22, "made": 0.43}
 
 # Families whose labels are exact by construction: their sources are drawn in proportion to the
 # loss that is left, so what is learned already is seen less. Elsewhere a high loss may be noise.
