@@ -202,6 +202,8 @@ func TestReadSetOdd(t *testing.T) {
 		Passages: []eval.Passage{{ID: "1", Text: "no title"}, {ID: "2"}},
 		Queries:  []eval.Query{{ID: "7", Text: "a", Relevant: map[string]int{"1": 2}}},
 		Dropped:  1,
+
+		Unanswered: []eval.Query{{ID: "8", Text: "b", Relevant: map[string]int{}}},
 	}
 	got, err := eval.ReadSet(dir)
 	if err != nil {
