@@ -116,8 +116,8 @@ func figuresOf(set string, line *learn.Linear, rows []fitRow) AbstentionFigures 
 }
 
 // fitRowsOf removes some passages of a set, searches for its questions, and runs the reader on
-// the hits. A question is answerable if one of its passages is left; near misses name passages
-// that the set never had. A question is right if its most answerable passage is a right one.
+// the hits. A question is answerable if one of its passages is left, which a query without a
+// relevant passage never is. A question is right if its most answerable passage is a right one.
 func fitRowsOf(ctx context.Context, set Set, k int, parts Parts) ([]fitRow, error) {
 	set.Queries = sample(set.Queries, fitQuestions)
 	gone, queries := halves(set.Queries, k)

@@ -120,7 +120,8 @@ func (t *tally) figures(at []int) []Figure {
 	return figures
 }
 
-// nobody is the judge of measures of refusals, which are wrong without a judgement.
+// nobody stands in the place of a judge if every answer was refused: a refusal of an answerable
+// question counts as wrong without being judged.
 const nobody = "nobody (every one was refused)"
 
 // judge returns the names of the judges of a measure.

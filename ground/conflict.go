@@ -504,10 +504,19 @@ func agree(some, others []quantity) bool {
 	return true
 }
 
-// equals reports whether two quantities are the same with their units. Unlike agrees, it
-// takes no value for a rounded one.
+// equals reports whether two quantities are the same with their units. Unlike agrees, it does
+// not accept a rounded value.
 func (q quantity) equals(o quantity) bool {
 	_, same := q.agrees(o)
-	rounded := q.unit.factor == o.unit.factor && !q.about && !o.about && !equal(q.value, o.value) && q.value == math.Round(o.value)
-	return same && !rounded || q.also > 0 && q.also == o.value || o.also > 0 && o.also == q.value
+	return same && !q.rounds(o) || q.standsFor(o) || o.standsFor(q)
 }
+
+// rounds reports whether q is an exact value that differs from o only by rounding.
+func (q quantity) rounds(o quantity) bool {
+	exact := !q.about && !o.about
+	sameUnit := q.unit.factor == o.unit.factor
+	return exact && sameUnit && !equal(q.value, o.value) && q.value == math.Round(o.value)
+}
+
+// standsFor reports whether the second reading of q is the value of o: "3 pm" is 15.
+func (q quantity) standsFor(o quantity) bool { return q.also > 0 && q.also == o.value }

@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// answering reads the answer that stands in brackets in a text. That a text answers a
-// sentence which was made a question is said of texts that speak of the same.
+// answering returns a reader whose answer is the words in brackets. A question that was made
+// of the other passage's sentence has an answer only if same is set.
 func answering(entail func(llm.ClaimPair) (llm.Entailment, error), same bool) *llmtest.Reader {
 	return &llmtest.Reader{
 		OnEntail: entail,

@@ -29,7 +29,7 @@ type AnswerInput struct {
 	Quoted bool `json:"quoted,omitempty"`
 }
 
-// A ShownStatement is a statement of an answer as it is shown.
+// A ShownStatement is one statement of an answer, with the sources that it cites.
 type ShownStatement struct {
 	Text   string   `json:"text"`
 	Under  []string `json:"under,omitempty"`  // the title and headings of the passages that it cites

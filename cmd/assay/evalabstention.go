@@ -151,7 +151,8 @@ func (a *app) evalFitAbstentionCommand() *cobra.Command {
 		Short: "Fit how likely passages answer a question to labelled sets",
 		Long: `Fit-abstention takes the answers to one half of the questions of each set away, then those
 to the other, searches for all of them, has the reader read the best passages, and fits a
-logistic regression to tell the questions that are left with their answer. It prints, for
+logistic regression to tell the questions that are left with their answer. Queries without a
+relevant passage are asked as unanswerable. It prints, for
 each set, the AUC and the calibration error of a model that was fitted to the others, and
 what that does where 5 of 100 questions without an answer are answered.
 
