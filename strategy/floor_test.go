@@ -1,0 +1,45 @@
+package strategy
+
+import (
+	"math"
+	"testing"
+
+	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/role"
+)
+
+// TestAboveFloor holds hits to the full limits, and those that a model found sufficient to a
+// lower one that is still a limit.
+func TestAboveFloor(t *testing.T) {
+	const none = -1
+	for _, tt := range []struct {
+		name            string
+		model           bool
+		verdict         assay.GradeVerdict
+		relevance, held float64 // held: none is not given
+		want            bool
+	}{
+		{"relevant", false, assay.Sufficient, 0.5, none, true},
+		{"under the floor", false, assay.Sufficient, 0.49, none, false},
+		{"likely", false, assay.Sufficient, 0.1, 0.65, true},
+		{"not likely enough", false, assay.Sufficient, 0.1, 0.64, false},
+		{"a model's, relevant enough", true, assay.Sufficient, 0.29, none, true},
+		{"a model's, far away", true, assay.Sufficient, 0.28, 0.42, false},
+		{"a model's, likely enough", true, assay.Sufficient, 0, 0.43, true},
+		{"a model's, partly", true, assay.Partly, 0.49, 0.64, false},
+		{"no number", true, assay.Sufficient, math.NaN(), math.NaN(), false},
+	} {
+		env := Env{Limits: Limits{Floor: 0.5, Held: 0.65, Keep: 5}, Began: map[string]string{}}
+		if tt.model {
+			env.Began[role.GraderRole] = "fake/model"
+		}
+		f := &finding{hits: []assay.Hit{{Chunk: assay.Chunk{ID: "a"}, Scores: assay.Scores{Relevance: tt.relevance}}}}
+		f.grade = role.Grade{Verdict: tt.verdict, Relevant: []string{"a"}}
+		if tt.held != none {
+			f.grade.Held = &tt.held
+		}
+		if got := env.aboveFloor(f); got != tt.want {
+			t.Errorf("%s: above the floor %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
