@@ -6,11 +6,11 @@ SET and OUT are folders in the BEIR layout. A near miss is a question of the set
 its passage no longer answers it. It has no line in qrels.tsv.
 """
 
+import argparse
 import json
 import os
 import random
 import shutil
-import sys
 
 import corpora
 from answerable import noun_changed, number_changed, opposite, question_names
@@ -37,7 +37,11 @@ def near_misses(rng, question, passage, nouns, names):
 
 
 def main():
-    source, out = sys.argv[1:3]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", metavar="SET")
+    parser.add_argument("out", metavar="OUT")
+    args = parser.parse_args()
+    source, out = args.source, args.out
     rows = lambda name: [json.loads(line) for line in open(os.path.join(source, name), encoding="utf-8")]
     corpus = {r["_id"]: r["text"] for r in rows("corpus.jsonl")}
     queries = rows("queries.jsonl")
