@@ -46,7 +46,7 @@ type conflictRow struct {
 // measured on.
 func TestFitConflicts(t *testing.T) {
 	if !*fitConflicts {
-		t.Skip("with -fit-conflicts")
+		t.Skip("it fits weights: with -fit-conflicts")
 	}
 	reader, err := embedded.OpenReader()
 	if err != nil {

@@ -48,7 +48,7 @@ func (c fitCase) made() bool { return strings.HasPrefix(c.set, "made/") }
 // TestFitVerifier fits the logistic regression of ground.Local to the reader in the program
 // and writes it to ground/weights.json:
 //
-//	ASSAY_TESTDATA=... ASSAY_MADE=... go test ./eval -run FitVerifier -fit-verifier -timeout 5h
+//	ASSAY_TESTDATA=... ASSAY_MADE=... go test ./eval -run FitVerifier -fit-verifier -timeout 2h
 //
 // ASSAY_TESTDATA has the training sets below training/nli, ASSAY_MADE the made twins that the
 // reader was trained with. Of both only the claims are taken that were set aside from its
@@ -56,7 +56,7 @@ func (c fitCase) made() bool { return strings.HasPrefix(c.set, "made/") }
 // changed answers for development and by the pairs in ground/testdata.
 func TestFitVerifier(t *testing.T) {
 	if !*fitVerifier {
-		t.Skip("it takes an hour, with -fit-verifier")
+		t.Skip("it fits weights and takes minutes: with -fit-verifier")
 	}
 	reader, err := embedded.OpenReader()
 	if err != nil {
