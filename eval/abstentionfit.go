@@ -71,9 +71,9 @@ func FitAbstention(ctx context.Context, sets []Set, parts Parts) (AbstentionFit,
 		Fitted: "assay eval fit-abstention", Licences: "see docs/evaluation.md, Abstention",
 	}}
 	for i, set := range sets {
-		line := fitLine(slices.Concat(slices.Delete(slices.Clone(rows), i, i+1)...))
-		if len(sets) == 1 {
-			line = fit.Model.Line
+		line := fit.Model.Line
+		if len(sets) > 1 {
+			line = fitLine(slices.Concat(slices.Delete(slices.Clone(rows), i, i+1)...))
 		}
 		fit.Sets = append(fit.Sets, figuresOf(set.Name, line, rows[i]))
 	}
@@ -90,6 +90,9 @@ func fitLine(rows []fitRow) *learn.Linear {
 	}
 	for {
 		line := learn.Logistic(examples, fitRidge)
+		if len(line.Weights) == 0 {
+			return line // there are no rows
+		}
 		worst := slices.Index(line.Weights, slices.Min(line.Weights))
 		if line.Weights[worst] >= 0 {
 			return line

@@ -22,4 +22,7 @@ func TestFitLineNotNegative(t *testing.T) {
 	if rows[0].features[1] != -9.5-3 {
 		t.Errorf("the rows were changed: %v", rows[0].features)
 	}
+	if line := fitLine(nil); len(line.Weights) != 0 {
+		t.Errorf("no rows give %v", line.Weights)
+	}
 }
