@@ -1,6 +1,7 @@
 package assay_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -121,5 +122,45 @@ func TestDocsNamePackages(t *testing.T) {
 		if info, err := os.Stat(m[1]); err != nil || !info.IsDir() {
 			t.Errorf("docs/design.md names the folder %s/, which does not exist", m[1])
 		}
+	}
+}
+
+// TestNoRegexpAtStart finds regular expressions that are compiled when the program starts.
+// Package internal/lazyregexp compiles them at their first use.
+func TestNoRegexpAtStart(t *testing.T) {
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isModule(file)) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, file, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, decl := range f.Decls {
+			ast.Inspect(decl, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.FuncDecl:
+					return n.Recv == nil && n.Name.Name == "init"
+				case *ast.FuncLit:
+					return false
+				case *ast.SelectorExpr:
+					if pkg, ok := n.X.(*ast.Ident); ok && pkg.Name == "regexp" && strings.Contains(n.Sel.Name, "Compile") {
+						t.Errorf("%s: regexp.%s runs when the program starts, want lazyregexp.New", files.Position(n.Pos()), n.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

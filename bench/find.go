@@ -12,11 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // A foundText is one real text of this machine. In Text a line that starts with
@@ -258,7 +259,7 @@ var spoken = map[string]bool{"B": true, "I": true, "BR": true, "IR": true, "RB":
 	"Nm": true, "Nd": true, "Fl": true, "Ar": true, "Op": true, "It": true, "Pa": true, "Cm": true, "Xr": true, "Dv": true, "Fn": true, "IP": true}
 
 var (
-	fonts = regexp.MustCompile(`\\[fm](\[[^\]]*\]|\(..|.)|\\s[-+]?[0-9]|\\\*\([CLR]['"` + "`" + `]?|\\[&|^c/]`)
+	fonts = lazyregexp.New(`\\[fm](\[[^\]]*\]|\(..|.)|\\s[-+]?[0-9]|\\\*\([CLR]['"` + "`" + `]?|\\[&|^c/]`)
 	marks = strings.NewReplacer(`\-`, "-", `\(bu`, "•", `\(aq`, "'", `\(lq`, `"`, `\(rq`, `"`, `\(dq`, `"`, `\(co`, "©", `\e`, `\`, `\ `, " ", `\(em`, "—")
 )
 

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/retrieve"
 )
@@ -156,4 +156,4 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 }
 
 // severalNamed matches what names more than one thing has between them.
-var severalNamed = regexp.MustCompile(`(?i),|/|&|\b(and|or|both|vs|versus|than|between|against|with|while|whereas|unlike)\b|\n`)
+var severalNamed = lazyregexp.New(`(?i),|/|&|\b(and|or|both|vs|versus|than|between|against|with|while|whereas|unlike)\b|\n`)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
@@ -145,13 +145,13 @@ type shownPassage struct {
 }
 
 // fencedData matches data in a prompt, by its name, its attributes and its text.
-var fencedData = regexp.MustCompile(`(?s)<([\w ]+?)((?: \w+="[^"]*")*) id="\w+">\n(.*?)\n</\w+ id="\w+">`)
+var fencedData = lazyregexp.New(`(?s)<([\w ]+?)((?: \w+="[^"]*")*) id="\w+">\n(.*?)\n</\w+ id="\w+">`)
 
 // numberOf matches the number among attributes.
-var numberOf = regexp.MustCompile(` number="(\d+)"`)
+var numberOf = lazyregexp.New(` number="(\d+)"`)
 
 // claimOf matches the number of a source's claim among attributes.
-var claimOf = regexp.MustCompile(` of_claim="(\d+)"`)
+var claimOf = lazyregexp.New(` of_claim="(\d+)"`)
 
 // shownIn reads a prompt back.
 func shownIn(req llm.Request) shown {

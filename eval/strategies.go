@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -317,7 +317,7 @@ func joint(between string) string {
 }
 
 // citationNumbers matches the numbers of evidence in an answer.
-var citationNumbers = regexp.MustCompile(`\s*\[\d+(?:, *\d+)*\]`)
+var citationNumbers = lazyregexp.New(`\s*\[\d+(?:, *\d+)*\]`)
 
 // judge compares what was said, and the first of what was handed, with what is right.
 func (o *StrategyOutcome) judge(q Query, most int, said string) {

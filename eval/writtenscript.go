@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/engine"
 	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
@@ -90,9 +90,9 @@ type paraphrasedStatement struct {
 }
 
 var (
-	afterCited = regexp.MustCompile(`\]\.(?:\s+|$)`)
-	citedOne   = regexp.MustCompile(`\s*\[(\d+)\]`)
-	yesOrNo    = regexp.MustCompile(`^(?:Yes|No)\. `)
+	afterCited = lazyregexp.New(`\]\.(?:\s+|$)`)
+	citedOne   = lazyregexp.New(`\s*\[(\d+)\]`)
+	yesOrNo    = lazyregexp.New(`^(?:Yes|No)\. `)
 )
 
 // statementsOf cuts an answer after sentences that cite, as a model is asked to write it:
@@ -184,7 +184,7 @@ func (p shown) holding(sources []string) []int {
 	return numbers
 }
 
-var ofClaim = regexp.MustCompile(` (?:number|of_claim)="(\d+)"`)
+var ofClaim = lazyregexp.New(` (?:number|of_claim)="(\d+)"`)
 
 // honestVerdicts supports each claim by the sentence of its sources that has most of its
 // words.

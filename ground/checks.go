@@ -4,12 +4,12 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
@@ -192,8 +192,8 @@ func isNamePart(raw string) bool {
 }
 
 var (
-	naming   = regexp.MustCompile(`\p{Lu}|_|\pL[.\d]`)
-	numbered = regexp.MustCompile(`^\pL?\d+$`)
+	naming   = lazyregexp.New(`\p{Lu}|_|\pL[.\d]`)
+	numbered = lazyregexp.New(`^\pL?\d+$`)
 )
 
 // knownNames are the forms that the names of a claim may have.
@@ -259,7 +259,7 @@ const nearlySame = 0.8
 
 // shifts finds words that can replace a negation: "within" for "no later than", "unless" for
 // "if not", "a maximum of" for "not more than", "unlike" for "but not".
-var shifts = regexp.MustCompile(`\b(?:unless|only|until|without|except|before|within|than|at (?:least|most)|(?:min|max)imum|up to|unlike|but|whereas|neither|either)\b`)
+var shifts = lazyregexp.New(`\b(?:unless|only|until|without|except|before|within|than|at (?:least|most)|(?:min|max)imum|up to|unlike|but|whereas|neither|either)\b`)
 
 func shiftsOf(text string) []string { return shifts.FindAllString(strings.ToLower(text), -1) }
 

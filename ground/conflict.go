@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/learn"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
@@ -131,7 +131,7 @@ func askedBy(question string) asked {
 }
 
 // yesNo matches questions that are answered with yes or no, by one number or none.
-var yesNo = regexp.MustCompile(`(?i)^\s*(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would|has|have|had)\b`)
+var yesNo = lazyregexp.New(`(?i)^\s*(?:is|are|was|were|am|do|does|did|can|could|may|might|must|shall|should|will|would|has|have|had)\b`)
 
 // conflictFeatureNames names the inputs of the model, in order.
 var conflictFeatureNames = []string{
@@ -451,7 +451,7 @@ func scopesDiffer(q asked, a, b answer) bool {
 	return false
 }
 
-var prepositions = regexp.MustCompile(`(?i)^(?:in|for|at|from|until|since|before|after|with|during|on|by)$`)
+var prepositions = lazyregexp.New(`(?i)^(?:in|for|at|from|until|since|before|after|with|during|on|by)$`)
 
 // scopes returns the content words that stand after each preposition of the heading and the
 // sentence, without the answer.

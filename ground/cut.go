@@ -1,10 +1,10 @@
 package ground
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 )
@@ -35,11 +35,11 @@ func Cut(statement string, evidence []int) []Claim {
 }
 
 var (
-	codeFence   = regexp.MustCompile("^\\s*(?:```|~~~)")
-	tableRow    = regexp.MustCompile(`^\s*\|.*\|\s*$|^[^|]+(?: \| [^|]+){1,}$`)
-	tableRule   = regexp.MustCompile(`^[\s|:+=-]+$`)
-	headingLine = regexp.MustCompile(`^\s*(?:#{1,6}\s.*|(?:\*\*|__)[^*_]+(?:\*\*|__):?\s*|[\p{Lu}\d][^.!?]{0,78}:\s*)$`)
-	itemMark    = regexp.MustCompile(`^\s*(?:[-*•+–◦▪‣]|\d{1,2}[.)]|\(?[a-z]\))\s+`)
+	codeFence   = lazyregexp.New("^\\s*(?:```|~~~)")
+	tableRow    = lazyregexp.New(`^\s*\|.*\|\s*$|^[^|]+(?: \| [^|]+){1,}$`)
+	tableRule   = lazyregexp.New(`^[\s|:+=-]+$`)
+	headingLine = lazyregexp.New(`^\s*(?:#{1,6}\s.*|(?:\*\*|__)[^*_]+(?:\*\*|__):?\s*|[\p{Lu}\d][^.!?]{0,78}:\s*)$`)
+	itemMark    = lazyregexp.New(`^\s*(?:[-*•+–◦▪‣]|\d{1,2}[.)]|\(?[a-z]\))\s+`)
 )
 
 // isHeading reports whether a text is a heading or the lead-in of a list.

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	_ "embed"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 //go:embed units.txt
@@ -64,7 +65,7 @@ func init() {
 	}
 }
 
-var thousands = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
+var thousands = lazyregexp.New(`^\d{1,3}(?:,\d{3})+(?:\.\d+)?$`)
 
 // numeral returns the value of a number in digits or in words, and of a time in hours.
 func numeral(lower string) (value float64, ok bool) {

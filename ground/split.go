@@ -1,10 +1,10 @@
 package ground
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
@@ -13,15 +13,15 @@ const maxParts = 10
 
 var (
 	// auxiliary finds the finite verbs that need no dictionary.
-	auxiliary = regexp.MustCompile(`(?i)\b(?:is|are|was|were|has|have|had|can|cannot|may|must|will|would|should|shall|could|does|do|did|isn't|aren't|wasn't|weren't|can't|won't|doesn't|don't|didn't)\b`)
+	auxiliary = lazyregexp.New(`(?i)\b(?:is|are|was|were|has|have|had|can|cannot|may|must|will|would|should|shall|could|does|do|did|isn't|aren't|wasn't|weren't|can't|won't|doesn't|don't|didn't)\b`)
 
 	// joint is a place where two clauses may be joined.
-	joint = regexp.MustCompile(`;\s+|,?\s+(?:and|but|while|whereas)\s+`)
+	joint = lazyregexp.New(`;\s+|,?\s+(?:and|but|while|whereas)\s+`)
 
 	// subordinate opens a clause that the rest of the sentence may depend on.
-	subordinate = regexp.MustCompile(`(?i)\b(?:if|when|whenever|unless|until|because|since|although|though|whether|once|provided|either|neither|nor|both|between|not only|which|who|whom|whose|that|what|how|where)\b`)
+	subordinate = lazyregexp.New(`(?i)\b(?:if|when|whenever|unless|until|because|since|although|though|whether|once|provided|either|neither|nor|both|between|not only|which|who|whom|whose|that|what|how|where)\b`)
 
-	pronoun = regexp.MustCompile(`(?i)^(?:it|its|they|their|he|his|she|her|this|these|that|those|such|both|the (?:latter|former|same|other))\b`)
+	pronoun = lazyregexp.New(`(?i)^(?:it|its|they|their|he|his|she|her|this|these|that|those|such|both|the (?:latter|former|same|other))\b`)
 )
 
 // partsOf splits a claim into sentences, and sentences into clauses that each have a finite

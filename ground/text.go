@@ -1,13 +1,13 @@
 package ground
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 )
@@ -20,10 +20,10 @@ type word struct {
 	number  bool
 }
 
-var wordPattern = regexp.MustCompile(`[\pL\pM_][\pL\pN\pM_]*(?:[.'][\pL\pN\pM_]+)*|\d+(?:/\d+)+|\d{1,2}:\d\d\b|\d+(?:[.,]\d+)*|°[CF]\b|[%€$£¥°]`)
+var wordPattern = lazyregexp.New(`[\pL\pM_][\pL\pN\pM_]*(?:[.'][\pL\pN\pM_]+)*|\d+(?:/\d+)+|\d{1,2}:\d\d\b|\d+(?:[.,]\d+)*|°[CF]\b|[%€$£¥°]`)
 
 // abbreviation matches single letters with full stops: "p.m", "U.S".
-var abbreviation = regexp.MustCompile(`^(?:\pL\.)+\pL$`)
+var abbreviation = lazyregexp.New(`^(?:\pL\.)+\pL$`)
 
 // wordsOf returns the words of a text. Hyphenated words and numbers that a unit is joined
 // to are taken apart: "6-week", "30kg". So are dates, "12/31/2021", but not fractions.

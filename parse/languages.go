@@ -1,8 +1,9 @@
 package parse
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // A language is what it takes to tell comments and declarations in a source
@@ -10,31 +11,31 @@ import (
 type language struct {
 	line  []string    // what starts a comment up to the line's end
 	block [][2]string // what starts and ends a comment over lines
-	heads *regexp.Regexp
+	heads *lazyregexp.Regexp
 }
 
 // In heads, the first group is the indentation and the second the words for the
 // heading.
 var (
-	cHeads = regexp.MustCompile(`^()((?:typedef\s+)?(?:struct|class|enum|union|namespace)\s+[A-Za-z_][\w:]*(?:\s*[:{].*)?$|#define\s+[A-Za-z_]\w*\(|[A-Za-z_][\w \t*&:<>,~\[\]]*?[ \t*&]~?[A-Za-z_][\w:~]*\s*\()`)
+	cHeads = lazyregexp.New(`^()((?:typedef\s+)?(?:struct|class|enum|union|namespace)\s+[A-Za-z_][\w:]*(?:\s*[:{].*)?$|#define\s+[A-Za-z_]\w*\(|[A-Za-z_][\w \t*&:<>,~\[\]]*?[ \t*&]~?[A-Za-z_][\w:~]*\s*\()`)
 
-	javaHeads = regexp.MustCompile(`^(\s*)((?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|data|case|virtual|async|partial|inline|suspend|readonly|extern|synchronized|default)\s+)*` +
+	javaHeads = lazyregexp.New(`^(\s*)((?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|data|case|virtual|async|partial|inline|suspend|readonly|extern|synchronized|default)\s+)*` +
 		`(?:(?:class|interface|enum|record|object|trait|struct|protocol|extension|namespace|actor|@interface)\s+[A-Za-z_]\w*|(?:fun|func|def)\s+(?:<[^>]*>\s*)?[\w.]+|init\s*\()|` +
 		`(?:public|private|protected|internal)\s+(?:static\s+|final\s+|abstract\s+|synchronized\s+|async\s+|virtual\s+|override\s+)*[\w<>\[\],.? ]*?\w+\s*\()`)
 
-	jsHeads = regexp.MustCompile(`^(\s*)((?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:(?:async\s+)?function\*?\s+[\w$]+|class\s+[\w$]+|interface\s+[\w$]+|enum\s+[\w$]+|namespace\s+[\w$.]+|type\s+[\w$]+\s*(?:<[^=]*>)?\s*=)|(?:export\s+)?const\s+[\w$]+\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\(|function|[\w$]+\s*=>))`)
+	jsHeads = lazyregexp.New(`^(\s*)((?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:(?:async\s+)?function\*?\s+[\w$]+|class\s+[\w$]+|interface\s+[\w$]+|enum\s+[\w$]+|namespace\s+[\w$.]+|type\s+[\w$]+\s*(?:<[^=]*>)?\s*=)|(?:export\s+)?const\s+[\w$]+\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\(|function|[\w$]+\s*=>))`)
 
-	pyHeads    = regexp.MustCompile(`^(\s*)((?:async\s+)?def\s+\w+|class\s+\w+)`)
-	rubyHeads  = regexp.MustCompile(`^(\s*)((?:def|class|module|defmodule|defp)\s+[\w.:?!=]+)`)
-	rustHeads  = regexp.MustCompile(`^(\s*)((?:pub(?:\([^)]*\))?\s+)?(?:(?:async|unsafe|const|default)\s+|extern\s+"[^"]*"\s+)*(?:fn|struct|enum|trait|union|mod|type)\s+\w+|(?:unsafe\s+)?impl\b[^{]*|macro_rules!\s*\w+)`)
-	shellHeads = regexp.MustCompile(`^()((?:function\s+)?[\w:-]+\s*\(\)|function\s+[\w:-]+)`)
-	sqlHeads   = regexp.MustCompile(`(?i)^()((?:create|alter)\s+(?:or\s+replace\s+)?(?:(?:unique|temp|temporary|materialized|virtual)\s+)*(?:table|view|function|procedure|trigger|index|type|schema)\s+(?:if\s+not\s+exists\s+)?[\w."` + "`" + `\[\]]+)`)
-	iniHeads   = regexp.MustCompile(`^()(\[\[?[^\]=]+\]\]?)\s*(?:[#;].*)?$`)
-	makeHeads  = regexp.MustCompile(`^()([\w./%-]+(?:\s+[\w./%-]+)*)\s*:(?:[^=]|$)`)
-	protoHeads = regexp.MustCompile(`^(\s*)((?:message|service|enum|rpc|type|input|interface|extend)\s+\w+)`)
-	tfHeads    = regexp.MustCompile(`^()((?:resource|data|module|variable|output|provider|locals|terraform)(?:\s+"[^"]*")*)\s*\{`)
-	phpHeads   = regexp.MustCompile(`^(\s*)((?:(?:public|private|protected|static|final|abstract)\s+)*(?:function|class|interface|trait|enum|namespace|sub|package)\s+&?[\w\\:]+)`)
-	luaHeads   = regexp.MustCompile(`^(\s*)((?:local\s+)?function\s+[\w.:]+)`)
+	pyHeads    = lazyregexp.New(`^(\s*)((?:async\s+)?def\s+\w+|class\s+\w+)`)
+	rubyHeads  = lazyregexp.New(`^(\s*)((?:def|class|module|defmodule|defp)\s+[\w.:?!=]+)`)
+	rustHeads  = lazyregexp.New(`^(\s*)((?:pub(?:\([^)]*\))?\s+)?(?:(?:async|unsafe|const|default)\s+|extern\s+"[^"]*"\s+)*(?:fn|struct|enum|trait|union|mod|type)\s+\w+|(?:unsafe\s+)?impl\b[^{]*|macro_rules!\s*\w+)`)
+	shellHeads = lazyregexp.New(`^()((?:function\s+)?[\w:-]+\s*\(\)|function\s+[\w:-]+)`)
+	sqlHeads   = lazyregexp.New(`(?i)^()((?:create|alter)\s+(?:or\s+replace\s+)?(?:(?:unique|temp|temporary|materialized|virtual)\s+)*(?:table|view|function|procedure|trigger|index|type|schema)\s+(?:if\s+not\s+exists\s+)?[\w."` + "`" + `\[\]]+)`)
+	iniHeads   = lazyregexp.New(`^()(\[\[?[^\]=]+\]\]?)\s*(?:[#;].*)?$`)
+	makeHeads  = lazyregexp.New(`^()([\w./%-]+(?:\s+[\w./%-]+)*)\s*:(?:[^=]|$)`)
+	protoHeads = lazyregexp.New(`^(\s*)((?:message|service|enum|rpc|type|input|interface|extend)\s+\w+)`)
+	tfHeads    = lazyregexp.New(`^()((?:resource|data|module|variable|output|provider|locals|terraform)(?:\s+"[^"]*")*)\s*\{`)
+	phpHeads   = lazyregexp.New(`^(\s*)((?:(?:public|private|protected|static|final|abstract)\s+)*(?:function|class|interface|trait|enum|namespace|sub|package)\s+&?[\w\\:]+)`)
+	luaHeads   = lazyregexp.New(`^(\s*)((?:local\s+)?function\s+[\w.:]+)`)
 )
 
 var (

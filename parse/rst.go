@@ -1,10 +1,11 @@
 package parse
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/assay-rag/assay"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // parseRST reads reStructuredText, or what looks like it: underlined titles,
@@ -80,7 +81,7 @@ func (r *rst) fields(from int) {
 	r.at = at
 }
 
-var fieldLine = regexp.MustCompile(`^:([A-Za-z][\w -]*):(?:\s+(.*))?$`)
+var fieldLine = lazyregexp.New(`^:([A-Za-z][\w -]*):(?:\s+(.*))?$`)
 
 // title reads a section title, and the document's fields after the first.
 func (r *rst) title() bool {
@@ -216,7 +217,7 @@ func (r *rst) indented(end, indent int) (from, to int) {
 	return from, to
 }
 
-var directive = regexp.MustCompile(`^\.\. +(?:\|[^|]+\| +)?([A-Za-z][\w:+.-]*)::(?: +(.*))?$`)
+var directive = lazyregexp.New(`^\.\. +(?:\|[^|]+\| +)?([A-Za-z][\w:+.-]*)::(?: +(.*))?$`)
 
 // explicit reads what starts with "..": a directive, a footnote, a target or a
 // comment.
@@ -288,8 +289,8 @@ func (r *rst) directive(name, argument string, line, depth, body, end int) {
 }
 
 var (
-	gridRule   = regexp.MustCompile(`^\+([-=]+\+)+$`)
-	simpleRule = regexp.MustCompile(`^={2,}( +={2,})+$`)
+	gridRule   = lazyregexp.New(`^\+([-=]+\+)+$`)
+	simpleRule = lazyregexp.New(`^={2,}( +={2,})+$`)
 )
 
 func isGridRule(l string) bool   { return len(l) > 4 && l[0] == '+' && gridRule.MatchString(l) }
@@ -435,13 +436,13 @@ func cutAt(l string, stops []int) []string {
 }
 
 var (
-	rstLiteral  = regexp.MustCompile("``([^`]+(?:`[^`]+)*)``")
-	rstRole     = regexp.MustCompile("(?::[A-Za-z][\\w:+.-]*:)`[~!]?([^`<]+?)(?:\\s*<[^>`]*>)?`")
-	rstLink     = regexp.MustCompile("`([^`<]+?)(?:\\s*<[^>`]*>)?`_{0,2}")
-	rstStrong   = regexp.MustCompile(`\*\*([^*\s](?:[^*]*[^*\s])?)\*\*`)
-	rstEmphasis = regexp.MustCompile(`(^|[\s(\["'])\*([^*\s](?:[^*]*[^*\s])?)\*`)
-	rstNote     = regexp.MustCompile(`(\[[#\w*]+\])_`)
-	rstNamed    = regexp.MustCompile(`\b([A-Za-z][\w.-]*[A-Za-z0-9])__?(\s|[.,;:)]|$)`)
+	rstLiteral  = lazyregexp.New("``([^`]+(?:`[^`]+)*)``")
+	rstRole     = lazyregexp.New("(?::[A-Za-z][\\w:+.-]*:)`[~!]?([^`<]+?)(?:\\s*<[^>`]*>)?`")
+	rstLink     = lazyregexp.New("`([^`<]+?)(?:\\s*<[^>`]*>)?`_{0,2}")
+	rstStrong   = lazyregexp.New(`\*\*([^*\s](?:[^*]*[^*\s])?)\*\*`)
+	rstEmphasis = lazyregexp.New(`(^|[\s(\["'])\*([^*\s](?:[^*]*[^*\s])?)\*`)
+	rstNote     = lazyregexp.New(`(\[[#\w*]+\])_`)
+	rstNamed    = lazyregexp.New(`\b([A-Za-z][\w.-]*[A-Za-z0-9])__?(\s|[.,;:)]|$)`)
 )
 
 // inlineRST returns a line's words without inline markup.

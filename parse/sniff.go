@@ -1,8 +1,9 @@
 package parse
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // A format is one way to read a source. parse writes src into b; it returns
@@ -55,8 +56,8 @@ func formats(src *source) []format {
 func head(text string) string { return text[:min(len(text), 16<<10)] }
 
 var (
-	htmlStart = regexp.MustCompile(`(?i)^\s*(<\?xml[^>]*>\s*|<!--[\s\S]*?-->\s*)*<(!doctype\s+html|html|head|body)[\s>]`)
-	htmlTag   = regexp.MustCompile(`(?i)</(p|div|h[1-6]|table|ul|ol|li|pre|body|section|span|a)\s*>|<(p|br|hr|div|h[1-6]|table|ul|ol|pre)(\s[^>]*)?/?>`)
+	htmlStart = lazyregexp.New(`(?i)^\s*(<\?xml[^>]*>\s*|<!--[\s\S]*?-->\s*)*<(!doctype\s+html|html|head|body)[\s>]`)
+	htmlTag   = lazyregexp.New(`(?i)</(p|div|h[1-6]|table|ul|ol|li|pre|body|section|span|a)\s*>|<(p|br|hr|div|h[1-6]|table|ul|ol|pre)(\s[^>]*)?/?>`)
 )
 
 // isHTML reports whether src is an HTML document, or a part of one that starts
@@ -101,7 +102,7 @@ func hasPackageClause(text string) bool {
 	}
 }
 
-var packageClause = regexp.MustCompile(`^package [\pL_][\pL_0-9]*[ \t]*(//[^\n]*|;[^\n]*)?(\n|$)`)
+var packageClause = lazyregexp.New(`^package [\pL_][\pL_0-9]*[ \t]*(//[^\n]*|;[^\n]*)?(\n|$)`)
 
 // isJSON reports whether src starts as an object or a list and may be JSON.
 func isJSON(src *source) bool {
@@ -133,9 +134,9 @@ func isSource(src *source) bool {
 }
 
 var (
-	rstDirective = regexp.MustCompile(`(?m)^\.\. [A-Za-z][\w:-]*::`)
-	rstTarget    = regexp.MustCompile("(?m)^\\.\\. _[^:\n]+:|:[a-z]+:`[^`\n]+`|``[^`\n]+``|`[^`\n]+`_|::$")
-	rstTitle     = regexp.MustCompile(`(?m)^\S[^\n]*\n(={4,}|-{4,}|~{4,}|\^{4,}|\*{4,}|#{4,})\n`)
+	rstDirective = lazyregexp.New(`(?m)^\.\. [A-Za-z][\w:-]*::`)
+	rstTarget    = lazyregexp.New("(?m)^\\.\\. _[^:\n]+:|:[a-z]+:`[^`\n]+`|``[^`\n]+``|`[^`\n]+`_|::$")
+	rstTitle     = lazyregexp.New(`(?m)^\S[^\n]*\n(={4,}|-{4,}|~{4,}|\^{4,}|\*{4,}|#{4,})\n`)
 )
 
 // isRST reports whether src is named as reStructuredText or, unnamed, has its
@@ -152,11 +153,11 @@ func isRST(src *source) bool {
 }
 
 var (
-	atxHeading = regexp.MustCompile(`(?m)^#{1,6} \S`)
-	fenceLine  = regexp.MustCompile("(?m)^ {0,3}(```|~~~)")
-	mdLink     = regexp.MustCompile(`\[[^\]\n]+\]\([^)\s]+\)`)
-	mdStrong   = regexp.MustCompile(`\*\*[^*\s][^*\n]*\*\*`)
-	mdTable    = regexp.MustCompile(`(?m)^ {0,3}\|?[ \t]*:?-{3,}:?[ \t]*\|`)
+	atxHeading = lazyregexp.New(`(?m)^#{1,6} \S`)
+	fenceLine  = lazyregexp.New("(?m)^ {0,3}(```|~~~)")
+	mdLink     = lazyregexp.New(`\[[^\]\n]+\]\([^)\s]+\)`)
+	mdStrong   = lazyregexp.New(`\*\*[^*\s][^*\n]*\*\*`)
+	mdTable    = lazyregexp.New(`(?m)^ {0,3}\|?[ \t]*:?-{3,}:?[ \t]*\|`)
 )
 
 // isMarkdown reports whether src is named as Markdown or, unnamed, uses at least

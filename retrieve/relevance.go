@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
@@ -335,14 +335,14 @@ const (
 var (
 	// testFile matches the name of a file of tests. Folders do not count: where the
 	// documents lie as a whole says nothing of one of them.
-	testFile   = regexp.MustCompile(`(?i:(_test|\.test|\.spec)\.[a-z]+$)|[a-z]Test\.[a-z]+$`)
-	unexported = regexp.MustCompile(`^(func|type|var|const) (\([^)]*\) )?[a-z_]`)
+	testFile   = lazyregexp.New(`(?i:(_test|\.test|\.spec)\.[a-z]+$)|[a-z]Test\.[a-z]+$`)
+	unexported = lazyregexp.New(`^(func|type|var|const) (\([^)]*\) )?[a-z_]`)
 
 	// notesFile and notesTitle match the names of documents of release notes, version a
 	// heading that is nothing but a version, with its date at most.
-	notesFile  = regexp.MustCompile(`(?i)(^|/)(changelog|changes|release[-_]?notes)(\.[a-z]+)?$`)
-	notesTitle = regexp.MustCompile(`(?i)^(change ?log|release notes)\b`)
-	version    = regexp.MustCompile(`(?i)^(version )?\[?(v\d+(\.\d+)+|\d+(\.\d+){2,})\S*( *[-–(:]* *(unreleased|\d{4}-\d\d-\d\d)\)?)?$`)
+	notesFile  = lazyregexp.New(`(?i)(^|/)(changelog|changes|release[-_]?notes)(\.[a-z]+)?$`)
+	notesTitle = lazyregexp.New(`(?i)^(change ?log|release notes)\b`)
+	version    = lazyregexp.New(`(?i)^(version )?\[?(v\d+(\.\d+)+|\d+(\.\d+){2,})\S*( *[-–(:]* *(unreleased|\d{4}-\d\d-\d\d)\)?)?$`)
 )
 
 // aside reports whether a hit is a test, an unexported Go declaration or of release notes.

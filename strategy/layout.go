@@ -2,13 +2,13 @@ package strategy
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -114,7 +114,7 @@ func separator(before, after ground.Claim) string {
 
 // mark matches what reads like a citation number of the answer: digits in brackets
 // that no word is joined to, as an index (args[1]) or a type ([4]byte) has one.
-var mark = regexp.MustCompile(`\B\[(\d+(?:(?:, ?|[-–])\d+)*)\]\B`)
+var mark = lazyregexp.New(`\B\[(\d+(?:(?:, ?|[-–])\d+)*)\]\B`)
 
 // withoutMarks writes a source's own note marks in parentheses, so that nothing in
 // a document passes for a citation that the engine has minted. Code, which has

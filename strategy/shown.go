@@ -1,10 +1,10 @@
 package strategy
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/visible"
 )
 
@@ -64,10 +64,10 @@ type sources struct {
 
 // What is not words: images and links in Markdown, tags of HTML, addresses.
 var (
-	image   = regexp.MustCompile(`!\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
-	link    = regexp.MustCompile(`\[([^\[\]]*)\]\(\s*<?([^)>\s]*)>?[^)]*\)`)
-	tag     = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>|<[A-Za-z][^<>=]*=[^<>]*$`)
-	address = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\bmailto:|\bjavascript:|\bvbscript:|\bdata:[a-z]+/)[^\s<>"'\x60)\]|]+`)
+	image   = lazyregexp.New(`!\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])`)
+	link    = lazyregexp.New(`\[([^\[\]]*)\]\(\s*<?([^)>\s]*)>?[^)]*\)`)
+	tag     = lazyregexp.New(`(?s)<!--.*?(?:-->|$)|</?[A-Za-z][^<>]*>|<[A-Za-z][^<>=]*=[^<>]*$`)
+	address = lazyregexp.New(`(?i)(?:\b[a-z][a-z0-9+.-]{1,20}://|\bwww\.|\bmailto:|\bjavascript:|\bvbscript:|\bdata:[a-z]+/)[^\s<>"'\x60)\]|]+`)
 )
 
 // maxPasses is how often text is cleaned until nothing is left to go: what goes may
@@ -168,10 +168,10 @@ func (s sources) holds(text string) bool {
 }
 
 // ownMark matches a citation number that a role wrote itself.
-var ownMark = regexp.MustCompile(`\s*\B\[\d+(?:(?:, ?|[-–])\d+)*\]`)
+var ownMark = lazyregexp.New(`\s*\B\[\d+(?:(?:, ?|[-–])\d+)*\]`)
 
 // heading matches what makes a heading or a quotation of a line in Markdown.
-var heading = regexp.MustCompile(`^(?:#{1,6}|>+)\s+`)
+var heading = lazyregexp.New(`^(?:#{1,6}|>+)\s+`)
 
 // statement returns a statement's text as it may be shown: clean, and without
 // citation numbers but those that its sources have themselves. Nothing is left of one

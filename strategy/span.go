@@ -3,11 +3,11 @@ package strategy
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/run"
@@ -86,7 +86,7 @@ func compares(question string) bool {
 	return contrasts || comparing.MatchString(question)
 }
 
-var comparing = regexp.MustCompile(`(?i)\b(compare[ds]?|comparison|both|vs|each of)\b`)
+var comparing = lazyregexp.New(`(?i)\b(compare[ds]?|comparison|both|vs|each of)\b`)
 
 // spans returns the collections that a search is made in one by one; empty: it is made
 // as it is.

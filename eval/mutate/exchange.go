@@ -1,19 +1,20 @@
 package mutate
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // thing begins with an article: a sentence of its own, not an order or the rest of one.
 const thing = `(?:The|A|An|Every|No|Its?|They) [^,;:]+?`
 
 var (
-	compared = regexp.MustCompile(`^(` + thing + `|"[^"]+"|\p{Lu}\w+) (is|are|was|were) ([^,;:]*?(?:\w+er|more \w+|less \w+)) than (the [^,;:]+?|"[^"]+"|\w+)\.$`)
-	ordered  = regexp.MustCompile(`^(` + thing + `) (before|after|because) (` + strings.ToLower(thing) + `)\.$`)
-	finite   = regexp.MustCompile(` (?:is|are|was|were|has|have|may|must|can|will|\w+s|\w+ed) `)
+	compared = lazyregexp.New(`^(` + thing + `|"[^"]+"|\p{Lu}\w+) (is|are|was|were) ([^,;:]*?(?:\w+er|more \w+|less \w+)) than (the [^,;:]+?|"[^"]+"|\w+)\.$`)
+	ordered  = lazyregexp.New(`^(` + thing + `) (before|after|because) (` + strings.ToLower(thing) + `)\.$`)
+	finite   = lazyregexp.New(` (?:is|are|was|were|has|have|may|must|can|will|\w+s|\w+ed) `)
 )
 
 // Exchange returns a claim with the two sides of a comparison, or of "before", "after" or

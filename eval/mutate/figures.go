@@ -1,10 +1,11 @@
 package mutate
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 const monthNames = `January|February|March|April|May|June|July|August|September|October|November|December`
@@ -13,17 +14,17 @@ var (
 	months   = strings.Split(monthNames, "|")
 	weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 
-	dayMonth = regexp.MustCompile(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (?:` + monthNames + `)\b`)
-	monthDay = regexp.MustCompile(`\b(?:` + monthNames + `) (\d{1,2})\b`)
-	month    = regexp.MustCompile(`\b(?:` + monthNames + `)\b`)
-	weekday  = regexp.MustCompile(`\b(Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)(s?)\b`)
-	clock    = regexp.MustCompile(`\b(\d{1,2}):(\d{2})\b`)
-	hour     = regexp.MustCompile(`\b(\d{1,2})( ?[ap]\.?m\b\.?)`)
-	year     = regexp.MustCompile(`\b(1[0-9]|20)\d\d\b`)
-	measured = regexp.MustCompile(`^ ?(?:%|bytes|euros?|pounds|words|tokens|requests|pages|hours|days|people|men|cycles|doses|eggs|objects|records|metres|km|kg|grams|members|questions)`)
+	dayMonth = lazyregexp.New(`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (?:` + monthNames + `)\b`)
+	monthDay = lazyregexp.New(`\b(?:` + monthNames + `) (\d{1,2})\b`)
+	month    = lazyregexp.New(`\b(?:` + monthNames + `)\b`)
+	weekday  = lazyregexp.New(`\b(Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)(s?)\b`)
+	clock    = lazyregexp.New(`\b(\d{1,2}):(\d{2})\b`)
+	hour     = lazyregexp.New(`\b(\d{1,2})( ?[ap]\.?m\b\.?)`)
+	year     = lazyregexp.New(`\b(1[0-9]|20)\d\d\b`)
+	measured = lazyregexp.New(`^ ?(?:%|bytes|euros?|pounds|words|tokens|requests|pages|hours|days|people|men|cycles|doses|eggs|objects|records|metres|km|kg|grams|members|questions)`)
 
 	// leadsDate tells the month of May from the verb.
-	leadsDate = regexp.MustCompile(`(?i)\b(?:in|of|by|until|since|from|to|and|every|each|early|late|mid|after|before|on)[ -]$`)
+	leadsDate = lazyregexp.New(`(?i)\b(?:in|of|by|until|since|from|to|and|every|each|early|late|mid|after|before|on)[ -]$`)
 )
 
 // dates changes what tells a time: one part of each.
@@ -73,11 +74,11 @@ func (m *mutator) dates() {
 }
 
 var (
-	digits   = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
+	digits   = lazyregexp.New(`\d+(?:[.,]\d+)*`)
 	numerals = strings.Fields("two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen")
-	numeral  = regexp.MustCompile(`(?i)\b(?:` + strings.Join(numerals, "|") + `)\b`)
+	numeral  = lazyregexp.New(`(?i)\b(?:` + strings.Join(numerals, "|") + `)\b`)
 	tens     = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
-	ten      = regexp.MustCompile(`(?i)\b(?:` + strings.Join(tens, "|") + `)\b`)
+	ten      = lazyregexp.New(`(?i)\b(?:` + strings.Join(tens, "|") + `)\b`)
 )
 
 // numbers changes the numbers that are no part of a date or a name: to one of the source,
@@ -113,7 +114,7 @@ func (m *mutator) numbers() {
 }
 
 // neighbours are the other numbers of the source that the claim has not.
-func (m *mutator) neighbours(re *regexp.Regexp, old string) []string {
+func (m *mutator) neighbours(re *lazyregexp.Regexp, old string) []string {
 	var out []string
 	for _, at := range re.FindAllStringIndex(m.source, -1) {
 		n := m.source[at[0]:at[1]]

@@ -6,10 +6,11 @@ package mutate
 
 import (
 	"hash/fnv"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // A Kind says what a mutation changed.
@@ -99,7 +100,7 @@ func (m *mutator) choice(what string, n int) int {
 
 // all calls f with each match of re in the claim, which is not part of a date unless
 // dates is set.
-func (m *mutator) all(re *regexp.Regexp, f func(at []int)) {
+func (m *mutator) all(re *lazyregexp.Regexp, f func(at []int)) {
 	for _, at := range re.FindAllStringSubmatchIndex(m.claim, -1) {
 		if !m.inDate(at[0], at[1]) {
 			f(at)

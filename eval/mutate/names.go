@@ -4,12 +4,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 var (
-	proper     = regexp.MustCompile(`\b[A-Z][\p{L}'’]+(?:[ -](?:de |of the |of |dan )?[A-Z][\p{L}'’]+)*`)
-	identifier = regexp.MustCompile(`\b(?:[A-Za-z]+[.][A-Za-z]+(?:[.][A-Za-z]+)*|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|[A-Z]{2,}[\w-]*|[a-z]+_\w+|[a-z]+\d+\w*)\b`)
-	openings   = regexp.MustCompile(`(?:^|[.!?:;]["”’)]?\s+|["“(]\s*)$`)
+	proper     = lazyregexp.New(`\b[A-Z][\p{L}'’]+(?:[ -](?:de |of the |of |dan )?[A-Z][\p{L}'’]+)*`)
+	identifier = lazyregexp.New(`\b(?:[A-Za-z]+[.][A-Za-z]+(?:[.][A-Za-z]+)*|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|[A-Z]{2,}[\w-]*|[a-z]+_\w+|[a-z]+\d+\w*)\b`)
+	openings   = lazyregexp.New(`(?:^|[.!?:;]["”’)]?\s+|["“(]\s*)$`)
 )
 
 // noName are words that begin with a capital and name nothing that could be exchanged.

@@ -1,20 +1,21 @@
 package mutate
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // A turn replaces what a pattern finds: its first group, or all of it.
 type turn struct {
-	find *regexp.Regexp
+	find *lazyregexp.Regexp
 	put  string // with $1 for the groups of find
 }
 
 func turns(pairs ...string) []turn {
 	var out []turn
 	for i := 0; i < len(pairs); i += 2 {
-		out = append(out, turn{regexp.MustCompile(`(?i)` + pairs[i]), pairs[i+1]})
+		out = append(out, turn{lazyregexp.New(`(?i)` + pairs[i]), pairs[i+1]})
 	}
 	return out
 }

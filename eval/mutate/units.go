@@ -1,8 +1,9 @@
 package mutate
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // otherUnit says what a unit is changed to.
@@ -20,11 +21,11 @@ var otherUnit = map[string]string{
 }
 
 var (
-	unitWord = regexp.MustCompile(`(?i)\b(?:nano|milli)?(second|minute|hour|day|week|month|year|decade|quarter|euro|dollar|pound|kilometre|metre|centimetre|millimetre|kilogram|gram|tonne|ton|microlitre|litre|byte|bit|terabyte|watt-hour)(s?)\b`)
-	unitSign = regexp.MustCompile(`€|£|\$|°C|km²|\b(?:km|cm|mm|kg|ml|Wh|Celsius|daily|weekly|monthly|annually|yearly|billion|million)\b|µl|\bg\b`)
+	unitWord = lazyregexp.New(`(?i)\b(?:nano|milli)?(second|minute|hour|day|week|month|year|decade|quarter|euro|dollar|pound|kilometre|metre|centimetre|millimetre|kilogram|gram|tonne|ton|microlitre|litre|byte|bit|terabyte|watt-hour)(s?)\b`)
+	unitSign = lazyregexp.New(`€|£|\$|°C|km²|\b(?:km|cm|mm|kg|ml|Wh|Celsius|daily|weekly|monthly|annually|yearly|billion|million)\b|µl|\bg\b`)
 
 	// counted is what stands before a unit that measures something.
-	counted = regexp.MustCompile(`(?i)(?:\d|\b(?:one|` + strings.Join(numerals, "|") + `|` + strings.Join(tens, "|") + `|half|hundred|thousand|million|billion|dozen|an?|per|each|every|once|monthly|metric|working|full|following|few))[ -]?(?:(?:a|an|metric|working|whole|or two|square|about)[ -])?$`)
+	counted = lazyregexp.New(`(?i)(?:\d|\b(?:one|` + strings.Join(numerals, "|") + `|` + strings.Join(tens, "|") + `|half|hundred|thousand|million|billion|dozen|an?|per|each|every|once|monthly|metric|working|full|following|few))[ -]?(?:(?:a|an|metric|working|whole|or two|square|about)[ -])?$`)
 )
 
 // units changes the unit of what is measured or counted by time.

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 
 	"github.com/assay-rag/assay/eval"
 	"github.com/assay-rag/assay/internal/plot"
@@ -31,7 +32,9 @@ var files embed.FS
 var (
 	style  = mustRead("page.css") + plot.CSS
 	script = mustRead("page.js")
-	pages  = template.Must(template.New("page.html").ParseFS(files, "page.html"))
+	pages  = sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("page.html").ParseFS(files, "page.html"))
+	})
 )
 
 func mustRead(name string) string {
@@ -59,7 +62,7 @@ func hash(text string) string {
 // texts of contexts. Equal reports give equal pages.
 func HTML(w io.Writer, r eval.Report) error {
 	out := bufio.NewWriterSize(w, 1<<16)
-	if err := pages.Execute(out, newPage(r)); err != nil {
+	if err := pages().Execute(out, newPage(r)); err != nil {
 		return fmt.Errorf("write the page of %s: %w", r.Set, err)
 	}
 	return out.Flush()

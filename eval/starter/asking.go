@@ -1,13 +1,13 @@
 package starter
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // A clause is a statement cut at its verb.
@@ -84,13 +84,13 @@ func within(of []asked, title string) []asked {
 }
 
 // wholeTitle matches what can be a title, and no line that was taken for one.
-var wholeTitle = regexp.MustCompile(`^\pL(?:.*[\pL\d)])?$`)
+var wholeTitle = lazyregexp.New(`^\pL(?:.*[\pL\d)])?$`)
 
 // cutOff matches an answer that ends, or begins, in the middle of something.
-var cutOff = regexp.MustCompile(`^(?:of|and|or|than|as) |\b(?:based|used|using|called|known|located|made|given|defined|such|including|of|in|on|at|for|with|by|from|to|and|or|the|an?|that|which)$`)
+var cutOff = lazyregexp.New(`^(?:of|and|or|than|as) |\b(?:based|used|using|called|known|located|made|given|defined|such|including|of|in|on|at|for|with|by|from|to|and|or|the|an?|that|which)$`)
 
 // aslike matches what an answer has to what was said before it.
-var aslike = regexp.MustCompile(`,? (?:as well|too|also)\.?$`)
+var aslike = lazyregexp.New(`,? (?:as well|too|also)\.?$`)
 
 // candidateOf makes a case of a question, where it reads well.
 func candidateOf(q asked, p Passage, s statement) (candidate, bool) {
@@ -118,10 +118,10 @@ func candidateOf(q asked, p Passage, s statement) (candidate, bool) {
 }
 
 // How to do something: "To create a branch, use git branch."
-var howTo = regexp.MustCompile(`^To ([a-z]+) ([^,]{3,80}), ((?:use|run|call|set|add|press|click|open|enter|type|select|choose|write|create|specify|pass) .+)$`)
+var howTo = lazyregexp.New(`^To ([a-z]+) ([^,]{3,80}), ((?:use|run|call|set|add|press|click|open|enter|type|select|choose|write|create|specify|pass) .+)$`)
 
 func (g *gathering) how(m []string) []asked {
-	if !verbs.base[m[1]] {
+	if !verbs().base[m[1]] {
 		return nil
 	}
 	return []asked{{"way", "How do you " + m[1] + " " + m[2], m[3], 1}}
@@ -151,7 +151,7 @@ func (g *gathering) clauseOf(text string) (c clause, ok bool) {
 		return c, false
 	}
 	for i, w := range subject {
-		if low := strings.ToLower(w); noInSubject[low] || leaning[low] && (i == 0 || low != "first") || strings.HasSuffix(low, "ly") && low != "family" || verbs.third[low].base != "" && len(subject) > 2 && !plausible(low) {
+		if low := strings.ToLower(w); noInSubject[low] || leaning[low] && (i == 0 || low != "first") || strings.HasSuffix(low, "ly") && low != "family" || verbs().third[low].base != "" && len(subject) > 2 && !plausible(low) {
 			return c, false
 		}
 	}
@@ -170,11 +170,11 @@ func (g *gathering) clauseOf(text string) (c clause, ok bool) {
 // many problems", "a flag to say".
 func orders(words []string) bool {
 	first := strings.ToLower(words[0])
-	if len(words) > 1 && verbs.base[first] && wordSet("many all some the a an any each several more every")[strings.ToLower(words[1])] {
+	if len(words) > 1 && verbs().base[first] && wordSet("many all some the a an any each several more every")[strings.ToLower(words[1])] {
 		return true
 	}
 	for i := 1; i+1 < len(words); i++ {
-		if words[i] == "to" && verbs.base[words[i+1]] {
+		if words[i] == "to" && verbs().base[words[i+1]] {
 			return true
 		}
 	}
@@ -196,10 +196,10 @@ func (g *gathering) isVerb(w string) bool {
 	if auxiliaries[w] {
 		return true
 	}
-	if _, third := verbs.third[w]; third {
+	if _, third := verbs().third[w]; third {
 		return !plausible(w)
 	}
-	v, past := verbs.past[w]
+	v, past := verbs().past[w]
 	return past && v.base != "cut" && v.base != "set" && v.base != "put"
 }
 
@@ -218,7 +218,7 @@ func (g *gathering) asInside(words []string, verb string) string {
 }
 
 // people matches adjectives of countries and peoples.
-var people = regexp.MustCompile(`(?:[a-z]{2}ean|[a-z]{2}ian|[a-z]can|[a-z]{2}ish|[a-z]{2}ese)$`)
+var people = lazyregexp.New(`(?:[a-z]{2}ean|[a-z]{2}ian|[a-z]can|[a-z]{2}ish|[a-z]{2}ese)$`)
 
 func lowerFirst(s string) string {
 	r, n := utf8.DecodeRuneInString(s)

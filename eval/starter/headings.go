@@ -1,21 +1,22 @@
 package starter
 
 import (
-	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // The forms of headings that are questions, or say what one can read there how to do.
 var (
-	askingHeading = regexp.MustCompile(`^(?:What|Who|When|Where|Why|How|Which|Can|Does|Do|Is|Are|Should|Must|May) [^:|]{8,110}\?$`)
-	howToHeading  = regexp.MustCompile(`^How to ([a-z]+) ([^:|?()]{3,80})$`)
-	doingHeading  = regexp.MustCompile(`^([A-Z][a-z]+ing) ((?:an?|the|your|from|with|without|to|into|all|several|more than one) [^:|?()]{2,70})$`)
+	askingHeading = lazyregexp.New(`^(?:What|Who|When|Where|Why|How|Which|Can|Does|Do|Is|Are|Should|Must|May) [^:|]{8,110}\?$`)
+	howToHeading  = lazyregexp.New(`^How to ([a-z]+) ([^:|?()]{3,80})$`)
+	doingHeading  = lazyregexp.New(`^([A-Z][a-z]+ing) ((?:an?|the|your|from|with|without|to|into|all|several|more than one) [^:|?()]{2,70})$`)
 )
 
 // pointing matches what only what was said before tells.
-var pointing = regexp.MustCompile(`(?i)\b(?:it|this|that|these|those|them|him|her|they|we|us|our|here|above|below|previous|following|next|other|another)\b`)
+var pointing = lazyregexp.New(`(?i)\b(?:it|this|that|these|those|them|him|her|they|we|us|our|here|above|below|previous|following|next|other|another)\b`)
 
 // askHeading turns the heading of a passage into a question that its section answers; what
 // the answer says is for people to fill in. Each heading asks once.
@@ -27,10 +28,10 @@ func (g *gathering) askHeading(p Passage) []candidate {
 	question := ""
 	if askingHeading.MatchString(heading) {
 		question = strings.TrimSuffix(heading, "?")
-	} else if m := howToHeading.FindStringSubmatch(heading); m != nil && verbs.base[m[1]] {
+	} else if m := howToHeading.FindStringSubmatch(heading); m != nil && verbs().base[m[1]] {
 		question = "How do you " + m[1] + " " + m[2]
-	} else if m := doingHeading.FindStringSubmatch(heading); m != nil && gerunds[strings.ToLower(m[1])] != "" {
-		question = "How do you " + gerunds[strings.ToLower(m[1])] + " " + m[2]
+	} else if m := doingHeading.FindStringSubmatch(heading); m != nil && gerunds()[strings.ToLower(m[1])] != "" {
+		question = "How do you " + gerunds()[strings.ToLower(m[1])] + " " + m[2]
 	}
 	words := contentWords(question)
 	if question == "" || g.seen[question] || len(words) < 2 || pointing.MatchString(question) {
@@ -49,13 +50,13 @@ const leastSection = 12
 
 // gerunds are the verbs of what somebody does by their "-ing"; of what is, or merely
 // happens, nobody asks how to do it.
-var gerunds = makeGerunds()
+var gerunds = sync.OnceValue(makeGerunds)
 
 func makeGerunds() map[string]string {
 	forms := map[string]string{}
 	still := wordSet("be have know mean understand exist appear belong happen seem think fall become consist expire fail concern concern lack live need occur follow reach")
 	doubling := wordSet(doublingVerbs + " get cut put let hit shut set split run win begin")
-	for base := range verbs.base {
+	for base := range verbs().base {
 		switch {
 		case still[base]:
 		case doubling[base]:

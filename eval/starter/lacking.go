@@ -3,13 +3,13 @@ package starter
 import (
 	"context"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay/eval"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -66,11 +66,11 @@ var places = wordSet(`company university college school institute association so
 type lack struct {
 	question string
 	of       sort // one of them, or several
-	words    *regexp.Regexp
+	words    *lazyregexp.Regexp
 }
 
 func lackOf(question, words string, of sort) lack {
-	return lack{question, of, regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(words, " ", "|") + `)`)}
+	return lack{question, of, lazyregexp.New(`(?i)\b(?:` + strings.ReplaceAll(words, " ", "|") + `)`)}
 }
 
 // lacks are asked in turn. They ask for what any name of the sort has, so that the question
@@ -198,11 +198,11 @@ func ofCode(text string) bool {
 	return len(text) < 3 || strings.IndexFunc(text, unicode.IsDigit) >= 0 && !strings.Contains(text, " ")
 }
 
-var camel = regexp.MustCompile(`\p{Ll}\p{Lu}`)
+var camel = lazyregexp.New(`\p{Ll}\p{Lu}`)
 
 // plainThing matches a thing by its kind, with nothing said of it that a question would
 // have to repeat: "a visitor badge".
-var plainThing = regexp.MustCompile(`^an? [a-z]+(?: [a-z]+)?$`)
+var plainThing = lazyregexp.New(`^an? [a-z]+(?: [a-z]+)?$`)
 
 // isName reports whether a subject is a name: most of its words have a capital letter, and
 // have one in the middle of sentences too.

@@ -1,8 +1,9 @@
 package starter
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 const (
@@ -14,25 +15,25 @@ const (
 
 // What the words after "is" and the like can be.
 var (
-	definition = regexp.MustCompile(`^((?:an?|the|one of the) [a-z].*)$`)
-	dated      = regexp.MustCompile(`^([a-z]+)(` + few + `) ((?:in|on|since|until) ` + date + `)([ ,].*)?$`)
-	moreDates  = regexp.MustCompile(`^,? (?:and|or|to|through|until) (?:in |on )?` + date + `|^–`)
-	byAgent    = regexp.MustCompile(`^([a-z]+)(` + few + `) by (.+)$`)
-	placed     = regexp.MustCompile(`^(located|situated|based|stored|kept|born|buried|headquartered|held|installed) ((?:in|at|near|under) .+)$`)
-	usedFor    = regexp.MustCompile(`^(?:[a-z]+ly )?used ((?:to|for [a-z]+ing) .+)$`)
-	called     = regexp.MustCompile(`^(?:[a-z]+ly )?(called|known as|referred to as) (.+)$`)
-	because    = regexp.MustCompile(`^([a-z][^,]{3,70}?),? because (?:of )?(.+)$`)
-	sized      = regexp.MustCompile(`^((?:about |approximately |nearly |over |around )?` + number + ` [a-z]+) (long|wide|high|tall|deep|old|thick)$`)
-	counted    = regexp.MustCompile(`^([a-z]+)(` + few + `) (within|after|for|to|every|up to|at least|at most) (` + number + `) ([a-z]+s)(?:\b.*)?$`)
-	quantity   = regexp.MustCompile(`^(?:about |exactly |approximately |only |up to |at least |at most |over |more than )?(` + number + `) ([a-z]+(?: [a-z]+){0,2}?s)((?: (?:in|for|to|with|on|at) .+)?)$`)
-	modalBe    = regexp.MustCompile(`^be ([a-z]+)(` + few + `) ((?:with|using|by [a-z]+ing|through|via) .+)$`)
-	modalWhen  = regexp.MustCompile(`^be ([a-z]+)(` + few + `) ((?:before|after|within|until|when) .+)$`)
-	opinion    = regexp.MustCompile(`^(?:an?|the|one of the) (?:good|great|best|net|nice|bad|poor|better|same|most|essential|important|key|way|place|case|only|very|little|lot)\b`)
-	greatest   = regexp.MustCompile(`^((?:one of )?the (?:[a-z]+ )?(?:first|last|only|[a-z]{2,}est|most [a-z]+) [a-z].+)$`)
-	measured   = regexp.MustCompile(`^an? (?:[a-z]+ )?(population|length|height|area|capacity|diameter|depth|width|size|limit|maximum|minimum|budget|circulation|speed|range|weight) of ((?:about |approximately |nearly |over |around |up to )?` + number + `.*)$`)
-	misleading = regexp.MustCompile(`\b(?:after|before|until|since|death|between|from|during|that|which|who|whom|had|when|while)\b`)
-	agent      = regexp.MustCompile(`^(?:the |an? |[A-Z])`)
-	lastDate   = regexp.MustCompile(`^(.{4,90}?) ((?:in|on) ` + date + `)$`)
+	definition = lazyregexp.New(`^((?:an?|the|one of the) [a-z].*)$`)
+	dated      = lazyregexp.New(`^([a-z]+)(` + few + `) ((?:in|on|since|until) ` + date + `)([ ,].*)?$`)
+	moreDates  = lazyregexp.New(`^,? (?:and|or|to|through|until) (?:in |on )?` + date + `|^–`)
+	byAgent    = lazyregexp.New(`^([a-z]+)(` + few + `) by (.+)$`)
+	placed     = lazyregexp.New(`^(located|situated|based|stored|kept|born|buried|headquartered|held|installed) ((?:in|at|near|under) .+)$`)
+	usedFor    = lazyregexp.New(`^(?:[a-z]+ly )?used ((?:to|for [a-z]+ing) .+)$`)
+	called     = lazyregexp.New(`^(?:[a-z]+ly )?(called|known as|referred to as) (.+)$`)
+	because    = lazyregexp.New(`^([a-z][^,]{3,70}?),? because (?:of )?(.+)$`)
+	sized      = lazyregexp.New(`^((?:about |approximately |nearly |over |around )?` + number + ` [a-z]+) (long|wide|high|tall|deep|old|thick)$`)
+	counted    = lazyregexp.New(`^([a-z]+)(` + few + `) (within|after|for|to|every|up to|at least|at most) (` + number + `) ([a-z]+s)(?:\b.*)?$`)
+	quantity   = lazyregexp.New(`^(?:about |exactly |approximately |only |up to |at least |at most |over |more than )?(` + number + `) ([a-z]+(?: [a-z]+){0,2}?s)((?: (?:in|for|to|with|on|at) .+)?)$`)
+	modalBe    = lazyregexp.New(`^be ([a-z]+)(` + few + `) ((?:with|using|by [a-z]+ing|through|via) .+)$`)
+	modalWhen  = lazyregexp.New(`^be ([a-z]+)(` + few + `) ((?:before|after|within|until|when) .+)$`)
+	opinion    = lazyregexp.New(`^(?:an?|the|one of the) (?:good|great|best|net|nice|bad|poor|better|same|most|essential|important|key|way|place|case|only|very|little|lot)\b`)
+	greatest   = lazyregexp.New(`^((?:one of )?the (?:[a-z]+ )?(?:first|last|only|[a-z]{2,}est|most [a-z]+) [a-z].+)$`)
+	measured   = lazyregexp.New(`^an? (?:[a-z]+ )?(population|length|height|area|capacity|diameter|depth|width|size|limit|maximum|minimum|budget|circulation|speed|range|weight) of ((?:about |approximately |nearly |over |around |up to )?` + number + `.*)$`)
+	misleading = lazyregexp.New(`\b(?:after|before|until|since|death|between|from|during|that|which|who|whom|had|when|while)\b`)
+	agent      = lazyregexp.New(`^(?:the |an? |[A-Z])`)
+	lastDate   = lazyregexp.New(`^(.{4,90}?) ((?:in|on) ` + date + `)$`)
 )
 
 // questions turns a clause into what it answers.
@@ -53,7 +54,7 @@ func (c clause) being() []asked {
 	add := func(kind, question, answer string, worth float64) {
 		all = append(all, asked{kind, question, answer, worth})
 	}
-	participle := func(w string) bool { _, ok := verbs.participle[w]; return ok }
+	participle := func(w string) bool { _, ok := verbs().participle[w]; return ok }
 	if m := because.FindStringSubmatch(c.rest); m != nil {
 		add("reason", "Why "+be+" "+m[1], m[2], 1.2)
 		return all
@@ -108,24 +109,24 @@ func (c clause) being() []asked {
 }
 
 // adverb matches one that says how, before the one who did it.
-var adverb = regexp.MustCompile(` [a-z]+ly$`)
+var adverb = lazyregexp.New(` [a-z]+ly$`)
 
 // beforeIn matches when and where somebody did it, after his name.
-var beforeIn = regexp.MustCompile(` (?:in|on|at) (?:` + date + `|[a-z]+) ?.*$`)
+var beforeIn = lazyregexp.New(` (?:in|on|at) (?:` + date + `|[a-z]+) ?.*$`)
 
 // byRole matches somebody by what he does.
-var byRole = regexp.MustCompile(`^(?:the|a|an) (?:[a-z]+ )?(?:head|manager|director|author|user|king|queen|president|administrator|operator|owner|maintainer|developer|engineer|architect|government|chairman|minister|editor|caller|client|board|committee|council|court|team|staff|minister|parliament|department|office|secretary|treasurer|chief|doctor|nurse|teacher|supervisor)\b`)
+var byRole = lazyregexp.New(`^(?:the|a|an) (?:[a-z]+ )?(?:head|manager|director|author|user|king|queen|president|administrator|operator|owner|maintainer|developer|engineer|architect|government|chairman|minister|editor|caller|client|board|committee|council|court|team|staff|minister|parliament|department|office|secretary|treasurer|chief|doctor|nurse|teacher|supervisor)\b`)
 
 // modal is of "X must …".
 func (c clause) modal() []asked {
 	words := strings.Fields(c.rest)
-	if m := modalWhen.FindStringSubmatch(c.rest); m != nil && verbs.participle[m[1]].base != "" {
+	if m := modalWhen.FindStringSubmatch(c.rest); m != nil && verbs().participle[m[1]].base != "" {
 		return []asked{{"date", "When " + c.verb + " " + c.subject + " be " + m[1] + m[2], m[3], 1}}
 	}
-	if m := modalBe.FindStringSubmatch(c.rest); m != nil && !strings.ContainsAny(m[2], "0123456789") && verbs.participle[m[1]].base != "" && !joined.MatchString(m[2]) {
+	if m := modalBe.FindStringSubmatch(c.rest); m != nil && !strings.ContainsAny(m[2], "0123456789") && verbs().participle[m[1]].base != "" && !joined.MatchString(m[2]) {
 		return []asked{{"way", "How " + c.verb + " " + c.subject + " be " + m[1] + m[2], m[3], 1}}
 	}
-	if (c.verb == "must" || c.verb == "should") && verbs.base[words[0]] && !idle[words[0]] && len(words) <= 14 && strings.Contains(c.subject, " ") {
+	if (c.verb == "must" || c.verb == "should") && verbs().base[words[0]] && !idle[words[0]] && len(words) <= 14 && strings.Contains(c.subject, " ") {
 		return []asked{{"duty", "What " + c.verb + " " + c.subject + " do", c.rest, 0.7}}
 	}
 	return nil
@@ -135,17 +136,17 @@ func (c clause) modal() []asked {
 var idle = wordSet("be have follow go contain consist represent begin end match appear occur exist belong mean know remain include use hold cover")
 
 // joined matches what goes on with a "with" that names no means.
-var joined = regexp.MustCompile(` (?:conjunction|combination|accordance|connection|comparison|relation|association|compliance|line|together|along)$`)
+var joined = lazyregexp.New(` (?:conjunction|combination|accordance|connection|comparison|relation|association|compliance|line|together|along)$`)
 
 // abstract matches a noun that needs to be said of what it is.
-var abstract = regexp.MustCompile(`(?i)^[a-z]+(?:ence|ance|tion|sion|ment|ness|ity|ing|ure|al)$`)
+var abstract = lazyregexp.New(`(?i)^[a-z]+(?:ence|ance|tion|sion|ment|ness|ity|ing|ure|al)$`)
 
 // Verbs whose object answers "what".
 var objective = wordSet(`support provide contain include require return use mean describe define implement create remove produce replace prevent control specify
  report cover hold store represent offer show indicate generate accept need receive handle serve manage`)
 
 // adverbial matches what is no object.
-var adverbial = regexp.MustCompile(`^(?:(?:in|on|at|from|to|with|for|as|by|into|up|out|off|down|back)\b|\d)`)
+var adverbial = lazyregexp.New(`^(?:(?:in|on|at|from|to|with|for|as|by|into|up|out|off|down|back)\b|\d)`)
 
 // Verbs whose object, in the past, answers "what".
 var deeds = wordSet(`found invent discover publish write build win defeat design introduce establish develop create sign join receive release launch host
@@ -154,10 +155,10 @@ var deeds = wordSet(`found invent discover publish write build win defeat design
 // doing is of "X does …".
 func (c clause) doing() []asked {
 	var all []asked
-	v, present := verbs.third[c.verb]
+	v, present := verbs().third[c.verb]
 	do := "does"
 	if !present {
-		v, do = verbs.past[c.verb], "did"
+		v, do = verbs().past[c.verb], "did"
 	}
 	if c.verb == "have" {
 		v, do = verb{base: "have"}, "do"
@@ -175,7 +176,7 @@ func (c clause) doing() []asked {
 	if m := quantity.FindStringSubmatch(c.rest); m != nil {
 		all = append(all, asked{"number", "How many " + m[2] + " " + do + " " + c.subject + " " + v.base + m[3], m[1] + " " + m[2], 1.3})
 	}
-	if participle, _, _ := strings.Cut(c.rest, " "); v.base == "have" && verbs.participle[participle].base != "" {
+	if participle, _, _ := strings.Cut(c.rest, " "); v.base == "have" && verbs().participle[participle].base != "" {
 		return all // the verb is the next one
 	}
 	rest := head(c.rest)
@@ -195,7 +196,7 @@ func (c clause) doing() []asked {
 }
 
 // fronted matches a statement that begins with when it was.
-var fronted = regexp.MustCompile(`^((?:In|On) ` + date + `), (.+)$`)
+var fronted = lazyregexp.New(`^((?:In|On) ` + date + `), (.+)$`)
 
 // when asks for the date that a statement begins with.
 func (c clause) when(date string) []asked {
@@ -207,19 +208,19 @@ func (c clause) when(date string) []asked {
 	}
 	first, _, _ := strings.Cut(rest, " ")
 	if c.verb == "was" || c.verb == "were" {
-		if verbs.participle[first].base == "" {
+		if verbs().participle[first].base == "" {
 			return nil
 		}
 		return []asked{{"date", "When " + c.verb + " " + c.subject + " " + rest, date, 1.2}}
 	}
-	if v := verbs.past[c.verb]; v.base != "" && v.base != "have" {
+	if v := verbs().past[c.verb]; v.base != "" && v.base != "have" {
 		return []asked{{"date", "When did " + c.subject + " " + v.base + " " + rest, date, 1.2}}
 	}
 	return nil
 }
 
 // aside matches what begins something that a sentence can do without.
-var aside = regexp.MustCompile(`^(?:who|which|where|when|while|after|before|as|with|including|although|though|whose|[a-z]+ing|a|an|the)\b`)
+var aside = lazyregexp.New(`^(?:who|which|where|when|while|after|before|as|with|including|although|though|whose|[a-z]+ing|a|an|the)\b`)
 
 // head is what a clause says before it goes on to something else; empty: it goes on with
 // what belongs to it, as a list does.
@@ -247,8 +248,8 @@ func untilVerb(s string) string {
 		}
 		at += i
 		next, _, _ := strings.Cut(s[at+len(" and "):], " ")
-		_, third := verbs.third[next]
-		_, past := verbs.past[next]
+		_, third := verbs().third[next]
+		_, past := verbs().past[next]
 		if auxiliaries[next] || (third || past) && !plausible(next) {
 			return s[:at]
 		}

@@ -1,12 +1,12 @@
 package starter
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
@@ -48,11 +48,11 @@ func statements(p Passage) []statement {
 }
 
 // odd matches what is no plain sentence: code, tables, addresses, quoted speech, notes.
-var odd = regexp.MustCompile("[|{}<>\\\\\\[\\]=`*_#~^]|https?:|www\\.|\\.\\.\\.|…|::|\\(\\)|[“”\"]|;|:|\\?|!|\\$|/|@|  | - ")
+var odd = lazyregexp.New("[|{}<>\\\\\\[\\]=`*_#~^]|https?:|www\\.|\\.\\.\\.|…|::|\\(\\)|[“”\"]|;|:|\\?|!|\\$|/|@|  | - ")
 
 // lost matches where a word is missing, as where markup was left out: an article, and then
 // what is no noun.
-var lost = regexp.MustCompile(`\b(?:an?|[Tt]he) (?:of|in|on|for|to|with|and|or|is|are|was|were|be|by|from|which|an?|the|can|may|must) | [,.)]|\( `)
+var lost = lazyregexp.New(`\b(?:an?|[Tt]he) (?:of|in|on|for|to|with|and|or|is|are|was|were|be|by|from|which|an?|the|can|may|must) | [,.)]|\( `)
 
 // signs reports whether a line has signs that prose does not have.
 func signs(line string) bool {
@@ -118,7 +118,7 @@ func (g *gathering) proper(w string) bool {
 }
 
 // inside matches a word in the middle of a sentence.
-var inside = regexp.MustCompile(`[a-z,] (\pL[\pL\pN’'-]*)`)
+var inside = lazyregexp.New(`[a-z,] (\pL[\pL\pN’'-]*)`)
 
 var askingWords = wordSet("what who whom when where why which how many much does do did is was are were according")
 

@@ -1,6 +1,9 @@
 package starter
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // A verb in the forms that questions need.
 type verb struct{ base, third, past, participle string }
@@ -13,7 +16,7 @@ type forms struct {
 
 // verbs are those that statements are understood by. One that is not here makes no
 // question: a wrong form is worse than a question less.
-var verbs = makeForms()
+var verbs = sync.OnceValue(makeForms)
 
 // Regular verbs, and those of which the last consonant is doubled.
 const (

@@ -6,7 +6,6 @@
 package layout
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 )
@@ -46,7 +46,7 @@ const (
 )
 
 // itemMark matches the mark of a list item.
-var itemMark = regexp.MustCompile(`^(?:[-*•+]|(\d{1,3})[.)]|\(?[a-z]\))\s+`)
+var itemMark = lazyregexp.New(`^(?:[-*•+]|(\d{1,3})[.)]|\(?[a-z]\))\s+`)
 
 // Of cuts a passage into blocks.
 func Of(text string, kind assay.ChunkKind) Layout {

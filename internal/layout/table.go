@@ -1,15 +1,16 @@
 package layout
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // recordField matches a line that is a field of a record.
-var recordField = regexp.MustCompile(`^\s*[^\s:;|][^:;|]{0,60}: [^;|]*$`)
+var recordField = lazyregexp.New(`^\s*[^\s:;|][^:;|]{0,60}: [^;|]*$`)
 
 // isTable reports whether a text is two or more lines with bars.
 func isTable(text string) bool {

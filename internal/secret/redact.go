@@ -3,11 +3,12 @@ package secret
 import (
 	"encoding/base64"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // maxRedacted is how many bytes of foreign text an error quotes.
@@ -24,14 +25,14 @@ const gram = 8
 // keyLike matches what looks like a credential, whoever's it is: the value after a
 // header's or field's name that says so, and the forms of the common vendors' keys
 // (stars, since some servers quote keys with stars in the middle).
-var keyLike = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:x-)?(?:goog-)?api[-_ ]?key|access[-_ ]?token|x-amz-security-token|secret(?:[-_ ]?access)?[-_ ]?key|client[-_ ]?secret|password)(["']?\s*[:=]\s*["']?)((?:bearer|basic|token)\s+)?[^\s"',;&}]+`),
-	regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)()[A-Za-z0-9+/=_.~*-]{6,}`),
-	regexp.MustCompile(`(?i)([?&](?:key|token|sig|signature|x-amz-[a-z]+))(=)()[^\s"'&]+`),
-	regexp.MustCompile(`()()()\b(?:sk|pk|rk|gsk|jina|hf|xai|pplx|ghp|glpat|co|r8)[-_][A-Za-z0-9_*.-]{8,}`),
-	regexp.MustCompile(`()()()\b(?:AIza|ya29\.)[A-Za-z0-9_*.-]{8,}`),
-	regexp.MustCompile(`()()()\b(?:AKIA|ASIA)[A-Z0-9]{12,}`),
-	regexp.MustCompile(`()()()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+`),
+var keyLike = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?i)\b((?:proxy-)?authorization|(?:x-)?(?:goog-)?api[-_ ]?key|access[-_ ]?token|x-amz-security-token|secret(?:[-_ ]?access)?[-_ ]?key|client[-_ ]?secret|password)(["']?\s*[:=]\s*["']?)((?:bearer|basic|token)\s+)?[^\s"',;&}]+`),
+	lazyregexp.New(`(?i)\b(bearer|basic)(\s+)()[A-Za-z0-9+/=_.~*-]{6,}`),
+	lazyregexp.New(`(?i)([?&](?:key|token|sig|signature|x-amz-[a-z]+))(=)()[^\s"'&]+`),
+	lazyregexp.New(`()()()\b(?:sk|pk|rk|gsk|jina|hf|xai|pplx|ghp|glpat|co|r8)[-_][A-Za-z0-9_*.-]{8,}`),
+	lazyregexp.New(`()()()\b(?:AIza|ya29\.)[A-Za-z0-9_*.-]{8,}`),
+	lazyregexp.New(`()()()\b(?:AKIA|ASIA)[A-Z0-9]{12,}`),
+	lazyregexp.New(`()()()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+`),
 }
 
 // Redact returns text fit for an error or a log: without the secrets, in whole or in

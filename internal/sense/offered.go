@@ -1,12 +1,13 @@
 package sense
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // askedBack matches the answer that asks which of several things a question means.
-var askedBack = regexp.MustCompile(`^What is meant(?: by "[^"]*")?: (.+?)(?:, or something else)?\?$`)
+var askedBack = lazyregexp.New(`^What is meant(?: by "[^"]*")?: (.+?)(?:, or something else)?\?$`)
 
 // AsksBack reports whether an answer asks what its question means.
 func AsksBack(answer string) bool {

@@ -6,13 +6,13 @@ package sense
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 )
@@ -173,7 +173,7 @@ func Versions(senses []Sense) bool {
 	return len(senses) > 1 && !slices.ContainsFunc(senses, func(s Sense) bool { return !version.MatchString(s.label) })
 }
 
-var version = regexp.MustCompile(`^v?\d+(?:\.\d+)*$`)
+var version = lazyregexp.New(`^v?\d+(?:\.\d+)*$`)
 
 // newer orders versions, the newest first.
 func newer(a, b string) int {

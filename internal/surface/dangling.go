@@ -1,9 +1,10 @@
 package surface
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // Dangling returns the words of an English question whose antecedent is not in the question:
@@ -62,10 +63,10 @@ func namedByFunctionWords(question string) bool {
 
 var (
 	// goesOn matches a question that continues another one.
-	goesOn = regexp.MustCompile(`(?i)^(?:and|but|or)(?: (?:then|also))?,? [^?!.,:;]{1,60}\?+ *$`)
+	goesOn = lazyregexp.New(`(?i)^(?:and|but|or)(?: (?:then|also))?,? [^?!.,:;]{1,60}\?+ *$`)
 
 	// unitAlone matches questions that name only the unit to count or choose.
-	unitAlone = regexp.MustCompile(`(?i)^(?:and |but |so )?(?:how (?:many|much) [\p{L}-]+[?!. ]*|(?:which|what|whose) [\p{L}-]+\?+ *|how (?:many|much) [\p{L}-]+ (?:is|are|was|were) (?:it|that|they)[?!. ]*)$`)
+	unitAlone = lazyregexp.New(`(?i)^(?:and |but |so )?(?:how (?:many|much) [\p{L}-]+[?!. ]*|(?:which|what|whose) [\p{L}-]+\?+ *|how (?:many|much) [\p{L}-]+ (?:is|are|was|were) (?:it|that|they)[?!. ]*)$`)
 )
 
 // verbal reports whether a text has an auxiliary or a question word.
@@ -75,7 +76,7 @@ func verbal(text string) bool {
 
 // aboutAll matches questions whose "it" or "this" stands for all documents, or is a dummy
 // pronoun.
-var aboutAll = regexp.MustCompile(`(?i)\b(about|(what|which) (time|day|date|year|month) (is|was) it)\s*[?.!]*$`)
+var aboutAll = lazyregexp.New(`(?i)\b(about|(what|which) (time|day|date|year|month) (is|was) it)\s*[?.!]*$`)
 
 // referents are pronouns that need an antecedent.
 var referents = set(`it its itself they them their theirs he him his she her hers this that these those`)

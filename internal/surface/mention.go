@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // Mentions reports whether a text contains a name as whole words, in any case and with any
@@ -48,12 +50,12 @@ func Without(text string, names ...string) string {
 const marker = "\x00"
 
 var (
-	sayAbout = regexp.MustCompile(`(?i)^(?:please )?(?:compare )?(?:(?:and|or) )?(?:how|what) (?:(?:do|does|did|can) )?` + marker + `(?: each)?(?: (?:have to|has to|each|both))? (?:says?|said|tells?(?: us)?|states?|writes?|rules?|differ|compare) (?:about|on|of|in|as to|regarding)( .+)$`)
-	doing    = regexp.MustCompile(`(?i)\b(do|did|can|could|will|would|may|must|should|are|were|have) ` + marker + `( \p{L})`)
+	sayAbout = lazyregexp.New(`(?i)^(?:please )?(?:compare )?(?:(?:and|or) )?(?:how|what) (?:(?:do|does|did|can) )?` + marker + `(?: each)?(?: (?:have to|has to|each|both))? (?:says?|said|tells?(?: us)?|states?|writes?|rules?|differ|compare) (?:about|on|of|in|as to|regarding)( .+)$`)
+	doing    = lazyregexp.New(`(?i)\b(do|did|can|could|will|would|may|must|should|are|were|have) ` + marker + `( \p{L})`)
 	beside   = `\s*(?:,|&|/|\b(?:and|or|vs\.?|versus|nor|than)\b)\s*(?:(?:the|both|our|collections?)\s+)*`
-	several  = regexp.MustCompile(marker + `(?:\s*(?:,|&|/|\b(?:and|or|vs\.?|versus|nor|than)\b)\s*(?:(?:in|of|from|for|by|the|both|our|a|collections?|whether|those|that)\s+)*` + marker + `)+`)
-	led      = regexp.MustCompile(`(?i)(?:(?:^|\s)(?:in|of|from|the|a|our|and|or|both|between|by|at|for|within|across|collections?))*\s*` + marker + `(?:\s+collections?\b)?`)
-	asksHow  = regexp.MustCompile(`(?i)^(?:how|when|where|who|whose|what|which|why|whether)\b`)
+	several  = lazyregexp.New(marker + `(?:\s*(?:,|&|/|\b(?:and|or|vs\.?|versus|nor|than)\b)\s*(?:(?:in|of|from|for|by|the|both|our|a|collections?|whether|those|that)\s+)*` + marker + `)+`)
+	led      = lazyregexp.New(`(?i)(?:(?:^|\s)(?:in|of|from|the|a|our|and|or|both|between|by|at|for|within|across|collections?))*\s*` + marker + `(?:\s+collections?\b)?`)
+	asksHow  = lazyregexp.New(`(?i)^(?:how|when|where|who|whose|what|which|why|whether)\b`)
 )
 
 // mark returns a text with the names that it mentions replaced by markers, adjacent names by

@@ -1,22 +1,23 @@
 package surface
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // maxPlaceWords is how many words a name has at most that is known as a place.
 const maxPlaceWords = 4
 
 // placed matches the words before a name that make it the place where something is.
-var placed = regexp.MustCompile(`(?i)(?:^|[\s(,])((?:in|within|inside|of|from|for|at|im|von|aus)\s+(?:(?:the|our|my)\s+)?(?:collection\s+)?|(?:the\s+)?collection\s+)$`)
+var placed = lazyregexp.New(`(?i)(?:^|[\s(,])((?:in|within|inside|of|from|for|at|im|von|aus)\s+(?:(?:the|our|my)\s+)?(?:collection\s+)?|(?:the\s+)?collection\s+)$`)
 
 // goesOnAfter matches the text after a complete name: the end, a mark, or a word that is not
 // part of a name.
-var goesOnAfter = regexp.MustCompile(`(?i)^(?:\s+collection\b)?(?:\s*$|\s*[?!.,;:)]|\s+(?:\p{L}+ed|works?|runs?|applies|apply|starts?|looks?|stands?)\b)`)
+var goesOnAfter = lazyregexp.New(`(?i)^(?:\s+collection\b)?(?:\s*$|\s*[?!.,;:)]|\s+(?:\p{L}+ed|works?|runs?|applies|apply|starts?|looks?|stands?)\b)`)
 
-var wordThere = regexp.MustCompile(`^(?:\s+collection\b)?\s+([\p{L}']+)`)
+var wordThere = lazyregexp.New(`^(?:\s+collection\b)?\s+([\p{L}']+)`)
 
 // A place is the bytes [start, end) of a name that is the place of something, with the words
 // that introduce it.
@@ -99,9 +100,9 @@ func OutOf(text, name string) string {
 }
 
 var (
-	blanks      = regexp.MustCompile(`\s+`)
-	loose       = regexp.MustCompile(`(?i)(?:[,:;]|\s|\band|\bor)+([?!.]|$)`) // nothing follows that they lead to
-	blankBefore = regexp.MustCompile(`\s+([?!.,;:)])`)
+	blanks      = lazyregexp.New(`\s+`)
+	loose       = lazyregexp.New(`(?i)(?:[,:;]|\s|\band|\bor)+([?!.]|$)`) // nothing follows that they lead to
+	blankBefore = lazyregexp.New(`\s+([?!.,;:)])`)
 )
 
 // tidy mends spaces, marks and capitals of a text from which words were removed.

@@ -4,12 +4,12 @@
 package surface
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
@@ -101,7 +101,7 @@ func Contrasts(text string) (one, other string, ok bool) {
 // sides cuts "X and Y" in two.
 func sides(text string) (one, other string, ok bool) { return strings.Cut(text, " and ") }
 
-var contrast = regexp.MustCompile(`(?i)\b(differ(s|ed|ent|ently|ence|ences)?|unlike|whereas|in contrast|by contrast|instead of|rather than|compared (to|with)|versus)\b`)
+var contrast = lazyregexp.New(`(?i)\b(differ(s|ed|ent|ently|ence|ences)?|unlike|whereas|in contrast|by contrast|instead of|rather than|compared (to|with)|versus)\b`)
 
 // Words returns the words of a text: runs of letters, digits and marks, with joining
 // characters inside (don't, os.Open, file_name, 1,000).

@@ -3,7 +3,6 @@ package llmtest
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -253,7 +253,7 @@ func between(parts, noise [][]byte) [][]byte {
 	return out
 }
 
-var fieldSpace = regexp.MustCompile(`(?m)^(data|event|id): `)
+var fieldSpace = lazyregexp.New(`(?m)^(data|event|id): `)
 
 // withoutSpaces drops the space after the name of each field, as a server may.
 func withoutSpaces(parts [][]byte) [][]byte {

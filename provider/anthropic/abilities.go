@@ -1,9 +1,10 @@
 package anthropic
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // An ability is what a model takes in a request: the API refuses what it does not,
@@ -18,7 +19,7 @@ type ability struct {
 
 // version finds a model's line and version in its name: claude-opus-4-20250514,
 // claude-3-5-haiku-20241022, claude-sonnet-5-5, anthropic/claude-haiku-4.5.
-var version = regexp.MustCompile(`claude-(?:([a-z]+)-)?(\d)(?:[-.](\d{1,2}))?(?:\D|$)`)
+var version = lazyregexp.New(`claude-(?:([a-z]+)-)?(\d)(?:[-.](\d{1,2}))?(?:\D|$)`)
 
 // abilities returns what the model of that name takes. A Claude that is not known
 // here is taken for a newer one, which takes less; a model that is no Claude is

@@ -3,7 +3,6 @@ package bedrock
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/bedrockagentruntime/types"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -74,7 +74,7 @@ func (c *AgentClient) Model() string { return c.name }
 // sessionID is what Bedrock takes as the ID of a session.
 //
 // Source: AWS, Amazon Bedrock API Reference, InvokeAgent, sessionId.
-var sessionID = regexp.MustCompile(`^[0-9a-zA-Z._:-]{2,100}$`)
+var sessionID = lazyregexp.New(`^[0-9a-zA-Z._:-]{2,100}$`)
 
 // Answer asks the agent, in one call (InvokeAgent). q.Session is required: whoever
 // calls makes it up. q.Limit has no meaning. text, where it is not nil, is told the

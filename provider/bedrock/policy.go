@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // Resources are those that a configuration uses. Each is named as the configuration
@@ -113,7 +114,7 @@ type policyWriter struct {
 	notes      []string
 }
 
-var accountID = regexp.MustCompile(`^[0-9]{12}$`)
+var accountID = lazyregexp.New(`^[0-9]{12}$`)
 
 // findAccount takes the account from the resources' ARNs where it is not given.
 func (w *policyWriter) findAccount(r Resources) error {

@@ -12,11 +12,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/internal/batch"
@@ -50,7 +50,7 @@ type Provider struct {
 	url    string // up to and with the version
 }
 
-var versioned = regexp.MustCompile(`/v\d+$`)
+var versioned = lazyregexp.New(`/v\d+$`)
 
 // New returns a provider. An address that is none is assay.ErrInvalid.
 func New(c Config) (*Provider, error) {

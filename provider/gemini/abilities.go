@@ -1,9 +1,10 @@
 package gemini
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // An ability is what a model takes in a request.
@@ -21,7 +22,7 @@ type thinking struct {
 }
 
 // version finds a model's version in its name: gemini-2.5-flash-lite.
-var version = regexp.MustCompile(`gemini-(\d+)(?:\.(\d+))?`)
+var version = lazyregexp.New(`gemini-(\d+)(?:\.(\d+))?`)
 
 // abilities returns what the model of that name takes. A Gemini whose version is not
 // in its name (gemini-flash-latest) is taken for a new one.

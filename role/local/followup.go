@@ -2,11 +2,11 @@ package local
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sense"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
@@ -65,12 +65,12 @@ type thread struct {
 }
 
 var (
-	smallTalk = regexp.MustCompile(`(?i)^(?:thanks?(?: you)?|ok(?:ay)?|great|good|perfect|fine|sure|yes|no|hello|hi|bye|got it|i see)\b(?:[ ,.!]*(?:thanks?(?: you)?|then|very much|so much|please))*[ .!]*$`)
-	another   = regexp.MustCompile(`(?i)^(?:(?:and|but|or|so|then)[, ]+)*(?:(?:what|how) about\s+|is it the same\s+)?((?:(in|on|at|for|with|from|to|under|during|after|before|since|without|of)\s+)?\S+(?:\s+\S+){0,5}?)[?.! ]*$`)
-	asks      = regexp.MustCompile(`(?i)\b(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|should|will|would|must|has|have)\b`)
-	itself    = regexp.MustCompile(`(?i)\bit (?:take|possible|necessary|ok|okay|allowed|required|safe|legal|true|better|best)\b|\bwhat time\b`)
-	aThing    = regexp.MustCompile(`(?i)\b(?:the|a|an|my|our|your|each|every|some|any|no|if)\s+\S+`)
-	ofThing   = regexp.MustCompile(`(?i)^(?:what|who|where|when|how(?: \w+)?)(?:'s| is| are| was| were) (.+?)[?. ]*$`)
+	smallTalk = lazyregexp.New(`(?i)^(?:thanks?(?: you)?|ok(?:ay)?|great|good|perfect|fine|sure|yes|no|hello|hi|bye|got it|i see)\b(?:[ ,.!]*(?:thanks?(?: you)?|then|very much|so much|please))*[ .!]*$`)
+	another   = lazyregexp.New(`(?i)^(?:(?:and|but|or|so|then)[, ]+)*(?:(?:what|how) about\s+|is it the same\s+)?((?:(in|on|at|for|with|from|to|under|during|after|before|since|without|of)\s+)?\S+(?:\s+\S+){0,5}?)[?.! ]*$`)
+	asks      = lazyregexp.New(`(?i)\b(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|should|will|would|must|has|have)\b`)
+	itself    = lazyregexp.New(`(?i)\bit (?:take|possible|necessary|ok|okay|allowed|required|safe|legal|true|better|best)\b|\bwhat time\b`)
+	aThing    = lazyregexp.New(`(?i)\b(?:the|a|an|my|our|your|each|every|some|any|no|if)\s+\S+`)
+	ofThing   = lazyregexp.New(`(?i)^(?:what|who|where|when|how(?: \w+)?)(?:'s| is| are| was| were) (.+?)[?. ]*$`)
 )
 
 // follow resolves a question against a conversation.
@@ -261,7 +261,7 @@ func inPlaceOfHead(question, words string) string {
 	return ""
 }
 
-var wordsIn = regexp.MustCompile(`[\pL\pN'’-]+`)
+var wordsIn = lazyregexp.New(`[\pL\pN'’-]+`)
 
 // ofPerson returns a question with the pronoun at at replaced by a person: the only name of two
 // words or more in the last question, else in the first sentence of its answer. Names of

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/layout"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
@@ -416,10 +416,10 @@ func (p passages) secondByWords(q question, spots []spot) (second *spot) {
 }
 
 // aboutChanges matches the names of documents about changes: release notes, change logs, news.
-var aboutChanges = regexp.MustCompile(`(?i)\b(?:change ?logs?|changes|release(?: ?notes?|s)?|news|blog|history|what'?s ?new|upgrading)\b`)
+var aboutChanges = lazyregexp.New(`(?i)\b(?:change ?logs?|changes|release(?: ?notes?|s)?|news|blog|history|what'?s ?new|upgrading)\b`)
 
 // changesUnder matches the headings of sections about changes.
-var changesUnder = regexp.MustCompile(`(?i)\b(?:change ?logs?|changes (?:in|since|from|between)|release notes?|what'?s ?new|new in|version history|upgrading from)\b`)
+var changesUnder = lazyregexp.New(`(?i)\b(?:change ?logs?|changes (?:in|since|from|between)|release notes?|what'?s ?new|new in|version history|upgrading from)\b`)
 
 // ofChanges is the weight of hits about changes, so that the page about a thing comes before
 // its release notes if both answer.

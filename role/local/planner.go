@@ -3,10 +3,10 @@ package local
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
@@ -57,10 +57,10 @@ func spelledOut(plan role.Plan) []string {
 }
 
 var (
-	nextQuestion = regexp.MustCompile(`(?i),?\s+(?:and|or|but)(?:\s+also)?,?\s+((?:who|whom|whose|what|which|when|where|why|how)\s+(?:\S+\s+)*?\S+)`)
-	nextYesNo    = regexp.MustCompile(`(?i),\s+(?:and|or|but)(?:\s+also)?\s+((?:is|are|was|were|do|does|did|can|could|should|will|would|must|may)\s+(?:\S+\s+)+?\S+)`)
-	opensAsking  = regexp.MustCompile(`(?i)^(?:and |or |but |also )*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|should|will|would|must)\b`)
-	pronoun      = regexp.MustCompile(`(?i)\b(it|its|one|ones|they|them|their|this|that|these|those|he|him|she|his|her)\b`)
+	nextQuestion = lazyregexp.New(`(?i),?\s+(?:and|or|but)(?:\s+also)?,?\s+((?:who|whom|whose|what|which|when|where|why|how)\s+(?:\S+\s+)*?\S+)`)
+	nextYesNo    = lazyregexp.New(`(?i),\s+(?:and|or|but)(?:\s+also)?\s+((?:is|are|was|were|do|does|did|can|could|should|will|would|must|may)\s+(?:\S+\s+)+?\S+)`)
+	opensAsking  = lazyregexp.New(`(?i)^(?:and |or |but |also )*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|should|will|would|must)\b`)
+	pronoun      = lazyregexp.New(`(?i)\b(it|its|one|ones|they|them|their|this|that|these|those|he|him|she|his|her)\b`)
 )
 
 // conjuncts splits a question into sentences, and a sentence at an "and" before another
@@ -110,17 +110,17 @@ func topicOf(question string) string {
 	return strings.Join(words[max(0, len(words)-3):], " ")
 }
 
-var comparisons = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)^(?:what(?:'s| is| are)?(?: the)?|how do)?\s*(?:difference|differences) (?:between|of) (.+?) and (.+?)\??$`),
-	regexp.MustCompile(`(?i)^(?:please )?compare (.+?) (?:and|with|to|against) (.+?)[?.]?$`),
-	regexp.MustCompile(`(?i)^how (?:do|does|is|are) (.+?) (?:differ|different) from (.+?)\??$`),
-	regexp.MustCompile(`(?i)^how (?:do|does|is|are) (.+?) and (.+?) (?:differ|different|compare)\??$`),
-	regexp.MustCompile(`(?i)^(\S+(?: \S+){0,3}) (?:vs\.?|versus) (\S+(?: \S+){0,3}?)\??$`),
+var comparisons = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?i)^(?:what(?:'s| is| are)?(?: the)?|how do)?\s*(?:difference|differences) (?:between|of) (.+?) and (.+?)\??$`),
+	lazyregexp.New(`(?i)^(?:please )?compare (.+?) (?:and|with|to|against) (.+?)[?.]?$`),
+	lazyregexp.New(`(?i)^how (?:do|does|is|are) (.+?) (?:differ|different) from (.+?)\??$`),
+	lazyregexp.New(`(?i)^how (?:do|does|is|are) (.+?) and (.+?) (?:differ|different|compare)\??$`),
+	lazyregexp.New(`(?i)^(\S+(?: \S+){0,3}) (?:vs\.?|versus) (\S+(?: \S+){0,3}?)\??$`),
 }
 
 var (
-	choice = regexp.MustCompile(`(?i)^(which|who|what)\b(.+?)[,:]\s*(.+?)\s+or\s+(.+?)\??$`)
-	both   = regexp.MustCompile(`(?i)^(?:are|were|do|did|have|is) (?:both )?(.+?) and (.+?) (?:both |each )(.+?)\??$`)
+	choice = lazyregexp.New(`(?i)^(which|who|what)\b(.+?)[,:]\s*(.+?)\s+or\s+(.+?)\??$`)
+	both   = lazyregexp.New(`(?i)^(?:are|were|do|did|have|is) (?:both )?(.+?) and (.+?) (?:both |each )(.+?)\??$`)
 )
 
 // comparands returns a question for each of the two things that a question compares.
@@ -162,7 +162,7 @@ func bare(s string) string {
 
 // description matches a description at the end of a question that stands for a thing: "the
 // city where X died", "the director of X".
-var description = regexp.MustCompile(`\S ((?:the|a|an) (?:\S+ ){1,2}?(?:that|which|who|whose|where) .*[A-Z].*?)\??$|\b(?:of|by|for|in|from|to|with|at) ((?:the|a|an) (?:\S+ ){1,3}?of .*[A-Z].*?)\??$`)
+var description = lazyregexp.New(`\S ((?:the|a|an) (?:\S+ ){1,2}?(?:that|which|who|whose|where) .*[A-Z].*?)\??$|\b(?:of|by|for|in|from|to|with|at) ((?:the|a|an) (?:\S+ ){1,3}?of .*[A-Z].*?)\??$`)
 
 // described splits a question into the description at its end and the question about the thing
 // described, "#1". Both are empty if there is no description.

@@ -3,10 +3,10 @@ package local
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
 )
@@ -73,8 +73,8 @@ func lines(texts []string) []string {
 }
 
 var (
-	identifier = regexp.MustCompile(`\b(?:\p{L}[\p{L}\p{N}]*(?:[_.]\p{L}[\p{L}\p{N}]*)+|\p{L}*\p{Ll}\p{Lu}[\p{L}\p{N}]*)\b`)
-	hump       = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
+	identifier = lazyregexp.New(`\b(?:\p{L}[\p{L}\p{N}]*(?:[_.]\p{L}[\p{L}\p{N}]*)+|\p{L}*\p{Ll}\p{Lu}[\p{L}\p{N}]*)\b`)
+	hump       = lazyregexp.New(`(\p{Ll})(\p{Lu})`)
 )
 
 // spelled returns a question with its identifiers split into words: "read header timeout" for

@@ -2,9 +2,9 @@ package local
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -16,7 +16,7 @@ type Router struct{}
 const manyWords = 14
 
 // several matches questions for more than one thing, or for one of many.
-var several = regexp.MustCompile(`(?i)\b(?:all|each|every|list|several|both|most|least|same|\pL+est)\b`)
+var several = lazyregexp.New(`(?i)\b(?:all|each|every|list|several|both|most|least|same|\pL+est)\b`)
 
 // Route implements role.Router. It returns an error only when ctx has ended.
 func (Router) Route(ctx context.Context, c role.Caller, question string) (role.Route, error) {

@@ -1,18 +1,18 @@
 package local
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/layout"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 )
 
 // openly matches questions about a topic as a whole, rather than for a number, a place or a
 // name.
-var openly = regexp.MustCompile(`(?i)^(?:what(?:'s| is| are| was| were| about)|how (?:do|does|to|can|could|should|must|is|are)|which|tell|explain|describe)\b`)
+var openly = lazyregexp.New(`(?i)^(?:what(?:'s| is| are| was| were| about)|how (?:do|does|to|can|could|should|must|is|are)|which|tell|explain|describe)\b`)
 
 // ofText are words for a kind of text rather than its topic: "the vacation policy" is the
 // section "Vacation".
@@ -75,7 +75,7 @@ func (p passages) gist(passage int, spots []spot) []layout.Quote {
 }
 
 // verb matches a yes-no question, and captures its words after the verb.
-var verb = regexp.MustCompile(`(?i)^(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have)\s+(.+?)[?. ]*$`)
+var verb = lazyregexp.New(`(?i)^(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have)\s+(.+?)[?. ]*$`)
 
 // asClaim returns a yes-no question as a claim, without its verb: "dogs need a leash." for "Do
 // dogs need a leash?". It returns nothing for other questions, and for those with a negation

@@ -3,13 +3,13 @@ package local
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/layout"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
@@ -237,7 +237,7 @@ const (
 )
 
 // counted matches a number with a unit or the word that it counts.
-var counted = regexp.MustCompile(`\b\d[\d.,]*(?: ?%|[ -]\pL{2,20}\b)`)
+var counted = lazyregexp.New(`\b\d[\d.,]*(?: ?%|[ -]\pL{2,20}\b)`)
 
 // Extract implements role.Extractor. It returns an error only when ctx has ended.
 func (e Extractor) Extract(ctx context.Context, _ role.Caller, in role.Reading) (role.Extraction, error) {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
@@ -215,7 +215,7 @@ func inCalls(s role.ActStep, room int, after string, ids map[string]bool) []llm.
 }
 
 // plainName matches what providers take for the name or the ID of a call.
-var plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var plainName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // inWords is a step as two turns of a conversation without tools.
 func inWords(s role.ActStep, room int, after string) []llm.Message {

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/kaptinlin/jsonrepair"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // The bounds of a reply that is read.
@@ -57,7 +58,7 @@ func extract(text string, out output) (json.RawMessage, error) {
 }
 
 // thought matches the marks around what reasoning models put before their reply.
-var thought = regexp.MustCompile(`</?(?:think|thinking|reasoning)>`)
+var thought = lazyregexp.New(`</?(?:think|thinking|reasoning)>`)
 
 // withoutThoughts returns what follows a model's thoughts, whose first mark some
 // servers keep to themselves: nothing, where they do not end.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/language"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/assay-rag/assay/role"
@@ -287,7 +287,7 @@ func (r draftReply) tornIn(kept draftReply) bool {
 
 // citationMarks matches the brackets by which a model cites in its text; the
 // numbers that count are those of the sources.
-var citationMarks = regexp.MustCompile(`\s*\B\[(?:(?:passage|source|sources|passages) )?\d+(?:\s*[,;–-]\s*\d+)*\]`)
+var citationMarks = lazyregexp.New(`\s*\B\[(?:(?:passage|source|sources|passages) )?\d+(?:\s*[,;–-]\s*\d+)*\]`)
 
 // draftOf turns a reply that is right into the draft. What is said again is left
 // out, and its evidence goes to where it was said first.

@@ -3,7 +3,6 @@ package prompted
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/assay-rag/assay/internal/analysis"
 	"github.com/assay-rag/assay/internal/language"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/internal/visible"
@@ -191,7 +191,7 @@ func (h holdings) says(number int, name string) bool {
 }
 
 // owner matches what joins an owner to what it owns.
-var owner = regexp.MustCompile(`['’]s? `)
+var owner = lazyregexp.New(`['’]s? `)
 
 // verbatim reports whether a text has a name as it is written, not as a part of a
 // longer word.
@@ -234,7 +234,7 @@ func (h holdings) named(text string) []string {
 }
 
 // possessive matches the ending of "Acme's".
-var possessive = regexp.MustCompile(`['’]s?$`)
+var possessive = lazyregexp.New(`['’]s?$`)
 
 // plainWord reports whether a name is words of letters with at most a capital in
 // front, which in some languages any noun is.
@@ -251,7 +251,7 @@ func plainWord(name string) bool {
 
 // capitalRun matches the capitalised words that a sentence opens with, and the
 // word after them.
-var capitalRun = regexp.MustCompile(`^["'“‘(\[]*(\p{Lu}[\p{L}\p{M}\p{N}_&.'’-]*(?: \p{Lu}[\p{L}\p{M}\p{N}_&.'’-]*)*)( [\p{Ll}]+)?`)
+var capitalRun = lazyregexp.New(`^["'“‘(\[]*(\p{Lu}[\p{L}\p{M}\p{N}_&.'’-]*(?: \p{Lu}[\p{L}\p{M}\p{N}_&.'’-]*)*)( [\p{Ll}]+)?`)
 
 // opening returns the name that a sentence opens with. The capital of its first
 // word says nothing, so that one is a name only where more speaks for it: others

@@ -1,13 +1,13 @@
 package prompted
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay/internal/analysis"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/internal/surface"
 )
@@ -124,17 +124,17 @@ func named(words []string) bool {
 
 var (
 	// abstract matches nouns that are made of other words, which names are not.
-	abstract = regexp.MustCompile(`(ung|heit|keit|ität|tion|ierung|nis)(en|s|se|ses|sen)?$`)
+	abstract = lazyregexp.New(`(ung|heit|keit|ität|tion|ierung|nis)(en|s|se|ses|sen)?$`)
 
 	// adverb matches what stands before a verb and is no noun: adverbs, adjectives
 	// and participles ("Zusätzlich gilt", "Vereinbart ist", "Ausgeschlossen wird").
-	adverb = regexp.MustCompile(`(lich|ig|isch|weise|end|bar|sam|haft|los|falls|mals|wärts|dem|en)$|^(Ge|Be|Ver|Er|Ent|Zer|Ein|Aus|Ab|An|Vor|Auf|Zu|Un|Mit|Nach).*t$|iert$`)
+	adverb = lazyregexp.New(`(lich|ig|isch|weise|end|bar|sam|haft|los|falls|mals|wärts|dem|en)$|^(Ge|Be|Ver|Er|Ent|Zer|Ein|Aus|Ab|An|Vor|Auf|Zu|Un|Mit|Nach).*t$|iert$`)
 
 	// ending matches how a noun is inflected, about.
-	ending = regexp.MustCompile(`(es|en|s|n|e)$`)
+	ending = lazyregexp.New(`(es|en|s|n|e)$`)
 
 	// inflected matches the endings of an adjective before a noun.
-	inflected = regexp.MustCompile(`e[nrsm]?$`)
+	inflected = lazyregexp.New(`e[nrsm]?$`)
 )
 
 var germanSingular = wordSet(`war wird muss kann darf soll will wurde hat hatte konnte musste sollte durfte wollte mag

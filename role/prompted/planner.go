@@ -3,7 +3,6 @@ package prompted
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/surface"
 	"github.com/assay-rag/assay/role"
 )
@@ -161,7 +161,7 @@ func (p Planner) check(question string, r *planReply) []string {
 }
 
 // place matches where the answer to an earlier sub-question goes.
-var place = regexp.MustCompile(`#(\d{1,3})\b`)
+var place = lazyregexp.New(`#(\d{1,3})\b`)
 
 // places returns the numbers of the sub-questions whose answers go into a text. What the
 // question itself has is no such place.

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 )
@@ -163,7 +163,7 @@ func refusesRequest(err error) bool {
 }
 
 // elsewhere matches errors of HTTP that no other request to the address avoids.
-var elsewhere = regexp.MustCompile(`^.*?: ` + string(llm.BadRequest) + ` \(HTTP (3\d\d|404|405|410)\)`)
+var elsewhere = lazyregexp.New(`^.*?: ` + string(llm.BadRequest) + ` \(HTTP (3\d\d|404|405|410)\)`)
 
 // read reads a reply and says what is wrong with it; readable, when all that is
 // wrong is what it means.
@@ -254,7 +254,7 @@ func failure(m llm.Model, format string, args ...any) string {
 }
 
 // anAddress matches what could be followed.
-var anAddress = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]*://|\bwww\.|\bmailto:|\bjavascript:|\bdata:)[^\s"'<>)\]…]*`)
+var anAddress = lazyregexp.New(`(?i)(?:\b[a-z][a-z0-9+.-]*://|\bwww\.|\bmailto:|\bjavascript:|\bdata:)[^\s"'<>)\]…]*`)
 
 // allNotes are the notes of the job, each with the role's name.
 func (a *asking[T]) allNotes() []string {

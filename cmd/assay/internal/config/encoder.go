@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/llm"
 )
 
@@ -19,7 +19,7 @@ import (
 //
 // The dimensions are there where the configuration shortens vectors, PREFIXES, a
 // hash, where it puts words before texts.
-var encoderForm = regexp.MustCompile(`^([^/]+)/(.+?)(?:/(\d+))?(?:@([0-9a-f]{8}))?$`)
+var encoderForm = lazyregexp.New(`^([^/]+)/(.+?)(?:/(\d+))?(?:@([0-9a-f]{8}))?$`)
 
 // EncoderName returns the name of the encoder that the configuration makes of
 // PROVIDER/MODEL.

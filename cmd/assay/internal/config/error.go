@@ -2,11 +2,12 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/assay-rag/assay"
+
+	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
 // An Error says what is wrong with the configuration, where, and what to do. It is
@@ -30,11 +31,11 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return assay.ErrInvalid }
 
 // keyForm is how the keys of the common vendors begin.
-var keyForm = regexp.MustCompile(`(?:^|[^A-Za-z0-9])(sk-|AKIA|ASIA|AIza|jina_|ABSK|eyJ)`)
+var keyForm = lazyregexp.New(`(?:^|[^A-Za-z0-9])(sk-|AKIA|ASIA|AIza|jina_|ABSK|eyJ)`)
 
 // run is a row of letters and digits. Names are words with something between them;
 // keys are not.
-var run = regexp.MustCompile(`[A-Za-z0-9]{16,}`)
+var run = lazyregexp.New(`[A-Za-z0-9]{16,}`)
 
 // likeKey reports whether a value may be a credential that stands in the wrong place.
 func likeKey(value string) bool {

@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/assay-rag/assay/internal/lazyregexp"
 	"github.com/assay-rag/assay/internal/secret"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/provider/jina"
@@ -93,7 +93,7 @@ func ollamaURL(value string) string {
 
 // providerName is what a provider may be called: it stands before the slash in the
 // names of its models.
-var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,40}$`)
+var providerName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,40}$`)
 
 // providers adds what the file says, and checks all of them.
 func (c *Config) providers() error {
@@ -289,7 +289,7 @@ func (c *Config) readHeaders(p *Provider, in fileProvider) error {
 	return nil
 }
 
-var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // checkURL checks a provider's endpoint. A user and password in it would be seen in
 // every error.
