@@ -16,6 +16,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/eval/stat"
+	"github.com/assay-rag/assay/internal/safeyaml"
 )
 
 // A Gate says by how much figures may fall below a baseline's.
@@ -43,6 +44,9 @@ func ReadGate(file string) (Gate, error) {
 		return Gate{}, err
 	}
 	var g Gate
+	if err := safeyaml.Check(data); err != nil {
+		return g, fmt.Errorf("the gate %s: %w", file, err)
+	}
 	if err := yaml.NewDecoder(bytes.NewReader(data), yaml.DisallowUnknownField()).Decode(&g); err != nil {
 		return g, fmt.Errorf("the gate %s: %w: %w", file, err, assay.ErrInvalid)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/eval/metric"
+	"github.com/assay-rag/assay/internal/safeyaml"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
 	"github.com/assay-rag/assay/role/prompted"
@@ -108,6 +109,9 @@ func parsePrompts(data []byte) (prompts []Prompt, err error) {
 			prompts, err = nil, errors.New("this is no YAML that can be read")
 		}
 	}()
+	if err := safeyaml.Check(data); err != nil {
+		return nil, err
+	}
 	if err := yaml.UnmarshalWithOptions(data, &prompts, yaml.Strict()); err != nil {
 		var one Prompt
 		if yaml.UnmarshalWithOptions(data, &one, yaml.Strict()) != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -168,6 +169,16 @@ func TestSwitchedOff(t *testing.T) {
 }
 
 // What is wrong is said with its line, and how to put it right.
+// aliasBomb returns YAML that stands for 9^9 words.
+func aliasBomb() string {
+	text := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < 9; i++ {
+		alias := fmt.Sprintf("*a%d", i-1)
+		text += fmt.Sprintf("a%d: &a%d [%s%s]\n", i, i, strings.Repeat(alias+", ", 8), alias)
+	}
+	return text
+}
+
 func TestErrors(t *testing.T) {
 	tests := []struct {
 		name, file string
@@ -179,6 +190,7 @@ func TestErrors(t *testing.T) {
 		{"a tab", "large:\n\topenai\n", nil, 2, "a tab stands here", ""},
 		{"an open bracket", "large: [a\nb: c\n", nil, 2, "a comma or a closing bracket is missing", ""},
 		{"an open brace", "roles: {a: b\n", nil, 1, "a { is not closed", ""},
+		{"nested aliases", aliasBomb(), nil, 0, "more than 16 aliases", ""},
 		{"an unknown key", "large: openai\nproviders:\n  openai:\n    base_ulr: x\n", nil, 4, `unknown key "base_ulr"`, "did you mean base_url?"},
 		{"a wrong type", "providers:\n  openai:\n    limits: {concurrency: many}\n", nil, 3, "here stands text, want a whole number", ""},
 		{"a list for keys", "roles: [grader]\n", nil, 1, "", ""},

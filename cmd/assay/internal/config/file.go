@@ -14,6 +14,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/assay-rag/assay/internal/safeyaml"
 )
 
 // maxFileBytes is the size of the largest configuration file.
@@ -137,6 +139,9 @@ func reason(err error) string {
 // parse reads a file's text. Every error names the line.
 func parse(path string, data []byte) (*file, error) {
 	f := &file{path: path}
+	if err := safeyaml.Check(data); err != nil {
+		return nil, &Error{Where: path, Detail: "is no configuration file: " + err.Error()}
+	}
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, f.syntax(err)

@@ -15,6 +15,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/assay-rag/assay/internal/safeyaml"
 )
 
 // A Setting is a value at a path of keys: "retrieval.vector_weight". Values are numbers
@@ -147,6 +149,9 @@ func edit(data []byte, settings []Setting) ([]byte, error) {
 
 // plain reads YAML as maps, its numbers as they are compared.
 func plain(data []byte) (map[string]any, error) {
+	if err := safeyaml.Check(data); err != nil {
+		return nil, err
+	}
 	all := map[string]any{}
 	if err := yaml.Unmarshal(data, &all); err != nil {
 		return nil, errors.New("is no YAML that can be read")
