@@ -77,6 +77,11 @@ type database struct {
 
 // openDatabase opens the file and brings its layout up to date.
 func openDatabase(ctx context.Context, path string, s schema, m mode) (*database, error) {
+	if m == modeCreate {
+		if err := createPrivate(path); err != nil {
+			return nil, wrap(err, "create %s", path)
+		}
+	}
 	pool, err := openPool(path, m, m != modeCreate, readerWait)
 	if err != nil {
 		return nil, err
@@ -95,6 +100,16 @@ func openDatabase(ctx context.Context, path string, s schema, m mode) (*database
 		return nil, errors.Join(wrap(err, "open %s", path), pool.Close())
 	}
 	return d, nil
+}
+
+// createPrivate creates an empty file that only its owner may read, unless the file exists.
+// SQLite would create it for everybody; its log files get the mode of the database.
+func createPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // openPool opens connections to the file at path. Nothing is read until one is

@@ -197,11 +197,17 @@ func holdsTenants(dir string, folders []fs.DirEntry) bool {
 	})
 }
 
-// createDirectory makes dir a data directory; the marker comes last. Other
-// processes may be doing the same.
+// createDirectory makes dir a data directory that only its owner may read, also if the folder
+// exists; the marker comes last. Other processes may be doing the same.
 func createDirectory(dir string) error {
-	if err := os.MkdirAll(filepath.Join(dir, tenantsName), 0o700); err != nil {
+	tenants := filepath.Join(dir, tenantsName)
+	if err := os.MkdirAll(tenants, 0o700); err != nil {
 		return err
+	}
+	for _, folder := range []string{dir, tenants} {
+		if err := os.Chmod(folder, 0o700); err != nil {
+			return err
+		}
 	}
 	b, err := json.Marshal(marker{Program: program, Format: format})
 	if err != nil {

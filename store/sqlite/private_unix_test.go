@@ -1,0 +1,51 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/assay-rag/assay"
+)
+
+// TestPrivate checks that only the owner may read what a store writes, also below a folder
+// that everybody could read.
+func TestPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := s.Tenant(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tenant.Close()
+	if _, err := tenant.Runs().Create(t.Context(), assay.Run{ID: "run", Question: "?"}); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		seen++
+		if mode := info.Mode().Perm(); mode&0o077 != 0 {
+			t.Errorf("%s has mode %o, want nothing for group and others", path, mode)
+		}
+		return nil
+	})
+	if err != nil || seen < 6 {
+		t.Errorf("walked %d files: %v", seen, err)
+	}
+}
