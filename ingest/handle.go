@@ -48,7 +48,11 @@ func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
 	want.racy = isRacy(content)
 	info := assay.SourceInfo{SizeBytes: int64(len(content.Data)), Modified: content.Modified, Hash: want.String()}
 	same := isKnown && have.content == want.content
-	if same && have.pipeline == want.pipeline && have.metadata == want.metadata {
+	damaged, err := j.damaged(ctx, known)
+	if err != nil {
+		return outcome{}, err
+	}
+	if same && !damaged && have.pipeline == want.pipeline && have.metadata == want.metadata {
 		return j.amend(f, known, info, sidecar.ACL), nil
 	}
 	entry, err := j.build(ctx, f, content, sidecar)
@@ -68,10 +72,23 @@ func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
 	switch {
 	case !isKnown:
 		return outcome{file: f, entry: entry, what: added}, nil
-	case known.Version == entry.Document.Version:
+	case known.Version == entry.Document.Version && !damaged:
 		return j.amend(f, known, info, sidecar.ACL), nil
 	}
 	return outcome{file: f, entry: entry, what: updated}, nil
+}
+
+// damaged reports whether the stored text of a document was altered on disk. Only a run that
+// verifies looks.
+func (j *job) damaged(ctx context.Context, known assay.Document) (bool, error) {
+	if known.ID == "" || !j.opts.Verify {
+		return false, nil
+	}
+	_, err := j.w.Document(ctx, known.ID)
+	if errors.Is(err, assay.ErrDamaged) {
+		return true, nil
+	}
+	return false, err
 }
 
 // skip turns an error of source or build into an outcome. Errors that are not a

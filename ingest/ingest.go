@@ -33,7 +33,7 @@ type Options struct {
 	Chunk      chunk.Options
 
 	// Verify reads every source, even where size and time say that it has not
-	// changed.
+	// changed, and stores documents again whose stored text was altered on disk.
 	Verify bool
 
 	Workers          int   // that read and parse; 0: one per CPU

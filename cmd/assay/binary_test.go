@@ -356,3 +356,27 @@ step 0 "$ASSAY" replay --all --data disk/data
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestAlteredText changes a letter of a stored text on disk. It is not quoted, doctor finds it,
+// and ingest --verify stores it again.
+func TestAlteredText(t *testing.T) {
+	s := newSandbox(t)
+	s.want(exitAnswered, "2 added", "ingest", "handbook")
+	database := filepath.Join(s.dir, ".assay", "tenants", "default", "content.db")
+	before, err := os.ReadFile(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := bytes.ReplaceAll(before, []byte("approved by the head"), []byte("approved by the hand"))
+	if bytes.Equal(before, after) {
+		t.Fatal("the text is not in the file")
+	}
+	if err := os.WriteFile(database, after, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.want(exitDamaged, "was altered since it was stored", "ask", "Who approves travel to a customer?")
+	s.want(exitDamaged, "travel.md: the text from 0 to", "doctor")
+	s.want(exitAnswered, "0 added, 1 updated, 1 unchanged", "ingest", "--verify", "handbook")
+	s.want(exitAnswered, "ok    documents", "doctor")
+	s.want(exitAnswered, "approved by the head", "ask", "Who approves travel to a customer?")
+}

@@ -68,7 +68,7 @@ Ctrl-C keeps what was stored; ingest again to go on.`,
 	flags.StringArrayVar(&f.request.Exclude, "exclude", nil, "leave out what matches this `pattern`, in .gitignore's syntax; may be repeated")
 	flags.BoolVar(&f.request.Hidden, "hidden", false, "include names that start with a dot")
 	flags.Int64Var(&f.maxMB, "max-size", 0, "skip files larger than this many `MiB` (default 32)")
-	flags.BoolVar(&f.request.Verify, "verify", false, "read every file, even where size and time have not changed")
+	flags.BoolVar(&f.request.Verify, "verify", false, "read every file, even where size and time have not changed,\nand repair documents whose stored text is damaged")
 	flags.StringVar(&f.request.StdinName, "name", "", "the `name` of the document on standard input; its extension is a hint")
 	return cmd
 }

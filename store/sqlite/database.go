@@ -24,9 +24,6 @@ import (
 type schema struct {
 	applicationID int32
 	migrations    []string
-	// fills hold what SQL alone cannot do in the step to a layout, by its
-	// number. It is done after the step's statements.
-	fills map[int]func(ctx context.Context, conn *sql.Conn) error
 }
 
 // version is the layout that this program writes.
@@ -213,11 +210,7 @@ func migrate(ctx context.Context, pool *sql.DB, s schema) (err error) {
 			return err
 		}
 		for i := version; i < s.version(); i++ {
-			_, err := conn.ExecContext(ctx, s.migrations[i])
-			if fill := s.fills[i+1]; err == nil && fill != nil {
-				err = fill(ctx, conn)
-			}
-			if err != nil {
+			if _, err := conn.ExecContext(ctx, s.migrations[i]); err != nil {
 				return fmt.Errorf("migrate to layout %d: %w", i+1, err)
 			}
 		}

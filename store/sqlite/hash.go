@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/hex"
-	"errors"
 	"math"
 
 	"github.com/assay-rag/assay"
@@ -84,49 +82,4 @@ func (p *change) dropRetitled(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// hashAll fills in the hashes of all chunks. Those of a version whose text is
-// damaged stay empty: it cannot be embedded, and must not be in the way of the
-// others.
-func hashAll(ctx context.Context, conn *sql.Conn) (err error) {
-	set, err := conn.PrepareContext(ctx, setHash)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, set.Close()) }()
-	r := connection{conn}
-	err = r.each(ctx, `SELECT number, title FROM versions`, nil, func(scan func(...any) error) error {
-		var version int64
-		var title string
-		if err := scan(&version, &title); err != nil {
-			return err
-		}
-		hashes, err := versionHashes(ctx, r, version, title)
-		if errors.Is(err, assay.ErrDamaged) {
-			return nil
-		}
-		for _, h := range hashes {
-			if err == nil {
-				_, err = set.ExecContext(ctx, h.hash, version, h.ordinal)
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	_, err = conn.ExecContext(ctx, `CREATE INDEX chunks_hash ON chunks (hash) WHERE hash IS NOT NULL`)
-	return err
-}
-
-// A connection is a reader for a migration.
-type connection struct{ conn *sql.Conn }
-
-func (c connection) each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error {
-	rows, err := c.conn.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	return eachRow(ctx, rows, fn)
 }

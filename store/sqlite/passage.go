@@ -13,7 +13,7 @@ const passagesQuery = `
 SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, j.key, h.version,
 	d.id, v.version, c.name, d.uri, v.title,
 	iif(json_type(v.metadata, '$.language') = 'text', v.metadata ->> '$.language', ''),
-	ifnull(p.start, -1), ifnull(p.line, 0), ifnull(p.page, 0), ifnull(p.text, ''), p.anchors
+	ifnull(p.start, -1), ifnull(p.line, 0), ifnull(p.page, 0), ifnull(p.text, ''), p.anchors, p.hash
 FROM json_each(?) j
 CROSS JOIN chunks h ON h.id = unhex(j.value)
 JOIN versions v ON v.number = h.version
@@ -71,13 +71,17 @@ func scanPassage(ctx context.Context, s snapshot, scan func(...any) error) (i in
 	c := &p.Chunk
 	var version int64
 	var first piece
+	var hash []byte
 	err = scanChunk(scan, c, &i, &version, &c.Document, &c.Version, &p.Collection, &p.URI, &p.Title, &p.Language,
-		&first.start, &first.line, &first.page, &first.text, &first.anchors)
+		&first.start, &first.line, &first.page, &first.text, &first.anchors, &hash)
 	if err != nil {
 		return 0, p, err
 	}
 	if c.Start < 0 || c.Start > c.End || first.start < 0 || c.Start > first.end() {
 		return 0, p, damaged("chunk %s is not a span of its document %s", c.ID, c.Document)
+	}
+	if err := first.verify(hash); err != nil {
+		return 0, p, fmt.Errorf("chunk %s of %s: %w", c.ID, p.URI, err)
 	}
 	if p.Line, p.Page, err = first.position(c.Start); err != nil {
 		return 0, p, fmt.Errorf("chunk %s: %w", c.ID, err)
@@ -86,7 +90,7 @@ func scanPassage(ctx context.Context, s snapshot, scan func(...any) error) (i in
 	if c.End > first.end() {
 		rest, err := loadSpan(ctx, s, version, first.end(), c.End)
 		if err != nil {
-			return 0, p, fmt.Errorf("chunk %s: %w", c.ID, err)
+			return 0, p, fmt.Errorf("chunk %s of %s: %w", c.ID, p.URI, err)
 		}
 		p.Text += rest
 	}

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"sort"
@@ -23,6 +25,24 @@ type piece struct {
 	line, page int // of the source at start, if no anchor stands there
 	text       string
 	anchors    []byte // that are in the piece; see encodeAnchors
+}
+
+// hash identifies the contents of the piece: 16 bytes of the SHA-256 of all its columns. A piece
+// that was altered on disk is not read.
+func (p piece) hash() []byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %d %d %d ", p.start, p.line, p.page, len(p.text))
+	h.Write([]byte(p.text))
+	h.Write(p.anchors)
+	return h.Sum(nil)[:16]
+}
+
+// verify returns an error of kind assay.ErrDamaged if the piece does not have this hash.
+func (p piece) verify(hash []byte) error {
+	if !bytes.Equal(p.hash(), hash) {
+		return damaged("the text from %d to %d was altered since it was stored; ingest it again with --verify", p.start, p.end())
+	}
+	return nil
 }
 
 // end is where the piece ends in the text.
@@ -92,7 +112,7 @@ func (p piece) position(offset int) (line, page int, err error) {
 }
 
 const piecesQuery = `
-SELECT start, text, anchors FROM pieces WHERE version = ? AND start >= ? AND start < ? ORDER BY start`
+SELECT start, line, page, text, anchors, hash FROM pieces WHERE version = ? AND start >= ? AND start < ? ORDER BY start`
 
 // loadText reads the text and the anchors of one version of d.
 func loadText(ctx context.Context, s reader, number int64, d *assay.Document) error {
@@ -102,7 +122,7 @@ func loadText(ctx context.Context, s reader, number int64, d *assay.Document) er
 	})
 	d.Text = text
 	if err != nil {
-		return fmt.Errorf("document %s: %w", d.ID, err)
+		return fmt.Errorf("document %s, %s: %w", d.ID, d.URI, err)
 	}
 	return nil
 }
@@ -127,11 +147,15 @@ func loadPieces(ctx context.Context, s reader, number int64, start, end int, fn 
 	next := start
 	err := s.each(ctx, piecesQuery, []any{number, start, end}, func(scan func(...any) error) error {
 		var p piece
-		if err := scan(&p.start, &p.text, &p.anchors); err != nil {
+		var hash []byte
+		if err := scan(&p.start, &p.line, &p.page, &p.text, &p.anchors, &hash); err != nil {
 			return err
 		}
 		if p.start != next {
 			return damaged("the text from %d to %d is not there", next, p.start)
+		}
+		if err := p.verify(hash); err != nil {
+			return err
 		}
 		texts, next = append(texts, p.text), p.end()
 		return fn(p)

@@ -1,10 +1,5 @@
 package sqlite
 
-import (
-	"context"
-	"database/sql"
-)
-
 // contentSchema is the layout of content.db.
 //
 // A document is a row of documents as long as the store lives: a deleted one
@@ -20,14 +15,8 @@ import (
 // A vector belongs to the words that were embedded, not to a chunk, so that it is
 // found again when these come back in another version. It is there as long as some
 // version has a chunk with these words.
-//
-// Layout 2 did not keep a deleted document's ACL. The third step records it where
-// it is certain: no version was ever dropped, and those of the document agree.
-// Before layout 4 chunks had no hash: hashAll fills it in, and makes the index of
-// the hashes once they are all there, which is faster.
 var contentSchema = schema{
 	applicationID: 0x41535943, // "ASYC"
-	fills:         map[int]func(context.Context, *sql.Conn) error{4: hashAll},
 	migrations: []string{`
 CREATE TABLE store (
 	id       INTEGER PRIMARY KEY CHECK (id = 1),
@@ -46,6 +35,7 @@ CREATE TABLE documents (
 	uri        TEXT NOT NULL,
 	version    INTEGER,          -- number of the current version; NULL: deleted
 	sequence   INTEGER NOT NULL, -- of its last change
+	acl        TEXT,             -- JSON, of its last version if it is deleted; NULL: see versions
 	UNIQUE (collection, uri)
 ) STRICT;
 CREATE INDEX documents_sequence ON documents (sequence);
@@ -63,10 +53,15 @@ CREATE TABLE versions (
 	UNIQUE (document, version)
 ) STRICT;
 CREATE INDEX versions_replaced ON versions (replaced) WHERE replaced IS NOT NULL;
-CREATE TABLE texts (
-	version INTEGER PRIMARY KEY REFERENCES versions ON DELETE CASCADE,
-	text    TEXT NOT NULL,
-	anchors BLOB NOT NULL -- see encodeAnchors
+CREATE TABLE pieces (
+	version INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE,
+	start   INTEGER NOT NULL, -- of the piece in the version's text
+	line    INTEGER NOT NULL, -- of the source at start; 0: not known
+	page    INTEGER NOT NULL, -- of the source at start; 0: not known
+	text    TEXT NOT NULL,    -- up to the next piece; the first is there even if it is empty
+	anchors BLOB NOT NULL,    -- that are in the piece; see encodeAnchors
+	hash    BLOB NOT NULL,    -- see piece.hash
+	PRIMARY KEY (version, start)
 ) STRICT;
 CREATE TABLE chunks (
 	version  INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE,
@@ -78,30 +73,11 @@ CREATE TABLE chunks (
 	headings TEXT NOT NULL, -- JSON
 	parent   BLOB,          -- chunk ID; NULL: none
 	tokens   INTEGER NOT NULL,
+	hash     BLOB, -- the 16 bytes of assay.Passage.Hash; NULL: it is not searched
 	PRIMARY KEY (version, ordinal)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX chunks_id ON chunks (id);
-`, `
-CREATE TABLE pieces (
-	version INTEGER NOT NULL REFERENCES versions ON DELETE CASCADE,
-	start   INTEGER NOT NULL, -- of the piece in the version's text
-	line    INTEGER NOT NULL, -- of the source at start; 0: not known
-	page    INTEGER NOT NULL, -- of the source at start; 0: not known
-	text    TEXT NOT NULL,    -- up to the next piece; the first is there even if it is empty
-	anchors BLOB NOT NULL,    -- that are in the piece; see encodeAnchors
-	PRIMARY KEY (version, start)
-) STRICT;
-INSERT INTO pieces (version, start, line, page, text, anchors)
-	SELECT version, 0, 0, 0, text, anchors FROM texts ORDER BY version;
-DROP TABLE texts;
-`, `
-ALTER TABLE documents ADD COLUMN acl TEXT; -- JSON, of its last version if it is deleted; NULL: see versions, or not known
-UPDATE documents
-	SET acl = (SELECT max(acl) FROM versions WHERE document = documents.number HAVING min(acl) = max(acl))
-	WHERE version IS NULL
-	AND (SELECT count(*) FROM versions) = (SELECT seq FROM sqlite_sequence WHERE name = 'versions');
-`, `
-ALTER TABLE chunks ADD COLUMN hash BLOB; -- the 16 bytes of assay.Passage.Hash; NULL: it is not searched
+CREATE INDEX chunks_hash ON chunks (hash) WHERE hash IS NOT NULL;
 CREATE TABLE models (
 	number  INTEGER PRIMARY KEY,
 	name    TEXT NOT NULL UNIQUE,

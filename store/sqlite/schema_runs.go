@@ -68,7 +68,6 @@ CREATE TABLE pins (
 	PRIMARY KEY (document, version, run)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pins_run ON pins (run);
-`, `
 -- Runs whose answers may be given again, see store.Runs.
 CREATE TABLE offers (
 	run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,

@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
+	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/store"
 )
 
@@ -215,14 +217,43 @@ SELECT version, title, acl, source_size, source_modified, source_hash FROM versi
 	if err != nil || name != r.doc.Version {
 		return false, err
 	}
+	repaired := false
+	if r.doc.Text != "" {
+		if repaired, err = p.repair(ctx, current, r.pieces); err != nil {
+			return true, err
+		}
+	}
 	source := r.doc.Source
-	if title == r.doc.Title && acl == r.acl && size == source.SizeBytes && modified == r.modified && hash == source.Hash {
+	if !repaired && title == r.doc.Title && acl == r.acl && size == source.SizeBytes && modified == r.modified && hash == source.Hash {
 		return true, nil
 	}
 	if err := p.describe(ctx, current, title, r); err != nil {
 		return true, err
 	}
 	return true, p.point(ctx, document, current)
+}
+
+// repair stores the text of a version again if it was damaged, and reports whether it was.
+func (p *change) repair(ctx context.Context, version int64, pieces []piece) (bool, error) {
+	_, err := loadPieces(ctx, p.t, version, 0, math.MaxInt64, func(piece) error { return nil })
+	if !errors.Is(err, assay.ErrDamaged) {
+		return false, err
+	}
+	if _, err := p.t.exec(ctx, `DELETE FROM pieces WHERE version = ?`, version); err != nil {
+		return false, err
+	}
+	return true, p.insertPieces(ctx, version, pieces)
+}
+
+func (p *change) insertPieces(ctx context.Context, version int64, pieces []piece) error {
+	for _, part := range pieces {
+		_, err := p.t.exec(ctx, `INSERT INTO pieces (version, start, line, page, text, anchors, hash) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			version, part.start, part.line, part.page, part.text, part.anchors, part.hash())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // describe stores what may change within a version, whose title was title.
@@ -268,6 +299,9 @@ func (p *change) version(ctx context.Context, document int64, r entryRow) (int64
 	err := p.t.row(ctx, `SELECT number, title FROM versions WHERE document = ? AND version = ?`,
 		[]any{document, r.doc.Version}, &kept, &title)
 	if err == nil {
+		if _, err := p.repair(ctx, kept, r.pieces); err != nil {
+			return 0, err
+		}
 		return kept, p.describe(ctx, kept, title, r)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
@@ -280,12 +314,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 	if err != nil {
 		return 0, err
 	}
-	for _, part := range r.pieces {
-		_, err := p.t.exec(ctx, `INSERT INTO pieces (version, start, line, page, text, anchors) VALUES (?, ?, ?, ?, ?, ?)`,
-			number, part.start, part.line, part.page, part.text, part.anchors)
-		if err != nil {
-			return 0, err
-		}
+	if err := p.insertPieces(ctx, number, r.pieces); err != nil {
+		return 0, err
 	}
 	for i := range r.chunks {
 		h := &r.chunks[i]
