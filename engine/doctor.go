@@ -35,6 +35,7 @@ func Doctor(ctx context.Context, config Config) []Check {
 	x := &examination{ctx: ctx, dir: config.Dir}
 	if x.directory() && x.databases() {
 		x.writer()
+		x.size()
 		x.documents()
 		x.index()
 		x.vectors(config)
@@ -143,6 +144,41 @@ func (x *examination) writer() {
 		x.failed("writer", w.Close())
 		x.fine("writer", "nobody is ingesting")
 	}
+}
+
+// size adds up the files of the tenant.
+func (x *examination) size() {
+	const content, runs, index = "documents and vectors", "runs", "index"
+	bytes := map[string]int64{}
+	err := filepath.WalkDir(x.tenant.Dir(), func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a merged segment, or the log of a database that was closed
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case strings.HasPrefix(d.Name(), "content.db"):
+			bytes[content] += info.Size()
+		case strings.HasPrefix(d.Name(), "runs.db"):
+			bytes[runs] += info.Size()
+		default:
+			bytes[index] += info.Size()
+		}
+		return nil
+	})
+	if x.failed("size", err) {
+		return
+	}
+	mb := func(part string) float64 { return float64(bytes[part]) / 1e6 }
+	x.fine("size", "%.1f MB: %s %.1f, %s %.1f, %s %.1f", mb(content)+mb(runs)+mb(index), content, mb(content), index, mb(index), runs, mb(runs))
 }
 
 // documents reads every document and checks that its chunks lie in it.

@@ -87,6 +87,62 @@ func (e *Engine) DeleteRun(ctx context.Context, principal assay.Principal, id st
 	return e.runs.Delete(ctx, id)
 }
 
+// PrunedRuns counts what PruneRuns removed.
+type PrunedRuns struct {
+	Runs int `json:"runs"` // removed
+	Live int `json:"live"` // left alone: a process is driving them
+
+	// Versions is the number of replaced or deleted document versions that no run cites any
+	// more. They are dropped, unless another process was writing documents.
+	Versions int  `json:"versions"`
+	Writing  bool `json:"writing,omitempty"` // another process was; the next ingest drops them
+}
+
+// PruneRuns removes the principal's runs that were created before a time, with their
+// journals, then the replaced versions of documents that only these cited. With dry nothing
+// is removed and Versions is 0. An error leaves the runs that are counted removed.
+func (e *Engine) PruneRuns(ctx context.Context, principal assay.Principal, before time.Time, dry bool) (PrunedRuns, error) {
+	var pruned PrunedRuns
+	runs, err := e.Runs(ctx, principal, 0)
+	if err != nil {
+		return pruned, err
+	}
+	for _, r := range runs {
+		if !r.Created.Before(before) {
+			continue
+		}
+		err := ctx.Err()
+		switch {
+		case err != nil:
+		case r.Live:
+			err = assay.ErrLeased
+		case !dry:
+			err = e.runs.Delete(ctx, r.ID)
+		}
+		switch {
+		case errors.Is(err, assay.ErrLeased):
+			pruned.Live++
+		case err == nil:
+			pruned.Runs++
+		case !errors.Is(err, assay.ErrNotFound): // another process removed it
+			return pruned, err
+		}
+	}
+	if dry || pruned.Runs == 0 {
+		return pruned, nil
+	}
+	w, err := e.tenant.Writer(ctx)
+	if errors.Is(err, assay.ErrLocked) {
+		pruned.Writing = true
+		return pruned, nil
+	}
+	if err != nil {
+		return pruned, err
+	}
+	pruned.Versions, err = w.Prune(ctx)
+	return pruned, errors.Join(err, w.Close())
+}
+
 // owns reports whether a run is the principal's.
 func owns(principal assay.Principal, r assay.Run) bool {
 	return principal.User != "" && principal.User == r.Principal.User
