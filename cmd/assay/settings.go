@@ -18,7 +18,7 @@ type needs int
 
 const (
 	looking   needs = iota // at what is stored: nobody is asked
-	searching              // by vectors, and with the reranker
+	searching              // by vectors, with the reranker, and on the web where a question allows it
 	answering              // with language models as well
 )
 
@@ -67,11 +67,11 @@ func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Con
 	if c.Encoders, err = a.encoders(); err != nil {
 		return c, err
 	}
+	c.Web, c.Pages = set.Web(), a.pages
 	if n == searching {
 		c.Models.Reranker, err = set.Reranker()
 		return c, err
 	}
-	c.Web, c.Pages = set.Web(), a.pages
 	if c.Managed, err = set.Managed(); err != nil {
 		return c, err
 	}
