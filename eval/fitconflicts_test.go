@@ -41,9 +41,9 @@ type conflictRow struct {
 //
 //	go test ./eval -run FitConflicts -fit-conflicts -v
 //
-// It takes minutes. The cases are those in ground/testdata/conflicts.jsonl and those that are
-// made of ground/testdata/conflictscenes.jsonl, which are not those that conflicts are
-// measured on.
+// It takes minutes. The cases are those in ground/testdata/conflicts.jsonl, those of
+// train/written that the reader was not trained with, and those that are made of
+// ground/testdata/conflictscenes.jsonl. None is among those that conflicts are measured on.
 func TestFitConflicts(t *testing.T) {
 	if !*fitConflicts {
 		t.Skip("it fits weights: with -fit-conflicts")
@@ -76,7 +76,7 @@ func TestFitConflicts(t *testing.T) {
 	alarms, controls := countConflicts(rows, false, least)
 	logKinds(t, rows, least)
 	m := ground.ConflictModel{
-		Made:     fmt.Sprintf("logistic regression over %d cases of ground/testdata/conflicts.jsonl and conflictscenes.jsonl; held out, %d of %d conflicts are found, with %d false alarms of %d", len(rows), found, conflicts, alarms, controls),
+		Made:     fmt.Sprintf("logistic regression over %d cases of ground/testdata/conflicts.jsonl and conflictscenes.jsonl and train/written; held out, %d of %d conflicts are found, with %d false alarms of %d", len(rows), found, conflicts, alarms, controls),
 		Reader:   reader.Model(),
 		Features: ground.ConflictFeatureNames(),
 		Conflict: fitConflictRows(rows, func(conflictRow) bool { return true }),
@@ -105,6 +105,20 @@ func conflictRows(t *testing.T) []conflictRow {
 	var scenes []conflictScene
 	if err := readWritten(filepath.Join("..", "ground", "testdata", "conflictscenes.jsonl"), &scenes); err != nil {
 		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join("..", "train", "written", "conflicts-*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no written conflicts in train/written: %v", err)
+	}
+	for _, file := range files {
+		eachLine(t, file, func(row struct {
+			Question, Relation, Kind string
+			A, B                     WrittenText
+		}) {
+			if writtenAside(row.Question) {
+				cases = append(cases, ConflictCase{Question: row.Question, A: row.A, B: row.B, Conflict: row.Relation == "conflict", Kind: row.Kind})
+			}
+		})
 	}
 	var rows []conflictRow
 	for _, c := range cases {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -51,8 +52,8 @@ func (c fitCase) made() bool { return strings.HasPrefix(c.set, "made/") }
 //	ASSAY_TESTDATA=... ASSAY_MADE=... go test ./eval -run FitVerifier -fit-verifier -timeout 2h
 //
 // ASSAY_TESTDATA has the training sets below training/nli, ASSAY_MADE the made twins that the
-// reader was trained with. Of both only the claims are taken that were set aside from its
-// training. The sets that the verifier is measured on are not read. The floor of shown answers is chosen by the
+// reader was trained with; train/written has written statements. Of all three only the claims
+// are taken that were set aside from its training. The sets that the verifier is measured on are not read. The floor of shown answers is chosen by the
 // changed answers for development and by the pairs in ground/testdata.
 func TestFitVerifier(t *testing.T) {
 	if !*fitVerifier {
@@ -63,7 +64,7 @@ func TestFitVerifier(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := os.Getenv("ASSAY_TESTDATA")
-	cases := slices.Concat(nliCases(t, filepath.Join(shared, "training", "nli")), twinCases(t, os.Getenv("ASSAY_MADE")))
+	cases := slices.Concat(nliCases(t, filepath.Join(shared, "training", "nli")), twinCases(t, os.Getenv("ASSAY_MADE")), writtenCases(t, "../train/written"))
 	cases = measureCases(t, reader, cases)
 	m := fitModel(cases)
 	m.Reader = reader.Model()
@@ -91,7 +92,7 @@ func TestFitVerifier(t *testing.T) {
 	t.Logf("%s; shown %.2f, balanced %.2f, disputed %.2f", m.Made, m.Shown, m.Balanced, m.Disputed)
 }
 
-// eachLine decodes the lines of a gzip file.
+// eachLine decodes the lines of a file, which may be compressed by gzip.
 func eachLine[T any](t *testing.T, file string, yield func(T)) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -99,9 +100,11 @@ func eachLine[T any](t *testing.T, file string, yield func(T)) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
+	z := io.NopCloser(f)
+	if strings.HasSuffix(file, ".gz") {
+		if z, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<26)
@@ -184,6 +187,42 @@ func twinCases(t *testing.T, folder string) []fitCase {
 			}
 		})
 		cases = append(cases, drawn(set, rowsOfTwins)...)
+	}
+	return cases
+}
+
+// writtenAside reports whether the reader was not trained with a written document, or with a
+// pair of texts, by its question. It is written_aside in train/reader/written.py.
+func writtenAside(name string) bool { return crc32.ChecksumIEEE([]byte(name))%5 == 0 }
+
+// writtenCases returns the statements about the written documents that are kept from training.
+func writtenCases(t *testing.T, folder string) []fitCase {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "sections-*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no written documents in %s: %v", folder, err)
+	}
+	var cases []fitCase
+	for _, file := range files {
+		eachLine(t, file, func(row struct {
+			Document, Heading, Text string
+			True                    []string
+			False                   []struct{ S, Verdict string }
+		}) {
+			if !writtenAside(row.Document) {
+				return
+			}
+			add := func(claim string, v assay.Verdict) {
+				c := GroundingCase{Claim: claim, Evidence: []string{row.Text}, Heading: []string{row.Heading}, Verdict: v}
+				cases = append(cases, fitCase{GroundingCase: c, set: "made/written"})
+			}
+			for _, claim := range row.True {
+				add(claim, assay.Supported)
+			}
+			for _, f := range row.False {
+				add(f.S, fitVerdicts[f.Verdict])
+			}
+		})
 	}
 	return cases
 }

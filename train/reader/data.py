@@ -4,6 +4,7 @@ A group is a list of examples that are compared with one another by the pairwise
 with a passage that answers it and others that don't, or a true claim and its falsified twin.
 """
 
+import copy
 import glob
 import gzip
 import json
@@ -16,8 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+from .written import written_aside, written_documents, written_rows
+
 MAX_HEADING = 48
 NOT_SUPPORTED = 3  # of entailment: only "not supported" is known
+NOT_CONTRADICTED = 4
 
 
 @dataclass
@@ -247,13 +251,69 @@ def made_reading(path, encoder, rng):
             yield "near/" + members[0]["kind"], group
 
 
-def load(folder, made, encoder, seed):
+WRITTEN_TOKENS = 288  # sections are read whole, as answers and claims are checked
+
+
+def written_groups(folder, encoder, rng):
+    """Written sections: questions with and without an answer, and statements that follow or do not."""
+    for name, sections in written_documents(folder).items():
+        if written_aside(name):
+            continue
+        for i, r in enumerate(sections):
+            others = sections[:i] + sections[i + 1 :]
+            misses = list(r["unanswerable"])
+            rng.shuffle(misses)
+            for k, a in enumerate(r["answerable"]):
+                yield "written/read", written_reading(r, a, misses[k : k + 1], others, encoder, rng)
+            claims = [(c, 0) for c in r["true"]] + [(f["s"], LABELS[f["verdict"]]) for f in r["false"]]
+            rng.shuffle(claims)
+            for half in (claims[::2], claims[1::2]):
+                yield "written/entail", [encoder.pair(c, r["heading"], r["text"], entailment=l) for c, l in half]
+
+
+RELATIONS = {"conflict": 1, "other": 2, "agree": NOT_CONTRADICTED}
+
+
+def written_conflicts(folder, encoder):
+    """Pairs of texts: either sentence about the matter as a claim, beside the other one and beside its text."""
+    for r in written_rows(folder, "conflicts"):
+        if written_aside(r["question"]):
+            continue
+        label = RELATIONS[r["relation"]]
+        group = []
+        for claim, other, says in ((r["a_says"], r["b"], r["b_says"]), (r["b_says"], r["a"], r["a_says"])):
+            group.append(encoder.pair(claim, other["title"], says, entailment=label))
+            group.append(encoder.pair(claim, other["title"], other["text"], entailment=label))
+        yield "written/conflict", group
+
+
+def written_reading(r, a, misses, others, encoder, rng):
+    """A question with its section, without the sentences that answer it, and beside another section; and a near miss."""
+    text, at = r["text"], r["text"].index(a["a"])
+    group = [encoder.pair(a["q"], r["heading"], text, span=(at, at + len(a["a"])), answerable=1, relevance=1)]
+    rest = without(text, a["a"])
+    if rest:
+        group.append(encoder.pair(a["q"], r["heading"], rest, answerable=0, start=0, end=0))
+    for miss in misses:
+        group.append(encoder.pair(miss, r["heading"], text, answerable=0, start=0, end=0))
+    if others:
+        other = rng.choice(others)
+        group.append(encoder.pair(a["q"], other["heading"], other["text"], answerable=0, start=0, end=0, relevance=0))
+    return group
+
+
+def load(folder, made, written, encoder, seed):
     """All groups by the name of their source."""
     rng = random.Random(seed)
     streams = [read_groups(folder, encoder, rng), rank_groups(folder, encoder, rng), nli_groups(folder, encoder, rng)]
     for path in sorted(glob.glob(os.path.join(made, "*.jsonl.gz"))) if made else []:
         make = made_reading if os.path.basename(path).startswith(("read", "first-read")) else made_entailment
         streams.append(make(path, encoder, rng))
+    if written:
+        longer = copy.copy(encoder)
+        longer.max_tokens = WRITTEN_TOKENS
+        streams.append(written_groups(written, longer, rng))
+        streams.append(written_conflicts(written, longer))
     sources = {}
     for stream in streams:
         for name, group in stream:

@@ -26,8 +26,8 @@ LAYERS = 9  # of the encoder's 12; see docs/training.md
 BATCH = 2048  # tokens, padding included
 HELD_OUT = 0.02
 
-# Share of the groups drawn from each family of sources.
-MIX = {"read": 0.16, "near": 0.14, "rank": 0.05, "nli": 0.22, "made": 0.43}
+# Weight of each family of sources; the shares of those that are there are in proportion.
+MIX = {"read": 0.16, "near": 0.14, "rank": 0.05, "nli": 0.22, "made": 0.43, "written": 0.2}
 
 # Families whose labels are exact by construction: their sources are drawn in proportion to the
 # loss that is left, so what is learned already is seen less. Elsewhere a high loss may be noise.
@@ -125,6 +125,13 @@ def pairwise(score, positive, negative, group):
     return F.softplus(1 - (score[:, None] - score[None, :]))[pairs].mean()
 
 
+def entailment_loss(logp, label):
+    """The loss of each example, whose label may only say what it is not; any value where there is no label."""
+    loss = -logp.gather(1, label.clamp(0, 2)[:, None])[:, 0]
+    loss = torch.where(label == data.NOT_SUPPORTED, -torch.logsumexp(logp[:, 1:], -1), loss)
+    return torch.where(label == data.NOT_CONTRADICTED, -torch.logsumexp(logp[:, ::2], -1), loss)
+
+
 def losses(out, b):
     """The loss of each head on a batch, by name; heads without a label are absent."""
     span, relevance, entail = out
@@ -149,14 +156,12 @@ def losses(out, b):
     if bool(known.any()):
         logp = F.log_softmax(entail[known], -1)
         label = b["entailment"][known]
-        exact = F.nll_loss(logp, label.clamp(max=2), reduction="none")
-        other = -torch.logsumexp(logp[:, 1:], -1)
-        found["entailment"] = torch.where(label == data.NOT_SUPPORTED, other, exact).mean()
+        found["entailment"] = entailment_loss(logp, label).mean()
     support = entail[:, 0] - torch.logsumexp(entail[:, 1:], -1)
     for name, score, positive, negative in (
         ("answerable pairs", can, b["answerable"] == 1, b["answerable"] == 0),
         ("relevance pairs", relevance, b["relevance"] == 1, b["relevance"] == 0),
-        ("twins", support, b["entailment"] == 0, b["entailment"] > 0),
+        ("twins", support, b["entailment"] == 0, (b["entailment"] > 0) & (b["entailment"] != data.NOT_CONTRADICTED)),
     ):
         loss = pairwise(score, positive, negative, b["group"])
         if loss is not None:
@@ -170,8 +175,7 @@ def group_losses(out, b, n):
     span, _, entail = out
     logp = F.log_softmax(entail, -1)
     label = b["entailment"]
-    exact = -logp.gather(1, label.clamp(0, 2)[:, None])[:, 0]
-    exact = torch.where(label == data.NOT_SUPPORTED, -torch.logsumexp(logp[:, 1:], -1), exact)
+    exact = entailment_loss(logp, label)
     reads = F.binary_cross_entropy_with_logits(answerable(span, b["text"]), b["answerable"].clamp(0, 1).float(), reduction="none")
     loss = torch.where(label >= 0, exact, reads)
     total = torch.zeros(n).index_add(0, b["group"], loss)
@@ -210,7 +214,7 @@ def figures(model, held, most):
             "span overlap": exact / spans if spans else None,
             "answerable AUC": auc(pick(can, 0, lambda v: v == 1), pick(can, 0, lambda v: v == 0)),
             "relevance AUC": auc(pick(rel, 1, lambda v: v == 1), pick(rel, 1, lambda v: v == 0)),
-            "support AUC": auc(pick(sup, 2, lambda v: v == 0), pick(sup, 2, lambda v: v > 0)),
+            "support AUC": auc(pick(sup, 2, lambda v: v == 0), pick(sup, 2, lambda v: 0 < v < data.NOT_CONTRADICTED)),
             "accuracy": float(np.mean([l[3] == l[2] for l in labels if 0 <= l[2] < 3])) if any(0 <= l[2] < 3 for l in labels) else None,
         }
         result[name] = {k: round(v, 3) for k, v in entries.items() if v is not None}
@@ -280,7 +284,7 @@ def prepare(args):
     path = os.path.join(args.out, "groups.pickle")
     if not os.path.exists(path):
         encoder = data.Encoder(args.encoder, args.max_tokens)
-        sources = data.load(args.data, args.made, encoder, args.seed)
+        sources = data.load(args.data, args.made, args.written, encoder, args.seed)
         with open(path + ".tmp", "wb") as f:
             pickle.dump(sources, f, protocol=5)
         os.replace(path + ".tmp", path)
@@ -300,6 +304,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--data", required=True)
     p.add_argument("--made", default="")
+    p.add_argument("--written", default="", help="folder of written sections")
     p.add_argument("--encoder", required=True)
     p.add_argument("--out", required=True)
     p.add_argument("--tokens", type=float, default=50e6)
