@@ -15,9 +15,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/ground"
@@ -243,20 +246,21 @@ func drawn(cases []fitCase, n int) []fitCase {
 // measureCases sets the features of cases, without those that cite nothing.
 func measureCases(t *testing.T, reader llm.Reader, cases []fitCase) []fitCase {
 	t.Helper()
-	var measured []fitCase
-	for i, c := range cases {
-		var err error
-		if c.features, err = (ground.Local{Reader: reader}).Features(t.Context(), c.Claim, c.Cited()); err != nil {
-			t.Fatal(err)
-		}
-		if c.features != nil {
-			measured = append(measured, c)
-		}
-		if (i+1)%1000 == 0 {
-			t.Logf("%d of %d claims", i+1, len(cases))
-		}
+	g, ctx := errgroup.WithContext(t.Context())
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range cases {
+		g.Go(func() (err error) {
+			cases[i].features, err = (ground.Local{Reader: reader}).Features(ctx, cases[i].Claim, cases[i].Cited())
+			if (i+1)%1000 == 0 {
+				t.Logf("%d of %d claims", i+1, len(cases))
+			}
+			return err
+		})
 	}
-	return measured
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(cases, func(c fitCase) bool { return c.features == nil })
 }
 
 // fitModel fits both regressions and the balanced floor. Each set, and in it each label, has the
