@@ -44,7 +44,7 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 			writeClosest(&b, a.Closest, width)
 		}
 	}
-	appendNotes(&b, a.Notes, width)
+	appendNotes(&b, slices.DeleteFunc(slices.Clone(a.Notes), aboutCoverage), width)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -56,6 +56,10 @@ func byModel(is bool) string {
 	}
 	return ""
 }
+
+// aboutCoverage reports whether a note says how many passages had vectors. A reader of an
+// answer can do nothing about it: it is shown in the trace.
+func aboutCoverage(n assay.Note) bool { return n.Kind == assay.NoteCoverage }
 
 // appendNotes prints what a reader has to know of how something was found.
 func appendNotes(b *strings.Builder, notes []assay.Note, width int) {

@@ -153,7 +153,13 @@ func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f a
 		case ev.Kind == engine.RunEnded:
 			shown.end()
 			if f.trace {
-				fmt.Fprintf(a.stderr, "%s\n\n", runLine(*ev.Answer))
+				fmt.Fprintf(a.stderr, "%s\n", runLine(*ev.Answer))
+				for _, n := range ev.Answer.Notes {
+					if aboutCoverage(n) {
+						fmt.Fprintln(a.stderr, n.Text)
+					}
+				}
+				fmt.Fprintln(a.stderr)
 			}
 			return a.printAnswer(*ev.Answer, f.json)
 		case ev.Kind == engine.Draft:
