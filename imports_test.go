@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"eval":      {"llm", "graph", "rerank", "engine", "retrieve", "index", "strategy", "run", "ground", "role", "store"},
 	"provider":  {"llm", "ground"}, // provider/embedded also provider/local
 	"models":    {},
+	"scripts":   {},
 	"cmd/assay": {"llm", "ground", "models", "provider", "retrieve", "engine", "eval", "ingest", "source", "store", "strategy", "run", "role", "stats"},
 }
 

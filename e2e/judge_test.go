@@ -1,33 +1,20 @@
 package e2e
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/assay-rag/assay/eval/judge"
 	"github.com/assay-rag/assay/eval/metric"
 	"github.com/assay-rag/assay/ground"
-	"github.com/assay-rag/assay/llm"
 )
 
-// A curt model has few words: enough for one score, and not for a whole judgement, which
-// a poor model would take minutes for.
-type curt struct{ of llm.Model }
-
-func (c curt) Model() string { return c.of.Model() }
-
-func (c curt) Generate(ctx context.Context, req llm.Request, stream func(llm.Delta)) (llm.Response, error) {
-	req.MaxTokens = min(req.MaxTokens, 60)
-	return c.of.Generate(ctx, req, stream)
-}
-
-// A real model judges an answer. It is a poor one, and what it says of it is nobody's
-// business: but a server takes the judge's schema, each measure is a share or says why it
-// is not judged, and what it has cost is counted.
+// The model of a real server judges an answer. What it says is nonsense: but the server
+// takes the judge's schema, each measure is a share or says why it is not judged, and what
+// it has cost is counted.
 func TestLlamaJudges(t *testing.T) {
 	l := startLlama(t)
-	m := curt{of: l.open(t, false).Model("tinyllama")}
+	m := l.open(t, false).Model("tiny")
 	p := judge.Prompt{Name: "brevity", Prompt: "How short is the answer? 1 is long, 5 is short.", Scale: [2]float64{1, 5}}
 	custom, err := p.By(m, nil)
 	if err != nil {
@@ -57,7 +44,7 @@ func TestLlamaJudges(t *testing.T) {
 	}
 	for _, name := range []string{judge.Correctness, judge.Completeness, judge.Harmfulness, judge.Relevance, "brevity"} {
 		s, scored := got.Scores[name]
-		if scored == (got.NotJudged[name] != "") || scored && !strings.Contains(s.By, "tinyllama") {
+		if scored == (got.NotJudged[name] != "") || scored && !strings.Contains(s.By, "tiny") {
 			t.Errorf("%s: %+v, not judged %q", name, s, got.NotJudged[name])
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// A llama is a llama-server that serves a small language model.
+// A llama is a llama-server that serves the model of scripts/tinymodel: its replies have the
+// form that they are bound to, and no sense.
 type llama struct {
 	base string // URL of its API: "http://127.0.0.1:PORT/v1"
 	stop func() // ends it and waits until it has ended; nil where it is not ours
@@ -32,7 +33,7 @@ func startLlama(t *testing.T, args ...string) *llama {
 	place := os.Getenv("ASSAY_LLAMA")
 	switch {
 	case testing.Short():
-		t.Skip("a real model takes its time: not with -short")
+		t.Skip("a real model server takes its time: not with -short")
 	case place == "off":
 		t.Skip("ASSAY_LLAMA is off")
 	case strings.Contains(place, "://") && len(args) > 0:
