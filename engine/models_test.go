@@ -156,11 +156,11 @@ func TestProviderFails(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
-// When replies cannot be used, the local planner or grader stands in. For other roles the
-// cautious output stands, and the answer is not that nothing was found.
+// When replies cannot be used, the cautious output stands, and the answer is not that
+// nothing was found.
 func TestRepliesCannotBeUsed(t *testing.T) {
 	for name, want := range map[string]assay.Status{
-		role.PlannerRole: assay.Answered, role.GraderRole: assay.Answered, role.GeneratorRole: assay.Incomplete, role.VerifierRole: assay.Incomplete,
+		role.PlannerRole: assay.Answered, role.GraderRole: assay.Incomplete, role.GeneratorRole: assay.Incomplete, role.VerifierRole: assay.Incomplete,
 	} {
 		by := handbook.models()
 		by[name] = texts("fake/"+name, func(llm.Request) string { return "I am sorry, Dave." })
