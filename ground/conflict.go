@@ -291,9 +291,15 @@ func (a answer) exchanged(b answer) llm.ClaimPair {
 // but for their answers, which have different numbers or names.
 func (a answer) alike(b answer, question map[string]int) bool {
 	const mostAsked = 0.6
+	if coverage(question, stemsOf(wordsOf(a.sentence.Text))) < mostAsked || modifiersDiffer(a, b) {
+		return false
+	}
+	sameNumbers := maps.Equal(a.numbersBeside(), b.numbersBeside())
+	if compareValues(a, b) == valuesDiffer && sameNumbers && maps.Equal(withoutNumbers(a.sentence.Text), withoutNumbers(b.sentence.Text)) {
+		return true
+	}
 	mine, theirs := stemsOf(contentOf(wordsOf(a.beside()))), stemsOf(contentOf(wordsOf(b.beside())))
-	return coverage(question, stemsOf(wordsOf(a.sentence.Text))) >= mostAsked && maps.Equal(mine, theirs) && !modifiersDiffer(a, b) &&
-		(compareValues(a, b) == valuesDiffer || apartFrom(a.names(), b.names(), a, b))
+	return maps.Equal(mine, theirs) && apartFrom(a.names(), b.names(), a, b)
 }
 
 // A comparison says how the numbers of two answers stand to each other.

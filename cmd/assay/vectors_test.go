@@ -87,14 +87,14 @@ func (x *terminal) want(code int, match string, line ...string) string {
 func TestIngestWait(t *testing.T) {
 	x := newTerminal(t, 90)
 	x.want(0, `^0 of 90 passages with vectors of hashing/32; searches make what they need, and all are made by: assay ingest --wait$`, "ingest", "NOTES")
-	x.want(0, `^Note: .* vectors? yet`, "ask", "Where does lantern7 burn?")
+	x.want(0, `vectors? yet`, "ask", "--trace", "Where does lantern7 burn?")
 	x.want(0, `^ok    vectors +hashing/32: [1-8]?[0-9] of 90 chunks$`, "doctor")
 	x.want(0, `^[0-9]+ vectors made in .* \([0-9]+ a second\); 90 of 90 passages with vectors of hashing/32$`, "ingest", "--wait")
 	x.want(0, `^0 vectors made in .*; 90 of 90 passages`, "ingest", "--wait", "NOTES")
 	if out := x.want(0, `90 unchanged`, "ingest", "NOTES"); strings.Contains(out, "vectors") {
 		t.Errorf("nothing is left to make, and it says:\n%s", out)
 	}
-	if out := x.want(0, `lantern7`, "ask", "Where does lantern7 burn?"); strings.Contains(out, "Note:") {
+	if out := x.want(0, `lantern7`, "ask", "--trace", "Where does lantern7 burn?"); strings.Contains(out, "vectors yet") {
 		t.Errorf("all have vectors, and the answer says:\n%s", out)
 	}
 	x.want(0, `^ok    vectors +hashing/32: 90 of 90 chunks$`, "doctor")
@@ -113,9 +113,9 @@ func TestIngestFew(t *testing.T) {
 // --docs has a store of its own, which can be waited for.
 func TestIngestWaitDocs(t *testing.T) {
 	x := newTerminal(t, 90)
-	x.want(0, `^Note: `, "ask", "--docs", "NOTES", "Where does lantern7 burn?")
+	x.want(0, `vectors? yet`, "ask", "--trace", "--docs", "NOTES", "Where does lantern7 burn?")
 	x.want(0, `90 of 90 passages with vectors`, "ingest", "--wait", "--docs", "NOTES")
-	if out := x.want(0, `lantern7`, "ask", "--docs", "NOTES", "Where does lantern7 burn?"); strings.Contains(out, "Note:") {
+	if out := x.want(0, `lantern7`, "ask", "--trace", "--docs", "NOTES", "Where does lantern7 burn?"); strings.Contains(out, "vectors yet") {
 		t.Errorf("all have vectors, and the answer says:\n%s", out)
 	}
 }
