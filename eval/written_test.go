@@ -283,7 +283,7 @@ func TestMeasureWritten(t *testing.T) {
 		Conflicts: []eval.ConflictCase{
 			{
 				Question: "Which port does the Falcon gateway listen on?", Conflict: true, Kind: "number",
-				A: eval.WrittenText{Title: "Falcon gateway", Text: "The Falcon gateway, made by Aldersoft in Leeds, listens on port 8080. It was released in March 2019."},
+				A: eval.WrittenText{Title: "Falcon gateway", Text: "The Falcon gateway listens on port 8080. It was released in March 2019."},
 				B: eval.WrittenText{Title: "Falcon gateway, old notes", Text: "The Falcon gateway listens on port 9090."},
 			},
 			{
