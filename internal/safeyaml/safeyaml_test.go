@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Bomb returns YAML of 9 levels of 9 aliases each.
+// bomb returns YAML of 9 levels of 9 aliases each.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x]\n")
@@ -31,6 +31,8 @@ func TestCheck(t *testing.T) {
 		{"nested aliases", bomb(), "line 3: more than 16 aliases"},
 		{"nested flow", "a: " + strings.Repeat("[", 70) + strings.Repeat("]", 70), "nested more than 64 levels deep"},
 		{"a megabyte of brackets", strings.Repeat("[", 1<<20), "nested more than 64 levels deep"},
+		{"nested flow after surplus ends", strings.Repeat("]", 100) + strings.Repeat("[", 100), "nested more than 64 levels deep"},
+		{"many lists", "a: [" + strings.Repeat("[], ", 2001) + "]", "more than 2000 lists and maps"},
 		{"nested dashes", "a:\n" + strings.Repeat("- ", 80) + "x", "line 2: nested more than 64 levels deep"},
 		{"nested indents", strings.Repeat(" ", 90) + "a: b", "line 1: nested more than 64 levels deep"},
 	} {
