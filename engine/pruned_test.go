@@ -143,3 +143,40 @@ func wantPruned(t *testing.T, e *Engine, a assay.Answer) {
 	}
 	t.Fatal("every version that the run found is still there")
 }
+
+// TestPruneRuns removes the caller's old runs and leaves live ones, and those of others.
+func TestPruneRuns(t *testing.T) {
+	e := openDir(t, t.TempDir())
+	ingestPaths(t, e, copyHandbook(t))
+	answer := ask(t, e, widerQuestion)
+	lease, err := e.runs.Acquire(t.Context(), pause(t, e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	prune := func(who assay.Principal, before time.Time, dry bool, want PrunedRuns) {
+		t.Helper()
+		got, err := e.PruneRuns(t.Context(), who, before, dry)
+		if err != nil || got != want {
+			t.Errorf("PruneRuns = %+v, %v, want %+v", got, err, want)
+		}
+	}
+	prune(assay.Principal{User: "stranger"}, future, false, PrunedRuns{})
+	prune(assay.Local(), past, false, PrunedRuns{})
+	prune(assay.Local(), future, true, PrunedRuns{Runs: 1, Live: 1})
+	if _, _, err := e.Run(t.Context(), assay.Local(), answer.Run); err != nil {
+		t.Errorf("after a dry run: %v", err)
+	}
+	w, err := e.tenant.Writer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prune(assay.Local(), future, false, PrunedRuns{Runs: 1, Live: 1, Writing: true})
+	if _, _, err := e.Run(t.Context(), assay.Local(), answer.Run); !errors.Is(err, assay.ErrNotFound) {
+		t.Errorf("a pruned run: %v, want ErrNotFound", err)
+	}
+	if err := errors.Join(w.Close(), lease.Close()); err != nil {
+		t.Fatal(err)
+	}
+	prune(assay.Local(), future, false, PrunedRuns{Runs: 1})
+}

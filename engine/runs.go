@@ -111,19 +111,21 @@ func (e *Engine) PruneRuns(ctx context.Context, principal assay.Principal, befor
 		if !r.Created.Before(before) {
 			continue
 		}
-		err := ctx.Err()
-		switch {
-		case err != nil:
-		case r.Live:
-			err = assay.ErrLeased
-		case !dry:
+		if err := ctx.Err(); err != nil {
+			return pruned, err
+		}
+		if r.Live {
+			pruned.Live++
+			continue
+		}
+		if !dry {
 			err = e.runs.Delete(ctx, r.ID)
 		}
 		switch {
-		case errors.Is(err, assay.ErrLeased):
-			pruned.Live++
 		case err == nil:
 			pruned.Runs++
+		case errors.Is(err, assay.ErrLeased): // resumed since it was listed
+			pruned.Live++
 		case !errors.Is(err, assay.ErrNotFound): // another process removed it
 			return pruned, err
 		}

@@ -71,12 +71,12 @@ func (a *app) pruneRuns(ctx context.Context, before time.Time, dry, asJSON bool)
 }
 
 func prunedLine(p engine.PrunedRuns, dry bool) string {
-	line := fmt.Sprintf("%d runs removed, and %d versions of documents that only they cited", p.Runs, p.Versions)
+	line := fmt.Sprintf("%d runs removed, and %d versions of documents that no run cites any more", p.Runs, p.Versions)
 	switch {
 	case dry:
 		line = fmt.Sprintf("%d runs would be removed", p.Runs)
 	case p.Writing:
-		line = fmt.Sprintf("%d runs removed; another process is writing documents, so versions that only they cited go with the next ingest", p.Runs)
+		line = fmt.Sprintf("%d runs removed; another process is writing documents, so versions that no run cites any more go with the next ingest", p.Runs)
 	}
 	if p.Live > 0 {
 		line += fmt.Sprintf("; %d left: a process is driving them", p.Live)
