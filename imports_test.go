@@ -50,16 +50,7 @@ var allowed = map[string][]string{
 
 func TestImports(t *testing.T) {
 	seen := map[string]bool{}
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isModule(file)) {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return nil
-		}
+	err := eachSource(func(file string) error {
 		file = filepath.ToSlash(file)
 		folder := owner(path.Dir(file))
 		want, known := allowed[folder]
@@ -96,6 +87,22 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// eachSource calls fn with the path of each Go file of the module that is not a test.
+func eachSource(fn func(file string) error) error {
+	return filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isModule(file)) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		return fn(file)
+	})
+}
+
 // owner returns the row of the import table that a folder belongs to.
 func owner(folder string) string {
 	if folder == "." {
@@ -129,16 +136,7 @@ func TestDocsNamePackages(t *testing.T) {
 // TestNoRegexpAtStart finds regular expressions that are compiled when the program starts.
 // Package internal/lazyregexp compiles them at their first use.
 func TestNoRegexpAtStart(t *testing.T) {
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isModule(file)) {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return nil
-		}
+	err := eachSource(func(file string) error {
 		files := token.NewFileSet()
 		f, err := parser.ParseFile(files, file, nil, 0)
 		if err != nil {

@@ -4,7 +4,6 @@ package sqlite
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -14,24 +13,13 @@ import (
 // TestPrivate checks that only the owner may read what a store writes, also below a folder
 // that everybody could read.
 func TestPrivate(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tenant, err := s.Tenant(t.Context(), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tenant.Close()
+	tenant := openTestTenant(t) // below a folder of mode 0755
+	dir := filepath.Dir(filepath.Dir(tenant.Dir()))
 	if _, err := tenant.Runs().Create(t.Context(), assay.Run{ID: "run", Question: "?"}); err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

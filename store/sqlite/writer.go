@@ -224,7 +224,8 @@ SELECT version, title, acl, source_size, source_modified, source_hash FROM versi
 		}
 	}
 	source := r.doc.Source
-	if !repaired && title == r.doc.Title && acl == r.acl && size == source.SizeBytes && modified == r.modified && hash == source.Hash {
+	sameSource := size == source.SizeBytes && modified == r.modified && hash == source.Hash
+	if sameSource && title == r.doc.Title && acl == r.acl && !repaired {
 		return true, nil
 	}
 	if err := p.describe(ctx, current, title, r); err != nil {
