@@ -123,9 +123,9 @@ func readAnswer(t *testing.T, r result) assay.Answer {
 	return a
 }
 
-// A user sets one variable and asks. The model talks nonsense: what it says is checked,
-// what does not hold is left out, and the user is told. What came of it replays when
-// the server has gone, and the next question is answered without it.
+// TestLlamaAsk asks a real model server that one environment variable names. The model's
+// statements are random words: verification must drop them and the answer must say so. The
+// run must replay without the server, and the next question must be answered without it.
 func TestLlamaAsk(t *testing.T) {
 	l := startLlama(t).own(t)
 	u := newUser(t, l)

@@ -9,9 +9,9 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// The model of a real server judges an answer. What it says is nonsense: but the server
-// takes the judge's schema, each measure is a share or says why it is not judged, and what
-// it has cost is counted.
+// TestLlamaJudges has the model of a real server judge an answer. Its judgements are random,
+// but they must follow the judge's schema: each measure is a share or says why it was not
+// judged. The cost must be counted.
 func TestLlamaJudges(t *testing.T) {
 	l := startLlama(t)
 	m := l.open(t, false).Model("tiny")

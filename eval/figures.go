@@ -120,8 +120,8 @@ func (t *tally) figures(at []int) []Figure {
 	return figures
 }
 
-// nobody stands in the place of a judge if every answer was refused: a refusal of an answerable
-// question counts as wrong without being judged.
+// nobody is the name of the judge in reports if every question was refused. A refusal of an
+// answerable question counts as wrong, and no judge reads it.
 const nobody = "nobody (every one was refused)"
 
 // judge returns the names of the judges of a measure.

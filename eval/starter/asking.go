@@ -151,7 +151,11 @@ func (g *gathering) clauseOf(text string) (c clause, ok bool) {
 		return c, false
 	}
 	for i, w := range subject {
-		if low := strings.ToLower(w); noInSubject[low] || leaning[low] && (i == 0 || low != "first") || strings.HasSuffix(low, "ly") && low != "family" || verbs().third[low].base != "" && len(subject) > 2 && !plausible(low) {
+		low := strings.ToLower(w)
+		dependent := leaning[low] && (i == 0 || low != "first")
+		adverb := strings.HasSuffix(low, "ly") && low != "family"
+		secondVerb := verbs().third[low].base != "" && len(subject) > 2 && !plausible(low)
+		if noInSubject[low] || dependent || adverb || secondVerb {
 			return c, false
 		}
 	}

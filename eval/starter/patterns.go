@@ -126,7 +126,9 @@ func (c clause) modal() []asked {
 	if m := modalBe.FindStringSubmatch(c.rest); m != nil && !strings.ContainsAny(m[2], "0123456789") && verbs().participle[m[1]].base != "" && !joined.MatchString(m[2]) {
 		return []asked{{"way", "How " + c.verb + " " + c.subject + " be " + m[1] + m[2], m[3], 1}}
 	}
-	if (c.verb == "must" || c.verb == "should") && verbs().base[words[0]] && !idle[words[0]] && len(words) <= 14 && strings.Contains(c.subject, " ") {
+	obliges := c.verb == "must" || c.verb == "should"
+	action := verbs().base[words[0]] && !idle[words[0]]
+	if obliges && action && len(words) <= 14 && strings.Contains(c.subject, " ") {
 		return []asked{{"duty", "What " + c.verb + " " + c.subject + " do", c.rest, 0.7}}
 	}
 	return nil

@@ -25,11 +25,12 @@ func Mentions(text, name string) bool {
 	return false
 }
 
-// Without returns a question without the given names. The result can be asked about each name
-// separately. For example, "What is the notice period in the contracts and in the handbook?"
-// becomes "What is the notice period?". For "Compare what hr and legal say about how long files are kept" it returns
-// the topic as a question. A name that is a subject becomes "we": "How long do we keep
-// files?". It returns nothing if no content word is left.
+// Without removes names from a question, so that the result can be asked about each of them:
+//
+//	What is the notice period in the contracts and in the handbook?  →  What is the notice period?
+//	Compare what hr and legal say about how long files are kept      →  the topic, as a question
+//
+// A name that is the subject becomes "we". Without returns "" if no content word is left.
 func Without(text string, names ...string) string {
 	marked := mark(text, names)
 	if m := sayAbout.FindStringSubmatch(marked); m != nil {

@@ -189,8 +189,8 @@ func pronounIn(question string) []int {
 	return nil
 }
 
-// subjectOf returns the topic of a question. It is the text after an opening like "what is".
-// Without such an opening it runs from the first content word to the last.
+// subjectOf returns the topic of a question: the text after an opening such as "What is", or
+// else the text from the first content word to the last.
 func subjectOf(question string) string {
 	if m := ofThing.FindStringSubmatch(question); m != nil && len(contentWords(m[1])) > 0 {
 		return m[1]

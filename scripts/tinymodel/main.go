@@ -243,7 +243,9 @@ func liking(t int) float32 {
 		return seldom
 	case t >= firstWord:
 		return mostly
-	case t == call || t == space || t == bracket || b <= ' ' || b > '~' || b == '\\' || b == '-':
+	case t == call || t == space || t == bracket:
+		return rarely
+	case b <= ' ' || b > '~' || b == '\\' || b == '-': // no plain text
 		return rarely
 	case b == ']' || b == '}':
 		return often
