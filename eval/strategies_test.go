@@ -233,9 +233,8 @@ func TestAnswersOfSets(t *testing.T) {
 	}
 }
 
-// TestDocsNameStrategies holds docs/strategies.md to the strategies that there are, in
-// their order: a section for each, which says where it is from, its thresholds and its
-// steps.
+// TestDocsNameStrategies checks that docs/strategies.md has a section for each strategy, in
+// their order, with the source, thresholds and steps of its Spec.
 func TestDocsNameStrategies(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "docs", "strategies.md"))
 	if err != nil {
@@ -250,9 +249,14 @@ func TestDocsNameStrategies(t *testing.T) {
 			continue // what stands before the first
 		}
 		named = append(named, name)
-		for _, want := range []string{"\n- Source:", "\n- Thresholds:", "\n- Steps:"} {
-			if !strings.Contains(body, want) {
-				t.Errorf("docs/strategies.md: the section on %s has no line %q", name, strings.TrimSpace(want))
+		spec, err := strategy.Lookup(name)
+		if err != nil {
+			t.Errorf("docs/strategies.md: %v", err)
+		}
+		body = strings.Join(strings.Fields(body), " ")
+		for _, want := range []string{"- Source: " + spec.Source, "- Thresholds: " + spec.Defaults, "- Steps: " + spec.UsualCost} {
+			if !strings.Contains(body, want+".") {
+				t.Errorf("docs/strategies.md: the section on %s does not have %q", name, want)
 			}
 		}
 	}

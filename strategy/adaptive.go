@@ -8,6 +8,20 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
+// adaptiveSpec describes Adaptive.
+var adaptiveSpec = Spec{
+	Name:    "adaptive",
+	Summary: "does as much work as the question needs: simple, moderate or complex",
+	Source: "Jeong et al., \"Adaptive-RAG: Learning to Adapt Retrieval-Augmented Large Language Models through " +
+		"Question Complexity\", 2024; there a simple question is not searched for at all, which a cited answer " +
+		"cannot do without",
+	Func: Adaptive,
+	Defaults: "simple: 3 hits (adaptive.simple); moderate: 2 rounds (adaptive.rounds) of 5 hits (adaptive.moderate); " +
+		"complex: 3 hits for each search of a sub-question (adaptive.complex)",
+	UsualCost: "a route more than static for a simple question; a query, a search and a grade more with each further " +
+		"round",
+}
+
 // Adaptive does as much work as a question is. A simple one is searched once, for few
 // hits. A moderate one is searched in rounds: what was found is graded, and while
 // something is missing the querier says what to search next. A complex one is planned,
@@ -16,10 +30,6 @@ import (
 //
 // How much work a question is, is decided once: a simple question whose one search does
 // not suffice gets an honest status, not another search. Auto is for who wants that.
-//
-// Source: Jeong et al., "Adaptive-RAG: Learning to Adapt Retrieval-Augmented Large
-// Language Models through Question Complexity", 2024, for the three ways; there simple
-// questions are not searched for at all, which a cited answer cannot do without.
 func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "adaptive"

@@ -11,6 +11,19 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
+// advancedSpec describes Advanced.
+var advancedSpec = Spec{
+	Name:    "advanced",
+	Summary: "searches the question in other words as well, and a passage as an answer would be written",
+	Source: "Gao et al., \"Retrieval-Augmented Generation for Large Language Models: A Survey\", 2023; HyDE: Gao et " +
+		"al., \"Precise Zero-Shot Dense Retrieval without Relevance Labels\", 2022; step-back: Zheng et al., \"Take " +
+		"a Step Back\", 2023; order: Liu et al., \"Lost in the Middle\", 2023",
+	Func:     Advanced,
+	Defaults: "those of static; 3 rewritings by expand, one by each of the others",
+	UsualCost: "a plan and two rewritings more than static; a rewriting, a search and a grade more if that does not " +
+		"suffice",
+}
+
 // Advanced prepares one good search for the question, or for each of several in one,
 // side by side. The question is searched together with other wordings of it and with a
 // passage as it would stand in a document that answers it (HyDE), narrowed by the
@@ -22,11 +35,6 @@ import (
 //
 // Only the question itself says how relevant a hit is: a rewriting brings passages and
 // vouches for none.
-//
-// Sources: Gao et al., "Retrieval-Augmented Generation for Large Language Models: A
-// Survey", 2023, for the flow; Gao et al., "Precise Zero-Shot Dense Retrieval without
-// Relevance Labels", 2022, for HyDE; Zheng et al., "Take a Step Back", 2023; Liu et al.,
-// "Lost in the Middle", 2023, for the order.
 func Advanced(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "advanced"

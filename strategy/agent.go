@@ -7,13 +7,19 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Agent is the single-agent baseline: one model with one prompt, which tells it to
-// plan, retrieve, analyse and reflect, over the tools that React has and within the same
-// bounds. Planner and reflector are not asked; what the tools brought is graded and
-// answered from as everywhere, for a baseline that checked itself would be no answer.
-//
-// Source: the single-agent loop that vendors' guides describe, as Anthropic, "Building
-// effective agents", 2024.
+// agentSpec describes Agent.
+var agentSpec = Spec{
+	Name:      "agent",
+	Summary:   "one prompt that plans, searches and reflects by itself, with the tools of react",
+	Source:    "the single-agent loop of vendors' guides: Anthropic, \"Building effective agents\", 2024",
+	Func:      Agent,
+	Defaults:  "those of react",
+	UsualCost: "as react; fewer where the first reply asks for all that is needed",
+}
+
+// Agent is the single-agent baseline: one model with one prompt, which tells it to plan, retrieve,
+// analyse and reflect, with the tools and the limits of React. No planner and no reflector is
+// asked. Its evidence is graded, and its answer verified, as in every strategy.
 func Agent(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return env.withDefaults().act(ctx, s, "agent", role.AllInOne)
 }

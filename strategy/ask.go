@@ -18,7 +18,7 @@ import (
 // The answer's Question is the one that was asked, and Understood the one that was
 // gone about, where that is another. An unknown name is assay.ErrInvalid.
 func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, error) {
-	ask, err := Lookup(name)
+	spec, err := Lookup(name)
 	if err != nil {
 		return assay.Answer{}, err
 	}
@@ -27,7 +27,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	env.asked = question
 	env, said, err := env.understand(ctx, s.Sub("understand", 0))
 	if stop := stopOf(err); stop != "" {
-		return env.unplannable(nameOf(name), stop, err, said).Answer, nil
+		return env.unplannable(spec.Name, stop, err, said).Answer, nil
 	}
 	if err != nil {
 		return assay.Answer{}, err
@@ -35,7 +35,7 @@ func Ask(ctx context.Context, s run.Scope, env Env, name string) (assay.Answer, 
 	answer, given := env.fromCache(ctx, s, &said)
 	r := Result{Answer: answer}
 	if !given {
-		r, err = env.spanning(&said).goAbout(ctx, s, ask, nameOf(name), &said)
+		r, err = env.spanning(&said).goAbout(ctx, s, spec.Func, spec.Name, &said)
 	}
 	if err == nil {
 		err = env.relevance(ctx, s, &r, &said)
@@ -64,14 +64,6 @@ func (e Env) goAbout(ctx context.Context, s run.Scope, ask Func, name string, sa
 	}
 	r, err = e.readings(ctx, s.Sub("readings", 0), r, said)
 	return e.inWhole(r), err
-}
-
-// nameOf is the name of the strategy that a request names.
-func nameOf(name string) string {
-	if name == "" {
-		return strategies[0].name
-	}
-	return name
 }
 
 // asAsked is the answer to what was gone about, as that to the question that was asked.

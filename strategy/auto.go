@@ -9,19 +9,28 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Auto tries the floor first: a question that is not plainly several is looked up
-// once, as Static does but with the plan's filter, and answered if that suffices.
-// Otherwise it goes on as Corrective does; for a question in one part, without
-// repeating the search.
+// autoSpec describes Auto.
+var autoSpec = Spec{
+	Name:      "auto",
+	Summary:   "searches once, and goes on as corrective or multihop only if the evidence does not suffice",
+	Source:    "assay's own",
+	Func:      Auto,
+	Defaults:  "those of static and, where it goes on, of corrective or multihop",
+	UsualCost: "as static if the first search suffices; else the steps of corrective or multihop besides",
+}
+
+// Auto searches once, as Static does but with the plan's filter, and answers if that suffices.
+// Otherwise it goes on as Corrective does, without repeating the search for a question in one
+// part. Questions that are plainly several go to Corrective at once.
 //
-// A question that names a thing only by what is said of it, as in "the spouse of the
-// director of Jump for Glory", is looked up once with a far walk over the entity graph, as
-// Graph does. Where that does not suffice, the question is taken apart as Multihop does,
-// but a name that stands in what was found is not searched for, and only the likeliest is
-// tried. All gold in ten passages, the match of the answer, and steps, on hotpotqa-train100,
-// musique-train100 and clapnq-answerable:
+// A question that describes a thing instead of naming it, as in "the spouse of the director of
+// Jump for Glory", is searched once with a far walk over the entity graph, as Graph does. If
+// that does not suffice, the question is taken apart as Multihop does, except that a name that
+// stands in what was found is not searched for, and only the likeliest name is tried. All gold
+// in ten passages, the match of the answer, and steps, on hotpotqa-train100, musique-train100
+// and clapnq-answerable:
 //
-//	            static       multihop         auto
+//	           static       multihop         auto
 //	hotpotqa   .99 .37 5.0  .99 .46  9.1  .98 .38 5.7
 //	musique    .76 .15 5.0  .84 .46 12.7  .83 .32 6.2
 //	clapnq     .99 .06 5.0  .99 .05  6.5  .99 .06 5.3

@@ -10,13 +10,21 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Corrective plans sub-questions and looks each up until its evidence is graded
-// sufficient: search, grade, and search again with what the grader says is
-// missing, climbing the escalation ladder. A part of the answer that the
-// verifier did not let through is looked up once more.
-//
-// Source: Yan et al., "Corrective Retrieval Augmented Generation", 2024, for the
-// graded loop; the ladder and the re-drive are assay's.
+// correctiveSpec describes Corrective.
+var correctiveSpec = Spec{
+	Name:    "corrective",
+	Summary: "looks up each part of the question until its evidence suffices",
+	Source: "Yan et al., \"Corrective Retrieval Augmented Generation\", 2024, for the graded loop; the escalation " +
+		"ladder and the re-drive are assay's",
+	Func: Corrective,
+	Defaults: "4 searches for a sub-question (corrective.iterations), 6 sub-questions (corrective.parts); two searches " +
+		"in a row that bring nothing new end the loop",
+	UsualCost: "a plan more than static, and a search and a grade for each further search",
+}
+
+// Corrective plans sub-questions and searches for each until its evidence is graded sufficient.
+// Each further search climbs the escalation ladder: what the grader says is missing, then a wider
+// filter. A part of the answer that the verifier rejects is searched for once more.
 func Corrective(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)

@@ -11,6 +11,18 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
+// cragSpec describes CRAG.
+var cragSpec = Spec{
+	Name:    "crag",
+	Summary: "scores each passage; with --web, search results from the web replace weak ones",
+	Source: "Yan et al., \"Corrective Retrieval Augmented Generation\", 2024: the three actions, and knowledge " +
+		"refinement",
+	Func: CRAG,
+	Defaults: "relevant from 0.7 (crag.correct), irrelevant under 0.3 (crag.incorrect), 2 relevant hits suffice " +
+		"(crag.relevant); 5 results of the web (crag.web) with a score of 0.8 (crag.web_score)",
+	UsualCost: "a score more than static; a web search and one step for each page where the web is searched",
+}
+
 // CRAG has each hit of one search scored, and acts by what the scores say of the
 // search as a whole: correct hits are refined into excerpts and used; ambiguous ones are
 // refined too, and the web is searched besides; incorrect ones are set aside, and the
@@ -19,10 +31,6 @@ import (
 //
 // What is used is graded in the end, as everywhere: a search that scored well may still
 // lack what the question names.
-//
-// Source: Yan et al., "Corrective Retrieval Augmented Generation", 2024: the three
-// actions, and knowledge refinement (decompose, filter, recompose). That two hits have to
-// be relevant, and what results of the web count with, are assay's.
 func CRAG(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}

@@ -314,7 +314,7 @@ func TestWebFails(t *testing.T) {
 // the documents did not hold, and for nothing else.
 func TestLadderEndsAtTheWeb(t *testing.T) {
 	for _, name := range []string{"corrective", "auto"} {
-		f, err := strategy.Lookup(name)
+		spec, err := strategy.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,20 +322,20 @@ func TestLadderEndsAtTheWeb(t *testing.T) {
 		w.pages["https://example.com/cache"] = []string{"The vault may hold a token for nine days."}
 		e := env(newLibrary("Bananas are yellow."), vaultQuestion, localRoles())
 		e.Web = w
-		a := askAnywhere(t, f, e)
+		a := askAnywhere(t, spec.Func, e)
 		if a.Status != assay.Answered || !strings.Contains(a.Text, "for nine days. [1]") || len(w.asked) != 1 || a.Citations[0].Origin != assay.FromWeb {
 			t.Errorf("%s: %s %q, asked %q; %s", name, a.Status, a.Text, w.asked, a.Justification)
 		}
 		w = onePage()
 		e = env(newLibrary("The vault may hold a token for seven days."), vaultQuestion, localRoles())
 		e.Web = w
-		if a := askAnywhere(t, f, e); a.Status != assay.Answered || len(w.asked) != 0 {
+		if a := askAnywhere(t, spec.Func, e); a.Status != assay.Answered || len(w.asked) != 0 {
 			t.Errorf("%s: %s %q, asked %q", name, a.Status, a.Text, w.asked)
 		}
 		w = &web{err: fmt.Errorf("finder: overloaded: %w", assay.ErrUnavailable)}
 		e = env(newLibrary("Bananas are yellow."), vaultQuestion, localRoles())
 		e.Web = w
-		if a := askAnywhere(t, f, e); a.Status != assay.NotFound || len(w.asked) != 1 || len(a.Notes) == 0 {
+		if a := askAnywhere(t, spec.Func, e); a.Status != assay.NotFound || len(w.asked) != 1 || len(a.Notes) == 0 {
 			t.Errorf("%s: %s %q, asked %q", name, a.Status, a.Text, w.asked)
 		}
 	}

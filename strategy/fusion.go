@@ -10,14 +10,20 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Fusion searches for the question and for several rewritings of it side by side, and
-// fuses what they found by reciprocal rank: what many of them find early comes first.
-// The fused rank decides the order in which hits are graded and read; whether one is
-// relevant is for its calibrated relevance to the question, which no rank changes.
-//
-// Sources: Raudaschl, "Forget RAG, the Future is RAG-Fusion", 2023; Cormack, Clarke and
-// Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning
-// methods", SIGIR 2009, for k.
+// fusionSpec describes Fusion.
+var fusionSpec = Spec{
+	Name:    "fusion",
+	Summary: "searches several wordings of the question and fuses the results by rank",
+	Source: "Raudaschl, \"Forget RAG, the Future is RAG-Fusion\", 2023; k = 60: Cormack, Clarke and Büttcher, " +
+		"\"Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods\", SIGIR 2009",
+	Func:      Fusion,
+	Defaults:  "3 rewritings, at most 8 (fusion.queries)",
+	UsualCost: "a rewriting, and a search for each of its results, more than static",
+}
+
+// Fusion searches for the question and several rewritings of it side by side, and fuses the hits
+// by reciprocal rank. The fused rank is the order in which hits are graded and read. Whether a hit
+// is relevant depends on its calibrated relevance to the question, which no rank changes.
 func Fusion(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}

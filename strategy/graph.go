@@ -11,6 +11,18 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
+// graphSpec describes Graph.
+var graphSpec = Spec{
+	Name:    "graph",
+	Summary: "walks over an entity graph from what the question names to what the documents say of it together",
+	Source: "Gutiérrez et al., \"HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models\", " +
+		"2024, for personalised PageRank over what passages name; Andersen, Chung and Lang, FOCS 2006, for its " +
+		"computation; the hops are assay's",
+	Func:      Graph,
+	Defaults:  "3 names are followed; the walk starts at 5 hits",
+	UsualCost: "up to three searches more than static",
+}
+
 // Graph walks over the entity graph of the documents on purpose. The first search starts
 // a far walk from what the question names and from the first hits, by words and by
 // vectors, and joins what that leads to with them. What it led to under names that the
@@ -19,10 +31,6 @@ import (
 // for it with that name, whose walk starts at that passage as well. What all of them
 // found is fused by reciprocal rank and graded together, by its relevance to the question
 // alone: a passage is not relevant for standing under the name that it was searched by.
-//
-// Source: Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for
-// Large Language Models", 2024, for personalised PageRank from what a question names over
-// a graph of what passages name; the hops are assay's.
 func Graph(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}

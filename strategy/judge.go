@@ -9,6 +9,17 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
+// judgeSpec describes Judge.
+var judgeSpec = Spec{
+	Name:     "judge",
+	Summary:  "a judge accepts each draft or sends it back with what to do better",
+	Source:   "assay's own, after Shinn et al., \"Reflexion: Language Agents with Verbal Reinforcement Learning\", 2023",
+	Func:     Judge,
+	Defaults: "3 rounds (judge.rounds)",
+	UsualCost: "a critique and a judgement more than static; each further round costs a query, a search, a grade, a " +
+		"draft and its verification, a critique and a judgement",
+}
+
 // Judge has three nodes. The executor searches, writes and has what it wrote verified; a
 // judge, who has heard a critic, accepts what is left of it or says what to do better; a
 // router has it searched for what is missing, or written again with the judge's advice.
@@ -21,9 +32,6 @@ import (
 // A draft that nobody has accepted when the rounds are over is incomplete, whatever was
 // verified of it: it is shown with what the judge wants. A judge that fails has not
 // accepted anything.
-//
-// Source: assay's own, after the actor and the evaluator of Shinn et al., "Reflexion:
-// Language Agents with Verbal Reinforcement Learning", 2023.
 func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	d := drafting{found: []finding{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}

@@ -59,13 +59,20 @@ type managedInput struct {
 	Access   assay.Access    `json:"access"`
 }
 
-// AskManaged hands the question to a managed service and verifies what comes back: what
-// the service has written is cut into statements, each is checked against the passages
-// that the service gives for it, and what does not hold, or cites nothing, is not shown.
-// The passages are graded as any others are. Numbers are assay's own.
-//
-// Source: AWS, Amazon Bedrock API Reference, RetrieveAndGenerate (with query
-// decomposition) and InvokeAgent.
+// managedSpec describes AskManaged.
+var managedSpec = Spec{
+	Name:      "managed",
+	Summary:   "asks a managed service, and verifies its answer like any other",
+	Source:    "AWS, Amazon Bedrock API Reference, RetrieveAndGenerate (with query decomposition) and InvokeAgent",
+	Func:      AskManaged,
+	Defaults:  "those of the service (managed.passages, managed.max_tokens)",
+	UsualCost: "the call to the service more than static, and no search",
+}
+
+// AskManaged hands the question to a managed service and verifies its answer: each statement is
+// checked against the passages that the service gives for it, and is not shown if it is not
+// supported or has no source. The passages are graded like any others. The citation numbers are
+// assay's own.
 func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	if env.Managed == nil {

@@ -8,16 +8,23 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Multihop looks a question up as it is, and along a plan: what it names only by what is
-// said of it is looked up first, and the name that is found takes its place in the next
-// question, "Who is the spouse of #1?" after "the director of Jump for Glory". Questions
-// that do not need one another are looked up side by side. Where the plan has no parts
-// and the one search does not suffice, the names in what it found are followed.
-//
-// Source: Press et al., "Measuring and Narrowing the Compositionality Gap in Language
-// Models" (self-ask), 2022, for questions that follow from answers; Trivedi et al.,
-// "MuSiQue", 2022, for their form, with "#1" where an answer goes. That several names are
-// tried and the search decides between them is assay's.
+// multihopSpec describes Multihop.
+var multihopSpec = Spec{
+	Name:    "multihop",
+	Summary: "finds what an answer is needed for first, and fills it into the next question",
+	Source: "Press et al., \"Measuring and Narrowing the Compositionality Gap in Language Models\" (self-ask), 2022, " +
+		"for questions that follow from answers; Trivedi et al., \"MuSiQue\", 2022, for their form; that several " +
+		"names are tried is assay's",
+	Func:      Multihop,
+	Defaults:  "5 hops (multihop.hops), 3 names for each",
+	UsualCost: "a plan more than static, and one grade and one to three searches for each sub-question",
+}
+
+// Multihop searches for the question as it is, and along a plan: what the question describes
+// without naming it is looked up first, and the name found takes its place in the next
+// sub-question, "Who is the spouse of #1?" after "the director of Jump for Glory". Sub-questions
+// that do not need one another are looked up side by side. If the plan has no parts and the one
+// search does not suffice, Multihop follows the names in what was found.
 func Multihop(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "multihop"

@@ -230,13 +230,13 @@ func TestBudgetRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, name := range []string{"auto", "corrective"} {
-			f, err := strategy.Lookup(name)
+			spec, err := strategy.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			roles := localRoles()
 			tt.change(&roles)
-			a := ask(t, f, env(newLibrary(shutdown), "What does Shutdown do to open listeners?", roles), assay.Budget{})
+			a := ask(t, spec.Func, env(newLibrary(shutdown), "What does Shutdown do to open listeners?", roles), assay.Budget{})
 			if a.Status != assay.Incomplete || a.Stop != assay.StopCallBudget || len(a.Claims) != 0 {
 				t.Errorf("%s, %s: %s (%s) with %d claims, want incomplete (call_budget)", name, tt.name, a.Status, a.Stop, len(a.Claims))
 			}

@@ -12,6 +12,18 @@ import (
 	"github.com/assay-rag/assay/tool"
 )
 
+// reactSpec describes React.
+var reactSpec = Spec{
+	Name:    "react",
+	Summary: "decides step by step which read-only tool to use next",
+	Source: "Yao et al., \"ReAct: Synergizing Reasoning and Acting in Language Models\", 2022; typed tools, repeated " +
+		"calls as an end and the compressed scratchpad are assay's",
+	Func:     React,
+	Defaults: "8 steps (react.steps), compressed after 3 (react.compress); 3 malformed calls (react.invalid)",
+	UsualCost: "an act, a call and what the call does more than static with each step; three model calls are reserved " +
+		"for grading, writing and verifying",
+}
+
 // React reasons, acts and observes, and again: an actor calls the five read-only tools
 // of package tool, several side by side, and sees what they bring, until it is done or
 // has no step left. What the tools brought is the evidence; it is graded, and answered
@@ -20,9 +32,6 @@ import (
 // After every third step the steps before the last are put in short by the summariser:
 // its statements, each with the numbers of its results, and a list of the calls stand
 // for what they observed.
-//
-// Source: Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models",
-// 2022. Typed tools, the answered mistakes, the end of circles and the memo are assay's.
 func React(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	return env.withDefaults().act(ctx, s, "react", role.StepByStep)
 }

@@ -12,6 +12,17 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
+// reflectSpec describes Reflect.
+var reflectSpec = Spec{
+	Name:     "reflect",
+	Summary:  "analyses what is still open after each round, and searches for that",
+	Source:   "assay's own, after Shinn et al., \"Reflexion: Language Agents with Verbal Reinforcement Learning\", 2023",
+	Func:     Reflect,
+	Defaults: "3 rounds (reflect.rounds); a coverage of 0.8 (reflect.coverage)",
+	UsualCost: "a plan, an analysis and a reflection more than static; each further round costs a query, a search, a " +
+		"grade, an analysis and a reflection",
+}
+
 // Reflect has six nodes: a planner cuts the question into sub-questions; a retriever
 // searches for them; an analyst sorts what the evidence says and names what is open; a
 // reflector says whether that covers the question; a router has the next query, for what
@@ -22,9 +33,6 @@ import (
 // Settings.Reflect.Coverage at least, and each part's evidence was graded sufficient: what the
 // reflector finds open is missing in the answer, whatever was graded. A reflector that
 // fails has not said COMPLETED.
-//
-// Source: assay's own, after the reflection of Shinn et al., "Reflexion: Language Agents
-// with Verbal Reinforcement Learning", 2023.
 func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)

@@ -366,7 +366,7 @@ func TestHostileRewriting(t *testing.T) {
 	for _, tt := range tests {
 		noted := false
 		for _, name := range rewriting {
-			f, err := strategy.Lookup(name)
+			spec, err := strategy.Lookup(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -375,7 +375,7 @@ func TestHostileRewriting(t *testing.T) {
 			l := newLibrary(shutdown, "Paris has windows.")
 			e := env(l, "What does Shutdown do to open listeners?", roles)
 			e.Retriever = &watched{library: l}
-			a := ask(t, f, e, assay.Budget{})
+			a := ask(t, spec.Func, e, assay.Budget{})
 			if roles.Generator == (localRoles().Generator) && a.Status != assay.Answered {
 				t.Errorf("%s, %s: %s: %s", name, tt.name, a.Status, a.Justification)
 			}
@@ -394,7 +394,7 @@ func TestHostileRewriting(t *testing.T) {
 // verified until then.
 func TestRewritingRunsOut(t *testing.T) {
 	for _, name := range rewriting {
-		f, err := strategy.Lookup(name)
+		spec, err := strategy.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +406,7 @@ func TestRewritingRunsOut(t *testing.T) {
 			l := newLibrary(shutdown, "Shutdown and windows.", "Shutdown and doors.")
 			e := env(l, "What does Shutdown do to open listeners?", c.counted(localRoles()))
 			e.Retriever = c.search(walked{&watched{library: l}, map[string]float64{"doc2": 0.3, "doc3": 0.2}})
-			a := ask(t, f, e, assay.Budget{})
+			a := ask(t, spec.Func, e, assay.Budget{})
 			if !c.refused {
 				if a.Status != assay.Answered || most < 5 {
 					t.Errorf("%s with room for all: %s after %d: %s", name, a.Status, most, a.Justification)
@@ -507,7 +507,7 @@ func (c *counter) counted(r strategy.Roles) strategy.Roles {
 // that one stands.
 func TestRewritingDeadline(t *testing.T) {
 	for _, name := range rewriting {
-		f, err := strategy.Lookup(name)
+		spec, err := strategy.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -519,7 +519,7 @@ func TestRewritingDeadline(t *testing.T) {
 		now = now.Add(800 * time.Millisecond)
 		e := env(newLibrary(shutdown), "What does Shutdown do to open listeners?", localRoles())
 		e.Limits.Wall = time.Second
-		a, err := f(context.Background(), r.Scope(), e)
+		a, err := spec.Func(context.Background(), r.Scope(), e)
 		if err != nil {
 			t.Fatal(err)
 		}

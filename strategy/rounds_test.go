@@ -468,7 +468,7 @@ func TestRoundsWithoutEvidence(t *testing.T) {
 func TestRoundsCutShort(t *testing.T) {
 	names := []string{"adaptive", "judge", "reflect"}
 	for _, name := range names {
-		f, err := strategy.Lookup(name)
+		spec, err := strategy.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -501,7 +501,7 @@ func TestRoundsCutShort(t *testing.T) {
 			}
 			e := env(l, about, roles)
 			e.Limits.Wall = time.Minute
-			a, err := f(context.Background(), r.Scope(), e)
+			a, err := spec.Func(context.Background(), r.Scope(), e)
 			if err != nil {
 				t.Fatalf("%s, cut short in job %d: %v", name, end, err)
 			}

@@ -12,18 +12,26 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Self retrieves and grades each hit (relevant, partly, not), has a draft written from
-// what is left, and has each statement of it graded (supported, partly, not). While not
-// all are supported, or what was found does not suffice, the query is refined with what
-// is missing and all of it is done again. There are at most three drafts.
+// selfSpec describes Self.
+var selfSpec = Spec{
+	Name:    "self",
+	Summary: "grades its passages and its drafts, and searches again for what is not supported",
+	Source: "Asai et al., \"Self-RAG: Learning to Retrieve, Generate, and Critique through Self-Reflection\", 2023: its " +
+		"grades ISREL and ISSUP, given by roles and not by tokens that a model was trained to write",
+	Func:     Self,
+	Defaults: "3 drafts (self.iterations)",
+	UsualCost: "a grade of hits and one of statements more than static; each further draft costs all steps of static " +
+		"again",
+}
+
+// Self retrieves and grades each hit (relevant, partly, not), has a draft written from the
+// relevant ones, and grades each of its statements (supported, partly, not). While a statement is
+// not supported, or the evidence does not suffice, it refines the query with what is missing and
+// starts again.
 //
-// Each draft goes through the same finish as that of any strategy: no word of one is
-// shown that the verifier did not support. Of several answers the one with the most
-// claims stands, the later of two that are equal.
-//
-// Source: Asai et al., "Self-RAG: Learning to Retrieve, Generate, and Critique through
-// Self-Reflection", 2023: its grades ISREL and ISSUP, given by roles and not by tokens
-// that a model was trained to write.
+// Each draft ends in the same finish as that of any strategy: nothing is shown that the verifier
+// did not support. Of several answers the one with the most claims stands, the later of two that
+// are equal.
 func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "self"

@@ -7,9 +7,20 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// Static retrieves once, generates and verifies: the floor that every other
-// strategy is measured against, and right for most factual questions. What it
-// found is graded, so that weak context never passes silently into an answer.
+// staticSpec describes Static.
+var staticSpec = Spec{
+	Name:    "static",
+	Summary: "one search, one answer: the floor that the others are measured against",
+	Source: "plain retrieval-augmented generation: Lewis et al., \"Retrieval-Augmented Generation for " +
+		"Knowledge-Intensive NLP Tasks\", 2020",
+	Func: Static,
+	Defaults: "20 candidates (corrective.candidates), of which 5 relevant ones become evidence (corrective.keep); " +
+		"relevance floor 0.5 (corrective.floor)",
+	UsualCost: "search, grade, generate, verify, grade the answer",
+}
+
+// Static retrieves once, generates and verifies. It grades what it found, so that weak context
+// never passes silently into an answer.
 func Static(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f, err := env.lookOnce(ctx, s, env.Question, assay.Filter{})

@@ -1,8 +1,7 @@
-// Package strategy holds the ways of going about a question, one per file. A
-// strategy is an ordinary function over a run: it plans, searches, grades and
-// writes through the roles it is given, makes every effect a step of the run,
-// and ends in the same finish, which cuts claims, verifies and cites them and
-// sets the status.
+// Package strategy decides how a question is answered. Each strategy is one file: an ordinary
+// function over a run and a Spec that describes it. It plans, searches, grades and writes
+// through the roles it is given, makes every effect a step of the run, and ends in the same
+// finish, which cuts the draft into claims, verifies and cites them, and decides the status.
 package strategy
 
 import (
@@ -11,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/internal/surface"
@@ -21,55 +19,12 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A Func answers one question. It reads no clock, random source or map order but through
-// the run, so that a replay takes the same path. The answer lacks Run, Usage and ElapsedMS,
-// which belong to the run.
-//
-// Bad luck is an answer with an honest status; an error means that the run
-// could not go on (cancelled, journal not writable, invalid filter).
+// A Func answers one question. It reads clocks, random sources and map orders only through the
+// run, so that a replay takes the same path. It does not set Run, Usage and ElapsedMS of the
+// answer. A question that cannot be answered is an answer with that status. An error means that
+// the run could not go on: it was cancelled, its journal cannot be written, or its filter is
+// invalid.
 type Func func(ctx context.Context, s run.Scope, env Env) (Result, error)
-
-// strategies are all of them, the default first.
-var strategies = []struct {
-	name string
-	ask  Func
-}{
-	{"auto", Auto},
-	{"static", Static},
-	{"advanced", Advanced},
-	{"corrective", Corrective},
-	{"self", Self},
-	{"crag", CRAG},
-	{"adaptive", Adaptive},
-	{"fusion", Fusion},
-	{"judge", Judge},
-	{"reflect", Reflect},
-	{"react", React},
-	{"multihop", Multihop},
-	{"graph", Graph},
-	{"agent", Agent},
-	{"managed", AskManaged},
-}
-
-// Names lists the strategies, the default first.
-func Names() []string {
-	names := make([]string, len(strategies))
-	for i, s := range strategies {
-		names[i] = s.name
-	}
-	return names
-}
-
-// Lookup returns the strategy of that name; "" is auto. An unknown name is
-// assay.ErrInvalid.
-func Lookup(name string) (Func, error) {
-	for _, s := range strategies {
-		if s.name == name || name == "" {
-			return s.ask, nil
-		}
-	}
-	return nil, fmt.Errorf("unknown strategy %q, want one of %s: %w", name, strings.Join(Names(), ", "), assay.ErrInvalid)
-}
 
 // plan asks the planner. A planner that fails leaves the question whole, and the
 // plan says so, as do the notes.

@@ -202,12 +202,12 @@ func TestAnswered(t *testing.T) {
 		if name == "managed" {
 			continue // looks nothing up itself
 		}
-		f, err := strategy.Lookup(name)
+		spec, err := strategy.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := newLibrary("Bananas are yellow.", shutdown)
-		a := ask(t, f, env(l, "What does Shutdown do to open listeners?", localRoles()), assay.Budget{})
+		a := ask(t, spec.Func, env(l, "What does Shutdown do to open listeners?", localRoles()), assay.Budget{})
 		if a.Status != assay.Answered || a.Stop != assay.StopSufficient {
 			t.Errorf("%s: %s (%s): %s", name, a.Status, a.Stop, a.Justification)
 		}

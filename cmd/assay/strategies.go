@@ -15,12 +15,12 @@ const strategyHelp = "help"
 
 // listStrategies prints the strategies with what each does.
 func (a *app) listStrategies() error {
-	for i, name := range strategy.Names() {
-		text := strategy.Describe(name)
+	for i, spec := range strategy.Specs() {
+		text := spec.Summary
 		if i == 0 {
 			text += " (the default)"
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%-11s  %s\n", name, text); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "%-11s  %s\n", spec.Name, text); err != nil {
 			return fmt.Errorf("print the strategies: %w", err)
 		}
 	}
@@ -30,8 +30,8 @@ func (a *app) listStrategies() error {
 // strategyCompletions offers the strategies to the shell.
 func strategyCompletions() []cobra.Completion {
 	var all []cobra.Completion
-	for _, name := range strategy.Names() {
-		all = append(all, cobra.CompletionWithDesc(name, strategy.Describe(name)))
+	for _, spec := range strategy.Specs() {
+		all = append(all, cobra.CompletionWithDesc(spec.Name, spec.Summary))
 	}
 	return append(all, cobra.CompletionWithDesc(strategyHelp, "list them, with what each does"))
 }
