@@ -145,6 +145,25 @@ def read_groups(folder, encoder, rng):
                 yield name, group
 
 
+def alone(q, heading, text, span, encoder):
+    """A question with only the sentence that answers it, and with only the next one, as quotations are read."""
+    if "\n" in text.strip():
+        return []  # an item or a row says little without its list
+    spans = sentences(text)
+    i = next((i for i, (s, e) in enumerate(spans) if s <= span[0] and span[1] <= e), None)
+    if i is None or len(spans) < 2:
+        return []
+    s, e = spans[i]
+    group = [encoder.pair(q, heading, text[s:e], span=(span[0] - s, span[1] - s), answerable=1)]
+    s, e = spans[i + 1] if i + 1 < len(spans) else spans[i - 1]
+    if text[span[0] : span[1]].lower() not in text[s:e].lower():
+        group.append(encoder.pair(q, heading, text[s:e], answerable=0, start=0, end=0))
+    return group
+
+
+ALONE = 0.4  # of the questions, which are also read beside single sentences
+
+
 def reading(r, negatives, encoder, rng):
     q, passage = r["question"].strip(), r["passage"]
     if not r["answers"]:
@@ -162,6 +181,8 @@ def reading(r, negatives, encoder, rng):
     if rest:
         text, _ = window(rest, None, rng, length(rng))
         group.append(encoder.pair(q, "", text, answerable=0, start=0, end=0))
+    if rng.random() < ALONE:
+        group += alone(q, "", passage, span, encoder)
     for negative in rng.sample(negatives, min(len(negatives), rng.choice((0, 1, 1, 2)))):
         if answer["text"].lower() not in negative.lower():
             text, _ = window(negative, None, rng, length(rng))
@@ -261,14 +282,19 @@ def written_groups(folder, encoder, rng):
             continue
         for i, r in enumerate(sections):
             others = sections[:i] + sections[i + 1 :]
+            twins = r.get("twins", False)  # false[i] is true[i] but for one thing; so are the questions
             misses = list(r["unanswerable"])
-            rng.shuffle(misses)
+            claims = [(c, 0) for c in r["true"]] + [(f["s"], LABELS[f["verdict"]]) for f in r["false"]]
+            if twins:
+                claims = [claims[k + half] for k in range(len(r["true"])) for half in (0, len(r["true"]))]
+            else:
+                rng.shuffle(misses)
+                rng.shuffle(claims)
             for k, a in enumerate(r["answerable"]):
                 yield "written/read", written_reading(r, a, misses[k : k + 1], others, encoder, rng)
-            claims = [(c, 0) for c in r["true"]] + [(f["s"], LABELS[f["verdict"]]) for f in r["false"]]
-            rng.shuffle(claims)
-            for half in (claims[::2], claims[1::2]):
-                yield "written/entail", [encoder.pair(c, r["heading"], r["text"], entailment=l) for c, l in half]
+            for k in range(0, len(claims), 4):
+                group = [encoder.pair(c, r["heading"], r["text"], entailment=l) for c, l in claims[k : k + 4]]
+                yield "written/twins" if twins else "written/entail", group
 
 
 RELATIONS = {"conflict": 1, "other": 2, "agree": NOT_CONTRADICTED}
@@ -294,6 +320,7 @@ def written_reading(r, a, misses, others, encoder, rng):
     rest = without(text, a["a"])
     if rest:
         group.append(encoder.pair(a["q"], r["heading"], rest, answerable=0, start=0, end=0))
+    group += alone(a["q"], r["heading"], text, (at, at + len(a["a"])), encoder)
     for miss in misses:
         group.append(encoder.pair(miss, r["heading"], text, answerable=0, start=0, end=0))
     if others:
