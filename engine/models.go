@@ -246,9 +246,8 @@ func (m Models) roles(r roleOptions) strategy.Roles {
 	return roles
 }
 
-// Equip fills in who does the jobs of a strategy that is driven without an engine, how
-// much of the evidence they read, and that the run begins today. The reader is
-// env.Roles.Reader.
+// Equip fills in the roles of a strategy that is run without an engine, and how much evidence
+// they read. The reader is env.Roles.Reader.
 func (m Models) Equip(env strategy.Env) strategy.Env {
 	m = m.withVerifier()
 	env.Roles, env.Sections = m.roles(roleOptions{reader: env.Roles.Reader}), m.sections()
@@ -258,7 +257,6 @@ func (m Models) Equip(env strategy.Env) strategy.Env {
 	env.Outline, _ = m.outline(context.Background(), env.Question) // it asks nobody, so it does not fail
 	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
 	env.Began = m.named()
-	env.Writer, env.SmallWriter = m.named()[role.GeneratorRole], m.named()[strategy.SmallGenerator]
 	return env
 }
 

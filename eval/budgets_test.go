@@ -78,8 +78,8 @@ func (b budgeted) ask(t *testing.T, name, question string, budget assay.Budget) 
 		t.Fatal(err)
 	}
 	env := b.models.Equip(strategy.Env{
-		Question: question, Access: assay.Local().Access(),
-		Retriever: b.set.Retriever(eval.Ranking{Graph: true, Rerank: true}), Content: b.set.Stored,
+		Request: strategy.Request{Question: question, Access: assay.Local().Access()},
+		Tools:   strategy.Tools{Retriever: b.set.Retriever(eval.Ranking{Graph: true, Rerank: true}), Content: b.set.Stored},
 	})
 	env.Limits.Wall, env.Limits.Iterations = wall, budget.Iterations
 	answer, err := strategy.Ask(t.Context(), session.Scope(), env, name)

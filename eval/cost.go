@@ -94,7 +94,10 @@ func (o *Opened) costOf(ctx context.Context, name string, queries []Query, model
 			if models.Small != nil {
 				asked.Small = listening{models.Small, &heard[i]}
 			}
-			env := asked.Equip(strategy.Env{Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored})
+			env := asked.Equip(strategy.Env{
+				Request: strategy.Request{Question: q.Text, Access: assay.Local().Access()},
+				Tools:   strategy.Tools{Retriever: retriever, Content: o.Stored},
+			})
 			env.Limits.Alone, env.Limits.Wall = limits.Alone, time.Hour
 			_, err = strategy.Ask(gctx, session.Scope(), env, "static")
 			if err = errors.Join(session.Finish(), err); err != nil {

@@ -219,7 +219,9 @@ func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string
 		return out, err
 	}
 	env := opts.Models.Equip(strategy.Env{
-		Question: q.Text, Access: assay.Local().Access(), Retriever: retriever, Content: o.Stored, Settings: opts.Settings,
+		Request:  strategy.Request{Question: q.Text, Access: assay.Local().Access()},
+		Tools:    strategy.Tools{Retriever: retriever, Content: o.Stored},
+		Settings: opts.Settings,
 	})
 	if env.Limits.Wall = opts.Wall; !opts.AsAsked {
 		env.Limits.Passages = Handed

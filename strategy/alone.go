@@ -18,7 +18,7 @@ const ahead = 0.1
 // and clearly ahead of the others. A question that compares, or asks for several things,
 // has none.
 func (e Env) alone(found []finding) (hit assay.Hit, ok bool) {
-	if e.Limits.Alone == 0 || e.Limits.Passages > 0 || e.Writer == "" || len(found) != 1 || !found[0].sufficient() {
+	if e.Limits.Alone == 0 || e.Limits.Passages > 0 || e.writer() == "" || len(found) != 1 || !found[0].sufficient() {
 		return assay.Hit{}, false
 	}
 	hits := found[0].accepted(len(found[0].hits))

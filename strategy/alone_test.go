@@ -44,7 +44,7 @@ func TestAlone(t *testing.T) {
 		{"several things", "Who approves travel, and how many days of leave are there?", Limits{Alone: 0.9}, "m", []finding{graded(assay.Sufficient, 0.95, 0.5)}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			env := Env{Question: tt.question, Limits: tt.limits, Writer: tt.writer}.withDefaults()
+			env := Env{Request: Request{Question: tt.question, Began: map[string]string{role.GeneratorRole: tt.writer}}, Limits: tt.limits}.withDefaults()
 			evidence, parts := env.mint(tt.found)
 			if len(evidence) != tt.want || len(parts) != len(tt.found) {
 				t.Errorf("%d passages are handed, want %d", len(evidence), tt.want)

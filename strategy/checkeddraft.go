@@ -97,7 +97,7 @@ func (w checkedDraft) lacks() bool {
 // these and nothing stands, the draft is unfinished.
 func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (checkedDraft, error) {
 	model := e.Roles.Models[role.GeneratorRole]
-	if e.Writer == "" {
+	if e.writer() == "" {
 		w, err := e.draft(ctx, s, e.Roles.Generator, model, e.Managed == nil, in, said)
 		w.byModel = false // whoever went on with the run
 		if err == nil {
@@ -145,7 +145,7 @@ func (e Env) write(ctx context.Context, s run.Scope, in role.GenerateInput, said
 		quoted, err := e.verifyingQuotes().draft(ctx, s.Sub(quotedScope, 0), e.Roles.Quoter, "", true, in, said)
 		switch {
 		case err == nil && len(quoted.supported()) > 0:
-			said.say(assay.NoteStoodIn, "generator: "+e.Writer+" wrote nothing that can be used; the passages are quoted instead")
+			said.say(assay.NoteStoodIn, "generator: "+e.writer()+" wrote nothing that can be used; the passages are quoted instead")
 			quoted.draft.Failure = w.draft.Failure
 			w = quoted
 		case stopOf(err) != "":

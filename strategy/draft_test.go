@@ -283,7 +283,7 @@ func TestSomethingFell(t *testing.T) {
 			return ground.Judgement{Verdict: assay.Supported, Score: 0.9}, nil
 		}))
 		e := env(l, "When does the kiosk open?", roles)
-		e.Writer = "far/writer"
+		e.Began = map[string]string{role.GeneratorRole: "far/writer"}
 		a := ask(t, strategy.Static, e, assay.Budget{})
 		if a.Text != tt.want || a.Status != tt.status || (tt.note == "") != (len(a.Notes) == 0) || tt.note != "" && !slices.Contains(noteTexts(a.Notes), tt.note) {
 			t.Errorf("%s: %s %q, notes %q; want %s %q, %q", tt.name, a.Status, a.Text, a.Notes, tt.status, tt.want, tt.note)
@@ -324,7 +324,7 @@ func TestUndeclaredConflict(t *testing.T) {
 			roles.Models = map[string]string{role.GeneratorRole: tt.model}
 		}
 		e := env(l, "When does the kiosk open?", roles)
-		e.Writer = tt.model
+		e.Began = map[string]string{role.GeneratorRole: tt.model}
 		if a := ask(t, strategy.Static, e, assay.Budget{}); a.Status != tt.want {
 			t.Errorf("%s: %s, want %s: %s", tt.name, a.Status, tt.want, a.Justification)
 		}

@@ -28,7 +28,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 	said := &found[0].notes // what is said of one finding is said of the answer
 	if _, alone := e.alone(found); alone {
 		said.say(assay.NoteLeftOut, "one passage is far more relevant than the others, and is read alone")
-	} else if e.Writer != "" {
+	} else if e.writer() != "" {
 		for _, f := range found {
 			if n := len(f.accepted(len(f.hits))) - e.Limits.Keep; n > 0 {
 				said.say(assay.NoteLeftOut, fmt.Sprintf("of the passages that are relevant to %q %d are left out: more than %d are not read", asked(e.Question).line(f.question), n, e.Limits.Keep))
@@ -36,7 +36,7 @@ func (e Env) finish(ctx context.Context, s run.Scope, strategy string, found []f
 		}
 	}
 	question := e.Question
-	if e.Writer != "" && e.whole != "" {
+	if e.writer() != "" && e.whole != "" {
 		question = e.whole // a model reads it, and does not look for its words
 	}
 	in := role.GenerateInput{Question: question, Parts: e.bySide(parts, evidence), Evidence: evidence, Context: e.assemble(evidence, parts), Advice: e.advice}

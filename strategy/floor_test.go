@@ -29,7 +29,7 @@ func TestAboveFloor(t *testing.T) {
 		{"a model's, partly", true, assay.Partly, 0.49, 0.64, false},
 		{"no number", true, assay.Sufficient, math.NaN(), math.NaN(), false},
 	} {
-		env := Env{Limits: Limits{Floor: 0.5, Held: 0.65, Keep: 5}, Began: map[string]string{}}
+		env := Env{Limits: Limits{Floor: 0.5, Held: 0.65, Keep: 5}, Request: Request{Began: map[string]string{}}}
 		if tt.model {
 			env.Began[role.GraderRole] = "fake/model"
 		}

@@ -187,7 +187,7 @@ func (w checkedDraft) shown() []role.Statement {
 func (d *drafting) route(ctx context.Context, s run.Scope, env Env, critique role.Critique) (goOn bool, err error) {
 	f := &d.found[0]
 	missing := slices.ContainsFunc(critique.Remarks, func(r role.Remark) bool { return r.Flaw == role.FlawMissing })
-	rewrite := env.Writer != "" && len(d.advice) > 0
+	rewrite := env.writer() != "" && len(d.advice) > 0
 	if rewrite && f.sufficient() && !missing && critique.Failure == "" {
 		d.query = ""
 		return true, nil

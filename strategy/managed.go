@@ -95,7 +95,8 @@ func AskManaged(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	if f.sufficient() {
 		f.stop = assay.StopSufficient
 	}
-	env.Roles.Generator, env.Writer = written, ""
+	env.Roles.Generator = written
+	env = env.withoutWriter()
 	env.Roles.Models = maps.Clone(env.Roles.Models)
 	delete(env.Roles.Models, role.GeneratorRole)
 	env.Limits.Keep = max(env.Limits.Keep, len(f.hits)) // all that the service cites

@@ -14,7 +14,7 @@ func TestMissing(t *testing.T) {
 	stoodIn := finding{question: "Who?", grade: role.Grade{Missing: []string{"Heron"}, Outcome: role.Outcome{StoodIn: true}}}
 	found := []finding{lacks, lacks, {question: "something"}, stoodIn}
 	for _, model := range []string{"", "fake/grader"} {
-		e := Env{Question: "Who?", Began: map[string]string{role.GraderRole: model}}
+		e := Env{Request: Request{Question: "Who?", Began: map[string]string{role.GraderRole: model}}}
 		want := []assay.Gap{{Text: "Kestrel x", ByModel: model != ""}, {Text: "something", ByModel: model != ""}, {Text: "Heron"}}
 		if r := e.notFound("multihop", found); !slices.Equal(r.Missing, want) {
 			t.Errorf("missing %+v, want %+v", r.Missing, want)

@@ -22,7 +22,7 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || r.AskBack != "" || r.Cached != nil {
 		return nil
 	}
-	in := role.AnswerInput{Question: r.Question, Parts: without(r.parts, []string{r.Question}), Quoted: e.Writer == "" && r.Strategy != "managed"}
+	in := role.AnswerInput{Question: r.Question, Parts: without(r.parts, []string{r.Question}), Quoted: e.writer() == "" && r.Strategy != "managed"}
 	for i, c := range r.Claims {
 		st := role.ShownStatement{Text: r.Text[c.Start:c.End]}
 		for _, cit := range r.Citations {

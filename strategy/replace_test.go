@@ -26,7 +26,7 @@ func written(t *testing.T, reader llm.Reader, v func(claim string) assay.Verdict
 		}
 		return j, nil
 	})), texts...)
-	e.Began, e.Writer = map[string]string{role.GeneratorRole: "fake/writer"}, "fake/writer"
+	e.Began = map[string]string{role.GeneratorRole: "fake/writer"}
 	if reader != nil {
 		e.Roles.Reader, e.ReaderModel = reader, reader.Model()
 	}

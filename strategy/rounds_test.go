@@ -311,7 +311,7 @@ func TestJudgeHasItWrittenAgain(t *testing.T) {
 			return accepts(in)
 		})
 		e := env(l, about, roles)
-		e.Writer = writer
+		e.Began = map[string]string{role.GeneratorRole: writer}
 		a := ask(t, strategy.Judge, e, assay.Budget{})
 		if a.Status != assay.Answered || len(advice) != 2 || !slices.Equal(advice[1], []string{"say who"}) {
 			t.Errorf("writer %q: %s after advice %q, want answered after one piece of it", writer, a.Status, advice)

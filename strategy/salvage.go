@@ -22,7 +22,8 @@ func (e Env) salvage(ctx context.Context, s run.Scope, answer Result) (Result, e
 	}
 	e = e.withDefaults()
 	e = e.verifyingQuotes()
-	e.Roles.Grader, e.Roles.Generator, e.Writer = local.Grader{Reader: e.Roles.Reader}, e.Roles.Quoter, ""
+	e = e.withoutWriter()
+	e.Roles.Grader, e.Roles.Generator = local.Grader{Reader: e.Roles.Reader}, e.Roles.Quoter
 	e.Roles.Models = maps.Clone(e.Roles.Models)
 	delete(e.Roles.Models, role.GraderRole)
 	delete(e.Roles.Models, role.GeneratorRole)

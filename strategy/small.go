@@ -22,8 +22,8 @@ type writer struct {
 // the router calls the question simple. What was written before and did not do, what is
 // written for several parts, and what comes with advice are the large one's.
 func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, said *notes, last *checkedDraft) (writer, error) {
-	large := writer{role: e.Roles.Generator, model: e.Roles.Models[role.GeneratorRole], name: e.Writer}
-	if e.SmallWriter == "" || e.Roles.Router == nil || len(in.Parts) != 1 || len(in.Advice) > 0 || last.from != "" {
+	large := writer{role: e.Roles.Generator, model: e.Roles.Models[role.GeneratorRole], name: e.writer()}
+	if e.Began[SmallGenerator] == "" || e.Roles.Router == nil || len(in.Parts) != 1 || len(in.Advice) > 0 || last.from != "" {
 		return large, nil
 	}
 	route, err := e.route(ctx, s, said)
@@ -36,7 +36,7 @@ func (e Env) writerFor(ctx context.Context, s run.Scope, in role.GenerateInput, 
 	if route.Complexity != role.Simple {
 		return large, nil
 	}
-	small := writer{role: e.Roles.Small, model: e.Roles.Models[SmallGenerator], name: e.SmallWriter, small: true}
+	small := writer{role: e.Roles.Small, model: e.Roles.Models[SmallGenerator], name: e.Began[SmallGenerator], small: true}
 	if small.role == nil { // the run goes on where there is none: the large one writes in its place
 		small.role, small.model = large.role, large.model
 	}

@@ -228,7 +228,7 @@ func (f *finding) lackSides(env Env) {
 // bySide returns the parts of a question that names collections, each once for every
 // collection that it has evidence of: what is quoted without a model answers it from each.
 func (e Env) bySide(parts []role.Part, evidence []assay.Evidence) []role.Part {
-	if !e.spanNamed || e.Writer != "" {
+	if !e.spanNamed || e.writer() != "" {
 		return parts
 	}
 	var out []role.Part

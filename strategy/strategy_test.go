@@ -152,7 +152,10 @@ func localRoles() strategy.Roles {
 }
 
 func env(l *library, question string, roles strategy.Roles) strategy.Env {
-	return strategy.Env{Question: question, Access: assay.Local().Access(), Retriever: l, Content: l, Roles: roles}
+	return strategy.Env{
+		Request: strategy.Request{Question: question, Access: assay.Local().Access()},
+		Tools:   strategy.Tools{Retriever: l, Content: l, Roles: roles},
+	}
 }
 
 func ask(t *testing.T, f strategy.Func, e strategy.Env, budget assay.Budget) assay.Answer {

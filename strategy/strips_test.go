@@ -108,7 +108,7 @@ func TestOwnWords(t *testing.T) {
 		{"And who runs the other one?", "Who runs the other one?", "Who runs the other Osprey?", "Who runs the other one?"},
 	}
 	for _, test := range tests {
-		got, ok := Env{asked: test.asked, Question: test.question}.ownWords(test.sub)
+		got, ok := Env{Request: Request{Question: test.question}, state: state{asked: test.asked}}.ownWords(test.sub)
 		if got != test.want || ok != (test.want != "") {
 			t.Errorf("%q, asked as %q, understood as %q, goes to the web as %q, %v", test.sub, test.asked, test.question, got, ok)
 		}
