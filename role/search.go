@@ -96,10 +96,19 @@ type NextQuery struct {
 	Outcome
 }
 
-// A Scorer scores how much each hit helps with a question, in order. The cautious score is
-// 0.5.
+// A Scorer scores how much each hit helps with a question, in order, and finds the parts of
+// hits that do. The cautious score is 0.5, and the cautious part the whole hit.
 type Scorer interface {
 	Score(ctx context.Context, c Caller, question string, hits []assay.Hit) (HitScores, error)
+	Refine(ctx context.Context, c Caller, question string, hits []assay.Hit) (Refinement, error)
+}
+
+// A Refinement is the parts of each hit that bear on the question: spans of the text of the
+// hit, ascending. A hit of which nothing bears on it has none.
+type Refinement struct {
+	Parts [][]Span `json:"parts"`
+
+	Outcome
 }
 
 // HitScores are the scores of hits, each in [0, 1].

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -18,19 +19,20 @@ var cragSpec = Spec{
 	Source: "Yan et al., \"Corrective Retrieval Augmented Generation\", 2024: the three actions, and knowledge " +
 		"refinement",
 	Func: CRAG,
-	Defaults: "relevant from 0.7 (crag.correct), irrelevant under 0.3 (crag.incorrect), 2 relevant hits suffice " +
+	Defaults: "relevant from 0.7 (crag.correct), irrelevant under 0.3 (crag.incorrect); 2 hits are enough " +
 		"(crag.relevant); 5 results of the web (crag.web) with a score of 0.8 (crag.web_score)",
-	UsualCost: "a score more than static; a web search and one step for each page where the web is searched",
+	UsualCost: "a score more than static; a refinement if hits are ambiguous; a web search and one step for each page if there are too few",
 }
 
-// CRAG has each hit of one search scored, and acts by what the scores say of the
-// search as a whole: correct hits are refined into excerpts and used; ambiguous ones are
-// refined too, and the web is searched besides; incorrect ones are set aside, and the
-// web is searched instead. Where the web is off the answer says so, and rests on what
-// the documents hold.
+// CRAG scores each hit of one search and acts by the scores:
 //
-// What is used is graded in the end, as everywhere: a search that scored well may still
-// lack what the question names.
+//   - Enough hits are relevant: they alone are used.
+//   - Relevant and ambiguous hits together are enough: the ambiguous ones are refined to the
+//     sentences that bear on the question, and dropped if there are none.
+//   - Else the web is searched, and its results join the relevant hits.
+//
+// Whatever is used is graded in the end, as in every strategy: a search that scored well may
+// still lack what the question names. If the web is off, the answer says so.
 func CRAG(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	f := finding{question: env.Question, stop: assay.StopIterationLimit}
@@ -62,12 +64,26 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 	if n := len(f.hits) - len(scores); n > 0 {
 		f.notes.say(assay.NoteLeftOut, fmt.Sprintf("%s beyond the first %d were not scored, and are set aside", count(n, "passage", "passages"), len(scores)))
 	}
-	action := env.Settings.CRAG.action(scores)
-	aside := f.setAside(scores, env.Settings.CRAG.Incorrect, action == incorrect)
-	if action != correct {
-		f.notes.say(assay.NoteSearch, action.words(env.Settings.CRAG))
+	settings := env.Settings.CRAG
+	relevant, ambiguous, aside := f.scored(scores, settings)
+	f.hits = relevant
+	switch {
+	case len(relevant) >= settings.Relevant:
+		aside = append(ambiguous, aside...)
+	case len(relevant)+len(ambiguous) >= settings.Relevant:
+		if env.Limits.Passages == 0 { // else whole passages are compared
+			if ambiguous, err = env.refine(ctx, s, f.question, ambiguous, &f.notes); err != nil {
+				return err
+			}
+			env.Limits.Keep = max(env.Limits.Keep, len(relevant)+len(ambiguous)) // excerpts are short
+		}
+		f.hits = append(f.hits, ambiguous...)
+	default:
+		aside = append(ambiguous, aside...)
+		f.notes.say(assay.NoteSearch, fmt.Sprintf("fewer than %s of the documents scored %.2f or more for the question",
+			count(settings.Relevant, "passage", "passages"), settings.Incorrect))
 		err := env.fromWeb(ctx, s, f)
-		if stop := stopOf(err); stop != "" { // what the documents say stands
+		if stop := stopOf(err); stop != "" { // the relevant hits are used without it
 			f.ends(stop, err)
 			f.notes.say(assay.NoteLimit, fmt.Sprintf("the run had no room left to search the web to the end (%s)", stop))
 		} else if err != nil {
@@ -76,76 +92,31 @@ func (f *finding) evaluate(ctx context.Context, s run.Scope, env *Env) error {
 	}
 	if len(f.hits) > 0 {
 		slices.SortStableFunc(f.hits, byScore) // those of the web among them
-		if env.Limits.Passages == 0 {          // else passages are handed on whole
-			f.recompose(env)
-		}
 		err = f.regrade(ctx, s, *env)
 	}
 	f.hits = append(f.hits, aside...) // they are what came closest
 	return err
 }
 
-// recompose refines the hits. As many hits as before may be kept, and all excerpts of
-// each.
-func (f *finding) recompose(env *Env) {
-	kept := refine(f.hits[:min(len(f.hits), env.Limits.Keep)], f.terms)
-	others := refine(f.hits[min(len(f.hits), env.Limits.Keep):], f.terms)
-	env.Limits.Keep = max(env.Limits.Keep, len(kept))
-	f.hits = append(kept, others...)
-}
-
-// An action is what follows from the scores of a search.
-type action string
-
-const (
-	correct   action = "correct"
-	ambiguous action = "ambiguous"
-	incorrect action = "incorrect"
-)
-
-// action says what follows from scores.
-func (c CRAGSettings) action(scores []float64) action {
-	relevant, hopeless := 0, true
-	for _, s := range scores {
-		if s >= c.Correct {
-			relevant++
-		}
-		hopeless = hopeless && s < c.Incorrect
-	}
-	switch {
-	case hopeless:
-		return incorrect
-	case relevant >= c.Relevant:
-		return correct
-	}
-	return ambiguous
-}
-
-// words say why the web is looked to.
-func (a action) words(c CRAGSettings) string {
-	if a == incorrect {
-		return fmt.Sprintf("no passage of the documents scored %.2f or more for the question: what was found there is set aside", c.Incorrect)
-	}
-	return fmt.Sprintf("fewer than %s of the documents scored %.2f or more for the question: what they say may not be all", count(c.Relevant, "passage", "passages"), c.Correct)
-}
-
-// setAside gives the hits their scores, orders them by these, and takes away those whose
-// score is under the floor; all of them is taken at its word.
-func (f *finding) setAside(scores []float64, floor float64, all bool) (aside []assay.Hit) {
+// scored gives the hits their scores and returns them by what the scores say of them, best
+// first. Hits without a score are irrelevant.
+func (f *finding) scored(scores []float64, c CRAGSettings) (relevant, ambiguous, irrelevant []assay.Hit) {
 	hits := slices.Clone(f.hits)
 	for i, score := range scores {
 		hits[i].Scores.Score = &score
 	}
 	slices.SortStableFunc(hits, byScore)
-	f.hits = nil
 	for _, h := range hits {
-		if all || h.Scores.Score == nil || *h.Scores.Score < floor {
-			aside = append(aside, h)
-		} else {
-			f.hits = append(f.hits, h)
+		switch score := h.Scores.Score; {
+		case score != nil && *score >= c.Correct:
+			relevant = append(relevant, h)
+		case score != nil && *score >= c.Incorrect:
+			ambiguous = append(ambiguous, h)
+		default:
+			irrelevant = append(irrelevant, h)
 		}
 	}
-	return aside
+	return relevant, ambiguous, irrelevant
 }
 
 // byScore orders hits by their scores, the best first; those without one come last.
@@ -157,6 +128,65 @@ func byScore(a, b assay.Hit) int {
 		return *h.Scores.Score
 	}
 	return cmp.Compare(score(b), score(a))
+}
+
+// refine returns the parts of hits that bear on a question, as hits of their own with the
+// scores of the whole. Hits of which nothing does are dropped.
+func (e Env) refine(ctx context.Context, s run.Scope, question string, hits []assay.Hit, said *notes) ([]assay.Hit, error) {
+	if len(hits) == 0 {
+		return nil, nil
+	}
+	whole := make([][]role.Span, len(hits))
+	for i, h := range hits {
+		whole[i] = []role.Span{{End: len(h.Text)}}
+	}
+	out, err := hand(ctx, s.Sub("refine", 0), e, job[scoreInput, role.Refinement]{
+		role: role.ScorerRole,
+		do: func(ctx context.Context, c role.Caller, in scoreInput) (role.Refinement, error) {
+			out, err := e.Roles.Scorer.Refine(ctx, c, in.Question, in.Hits)
+			if err == nil && !partsFit(out.Parts, in.Hits) {
+				out.Parts, out.Notes = whole, append(slices.Clone(out.Notes), "scorer: its parts are not of the passages, which are used whole")
+			}
+			return out, err
+		},
+		outcome:  func(r *role.Refinement) *role.Outcome { return &r.Outcome },
+		cautious: role.Refinement{Parts: whole},
+	}, scoreInput{question, hits}, said)
+	if err != nil {
+		return nil, err
+	}
+	if !partsFit(out.Parts, hits) {
+		return nil, fmt.Errorf("parts that are not of their hits: %w", assay.ErrDamaged)
+	}
+	var refined []assay.Hit
+	for i, h := range hits {
+		for _, p := range out.Parts[i] {
+			if p.Start == 0 && p.End == len(h.Text) {
+				refined = append(refined, h)
+				continue
+			}
+			refined = append(refined, excerpt(h, p.Start, p.End))
+		}
+	}
+	return refined, nil
+}
+
+// partsFit reports whether parts are ascending spans of the texts of hits.
+func partsFit(parts [][]role.Span, hits []assay.Hit) bool {
+	if len(parts) != len(hits) {
+		return false
+	}
+	for i, h := range hits {
+		last := 0
+		for _, p := range parts[i] {
+			isPart := last <= p.Start && p.Start < p.End && p.End <= len(h.Text)
+			if !isPart || !utf8.ValidString(h.Text[p.Start:p.End]) {
+				return false
+			}
+			last = p.End
+		}
+	}
+	return true
 }
 
 // scoreInput is what a scorer is handed.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
 	"github.com/assay-rag/assay/strategy"
 )
@@ -28,8 +29,38 @@ func (s scorer) Score(_ context.Context, _ role.Caller, _ string, hits []assay.H
 	return out, nil
 }
 
-// scores is a scorer that says what it likes.
+// Refine keeps the first sentence of a hit, and nothing of one that has no "vault".
+func (s scorer) Refine(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.Refinement, error) {
+	return firstSentences(hits), nil
+}
+
+func firstSentences(hits []assay.Hit) role.Refinement {
+	out := role.Refinement{Parts: make([][]role.Span, len(hits))}
+	for i, h := range hits {
+		if strings.Contains(h.Text, "vault") {
+			out.Parts[i] = []role.Span{{End: strings.Index(h.Text, ".") + 1}}
+		}
+	}
+	return out
+}
+
+// scores is a scorer with scores of any kind.
 type scores func(hits []assay.Hit) (role.HitScores, error)
+
+func (f scores) Refine(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.Refinement, error) {
+	return firstSentences(hits), nil
+}
+
+// A parts is a scorer that finds all hits ambiguous, with parts of any kind.
+type parts func(hits []assay.Hit) (role.Refinement, error)
+
+func (f parts) Score(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.HitScores, error) {
+	return role.HitScores{Scores: slices.Repeat([]float64{0.5}, len(hits))}, nil
+}
+
+func (f parts) Refine(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.Refinement, error) {
+	return f(hits)
+}
 
 func (f scores) Score(_ context.Context, _ role.Caller, _ string, hits []assay.Hit) (role.HitScores, error) {
 	return f(hits)
@@ -78,22 +109,26 @@ func onePage() *web {
 
 const vaultQuestion = "How long may the vault hold a token?"
 
-// The three actions, with scores exactly at the thresholds.
+// TestCRAGActions walks the three branches, with scores exactly at the thresholds.
 func TestCRAGActions(t *testing.T) {
-	docs := []string{"The vault may hold a token for seven days.", "The vault is on the disk.", "A token of the vault is small."}
+	const page = "https://example.com/cache"
+	docs := []string{"The vault may hold a token for seven days. Bananas are yellow.", "The vault is on the disk. It is old.", "A token is small. It is round."}
 	tests := []struct {
 		name   string
 		scores scorer
-		asked  bool     // the web is
-		used   []string // documents of the evidence, as they may be cited
+		web    bool     // the web is searched
+		used   []string // what the generator reads
 	}{
-		{"two relevant", scorer{"doc1": 0.7, "doc2": 0.7}, false, []string{"doc1", "doc2"}},
-		{"two relevant, one doubtful", scorer{"doc1": 0.7, "doc2": 0.71, "doc3": 0.3}, false, []string{"doc1", "doc2", "doc3"}},
-		{"two relevant, one not", scorer{"doc1": 0.9, "doc2": 0.7, "doc3": 0.29999}, false, []string{"doc1", "doc2"}},
-		{"one relevant", scorer{"doc1": 0.7, "doc2": 0.69999}, true, []string{"doc1", "doc2", "https://example.com/cache"}},
-		{"none relevant, one doubtful", scorer{"doc1": 0.3}, true, []string{"doc1", "https://example.com/cache"}},
-		{"none", scorer{"doc1": 0.29999, "doc2": 0.29999}, true, []string{"https://example.com/cache"}},
-		{"nothing at all", scorer{}, true, []string{"https://example.com/cache"}},
+		{"two relevant", scorer{"doc1": 0.7, "doc2": 0.7}, false, docs[:2]},
+		{"two relevant, one ambiguous", scorer{"doc1": 0.7, "doc2": 0.71, "doc3": 0.3}, false, docs[:2]},
+		{"two relevant, one irrelevant", scorer{"doc1": 0.9, "doc2": 0.7, "doc3": 0.29999}, false, docs[:2]},
+		{"one relevant, one ambiguous", scorer{"doc1": 0.7, "doc2": 0.69999}, false, []string{docs[0], "The vault is on the disk."}},
+		{"two ambiguous", scorer{"doc1": 0.3, "doc2": 0.3}, false, []string{"The vault is on the disk.", "The vault may hold a token for seven days."}},
+		{"two ambiguous, nothing of one bears on it", scorer{"doc1": 0.5, "doc3": 0.5}, false, []string{"The vault may hold a token for seven days."}},
+		{"one relevant", scorer{"doc1": 0.7, "doc2": 0.29999}, true, []string{docs[0], page}},
+		{"one ambiguous", scorer{"doc1": 0.3}, true, []string{page}},
+		{"all irrelevant", scorer{"doc1": 0.29999, "doc2": 0.29999}, true, []string{page}},
+		{"no scores", scorer{}, true, []string{page}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -102,22 +137,67 @@ func TestCRAGActions(t *testing.T) {
 			var used []string
 			roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
 				for _, ev := range in.Evidence {
-					used = append(used, ev.Hit.URI)
+					if ev.Hit.Origin == assay.FromWeb {
+						used = append(used, ev.Hit.URI)
+					} else {
+						used = append(used, ev.Hit.Text)
+					}
 				}
 				return verbatim(in)
 			})
 			e, w := env(newLibrary(docs...), vaultQuestion, roles), onePage()
 			e.Web = w
 			a := askAnywhere(t, strategy.CRAG, e)
-			if asked := len(w.asked) > 0; asked != test.asked {
-				t.Errorf("the web was asked: %v, want %v; notes %q", asked, test.asked, a.Notes)
+			if asked := len(w.asked) > 0; asked != test.web {
+				t.Errorf("the web was searched: %v, want %v; notes %q", asked, test.web, a.Notes)
 			}
 			slices.Sort(used)
-			if diff := cmp.Diff(test.used, slices.Compact(used)); diff != "" {
+			if diff := cmp.Diff(slices.Sorted(slices.Values(test.used)), slices.Compact(used)); diff != "" {
 				t.Errorf("evidence (-want +got):\n%s", diff)
 			}
-			if test.asked != slices.ContainsFunc(a.Citations, func(c assay.Citation) bool { return c.Origin == assay.FromWeb }) {
+			if test.web != slices.ContainsFunc(a.Citations, func(c assay.Citation) bool { return c.Origin == assay.FromWeb }) {
 				t.Errorf("citations %+v", a.Citations)
+			}
+			if test.web != strings.Contains(a.Text, "from the web") {
+				t.Errorf("the text %q has a disclaimer, want %v", a.Text, test.web)
+			}
+		})
+	}
+}
+
+// TestCRAGParts checks that passages are used whole if a scorer finds no valid parts of them.
+func TestCRAGParts(t *testing.T) {
+	const text = "The vault may hold a token for seven days. Bären."
+	for name, f := range map[string]parts{
+		"too few": func([]assay.Hit) (role.Refinement, error) { return role.Refinement{}, nil },
+		"outside": func(h []assay.Hit) (role.Refinement, error) {
+			return role.Refinement{Parts: [][]role.Span{{{0, 999}}, {{0, 1}}}}, nil
+		},
+		"turned round": func(h []assay.Hit) (role.Refinement, error) {
+			return role.Refinement{Parts: [][]role.Span{{{9, 3}}, {{0, 1}}}}, nil
+		},
+		"overlapping": func(h []assay.Hit) (role.Refinement, error) {
+			return role.Refinement{Parts: [][]role.Span{{{0, 9}, {3, 12}}, nil}}, nil
+		},
+		"half a rune": func(h []assay.Hit) (role.Refinement, error) {
+			return role.Refinement{Parts: [][]role.Span{{{0, 45}}, {{0, 45}}}}, nil
+		},
+		"an error": func(h []assay.Hit) (role.Refinement, error) { return role.Refinement{}, errors.New("no time") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			roles := localRoles()
+			roles.Scorer, roles.Grader = f, grader(enough)
+			var used []string
+			roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
+				for _, ev := range in.Evidence {
+					used = append(used, ev.Hit.Text)
+				}
+				return verbatim(in)
+			})
+			a := ask(t, strategy.CRAG, env(newLibrary(text, text), vaultQuestion, roles), assay.Budget{})
+			told := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, "scorer: ") })
+			if !told || a.Status != assay.Answered || !slices.Contains(used, text) {
+				t.Errorf("%s of %q, notes %q", a.Status, used, a.Notes)
 			}
 		})
 	}
@@ -223,21 +303,22 @@ func TestCRAGHostileScorer(t *testing.T) {
 			e := env(newLibrary("The vault may hold a token for seven days.", "The vault is on the disk."), vaultQuestion, roles)
 			a := ask(t, strategy.CRAG, e, assay.Budget{})
 			told := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, "scorer: ") })
-			doubted := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "fewer than 2 passages") })
-			if !told || !doubted || a.Status != assay.Answered {
+			if !told || a.Status != assay.Answered {
 				t.Errorf("%s, notes %q", a.Status, a.Notes)
 			}
 		})
 	}
 }
 
-// Only what bears on the question is handed to the generator, and it is quoted where it
-// stands.
+// TestCRAGRefines checks that of an ambiguous hit the generator reads only what bears on the
+// question, and that it is cited where it stands in the document.
 func TestCRAGRefines(t *testing.T) {
 	filler := strings.Repeat("Bananas are yellow and grow in warm places. ", 6)
 	long := filler + "The vault may hold a token for seven days. It does so by night. " + filler
 	roles := localRoles()
-	roles.Scorer = scorer{"doc1": 0.9, "doc2": 0.9}
+	roles.Scorer = parts(func(hits []assay.Hit) (role.Refinement, error) {
+		return local.Scorer{}.Refine(context.Background(), nil, vaultQuestion, hits)
+	})
 	var read string
 	inner := roles.Generator
 	roles.Generator = generator(func(in role.GenerateInput) (role.Draft, error) {
@@ -251,7 +332,7 @@ func TestCRAGRefines(t *testing.T) {
 		t.Errorf("%s: %q; %s", a.Status, a.Text, a.Justification)
 	}
 	if n := strings.Count(read, "Bananas"); n > 2 || !strings.Contains(read, "by night") {
-		t.Errorf("handed on: %q", read)
+		t.Errorf("the generator read %q", read)
 	}
 }
 

@@ -6,45 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
-	"github.com/assay-rag/assay/internal/analysis"
 )
-
-// What is left of a hit is spans of it, in their order and apart from one another, and
-// all that has most of what is asked is there.
-func FuzzRefine(f *testing.F) {
-	f.Add("A cache holds keys. Bananas are yellow. They grow. They ripen. The cache is on disk.", "cache keys", 7)
-	f.Add("", "cache", 0)
-	f.Add("x", "x", 3)
-	f.Add("日本語の文。キャッシュは鍵を持つ。", "キャッシュ", 1)
-	f.Add("a.\n\nb. cache\n\n```\ncode\n```\n", "cache code", 0)
-	f.Fuzz(func(t *testing.T, text, question string, start int) {
-		if !utf8.ValidString(text) || start < 0 || start > 1<<30 {
-			return
-		}
-		var terms []assay.Term
-		for _, q := range analysis.QueryTerms(question, nil) {
-			terms = append(terms, assay.Term{Text: q.Text, Stem: q.Forms[0], Weight: 0.5})
-		}
-		h := assay.Hit{Text: text, Chunk: assay.Chunk{ID: "c", Document: "d", Start: start, End: start + len(text), Tokens: 9}}
-		end, whole := start, weightIn(text, "", terms)
-		var kept strings.Builder
-		seen := map[string]bool{}
-		for _, x := range refine([]assay.Hit{h}, terms) {
-			c := x.Chunk
-			if c.Start < end || c.End < c.Start || c.End > h.Chunk.End || text[c.Start-start:c.End-start] != x.Text || seen[c.ID] || c.Document != "d" {
-				t.Fatalf("%q: [%d, %d) %q is no span of it after %d", text, c.Start, c.End, x.Text, end)
-			}
-			end, seen[c.ID] = c.End, true
-			kept.WriteString(x.Text + " ")
-		}
-		if len(seen) == 0 {
-			t.Fatalf("nothing is left of %q", text)
-		}
-		if got := weightIn(kept.String(), "", terms); whole > 0 && got == 0 {
-			t.Errorf("of %q %q is left, which has nothing of %q", text, kept.String(), question)
-		}
-	})
-}
 
 // Whatever spans a service names, what is taken of it are pieces of its text.
 func FuzzDelegated(f *testing.F) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -741,6 +742,50 @@ func TestEnded(t *testing.T) {
 					t.Errorf("%s of %+v: %v", name, in, err)
 				}
 			}
+		}
+	}
+}
+
+// FuzzRefine checks that the parts of a hit are ascending spans of its text that hold whole
+// characters, and that some part is kept if the text has a word of the question.
+func FuzzRefine(f *testing.F) {
+	f.Add("A cache holds keys. Bananas are yellow. They grow. They ripen. The cache is on disk.", "cache keys")
+	f.Add("", "cache")
+	f.Add("x", "x")
+	f.Add("日本語の文。キャッシュは鍵を持つ。", "キャッシュ")
+	f.Add("a.\n\nb. cache\n\n```\ncode\n```\n", "cache code")
+	f.Fuzz(func(t *testing.T, text, question string) {
+		if !utf8.ValidString(text) || !utf8.ValidString(question) {
+			return
+		}
+		out, err := local.Scorer{}.Refine(t.Context(), nil, question, []assay.Hit{hit("a", text, 0.5)})
+		if err != nil || len(out.Parts) != 1 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		last := 0
+		for _, p := range out.Parts[0] {
+			if p.Start < last || p.End <= p.Start || p.End > len(text) || !utf8.ValidString(text[p.Start:p.End]) {
+				t.Fatalf("[%d, %d) after %d of %q", p.Start, p.End, last, text)
+			}
+			last = p.End
+		}
+	})
+}
+
+func TestRefine(t *testing.T) {
+	const filler = "Bananas are yellow. They grow in warm places. They ripen late. "
+	text := filler + "The port is 80. It is open. " + filler
+	hits := []assay.Hit{hit("a", text, 0.5), hit("b", filler, 0.5)}
+	for name, r := range map[string]llm.Reader{"reader": finds(map[string]float64{"80": 0.8}), "words": nil, "broken": broken} {
+		out, err := local.Scorer{Reader: r}.Refine(t.Context(), nil, "Which port?", hits)
+		if err != nil || (len(out.Notes) > 0) != (name == "broken") {
+			t.Fatalf("%s: %+v, %v", name, out, err)
+		}
+		if len(out.Parts[0]) != 1 || len(out.Parts[1]) != 0 {
+			t.Fatalf("%s: parts %v, want one of the first hit and none of the second", name, out.Parts)
+		}
+		if got := text[out.Parts[0][0].Start:out.Parts[0][0].End]; got != "They ripen late. The port is 80. It is open." {
+			t.Errorf("%s: %q is left", name, got)
 		}
 	}
 }

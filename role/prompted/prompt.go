@@ -81,9 +81,9 @@ func (p prompt) render(in any) string {
 
 // Prompt returns the id of a role's prompt: its name and a hash of the template
 // and of what the domain adds to it. That of the actor in the style role.AllInOne has
-// the name "agent". It is "" for a name that is no role of this package.
+// the name "agent", and that of a scorer which refines hits "refiner". It is "" for a name that is no role of this package.
 func (c Config) Prompt(name string) string {
-	if !slices.Contains(Roles(), name) && name != agentPrompt {
+	if !slices.Contains(Roles(), name) && name != agentPrompt && name != refinerPrompt {
 		return ""
 	}
 	return c.promptOf(name).id

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/ground"
+	"github.com/assay-rag/assay/internal/sentence"
 	"github.com/assay-rag/assay/role"
 )
 
@@ -76,6 +78,105 @@ func (s Scorer) Score(ctx context.Context, c role.Caller, question string, hits 
 		out.Scores[x.Passage-1] = x.Score / maxScore
 	}
 	return out, nil
+}
+
+// refinerPrompt is the template of a scorer that finds the parts of hits.
+const refinerPrompt = "refiner"
+
+// quotesReply is what the model is asked for: words of the passages.
+type quotesReply struct {
+	Passages []quotedReply `json:"passages"`
+}
+
+type quotedReply struct {
+	Passage int      `json:"passage"`
+	Quotes  []string `json:"quotes"`
+}
+
+var quotesOutput = outputOf[quotesReply]("quotes")
+
+// refineTokens is the room for the quotes of a passage in a reply.
+const refineTokens = 240
+
+// Refine implements role.Scorer. The parts are the sentences that the model quotes, and a hit
+// that it quotes nothing of has none. A quote that is not in its passage is left out; a hit
+// that the model is not shown, or says nothing of, stays whole.
+func (s Scorer) Refine(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.Refinement, error) {
+	whole := role.Refinement{Parts: make([][]role.Span, len(hits))}
+	for i, h := range hits {
+		whole.Parts[i] = []role.Span{{End: len(h.Text)}}
+	}
+	if len(hits) == 0 {
+		return whole, nil
+	}
+	var given []int
+	number := func(x quotedReply) int { return x.Passage }
+	own := s.promptOf(refinerPrompt)
+	reply, outcome, err := ask(ctx, c, job[quotesReply]{
+		Config: s.Config, role: role.ScorerRole, own: &own, out: quotesOutput(), maxTokens: refineTokens*len(hits) + 80,
+		write: readingFor(question, hits, &given),
+		check: func(r *quotesReply) []string {
+			problems := eachOnce("passage", mapped(r.Passages, number), given)
+			for _, x := range r.Passages {
+				if !slices.Contains(given, x.Passage) {
+					continue
+				}
+				if _, wrong := sentencesWith(hits[x.Passage-1], x.Quotes); wrong != "" {
+					problems = append(problems, fmt.Sprintf("the quote %q is not in passage %d; copy its words", shorten(line(wrong), 100), x.Passage))
+				}
+			}
+			return problems
+		},
+		salvage: func(r *quotesReply) ([]string, bool) {
+			r.Passages = slices.DeleteFunc(onceOnly(r.Passages, number, given), func(x quotedReply) bool {
+				_, wrong := sentencesWith(hits[x.Passage-1], x.Quotes)
+				return wrong != ""
+			})
+			return []string{fmt.Sprintf("the model quoted %d of %d passages; the others are used whole", len(r.Passages), len(given))}, len(r.Passages) > 0
+		},
+	})
+	behind := stander[role.Refinement]{
+		role:     role.ScorerRole,
+		outcome:  func(r *role.Refinement) *role.Outcome { return &r.Outcome },
+		cautious: func(o role.Outcome) role.Refinement { return role.Refinement{Parts: whole.Parts, Outcome: o} },
+	}
+	if s.Local != nil {
+		behind.local = func() (role.Refinement, error) { return s.Local.Refine(ctx, c, question, hits) }
+	}
+	if stood, err, done := behind.instead(ctx, outcome, err); done {
+		return stood, err
+	}
+	whole.Outcome = outcome
+	for _, x := range reply.Passages {
+		whole.Parts[x.Passage-1], _ = sentencesWith(hits[x.Passage-1], x.Quotes)
+	}
+	return whole, nil
+}
+
+// sentencesWith returns the sentences of a hit that hold quotes, joined where they touch. Wrong is
+// the first quote that is not in the hit.
+func sentencesWith(h assay.Hit, quotes []string) (parts []role.Span, wrong string) {
+	sentences := sentence.Spans(h.Text)
+	held := make([]bool, len(sentences))
+	for _, q := range quotes {
+		start, end, ok := ground.Find(h.Text, q)
+		if !ok {
+			return nil, q
+		}
+		for i, sp := range sentences {
+			held[i] = held[i] || sp.Start < end && start < sp.End
+		}
+	}
+	for i, sp := range sentences {
+		switch {
+		case !held[i]:
+		case i > 0 && held[i-1]:
+			parts[len(parts)-1].End = sp.End
+		default:
+			parts = append(parts, role.Span{Start: sp.Start, End: sp.End})
+		}
+	}
+	return parts, ""
 }
 
 // RetrievalGrader grades hits by reading them. One that it is not shown, or whose

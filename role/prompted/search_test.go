@@ -10,6 +10,7 @@ import (
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/llm"
 	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/role/prompted"
 )
 
@@ -152,5 +153,44 @@ func TestScores(t *testing.T) {
 	c := replies(t, "")
 	if got, err := (prompted.Scorer{Config: config()}).Score(t.Context(), c, "q", nil); err != nil || len(got.Scores) != 0 || len(c.calls) != 0 {
 		t.Errorf("no hits: %+v, %v", got, err)
+	}
+}
+
+func TestRefine(t *testing.T) {
+	three := []assay.Hit{
+		{Title: "A", Text: "The port is 80. It is open. Bananas are yellow."},
+		{Title: "B", Text: "Bananas are yellow."},
+		{Title: "C", Text: "A port is a place. Ships land there."},
+	}
+	whole := [][]role.Span{{{Start: 0, End: len(three[0].Text)}}, {{Start: 0, End: len(three[1].Text)}}, {{Start: 0, End: len(three[2].Text)}}}
+	tests := []struct {
+		name, reply string
+		want        [][]role.Span
+		calls       int
+	}{
+		{
+			"quotes", `{"passages":[{"passage":1,"quotes":["port is 80","It is open."]},{"passage":2,"quotes":[]},{"passage":3,"quotes":["Ships land there."]}]}`,
+			[][]role.Span{{{Start: 0, End: 27}}, nil, {{Start: 19, End: 36}}}, 1,
+		},
+		{
+			"a quote that is not there", `{"passages":[{"passage":1,"quotes":["The port is 90."]},{"passage":2,"quotes":[]},{"passage":3,"quotes":[]}]}`,
+			[][]role.Span{whole[0], nil, nil}, 3,
+		},
+		{"a passage twice, one that does not exist", `{"passages":[{"passage":1,"quotes":[]},{"passage":1,"quotes":[]},{"passage":9,"quotes":[]},{"passage":2,"quotes":[]}]}`, [][]role.Span{whole[0], nil, whole[2]}, 3},
+		{"no JSON", "the port is 80", whole, 3},
+	}
+	for _, tt := range tests {
+		c := replies(t, tt.reply)
+		got, err := prompted.Scorer{Config: config()}.Refine(t.Context(), c, "Which port?", three)
+		if err != nil || len(c.calls) != tt.calls {
+			t.Errorf("%s: %+v, %v after %d calls", tt.name, got, err, len(c.calls))
+		}
+		if diff := cmp.Diff(tt.want, got.Parts); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	got, err := prompted.Scorer{Config: config(), Local: local.Scorer{}}.Refine(t.Context(), replies(t, down), "Which port?", three)
+	if err != nil || !got.StoodIn || len(got.Parts[1]) != 0 || len(got.Parts[0]) != 1 {
+		t.Errorf("provider down: %+v, %v", got, err)
 	}
 }
