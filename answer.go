@@ -123,6 +123,7 @@ type Answer struct {
 	Missing       []Gap        `json:"missing"`         // what the answer lacks
 	Searched      []Searched   `json:"searched"`        // every search, in order
 	Closest       []Closest    `json:"closest"`         // what came nearest, when nothing was found
+	Review        *Review      `json:"review,omitempty"`
 	Notes         []Note       `json:"notes,omitempty"` // what to know of how it came about, each once: of its searches, see Results.Notes, and of roles that could not do their job
 	Roles         []RoleUse    `json:"roles,omitempty"` // who did what
 	Index         IndexVersion `json:"index"`           // that was searched; of several searches the one with the least Coverage
@@ -131,6 +132,32 @@ type Answer struct {
 	Run           string       `json:"run"`
 	Usage         Usage        `json:"usage"`
 	ElapsedMS     int64        `json:"elapsed_ms"` // while the run was active
+}
+
+// A Review is what the judges of a strategy say of its answer, in the terms of the publication
+// that the strategy implements. It is not verified. Fields that the strategy does not have are
+// empty.
+type Review struct {
+	// RetrievalQuality is "relevant", "partially_relevant" or "not_relevant", and
+	// GenerationQuality "supported", "partially_supported" or "not_supported" (self).
+	RetrievalQuality  string `json:"retrieval_quality,omitempty"`
+	GenerationQuality string `json:"generation_quality,omitempty"`
+	ContextsUsed      []int  `json:"contexts_used,omitempty"` // numbers of the evidence that was read (self)
+
+	// Verdict is "ACCEPT" or "REVISE" (judge), "COMPLETED" or "INCOMPLETE" (reflect).
+	Verdict       string   `json:"verdict,omitempty"`
+	Justification string   `json:"justification,omitempty"`
+	Coverage      *float64 `json:"coverage,omitempty"` // answered share of the question, in [0, 1] (reflect)
+
+	History    []Exchange `json:"history,omitempty"` // queries and what each found (reflect)
+	Iterations int        `json:"iterations"`        // rounds or drafts
+	ByModel    bool       `json:"by_model,omitempty"`
+}
+
+// An Exchange is a query and what was found with it, in words.
+type Exchange struct {
+	Query  string `json:"query"`
+	Answer string `json:"answer"`
 }
 
 // A Gap is something that an answer lacks.

@@ -20,22 +20,23 @@ var judgeSpec = Spec{
 		"draft and its verification, a critique and a judgement",
 }
 
-// Judge has three nodes. The executor searches, writes and has what it wrote verified; a
-// judge, who has heard a critic, accepts what is left of it or says what to do better; a
-// router has it searched for what is missing, or written again with the judge's advice.
-// There are as many rounds as Settings.Judge says at most.
+// Judge has three nodes. The executor searches, writes and has the draft verified. A judge, who
+// has read a critique, accepts the draft or says what to do better. A router has what is missing
+// searched for, or the draft written again with the judge's advice. The number of rounds is
+// limited by Settings.Judge.
 //
-// The judge is asked about what the verifier let through, for nothing else is shown. What
-// it accepts is answered only where the evidence was graded sufficient, too: a judge can
-// keep an answer back and cannot make one good. So while something is missing by the
-// grader's word, an accepted draft is gone on with, and it stands if nothing better comes.
-// A draft that nobody has accepted when the rounds are over is incomplete, whatever was
-// verified of it: it is shown with what the judge wants. A judge that fails has not
-// accepted anything.
+// The judge is shown what the verifier let through, for nothing else is shown to anybody. A
+// draft that it accepts is an answer only if the evidence was graded sufficient as well: while
+// something is missing, an accepted draft is gone on with, and stands if no better one comes. A
+// draft that was not accepted when the rounds are over is incomplete, and shown with what the
+// judge wants. A judge that fails has not accepted anything. The verdict and the justification
+// are in the answer's Review.
 func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	d := drafting{found: []finding{{question: env.Question, stop: assay.StopIterationLimit}}, query: env.Question}
+	rounds := 0
 	for round := range env.Settings.Judge.Rounds {
+		rounds++
 		goOn, err := d.round(ctx, s.Sub("round", round), env)
 		if stop := stopOf(err); stop != "" {
 			d.found[0].ends(stop, err)
@@ -48,7 +49,11 @@ func Judge(ctx context.Context, s run.Scope, env Env) (Result, error) {
 			break
 		}
 	}
-	return d.answer(env), nil
+	r := d.answer(env)
+	if r.Review != nil {
+		r.Review.Iterations = rounds
+	}
+	return r, nil
 }
 
 // A drafting is how far the executor and the judge have come.
@@ -163,8 +168,13 @@ func (e Env) review(ctx context.Context, s run.Scope, found []finding, now *draf
 	if err != nil {
 		return err
 	}
-	now.wanted = e.lacking(e.Question, judgement.Revise, e.byModel(role.JudgeRole) && !judgement.StoodIn)
+	byModel := e.byModel(role.JudgeRole) && !judgement.StoodIn
+	now.wanted = e.lacking(e.Question, judgement.Revise, byModel)
+	now.Review = &assay.Review{Verdict: string(judgement.Verdict), Justification: asked(e.Question).line(judgement.Reason), ByModel: byModel}
 	now.accepted = judgement.Verdict == role.Accept && judgement.Failure == "" && len(judgement.Revise) == 0
+	if !now.accepted {
+		now.Review.Verdict = string(role.Revise)
+	}
 	if !now.accepted && len(now.wanted) == 0 {
 		now.wanted = e.asking(e.Question)
 	}

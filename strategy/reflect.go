@@ -23,16 +23,16 @@ var reflectSpec = Spec{
 		"grade, an analysis and a reflection",
 }
 
-// Reflect has six nodes: a planner cuts the question into sub-questions; a retriever
-// searches for them; an analyst sorts what the evidence says and names what is open; a
-// reflector says whether that covers the question; a router has the next query, for what
-// is open, searched; and the finalizer writes. There are as many rounds of retriever,
-// analyst and reflector as Settings.Reflect says at most.
+// Reflect has six nodes. A planner cuts the question into sub-questions, a retriever searches
+// for them, an analyst sorts what the evidence says and names what is open, and a reflector
+// decides whether that covers the question. If not, a router has the next best sub-query for
+// what is open searched. In the end a finalizer writes. Settings.Reflect limits the rounds of
+// retriever, analyst and reflector.
 //
-// A question is answered only where the reflector has said COMPLETED, with a coverage of
-// Settings.Reflect.Coverage at least, and each part's evidence was graded sufficient: what the
-// reflector finds open is missing in the answer, whatever was graded. A reflector that
-// fails has not said COMPLETED.
+// A question is answered only if the reflector said COMPLETED with a coverage of at least
+// Settings.Reflect.Coverage, and the evidence for each part was graded sufficient. What the
+// reflector finds open is missing in the answer. A reflector that fails has not said COMPLETED.
+// Verdict, justification, coverage and the history of queries are in the answer's Review.
 func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	plan, said, err := env.plan(ctx, s)
@@ -58,6 +58,7 @@ func Reflect(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		return Result{}, err
 	}
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), "reflect", r.found)
+	answer.Review = r.review(env)
 	if err == nil && !r.completed && len(answer.Claims) > 0 {
 		answer.holdBack(env.lacking(env.Question, r.open, env.byModel(role.AnalystRole)), "the reflector has not found that what is known covers the question")
 	}
@@ -69,8 +70,27 @@ type reflection struct {
 	found     []finding // of which the last ones, beyond the limit of parts, are not looked up
 	trail     trail     // of all of them
 	open      []string  // by the last analysis
+	last      role.Reflection
+	made      int // rounds
 	completed bool
 	stop      assay.Stop
+}
+
+// review returns the output of the finalizer beside the answer.
+func (r *reflection) review(env Env) *assay.Review {
+	out := &assay.Review{Verdict: string(role.IncompleteStatus), Iterations: r.made}
+	if r.completed {
+		out.Verdict = string(role.CompletedStatus)
+	}
+	if r.last.Status != "" {
+		coverage := r.last.Coverage
+		out.Coverage, out.Justification = &coverage, asked(env.Question).line(r.last.Justification)
+		out.ByModel = env.byModel(role.ReflectorRole) && !r.last.StoodIn
+	}
+	for _, a := range r.trail {
+		out.History = append(out.History, assay.Exchange{Query: a.Query, Answer: a.Brought})
+	}
+	return out
 }
 
 // rounds searches and reflects until the reflector is content, and says of each part why
@@ -195,6 +215,7 @@ func nearest(found []finding, query string) int {
 // assess has the analyst sort what the evidence says, and the reflector say whether that
 // covers the question. Without evidence there is nothing to ask about.
 func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds int) error {
+	r.made = rounds
 	evidence, parts := env.mint(r.found)
 	r.open = nil
 	if len(evidence) == 0 {
@@ -218,6 +239,7 @@ func (r *reflection) assess(ctx context.Context, s run.Scope, env Env, rounds in
 	if err != nil {
 		return err
 	}
+	r.last = word
 	r.completed = word.Status == role.CompletedStatus && word.Failure == "" && word.Coverage >= env.Settings.Reflect.Coverage
 	return nil
 }

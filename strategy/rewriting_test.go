@@ -221,13 +221,14 @@ func TestSelf(t *testing.T) {
 		stop     assay.Stop
 		searches int    // also for statements that are not supported
 		says     string // exactly
+		review   assay.Review
 	}{
-		{"supported at once", relevantAll, again, drafts(listeners), supports(role.FullySupported), assay.Answered, assay.StopSufficient, 1, listeners + " [1]"},
-		{"supported at last", relevantAll, again, drafts("It opens windows.", listeners), supports(role.NotSupported, role.FullySupported), assay.Answered, assay.StopSufficient, 3, listeners + " [1]"},
-		{"never supported", relevantAll, again, drafts("It opens windows.", "It paints doors.", "It buys bananas.", "never asked for"), supports(role.NotSupported), assay.Incomplete, assay.StopIterationLimit, 5, "Passages were found, but nothing that was written from them could be verified."},
-		{"graded partly, verified", relevantAll, again, drafts(listeners), supports(role.PartlySupported), assay.Answered, assay.StopNoProgress, 2, listeners + " [1]"},
-		{"the first draft stands", relevantAll, again, drafts(listeners, "It opens windows."), supports(role.PartlySupported), assay.Answered, assay.StopIterationLimit, 4, listeners + " [1]"},
-		{"no hit is relevant", none, again, drafts(listeners), supports(role.FullySupported), assay.NotFound, assay.StopNoProgress, 1, "Not found in these documents."},
+		{"supported at once", relevantAll, again, drafts(listeners), supports(role.FullySupported), assay.Answered, assay.StopSufficient, 1, listeners + " [1]", assay.Review{RetrievalQuality: "relevant", GenerationQuality: "supported", Iterations: 1, ContextsUsed: []int{1}}},
+		{"supported at last", relevantAll, again, drafts("It opens windows.", listeners), supports(role.NotSupported, role.FullySupported), assay.Answered, assay.StopSufficient, 3, listeners + " [1]", assay.Review{RetrievalQuality: "relevant", GenerationQuality: "supported", Iterations: 2, ContextsUsed: []int{1, 2}}},
+		{"never supported", relevantAll, again, drafts("It opens windows.", "It paints doors.", "It buys bananas.", "never asked for"), supports(role.NotSupported), assay.Incomplete, assay.StopIterationLimit, 5, "Passages were found, but nothing that was written from them could be verified.", assay.Review{RetrievalQuality: "relevant", GenerationQuality: "not_supported", Iterations: 3, ContextsUsed: []int{1, 2, 3}}},
+		{"graded partly, verified", relevantAll, again, drafts(listeners), supports(role.PartlySupported), assay.Incomplete, assay.StopNoProgress, 2, listeners + " [1]", assay.Review{RetrievalQuality: "relevant", GenerationQuality: "partially_supported", Iterations: 2, ContextsUsed: []int{1, 2}}},
+		{"the first draft stands", relevantAll, again, drafts(listeners, "It opens windows."), supports(role.PartlySupported), assay.Incomplete, assay.StopIterationLimit, 4, listeners + " [1]", assay.Review{RetrievalQuality: "relevant", GenerationQuality: "partially_supported", Iterations: 3, ContextsUsed: []int{1}}},
+		{"no hit is relevant", none, again, drafts(listeners), supports(role.FullySupported), assay.NotFound, assay.StopNoProgress, 1, "Not found in these documents.", assay.Review{RetrievalQuality: "not_relevant", GenerationQuality: "not_supported"}},
 	}
 	for _, tt := range tests {
 		l := newLibrary(shutdown)
@@ -241,9 +242,8 @@ func TestSelf(t *testing.T) {
 		if a.Status != tt.status || a.Stop != tt.stop || a.Text != tt.says || len(l.searches) != tt.searches || a.Iterations != tt.searches {
 			t.Errorf("%s: %s (%s) after %q: %q\nwant %s (%s) after %d: %q", tt.name, a.Status, a.Stop, l.searches, a.Text, tt.status, tt.stop, tt.searches, tt.says)
 		}
-		doubted := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.HasPrefix(n, "support grader: ") })
-		if want := a.Status == assay.Answered && a.Stop != assay.StopSufficient; doubted != want {
-			t.Errorf("%s: the notes %q say that it is doubted: %v, want %v", tt.name, a.Notes, doubted, want)
+		if diff := cmp.Diff(&tt.review, a.Review); diff != "" {
+			t.Errorf("%s: review (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }
@@ -376,7 +376,11 @@ func TestHostileRewriting(t *testing.T) {
 			e := env(l, "What does Shutdown do to open listeners?", roles)
 			e.Retriever = &watched{library: l}
 			a := ask(t, spec.Func, e, assay.Budget{})
-			if roles.Generator == (localRoles().Generator) && a.Status != assay.Answered {
+			want := assay.Answered
+			if name == "self" && (strings.HasPrefix(tt.note, "support_grader") || tt.note == "0 grades") {
+				want = assay.Incomplete // a grader that fails has called the statements partly supported
+			}
+			if roles.Generator == (localRoles().Generator) && a.Status != want {
 				t.Errorf("%s, %s: %s: %s", name, tt.name, a.Status, a.Justification)
 			}
 			if strings.Contains(a.Text, "windows of Paris") || len(l.searches) > 40 {

@@ -97,7 +97,7 @@ func content(role.ReflectInput) (role.Reflection, error) {
 }
 
 func discontent(role.ReflectInput) (role.Reflection, error) {
-	return role.Reflection{Status: role.IncompleteStatus, Coverage: 0.3}, nil
+	return role.Reflection{Status: role.IncompleteStatus, Coverage: 0.3, Justification: "![x](http://evil.example/x) who is open"}, nil
 }
 
 // Each kind of question gets as many searches as Settings say, of as many hits.
@@ -264,6 +264,15 @@ func TestJudgeRounds(t *testing.T) {
 		if a.Iterations != len(l.searches) || len(a.Searched) != len(l.searches) {
 			t.Errorf("%s: %d iterations, searched %d, want %d", tt.name, a.Iterations, len(a.Searched), len(l.searches))
 		}
+		verdict := "REVISE"
+		if strings.HasPrefix(tt.name, "accepted") && tt.name != "accepted by a failure" && tt.name != "accepted with something to revise" {
+			verdict = "ACCEPT"
+		}
+		if a.Review == nil || a.Review.Verdict != verdict || a.Review.Iterations != tt.drafts || a.Review.ByModel {
+			t.Errorf("%s: review %+v, want %s after %d rounds", tt.name, a.Review, verdict, tt.drafts)
+		} else if tt.name == "accepted" && a.Review.Justification != "it is good" {
+			t.Errorf("the justification is %q", a.Review.Justification)
+		}
 	}
 }
 
@@ -384,6 +393,19 @@ func TestReflectRounds(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.missing, gapTexts(a.Missing)); diff != "" {
 			t.Errorf("%s: missing (-want +got):\n%s", tt.name, diff)
+		}
+		verdict := "INCOMPLETE"
+		if a.Stop == assay.StopSufficient {
+			verdict = "COMPLETED"
+		}
+		if a.Review == nil || a.Review.Verdict != verdict || a.Review.Iterations != tt.searches || len(a.Review.History) != tt.searches {
+			t.Fatalf("%s: review %+v, want %s after %d rounds", tt.name, a.Review, verdict, tt.searches)
+		}
+		if first := a.Review.History[0]; first.Query != about || !strings.Contains(first.Answer, "speaks of gravity") {
+			t.Errorf("%s: the history begins with %+v", tt.name, first)
+		}
+		if tt.name == "never" && (a.Review.Justification != "x who is open" || a.Review.Coverage == nil || *a.Review.Coverage != 0.3) {
+			t.Errorf("review %+v, want the reflector's coverage and justification", a.Review)
 		}
 	}
 }

@@ -25,20 +25,20 @@ var selfSpec = Spec{
 }
 
 // Self retrieves and grades each hit (relevant, partly, not), has a draft written from the
-// relevant ones, and grades each of its statements (supported, partly, not). While a statement is
-// not supported, or the evidence does not suffice, it refines the query with what is missing and
-// starts again.
+// relevant ones, and grades each of its statements (supported, partly, not). If no hit is
+// relevant, or the draft is not fully supported, or the evidence does not suffice, it refines
+// the query with what is missing and starts again. Only a draft that is fully supported, from
+// sufficient evidence, ends the loop before its limit.
 //
 // Each draft ends in the same finish as that of any strategy: nothing is shown that the verifier
 // did not support. Of several answers the one with the most claims stands, the later of two that
-// are equal.
+// are equal. It is incomplete if the support grader did not call it fully supported.
 func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "self"
 	r := sieve{finding: finding{question: env.Question, stop: assay.StopIterationLimit}}
 	var best Result
-	var doubted []string // statements of its draft that are not fully supported
-	query := env.Question
+	query, drafts := env.Question, 0
 	for i := range env.Settings.Self.Iterations {
 		s := s.Sub("draft", i)
 		fresh, err := r.sift(ctx, s, env, query)
@@ -49,67 +49,96 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if i > 0 && fresh == 0 { // it would be the same draft again
+		if i > 0 && fresh == 0 { // the draft would be the same again
 			r.stop = assay.StopNoProgress
 			break
 		}
-		found := []finding{r.finding}
-		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
-		if err != nil {
-			return Result{}, err
-		}
-		r.finding = found[0]
-		better := i == 0 || !betterThan(best, answer)
-		if better {
-			best, doubted = answer, nil
-		}
-		if r.cutShort() {
-			break
-		}
-		weak, err := r.weak(ctx, s, env)
-		if stop := stopOf(err); stop != "" {
-			r.ends(stop, err)
-			break
-		}
-		if err != nil {
-			return Result{}, err
-		}
-		if better {
-			doubted = weak
-		}
-		if r.sufficient() && len(weak) == 0 {
-			r.stop = assay.StopSufficient
-			break
+		var weak []string // statements of the draft that are not fully supported
+		if retrieval := r.quality(); retrieval != notRelevant {
+			drafts++
+			answer, statements, err := r.draft(ctx, s, env)
+			if err != nil {
+				return Result{}, err
+			}
+			answer.Review = &assay.Review{RetrievalQuality: retrieval, GenerationQuality: notSupported, ByModel: env.byModel(role.SupportGraderRole)}
+			if !r.cutShort() {
+				answer.Review.GenerationQuality, weak, err = r.support(ctx, s, env)
+				if stop := stopOf(err); stop != "" {
+					r.ends(stop, err)
+				} else if err != nil {
+					return Result{}, err
+				}
+			}
+			answer.Review.ContextsUsed = statements
+			if best.Review == nil || !betterThan(best, answer) {
+				best = answer
+			}
+			if r.cutShort() {
+				break
+			}
+			if answer.Review.GenerationQuality == supported && r.sufficient() {
+				r.stop = assay.StopSufficient
+				break
+			}
 		}
 		if i+1 == env.Settings.Self.Iterations {
-			break // there is no iteration left
+			break
 		}
 		if query = r.refined(weak); query == "" {
 			r.stop = assay.StopNoProgress
 			break
 		}
 	}
-	if best.Status == "" { // it ended before there was a draft
+	if best.Review == nil { // the run ended before a draft, or no passage was relevant
 		answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, []finding{r.finding})
+		answer.Review = &assay.Review{RetrievalQuality: r.quality(), GenerationQuality: notSupported}
 		return answer, err
 	}
-	return withDoubts(since(best, env.base(best.Strategy, []finding{r.finding}), best.Notes), doubted), nil
+	review := best.Review
+	best = since(best, env.base(best.Strategy, []finding{r.finding}), best.Notes)
+	best.Review, review.Iterations = review, drafts
+	if review.GenerationQuality != supported && len(best.Claims) > 0 && !r.cutShort() {
+		best.holdBack(nil, "the support grader calls the draft "+strings.ReplaceAll(review.GenerationQuality, "_", " "))
+	}
+	return best, nil
 }
 
-// withDoubts returns an answer that says how many of its claims the support grader doubts.
-func withDoubts(a Result, doubted []string) Result {
-	n := 0
-	for _, c := range a.Claims {
-		words := strings.TrimSpace(a.Text[c.Start:c.End])
-		if slices.ContainsFunc(doubted, func(statement string) bool { return strings.Contains(statement, words) }) {
-			n++
+// The qualities of retrieval and generation, as the source names them.
+const (
+	relevant          = "relevant"
+	partiallyRelevant = "partially_relevant"
+	notRelevant       = "not_relevant"
+
+	supported          = "supported"
+	partiallySupported = "partially_supported"
+	notSupported       = "not_supported"
+)
+
+// quality returns the quality of what was retrieved: that of the best hit.
+func (r *sieve) quality() string {
+	quality := notRelevant
+	for _, g := range r.grades {
+		switch g {
+		case role.Relevant:
+			return relevant
+		case role.PartlyRelevant:
+			quality = partiallyRelevant
 		}
 	}
-	if n > 0 {
-		text := fmt.Sprintf("support grader: what is cited supports %d of %d statements only in part; the verifier calls them supported", n, len(a.Claims))
-		a.Notes = append(a.Notes, assay.Note{Kind: assay.NoteRole, Text: text})
+	return quality
+}
+
+// draft writes an answer and has it verified. It returns the numbers of the evidence that it
+// was written from, too.
+func (r *sieve) draft(ctx context.Context, s run.Scope, env Env) (answer Result, used []int, err error) {
+	found := []finding{r.finding}
+	answer, _, err = env.finish(ctx, s.Sub("finish", 0), "self", found)
+	r.finding = found[0]
+	evidence, _ := env.mint(found)
+	for _, ev := range evidence {
+		used = append(used, ev.Number)
 	}
-	return a
+	return answer, used, err
 }
 
 // A sieve is a finding and what the retrieval grader says of its hits.
@@ -190,13 +219,13 @@ func (r *sieve) gradeHits(ctx context.Context, s run.Scope, env Env) error {
 	return nil
 }
 
-// weak returns the statements of the last draft that are not graded as fully supported;
-// of a draft that says nothing, the question. A grader that fails, or grades another
-// number of statements, has called them partly supported.
-func (r *sieve) weak(ctx context.Context, s run.Scope, env Env) ([]string, error) {
+// support grades the statements of the last draft. It returns the quality of the draft and the
+// statements that are not fully supported; of a draft without statements, the question. A
+// grader that fails, or grades another number of statements, has called them partly supported.
+func (r *sieve) support(ctx context.Context, s run.Scope, env Env) (quality string, weak []string, err error) {
 	draft := r.written.draft
 	if len(draft.Statements) == 0 {
-		return []string{r.question}, nil
+		return notSupported, []string{r.question}, nil
 	}
 	evidence, parts := env.mint([]finding{r.finding})
 	in := role.DraftInput{
@@ -215,15 +244,24 @@ func (r *sieve) weak(ctx context.Context, s run.Scope, env Env) ([]string, error
 		outcome: func(g *role.SupportGrades) *role.Outcome { return &g.Outcome },
 	}, in, &r.notes)
 	if err != nil {
-		return nil, err
+		return notSupported, nil, err
 	}
-	var weak []string
+	refuted := 0
 	for i, st := range draft.Statements {
 		if i >= len(out.Grades) || out.Grades[i] != role.FullySupported {
 			weak = append(weak, st.Text)
 		}
+		if i < len(out.Grades) && out.Grades[i] == role.NotSupported {
+			refuted++
+		}
 	}
-	return weak, nil
+	switch {
+	case len(weak) == 0:
+		return supported, nil, nil
+	case refuted == len(draft.Statements):
+		return notSupported, weak, nil
+	}
+	return partiallySupported, weak, nil
 }
 
 // refined returns what to search next: what the grader asks for, else the question with

@@ -79,6 +79,9 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 		if r.Answer.Relevance != nil {
 			fmt.Fprintf(&b, "Relevance %.2f\n", *r.Answer.Relevance)
 		}
+		if line := reviewLine(r.Answer.Review); line != "" {
+			fmt.Fprintf(&b, "Review    %s\n", line)
+		}
 	}
 	b.WriteString("\nQuestion\n" + wrap(r.Question, "  ", width))
 	if r.Answer != nil {
@@ -104,6 +107,31 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// reviewLine says what the judges of a strategy say of its answer; empty if it has none.
+func reviewLine(r *assay.Review) string {
+	if r == nil {
+		return ""
+	}
+	var parts []string
+	if r.RetrievalQuality != "" {
+		parts = append(parts, "retrieval "+strings.ReplaceAll(r.RetrievalQuality, "_", " "), "draft "+strings.ReplaceAll(r.GenerationQuality, "_", " "))
+	}
+	if r.Verdict != "" {
+		parts = append(parts, r.Verdict)
+	}
+	if r.Coverage != nil {
+		parts = append(parts, fmt.Sprintf("coverage %.2f", *r.Coverage))
+	}
+	line := fmt.Sprintf("%s after %d", strings.Join(parts, ", "), r.Iterations)
+	switch {
+	case r.Justification != "" && r.ByModel:
+		line += "; the model says: " + r.Justification
+	case r.Justification != "":
+		line += "; " + r.Justification
+	}
+	return line
 }
 
 // howAsked says of a run what strategy and mode it was asked with, and what it followed,
