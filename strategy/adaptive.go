@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	"slices"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
@@ -18,18 +19,16 @@ var adaptiveSpec = Spec{
 	Func: Adaptive,
 	Defaults: "simple: 3 hits (adaptive.simple); moderate: 2 rounds (adaptive.rounds) of 5 hits (adaptive.moderate); " +
 		"complex: 3 hits for each search of a sub-question (adaptive.complex)",
-	UsualCost: "a route more than static for a simple question; a query, a search and a grade more with each further " +
-		"round",
+	UsualCost: "a route more than static for a simple question; a moderate one costs all steps of static, a query and a grade of the answer again with each further round",
 }
 
-// Adaptive does as much work as a question is. A simple one is searched once, for few
-// hits. A moderate one is searched in rounds: what was found is graded, and while
-// something is missing the querier says what to search next. A complex one is planned,
-// and its sub-questions are looked up as Multihop does, for few hits each. A router that
-// fails, or says something else, has called it moderate.
+// Adaptive does as much work as a question needs. A simple one is searched once, for few hits. A
+// moderate one is searched, answered, and searched again for what the answer lacks. A complex one
+// is planned, its sub-questions are looked up as Multihop does, for few hits each, and the answer
+// is written from what all of them brought. A router that fails has called it moderate.
 //
-// How much work a question is, is decided once: a simple question whose one search does
-// not suffice gets an honest status, not another search. Auto is for who wants that.
+// The work is decided once: a simple question whose one search does not suffice gets an honest
+// status and no further search, unlike with Auto.
 func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	env = env.withDefaults()
 	const name = "adaptive"
@@ -51,7 +50,7 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		found, err = env.planned(ctx, s)
 	default:
 		env.Limits.Candidates = env.Settings.Adaptive.Moderate
-		found, err = env.rounds(ctx, s, assay.Filter{}, env.Settings.Adaptive.Rounds)
+		return env.moderate(ctx, s, name, said)
 	}
 	if err != nil {
 		return Result{}, err
@@ -59,6 +58,66 @@ func Adaptive(ctx context.Context, s run.Scope, env Env) (Result, error) {
 	found[0].notes.join(said)
 	answer, _, err := env.finish(ctx, s.Sub("finish", 0), name, found)
 	return answer, err
+}
+
+// moderate searches and answers in rounds, until an answer is complete: all of its evidence
+// suffices, and the answer grader misses nothing in it. The best answer stands.
+func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes) (Result, error) {
+	found := []finding{{question: e.Question, stop: assay.StopIterationLimit, notes: said}}
+	f := &found[0]
+	var best Result
+	var t trail
+	var dry drought
+	query := e.Question
+	for round := range e.Settings.Adaptive.Rounds {
+		s := s.Sub("round", round)
+		if round > 0 {
+			next, stop, err := e.next(ctx, s, e.Question, f, t, append(slices.Clone(f.grade.Missing), best.lacks...))
+			if cut := stopOf(err); cut != "" {
+				f.ends(cut, err)
+				break
+			}
+			if err != nil {
+				return Result{}, err
+			}
+			if stop != "" {
+				f.stop = stop
+				break
+			}
+			query = next
+		}
+		fresh, err := f.findOn(ctx, s, e, query, &t)
+		if err == nil {
+			err = f.regrade(ctx, s, e)
+		}
+		if stop := stopOf(err); stop != "" {
+			f.ends(stop, err)
+		} else if err != nil {
+			return Result{}, err
+		}
+		answer, _, err := e.finish(ctx, s.Sub("finish", 0), name, found)
+		if err == nil {
+			err = e.relevance(ctx, s.Sub("complete", 0), &answer, &f.notes)
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		if best.Status == "" || !betterThan(best, answer) {
+			best = answer
+		}
+		dry.after(fresh)
+		switch {
+		case f.cutShort():
+		case answer.Status == assay.Answered && len(answer.lacks) == 0:
+			f.stop = assay.StopSufficient
+		case dry.ends():
+			f.stop = assay.StopNoProgress
+		default:
+			continue
+		}
+		break
+	}
+	return since(best, e.base(name, found), best.Notes), nil
 }
 
 // route asks the router how much work the question is. One that fails says Moderate.

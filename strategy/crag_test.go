@@ -171,16 +171,16 @@ func TestCRAGParts(t *testing.T) {
 	for name, f := range map[string]parts{
 		"too few": func([]assay.Hit) (role.Refinement, error) { return role.Refinement{}, nil },
 		"outside": func(h []assay.Hit) (role.Refinement, error) {
-			return role.Refinement{Parts: [][]role.Span{{{0, 999}}, {{0, 1}}}}, nil
+			return role.Refinement{Parts: [][]role.Span{{{Start: 0, End: 999}}, {{Start: 0, End: 1}}}}, nil
 		},
 		"turned round": func(h []assay.Hit) (role.Refinement, error) {
-			return role.Refinement{Parts: [][]role.Span{{{9, 3}}, {{0, 1}}}}, nil
+			return role.Refinement{Parts: [][]role.Span{{{Start: 9, End: 3}}, {{Start: 0, End: 1}}}}, nil
 		},
 		"overlapping": func(h []assay.Hit) (role.Refinement, error) {
-			return role.Refinement{Parts: [][]role.Span{{{0, 9}, {3, 12}}, nil}}, nil
+			return role.Refinement{Parts: [][]role.Span{{{Start: 0, End: 9}, {Start: 3, End: 12}}, nil}}, nil
 		},
 		"half a rune": func(h []assay.Hit) (role.Refinement, error) {
-			return role.Refinement{Parts: [][]role.Span{{{0, 45}}, {{0, 45}}}}, nil
+			return role.Refinement{Parts: [][]role.Span{{{Start: 0, End: 45}}, {{Start: 0, End: 45}}}}, nil
 		},
 		"an error": func(h []assay.Hit) (role.Refinement, error) { return role.Refinement{}, errors.New("no time") },
 	} {

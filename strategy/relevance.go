@@ -15,13 +15,14 @@ import (
 // statement not to count as a gap.
 const leastResponding = 0.5
 
-// relevance has it judged how far the shown claims respond to the question, whatever they
-// rest on. An answer that does not respond is not found. Nothing is ever made better. Where
-// there is no room to judge it, it is not judged.
+// relevance has the answer grader judge, once, how far the shown claims respond to the question,
+// whatever they rest on. An answer that does not respond is not found. No status ever gets
+// better. If the run has no room to judge the answer, it is incomplete.
 func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes) error {
-	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || r.AskBack != "" || r.Cached != nil {
+	if e.Roles.AnswerGrader == nil || len(r.Claims) == 0 || r.AskBack != "" || r.Cached != nil || r.judged {
 		return nil
 	}
+	r.judged = true
 	in := role.AnswerInput{Question: r.Question, Parts: without(r.parts, []string{r.Question}), Quoted: e.writer() == "" && r.Strategy != "managed"}
 	for i, c := range r.Claims {
 		st := role.ShownStatement{Text: r.Text[c.Start:c.End]}
@@ -55,7 +56,7 @@ func (e Env) relevance(ctx context.Context, s run.Scope, r *Result, said *notes)
 	}
 	r.verdicts.responds = responseOf(out)
 	if r.verdicts.responds != respondsFailed {
-		r.Relevance = out.Relevance
+		r.Relevance, r.lacks = out.Relevance, out.Lacks
 	}
 	r.settle()
 	return nil

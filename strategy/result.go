@@ -22,6 +22,8 @@ type Result struct {
 	parts    []string        // the questions that the answer is for; empty: the question itself
 	sections []string        // that have a claim
 	passages []passage       // of the evidence, by number from 1
+	judged   bool            // its relevance to the question was judged
+	lacks    []string        // what the answer grader misses
 }
 
 // details are the facts that a justification names.

@@ -175,6 +175,37 @@ func TestAdaptiveRounds(t *testing.T) {
 	}
 }
 
+// TestAdaptiveChecksTheAnswer checks that a moderate question whose evidence suffices is searched
+// again for what the answer grader misses in the answer.
+func TestAdaptiveChecksTheAnswer(t *testing.T) {
+	for name, lacks := range map[string][][]string{"complete": {{}}, "complete then": {{"who"}, {}}, "never": {{"who"}, {"who"}}} {
+		l := growing(9)
+		var gaps [][]string
+		graded := 0
+		roles := localRoles()
+		roles.Router, roles.Grader, roles.Generator = says(role.Moderate), grader(enough), generator(verbatim)
+		roles.Querier = querier(func(in role.QueryInput) (role.NextQuery, error) {
+			gaps = append(gaps, in.Gaps)
+			return numbered()(in)
+		})
+		roles.AnswerGrader = answerGrader(func(role.AnswerInput) (role.AnswerGrade, error) {
+			whole := 1.0
+			graded++
+			return role.AnswerGrade{Relevance: &whole, Lacks: lacks[graded-1]}, nil
+		})
+		a := ask(t, strategy.Adaptive, env(l, about, roles), assay.Budget{})
+		if len(l.searches) != len(lacks) || graded != len(lacks) || a.Status != assay.Answered {
+			t.Errorf("%s: %s after %d searches and %d grades, want %d of each", name, a.Status, len(l.searches), graded, len(lacks))
+		}
+		if want := name != "never"; (a.Stop == assay.StopSufficient) != want {
+			t.Errorf("%s: %s", name, a.Stop)
+		}
+		if len(lacks) == 2 && (len(gaps) != 1 || !slices.Equal(gaps[0], []string{"who"})) {
+			t.Errorf("%s: searched for the gaps %q, want who", name, gaps)
+		}
+	}
+}
+
 // A complex question keeps the plan's filters, in one part or in several.
 func TestAdaptiveFilters(t *testing.T) {
 	year := assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2024)}
