@@ -67,7 +67,6 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 	f := &found[0]
 	var best Result
 	var t trail
-	var dry drought
 	query := e.Question
 	for round := range e.Settings.Adaptive.Rounds {
 		s := s.Sub("round", round)
@@ -86,7 +85,7 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 			}
 			query = next
 		}
-		fresh, err := f.findOn(ctx, s, e, query, &t)
+		_, err := f.findOn(ctx, s, e, query, &t)
 		if err == nil {
 			err = f.regrade(ctx, s, e)
 		}
@@ -105,12 +104,11 @@ func (e Env) moderate(ctx context.Context, s run.Scope, name string, said notes)
 		if best.Status == "" || !betterThan(best, answer) {
 			best = answer
 		}
-		dry.after(fresh)
 		switch {
 		case f.cutShort():
 		case answer.Status == assay.Answered && len(answer.lacks) == 0:
 			f.stop = assay.StopSufficient
-		case dry.ends():
+		case f.dry.ends():
 			f.stop = assay.StopNoProgress
 		default:
 			continue
@@ -142,12 +140,11 @@ func (e Env) rounds(ctx context.Context, s run.Scope, filter assay.Filter, n int
 	return []finding{f}, err
 }
 
-// goOn searches until what f holds suffices, nothing better is known, two searches in a
-// row have brought nothing new, or n searches were made.
+// goOn searches until what f holds suffices, nothing better is known, there was no progress
+// twice in a row, or n searches were made.
 func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 	var t trail
 	query := f.question
-	var dry drought
 	for round := range n {
 		s := s.Sub("round", round)
 		if round > 0 {
@@ -161,18 +158,17 @@ func (f *finding) goOn(ctx context.Context, s run.Scope, env Env, n int) error {
 			}
 			query = next
 		}
-		fresh, err := f.findOn(ctx, s, env, query, &t)
+		_, err := f.findOn(ctx, s, env, query, &t)
 		if err == nil {
 			err = f.regrade(ctx, s, env)
 		}
-		dry.after(fresh)
 		switch {
 		case err != nil:
 			return err
 		case f.sufficient():
 			f.stop = assay.StopSufficient
 			return nil
-		case dry.ends():
+		case f.dry.ends():
 			f.stop = assay.StopNoProgress
 			return nil
 		}

@@ -18,7 +18,7 @@ var correctiveSpec = Spec{
 		"ladder and the re-drive are assay's",
 	Func: Corrective,
 	Defaults: "4 searches for a sub-question (corrective.iterations), 6 sub-questions (corrective.parts); two searches " +
-		"in a row that bring nothing new end the loop",
+		"in a row with 90 % of hits seen before end the loop",
 	UsualCost: "a plan more than static, and a search and a grade for each further search",
 }
 
@@ -185,7 +185,6 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 		}
 		query, filter = f.climb(filter)
 	}
-	var dry drought
 	f.stop = assay.StopIterationLimit
 	for f.iterations < env.Limits.Iterations {
 		if query == "" {
@@ -196,7 +195,7 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 			f.stop = assay.StopCircular
 			return nil
 		}
-		fresh, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
+		_, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
 			return nil
@@ -208,7 +207,7 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 			f.stop = assay.StopSufficient
 			return nil
 		}
-		if dry.after(fresh); dry.ends() {
+		if f.dry.ends() {
 			f.stop = assay.StopNoProgress
 			return nil
 		}

@@ -34,6 +34,8 @@ type finding struct {
 	best       []assay.Hit    // of a hop: what it hands on where the number of passages is set
 	places     map[string]int // of the hits, by chunk: the best that a search gave them, from 0
 	iterations int
+	brought    int // hits of the last search
+	dry        drought
 	stop       assay.Stop
 	lacked     string       // what the budget had no room for, when it ended the search
 	written    checkedDraft // of all findings, in the first: what the last draft became
@@ -105,6 +107,8 @@ func (f *finding) find(ctx context.Context, s run.Scope, env Env, q assay.Query)
 func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) {
 	f.notes.add(found)
 	fresh = f.merge(found.Hits)
+	f.brought = len(found.Hits)
+	f.dry.after(fresh, f.brought)
 	if f.terms == nil {
 		f.terms = found.Terms
 	}

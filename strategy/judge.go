@@ -63,7 +63,6 @@ type drafting struct {
 	query  string   // to search next; empty: write again
 	advice []string // to write by
 	best   draft    // that is shown when nothing better comes
-	dry    drought
 }
 
 // A draft is an answer and what the judge says of it.
@@ -80,14 +79,13 @@ type draft struct {
 func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, err error) {
 	f := &d.found[0]
 	if d.query != "" {
-		fresh, err := f.findOn(ctx, s, env, d.query, &d.trail)
+		_, err := f.findOn(ctx, s, env, d.query, &d.trail)
 		if err == nil {
 			err = f.regrade(ctx, s, env)
 		}
 		if err != nil {
 			return false, err
 		}
-		d.dry.after(fresh)
 	}
 	now, err := d.execute(ctx, s, env)
 	if err != nil {
@@ -99,7 +97,7 @@ func (d *drafting) round(ctx context.Context, s run.Scope, env Env) (goOn bool, 
 		return false, nil
 	case f.cutShort():
 		return false, nil
-	case d.dry.ends():
+	case f.dry.ends():
 		f.stop = assay.StopNoProgress
 		return false, nil
 	}

@@ -79,6 +79,7 @@ type acting struct {
 	made     map[string]bool // calls, by key
 	mistakes int             // calls of no tool, or with bad arguments
 	fresh    int             // of the hits, those that the last step brought over the floor
+	dry      drought         // steps without progress
 	plain    bool            // the actor's model takes no tools
 	done     bool            // the actor said so
 }
@@ -131,10 +132,15 @@ func (a *acting) step(ctx context.Context, s run.Scope, i int) (goes bool, err e
 		return false, err
 	}
 	a.steps = append(a.steps, turn)
-	if circular {
+	switch {
+	case circular:
 		a.found.stop = assay.StopCircular
+	case a.dry.ends():
+		a.found.stop = assay.StopNoProgress
+	default:
+		return a.mistakes <= a.env.Settings.React.Invalid, nil
 	}
-	return !circular && a.mistakes <= a.env.Settings.React.Invalid, nil
+	return false, nil
 }
 
 // A use is a call to be made: that of the turn's use at.
@@ -197,11 +203,17 @@ func (a *acting) perform(ctx context.Context, s run.Scope, calls []use, turn *ro
 	if err != nil && stopOf(err) == "" {
 		return err
 	}
-	before := a.overFloor()
+	before, known, brought, searches := a.overFloor(), len(a.found.hits), 0, a.found.iterations
 	for i, c := range calls {
 		if done[i] {
 			turn.Uses[c.at] = useOf(turn.Uses[c.at].Call, a.observe(c.Call, outs[i]))
+			if outs[i].Results != nil {
+				brought += len(outs[i].Results.Hits)
+			}
 		}
+	}
+	if a.found.iterations > searches {
+		a.dry.after(len(a.found.hits)-known, brought)
 	}
 	a.fresh = a.overFloor() - before
 	return err

@@ -187,8 +187,17 @@ func TestBoundedActors(t *testing.T) {
 		return role.Action{Calls: []llm.ToolCall{call("search", fmt.Sprintf(`{"query":"river number %d"}`, n))}}, nil
 	})
 	a, records := acted(t, env(newLibrary(rivers, second), lengthOf, localRoles()), endless, assay.Budget{})
+	if n != 3 || len(toolSteps(records)) != 3 || a.Stop != assay.StopNoProgress {
+		t.Errorf("%d replies, %d calls, %s; want two without progress to end it", n, len(toolSteps(records)), a.Stop)
+	}
+	n = 0
+	finding := actor(func(context.Context, role.Caller, role.ActInput) (role.Action, error) {
+		n++
+		return role.Action{Calls: []llm.ToolCall{call("search", fmt.Sprintf(`{"query":"apple%d"}`, n))}}, nil
+	})
+	a, records = acted(t, env(growing(9), about, localRoles()), finding, assay.Budget{})
 	if n != 8 || len(toolSteps(records)) != 8 || a.Stop != assay.StopIterationLimit {
-		t.Errorf("%d replies, %d calls, %s", n, len(toolSteps(records)), a.Stop)
+		t.Errorf("%d replies, %d calls, %s; want the limit to end it", n, len(toolSteps(records)), a.Stop)
 	}
 	var told []role.ActInput
 	crowd := script(&told, thousand(), []llm.ToolCall{call("search", `{"query":"river again"}`)})
@@ -357,7 +366,7 @@ func spender(m llm.Model) actor {
 			return role.Action{}, err
 		}
 		n++
-		return role.Action{Calls: []llm.ToolCall{call("search", fmt.Sprintf(`{"query":"river Beta %d"}`, n))}}, nil
+		return role.Action{Calls: []llm.ToolCall{call("search", fmt.Sprintf(`{"query":"river Beta apple%d"}`, n))}}, nil
 	}
 }
 
@@ -369,7 +378,7 @@ func TestActorsRunOut(t *testing.T) {
 			assay.StopCallBudget:  {Calls: calls},
 			assay.StopTokenBudget: {Tokens: 28 * calls},
 		} {
-			e := env(newLibrary(rivers, second), lengthOf, localRoles())
+			e := env(withApples(rivers, second), lengthOf, localRoles())
 			e.Roles.Models = map[string]string{role.ActorRole: "scripted/model"}
 			a, _ := acted(t, e, spender(&llmtest.Scripted{}), budget)
 			if a.Stop != kind && a.Stop != assay.StopIterationLimit || a.Status != assay.Answered || a.Usage.Calls > calls {
@@ -380,7 +389,7 @@ func TestActorsRunOut(t *testing.T) {
 	// Time runs out in the middle of the nth step.
 	for ends := 1; ends < 40; ends += 2 {
 		now, n := time.Unix(0, 0), 0
-		e := env(newLibrary(rivers, second), lengthOf, localRoles())
+		e := env(withApples(rivers, second), lengthOf, localRoles())
 		e.Limits.Wall = time.Minute
 		e.Roles.Actor = spender(&llmtest.Scripted{})
 		clock := func() time.Time {

@@ -122,11 +122,11 @@ func (r *reflection) goOn(ctx context.Context, s run.Scope, env Env, plan role.P
 				return err
 			}
 		} else {
-			fresh, stop, err := r.route(ctx, s, env, r.found[:len(plan.SubQuestions)])
+			stop, err := r.route(ctx, s, env, r.found[:len(plan.SubQuestions)], &dry)
 			if err != nil {
 				return err
 			}
-			if dry.after(fresh); dry.ends() {
+			if stop == "" && dry.ends() {
 				stop = assay.StopNoProgress
 			}
 			if stop != "" {
@@ -175,17 +175,18 @@ func (r *reflection) retrieve(ctx context.Context, s run.Scope, env Env, plan ro
 
 // route has what is open searched: the querier's next query, for the part that shares most
 // words with it, of those that are not graded sufficient first.
-func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []finding) (fresh int, stop assay.Stop, err error) {
+func (r *reflection) route(ctx context.Context, s run.Scope, env Env, looked []finding, dry *drought) (stop assay.Stop, err error) {
 	query, stop, err := env.next(ctx, s, env.Question, &r.found[0], r.trail, r.open)
 	if err != nil || stop != "" {
-		return 0, stop, err
+		return stop, err
 	}
 	f := &looked[nearest(looked, query)]
-	fresh, err = f.findOn(ctx, s, env, query, &r.trail)
-	if err == nil {
-		err = f.regrade(ctx, s, env)
+	fresh, err := f.findOn(ctx, s, env, query, &r.trail)
+	if err != nil {
+		return "", err
 	}
-	return fresh, "", err
+	dry.after(fresh, f.brought)
+	return "", f.regrade(ctx, s, env)
 }
 
 // nearest returns the finding, by index, whose question is nearest to a query by its words;

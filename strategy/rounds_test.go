@@ -73,12 +73,20 @@ func when(n int) grader {
 
 // growing is a library in which each "appleN" finds one more document.
 func growing(n int) *library {
-	texts := []string{"The first document speaks of gravity."}
+	return newLibrary(append([]string{"The first document speaks of gravity."}, apples(n)...)...)
+}
+
+// apples are n documents, of which each "appleN" finds one.
+func apples(n int) []string {
+	var texts []string
 	for i := range n {
 		texts = append(texts, fmt.Sprintf("Here apple%d is ripe.", i+1))
 	}
-	return newLibrary(texts...)
+	return texts
 }
+
+// withApples is a library of texts and nine documents of apples.
+func withApples(texts ...string) *library { return newLibrary(append(texts, apples(9)...)...) }
 
 const about = "What speaks of gravity?"
 

@@ -49,7 +49,7 @@ func Self(ctx context.Context, s run.Scope, env Env) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		if i > 0 && fresh == 0 { // the draft would be the same again
+		if i > 0 && fresh == 0 || r.dry.ends() { // the draft would be the same again
 			r.stop = assay.StopNoProgress
 			break
 		}

@@ -54,17 +54,20 @@ func (f *finding) findOn(ctx context.Context, s run.Scope, env Env, query string
 	return fresh, nil
 }
 
-// A drought is how many searches in a row brought nothing new.
+// A drought is the number of searches in a row without progress.
 type drought int
 
-// after takes up how many new hits one more search brought.
-func (d *drought) after(fresh int) {
-	if *d++; fresh > 0 {
+// leastFresh is the share of the hits of a search that must be new for progress.
+const leastFresh = 0.1
+
+// after notes a search with so many hits, of which so many are new.
+func (d *drought) after(fresh, hits int) {
+	if *d++; float64(fresh) > leastFresh*float64(hits) {
 		*d = 0
 	}
 }
 
-// ends reports whether searching on is hopeless: two searches in a row brought nothing.
+// ends reports whether to stop searching: there was no progress twice in a row.
 func (d drought) ends() bool { return d >= 2 }
 
 // maxBrought is how many hits of a search a querier is told of, the best first.
