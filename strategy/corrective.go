@@ -2,11 +2,14 @@ package strategy
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/assay-rag/assay"
 	"github.com/assay-rag/assay/role"
+	"github.com/assay-rag/assay/role/local"
 	"github.com/assay-rag/assay/run"
 )
 
@@ -17,7 +20,7 @@ var correctiveSpec = Spec{
 	Source: "Yan et al., \"Corrective Retrieval Augmented Generation\", 2024, for the graded loop; the escalation " +
 		"ladder and the re-drive are assay's",
 	Func: Corrective,
-	Defaults: "4 searches for a sub-question (corrective.iterations), 6 sub-questions (corrective.parts); two searches " +
+	Defaults: "4 searches and 12 s for a sub-question (corrective.iterations, corrective.seconds), 6 sub-questions (corrective.parts); two searches " +
 		"in a row with 90 % of hits seen before end the loop",
 	UsualCost: "a plan more than static, and a search and a grade for each further search",
 }
@@ -186,6 +189,11 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 		query, filter = f.climb(filter)
 	}
 	f.stop = assay.StopIterationLimit
+	outer := s
+	s, err := env.timed(ctx, s)
+	if err != nil {
+		return err
+	}
 	for f.iterations < env.Limits.Iterations {
 		if query == "" {
 			f.stop = assay.StopNoProgress // nothing better to search is known
@@ -198,7 +206,7 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 		_, err := f.look(ctx, s.Sub("round", f.iterations), env, query, filter)
 		if stop := stopOf(err); stop != "" {
 			f.ends(stop, err)
-			return nil
+			return f.gradeLate(ctx, outer.Sub("late", 0), env)
 		}
 		if err != nil {
 			return err
@@ -214,6 +222,38 @@ func (f *finding) lookUp(ctx context.Context, s run.Scope, env Env, hints []stri
 		query, filter = f.climb(filter)
 	}
 	return nil
+}
+
+// timed returns a scope that ends when the time for a sub-question is over, or s if the time
+// for all searches of the run is shorter.
+func (e Env) timed(ctx context.Context, s run.Scope) (run.Scope, error) {
+	limit := time.Duration(e.Limits.Seconds) * time.Second
+	if limit >= e.Limits.Wall*3/4 {
+		return s, nil
+	}
+	now, err := s.Elapsed(ctx)
+	return s.Until(now + limit), err
+}
+
+// gradeLate grades, without a model, what was found when the time for a sub-question ended
+// before it was graded.
+func (f *finding) gradeLate(ctx context.Context, s run.Scope, env Env) error {
+	if f.stop != assay.StopDeadline || f.graded == len(f.searched) {
+		return nil
+	}
+	env.Roles.Grader = local.Grader{Reader: env.Roles.Reader}
+	env.Began = maps.Clone(env.Began)
+	delete(env.Began, role.GraderRole)
+	env.Roles.Models = maps.Clone(env.Roles.Models)
+	delete(env.Roles.Models, role.GraderRole)
+	err := f.regrade(ctx, s, env)
+	if stopOf(err) != "" { // the time of the whole run is over
+		return nil
+	}
+	if err == nil {
+		f.notes.say(assay.NoteLimit, "the time for a part of the question ended before its passages were graded; they were graded without a model")
+	}
+	return err
 }
 
 // climb returns what to search next, one rung up the escalation ladder: ask with

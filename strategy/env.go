@@ -172,6 +172,7 @@ type Roles struct {
 // Limits bound a strategy. Zero fields mean the defaults.
 type Limits struct {
 	Iterations int `json:"iterations,omitempty" yaml:"iterations"` // searches per sub-question; 4
+	Seconds    int `json:"seconds,omitempty" yaml:"seconds"`       // for the searches and grades of a sub-question; 12
 	Candidates int `json:"candidates,omitempty" yaml:"candidates"` // hits per search; 20
 	Keep       int `json:"keep,omitempty" yaml:"keep"`             // hits per sub-question that become evidence; 5
 
@@ -199,13 +200,14 @@ type Limits struct {
 }
 
 // defaultLimits are the limits that zero fields stand for.
-var defaultLimits = Limits{Iterations: 4, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Held: local.DefaultHeld, Wall: 12 * time.Second}
+var defaultLimits = Limits{Iterations: 4, Seconds: 12, Candidates: 20, Keep: 5, ContextTokens: 6000, Parts: 6, Floor: 0.5, Held: local.DefaultHeld, Wall: 12 * time.Second}
 
 func (l Limits) withDefaults() Limits { return l.Over(defaultLimits) }
 
 // Over returns l with unset fields taken from below.
 func (l Limits) Over(below Limits) Limits {
 	or(&l.Iterations, below.Iterations)
+	or(&l.Seconds, below.Seconds)
 	or(&l.Candidates, below.Candidates)
 	or(&l.Keep, below.Keep)
 	or(&l.ContextTokens, below.ContextTokens)

@@ -134,7 +134,9 @@ func (f *finding) take(env Env, q assay.Query, found assay.Results) (fresh int) 
 func (f *finding) regrade(ctx context.Context, s run.Scope, env Env) error {
 	var err error
 	f.grade, err = env.grade(ctx, s, *f)
-	f.graded = len(f.searched)
+	if err == nil {
+		f.graded = len(f.searched)
+	}
 	f.notes.outcome(role.GraderRole, f.grade.Outcome)
 	f.grade.Missing = asked(env.Question).lines(f.grade.Missing)
 	f.grade.Query = f.notes.bounded(role.GraderRole, f.grade.Query)

@@ -66,7 +66,7 @@ func (m Mode) Limits(l Limits) Limits {
 		return l
 	}
 	d := l.withDefaults()
-	l.Iterations, l.Candidates = m.count(d.Iterations), m.count(d.Candidates)
+	l.Iterations, l.Seconds, l.Candidates = m.count(d.Iterations), m.count(d.Seconds), m.count(d.Candidates)
 	return l
 }
 

@@ -19,10 +19,10 @@ func TestModeLimits(t *testing.T) {
 	}{
 		{Normal, Limits{}, Limits{}},
 		{Normal, Limits{Iterations: 7, Keep: 3}, Limits{Iterations: 7, Keep: 3}},
-		{Quick, Limits{}, Limits{Iterations: 2, Candidates: 10}},
-		{Quick, Limits{Iterations: 1, Candidates: 5, Keep: 5, Floor: 0.4}, Limits{Iterations: 1, Candidates: 3, Keep: 5, Floor: 0.4}},
-		{Thorough, Limits{}, Limits{Iterations: 8, Candidates: 40}},
-		{Thorough, Limits{Iterations: 3, Parts: 2, Wall: time.Second}, Limits{Iterations: 6, Candidates: 40, Parts: 2, Wall: time.Second}},
+		{Quick, Limits{}, Limits{Iterations: 2, Seconds: 6, Candidates: 10}},
+		{Quick, Limits{Iterations: 1, Candidates: 5, Keep: 5, Floor: 0.4}, Limits{Iterations: 1, Seconds: 6, Candidates: 3, Keep: 5, Floor: 0.4}},
+		{Thorough, Limits{}, Limits{Iterations: 8, Seconds: 24, Candidates: 40}},
+		{Thorough, Limits{Iterations: 3, Parts: 2, Wall: time.Second}, Limits{Iterations: 6, Seconds: 24, Candidates: 40, Parts: 2, Wall: time.Second}},
 	}
 	for _, test := range tests {
 		if got := test.mode.Limits(test.in); got != test.want {

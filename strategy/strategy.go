@@ -51,7 +51,36 @@ func (e Env) plan(ctx context.Context, s run.Scope) (role.Plan, notes, error) {
 	for i := range p.SubQuestions {
 		p.SubQuestions[i].Text = visible.Line(p.SubQuestions[i].Text)
 	}
+	p.SubQuestions = withoutRepeats(p.SubQuestions)
 	return p, said, err
+}
+
+// withoutRepeats returns sub-questions without those that ask the same as an earlier one, with
+// the same filter. What needs a repeated one needs the first. Sub-questions that name others by
+// number stay as they are.
+func withoutRepeats(subs []role.SubQuestion) []role.SubQuestion {
+	if slices.ContainsFunc(subs, slotted) {
+		return subs
+	}
+	at := make([]int, len(subs)) // the new index of each
+	first := map[try]int{}
+	var out []role.SubQuestion
+	for i, sub := range subs {
+		sub.Needs = slices.Clone(sub.Needs)
+		for k, n := range sub.Needs {
+			if n >= 0 && n < i {
+				sub.Needs[k] = at[n]
+			}
+		}
+		key := tryOf(sub.Text, sub.Filter)
+		if k, ok := first[key]; ok {
+			at[i] = k
+			continue
+		}
+		first[key], at[i] = len(out), len(out)
+		out = append(out, sub)
+	}
+	return out
 }
 
 // unplanned says why a plan is none; empty: it is one.

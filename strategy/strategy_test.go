@@ -274,7 +274,7 @@ func TestHostileRoles(t *testing.T) {
 			r.Planner = planner(func(q string) (role.Plan, error) {
 				p := role.Plan{Shape: role.Conjunction}
 				for i := range 100 {
-					p.SubQuestions = append(p.SubQuestions, role.SubQuestion{Text: q, Needs: []int{i, i + 1, -1}})
+					p.SubQuestions = append(p.SubQuestions, role.SubQuestion{Text: q + strings.Repeat("?", i), Needs: []int{i, i + 1, -1}})
 				}
 				return p, nil
 			})
@@ -459,4 +459,69 @@ func gapTexts(gaps []assay.Gap) []string {
 		texts = append(texts, g.Text)
 	}
 	return texts
+}
+
+// TestRepeatedSubQuestions checks that a sub-question that a plan repeats is searched once.
+func TestRepeatedSubQuestions(t *testing.T) {
+	for _, spec := range strategy.Specs() {
+		if spec.Name != "corrective" && spec.Name != "reflect" && spec.Name != "multihop" {
+			continue
+		}
+		l := newLibrary(shutdown, "Paris has windows.")
+		roles := localRoles()
+		roles.Grader, roles.Generator = grader(enough), generator(verbatim)
+		roles.Planner = planner(func(q string) (role.Plan, error) {
+			return role.Plan{Shape: role.Conjunction, SubQuestions: []role.SubQuestion{
+				{Text: "What does Shutdown do?"}, {Text: "What has windows?"}, {Text: "what does  shutdown do?"}, {Text: "Which windows?", Needs: []int{2}},
+			}}, nil
+		})
+		ask(t, spec.Func, env(l, "What does Shutdown do to windows?", roles), assay.Budget{})
+		n := 0
+		for _, q := range l.searches {
+			if strings.HasPrefix(strings.ToLower(q), "what does shutdown do?") || strings.EqualFold(strings.Join(strings.Fields(q), " "), "what does shutdown do?") {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: searched for %q, want the repeated sub-question once", spec.Name, l.searches)
+		}
+	}
+}
+
+// TestTimeOfSubQuestion checks that the search for a sub-question ends after its own time, and
+// that what was found by then is graded without a model and answered from.
+func TestTimeOfSubQuestion(t *testing.T) {
+	for _, tt := range []struct {
+		seconds, grades int
+		stop            assay.Stop
+	}{{0, 0, assay.StopDeadline}, {60, 1, assay.StopSufficient}} { // 0: 12 s
+		now := time.Unix(0, 0)
+		l := newLibrary(shutdown)
+		roles := localRoles()
+		grades := 0
+		roles.Grader = grader(func(in role.GradeInput) (role.Grade, error) { // its call takes 13 s
+			if tt.seconds == 0 {
+				now = now.Add(12 * time.Second)
+				return role.Grade{}, fmt.Errorf("a call: %w", assay.ErrDeadline)
+			}
+			now = now.Add(13 * time.Second)
+			grades++
+			return enough(in)
+		})
+		e := env(l, "What does Shutdown do to open listeners?", roles)
+		e.Began = map[string]string{role.GraderRole: "slow/model"}
+		e.Limits.Wall, e.Limits.Seconds = 10*time.Minute, tt.seconds
+		r, err := run.New(run.Config{Run: "r", Journal: &run.Memory{}, Budget: assay.Budget{Wall: 10 * time.Minute}, Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := strategy.Corrective(t.Context(), r.Scope(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted := slices.ContainsFunc(noteTexts(a.Notes), func(n string) bool { return strings.Contains(n, "graded without a model") })
+		if len(a.Claims) == 0 || grades != tt.grades || noted != (tt.grades == 0) || a.Stop != tt.stop {
+			t.Errorf("%d s: %s (%s) with %d claims after %d grades, notes %q", tt.seconds, a.Status, a.Stop, len(a.Claims), grades, a.Notes)
+		}
+	}
 }
