@@ -119,10 +119,10 @@ type Answer struct {
 	Strategy      string       `json:"strategy"`         // the one that produced the answer: "static", "corrective"; "auto" when a budget ended it before any
 	Cached        *Cached      `json:"cached,omitempty"` // set: it is the answer of an earlier run
 	Claims        []Claim      `json:"claims"`
-	Citations     []Citation   `json:"citations"`       // by claim, then number, then span
-	Missing       []Gap        `json:"missing"`         // what the answer lacks
-	Searched      []Searched   `json:"searched"`        // every search, in order
-	Closest       []Closest    `json:"closest"`         // what came nearest, when nothing was found
+	Citations     []Citation   `json:"citations"` // by claim, then number, then span
+	Missing       []Gap        `json:"missing"`   // what the answer lacks
+	Searched      []Searched   `json:"searched"`  // every search, in order
+	Closest       []Closest    `json:"closest"`   // what came nearest, when nothing was found
 	Review        *Review      `json:"review,omitempty"`
 	Notes         []Note       `json:"notes,omitempty"` // what to know of how it came about, each once: of its searches, see Results.Notes, and of roles that could not do their job
 	Roles         []RoleUse    `json:"roles,omitempty"` // who did what

@@ -34,8 +34,8 @@ const (
 // A comparison holds for a document whose value for Key has the right kind and
 // compares as the operator says:
 //
-//	equals                          the same kind and value
-//	greaterThan, lessThan, …        numbers, or times, in their order
+//	equals                          the same kind and value, or a time and a string that is its date
+//	greaterThan, lessThan, …        numbers, or times and strings that are dates, in their order
 //	in                              a string that is in Value, or a list with a member that is
 //	startsWith                      a string that starts with Value
 //	stringContains                  a string that contains Value, or a list with a member that does
@@ -118,7 +118,7 @@ func (f Filter) Match(m Metadata) bool {
 func (f Filter) Holds(v Value, present bool) bool {
 	switch f.Op {
 	case OpNotEquals:
-		return !present || !v.Equal(f.Value)
+		return !present || !v.sameAs(f.Value)
 	case OpNotIn:
 		return !present || !v.isIn(f.Value.List)
 	}
@@ -127,7 +127,7 @@ func (f Filter) Holds(v Value, present bool) bool {
 	}
 	switch f.Op {
 	case OpEquals:
-		return v.Equal(f.Value)
+		return v.sameAs(f.Value)
 	case OpGreaterThan:
 		n, ok := v.compare(f.Value)
 		return ok && n > 0
@@ -167,13 +167,16 @@ func (v Value) isIn(list []string) bool {
 	return slices.ContainsFunc(v.members(), func(s string) bool { return slices.Contains(list, s) })
 }
 
-// compare orders two numbers or two times; ok is false for anything else.
+// compare orders v and w: two numbers, or a time and a time or date. ok is false for anything
+// else.
 func (v Value) compare(w Value) (order int, ok bool) {
+	if w.Kind == KindTime {
+		t, ok := v.when()
+		return t.Compare(w.Time), ok
+	}
 	switch {
 	case v.Kind != w.Kind:
 		return 0, false
-	case v.Kind == KindTime:
-		return v.Time.Compare(w.Time), true
 	case v.Kind == KindNumber && v.Number < w.Number:
 		return -1, true
 	case v.Kind == KindNumber && v.Number > w.Number:
@@ -236,6 +239,17 @@ func (f Filter) Check(kinds func(key string) []ValueKind) error {
 	return check(f, 1)
 }
 
+// dated returns f with a string that is a date as a time, if f compares by order.
+func (f Filter) dated() Filter {
+	switch f.Op {
+	case OpGreaterThan, OpGreaterThanOrEquals, OpLessThan, OpLessThanOrEquals:
+		if t, ok := f.Value.when(); ok {
+			f.Value = TimeValue(t)
+		}
+	}
+	return f
+}
+
 func (f Filter) checkParts() error {
 	switch {
 	case f.Op == OpNot && len(f.Filters) != 1:
@@ -277,6 +291,9 @@ func (f Filter) checkKey(has []ValueKind) error {
 	_, keys, _ := f.Op.operands()
 	if keys == nil {
 		keys = []ValueKind{f.Value.Kind}
+		if _, isDate := f.Value.when(); isDate {
+			keys = []ValueKind{KindTime, KindString}
+		}
 	}
 	for _, k := range keys {
 		if slices.Contains(has, k) {

@@ -141,7 +141,7 @@ func readComparison(op FilterOp, data []byte) (Filter, error) {
 	if err := f.Value.UnmarshalJSON(operand["value"]); err != nil {
 		return Filter{}, fmt.Errorf("filter %s on key %q: %w", op, f.Key, err)
 	}
-	return f, nil
+	return f.dated(), nil
 }
 
 // A jsonField is one field of an object as it stands there.

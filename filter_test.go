@@ -307,7 +307,10 @@ func TestFilterCheck(t *testing.T) {
 		{`yaer = 2022`, `key "yaer", compared with a number, is a key of no document`},
 		{`year = "2022"`, `key "year" is a number, but equals compares it with a string`},
 		{`not (team = "x" and year in ("2022"))`, `key "year" is a number, but in compares it with a list`},
-		{`mixed > 2024-01-31`, `key "mixed" is a string or a number, but greaterThan compares it with a time`},
+		{`mixed > 2024-01-31`, ""}, // a string may be a date
+		{`year > 2024-01-31`, `key "year" is a number, but greaterThan compares it with a time`},
+		{`modified > "2024-01-31" and modified = "2024-01-31"`, ""},
+		{`modified = "spring"`, `key "modified" is a time, but equals compares it with a string`},
 		{`tags startsWith "x"`, `key "tags" is a list, but startsWith compares it with a string`},
 	}
 	for _, tt := range tests {
@@ -376,4 +379,49 @@ func FuzzFilterJSON(f *testing.F) {
 			t.Fatal("matches differ")
 		}
 	})
+}
+
+// TestFilterDates checks that strings that are dates compare as dates with times.
+func TestFilterDates(t *testing.T) {
+	text := func(s string) assay.Metadata { return assay.Metadata{"due": assay.StringValue(s)} }
+	may, ok := assay.ParseDate("2024-05-01")
+	if !ok {
+		t.Fatal("2024-05-01 is no date")
+	}
+	tests := []struct {
+		filter string
+		in     assay.Metadata
+		want   bool
+	}{
+		{`due > 2024-04-30`, text("2024-05-01"), true},
+		{`due > 2024-05-01`, text("2024-05-01"), false},
+		{`due >= "2024-05-01"`, text("2024-05-01"), true},
+		{`due < 2024-05-02`, text("2024/05/01 "), false}, // a blank too many
+		{`due < 2024-05-02`, text("2024/05/01"), true},
+		{`due < 2024-05-02`, text("2024-05-01 23:59"), true},
+		{`due < 2024-05-02`, text("soon"), false},
+		{`due = 2024-05-01`, text("2024-05-01"), true},
+		{`due != 2024-05-01`, text("2024-05-01T00:00:00Z"), false},
+		{`due = "2024-05-01"`, assay.Metadata{"due": assay.TimeValue(may)}, true},
+		{`due > "2024-04-30"`, assay.Metadata{"due": assay.TimeValue(may)}, true},
+		{`due = "2024/05/01"`, text("2024-05-01"), false}, // two strings
+		{`due > 5`, text("2024-05-01"), false},
+	}
+	for _, tt := range tests {
+		f, err := assay.ParseFilter(tt.filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Match(tt.in); got != tt.want {
+			t.Errorf("%s of %v is %v, want %v", f, tt.in, got, tt.want)
+		}
+		data, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again assay.Filter
+		if err := json.Unmarshal(data, &again); err != nil || again.Match(tt.in) != tt.want {
+			t.Errorf("%s from JSON: %v, %v", data, again, err)
+		}
+	}
 }

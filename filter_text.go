@@ -239,6 +239,7 @@ func (p *filterParser) comparison() (Filter, error) {
 	if f.Value, err = p.readValue(); err != nil {
 		return Filter{}, err
 	}
+	f = f.dated()
 	if err := f.checkComparison(); err != nil {
 		return Filter{}, fmt.Errorf("filter, position %d: %w", position, err)
 	}

@@ -51,6 +51,49 @@ func ValidTime(t time.Time) bool {
 // TimeValue returns t, in UTC, as a Value. It has to be a ValidTime.
 func TimeValue(t time.Time) Value { return Value{Kind: KindTime, Time: t.UTC()} }
 
+// dateLayouts are the forms in which documents and people write dates and times.
+var dateLayouts = []string{
+	time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime,
+	"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05Z07:00",
+	"2006-01-02T15:04:05-0700", "2006-01-02 15:04 -0700", "2006/01/02",
+}
+
+// ParseDate reads a date or a time, as in 2006-01-02, 2006/01/02, 2006-01-02 15:04 and RFC 3339.
+// One without a zone is in UTC; the year is 1 or later.
+func ParseDate(s string) (t time.Time, ok bool) {
+	const longest = 40
+	if len(s) < len(time.DateOnly) || len(s) > longest || s[0] < '0' || s[0] > '9' {
+		return time.Time{}, false
+	}
+	for _, layout := range dateLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC(), t.Year() > 0 && ValidTime(t)
+		}
+	}
+	return time.Time{}, false
+}
+
+// when returns the time that a value is, or that a string is the date of.
+func (v Value) when() (time.Time, bool) {
+	switch v.Kind {
+	case KindTime:
+		return v.Time, true
+	case KindString:
+		return ParseDate(v.String)
+	}
+	return time.Time{}, false
+}
+
+// sameAs reports whether v and w are equal, or a time and a string that is its date.
+func (v Value) sameAs(w Value) bool {
+	if v.Kind == w.Kind || v.Kind != KindTime && w.Kind != KindTime {
+		return v.Equal(w)
+	}
+	a, isTime := v.when()
+	b, areTimes := w.when()
+	return isTime && areTimes && a.Equal(b)
+}
+
 // ListValue returns the strings as a Value.
 func ListValue(l ...string) Value { return Value{Kind: KindList, List: l} }
 

@@ -94,7 +94,14 @@ func (f filters) matching(filter assay.Filter) (bitset, error) {
 		return nil, err
 	}
 	if ok {
-		return r.set()
+		set, err := r.set()
+		if err != nil || filter.Value.Kind != assay.KindTime {
+			return set, err
+		}
+		u := newUnion(f.chunks)
+		err = f.addDates(u, filter)
+		set.or(u.set())
+		return set, err
 	}
 	u := newUnion(f.chunks)
 	switch filter.Op {
@@ -162,7 +169,7 @@ func (f filters) matchingAll(parts []assay.Filter) (bitset, error) {
 	for _, filter := range parts {
 		if n, ok := negated(filter); ok {
 			without = append(without, n)
-		} else if r, ok, err := f.valueRange(filter); err != nil {
+		} else if r, ok, err := f.onlyRange(filter); err != nil {
 			return nil, err
 		} else if ok {
 			ranges = intersect(ranges, r)
@@ -236,6 +243,36 @@ func (f filters) valueRange(filter assay.Filter) (r valueRange, ok bool, err err
 	return r, true, nil
 }
 
+// onlyRange is valueRange for a comparison that holds for no value but those of the range: ok
+// is false where strings may be dates.
+func (f filters) onlyRange(filter assay.Filter) (r valueRange, ok bool, err error) {
+	if filter.Value.Kind == assay.KindTime {
+		texts, err := f.column(columnID{metadataColumns, filter.Key, stringKind})
+		if err != nil || texts.count > 0 {
+			return valueRange{}, false, err
+		}
+	}
+	return f.valueRange(filter)
+}
+
+// addDates adds the chunks with a string that is a date for which a comparison with a time
+// holds. It looks through all strings that the key has.
+func (f filters) addDates(u *chunkUnion, filter assay.Filter) error {
+	c, err := f.column(columnID{metadataColumns, filter.Key, stringKind})
+	if err != nil || c.count == 0 {
+		return err
+	}
+	at := c.at(0)
+	for ; !at.ended() && at.err() == nil; at.next() {
+		if filter.Holds(assay.StringValue(string(at.value)), true) {
+			if err := u.add(at.set); err != nil {
+				return err
+			}
+		}
+	}
+	return at.err()
+}
+
 // intersect adds a range to those that all have to hold.
 func intersect(ranges []valueRange, r valueRange) []valueRange {
 	for i := range ranges {
@@ -270,6 +307,15 @@ func (f filters) addEqual(u *chunkUnion, key string, v assay.Value) error {
 				return err
 			}
 			value = appendMember(value, uint32(at.index), memberBytes(members.count))
+		}
+	}
+	if v.Kind == assay.KindTime {
+		if err := f.addDates(u, assay.Filter{Op: assay.OpEquals, Key: key, Value: v}); err != nil {
+			return err
+		}
+	} else if t, ok := assay.ParseDate(v.String); ok && v.Kind == assay.KindString {
+		if err := f.addValues(u, columnID{metadataColumns, key, timeKind}, string(appendValue(nil, assay.TimeValue(t)))); err != nil {
+			return err
 		}
 	}
 	return f.addValues(u, columnID{metadataColumns, key, columnKindOf(v.Kind)}, string(value))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/datekey"
 	"github.com/assay-rag/assay/internal/safeyaml"
 	"github.com/assay-rag/assay/internal/visible"
 	"github.com/goccy/go-yaml"
@@ -130,7 +131,7 @@ func tomlValue(s string) (any, error) {
 	if err := json.Unmarshal([]byte(s), &v); err == nil {
 		return v, nil
 	}
-	if t, ok := parseTime(s); ok {
+	if t, ok := assay.ParseDate(s); ok {
 		return t, nil
 	}
 	return nil, fmt.Errorf("value %q", s)
@@ -158,7 +159,8 @@ func setFields(b *builder, prefix string, fields map[string]any, depth int) {
 	}
 }
 
-// setField records one field, under assay's own key where it has that meaning.
+// setField records one field, under assay's own key if it has that meaning. A date is recorded
+// under its own key as well.
 func setField(b *builder, key string, v assay.Value) {
 	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", ":", "", ".", "").Replace(key)) {
 	case "title":
@@ -170,14 +172,6 @@ func setField(b *builder, key string, v assay.Value) {
 		if v.Kind == assay.KindString || v.Kind == assay.KindList {
 			key = assay.MetaAuthor
 		}
-	case "date", "created", "published", "publisheddate", "pubdate", "dcdate", "dctermscreated", "articlepublishedtime", "createdat", "publishdate":
-		if v.Kind == assay.KindTime {
-			key = assay.MetaCreated
-		}
-	case "modified", "lastmod", "lastmodified", "updated", "updatedat", "dctermsmodified", "articlemodifiedtime", "revised", "lastupdated":
-		if v.Kind == assay.KindTime {
-			key = assay.MetaModified
-		}
 	case "lang", "language", "locale", "oglocale", "dclanguage":
 		if v.Kind == assay.KindString {
 			key, v = assay.MetaLanguage, assay.StringValue(languageCode(v.String))
@@ -185,6 +179,9 @@ func setField(b *builder, key string, v assay.Value) {
 	}
 	if v.Kind == assay.KindString && v.String == "" {
 		return
+	}
+	if own, ok := datekey.Standard(key); ok && v.Kind == assay.KindTime {
+		b.set(own, v)
 	}
 	b.set(key, v)
 }
@@ -201,7 +198,7 @@ func languageCode(tag string) string {
 func metaValue(v any) (assay.Value, bool) {
 	switch x := v.(type) {
 	case string:
-		if t, ok := parseTime(x); ok {
+		if t, ok := assay.ParseDate(x); ok {
 			return assay.TimeValue(t), true
 		}
 		return assay.StringValue(visible.Text(x)), true
@@ -245,22 +242,4 @@ func scalar(v any) (string, bool) {
 		return x.Format(time.RFC3339), true
 	}
 	return "", false
-}
-
-// parseTime reads the forms in which documents give dates. One without a zone is
-// in UTC.
-func parseTime(s string) (time.Time, bool) {
-	if len(s) < len("2006-01-02") || len(s) > 40 || s[0] < '0' || s[0] > '9' {
-		return time.Time{}, false
-	}
-	for _, layout := range []string{
-		time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime,
-		"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05Z07:00",
-		"2006-01-02T15:04:05-0700", "2006-01-02 15:04 -0700", "2006/01/02",
-	} {
-		if t, err := time.Parse(layout, s); err == nil {
-			return t, t.Year() > 0 && assay.ValidTime(t)
-		}
-	}
-	return time.Time{}, false
 }

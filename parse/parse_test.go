@@ -193,6 +193,8 @@ func blocksOf(doc Document) []block {
 }
 
 func TestBlocks(t *testing.T) {
+	january := assay.TimeValue(time.Date(2024, 1, 28, 0, 0, 0, 0, time.UTC))
+	may := assay.TimeValue(time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC))
 	tests := []struct {
 		name, text string
 		title      string
@@ -227,7 +229,7 @@ func TestBlocks(t *testing.T) {
 		{
 			name:     "md.md",
 			title:    "Front",
-			metadata: assay.Metadata{"created": assay.TimeValue(time.Date(2024, 1, 28, 0, 0, 0, 0, time.UTC)), "tags": assay.ListValue("a", "b"), "draft": assay.BooleanValue(false), "author": assay.StringValue("Ann"), "n": assay.NumberValue(3), "x.y": assay.StringValue("z")},
+			metadata: assay.Metadata{"created": january, "date": january, "tags": assay.ListValue("a", "b"), "draft": assay.BooleanValue(false), "author": assay.StringValue("Ann"), "n": assay.NumberValue(3), "x.y": assay.StringValue("z")},
 			text: "---\ntitle: Front\ndate: 2024-01-28\ntags: [a, b]\ndraft: false\nauthor: Ann\nn: 3\nx: {y: z}\n---\n# Head *one*\n\nSome **bold** `code\\` and [link](http://x) &amp; \\*\nnext line.\n\n" +
 				"- a\n- b\n  1. c\n\n```go\nx := 1\n```\n\n| A | B |\n|---|---|\n| 1 | 2 |\n\n> quote\n\n<p>html\n<b>bold</b></p>\n\nTwo\n---\n",
 			want: []block{
@@ -247,7 +249,7 @@ func TestBlocks(t *testing.T) {
 		{
 			name:     "html.html",
 			title:    "Head",
-			metadata: assay.Metadata{"language": assay.StringValue("en"), "author": assay.StringValue("Ann"), "created": assay.TimeValue(time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC))},
+			metadata: assay.Metadata{"language": assay.StringValue("en"), "author": assay.StringValue("Ann"), "created": may, "article:published_time": may},
 			text: "<html lang=en-GB><head><title>Head - Site</title><meta name=author content=Ann><meta property=article:published_time content=2024-05-06></head>\n<body>\n<nav><a href=/>Home</a></nav>\n" +
 				"<h1>Head<a class=headerlink>¶</a></h1>\n<p>One <b>two</b>\nthree&nbsp;four 2<sup>10</sup>.\n<ul><li>a<li><p>b</p><ol><li>c</ol></ul>\n<pre>\n  x &lt; 1\n\n  y</pre>\n<dl><dt>T<dd>D</dl>\n" +
 				"<table><tr><th>A<th>B<tr><td>1<td>2</table><script>x()</script><p style='display: none'>hidden</p><footer>foot</footer>\n",

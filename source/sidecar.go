@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assay-rag/assay"
+	"github.com/assay-rag/assay/internal/datekey"
 )
 
 // sidecarSuffix makes a document's name its sidecar's. Its case does not matter.
@@ -51,9 +52,10 @@ type Sidecar struct {
 // "group:NAME" and "*"; an empty one lets nobody see the document. It is not
 // metadata. Values are strings, finite numbers, booleans, lists of strings and
 // {"time": "2006-01-02T15:04:05Z"}. A string stays a string, whatever it looks
-// like, except under the keys "created" and "modified", which are times: RFC
-// 3339, or "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02" or
-// "2006-01", in UTC. The other keys that assay knows keep their kind: "path" is
+// like, except under keys that name a date, as "date", "created_at" and "modified":
+// there a date or time is a time, under that key and under "created" or "modified".
+// The forms are RFC 3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02"
+// and "2006-01", in UTC. The other keys that assay knows keep their kind: "path" is
 // a list, "author" a string or a list, the rest strings.
 //
 // Everything else is assay.ErrInvalid, a key given twice included: a sidecar
@@ -121,6 +123,14 @@ func parseSidecar(data []byte) (Sidecar, error) {
 				s.Metadata = assay.Metadata{}
 			}
 			s.Metadata[m.key] = v
+		}
+	}
+	for _, m := range attributes { // in their order
+		own, ok := datekey.Standard(m.key)
+		if v := s.Metadata[m.key]; ok && v.Kind == assay.KindTime {
+			if _, given := s.Metadata[own]; !given {
+				s.Metadata[own] = v
+			}
 		}
 	}
 	return s, nil
@@ -277,6 +287,11 @@ func metadataValue(key string, raw json.RawMessage) (assay.Value, error) {
 		return v, wantKind(v, assay.KindString, assay.KindList)
 	case assay.MetaSource, assay.MetaType, assay.MetaTitle, assay.MetaLanguage:
 		return v, wantKind(v, assay.KindString)
+	}
+	if _, ok := datekey.Standard(key); ok && v.Kind == assay.KindString {
+		if t, ok := ParseTime(v.String); ok {
+			return assay.TimeValue(t), nil
+		}
 	}
 	return v, nil
 }

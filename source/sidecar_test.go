@@ -39,6 +39,12 @@ func TestParseSidecar(t *testing.T) {
 		{"bedrock for csv", `{"metadataAttributes":{},"documentStructureConfiguration":{"type":"RECORD_BASED_STRUCTURE_METADATA"}}`, Sidecar{}},
 		{"nobody", `{"acl":[]}`, Sidecar{ACL: assay.ACL{Restricted: true, Allow: []string{}}}},
 		{"everybody, twice", `{"acl":["*","user:a","*"]}`, Sidecar{ACL: assay.ACL{Restricted: true, Allow: []string{"*", "user:a"}}}},
+		{"times under their own keys and the standard ones", `{"created_at":"2024-05-01","lastModified":"2024-05-01","date":"spring"}`, Sidecar{Metadata: assay.Metadata{
+			"created_at": day, "created": day, "lastModified": day, "modified": day, "date": assay.StringValue("spring"),
+		}}},
+		{"a standard key that is given", `{"date":"2023-01-01","created":"2024-05-01"}`, Sidecar{Metadata: assay.Metadata{
+			"date": assay.TimeValue(day.Time.AddDate(-1, -4, 0)), "created": day,
+		}}},
 		{"times", `{"created":"2024-05-01","due":"2024-05-01","when":{"time":"2024-05-01T00:00:00Z"}}`, Sidecar{Metadata: assay.Metadata{
 			"created": day, "due": assay.StringValue("2024-05-01"), "when": day,
 		}}},

@@ -37,6 +37,9 @@ var filterMetadata = []assay.Metadata{
 	{"team": assay.StringValue("légal 日本"), "year": assay.NumberValue(math.Copysign(0, -1)), "modified": assay.TimeValue(time.Date(2024, 1, 31, 0, 0, 0, 1, time.UTC))},
 	{"team": assay.StringValue("legal\x00affairs"), "year": assay.NumberValue(math.MaxFloat64), "draft": assay.StringValue("true"), "modified": assay.TimeValue(time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC))},
 	{"team": assay.BooleanValue(true), "year": assay.NumberValue(-math.SmallestNonzeroFloat64), "modified": assay.TimeValue(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)), "tags": assay.ListValue("", "old", "old")},
+	{"modified": assay.StringValue("2024-01-31")},
+	{"modified": assay.StringValue("2024/02/01"), "year": assay.StringValue("2021-12-31 23:59")},
+	{"modified": assay.StringValue("spring"), "year": assay.StringValue("2022-01-01")},
 	{"team": assay.StringValue(strings.Repeat("legal ", 20)), "year": day("2022-01-01"), "draft": assay.ListValue("true"), "tags": assay.ListValue("\xff", "zoë")},
 }
 
@@ -53,7 +56,8 @@ var filters = func() []assay.Filter {
 		add(op, "year", assay.NumberValue(2022), assay.StringValue("2022"))
 		add(op, "draft", assay.BooleanValue(true), assay.StringValue("true"))
 		add(op, "modified", day("2024-01-31"), assay.TimeValue(time.Date(2024, 1, 31, 1, 0, 0, 0, time.FixedZone("", 3600))))
-		add(op, "year", assay.NumberValue(0), day("2022-01-01"))
+		add(op, "year", assay.NumberValue(0), day("2022-01-01"), assay.StringValue("2022-01-01"))
+		add(op, "modified", assay.StringValue("2024-01-31"), assay.StringValue("spring"))
 		add(op, "tags", assay.ListValue(), assay.ListValue("old", "draft"), assay.ListValue("draft", "old"))
 	}
 	for _, op := range []assay.FilterOp{assay.OpGreaterThan, assay.OpGreaterThanOrEquals, assay.OpLessThan, assay.OpLessThanOrEquals} {
