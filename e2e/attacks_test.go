@@ -41,7 +41,7 @@ type end string
 // The ends. In each the budget holds, nobody hangs and the answer says what happened.
 const (
 	standIn  end = "the local roles stand in"       // the provider has failed
-	cautious end = "the roles' cautious outcome"    // the model says nothing that can be used
+	cautious end = "the local roles plan and grade" // the model says nothing that can be used
 	honest   end = "an honest end, whichever it is" // what it says could be an answer, but for its content
 )
 

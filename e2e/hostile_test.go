@@ -151,7 +151,7 @@ func checkHonest(t *testing.T, got assay.Answer) {
 func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 	t.Helper()
 	notes := notesOf(got)
-	if a.ends == cautious && strings.Contains(notes, "the local planner stood in") {
+	if a.ends == cautious && strings.Contains(notes, "the local generator stood in") {
 		a.ends = standIn // the format cannot carry what the model says: its provider fails
 	}
 	switch a.ends {
@@ -172,11 +172,19 @@ func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 			t.Errorf("%s, want %s and what the local roles say (-local +this):\n%s", got.Status, local.Status, diff)
 		}
 	case cautious:
-		if got.Status != assay.Incomplete || len(got.Claims) > 0 {
-			t.Errorf("%s with %d claims, want incomplete without any:\n%s\n%q", got.Status, len(got.Claims), got.Text, got.Notes)
+		for _, name := range []string{role.PlannerRole, role.GraderRole} {
+			if !strings.Contains(notes, "the local "+name+" stood in") {
+				t.Errorf("no note says that the local %s stood in:\n%s", name, notes)
+			}
 		}
-		if !strings.Contains(notes, "grader: ") {
-			t.Errorf("no note says that the grader failed:\n%s", notes)
+		if got.Status == assay.Answered {
+			t.Errorf("answered although the generator wrote nothing:\n%s\n%q", got.Text, got.Notes)
+		}
+		for _, c := range got.Claims {
+			words := got.Text[c.Start:c.End]
+			if !slices.ContainsFunc(got.Citations, func(cit assay.Citation) bool { return strings.Contains(strings.Join(strings.Fields(cit.Quote), " "), words) }) {
+				t.Errorf("the claim %q is not a quotation", words)
+			}
 		}
 	}
 }

@@ -160,7 +160,7 @@ func TestProviderFails(t *testing.T) {
 // nothing was found.
 func TestRepliesCannotBeUsed(t *testing.T) {
 	for name, want := range map[string]assay.Status{
-		role.PlannerRole: assay.Answered, role.GraderRole: assay.Incomplete, role.GeneratorRole: assay.Incomplete, role.VerifierRole: assay.Incomplete,
+		role.PlannerRole: assay.Answered, role.GraderRole: assay.Answered, role.GeneratorRole: assay.Incomplete, role.VerifierRole: assay.Incomplete,
 	} {
 		by := handbook.models()
 		by[name] = texts("fake/"+name, func(llm.Request) string { return "I am sorry, Dave." })

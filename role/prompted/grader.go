@@ -74,7 +74,7 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 	case err != nil:
 		return role.Grade{}, err
 	case outcome.Failure != "":
-		return behind.cautious(outcome), nil
+		return behind.unusable(ctx, outcome)
 	}
 	grade := gradeOf(reply, outcome, in)
 	if g.Local != nil {

@@ -27,6 +27,10 @@ var gradeInput = role.GradeInput{
 func TestGrade(t *testing.T) {
 	good := `{"reason":"1 says it","relevant_chunks":[1],"missing":[],"verdict":"sufficient","reformulated_query":""}`
 	sufficient := role.Grade{Verdict: assay.Sufficient, Relevant: []string{"chunk-1"}, Missing: []string{}, Reason: "1 says it"}
+	stoodIn, err := local.Grader{}.Grade(t.Context(), replies(t), gradeInput)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name   string
 		script []any
@@ -60,21 +64,11 @@ func TestGrade(t *testing.T) {
 		{"invented numbers to the end", []any{strings.Replace(good, "[1]", "[1,9]", 1)}, role.Grade{
 			Verdict: assay.Partly, Relevant: []string{"chunk-1"}, Missing: []string{gradeInput.Question}, Reason: "1 says it",
 		}, 3, "passages that it was not given"},
-		{"nothing but invented numbers", []any{strings.Replace(good, "[1]", "[8,9]", 1)}, role.Grade{
-			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{gradeInput.Question},
-		}, 3, "passage 8 does not exist"},
-		{"never JSON", []any{"I think it is enough."}, role.Grade{
-			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{gradeInput.Question},
-		}, 3, "no JSON object"},
-		{"empty", []any{""}, role.Grade{
-			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{gradeInput.Question},
-		}, 3, "it is empty"},
-		{"refused", []any{llm.Response{Text: "I can't help with that.", Finish: llm.FinishRefused}}, role.Grade{
-			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{gradeInput.Question},
-		}, 1, "I can't help"},
-		{"10 MB", []any{strings.Repeat(good, 10<<20/len(good))}, role.Grade{
-			Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{gradeInput.Question},
-		}, 3, "bytes"},
+		{"nothing but invented numbers", []any{strings.Replace(good, "[1]", "[8,9]", 1)}, stoodIn, 3, "passage 8 does not exist"},
+		{"never JSON", []any{"I think it is enough."}, stoodIn, 3, "no JSON object"},
+		{"empty", []any{""}, stoodIn, 3, "it is empty"},
+		{"refused", []any{llm.Response{Text: "I can't help with that.", Finish: llm.FinishRefused}}, stoodIn, 1, "I can't help"},
+		{"10 MB", []any{strings.Repeat(good, 10<<20/len(good))}, stoodIn, 3, "bytes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -89,6 +83,9 @@ func TestGrade(t *testing.T) {
 			}
 			if got.Failure != "" {
 				got.Reason = ""
+			}
+			if local := cmp.Equal(tt.want, stoodIn); local != got.StoodIn {
+				t.Errorf("stood in: %v, want %v", got.StoodIn, local)
 			}
 			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(role.Grade{}, "Outcome")); diff != "" {
 				t.Errorf("grade (-want +got):\n%s", diff)

@@ -97,7 +97,7 @@ func (p Planner) Plan(ctx context.Context, c role.Caller, question string) (role
 	case err != nil:
 		return role.Plan{}, err
 	case outcome.Failure != "":
-		return behind.cautious(outcome), nil
+		return behind.unusable(ctx, outcome)
 	}
 	return p.planOf(question, reply, outcome), nil
 }

@@ -23,6 +23,10 @@ func TestPlan(t *testing.T) {
 		{Name: "author", Kinds: []assay.ValueKind{assay.KindString}},
 	}
 	year := assay.Filter{Op: assay.OpEquals, Key: "year", Value: assay.NumberValue(2021)}
+	stoodIn, err := local.Planner{}.Plan(t.Context(), replies(t), question)
+	if err != nil {
+		t.Fatal(err)
+	}
 	whole := role.Plan{Shape: role.Single, SubQuestions: []role.SubQuestion{{Text: question}}}
 	tests := []struct {
 		name   string
@@ -58,8 +62,8 @@ func TestPlan(t *testing.T) {
 			role.Plan{Shape: role.Chain, SubQuestions: []role.SubQuestion{
 				{Text: "a", Filter: year}, {Text: "b", Needs: []int{0}}, {Text: "c"}, {Text: "d"}, {Text: "e"}, {Text: "f"},
 			}}, 3, "a filter is left out"},
-		{"nothing", []any{`{"shape":"single","sub_questions":[]}`}, whole, 3, "no sub-questions"},
-		{"an operator that does not exist", []any{`{"sub_questions":[{"text":"a","conditions":[{"key":"year","operator":"orAll","value":"2021"}]}]}`}, whole, 3, `one of`},
+		{"nothing", []any{`{"shape":"single","sub_questions":[]}`}, stoodIn, 3, "no sub-questions"},
+		{"an operator that does not exist", []any{`{"sub_questions":[{"text":"a","conditions":[{"key":"year","operator":"orAll","value":"2021"}]}]}`}, stoodIn, 3, `one of`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -57,16 +57,30 @@ func (s stander[Out]) without(ctx context.Context, failed error) (Out, error) {
 	if s.local == nil {
 		return s.cautious(without(s.role, failed)), nil
 	}
-	note := fmt.Sprintf("%s: %s; the local %s stood in", s.role, providerText(failed), s.role)
+	return s.standIn(ctx, role.Outcome{}, providerText(failed))
+}
+
+// unusable returns the output of a role whose model gave no reply that can be used: the local
+// role's, or the cautious one. The error is the run's end.
+func (s stander[Out]) unusable(ctx context.Context, o role.Outcome) (Out, error) {
+	if s.local == nil {
+		return s.cautious(o), nil
+	}
+	return s.standIn(ctx, o, o.Failure)
+}
+
+// standIn returns the output of the local role in place of a model's, whose outcome was o.
+func (s stander[Out]) standIn(ctx context.Context, o role.Outcome, why string) (Out, error) {
+	notes := append(o.Notes, fmt.Sprintf("%s: %s; the local %s stood in", s.role, why, s.role))
 	out, err := s.local()
 	switch {
 	case role.Ends(ctx, err):
 		return out, err
 	case err != nil:
-		return s.cautious(role.Outcome{Failure: fmt.Sprintf("the local %s failed: %v", s.role, err), Notes: []string{note}}), nil
+		return s.cautious(role.Outcome{Failure: fmt.Sprintf("the local %s failed: %v", s.role, err), Notes: notes}), nil
 	}
-	o := s.outcome(&out)
-	o.Notes, o.StoodIn = append([]string{note}, o.Notes...), true
+	local := s.outcome(&out)
+	local.Notes, local.StoodIn = append(notes, local.Notes...), true
 	return out, nil
 }
 
