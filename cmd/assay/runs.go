@@ -32,7 +32,7 @@ func (a *app) runsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list")
 	cmd.Flags().IntVar(&limit, "limit", 20, "list at most this many; 0 lists all")
-	cmd.AddCommand(a.exportRunsCommand(), a.pruneRunsCommand())
+	cmd.AddCommand(a.diffRunsCommand(), a.exportRunsCommand(), a.pruneRunsCommand())
 	return cmd
 }
 
