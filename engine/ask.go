@@ -16,37 +16,36 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A RunError is how a run ended without an answer.
+// A RunError reports that a run ended without an answer.
 type RunError struct {
 	Run       string // run ID
-	Resumable bool   // Resume can go on with it
+	Resumable bool   // Resume can continue it
 	Err       error
 }
 
 func (e *RunError) Error() string { return fmt.Sprintf("run %s: %v", e.Run, e.Err) }
 
-// Unwrap returns why the run ended.
+// Unwrap returns the error that ended the run.
 func (e *RunError) Unwrap() error { return e.Err }
 
-// Ask answers a question on behalf of principal and yields what happens, the
-// answer last. A request that is wrong is assay.ErrInvalid, and nothing is
-// stored. Any other failure is a *RunError, the last that is yielded.
+// Ask answers a question on behalf of principal. It yields an Event for each step of the run and
+// the answer last. An invalid request yields assay.ErrInvalid, and nothing is stored. Any other
+// failure is yielded last, as a *RunError.
 //
-// A consumer that breaks cancels the run. A run that was cancelled, or whose
-// journal could not be written, can be resumed; one that failed otherwise is
-// stored with its error.
+// Breaking out of the loop cancels the run. A run that was cancelled, or whose journal could not
+// be written, can be resumed. A run that failed for another reason is stored with its error.
 func (e *Engine) Ask(ctx context.Context, principal assay.Principal, req Request) iter.Seq2[Event, error] {
 	return stream(ctx, func(ctx context.Context, emit func(Event)) (assay.Answer, error) {
 		return e.ask(ctx, principal, req, emit)
 	})
 }
 
-// Answer is Ask for who wants the answer alone.
+// Answer runs Ask and returns only the final answer.
 func (e *Engine) Answer(ctx context.Context, principal assay.Principal, req Request) (assay.Answer, error) {
 	return e.ask(ctx, principal, req, nil)
 }
 
-// ask is Ask; a nil emit says that nobody wants to know.
+// ask implements Ask and Answer; emit may be nil.
 func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request, emit func(Event)) (assay.Answer, error) {
 	req, err := e.check(ctx, principal, req)
 	if err != nil {
@@ -110,13 +109,14 @@ func (e *Engine) ask(ctx context.Context, principal assay.Principal, req Request
 	return answer, errors.Join(err, lease.Close())
 }
 
-// Resume goes on with a run that was interrupted: finished steps are not done
-// again, the rest goes on with the documents and the models of today: a role that
-// another model does now than when the run began is named in the answer's notes. While
-// a live process drives the run it is assay.ErrLeased; a run that has ended is
-// assay.ErrInvalid, as is one that was interrupted in the middle of a job whose model
-// or prompt is not the one of today: who began it has to end it. What the principal may
-// see must be what it was when the run began.
+// Resume continues a run that was interrupted. Finished steps are taken from the journal; the
+// remaining steps use the current documents and models. If another model does a role now than
+// when the run began, the answer's Notes name it.
+//
+// Resume returns assay.ErrLeased while a live process drives the run. It returns assay.ErrInvalid
+// if the run has ended, if the principal's access has changed since the run began, or if the run
+// was interrupted in the middle of a job whose model or prompt has changed since. Such a job can
+// only be finished with the model and prompt that it began with.
 func (e *Engine) Resume(ctx context.Context, principal assay.Principal, id string) iter.Seq2[Event, error] {
 	return stream(ctx, func(ctx context.Context, emit func(Event)) (assay.Answer, error) {
 		r, err := e.run(ctx, principal, id)
@@ -135,9 +135,9 @@ func (e *Engine) Resume(ctx context.Context, principal assay.Principal, id strin
 	})
 }
 
-// resume drives a run on whose lease is held.
+// resume continues a run whose lease the caller holds.
 func (e *Engine) resume(ctx context.Context, principal assay.Principal, id string, lease store.Lease, emit func(Event)) (assay.Answer, error) {
-	r, records, err := e.journal(ctx, principal, id) // as it is now that nobody else writes it
+	r, records, err := e.journal(ctx, principal, id) // read again under the lease
 	if err != nil {
 		return assay.Answer{}, err
 	}
@@ -154,7 +154,7 @@ func (e *Engine) resume(ctx context.Context, principal assay.Principal, id strin
 	return e.drive(ctx, r, req, lease, records, emit)
 }
 
-// requestOf reads back the request of a run.
+// requestOf decodes the stored request of a run.
 func requestOf(r assay.Run) (stored, error) {
 	var req stored
 	if err := json.Unmarshal(r.Request, &req); err != nil {
@@ -163,8 +163,8 @@ func requestOf(r assay.Run) (stored, error) {
 	return req, nil
 }
 
-// check completes a request and makes sure that it can be searched for, before
-// anything is stored.
+// check fills in a request's defaults and validates it, including its filter, before anything is
+// stored.
 func (e *Engine) check(ctx context.Context, principal assay.Principal, req Request) (Request, error) {
 	models := e.config.Models.unless(req.Local)
 	wall := defaultWall
@@ -204,7 +204,7 @@ func (e *Engine) check(ctx context.Context, principal assay.Principal, req Reque
 	return req, err
 }
 
-// drive takes a run from where its journal ends to its answer, and stores that.
+// drive runs a request from the end of its journal to the answer and stores the answer.
 func (e *Engine) drive(ctx context.Context, r assay.Run, req stored, lease store.Lease, records []assay.Record, emit func(Event)) (assay.Answer, error) {
 	if emit != nil {
 		emit(Event{Kind: RunStarted, Run: r.ID})
@@ -213,7 +213,7 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req stored, lease store
 	if halted {
 		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
 	}
-	// What has been decided is stored, even if the process is being stopped.
+	// The outcome is stored even if the process is being stopped.
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		return assay.Answer{}, &RunError{Run: r.ID, Err: errors.Join(err, lease.Finish(ctx, assay.RunFailed, nil, err.Error()))}
@@ -221,12 +221,12 @@ func (e *Engine) drive(ctx context.Context, r assay.Run, req stored, lease store
 	if err := lease.Finish(ctx, assay.RunDone, &answer, ""); err != nil {
 		return assay.Answer{}, &RunError{Run: r.ID, Resumable: true, Err: err}
 	}
-	_ = e.offer(ctx, r, req, answer) // the answer is stored; not to be given again is all that it loses
+	_ = e.offer(ctx, r, req, answer) // the answer is already stored; a failure only keeps it out of the cache
 	return answer, nil
 }
 
-// execute runs the strategy of a request. Halted says that it did not come to an
-// end of its own, so that it can be resumed.
+// execute runs the strategy of a request. halted reports that the run did not end on its own and
+// can be resumed.
 func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease store.Lease, records []assay.Record, emit func(Event)) (answer assay.Answer, halted bool, err error) {
 	defer e.catching.answering()()
 	retriever, err := e.search(ctx)
@@ -257,8 +257,8 @@ func (e *Engine) execute(ctx context.Context, r assay.Run, req stored, lease sto
 	return answer, false, err
 }
 
-// answer calls the strategy and completes its answer with what the run knows.
-// Written is told what a model writes, see strategy.Env; nil: nobody wants to know.
+// answer calls the strategy and completes its answer with the run's ID and usage. written
+// receives the text that a model writes (see strategy.Env); it may be nil.
 func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *run.Run, retriever assay.Retriever, written func(string, llm.Delta)) (assay.Answer, error) {
 	models := e.config.Models.unless(req.Local)
 	services := ""
@@ -268,12 +268,12 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	web, off := e.webOf(req)
 	scope := session.Scope()
 	how := roleOptions{keys: req.Keys}
-	if retriever != nil { // a replay asks nobody
+	if retriever != nil { // a replay calls no reader
 		var err error
 		if how.reader, err = e.reader(); err != nil {
 			return assay.Answer{}, err
 		}
-		if how.reader == nil && req.Reader != "" { // the run goes on without the one it began with
+		if how.reader == nil && req.Reader != "" { // the reader that the run began with is no longer configured
 			how.reader = absentReader(req.Reader)
 		}
 	}
@@ -314,8 +314,8 @@ func (e *Engine) answer(ctx context.Context, r assay.Run, req stored, session *r
 	return withLists(answer), nil
 }
 
-// withLists returns the answer with an empty list for each that is nil, so that
-// its JSON has lists everywhere.
+// withLists replaces each nil list in the answer with an empty one, so that its JSON contains no
+// null lists.
 func withLists(a assay.Answer) assay.Answer {
 	a.Claims = list(a.Claims)
 	a.Citations = list(a.Citations)
@@ -341,8 +341,8 @@ func list[T any](l []T) []T {
 	return l
 }
 
-// stream runs work and yields what it emits, then its answer or error. Work is
-// cancelled when the consumer breaks or panics, and has ended when the stream has.
+// stream runs work and yields the events it emits, then its answer or error. It cancels work if
+// the consumer breaks or panics, and waits for work to end before it returns.
 func stream(ctx context.Context, work func(context.Context, func(Event)) (assay.Answer, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -355,7 +355,7 @@ func stream(ctx context.Context, work func(context.Context, func(Event)) (assay.
 		}()
 		defer func() {
 			cancel()
-			for range events { // until work has ended
+			for range events { // wait until work has ended
 			}
 		}()
 		for ev := range events {

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// goRoot is where Go is installed.
+// goRoot returns the root of the Go installation.
 func goRoot(tb testing.TB) string {
 	tb.Helper()
 	out, err := exec.CommandContext(tb.Context(), "go", "env", "GOROOT").Output()
@@ -24,7 +24,7 @@ func goRoot(tb testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// benchmarkDocs are documents that a Go installation has.
+// benchmarkDocs returns a folder of documents that every Go installation has.
 func benchmarkDocs(b *testing.B) string {
 	b.Helper()
 	docs := filepath.Join(goRoot(b), "src", "net", "http")
@@ -36,7 +36,7 @@ func benchmarkDocs(b *testing.B) string {
 
 const benchmarkQuestion = "How do I shut a server down without dropping requests?"
 
-// BenchmarkIngest reads the documents into an empty data directory.
+// BenchmarkIngest measures ingesting the documents into an empty data directory.
 func BenchmarkIngest(b *testing.B) {
 	docs := benchmarkDocs(b)
 	for b.Loop() {
@@ -52,7 +52,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// BenchmarkIngestUnchanged looks for changes where there are none.
+// BenchmarkIngestUnchanged measures an ingest that finds no changes.
 func BenchmarkIngestUnchanged(b *testing.B) {
 	docs := benchmarkDocs(b)
 	e := benchmarkOpen(b, benchmarkDir(b))
@@ -66,7 +66,8 @@ func BenchmarkIngestUnchanged(b *testing.B) {
 	}
 }
 
-// BenchmarkAskCold opens a data directory with documents, asks and closes it.
+// BenchmarkAskCold measures opening a data directory with documents, asking a question and
+// closing it.
 func BenchmarkAskCold(b *testing.B) {
 	dir := benchmarkDir(b)
 	for b.Loop() {
@@ -78,7 +79,7 @@ func BenchmarkAskCold(b *testing.B) {
 	}
 }
 
-// BenchmarkAskWarm asks an engine that is open.
+// BenchmarkAskWarm measures asking a question of an open engine.
 func BenchmarkAskWarm(b *testing.B) {
 	e := benchmarkOpen(b, benchmarkDir(b))
 	defer e.Close()
@@ -87,7 +88,7 @@ func BenchmarkAskWarm(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what an engine that has answered a question holds on to.
+// BenchmarkMemory measures the memory that an engine retains after answering a question.
 func BenchmarkMemory(b *testing.B) {
 	dir := benchmarkDir(b)
 	var before, after runtime.MemStats
@@ -99,7 +100,7 @@ func BenchmarkMemory(b *testing.B) {
 		benchmarkAsk(b, e)
 		engines = append(engines, e)
 	}
-	// Twice: what pools hold on to goes with the second.
+	// The second collection frees what sync.Pools still hold after the first.
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -121,8 +122,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkStep is a run's own overhead per step: a step that does nothing, with
-// 1 KB in and 1 KB out, in a journal that is durable and in one that is not.
+// BenchmarkStep measures a run's overhead per step, with a step that does no work and has 1 KB of
+// input and 1 KB of output. It uses a durable journal and one that is not.
 func BenchmarkStep(b *testing.B) {
 	in, out := strings.Repeat("what goes in. ", 73), strings.Repeat("what comes out. ", 64)
 	steps := func(b *testing.B, j run.Journal) {
@@ -131,7 +132,7 @@ func BenchmarkStep(b *testing.B) {
 			b.Fatal(err)
 		}
 		for i := 0; b.Loop(); i++ {
-			// Every step has values of its own, as the steps of a run have.
+			// Each step has its own values, like the steps of a real run.
 			got, err := run.Do(b.Context(), r.Scope().Sub("round", i), run.Step{Name: "search", Kind: assay.StepSearch}, fmt.Sprint(i, in),
 				func(context.Context, string) (string, assay.Usage, error) {
 					return fmt.Sprint(i, out), assay.Usage{}, nil
@@ -154,7 +155,7 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("memory", func(b *testing.B) { steps(b, new(run.Memory)) })
 }
 
-// BenchmarkReplay replays a run.
+// BenchmarkReplay measures replaying a run.
 func BenchmarkReplay(b *testing.B) {
 	e := benchmarkOpen(b, benchmarkDir(b))
 	defer e.Close()
@@ -184,7 +185,7 @@ func benchmarkAsk(b *testing.B, e *Engine) assay.Answer {
 	return answer
 }
 
-// benchmarkDir is a data directory with the documents in it.
+// benchmarkDir returns a data directory that contains the documents.
 func benchmarkDir(b *testing.B) string {
 	b.Helper()
 	dir := b.TempDir()

@@ -20,21 +20,21 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// maxEarlier is how many of the questions that were asked before, under the same key, a
-// question is compared with: the latest.
+// maxEarlier is how many earlier questions under the same cache key a question is compared with,
+// the newest first.
 const maxEarlier = 500
 
-// maxSame is how many of the runs with the same question a run looks at.
+// maxSame is how many earlier runs with the same question a run considers.
 const maxSame = 8
 
-// A dependence is all that an answer depends on beside its question. Answers are given
-// again under the same one alone.
+// A dependence holds everything besides the question that an answer depends on. The cache key is
+// its hash, so a cached answer is reused only if all of it is equal.
 type dependence struct {
 	Program  string            `json:"program"`
 	Access   string            `json:"access"`
 	Request  stored            `json:"request"` // without the question
 	Sequence int64             `json:"sequence"`
-	Encoder  string            `json:"encoder"` // whose vectors are searched; empty: none
+	Encoder  string            `json:"encoder"` // model whose vectors are searched; empty: none
 	Prompts  map[string]string `json:"prompts"` // by role
 	Domain   string            `json:"domain"`
 	Verifier string            `json:"verifier"`
@@ -43,10 +43,11 @@ type dependence struct {
 	Reader   string            `json:"reader"` // empty: none
 }
 
-// program names what answers, so that two builds that may answer otherwise have two
-// names: by the versions that are built in, which development builds do not have, and by
-// the file that runs, its size and time and its first bytes, where the linker's ID of its
-// content stands. Empty: it cannot be told, and nothing is kept.
+// program identifies the running build, so that two builds that may answer differently never
+// share a cache key. It combines the build information, which in development builds holds no
+// versions, with the size, the modification time and the first 64 KiB of the executable, which
+// include the linker's build ID. It is empty if the executable cannot be read; then answers are
+// not cached.
 var program = sync.OnceValue(func() string {
 	const begins = 64 << 10
 	path, err := os.Executable()
@@ -68,15 +69,15 @@ var program = sync.OnceValue(func() string {
 	}
 	name := fmt.Sprintf("%d %d %x", about.Size(), about.ModTime().UnixNano(), sum.Sum(nil))
 	if info, ok := debug.ReadBuildInfo(); ok {
-		name += " " + info.String() // with the versions of all that is in it, this module's too
+		name += " " + info.String() // includes the versions of this module and its dependencies
 	}
 	return name
 })
 
-// cacheKey returns the key under which the answer to a request is offered and looked
-// for; empty: it is neither. It depends on a conversation then, or on what is not the
-// documents, or that was not to be. What cannot be read is the run's own first step to
-// report.
+// cacheKey returns the key under which the answer to a request is looked up and offered. It is
+// empty if the answer must not be cached: the answer depends on a conversation or on sources
+// other than the documents, or the cache is disabled. If the content cannot be read it is empty
+// too; the run's own first step reports that error.
 func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req stored) string {
 	if e.config.NoCache || len(req.History) > 0 || req.Follows != "" || req.beyondDocuments() || principal.User == "" || program() == "" {
 		return ""
@@ -95,8 +96,8 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 		Prompts: map[string]string{},
 	}
 	d.Request.Question, d.Request.Key, d.Request.Earlier, d.Request.NoCache = "", "", nil, false
-	d.Request.Outline = nil          // that follows from the question
-	d.Request.NamedCollections = nil // that follows from the question and the collections
+	d.Request.Outline = nil          // it follows from the question
+	d.Request.NamedCollections = nil // it follows from the question and the collections
 	d.Request.Local = req.Local && !e.config.Models.none()
 	d.Request.Collections = slices.Compact(slices.Sorted(slices.Values(req.Collections)))
 	for _, name := range slices.Sorted(maps.Keys(models.Roles)) {
@@ -127,10 +128,10 @@ func (e *Engine) cacheKey(ctx context.Context, principal assay.Principal, req st
 	return hex.EncodeToString(sum[:])
 }
 
-// beyondDocuments reports whether an answer may rest on more than the documents.
+// beyondDocuments reports whether an answer may use sources other than the documents.
 func (s stored) beyondDocuments() bool { return s.Web || s.Strategy == "managed" }
 
-// earlier returns the runs under the key with the same question, the latest first.
+// earlier returns the runs under the key with the same question, newest first.
 func (e *Engine) earlier(ctx context.Context, key, question string) ([]strategy.Earlier, error) {
 	offers, err := e.runs.Offers(ctx, key, maxEarlier)
 	if err != nil {
@@ -145,9 +146,9 @@ func (e *Engine) earlier(ctx context.Context, key, question string) ([]strategy.
 	return same, nil
 }
 
-// offer offers the answer of a run, if it is one to be given again: every claim of it is
-// supported by documents, nobody stood in for anybody, no vector was missing, and what it
-// depends on is still what it was when the run began.
+// offer adds the answer of a run to the cache if it may be reused: documents support every claim,
+// each job was done by its configured model, no vector was missing, and the cache key is the same
+// as when the run began.
 func (e *Engine) offer(ctx context.Context, r assay.Run, req stored, a assay.Answer) error {
 	chosen, err := e.chooser.choose(ctx)
 	if err != nil || a.Index.Model != chosen.serving {
@@ -159,8 +160,7 @@ func (e *Engine) offer(ctx context.Context, r assay.Run, req stored, a assay.Ans
 	return e.runs.Offer(ctx, r.ID, req.Key)
 }
 
-// lasting reports whether an answer is as good as it will be while the documents do not
-// change.
+// lasting reports whether an answer cannot improve while the documents stay the same.
 func lasting(a assay.Answer) bool {
 	unsupported := func(c assay.Claim) bool { return c.Verdict != assay.Supported }
 	foreign := func(c assay.Citation) bool { return c.Origin != assay.FromDocuments }
@@ -170,9 +170,8 @@ func lasting(a assay.Answer) bool {
 		!slices.ContainsFunc(a.Searched, elsewhere) && (a.Index.Model == "" || a.Index.Coverage == 1)
 }
 
-// otherwise reports whether a job was done by another than who did it when the run began:
-// without its model or reranker, which failed, or by the model of another day that the
-// run went on with.
+// otherwise reports whether a job was not done by the model that had it when the run began: a
+// model or reranker failed and a fallback did the job, or the run was resumed with another model.
 func otherwise(a assay.Answer, models map[string]string) bool {
 	if slices.ContainsFunc(a.Notes, func(n assay.Note) bool { return n.Kind == assay.NoteReranker }) {
 		return true
@@ -183,7 +182,7 @@ func otherwise(a assay.Answer, models map[string]string) bool {
 	})
 }
 
-// A cacheStep is what a look for an earlier answer brought.
+// A cacheStep is the output of a lookup in the answer cache.
 type cacheStep struct {
 	Answer *struct {
 		Cached assay.Cached `json:"cached"`
@@ -205,13 +204,13 @@ type answerCache struct {
 	req       stored
 }
 
-// Given implements strategy.Cache. The run's journal is checked, and so is the access to
-// all that it read.
+// Given implements strategy.Cache. It checks the earlier run's journal and the access to every
+// document that run read.
 func (r answerCache) Given(ctx context.Context, id string) (*assay.Answer, []string, error) {
 	earlier, records, err := r.e.journal(ctx, r.principal, id)
 	switch {
 	case errors.Is(err, assay.ErrNotFound), errors.Is(err, assay.ErrDamaged):
-		return nil, nil, nil // gone, or to be seen no more; what is damaged is for show and replay to say
+		return nil, nil, nil // deleted, no longer visible, or damaged; show and replay report damage
 	case err != nil:
 		return nil, nil, err
 	}
@@ -223,7 +222,7 @@ func (r answerCache) Given(ctx context.Context, id string) (*assay.Answer, []str
 		return nil, nil, err
 	}
 	if r.e.cacheKey(ctx, r.principal, r.req) != r.req.Key {
-		return nil, nil, nil // the documents have changed meanwhile
+		return nil, nil, nil // the documents have changed since
 	}
 	return earlier.Answer, slices.Sorted(maps.Keys(read)), nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// kinds lists the kinds of a run's steps.
+// kinds returns the kinds of a run's steps.
 func kinds(t *testing.T, e *Engine, id string) []assay.StepKind {
 	t.Helper()
 	_, steps, err := e.Run(t.Context(), assay.Local(), id)
@@ -35,8 +35,8 @@ func kinds(t *testing.T, e *Engine, id string) []assay.StepKind {
 	return kinds
 }
 
-// An answer is given again, says so, and is as good as the first: it can be shown,
-// replayed and resumed.
+// TestAnswerIsGivenAgain checks that a cached answer is reused and marked as such, and that a run
+// that reuses it can be shown, replayed and resumed.
 func TestAnswerIsGivenAgain(t *testing.T) {
 	e := open(t)
 	first := ask(t, e, someQuestion)
@@ -75,7 +75,7 @@ func TestAnswerIsGivenAgain(t *testing.T) {
 	}
 }
 
-// A question in other words is another question.
+// TestOtherQuestion checks that a differently worded question does not get a cached answer.
 func TestOtherQuestion(t *testing.T) {
 	e := open(t)
 	ask(t, e, someQuestion)
@@ -88,7 +88,7 @@ func TestOtherQuestion(t *testing.T) {
 	}
 }
 
-// Nothing of what an answer depends on may be another when it is given again.
+// TestNothingLeaks checks that a cached answer is not reused if anything it depends on differs.
 func TestNothingLeaks(t *testing.T) {
 	asker := assay.Principal{User: "ann", Groups: []string{"legal"}}
 	base := Request{Question: someQuestion}
@@ -149,7 +149,8 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// Nothing stale is given: not when a document or its ACL changes, nor when the run is gone.
+// TestNothingStale checks that a cached answer is not reused after a document or its ACL has
+// changed or the run was deleted.
 func TestNothingStale(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -203,8 +204,8 @@ func appendTo(t *testing.T, file, text string) {
 	}
 }
 
-// What changes between a question's beginning and its look for an earlier answer counts:
-// the run was interrupted, and the documents are not the same when it goes on.
+// TestStaleWhenResumed checks that documents that change between the start of a run and its cache
+// lookup prevent reuse. The run is interrupted and the documents change before it is resumed.
 func TestStaleWhenResumed(t *testing.T) {
 	for _, after := range []EventKind{RunStarted, StepEnded} {
 		docs := copyHandbook(t)
@@ -223,7 +224,7 @@ func TestStaleWhenResumed(t *testing.T) {
 		appendTo(t, filepath.Join(docs, "leave.md"), "\nMore.\n")
 		ingestPaths(t, e, docs)
 		again := resumed(t, e, id)
-		// What was looked for before the change is in the journal, and is what the run found.
+		// A lookup made before the change is in the journal and stays valid for the run.
 		if got, want := again.Cached != nil, after == StepEnded; got != want {
 			t.Errorf("interrupted after %s: given again %v, want %v", after, got, want)
 		}
@@ -234,8 +235,8 @@ func TestStaleWhenResumed(t *testing.T) {
 	}
 }
 
-// An answer whose documents the asker may not see any more is not shown by the run that
-// gave it again, either.
+// TestGivenAnswerIsRefusedLater checks that a run that reused an answer is hidden once the
+// principal may no longer see the documents of that answer.
 func TestGivenAnswerIsRefusedLater(t *testing.T) {
 	docs := copyHandbook(t)
 	e := openDir(t, t.TempDir())
@@ -249,7 +250,8 @@ func TestGivenAnswerIsRefusedLater(t *testing.T) {
 	}
 }
 
-// Answers that may be better another time, or that say they are not whole, are not kept.
+// TestWhatIsNotKept checks that answers that could improve later, or that are incomplete, are not
+// cached.
 func TestWhatIsNotKept(t *testing.T) {
 	good := assay.Answer{
 		Status: assay.Answered, Stop: assay.StopSufficient, Claims: []assay.Claim{{Verdict: assay.Supported}},
@@ -288,7 +290,7 @@ func TestWhatIsNotKept(t *testing.T) {
 	}
 }
 
-// Many ask the same at once, in two engines on one directory.
+// TestManyAskTheSame checks concurrent identical questions to two engines on one directory.
 func TestManyAskTheSame(t *testing.T) {
 	dir := t.TempDir()
 	engines := []*Engine{openDir(t, dir), openDir(t, dir)}
@@ -306,7 +308,8 @@ func TestManyAskTheSame(t *testing.T) {
 	wg.Wait()
 }
 
-// The key has everything of a stored request but the question.
+// TestKeyHasEverything checks that the cache key depends on every field of a stored request
+// except the question and the other exempt fields.
 func TestKeyHasEverything(t *testing.T) {
 	e := open(t)
 	key := func(req stored) string { return e.cacheKey(t.Context(), assay.Local(), req) }
@@ -322,7 +325,7 @@ func TestKeyHasEverything(t *testing.T) {
 			}
 		}
 	}
-	besides := []string{ // what the answer does not depend on, and what makes that there is no key
+	besides := []string{ // fields that the answer does not depend on, or that disable caching
 		"Question", "ID", "Outline", "Key", "Earlier", "NoCache", "NamedCollections", "Local", "History", "Follows", "Web",
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[stored]()) {
@@ -392,7 +395,7 @@ func TestKeyHasEverything(t *testing.T) {
 	}
 }
 
-// vary sets something in v that was not set, and reports whether it could.
+// vary changes v and reports whether it could.
 func vary(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:

@@ -18,33 +18,33 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// How vectors catch up in the background.
+// Parameters of the background embedder.
 const (
-	followEvery = 2 * time.Second        // how often it looks for what others ingested
-	followBatch = 16                     // passages at a time: who asks competes with no more
-	followYield = 250 * time.Millisecond // how long a batch waits for questions that are being answered
-	followFirst = 5 * time.Second        // after a failure; twice as long after the next
+	followEvery = 2 * time.Second        // how often it looks for changes by other processes
+	followBatch = 16                     // passages per batch; small, because questions wait for a batch
+	followYield = 250 * time.Millisecond // how long a batch waits for questions in progress
+	followFirst = 5 * time.Second        // pause after a failure; doubled after each further one
 	followLast  = 5 * time.Minute
-	flushEvery  = 8192 // vectors after which the index is written; others read them one by one till then
+	flushEvery  = 8192 // vectors between index flushes; until then other processes read them one by one
 )
 
-// A catching lets the vectors of an engine's documents catch up with their text:
-// one pass at a time in a process, and one process at a time.
+// A catching makes the missing vectors of an engine's documents, in the background and for Embed.
+// Only one pass runs at a time in a process, and only one process at a time makes vectors.
 type catching struct {
 	engine *Engine
 	every  time.Duration // see followEvery
-	active atomic.Int32  // questions and searches that are being answered
-	busy   atomic.Int32  // ingests
-	wanted atomic.Int32  // who waits to make a pass in the foreground
+	active atomic.Int32  // questions and searches in progress
+	busy   atomic.Int32  // ingests in progress
+	wanted atomic.Int32  // callers waiting for a foreground pass
 	rate   atomic.Pointer[ingest.EmbedProgress]
 
-	passing chan struct{} // held, by having put something into it, during a pass
-	kick    chan struct{} // there is something to do
+	passing chan struct{} // semaphore: holds a value during a pass
+	kick    chan struct{} // signals new work
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when the background has ended; nil: there is none
+	done    chan struct{} // closed when the background goroutine has ended; nil: not started
 
 	mu     sync.Mutex
-	yields map[int]context.CancelFunc // of what gives the writer's place up for an ingest
+	yields map[int]context.CancelFunc // cancel work that yields to an ingest
 	next   int
 }
 
@@ -52,7 +52,7 @@ func newCatching(e *Engine) *catching {
 	return &catching{engine: e, every: followEvery, passing: make(chan struct{}, 1), kick: make(chan struct{}, 1), yields: map[int]context.CancelFunc{}}
 }
 
-// start begins to follow the content in the background.
+// start starts the background goroutine that follows the content.
 func (c *catching) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel, c.done = cancel, make(chan struct{})
@@ -62,7 +62,7 @@ func (c *catching) start() {
 	}()
 }
 
-// stop ends the background and waits for it.
+// stop stops the background goroutine and waits for it.
 func (c *catching) stop() {
 	if c.done != nil {
 		c.cancel()
@@ -70,11 +70,11 @@ func (c *catching) stop() {
 	}
 }
 
-// wake has the background look for something to do.
+// wake makes the background goroutine look for new work.
 func (c *catching) wake() {
 	select {
 	case c.kick <- struct{}{}:
-	default: // it will look anyway
+	default: // already signalled
 	}
 }
 
@@ -83,8 +83,8 @@ func (c *catching) follow(ctx context.Context) {
 	look := time.NewTicker(c.every)
 	defer look.Stop()
 	done := passed{sequence: -1}
-	var failures time.Duration // the next pause
-	var until time.Time        // of the pause
+	var failures time.Duration // length of the next pause
+	var until time.Time        // end of the pause
 	for {
 		select {
 		case <-ctx.Done():
@@ -99,7 +99,7 @@ func (c *catching) follow(ctx context.Context) {
 		switch {
 		case err == nil:
 			done, failures = now, 0
-		case errors.Is(err, errYield): // who took over wakes it up again
+		case errors.Is(err, errYield): // the caller that took over calls wake
 		default:
 			failures = min(cmp.Or(2*failures, followFirst), followLast)
 			until = time.Now().Add(failures)
@@ -107,11 +107,11 @@ func (c *catching) follow(ctx context.Context) {
 	}
 }
 
-// A passed says what the last pass has seen to.
+// A passed describes the content that the last pass covered.
 type passed struct {
 	model    string
-	sequence int64 // of the content, when it began
-	complete int64 // up to here no passage lacks a vector
+	sequence int64 // content sequence when the pass began
+	complete int64 // every passage up to here has a vector
 }
 
 // followOnce makes one pass, if anything has changed since the last.
@@ -133,22 +133,23 @@ func (c *catching) followOnce(ctx context.Context, last passed) (passed, error) 
 	if err != nil {
 		return last, err
 	}
-	if report.Model != chosen.wanted { // changed while the pass waited: After was not of this one
+	if report.Model != chosen.wanted { // the model changed while the pass waited; After was for the old one
 		return last, errYield
 	}
 	now := passed{model: report.Model, sequence: sequence, complete: sequence}
-	if len(report.Failed) > 0 { // they are tried again with the next change
+	if len(report.Failed) > 0 { // they are retried after the next change
 		now.complete = opts.After
 	}
 	return now, nil
 }
 
-// errYield says that a pass has made way: for another one, for an ingest, or because
-// another model is wanted now.
+// errYield is returned by a pass that stopped early: for a foreground pass, for an ingest, or
+// because the wanted model changed.
 var errYield = errors.New("another pass is to begin")
 
-// yield is called before each batch in the background. Questions go first, for a
-// while; an ingest and a pass in the foreground go first.
+// yield is called before each background batch. It waits up to followYield for questions in
+// progress and as long as necessary for an ingest. It returns errYield if a foreground pass is
+// waiting.
 func (c *catching) yield(ctx context.Context) error {
 	for waited := time.Duration(0); ; waited += 10 * time.Millisecond {
 		switch {
@@ -165,19 +166,19 @@ func (c *catching) yield(ctx context.Context) error {
 	}
 }
 
-// embeddingLock is the file whose lock makes a process the one that makes vectors:
-// two would make the same ones.
+// embeddingLock is the file that the process making vectors holds locked. Without the lock, two
+// processes would compute the same vectors.
 const embeddingLock = "embedding.lock"
 
-// pass makes the vectors that the wanted model lacks, has the index take them up,
-// and drops those of models that it has caught up with.
+// pass makes the vectors that the wanted model still lacks, adds them to the index, and drops the
+// vectors of other models once the wanted model has caught up with them.
 func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report ingest.EmbedReport, err error) {
 	e := c.engine
 	if e.tenant.ReadOnly() {
 		return report, fmt.Errorf("make vectors: %w", assay.ErrReadOnly)
 	}
 	if _, _, err := c.encoder(ctx); err != nil {
-		return report, err // before waiting for others
+		return report, err // fail before waiting for other passes
 	}
 	select {
 	case c.passing <- struct{}{}:
@@ -210,7 +211,7 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 		c.rate.Store(&p)
 		if p.Stored-flushed >= flushEvery {
 			flushed = p.Stored
-			_ = c.flush(ctx) // what fails now fails again at the end
+			_ = c.flush(ctx) // a persistent error is returned by the flush at the end
 		}
 		if shown != nil {
 			shown(p)
@@ -227,7 +228,7 @@ func (c *catching) pass(ctx context.Context, opts ingest.EmbedOptions) (report i
 	return report, err
 }
 
-// encoder returns the model that is wanted, and what makes its vectors.
+// encoder returns the wanted model and the encoder that makes its vectors.
 func (c *catching) encoder(ctx context.Context) (model string, e llm.Embedder, err error) {
 	chosen, err := c.engine.chooser.choose(ctx)
 	if err != nil {
@@ -243,7 +244,8 @@ func (c *catching) encoder(ctx context.Context) (model string, e llm.Embedder, e
 // errNoEncoder is the error of an engine without encoders.
 var errNoEncoder = fmt.Errorf("no encoder to make vectors with: %w", assay.ErrInvalid)
 
-// alone waits until no other process makes vectors, and shows how far that one is.
+// alone waits for the embedding lock. While another process holds it, alone reports that
+// process's progress.
 func (c *catching) alone(ctx context.Context, lock *flock.Flock, opts ingest.EmbedOptions) error {
 	const every = 500 * time.Millisecond
 	for {
@@ -276,11 +278,11 @@ func (c *catching) alone(ctx context.Context, lock *flock.Flock, opts ingest.Emb
 	}
 }
 
-// lastFlush is how long the index may take to be written once ctx has ended. What is
-// not in it by then, the next process reads from the store.
+// lastFlush is how long writing the index may take after ctx has ended. Vectors that are not in
+// the index by then are read from the store by the next process.
 const lastFlush = 2 * time.Second
 
-// flushLast is flush at the end of a pass, which may be that of ctx.
+// flushLast calls flush at the end of a pass. If ctx has ended it allows lastFlush more.
 func (c *catching) flushLast(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return c.flush(ctx)
@@ -293,20 +295,20 @@ func (c *catching) flushLast(ctx context.Context) error {
 	return nil
 }
 
-// flush has the index on disk take up the vectors, unless an ingest wants the
-// writer's place, which will do it.
+// flush adds the new vectors to the index on disk. If an ingest holds or wants the writer lock,
+// flush gives up without an error, because the ingest flushes the index itself.
 func (c *catching) flush(ctx context.Context) error {
 	ctx, end := c.yielding(ctx)
 	defer end()
 	err := c.engine.write(ctx, writerPatience, func(store.Writer) error { return c.engine.flush(ctx) })
 	if errors.Is(err, assay.ErrLocked) || errors.Is(err, context.Canceled) {
-		return nil // whoever writes does it
+		return nil // the other writer flushes the index
 	}
 	return err
 }
 
-// dropReplaced drops the vectors of models that the wanted one has caught up with,
-// but for passages that it failed at.
+// dropReplaced drops the vectors of every model that the wanted model has caught up with.
+// Passages at which the wanted model failed do not count as missing.
 func (c *catching) dropReplaced(ctx context.Context, wanted string, failed int) error {
 	e := c.engine
 	models, err := e.content.Models(ctx)
@@ -342,8 +344,8 @@ func (c *catching) dropReplaced(ctx context.Context, wanted string, failed int) 
 	return nil
 }
 
-// yielding returns a context that ends when an ingest of this engine begins; end
-// releases it.
+// yielding returns a context that is cancelled when an ingest of this engine begins. The caller
+// must call end to release it.
 func (c *catching) yielding(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -359,7 +361,7 @@ func (c *catching) yielding(ctx context.Context) (_ context.Context, end func())
 	}
 }
 
-// ingesting says that an ingest begins; the function it returns, that it has ended.
+// ingesting marks the beginning of an ingest; the returned function marks its end.
 func (c *catching) ingesting() (end func()) {
 	c.busy.Add(1)
 	c.mu.Lock()
@@ -373,8 +375,7 @@ func (c *catching) ingesting() (end func()) {
 	}
 }
 
-// answering says that a question is being answered; the function it returns, that
-// it is no more.
+// answering marks the beginning of a question or search; the returned function marks its end.
 func (c *catching) answering() (end func()) {
 	c.active.Add(1)
 	return func() { c.active.Add(-1) }

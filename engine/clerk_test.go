@@ -15,18 +15,17 @@ import (
 	"github.com/assay-rag/assay/tool"
 )
 
-// Clerks are models for all roles, each of which fills in every form by a rule, at once
-// and always alike: a passage is relevant that has words of the question, what is written
-// quotes it. The actor searches for several things at once, sums up and is done.
+// clerks returns models for all roles that fill in every form by fixed rules, immediately and
+// deterministically. A passage is relevant if it has words of the question, and the answer quotes
+// it. The actor makes several searches at once, summarises and ends.
 //
-// Bend, where it is not nil, changes what they reply: a form before it is sent, or the
-// calls of the actor.
+// If bend is not nil it changes the replies: a form before it is sent, or the calls of the actor.
 func clerks(bend func(form string, p seen, reply map[string]any, calls []llm.ToolCall) []llm.ToolCall) map[string]*scripted {
 	by := map[string]*scripted{}
 	for _, name := range roleNames {
 		of := "fake/writer"
 		if name == role.VerifierRole {
-			of = "fake/checker" // never the one that wrote
+			of = "fake/checker" // never the model that wrote
 		}
 		by[name] = &scripted{name: of, facts: llm.Facts{Window: 32768}, reply: func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
 			return clerkReply(req, bend), nil
@@ -62,19 +61,19 @@ func clerkReply(req llm.Request, bend func(string, seen, map[string]any, []llm.T
 	return spoken(jsonOf(reply), req)
 }
 
-// seen is what a prompt shows.
+// seen is the decoded content of a prompt.
 type seen struct {
-	all      string // what users and tools say in it
+	all      string // text of the user and tool messages
 	question string
 	passages []seenPassage
-	others   map[string][]string // other data by its name: "claim", "statement", "source"
-	sources  map[int][]string    // of each claim, by its number, without headings
+	others   map[string][]string // other data by name: "claim", "statement", "source"
+	sources  map[int][]string    // by claim number, without headings
 }
 
 type seenPassage struct {
 	number int
 	text   string
-	has    float64 // share of the question's words of content
+	has    float64 // share of the question's content words in the text
 }
 
 var (
@@ -101,10 +100,10 @@ func promptIn(req llm.Request) seen {
 		case "question":
 			p.question = m[3]
 		case "passage":
-			_, text, _ := strings.Cut(m[3], "\n") // after its heading
+			_, text, _ := strings.Cut(m[3], "\n") // skip the heading
 			p.passages = append(p.passages, seenPassage{number: n, text: text})
 		case "source":
-			_, text, _ := strings.Cut(m[3], "\n") // after its heading
+			_, text, _ := strings.Cut(m[3], "\n") // skip the heading
 			p.sources[n] = append(p.sources[n], text)
 			fallthrough
 		default:
@@ -117,7 +116,7 @@ func promptIn(req llm.Request) seen {
 	return p
 }
 
-// shareOf is the share of a question's words of content that a text has.
+// shareOf returns the share of a question's content words that occur in text.
 func shareOf(text, question string) float64 {
 	wanted, held := surface.Content(question), surface.Content(text)
 	n := 0
@@ -129,7 +128,7 @@ func shareOf(text, question string) float64 {
 	return float64(n) / float64(max(1, len(wanted)))
 }
 
-// best are the passages that have most of the question's words, at most n.
+// best returns at most n passages, those with most of the question's words.
 func (p seen) best(n int) []seenPassage {
 	ranked := slices.Clone(p.passages)
 	slices.SortStableFunc(ranked, func(a, b seenPassage) int { return cmp.Compare(b.has, a.has) })
@@ -144,7 +143,8 @@ func (p seen) numbers() []int {
 	return all
 }
 
-// quotes are the sentences of the best passages that have most of the question's words.
+// quotes returns, for each of the n best passages, the sentence with most of the question's
+// words.
 func (p seen) quotes(n int) []any {
 	statements := []any{}
 	for _, of := range p.best(n) {
@@ -166,8 +166,8 @@ func statementOf(text string, sources ...int) map[string]any {
 	return map[string]any{"text": text, "sources": sources}
 }
 
-// parts are those of a question that are asked side by side; one that begins with
-// "then" needs the one before.
+// parts splits a question into parts that can be searched in parallel. A part that begins with
+// "then" needs the part before it.
 func (p seen) parts() []any {
 	var parts []any
 	for i, text := range strings.Split(p.question, ", and ") {
@@ -180,7 +180,7 @@ func (p seen) parts() []any {
 	return parts
 }
 
-// act are the calls of an actor: several searches at once, then what sums up, then none.
+// act returns the calls of an actor: first several searches at once, then a summary, then none.
 func (p seen) act(req llm.Request) []llm.ToolCall {
 	turns := 0
 	for _, m := range req.Messages {
@@ -188,7 +188,7 @@ func (p seen) act(req llm.Request) []llm.ToolCall {
 			turns++
 		}
 	}
-	if turns == 0 && len(p.others["calls that were made"]) > 0 { // told of in words
+	if turns == 0 && len(p.others["calls that were made"]) > 0 { // earlier calls are listed as text
 		turns = 2
 	}
 	var calls []llm.ToolCall
@@ -208,7 +208,7 @@ func (p seen) act(req llm.Request) []llm.ToolCall {
 	return calls
 }
 
-// listOf makes one entry for each of n things.
+// listOf returns a list of n entries.
 func listOf(n int, entry func(i int) map[string]any) []any {
 	list := make([]any, n)
 	for i := range list {
@@ -217,7 +217,7 @@ func listOf(n int, entry func(i int) map[string]any) []any {
 	return list
 }
 
-// forms fill each form in, by the name of its schema.
+// forms fills in each form, by the name of its schema.
 var forms = map[string]func(p seen) map[string]any{
 	"plan": func(p seen) map[string]any {
 		shape := role.Single
@@ -305,7 +305,7 @@ var forms = map[string]func(p seen) map[string]any{
 	"next_query": func(p seen) map[string]any {
 		query := strings.Join(surface.Content(p.question), " ") + fmt.Sprintf(" more %d", len(p.others["searched"]))
 		if len(p.others["searched"]) > 2 {
-			query = "" // nothing better is known
+			query = "" // no better query is known
 		}
 		return map[string]any{"reason": "by rule", "gap": "", "query": query}
 	},

@@ -12,26 +12,26 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// How much of a conversation a follow-up is understood from: its newest turns. Those
-// before are left out, and the answer's notes say so.
+// Limits of the conversation that a follow-up question is interpreted with. It consists of the
+// newest turns; the answer's Notes report how many were left out.
 const (
 	MaxTurns        = 10
 	MaxHistoryBytes = 32 << 10
 
 	maxGivenTurns = 1000    // of Request.History
 	maxGivenBytes = 1 << 20 // of Request.History
-	maxTurnBytes  = 4 << 10 // of the answer of a turn; the rest is left out
-	maxRested     = 10_000  // documents that a conversation may rest on
+	maxTurnBytes  = 4 << 10 // bytes kept of a turn's answer
+	maxRested     = 10_000  // documents that a conversation may depend on
 )
 
-// A talk is the conversation before a question.
+// A talk is the conversation that precedes a question.
 type talk struct {
-	turns   []assay.Turn // the newest, the oldest of them first
-	earlier int          // turns before those
-	rests   []string     // documents that the answers in it were made from, by ID
+	turns   []assay.Turn // the newest turns, in chronological order
+	earlier int          // number of turns before those
+	rests   []string     // IDs of the documents that its answers were made from
 }
 
-// window keeps the newest turns that a follow-up is understood from.
+// window keeps the newest turns, within MaxTurns and MaxHistoryBytes.
 func (t talk) window() talk {
 	size, from := 0, len(t.turns)
 	for from > 0 && len(t.turns)-from < MaxTurns {
@@ -46,7 +46,7 @@ func (t talk) window() talk {
 	return t
 }
 
-// beginning cuts a text to at most n bytes and an ellipsis, which shows that it did.
+// beginning truncates text to at most n bytes and appends an ellipsis if it was longer.
 func beginning(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -57,10 +57,10 @@ func beginning(text string, n int) string {
 	return text[:n] + " …"
 }
 
-// conversation returns the conversation that a request goes on: the one that it brings
-// along, or that of the run which it follows, read as the principal. A run that does
-// not exist, is another's, or read what the principal may not see any more, is
-// assay.ErrNotFound; one without an answer assay.ErrInvalid.
+// conversation returns the conversation before a request: its History, or the conversation of the
+// run that it follows, read with the principal's access. It returns assay.ErrNotFound if that run
+// does not exist, belongs to another principal, or read a document that the principal may no
+// longer see. It returns assay.ErrInvalid if the run has no answer.
 func (e *Engine) conversation(ctx context.Context, principal assay.Principal, req Request) (talk, error) {
 	if req.Follows == "" {
 		return talk{turns: slices.Clone(req.History)}.window(), nil
@@ -91,8 +91,8 @@ func (e *Engine) conversation(ctx context.Context, principal assay.Principal, re
 	return t.window(), nil
 }
 
-// turnOf is what a run adds to a conversation: its question, as it was understood, and
-// what it said.
+// turnOf returns the turn that a run adds to a conversation: the question as it was understood,
+// and the answer.
 func turnOf(r assay.Run) assay.Turn {
 	t := assay.Turn{Question: cmp.Or(r.Answer.Understood, r.Question), Answer: cmp.Or(r.Answer.AskBack, r.Answer.Text)}
 	if t.Question != r.Question {
@@ -101,8 +101,7 @@ func turnOf(r assay.Run) assay.Turn {
 	return t
 }
 
-// checkHistory refuses a conversation that is none, and one that is too long to be
-// taken along.
+// checkHistory rejects a malformed or oversized conversation.
 func (r Request) checkHistory() error {
 	if r.Follows != "" && len(r.History) > 0 {
 		return fmt.Errorf("the request follows a run and brings a conversation along; give one of them: %w", assay.ErrInvalid)
@@ -127,13 +126,13 @@ func (r Request) checkHistory() error {
 	return nil
 }
 
-// documentsOf returns the IDs of the documents that a run read: what its searches
-// found and its tools read, what its answer cites, and what the conversation before it rests on.
+// documentsOf returns the IDs of the documents that a run depends on: those that its searches and
+// tools read, that its answer cites, and that the preceding conversation depends on.
 func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 	documents := map[string]bool{}
 	if len(r.Request) > 0 {
 		req, err := requestOf(r)
-		if err != nil { // what it rests on cannot be told, so nobody may see it
+		if err != nil { // the documents are unknown, so access must be denied
 			return nil, err
 		}
 		for _, id := range req.Rests {
@@ -164,7 +163,7 @@ func documentsOf(r assay.Run, records []assay.Record) (map[string]bool, error) {
 			continue
 		}
 		results := read(rec).results
-		if results == nil { // what it found cannot be told, so nobody may see it
+		if results == nil { // the documents are unknown, so access must be denied
 			return nil, fmt.Errorf("what its step %s found cannot be read: %w", rec.Path, assay.ErrDamaged)
 		}
 		for _, h := range results.Hits {

@@ -22,29 +22,29 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A child is what a process that is to be killed does, as JSON in the
+// A child describes the work of a process that a test kills. It is passed as JSON in the
 // environment variable childEnv.
 type child struct {
 	Dir, Run, Question string
 
-	Slow time.Duration // of each search
+	Slow time.Duration // delay of each search
 
-	// Kill the process at the journal write of this number, from 1; 0: never.
+	// Write is the number of the journal write, from 1, at which the process is killed; 0: never.
 	Write int
 	When  moment
 
-	Models bool // ask models
+	Models bool // use models
 
-	// Set: it asks what everyRequest does of the strategy; At is where the web's pages are,
-	// and Clerks says that models do the roles.
+	// Every, if set, is the strategy to run everyRequest with. At is the address of the web
+	// pages, and Clerks makes models do the roles.
 	Every  string
 	At     string
 	Clerks bool
 
-	Docs string // set: it ingests these and makes vectors in the background, see embedAsChild
+	Docs string // if set, ingest these and make vectors in the background; see embedAsChild
 }
 
-// A moment of a journal write.
+// A moment is a point in time relative to a journal write.
 type moment string
 
 const (
@@ -55,7 +55,7 @@ const (
 
 const childEnv = "ASSAY_TEST_CHILD"
 
-// TestMain is the child in a process that a test starts to kill it.
+// TestMain runs the child if a test started this process in order to kill it.
 func TestMain(m *testing.M) {
 	if spec := os.Getenv(childEnv); spec != "" {
 		if err := runChild(spec); err != nil {
@@ -105,7 +105,7 @@ func runChild(spec string) error {
 	return errors.Join(err, e.Close())
 }
 
-// killingRuns hands out leases that kill the process.
+// killingRuns returns leases that kill the process.
 type killingRuns struct {
 	store.Runs
 	child *child
@@ -116,11 +116,11 @@ func (k killingRuns) Create(ctx context.Context, r assay.Run) (store.Lease, erro
 	return &killingLease{Lease: l, child: k.child}, err
 }
 
-// A killingLease counts the writes of a run: its records, and its end.
+// A killingLease counts the writes of a run: its records and its end.
 type killingLease struct {
 	store.Lease
 	child  *child
-	writes atomic.Int64 // branches write side by side
+	writes atomic.Int64 // parallel branches write concurrently
 }
 
 func (l *killingLease) Append(ctx context.Context, rec assay.Record) (assay.Record, error) {
@@ -137,7 +137,7 @@ func (l *killingLease) Finish(ctx context.Context, state assay.RunState, answer 
 	return err
 }
 
-// begin returns which write of the run begins.
+// begin returns the number of the write that begins.
 func (l *killingLease) begin() int {
 	write := int(l.writes.Add(1))
 	if write != l.child.Write {
@@ -147,7 +147,7 @@ func (l *killingLease) begin() int {
 	case before:
 		kill()
 	case during:
-		// A write takes about half a millisecond; this hits a part of it.
+		// A write takes about half a millisecond. The timer fires somewhere within it.
 		time.AfterFunc(time.Duration(rand.N(500))*time.Microsecond, kill)
 	}
 	return write
@@ -159,13 +159,13 @@ func (l *killingLease) end(write int) {
 	}
 }
 
-// kill ends this process as kill -9 does.
+// kill ends this process like kill -9.
 func kill() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }
 
-// start starts a child, which is at work when start returns.
+// start starts a child and returns when it has begun its work.
 func (c child) start(t *testing.T) *exec.Cmd {
 	t.Helper()
 	spec, err := json.Marshal(c)
@@ -188,8 +188,8 @@ func (c child) start(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// wasKilled waits for a child and reports whether it was killed; one that failed
-// otherwise fails the test.
+// wasKilled waits for a child and reports whether it was killed. The test fails if the child
+// failed in another way.
 func wasKilled(t *testing.T, cmd *exec.Cmd) bool {
 	t.Helper()
 	err := cmd.Wait()
@@ -203,12 +203,11 @@ func wasKilled(t *testing.T, cmd *exec.Cmd) bool {
 	return true
 }
 
-// manyParts is a question of which each part is searched by itself.
+// manyParts is a question whose parts are searched separately.
 const manyParts = "Who approves travel to a customer, and how long is parental leave, and what must a password have, " +
 	"and what is the boiling point of tungsten?"
 
-// crashes opens a data directory for children, and answers manyParts in it
-// without being interrupted.
+// crashes opens a data directory for children and answers manyParts in it without interruption.
 func crashes(t *testing.T) (e *Engine, dir string, want assay.Answer) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
@@ -221,8 +220,8 @@ func crashes(t *testing.T) (e *Engine, dir string, want assay.Answer) {
 	return e, dir, want
 }
 
-// Killed before, during and after every write of its journal, a run that is
-// resumed comes to the answer of one that was not, and repeats no finished step.
+// TestKillAtEveryJournalWrite checks that a run killed before, during or after any write of its
+// journal reaches the same answer when resumed, and repeats no finished step.
 func TestKillAtEveryJournalWrite(t *testing.T) {
 	e, dir, want := crashes(t)
 	if want.Usage.Searches < 3 {
@@ -250,13 +249,13 @@ func TestKillAtEveryJournalWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := r.Steps + 2; writes != want { // the last one is never reached
+	if want := r.Steps + 2; writes != want { // the last write is never reached
 		t.Errorf("killed at %d writes, want at each of %d steps and at the end", writes-1, r.Steps)
 	}
 }
 
-// Killed at any write of its journal, a run that asks models pays for no reply twice that
-// it has.
+// TestKillWithModels checks that a run killed at any journal write does not pay again for model
+// replies that it has stored.
 func TestKillWithModels(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	e, err := Open(t.Context(), Config{Dir: dir, Models: served(handbook.models())})
@@ -310,7 +309,8 @@ func TestKillWithModels(t *testing.T) {
 	}
 }
 
-// The same at random moments of a run that takes longer.
+// TestKillAtRandomMoments is like TestKillAtEveryJournalWrite, but kills a longer run at random
+// moments.
 func TestKillAtRandomMoments(t *testing.T) {
 	e, dir, want := crashes(t)
 	rounds := 25
@@ -320,8 +320,8 @@ func TestKillAtRandomMoments(t *testing.T) {
 	case testing.Short():
 		rounds = 5
 	}
-	// How long a run takes differs from round to round by more than its own
-	// length, so the span in which it is killed follows what the kills met.
+	// The duration of a run varies by more than its own length, so the range of kill times is
+	// adapted to the results of earlier kills.
 	span := 100 * time.Millisecond
 	interrupted := 0
 	for i := 0; interrupted < rounds; i++ {
@@ -337,12 +337,12 @@ func TestKillAtRandomMoments(t *testing.T) {
 		wasKilled(t, cmd)
 		r, err := e.run(t.Context(), assay.Local(), c.Run)
 		switch {
-		case errors.Is(err, assay.ErrNotFound): // killed before there was a run
+		case errors.Is(err, assay.ErrNotFound): // killed before the run was created
 			span += span / 8
 			continue
 		case err != nil:
 			t.Fatalf("round %d: %v", i, err)
-		case r.Answer != nil: // the run had ended
+		case r.Answer != nil: // the run had finished
 			span -= span / 8
 		default:
 			interrupted++
@@ -353,8 +353,9 @@ func TestKillAtRandomMoments(t *testing.T) {
 	}
 }
 
-// Killed at random moments, every strategy comes to the answer of a run that was not
-// killed, when another process resumes it, and a replay to the same.
+// TestKillEveryStrategy checks that a run of any strategy, killed at random moments and resumed
+// by another process, reaches the answer of an uninterrupted run, and that a replay reaches the
+// same one.
 func TestKillEveryStrategy(t *testing.T) {
 	e, dir, at := openEvery(t)
 	rounds := 1
@@ -386,7 +387,7 @@ func TestKillEveryStrategy(t *testing.T) {
 				}
 				wasKilled(t, cmd)
 				r, err := e.run(t.Context(), assay.Local(), c.Run)
-				if errors.Is(err, assay.ErrNotFound) { // killed before there was a run
+				if errors.Is(err, assay.ErrNotFound) { // killed before the run was created
 					span += span / 4
 					continue
 				}

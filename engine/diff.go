@@ -99,7 +99,7 @@ func (d *RunDiff) addFields(of string, a, b json.RawMessage, own []string) error
 	return nil
 }
 
-// compacted returns JSON without white space between its parts, or data that is no JSON as it is.
+// compacted returns JSON without insignificant white space. Data that is no JSON is returned unchanged.
 func compacted(data json.RawMessage) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, data) != nil {

@@ -4,8 +4,7 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// freeBytes returns how much of the file system at dir this user may still
-// write.
+// freeBytes returns the number of bytes that this user may still write to the file system at dir.
 func freeBytes(dir string) (uint64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

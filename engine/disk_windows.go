@@ -2,7 +2,7 @@ package engine
 
 import "golang.org/x/sys/windows"
 
-// freeBytes returns how much of the volume at dir this user may still write.
+// freeBytes returns the number of bytes that this user may still write to the volume at dir.
 func freeBytes(dir string) (uint64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

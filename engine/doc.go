@@ -1,30 +1,27 @@
-// Package engine is where a program starts: it opens a data directory, ingests
-// documents into it and answers questions from them.
+// Package engine is the entry point for programs: it opens a data directory, ingests documents
+// into it and answers questions from them.
 //
-// [Open] returns an [Engine]. [Engine.Ingest] brings documents in;
-// [Engine.Ask] answers a question and yields an [Event] for each thing it does,
-// the answer last; [Engine.Answer] returns the answer alone. Every question is a
-// run, kept with its journal: [Engine.Runs] lists them, [Engine.Run] shows one,
-// [Engine.Resume] continues one that was interrupted and [Engine.Replay] goes
-// through one again from its journal alone. [Doctor] looks a data directory
-// over.
+// [Open] returns an [Engine]. [Engine.Ingest] ingests documents. [Engine.Ask] answers a question
+// and yields an [Event] for each step, the answer last; [Engine.Answer] returns only the answer.
+// Every question is a run, stored with its journal. [Engine.Runs] lists runs, [Engine.Run]
+// returns one, [Engine.Resume] continues an interrupted one, and [Engine.Replay] repeats one from
+// its journal alone. [Doctor] checks a data directory.
 //
-// Whoever asks is named by a principal. A run belongs to its principal: to any
-// other it does not exist. Before a run is shown, replayed or resumed, the
-// access to all documents that it read is checked again.
+// A principal identifies the caller. A run belongs to the principal that started it and does not
+// exist for any other. Before a run is shown, replayed or resumed, access to every document that
+// it read is checked again.
 //
-// Vectors follow the text. With Config.Encoders they catch up in the background, as
-// long as the engine is open; [Engine.Embed] and IngestRequest.Wait wait for them,
-// and a search first makes those that it needs, for a moment. [Engine.Vectors] says
-// how far they are, [Engine.UseEncoder] has another model make them.
+// Vectors are made after the text is stored. With Config.Encoders they are made in the background
+// while the engine is open; [Engine.Embed] and IngestRequest.Wait wait for them. A search first
+// makes the vectors that it needs, for a limited time. [Engine.Vectors] reports their coverage,
+// and [Engine.UseEncoder] selects another model.
 //
-// Config.Models names the language models that do roles; a role without one is done
-// locally, as is every role of a Request that says so. A model that fails, or whose
-// replies cannot be used, costs no answer that can be given without it, and is named in
-// the answer's Notes; Answer.Roles says who did what. What a run began with is kept with
-// it, so that it can be gone on with and replayed under another configuration.
+// Config.Models assigns language models to roles. A role without a model is done locally, as are
+// all roles of a Request with Local set. If a model fails or its replies cannot be used, the
+// engine falls back where it can and names the model in the answer's Notes. Answer.Roles lists
+// which model did each role. The configuration that a run began with is stored with it, so that
+// the run can be resumed and replayed under another configuration.
 //
-// The package wires the others together and holds no algorithm: how documents
-// are read is in ingest, how questions are gone about in strategy, how a run is
-// kept in run and store.
+// The package connects the others and contains no algorithms. Package ingest reads documents,
+// package strategy decides how questions are answered, and packages run and store keep the runs.
 package engine

@@ -15,22 +15,21 @@ import (
 	"github.com/assay-rag/assay/store/sqlite"
 )
 
-// A Check is one thing that Doctor looked at.
+// A Check is the result of one of Doctor's checks.
 type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
-	Detail string `json:"detail"` // what was found, in words
-	Err    error  `json:"-"`      // why it is not OK; nil when it is
+	Detail string `json:"detail"` // findings, in words
+	Err    error  `json:"-"`      // reason if not OK; nil otherwise
 }
 
-// minFreeBytes is the room under which a disk counts as full: an ingest writes
-// its changes twice before it can give the first copy up.
+// minFreeBytes is the free space below which a disk counts as full. An ingest writes its changes
+// twice before it can delete the first copy.
 const minFreeBytes = 64 << 20
 
-// Doctor looks a data directory over and reports on everything that it got to:
-// the directory, its databases and who writes them, the documents, the index, the
-// encoder and how far its vectors have come, the journals of all runs, the room on the
-// disk, and the reader. It changes nothing.
+// Doctor checks a data directory: the directory, its databases and their writer, the documents,
+// the index, the encoder and the coverage of its vectors, the journals of all runs, the free disk
+// space, and the reader. It returns the checks that it could run and changes nothing.
 func Doctor(ctx context.Context, config Config) []Check {
 	x := &examination{ctx: ctx, dir: config.Dir}
 	if x.directory() && x.databases() {
@@ -46,7 +45,7 @@ func Doctor(ctx context.Context, config Config) []Check {
 	return x.checks
 }
 
-// An examination collects what Doctor finds.
+// An examination collects the checks of Doctor.
 type examination struct {
 	ctx    context.Context
 	dir    string
@@ -58,7 +57,7 @@ func (x *examination) fine(name, format string, args ...any) {
 	x.checks = append(x.checks, Check{Name: name, OK: true, Detail: fmt.Sprintf(format, args...)})
 }
 
-// failed notes err, if there is one, and reports whether there was.
+// failed records err if it is not nil, and reports whether it was.
 func (x *examination) failed(name string, err error) bool {
 	if err != nil {
 		x.checks = append(x.checks, Check{Name: name, Detail: err.Error(), Err: err})
@@ -66,8 +65,8 @@ func (x *examination) failed(name string, err error) bool {
 	return err != nil
 }
 
-// directory checks that there is a data directory with room to write. It reports
-// whether there is more to look at.
+// directory checks that the data directory exists and that its disk has free space. It reports
+// whether there is any content to check.
 func (x *examination) directory() bool {
 	const name = "data directory"
 	entries, err := os.ReadDir(x.dir)
@@ -93,8 +92,8 @@ func (x *examination) directory() bool {
 	return true
 }
 
-// databases checks that the databases are there, assay's, of a version that this
-// program knows, and whole.
+// databases checks that the databases exist, belong to assay, have a supported version and are
+// intact. It reports whether the other checks can run.
 func (x *examination) databases() bool {
 	s, err := sqlite.Open(x.ctx, x.dir)
 	if x.failed("data directory", err) {
@@ -114,7 +113,7 @@ func (x *examination) databases() bool {
 		return false
 	}
 	if x.failed("databases", x.tenant.Check(x.ctx)) {
-		return true // what can still be read is looked at
+		return true // the rest can still be checked
 	}
 	if x.tenant.ReadOnly() {
 		x.failed("databases", fmt.Errorf("searches work, questions and ingests do not: %w", assay.ErrReadOnly))
@@ -124,9 +123,9 @@ func (x *examination) databases() bool {
 	return true
 }
 
-// writer reports who writes the content. The writer's place is tried only when
-// its lock names a process: taking it, if only for a moment, would be in the way
-// of an ingest that is just starting.
+// writer reports which process is writing the content. It tries to take the writer lock only if
+// the lock file names a process, because taking it even briefly could make a starting ingest
+// fail.
 func (x *examination) writer() {
 	if x.tenant.ReadOnly() {
 		return
@@ -146,13 +145,13 @@ func (x *examination) writer() {
 	}
 }
 
-// size adds up the files of the tenant.
+// size adds up the sizes of the tenant's files.
 func (x *examination) size() {
 	const content, runs, index = "documents and vectors", "runs", "index"
 	bytes := map[string]int64{}
 	err := filepath.WalkDir(x.tenant.Dir(), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a merged segment, or the log of a database that was closed
+			return nil // a merged segment, or the log of a closed database
 		}
 		if err != nil || d.IsDir() {
 			return err
@@ -181,7 +180,7 @@ func (x *examination) size() {
 	x.fine("size", "%.1f MB: %s %.1f, %s %.1f, %s %.1f", mb(content)+mb(runs)+mb(index), content, mb(content), index, mb(index), runs, mb(runs))
 }
 
-// documents reads every document and checks that its chunks lie in it.
+// documents reads every document and checks that its chunks lie within its text.
 func (x *examination) documents() {
 	documents, chunks := 0, 0
 	for change, err := range x.tenant.Content().Changes(x.ctx, 0) {
@@ -203,8 +202,8 @@ func (x *examination) documents() {
 	x.fine("documents", "%d, in %d chunks", documents, chunks)
 }
 
-// index compares the index with the content. One that is behind or lost is no
-// fault: the next search catches up.
+// index compares the index with the content. An index that is behind or lost is not an error,
+// because the next search brings it up to date.
 func (x *examination) index() {
 	content := x.tenant.Content()
 	stored, err := content.Sequence(x.ctx)
@@ -226,8 +225,8 @@ func (x *examination) index() {
 	x.failed("index", ix.Close())
 }
 
-// vectors opens the encoder and counts its vectors. Missing ones are no fault: they
-// catch up.
+// vectors opens the encoder and counts its vectors. Missing vectors are not an error; they are
+// made later.
 func (x *examination) vectors(config Config) {
 	if config.Encoders == nil {
 		return
@@ -254,7 +253,7 @@ func (x *examination) vectors(config Config) {
 	x.fine(name, "%s", detail)
 }
 
-// reader opens the reader and tells its size.
+// reader opens the reader and reports its name and size.
 func (x *examination) reader(config Config) {
 	const name = "reader"
 	r, err := openReader(config)

@@ -25,9 +25,9 @@ func TestDoctor(t *testing.T) {
 	tests := []struct {
 		name    string
 		prepare func(t *testing.T, dir string)
-		check   string // the one that is looked at
-		kind    error  // nil: all is well
-		want    string // in its detail
+		check   string // name of the check
+		kind    error  // nil: OK
+		want    string // substring of the detail
 	}{
 		{"well", damage(func(string) error { return nil }), "runs", nil, "1 of 1 run with a sound journal"},
 		{"documents", damage(func(string) error { return nil }), "documents", nil, "3, in "},
@@ -91,7 +91,7 @@ func checkNamed(t *testing.T, checks []Check, name string) Check {
 	return Check{}
 }
 
-// Doctor says what can be resumed and who is at work.
+// TestDoctorAtWork checks that Doctor reports resumable runs and the active writer.
 func TestDoctorAtWork(t *testing.T) {
 	dir := t.TempDir()
 	e := openDir(t, dir)

@@ -15,9 +15,9 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// Search finds passages, best first, without a run. A text that is empty or not
-// UTF-8, a Limit under 1, a collection and a filter key of which principal may see
-// no document are assay.ErrInvalid.
+// Search returns passages, best first, without creating a run. It returns assay.ErrInvalid if a
+// text is empty or not valid UTF-8, if Limit is less than 1, or if a collection or filter key
+// occurs in no document that principal may see.
 func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Results, error) {
 	defer e.catching.answering()()
 	r, err := e.retrieverFor(ctx, principal, q)
@@ -27,7 +27,7 @@ func (e *Engine) Search(ctx context.Context, principal assay.Principal, q assay.
 	return r.Retrieve(ctx, principal.Access(), q)
 }
 
-// Explain is Search, and says how the results came about.
+// Explain runs Search and also returns how the results were found.
 func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay.Query) (retrieve.Explanation, error) {
 	defer e.catching.answering()()
 	r, err := e.retrieverFor(ctx, principal, q)
@@ -37,12 +37,12 @@ func (e *Engine) Explain(ctx context.Context, principal assay.Principal, q assay
 	return r.(explainer).Explain(ctx, principal.Access(), q)
 }
 
-// An explainer is a retriever that says how its results came about, as searcher does.
+// An explainer is a retriever that can explain its results. A searcher is one.
 type explainer interface {
 	Explain(ctx context.Context, access assay.Access, q assay.Query) (retrieve.Explanation, error)
 }
 
-// retrieverFor checks a query and returns what answers it.
+// retrieverFor validates a query and returns the retriever for it.
 func (e *Engine) retrieverFor(ctx context.Context, principal assay.Principal, q assay.Query) (assay.Retriever, error) {
 	for _, text := range append([]string{q.Text}, q.Rewrites...) {
 		switch {
@@ -56,14 +56,14 @@ func (e *Engine) retrieverFor(ctx context.Context, principal assay.Principal, q 
 		return nil, err
 	}
 	r, err := e.search(ctx)
-	if s, ok := r.(*searcher); ok { // also where one search goes deeper several times
+	if s, ok := r.(*searcher); ok { // one allowance for all rounds of the search
 		r = s.within(&allowance{left: fillAlone})
 	}
 	return r, err
 }
 
-// Documents yields the documents that principal may see, of the named
-// collections or of all, by collection and URI, without their texts.
+// Documents yields the documents that principal may see, ordered by collection and URI, without
+// their texts. If collections are named, only their documents are yielded.
 func (e *Engine) Documents(ctx context.Context, principal assay.Principal, collections ...string) iter.Seq2[assay.Document, error] {
 	access := principal.Access()
 	return func(yield func(assay.Document, error) bool) {
@@ -82,9 +82,9 @@ func (e *Engine) Documents(ctx context.Context, principal assay.Principal, colle
 	}
 }
 
-// HoldsDocuments reports whether there is any document, whoever may see it.
+// HoldsDocuments reports whether the content has any document, regardless of access.
 func (e *Engine) HoldsDocuments(ctx context.Context) (bool, error) {
-	for c, err := range e.content.Changes(ctx, 0) { // unlike Documents, it has the first at once
+	for c, err := range e.content.Changes(ctx, 0) { // unlike Documents, yields the first one at once
 		if err != nil || !c.Deleted {
 			return err == nil, err
 		}
@@ -92,8 +92,8 @@ func (e *Engine) HoldsDocuments(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// checkCollections refuses the names of collections in which access may see no
-// document: a search there would find nothing and say nothing of why.
+// checkCollections rejects collections in which access may see no document. A search in one would
+// return nothing without a reason.
 func (e *Engine) checkCollections(ctx context.Context, access assay.Access, names []string) error {
 	for _, name := range names {
 		seen := false
@@ -115,17 +115,17 @@ func (e *Engine) checkCollections(ctx context.Context, access assay.Access, name
 // maxNamed is how many collections a question can name.
 const maxNamed = 32
 
-// named returns the collections, of those that a request is for and access may see, that
-// its question or the conversation before it names; nil where there is no other one.
+// named returns the collections that the question or its conversation names, among those that the
+// request covers and access may see. It returns nil if there are fewer than two collections.
 func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([]string, error) {
 	texts := []string{req.Question}
 	for _, t := range req.History {
-		if texts = append(texts, t.Question); strings.HasPrefix(t.Answer, "What is meant") { // of which the question may choose
+		if texts = append(texts, t.Question); strings.HasPrefix(t.Answer, "What is meant") { // the question may choose one of its readings
 			texts = append(texts, t.Answer)
 		}
 	}
 	text := strings.Join(texts, "\n")
-	if !severalNamed.MatchString(text) && len(surface.Places(text)) == 0 { // the collections need not be listed
+	if !severalNamed.MatchString(text) && len(surface.Places(text)) == 0 { // avoids listing the collections
 		return nil, nil
 	}
 	all, err := e.content.Collections(ctx)
@@ -145,7 +145,7 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 		}
 		err := e.checkCollections(ctx, access, []string{c.Name})
 		if errors.Is(err, assay.ErrInvalid) {
-			continue // nothing is there that access may see
+			continue // access may see none of its documents
 		}
 		if err != nil {
 			return nil, err
@@ -155,5 +155,5 @@ func (e *Engine) named(ctx context.Context, access assay.Access, req Request) ([
 	return named, nil
 }
 
-// severalNamed matches what names more than one thing has between them.
+// severalNamed matches a separator or conjunction that may join several names.
 var severalNamed = lazyregexp.New(`(?i),|/|&|\b(and|or|both|vs|versus|than|between|against|with|while|whereas|unlike)\b|\n`)

@@ -16,31 +16,30 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Encoders are the sentence encoders at hand.
+// Encoders provides the available sentence encoders.
 type Encoders interface {
-	// Default names the encoder that is used where none was chosen; empty: none. It
-	// opens nothing.
+	// Default names the encoder to use if none was chosen; empty: none. It does not open it.
 	Default() string
 
-	// Open returns the encoder of that name: its Model is the name. One that is not
-	// there is assay.ErrNotFound; one of which a file is torn or wrong is
-	// assay.ErrDamaged, and the error names the file. If it is an io.Closer, who
-	// opened it closes it.
+	// Open returns the encoder with that name, which is also its Model. It returns
+	// assay.ErrNotFound if the encoder does not exist, and assay.ErrDamaged, naming the file, if
+	// a file of it is truncated or wrong. If the encoder is an io.Closer, the caller must close
+	// it.
 	Open(ctx context.Context, name string) (llm.Embedder, error)
 }
 
-// encoderName is the file in a tenant's folder that says which encoder its
-// documents are embedded with. Where it is missing that is Encoders.Default.
+// encoderName is the file in a tenant's directory that names the encoder of its documents. If the
+// file is missing, Encoders.Default is used.
 const encoderName = "encoder.json"
 
-// An encoderChoice is what that file holds.
+// An encoderChoice is the content of that file.
 type encoderChoice struct {
 	Model  string `json:"model"`
-	Source string `json:"source,omitempty"` // where it came from, for people
+	Source string `json:"source,omitempty"` // where the encoder came from, for display
 }
 
-// readEncoder returns the choice that is stored in a tenant's folder; the zero one
-// if there is none.
+// readEncoder returns the choice stored in a tenant's directory, or the zero value if none is
+// stored.
 func readEncoder(dir string) (encoderChoice, error) {
 	path := filepath.Join(dir, encoderName)
 	data, err := os.ReadFile(path)
@@ -57,7 +56,7 @@ func readEncoder(dir string) (encoderChoice, error) {
 	return c, nil
 }
 
-// writeEncoder replaces the choice, whole or not at all; an empty one removes it.
+// writeEncoder replaces the choice atomically. A choice without a model removes the file.
 func writeEncoder(dir string, c encoderChoice) error {
 	path := filepath.Join(dir, encoderName)
 	if c.Model == "" {
@@ -74,7 +73,7 @@ func writeEncoder(dir string, c encoderChoice) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // it is gone when all went well
+	defer os.Remove(f.Name()) // fails harmlessly after the rename
 	_, err = f.Write(append(data, '\n'))
 	if err == nil {
 		err = f.Sync()
@@ -85,12 +84,12 @@ func writeEncoder(dir string, c encoderChoice) error {
 	return os.Rename(f.Name(), path)
 }
 
-// retryEncoder is how long an encoder that could not be opened is left alone.
+// retryEncoder is how long to wait before opening an encoder again that could not be opened.
 const retryEncoder = 30 * time.Second
 
-// A shelf keeps the encoders that were opened.
+// A shelf opens encoders and keeps them open.
 type shelf struct {
-	from Encoders // nil: there are none
+	from Encoders // nil: none
 	now  func() time.Time
 
 	mu     sync.Mutex
@@ -107,7 +106,7 @@ func newShelf(from Encoders, now func() time.Time) *shelf {
 	return &shelf{from: from, now: now, opened: map[string]llm.Embedder{}, failed: map[string]encoderFailure{}}
 }
 
-// standard names the encoder that is used where none was chosen; empty: none.
+// standard names the encoder to use if none was chosen; empty: none.
 func (s *shelf) standard() string {
 	if s.from == nil {
 		return ""
@@ -115,7 +114,7 @@ func (s *shelf) standard() string {
 	return s.from.Default()
 }
 
-// open returns an encoder, opened before or now.
+// open returns an encoder and opens it if necessary.
 func (s *shelf) open(ctx context.Context, name string) (llm.Embedder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,15 +143,15 @@ func (s *shelf) open(ctx context.Context, name string) (llm.Embedder, error) {
 	return e, nil
 }
 
-// failure returns why an encoder could not be opened the last time; nil: it could,
-// or nobody has tried.
+// failure returns the error of the last attempt to open an encoder; nil: it was opened, or never
+// tried.
 func (s *shelf) failure(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed[name].err
 }
 
-// close closes all that were opened.
+// close closes all open encoders.
 func (s *shelf) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

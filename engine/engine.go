@@ -22,59 +22,58 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// tenantName is the one tenant of a data directory, as long as nothing
-// authenticates others.
+// tenantName is the only tenant of a data directory, because tenants are not authenticated yet.
 const tenantName = "default"
 
-// A Config says what an Engine works on.
+// A Config configures an Engine.
 type Config struct {
-	// Dir is the data directory. One that is missing or empty becomes one.
+	// Dir is the data directory. A missing or empty directory is initialised.
 	Dir string
 
-	// Now tells the time; nil: time.Now.
+	// Now returns the current time; nil: time.Now.
 	Now func() time.Time
 
-	// NewID names a new run; nil: 16 random letters and digits.
+	// NewID returns the ID of a new run; nil: 16 random letters and digits.
 	NewID func() string
 
-	// Encoders make vectors of passages and questions; nil: text alone.
+	// Encoders provides the encoders of passages and questions; nil: searches use text only.
 	Encoders Encoders
 
-	// Reader opens the reader, which local roles judge with; nil: there is none. It is
-	// called once, by the first question. A reader that cannot be opened is an error of
-	// every question that is asked.
+	// Reader opens the reader that local roles judge with; nil: no reader. It is called once, by
+	// the first question. If it fails, every question returns its error.
 	Reader func() (llm.Reader, error)
 
-	// Models are the language models that do roles; the zero Models: none.
+	// Models are the language models that do roles; zero: none.
 	Models Models
 
-	// Strategy is the strategy of requests that name none; empty: "auto". Limits and
-	// Settings are those of requests that do not set them; zero fields: their defaults.
+	// Strategy, Limits and Settings are the defaults for requests that do not set them. An empty
+	// Strategy is "auto"; zero fields of Limits and Settings have their own defaults.
 	Strategy string
 	Limits   strategy.Limits
 	Settings strategy.Settings
 
-	// Web searches the web for questions that allow it, and Pages reads what it finds; nil:
-	// nobody does, and a fetcher that reaches nothing but the public internet, which is
-	// what programs have: another one is for this module's tests.
+	// Web searches the web for questions that allow it; nil: no web search. Pages fetches the
+	// pages that it finds; nil: a fetcher that reaches only the public internet. Only this
+	// module's tests set Pages.
 	Web   assay.WebSearcher
 	Pages *webfetch.Fetcher
 
-	// Managed answers questions by itself, for the strategy of that name; nil: nobody does.
+	// Managed is the service behind the strategy "managed", which answers questions by itself;
+	// nil: none.
 	Managed strategy.Managed
 
-	// NoBackground leaves vectors to Embed, to IngestRequest.Wait and to the searches
-	// that need them. Without it they catch up by themselves, in the background, as
-	// long as the engine is open: who only asks once and ends has nothing of that.
+	// NoBackground disables the background embedder. Vectors are then made only by Embed, by
+	// IngestRequest.Wait and by searches that need them. Programs that ask one question and exit
+	// gain nothing from the background embedder.
 	NoBackground bool
 
-	// NoCache has each question gone about anew, and no answer kept to be given again.
+	// NoCache disables the answer cache.
 	NoCache bool
 }
 
-// An Engine works on one data directory. Any number of engines, in any number of
-// processes, may have the same one open; one at a time ingests. It is safe for
-// concurrent use.
+// An Engine works on one data directory. Any number of engines, in any number of processes, may
+// open the same directory, but only one at a time can ingest. An Engine is safe for concurrent
+// use.
 type Engine struct {
 	config  Config
 	tenant  *sqlite.Tenant
@@ -89,17 +88,17 @@ type Engine struct {
 	catching  *catching
 	catalogue catalogue
 
-	// retriever searches as was chosen. The index below it is opened by the first
-	// search: what only looks at runs needs none.
+	// retriever searches according to chosen. The first search opens the index; operations that
+	// only read runs do not need it.
 	mu        sync.Mutex
 	retriever assay.Retriever
 	chosen    *choice
 	index     *index.Searcher
 }
 
-// Open opens a data directory. One of another program is assay.ErrForeign, one
-// of a newer version assay.ErrNewer, one of which a part is missing
-// assay.ErrDamaged.
+// Open opens a data directory. It returns assay.ErrForeign if another program wrote the
+// directory, assay.ErrNewer if a newer version did, and assay.ErrDamaged if part of it is
+// missing.
 func Open(ctx context.Context, config Config) (*Engine, error) {
 	if config.Now == nil {
 		config.Now = time.Now
@@ -113,7 +112,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	if _, err := strategy.Lookup(config.Strategy); err != nil {
 		return nil, err
 	}
-	config.Limits.Wall = 0 // a request's
+	config.Limits.Wall = 0 // set by each request's Budget
 	ranker, err := rerank.New(rerank.Default())
 	if err != nil {
 		return nil, err
@@ -145,10 +144,10 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 	return e, nil
 }
 
-// keptReadings is how many readings are kept: those of some fifty questions.
+// keptReadings is the number of cached readings, enough for about fifty questions.
 const keptReadings = 1000
 
-// openReader opens the configured reader; nil: there is none.
+// openReader opens the configured reader. It returns nil if none is configured.
 func openReader(config Config) (llm.Reader, error) {
 	if config.Reader == nil {
 		return nil, nil
@@ -160,12 +159,12 @@ func openReader(config Config) (llm.Reader, error) {
 	return r, nil
 }
 
-// A lateReader is a reader that is opened when it is first asked: an ingest needs none.
+// A lateReader opens its reader at the first call, because an ingest needs none.
 type lateReader struct {
 	open func() (llm.Reader, error)
 }
 
-// Model implements llm.Reader; empty: it cannot be opened.
+// Model implements llm.Reader. It returns "" if the reader cannot be opened.
 func (l lateReader) Model() string {
 	r, err := l.open()
 	if err != nil {
@@ -192,7 +191,7 @@ func (l lateReader) Entail(ctx context.Context, pairs []llm.ClaimPair) ([]llm.En
 	return r.Entail(ctx, pairs)
 }
 
-// Close releases the data directory. Nothing of the engine may be in use.
+// Close releases the data directory. No method of the engine may be running.
 func (e *Engine) Close() error {
 	e.catching.stop()
 	e.filler.close()
@@ -205,11 +204,11 @@ func (e *Engine) Close() error {
 	return errors.Join(err, e.chooser.shelf.close(), e.tenant.Close())
 }
 
-// indexDir is where a tenant's index is kept: beside the content it is made from.
+// indexDir returns the directory of a tenant's index, next to the content that it is built from.
 func indexDir(t *sqlite.Tenant) string { return filepath.Join(t.Dir(), "index") }
 
-// search returns what searches the tenant's content, with the index opened, by the
-// vectors of the model that serves now.
+// search opens the index if necessary and returns a retriever that uses the vectors of the
+// serving model.
 func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 	chosen, err := e.chooser.choose(ctx)
 	if err != nil {
@@ -233,10 +232,9 @@ func (e *Engine) search(ctx context.Context) (assay.Retriever, error) {
 	return e.retriever, nil
 }
 
-// rebuild writes an index of which nothing is left, or that another version wrote,
-// anew, so that it is made once and not by each process that searches. While
-// another process writes, or where nothing may be written, each does with what it
-// has in memory. The error is that ctx has ended.
+// rebuild writes an index that was lost or written by another version, so that not every
+// searching process rebuilds it. If another process is writing, or the directory is read-only,
+// the index stays in memory only. The only error is that ctx has ended.
 func (e *Engine) rebuild(ctx context.Context) error {
 	if e.index.Version().Sequence > 0 {
 		return nil
@@ -248,7 +246,7 @@ func (e *Engine) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// pipeline puts together what searches by the vectors of the model that was chosen.
+// pipeline returns a searcher that uses the vectors of the chosen model.
 func (e *Engine) pipeline(chosen *choice) *searcher {
 	c := retrieve.Config{Index: e.index, Content: e.content, Graph: graph.New(e.index, graph.Options{}), Ranker: e.ranker}
 	s := &searcher{notes: chosen.notes, local: e.ranker, domain: e.config.Models.Domain}
@@ -271,10 +269,9 @@ func (e *Engine) pipeline(chosen *choice) *searcher {
 	return s
 }
 
-// catchUp brings the index, which is open, up to date, so that a run need not:
-// where it was lost, or is of an older version, making it again can take longer
-// than a run may. What is wrong with the content is left to the run's first
-// search, whose error its journal keeps; the error is that ctx has ended.
+// catchUp brings the open index up to date before a run starts, because rebuilding a lost or
+// outdated index can take longer than a run's wall time. It ignores errors in the content, which
+// the run's first search records in the journal. The only error is that ctx has ended.
 func (e *Engine) catchUp(ctx context.Context) error {
 	e.mu.Lock()
 	ix := e.index

@@ -21,7 +21,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// open opens a data directory with the handbook in it.
+// open returns an engine on a new data directory with the handbook in it.
 func open(t *testing.T) *Engine {
 	t.Helper()
 	e := openDir(t, t.TempDir())
@@ -54,7 +54,7 @@ func ingestPaths(t *testing.T, e *Engine, paths ...string) {
 	}
 }
 
-// someQuestion is answered from the handbook.
+// someQuestion is a question that the handbook answers.
 const someQuestion = "Who approves travel to a customer?"
 
 func ask(t *testing.T, e *Engine, question string) assay.Answer {
@@ -66,7 +66,7 @@ func ask(t *testing.T, e *Engine, question string) assay.Answer {
 	return answer
 }
 
-// A spy is a retriever that a test looks into and slows down.
+// A spy is a retriever that counts searches and can delay them.
 type spy struct {
 	assay.Retriever
 	searches atomic.Int64
@@ -132,7 +132,7 @@ func TestAnswerNotFound(t *testing.T) {
 	}
 }
 
-// Every list of the JSON is a list, whatever the answer.
+// TestAnswerListsAreNeverNull checks that no list in the JSON of an answer is null.
 func TestAnswerListsAreNeverNull(t *testing.T) {
 	e := open(t)
 	for _, a := range []assay.Answer{withLists(assay.Answer{}), ask(t, e, someQuestion), ask(t, e, "What is the boiling point of tungsten?")} {
@@ -155,7 +155,7 @@ func TestAskRefusesBadRequests(t *testing.T) {
 	tests := []struct {
 		name string
 		req  Request
-		want string // in the message
+		want string // substring of the message
 	}{
 		{"no question", Request{}, "empty"},
 		{"blank question", Request{Question: " \n\t "}, "empty"},
@@ -225,7 +225,7 @@ func TestAskEvents(t *testing.T) {
 	}
 }
 
-// checkDetails checks that an ended step says what it brought.
+// checkDetails checks that the event of an ended step has its results.
 func checkDetails(t *testing.T, ev Event) {
 	t.Helper()
 	set := map[assay.StepKind]bool{
@@ -242,7 +242,8 @@ func checkDetails(t *testing.T, ev Event) {
 	}
 }
 
-// A consumer that breaks cancels the run, which goes on when it is resumed.
+// TestAskBreakAndResume checks that breaking out of the loop cancels a run, and that Resume
+// continues it.
 func TestAskBreakAndResume(t *testing.T) {
 	e := open(t)
 	want := ask(t, e, someQuestion)
@@ -265,7 +266,7 @@ func TestAskBreakAndResume(t *testing.T) {
 	}
 }
 
-// last follows a stream to its end.
+// last returns the answer or error of a stream.
 func last(events iter.Seq2[Event, error]) (answer assay.Answer, err error) {
 	for ev, e := range events {
 		if err = e; ev.Kind == RunEnded {
@@ -275,8 +276,8 @@ func last(events iter.Seq2[Event, error]) (answer assay.Answer, err error) {
 	return answer, err
 }
 
-// resumed returns the answer of a run that was interrupted, unless that came too
-// late. No step that is in its journal may be done again.
+// resumed resumes a run unless it has finished, and returns its answer. It checks that no step in
+// the journal is repeated.
 func resumed(t *testing.T, e *Engine, id string) assay.Answer {
 	t.Helper()
 	r, steps, err := e.Run(t.Context(), assay.Local(), id)
@@ -346,7 +347,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// While a run is live nobody else can drive it.
+// TestResumeLiveRun checks that no other process can drive a live run.
 func TestResumeLiveRun(t *testing.T) {
 	dir := t.TempDir()
 	e, other := openDir(t, dir), openDir(t, dir)
@@ -409,7 +410,7 @@ func TestRunsBelongToTheirPrincipal(t *testing.T) {
 	}
 }
 
-// copyHandbook copies the handbook to where a test can change it.
+// copyHandbook copies the handbook to a temporary folder that the test may change.
 func copyHandbook(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "handbook")
@@ -423,7 +424,7 @@ func TestAccessIsCheckedAgain(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(docs string) error
-		seen   bool // whether the run may be seen afterwards
+		seen   bool // whether the run is visible afterwards
 	}{
 		{"nothing", func(string) error { return nil }, true},
 		{"another version", func(docs string) error {
@@ -470,7 +471,7 @@ func TestAccessIsCheckedAgain(t *testing.T) {
 	}
 }
 
-// What a collection holds for others does not make it known.
+// TestHiddenCollection checks that a collection without visible documents is not revealed.
 func TestHiddenCollection(t *testing.T) {
 	docs := copyHandbook(t)
 	if err := os.WriteFile(filepath.Join(docs, "travel.md.metadata.json"), []byte(`{"acl": ["group:board"]}`), 0o600); err != nil {
@@ -493,7 +494,8 @@ func TestHiddenCollection(t *testing.T) {
 	}
 }
 
-// A search of which nobody can tell what it found hides its run.
+// TestAccessFailsClosed checks that a run is hidden if the results of one of its searches cannot
+// be decoded.
 func TestAccessFailsClosed(t *testing.T) {
 	e := open(t)
 	records := []assay.Record{{Kind: assay.StepSearch, Path: "search", Output: []byte(`{"hits": 3}`)}}
@@ -503,7 +505,7 @@ func TestAccessFailsClosed(t *testing.T) {
 	}
 }
 
-// A consumer that panics leaves nothing behind that goes on.
+// TestAskConsumerPanics checks that a panicking consumer leaves no goroutine running.
 func TestAskConsumerPanics(t *testing.T) {
 	e := open(t)
 	id := ""
@@ -523,8 +525,8 @@ func TestAskConsumerPanics(t *testing.T) {
 	}
 }
 
-// A resume is refused when the principal's groups are not what they were: what
-// was read in their name might not be theirs any more.
+// TestResumeWithOtherGroups checks that Resume fails if the principal's groups have changed,
+// because the principal may no longer see what the run read.
 func TestResumeWithOtherGroups(t *testing.T) {
 	e := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -541,7 +543,7 @@ func TestResumeWithOtherGroups(t *testing.T) {
 	}
 }
 
-// Questions are answered while documents come in, by any number of askers.
+// TestAskWhileIngesting checks that concurrent questions are answered during an ingest.
 func TestAskWhileIngesting(t *testing.T) {
 	dir := t.TempDir()
 	e, writer := openDir(t, dir), openDir(t, dir)
@@ -626,8 +628,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// An index that was lost is made again before the run's first step, and takes
-// nothing of the time that a run has.
+// TestAskCatchesUpFirst checks that a lost index is rebuilt before the run's first step and that
+// this does not count against the run's wall time.
 func TestAskCatchesUpFirst(t *testing.T) {
 	dir := t.TempDir()
 	ingestPaths(t, openDir(t, dir), "testdata/handbook")
@@ -657,7 +659,8 @@ func TestAskCatchesUpFirst(t *testing.T) {
 	}
 }
 
-// A run that is cancelled before its first step can go on.
+// TestAskCancelledBeforeTheFirstStep checks that a run cancelled before its first step can be
+// resumed.
 func TestAskCancelledBeforeTheFirstStep(t *testing.T) {
 	e := open(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -18,18 +18,17 @@ import (
 	"github.com/assay-rag/assay/tool"
 )
 
-// An EventKind says what an Event reports.
+// An EventKind is the kind of an Event.
 type EventKind string
 
-// The kinds of event. The first event of a run is RunStarted and the last
-// RunEnded; in between steps start and end, those of parallel branches mixed.
-// Before the first step the index is brought up to date, which counts for no step
-// and can take long.
+// The kinds of events. The first event of a run is RunStarted and the last is RunEnded. Steps
+// start and end in between; those of parallel branches are interleaved. Before the first step the
+// index is brought up to date, which belongs to no step and can take long.
 const (
 	RunStarted  EventKind = "run"
 	StepStarted EventKind = "step_started"
 	StepEnded   EventKind = "step"
-	Draft       EventKind = "draft" // a model is writing the answer: nothing of it is verified
+	Draft       EventKind = "draft" // a piece of the answer that a model is writing, not verified
 	RunEnded    EventKind = "answer"
 )
 
@@ -38,19 +37,18 @@ type Event struct {
 	Kind EventKind `json:"kind"`
 	Run  string    `json:"run"`
 
-	// Step is set when a step started, without what it brought, and when it
-	// ended.
+	// Step is set when a step starts, then without its results, and when it ends.
 	Step *Step `json:"step,omitempty"`
 
-	// Draft is a piece of what the generator writes, as it comes, and Path the step that
-	// writes it. It is unverified, in the form that the model was asked for, and may be
-	// given up again; it is for showing that something happens.
+	// Draft is a piece of the text that the generator is writing, and Path the step that writes
+	// it. The text is unverified, in the form that the model was asked for, and may be discarded
+	// later. It is meant for displaying progress.
 	Draft string `json:"draft,omitempty"`
 	Path  string `json:"path,omitempty"`
 
-	// What an ended step brought, by its kind.
+	// The results of a step that ended, by its kind.
 	Plan     *role.Plan         `json:"plan,omitempty"`
-	Query    *assay.Query       `json:"query,omitempty"` // set when a search starts, too
+	Query    *assay.Query       `json:"query,omitempty"` // also set when a search starts
 	Results  *assay.Results     `json:"results,omitempty"`
 	Grade    *role.Grade        `json:"grade,omitempty"`
 	Verdicts []ground.Judgement `json:"verdicts,omitempty"` // by claim
@@ -58,23 +56,23 @@ type Event struct {
 	Answer *assay.Answer `json:"answer,omitempty"`
 }
 
-// A Step is one step of a run as people and programs look at it.
+// A Step is one step of a run in a form for display.
 type Step struct {
 	Ordinal  int                  `json:"ordinal"` // position in the journal; -1 in events
 	Path     string               `json:"path"`
 	Kind     assay.StepKind       `json:"kind"`
 	Model    string               `json:"model,omitempty"`
-	Summary  string               `json:"summary"` // what it did, in words
+	Summary  string               `json:"summary"` // description in words
 	Error    *assay.RecordedError `json:"error,omitempty"`
 	Usage    assay.Usage          `json:"usage"`
 	Started  time.Time            `json:"started"`
 	Elapsed  time.Duration        `json:"elapsed_ns"`
-	Replayed bool                 `json:"replayed,omitempty"` // its result is from the journal: it was not done again
+	Replayed bool                 `json:"replayed,omitempty"` // the result was read from the journal
 	Input    json.RawMessage      `json:"input,omitempty"`
 	Output   json.RawMessage      `json:"output,omitempty"`
 }
 
-// stepOf returns the step that rec records.
+// stepOf returns the step for rec.
 func stepOf(rec assay.Record) Step {
 	return Step{
 		Ordinal: rec.Ordinal,
@@ -91,7 +89,7 @@ func stepOf(rec assay.Record) Step {
 	}
 }
 
-// eventOf returns the event of a step that starts or has ended.
+// eventOf returns the event for a step that starts or has ended.
 func eventOf(id string, ev run.Event) Event {
 	rec := assay.Record{
 		Run: id, Ordinal: -1, Path: ev.Path, Kind: ev.Kind, Model: ev.Model, Input: ev.Input, Output: ev.Output,
@@ -114,8 +112,8 @@ func eventOf(id string, ev run.Event) Event {
 	}
 }
 
-// drafts returns what tells emit of what the generator writes; nil when nobody wants
-// to know.
+// drafts returns a function that sends the generator's text to emit. It returns nil if emit is
+// nil.
 func drafts(id string, emit func(Event)) func(string, llm.Delta) {
 	if emit == nil {
 		return nil
@@ -127,9 +125,9 @@ func drafts(id string, emit func(Event)) func(string, llm.Delta) {
 	}
 }
 
-// A payload is what a record's input and output say, by the record's kind. What
-// cannot be read stays nil: a summary is for people, and a journal from another
-// version of a strategy may hold other words.
+// A payload holds the decoded input and output of a record, depending on its kind. Fields that
+// cannot be decoded stay nil, because summaries are only for display and a journal may come from
+// another version of a strategy.
 type payload struct {
 	plan     *role.Plan
 	query    *assay.Query
@@ -137,8 +135,8 @@ type payload struct {
 	grade    *role.Grade
 	draft    *role.Draft
 	verdicts []ground.Judgement
-	call     *modelCall    // with the reply, or the error
-	reply    *llm.Response // of a call
+	call     *modelCall    // with reply or error
+	reply    *llm.Response // of call
 	cached   *cacheStep
 }
 
@@ -179,7 +177,7 @@ func decode[T any](data json.RawMessage) *T {
 	return &v
 }
 
-// intention says what a step is about to do.
+// intention describes in words the step that is about to start.
 func intention(p payload, rec assay.Record) string {
 	switch rec.Kind {
 	case assay.StepPlan:
@@ -218,7 +216,7 @@ func intention(p payload, rec assay.Record) string {
 	return string(rec.Kind)
 }
 
-// summary says what a step did.
+// summary describes in words the result of a step.
 func summary(p payload, rec assay.Record) string {
 	if rec.Error != nil {
 		return "error: " + rec.Error.Message
@@ -260,7 +258,7 @@ func summary(p payload, rec assay.Record) string {
 	return string(rec.Kind)
 }
 
-// callSummary says what a call brought and cost.
+// callSummary describes the usage and the outcome of a model call.
 func callSummary(rec assay.Record, r llm.Response) string {
 	s := rec.Model
 	if prompt := callOf(rec.Input).Prompt; prompt != "" {
@@ -296,7 +294,7 @@ func planSummary(p role.Plan) string {
 	return fmt.Sprintf("%s of %d: %s", p.Shape, len(parts), strings.Join(parts, ", "))
 }
 
-// wordsOf returns what is searched, with the wordings that are searched beside it.
+// wordsOf returns the text of a query and its rewrites.
 func wordsOf(q assay.Query) string {
 	s := fmt.Sprintf("%q", q.Text)
 	if len(q.Rewrites) > 0 {
@@ -316,7 +314,8 @@ func searchSummary(q assay.Query, r assay.Results) string {
 	return s
 }
 
-// total writes how many chunks a search found, as far as it counted them.
+// total formats the number of chunks that a search found, which is counted only up to
+// assay.MaxTotal.
 func total(n int) string {
 	if n == assay.MaxTotal {
 		return fmt.Sprintf("%d or more", n)
@@ -349,7 +348,7 @@ func verdictSummary(verdicts []ground.Judgement) string {
 	return s
 }
 
-// counted writes a number with its noun: "1 hit", "20 hits".
+// counted formats a number with its noun: "1 hit", "20 hits".
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

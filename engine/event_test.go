@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A total past which a search does not count is not shown as exact. A journal of
-// before there was such a limit may hold a larger one, which is.
+// TestSearchSummaryTotal checks that a total at the counting limit is not shown as exact.
+// Journals from before this limit may hold larger totals, which are exact.
 func TestSearchSummaryTotal(t *testing.T) {
 	for total, want := range map[int]string{
 		999:                "1 hit, best relevance 0.00; 999 with a word of it",

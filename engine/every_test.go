@@ -24,11 +24,11 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// What is said here of every strategy is tried with all of them: those that ask a service
-// or the web ask fakes.
+// The tests in this file run with every strategy. Strategies that use a service or the web get
+// fakes.
 
-// everyConfig is the configuration of a data directory in which every strategy has all
-// that it needs; at is the address of the web's pages.
+// everyConfig returns the configuration of a data directory in which every strategy has all it
+// needs. at is the address of the web pages.
 func everyConfig(dir, at string) Config {
 	text := "The orbital period of the moon Ganymede is about seven days. It is large."
 	said := "The orbital period of the moon Ganymede is about seven days. It is large."
@@ -47,10 +47,10 @@ func everyConfig(dir, at string) Config {
 	}
 }
 
-// everyPages are those of the web.
+// everyPages are the web pages by path.
 var everyPages = map[string]string{"/ganymede": ganymede}
 
-// A stillWeb finds always the same.
+// A stillWeb is a web search with fixed results.
 type stillWeb struct{ results []assay.WebResult }
 
 func (s *stillWeb) Name() string { return "finder" }
@@ -59,7 +59,7 @@ func (s *stillWeb) SearchWeb(context.Context, string, int) ([]assay.WebResult, e
 	return s.results, nil
 }
 
-// A stillService says always the same.
+// A stillService is a managed service with a fixed answer.
 type stillService struct{ answer strategy.ManagedAnswer }
 
 func (s stillService) Name() string { return "cloud/base" }
@@ -72,8 +72,8 @@ func (s stillService) Ask(context.Context, assay.Access, strategy.ManagedQuestio
 	return s.answer, assay.Usage{Calls: 1, OutputTokens: 7}, nil
 }
 
-// everyRequest is one that gives a strategy several things to do side by side, and
-// rounds: what one part asks needs the one before, and one has no answer.
+// everyRequest returns a request that gives a strategy parallel work and several rounds. One part
+// of the question depends on the part before it, and another has no answer.
 func everyRequest(name string) Request {
 	req := Request{
 		Question: "Who approves travel to a customer, and how long is parental leave, and then what must a password have, and what is the boiling point of tungsten?",
@@ -103,8 +103,8 @@ func openEvery(t *testing.T) (e *Engine, dir, at string) {
 	return e, dir, at
 }
 
-// everyModels are the ways in which roles are done: locally, or by clerks. It returns who
-// counts their calls.
+// everyModels sets whether roles are done locally or by clerks. It returns a function that counts
+// the clerks' calls.
 func everyModels(e *Engine, by string) func() int {
 	if by == "local" {
 		e.config.Models = Models{}
@@ -123,16 +123,16 @@ func everyModels(e *Engine, by string) func() int {
 
 var everyWay = []string{"local", "models"}
 
-// A cut is how the journal of a run fails.
+// A cut is a way in which the journal of a run fails.
 type cut string
 
 const (
 	refused   cut = "refused"   // the record is not stored
-	forgotten cut = "forgotten" // it is, but the store says that it is not
-	cancelled cut = "cancelled" // it is, and whoever asked goes away
+	forgotten cut = "forgotten" // the record is stored, but the store returns an error
+	cancelled cut = "cancelled" // the record is stored, and the caller cancels
 )
 
-// cutRuns hands out leases that fail at a write.
+// cutRuns returns leases that fail at a given write.
 type cutRuns struct {
 	store.Runs
 	at     int
@@ -168,9 +168,10 @@ func (l *cutLease) Append(ctx context.Context, rec assay.Record) (assay.Record, 
 	return rec, err
 }
 
-// Cut at any record, in any way, every strategy comes to the answer of a run that was not
-// cut when it is resumed: no finished step is done again, no reply that it has is paid
-// for twice, and a replay, for which nobody is asked, comes to the same byte for byte.
+// TestEveryStrategyCut checks that a run of any strategy, interrupted at any record in any way,
+// reaches the answer of an uninterrupted run when resumed. No finished step is repeated, no
+// stored reply is paid for twice, and a replay, which makes no calls, reaches the same answer
+// byte for byte.
 func TestEveryStrategyCut(t *testing.T) {
 	e, _, _ := openEvery(t)
 	runs := e.runs
@@ -202,7 +203,7 @@ func TestEveryStrategyCut(t *testing.T) {
 					a, err := e.Answer(ctx, assay.Local(), everyRequest(name))
 					e.runs = runs
 					cancel()
-					if err == nil && how == cancelled { // nothing was left to do but to record it
+					if err == nil && how == cancelled { // only the last record remained to be written
 						if err := compare(want, a); err != nil {
 							t.Errorf("%s: %v", label, err)
 						}
@@ -221,7 +222,8 @@ func TestEveryStrategyCut(t *testing.T) {
 	t.Logf("%d cuts in %d records of %d strategies", cuts, records, len(strategy.Names()))
 }
 
-// someOf are n numbers of 1 to all, spread over them, or all of them where there is time.
+// someOf returns about n numbers from 1 to all, evenly spread, or all of them if ASSAY_LONG is
+// set.
 func someOf(all, n, from int) []int {
 	var list []int
 	step := max(1, all/n)
@@ -234,7 +236,7 @@ func someOf(all, n, from int) []int {
 	return list
 }
 
-// checkResumed resumes a run that was interrupted and checks what comes of it.
+// checkResumed resumes an interrupted run and checks the result.
 func checkResumed(t *testing.T, e *Engine, label, way, id string, want assay.Answer) {
 	t.Helper()
 	records, err := e.runs.Records(t.Context(), id)
@@ -261,8 +263,8 @@ func checkResumed(t *testing.T, e *Engine, label, way, id string, want assay.Ans
 	replays(t, e, id)
 }
 
-// However branches that run side by side take turns, a run has the same records, by their
-// paths, and the same answer.
+// TestEveryStrategyIsDeterministic checks that a run has the same records, by path, and the same
+// answer however its parallel branches are scheduled.
 func TestEveryStrategyIsDeterministic(t *testing.T) {
 	e, _, _ := openEvery(t)
 	times := 2
@@ -318,7 +320,7 @@ func at(list []string, i int) string {
 	return "none"
 }
 
-// slowed takes its time, now more, now less.
+// slowed is a model with random latency.
 type slowed struct{ inner llm.Model }
 
 // Model implements llm.Model.
@@ -333,8 +335,8 @@ func (s slowed) Generate(ctx context.Context, req llm.Request, stream func(llm.D
 	return s.inner.Generate(ctx, req, stream)
 }
 
-// stepsByPath are the records of a run, in the order of their paths, without what is
-// another time each time.
+// stepsByPath returns the records of a run ordered by path, without the fields that vary between
+// runs.
 func stepsByPath(t *testing.T, e *Engine, id string) []string {
 	t.Helper()
 	records, err := e.runs.Records(t.Context(), id)
@@ -349,8 +351,8 @@ func stepsByPath(t *testing.T, e *Engine, id string) []string {
 	return steps
 }
 
-// A run that ran out of calls or tokens, whichever of the roles are models, is replayed to
-// the same answer without any of them.
+// TestEveryStrategySpent checks that a run that used up its calls or tokens, with any of the
+// roles done by models, is replayed to the same answer without models.
 func TestEveryStrategySpent(t *testing.T) {
 	e, _, _ := openEvery(t)
 	some := [][]string{nil, {role.GraderRole}, {role.ActorRole, role.PlannerRole}, {role.GeneratorRole}, {role.VerifierRole}, {role.RewriterRole, role.RouterRole, role.QuerierRole}}

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay/provider/embedded"
 )
 
-// Open a data directory, bring a folder in, and ask.
+// Open a data directory, ingest a folder and ask a question.
 func Example() {
 	ctx, dir := context.Background(), tempDir()
 	defer os.RemoveAll(dir)
@@ -29,7 +29,7 @@ func Example() {
 	// Output: Travel, line 10: Travel to a customer is approved by the head of the department.
 }
 
-// Follow a question while it is worked on.
+// Show the steps of a question while it is being answered.
 func ExampleEngine_Ask() {
 	ctx, dir := context.Background(), tempDir()
 	defer os.RemoveAll(dir)

@@ -11,9 +11,9 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// What a search may wait for vectors that are still missing: at most fillMost, and
-// all searches of a run together one part in fillShare of its wall time, twice
-// fillMost at most; a search that is not of a run, less than a person notices.
+// Limits on how long a search waits for missing vectors. One search waits at most fillMost. All
+// searches of a run together wait at most 1/fillShare of its wall time, and at most twice
+// fillMost. A search outside a run waits fillAlone, which a user hardly notices.
 const (
 	fillMost  = time.Second
 	fillShare = 6
@@ -21,25 +21,25 @@ const (
 
 	fillKept = 4096 // vectors kept until they can be stored
 
-	// Passages at a time: as many as are made in a fourth of a second, because what
-	// time cuts off is lost.
+	// A batch has as many passages as can be embedded in a quarter of a second, because the work
+	// on an unfinished batch is lost.
 	fillFewest, fillMany = 2, 32
 	fillStep             = 250 * time.Millisecond
 )
 
-// An allowance is how long searches may wait for vectors, all together.
+// An allowance is the time that a group of searches may wait for vectors in total.
 type allowance struct {
 	mu   sync.Mutex
 	left time.Duration
 }
 
-// newAllowance returns that of a run with so much wall time.
+// newAllowance returns the allowance of a run with the given wall time.
 func newAllowance(wall time.Duration) *allowance {
 	return &allowance{left: min(2*fillMost, wall/fillShare)}
 }
 
-// take returns how long the next search may wait; what it did not need is given
-// back. A nil allowance is that of a search alone.
+// take returns how long the next search may wait. The caller returns unused time with giveBack. A
+// nil allowance grants fillAlone to each search.
 func (a *allowance) take() time.Duration {
 	if a == nil {
 		return fillAlone
@@ -60,17 +60,17 @@ func (a *allowance) giveBack(unused time.Duration) {
 	a.left += unused
 }
 
-// A filler makes vectors of the passages that a search needs and that have none yet.
-// It keeps them for the searches that follow and stores them as soon as this process
-// can be the writer; where it cannot, nothing is lost but their making.
+// A filler makes the missing vectors of passages that a search needs. It keeps them for later
+// searches and stores them as soon as this process can take the writer lock. If it never can,
+// only the work of making them is lost.
 type filler struct {
 	engine *Engine
 
 	mu      sync.Mutex
 	made    map[fillKey]llm.Vector // not stored yet
 	making  map[fillKey]bool
-	stored  bool    // some, which the index on disk does not have yet
-	perByte float64 // seconds, of the last batch; 0: not known
+	stored  bool    // some vectors were stored but are not in the index on disk
+	perByte float64 // seconds per byte in the last batch; 0: unknown
 }
 
 type fillKey struct{ model, hash string }
@@ -79,14 +79,14 @@ func newFiller(e *Engine) *filler {
 	return &filler{engine: e, made: map[fillKey]llm.Vector{}, making: map[fillKey]bool{}}
 }
 
-// by returns what fills vectors in with an encoder, within an allowance.
+// by returns a retrieve.Filler that embeds with e and waits within a.
 func (f *filler) by(e llm.Embedder, a *allowance) retrieve.Filler {
 	return func(ctx context.Context, _ string, ps []assay.Passage) ([]llm.Vector, error) {
 		began, allowed := time.Now(), a.take()
 		defer func() { a.giveBack(allowed - time.Since(began)) }()
 		wait := allowed
 		if deadline, ok := ctx.Deadline(); ok {
-			wait = min(wait, time.Until(deadline)/4) // the search goes on after it
+			wait = min(wait, time.Until(deadline)/4) // leaves time for the rest of the search
 		}
 		return f.fill(ctx, e, ps, began.Add(wait))
 	}
@@ -113,7 +113,7 @@ func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage, u
 			return vectors, ctx.Err()
 		}
 		if err != nil {
-			break // for want of time; or it fails at one, which a pass over all will name
+			break // out of time, or a passage failed, which a full pass reports
 		}
 		f.measured(bytes, time.Since(began))
 		todo = todo[len(batch):]
@@ -122,8 +122,8 @@ func (f *filler) fill(ctx context.Context, e llm.Embedder, ps []assay.Passage, u
 	return vectors, nil
 }
 
-// begin fills in what was made before and returns the passages, by index, that are
-// to be made: those that no other search is just making.
+// begin fills in the vectors that were made before. It returns the indexes of the passages to
+// embed, without those that another search is embedding now.
 func (f *filler) begin(model string, ps []assay.Passage, vectors []llm.Vector) (todo []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -155,8 +155,8 @@ func (f *filler) keep(key fillKey, v llm.Vector) {
 	}
 }
 
-// batch returns the next passages to embed, and their bytes: none when there is no
-// time left for them.
+// batch returns the next passages to embed and their size in bytes. It returns none if there is
+// no time left for them.
 func (f *filler) batch(ps []assay.Passage, todo []int, left time.Duration) (batch []assay.Passage, bytes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,9 +164,9 @@ func (f *filler) batch(ps []assay.Passage, todo []int, left time.Duration) (batc
 	for _, at := range todo[:min(len(todo), fillMany)] {
 		more := bytes + len(ps[at].Words())
 		switch {
-		case len(batch) < fillFewest: // enough for two processors
+		case len(batch) < fillFewest: // a minimum that keeps two processors busy
 			if f.perByte*float64(more) > left.Seconds() {
-				if len(batch) == 0 { // one slow batch is not to be the last: it is tried again
+				if len(batch) == 0 { // lower the estimate so that one slow batch does not stop all later ones
 					f.perByte /= 2
 				}
 				return batch, bytes
@@ -185,8 +185,8 @@ func (f *filler) measured(bytes int, took time.Duration) {
 	f.perByte = took.Seconds() / float64(max(1, bytes))
 }
 
-// store puts what was made into the store, if this process can become the writer
-// within the patience. What fails is tried again with the next.
+// store writes the vectors to the store if it gets the writer lock within the given patience. If
+// it fails, the next call tries again.
 func (f *filler) store(ctx context.Context, model string, patience time.Duration) {
 	f.mu.Lock()
 	var vectors []store.Vector
@@ -204,7 +204,7 @@ func (f *filler) store(ctx context.Context, model string, patience time.Duration
 		return err
 	})
 	if err != nil {
-		return // the vectors serve this engine's searches all the same
+		return // the vectors still serve this engine's searches
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,8 +214,8 @@ func (f *filler) store(ctx context.Context, model string, patience time.Duration
 	}
 }
 
-// close stores what is left, and has the index on disk take up what was stored, if
-// this process can be the writer: the next one would read it from the store.
+// close stores the remaining vectors and adds the stored ones to the index on disk if it gets the
+// writer lock. Otherwise the next process reads them from the store.
 func (f *filler) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastFlush)
 	defer cancel()
@@ -232,6 +232,6 @@ func (f *filler) close() {
 	stored := f.stored
 	f.mu.Unlock()
 	if stored {
-		_ = f.engine.write(ctx, 0, func(store.Writer) error { return f.engine.flush(ctx) }) // else the next writer does
+		_ = f.engine.write(ctx, 0, func(store.Writer) error { return f.engine.flush(ctx) }) // on failure the next writer flushes
 	}
 }

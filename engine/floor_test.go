@@ -15,9 +15,9 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// lenient returns a model that does every role and finds everything fine: all passages are
-// relevant and suffice, all answers answer, all claims are supported by the first words of
-// their sources. It writes one true sentence, which answers nothing.
+// lenient returns models for every role that accept everything: all passages are relevant and
+// sufficient, all answers are complete, and all claims are supported by the first words of their
+// sources. The generator writes one true sentence that does not answer the question.
 func lenient(sentence string) map[string]*scripted {
 	by := clerks(func(form string, p seen, reply map[string]any, calls []llm.ToolCall) []llm.ToolCall {
 		switch form {
@@ -60,7 +60,8 @@ func lenient(sentence string) map[string]*scripted {
 	return by
 }
 
-// What no document speaks of is not answered with something else, whoever grades.
+// TestFloorHoldsWhoeverGrades checks that a question that no document answers is not answered
+// with something else, whichever grader is used.
 func TestFloorHoldsWhoeverGrades(t *testing.T) {
 	const crane = "The crane in Porto was installed in 1987."
 	for name, with := range map[string]struct {
@@ -111,8 +112,8 @@ func TestFloorHoldsWhoeverGrades(t *testing.T) {
 	}
 }
 
-// A true statement that does not respond to the question is not shown, by the word of the
-// reader or of a model that grades answers, whichever is lower.
+// TestAnswerRelevanceFloor checks that a true statement that does not answer the question is not
+// shown. The lower of the scores of the reader and the answer grader decides.
 func TestAnswerRelevanceFloor(t *testing.T) {
 	const lifts = "The crane lifts 40 tonnes."
 	dir := t.TempDir()
@@ -121,7 +122,7 @@ func TestAnswerRelevanceFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		reader, score float64 // a negative score: no model grades answers
+		reader, score float64 // negative score: no model grades answers
 		want          assay.Status
 		reason        assay.Reason
 	}{
@@ -155,7 +156,8 @@ func TestAnswerRelevanceFloor(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with what a verifying model says, nothing of the draft is shown.
+// TestHostileModelVerifier checks that no part of a draft is shown if the verifier model's reply
+// is wrong in any way.
 func TestHostileModelVerifier(t *testing.T) {
 	const truth = "Travel to a customer is approved by the head of the department."
 	verdict := func(quotes ...string) func(llm.Request) string {

@@ -16,8 +16,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// What the model before had is not taken for the new one's, when another is wanted
-// while a pass waits for the process that makes vectors.
+// TestModelChangesWhileAPassWaits checks that the progress of the previous model is not
+// attributed to a new model that is chosen while a pass waits for the embedding lock.
 func TestModelChangesWhileAPassWaits(t *testing.T) {
 	e := openWith(t, t.TempDir(), someEncoders("old/64", "new/64"))
 	ingestPaths(t, e, writeNotes(t, 0, 10))
@@ -37,7 +37,7 @@ func TestModelChangesWhileAPassWaits(t *testing.T) {
 		last, err = e.catching.followOnce(t.Context(), last)
 		waited <- err
 	}()
-	time.Sleep(100 * time.Millisecond) // it waits; if not yet, it is asked for the new model at once
+	time.Sleep(100 * time.Millisecond) // the pass waits by now; if not, it uses the new model at once
 	if err := e.UseEncoder(t.Context(), "new/64", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestModelChangesWhileAPassWaits(t *testing.T) {
 	wantCoverage(t, e, "new/64", 12, 12)
 }
 
-// A batch that took long does not keep a filler from ever making vectors again.
+// TestFillAfterASlowBatch checks that a filler makes vectors again after a slow batch.
 func TestFillAfterASlowBatch(t *testing.T) {
 	encoders := someEncoders("first/64")
 	e := openWith(t, t.TempDir(), encoders)
@@ -71,7 +71,7 @@ func TestFillAfterASlowBatch(t *testing.T) {
 	t.Error("nothing was made in fifty searches")
 }
 
-// Results do not say that vectors come which cannot be made.
+// TestNewModelThatCannotBeOpened checks that results do not announce vectors that cannot be made.
 func TestNewModelThatCannotBeOpened(t *testing.T) {
 	encoders := someEncoders("old/64", "new/64")
 	now := time.Now()
@@ -94,8 +94,8 @@ func TestNewModelThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A search that has to go deeper, because copies crowd its hits out, waits no longer
-// for vectors than another.
+// TestFillOfACrowdedSearch checks that a search that must go deeper, because duplicates crowd out
+// its hits, waits no longer for vectors than any other.
 func TestFillOfACrowdedSearch(t *testing.T) {
 	encoders := someEncoders("first/64")
 	waits := &waitsOnPassages{Embedder: encoders.byName["first/64"]}
@@ -114,7 +114,7 @@ func TestFillOfACrowdedSearch(t *testing.T) {
 	}
 }
 
-// waitsOnPassages makes no vectors of passages, and notes how long it might.
+// waitsOnPassages makes no vectors of passages and records how long it was allowed to take.
 type waitsOnPassages struct {
 	llm.Embedder
 	allowed time.Duration

@@ -12,52 +12,52 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// An IngestRequest says which documents to bring in. Zero fields mean what their
-// comments say.
+// An IngestRequest selects the documents to ingest. Zero fields have the meaning that their
+// comments state.
 type IngestRequest struct {
 	Paths      []string // required: files, folders, "-" for Stdin
 	Collection string   // empty: "default"
 
-	// RequireACL makes the collection refuse documents without an ACL, now and
-	// from now on. False leaves the collection as it is.
+	// RequireACL makes the collection reject documents without an ACL, from now on. False leaves
+	// the collection unchanged.
 	RequireACL bool
 
-	Exclude      []string // patterns in .gitignore's syntax, beside the ignore files
+	Exclude      []string // patterns in .gitignore syntax, in addition to ignore files
 	Hidden       bool     // include names that start with a dot
 	MaxFileBytes int64    // larger files are skipped; 0: 32 MiB
-	Verify       bool     // read every file, even where size and time have not changed
+	Verify       bool     // read every file, even if its size and time are unchanged
 
-	Stdin     io.Reader // what "-" reads; nil: os.Stdin
-	StdinName string    // its name; the extension is a hint for the format
+	Stdin     io.Reader // read for "-"; nil: os.Stdin
+	StdinName string    // name of Stdin; its extension is a hint for the format
 
-	// Progress, when set, is called at every step, by one goroutine at a time.
+	// Progress, if set, is called at every step, by one goroutine at a time.
 	Progress func(ingest.Progress)
 
-	// Wait goes on, once the documents are stored, until their vectors are, too.
+	// Wait makes Ingest return only when the vectors of the documents are stored as well.
 	Wait bool
 
-	// WaitFew makes vectors before Ingest returns if at most so many passages lack
-	// one, in at most fewTime, and as far as that can be done: a small store is
-	// complete at once.
+	// WaitFew makes Ingest embed the missing passages before it returns if there are at most this
+	// many. It does so for at most fewTime and ignores errors. A small store is then complete at
+	// once.
 	WaitFew int
 
-	// Embedding, when set, is called while Wait makes vectors.
+	// Embedding, if set, is called while Wait makes vectors.
 	Embedding func(ingest.EmbedProgress)
 }
 
-// Ingest brings documents in: what is new or has changed is read, what has
-// disappeared is removed, and the rest is left alone. Questions asked meanwhile,
-// by any process, see each document as soon as it is stored.
+// Ingest reads new and changed documents, removes those that have disappeared, and leaves the
+// rest unchanged. Questions asked meanwhile, by any process, see each document as soon as it is
+// stored.
 //
-// It returns when the text is stored, and searched. Vectors catch up with it: with
-// Wait before Ingest returns, else in the background or when Embed is called; until
-// then searches make those that they need. Report.Vectors says how far they are.
-// With Wait, what keeps vectors from being made is an error.
+// Ingest returns when the text is stored and searchable. With Wait, the vectors are made before
+// Ingest returns; otherwise they are made in the background or by Embed, and until then searches
+// make those that they need. Report.Vectors states their coverage. With Wait, a failure to make
+// vectors is an error.
 //
-// What is wrong with single files is in the report and no error. A path that
-// does not exist, may not be read or holds nothing is assay.ErrInvalid; the
-// others are ingested. While another process ingests it is assay.ErrLocked. When
-// ctx ends, what was stored stays, and the next Ingest goes on.
+// Problems with single files are listed in the report and are not errors. If a path does not
+// exist, is not readable or contains nothing, Ingest returns assay.ErrInvalid after it has
+// ingested the other paths. It returns assay.ErrLocked while another process ingests. If ctx
+// ends, the stored documents stay and the next Ingest continues.
 func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (ingest.Report, error) {
 	report, err := e.ingestText(ctx, req)
 	if err != nil && !errors.As(err, new(*source.RootError)) {
@@ -78,18 +78,18 @@ func (e *Engine) Ingest(ctx context.Context, req IngestRequest) (ingest.Report, 
 	return report, errors.Join(err, statusErr)
 }
 
-// fewTime is how long an ingest waits for a few vectors.
+// fewTime is how long an ingest waits for the vectors of WaitFew.
 const fewTime = 2 * time.Second
 
-// embedFew makes the vectors of a few passages. What it cannot make is made later,
-// like those of many: the report says that they are missing.
+// embedFew embeds a few passages for at most fewTime. Errors are ignored, because the report
+// counts the missing vectors and they are made later.
 func (e *Engine) embedFew(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, fewTime)
 	defer cancel()
 	_, _ = e.Embed(ctx, nil)
 }
 
-// ingestText is Ingest without the vectors.
+// ingestText stores the documents without vectors.
 func (e *Engine) ingestText(ctx context.Context, req IngestRequest) (ingest.Report, error) {
 	defer e.catching.ingesting()()
 	report := ingest.Report{Skipped: []ingest.Skipped{}}
@@ -146,9 +146,8 @@ func (r *IngestRequest) progress(p ingest.Progress) {
 	}
 }
 
-// flush writes what the index has learned, so that the next process need not
-// learn it again, and waits until its segments are merged: this process may be
-// about to end.
+// flush writes pending changes to the index on disk, so that the next process need not repeat the
+// work. It waits for segment merges to finish, because this process may be about to exit.
 func (e *Engine) flush(ctx context.Context) error {
 	if _, err := e.search(ctx); err != nil {
 		return err

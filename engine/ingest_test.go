@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay/ingest"
 )
 
-// Writing the index can take as long as reading the documents: who waits is
-// told, and it is in the time that the report gives.
+// TestIngestTellsOfTheIndex checks that writing the index, which can take as long as reading the
+// documents, is reported as progress and included in the elapsed time.
 func TestIngestTellsOfTheIndex(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	e, err := Open(t.Context(), Config{Dir: t.TempDir(), Now: func() time.Time { return now }})

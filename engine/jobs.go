@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay/tool"
 )
 
-// jobs say what the roles are asked for. A call without a role is of a verifier that
+// jobs describes the output requested from each role. The empty role belongs to a verifier that
 // is a service.
 var jobs = map[string]string{
 	role.PlannerRole: "the plan", role.GraderRole: "a grade", role.GeneratorRole: "the answer", role.VerifierRole: "verdicts", "": "a verdict",
@@ -21,11 +21,11 @@ var jobs = map[string]string{
 	role.AnswerGraderRole: "whether that answers it",
 }
 
-// A summing says in a few words what a role's job brought, from its output; "": it
-// cannot be told.
+// A summing summarises a role's output in a few words. It returns "" if the output cannot be
+// decoded.
 type summing func(output json.RawMessage) string
 
-// sum returns the summing of outputs of a type.
+// sum returns a summing for outputs of type T.
 func sum[T any](say func(T) string) summing {
 	return func(output json.RawMessage) string {
 		if v := decode[T](output); v != nil {
@@ -35,7 +35,7 @@ func sum[T any](say func(T) string) summing {
 	}
 }
 
-// brought are those of the roles whose output has more to say than that it is there.
+// brought holds the summings of the roles whose output is worth summarising.
 var brought = map[string]summing{
 	role.ActorRole: sum(actionSummary),
 	role.ExtractorRole: sum(func(x role.Extraction) string {
@@ -94,7 +94,7 @@ var brought = map[string]summing{
 	}),
 }
 
-// tally counts how often each of the grades was given: "3 relevant, 1 partly, 0 not".
+// tally counts how often each grade was given: "3 relevant, 1 partly, 0 not".
 func tally[T ~string](given []T, grades ...T) string {
 	parts := make([]string, len(grades))
 	for i, grade := range grades {
@@ -109,7 +109,7 @@ func tally[T ~string](given []T, grades ...T) string {
 	return strings.Join(parts, ", ")
 }
 
-// said is what a role decided, and why.
+// said joins a decision and its reason.
 func said(what, reason string) string {
 	if reason == "" {
 		return what
@@ -117,7 +117,7 @@ func said(what, reason string) string {
 	return what + ": " + reason
 }
 
-// listed names a few things after a colon; "": there are none.
+// listed returns a list with its heading; "" if the list is empty.
 func listed(what string, things []string) string {
 	if len(things) == 0 {
 		return ""
@@ -125,7 +125,7 @@ func listed(what string, things []string) string {
 	return "; " + what + ": " + strings.Join(things, ", ")
 }
 
-// roleSummary says what a job of a role brought.
+// roleSummary describes the outcome of a role's job.
 func roleSummary(rec assay.Record) string {
 	name := rec.Path[strings.LastIndexByte(rec.Path, '/')+1:]
 	if o := decode[role.Outcome](rec.Output); o != nil && o.Failure != "" {
@@ -153,7 +153,7 @@ func actionSummary(a role.Action) string {
 	return "calls " + strings.Join(names, ", ")
 }
 
-// toolSummary says what a call of a tool brought.
+// toolSummary describes the outcome of a tool call.
 func toolSummary(rec assay.Record) string {
 	in, out := decode[tool.Call](rec.Input), decode[tool.Output](rec.Output)
 	if in == nil || out == nil {
@@ -170,17 +170,17 @@ func toolSummary(rec assay.Record) string {
 	return in.Tool
 }
 
-// pageSummary says which part of a document was read.
+// pageSummary names the part of a document that was read.
 func pageSummary(p tool.Page) string {
 	return fmt.Sprintf("bytes %d to %d of %d of %s", p.Start, p.End, p.Total, p.URI)
 }
 
-// isPage reports whether a step read a page of a document, and not what an answer cites.
+// isPage reports whether a step read a page of a document rather than cited passages.
 func isPage(rec assay.Record) bool {
 	return rec.Kind == assay.StepRead && len(rec.Output) > 0 && rec.Output[0] == '{'
 }
 
-// pageOf returns the page of a document that a step read; nil: it read none.
+// pageOf returns the page of a document that a step read; nil: the step read no page.
 func pageOf(rec assay.Record) *tool.Page {
 	if !isPage(rec) {
 		return nil

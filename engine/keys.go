@@ -12,36 +12,36 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// What a planner is told of the metadata of the documents: of as many of them as can
-// be looked at while somebody waits, the keys that most of them have, and the values
-// of keys with few.
+// Limits on the metadata keys in a planner's prompt. The keys come from the first keyDocuments
+// documents, because a user is waiting. A planner gets the keyCount most frequent keys, and the
+// values of keys with at most keyValues of them.
 const (
-	keyDocuments = 20_000 // documents that are looked at
+	keyDocuments = 20_000 // documents that are scanned
 	keyCount     = 24
 	keyValues    = 12
-	keyBytes     = 64 // of a key's name, and of a value that is listed
+	keyBytes     = 64 // longest key name and longest listed value
 )
 
-// A catalogue knows which metadata the documents have, as far as an asker may see them.
-// It keeps what it found until the documents change, for a bounded number of askers.
+// A catalogue caches the metadata keys of the documents that each access may see. Its entries are
+// valid until the documents change, and it holds at most maxScans of them.
 type catalogue struct {
 	mu       sync.Mutex
 	sequence int64
-	found    map[string]*keyScan // by asker and collections
+	found    map[string]*keyScan // by access and collections
 }
 
-// maxScans is how many askers a catalogue remembers the keys of.
+// maxScans is the maximum number of cached scans.
 const maxScans = 256
 
-// A keyScan is one look at the documents, for all that wait for it.
+// A keyScan is one scan of the documents, shared by all callers that wait for it.
 type keyScan struct {
 	done chan struct{}
 	keys []prompted.Key
 	err  error
 }
 
-// scan returns the look at the documents for one asker, and whether it is the caller's to
-// take.
+// scan returns the keyScan for an access. If mine is true, the caller must run the scan and call
+// end.
 func (c *catalogue) scan(sequence int64, of string) (s *keyScan, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +56,7 @@ func (c *catalogue) scan(sequence int64, of string) (s *keyScan, mine bool) {
 	return s, true
 }
 
-// end tells those that wait for a scan what it found. One that failed is forgotten.
+// end releases the callers that wait for s. It removes a failed scan from the cache.
 func (c *catalogue) end(of string, s *keyScan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,8 +66,8 @@ func (c *catalogue) end(of string, s *keyScan) {
 	close(s.done)
 }
 
-// keys returns the metadata keys that plans may use for this asker. All that it tells
-// is of documents that the asker may see.
+// keys returns the metadata keys that plans may use. They come only from documents that access
+// may see.
 func (e *Engine) keys(ctx context.Context, access assay.Access, collections []string) ([]prompted.Key, error) {
 	sequence, err := e.content.Sequence(ctx)
 	if err != nil {
@@ -85,14 +85,14 @@ func (e *Engine) keys(ctx context.Context, access assay.Access, collections []st
 		case <-s.done:
 			if s.err == nil {
 				return s.keys, nil
-			} // who looked was interrupted, perhaps: look again
+			} // the other caller may have been interrupted: retry
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// lookForKeys looks at the documents.
+// lookForKeys scans the documents for their metadata keys.
 func (e *Engine) lookForKeys(ctx context.Context, access assay.Access, collections []string) ([]prompted.Key, error) {
 	seen := map[string]*seenKey{}
 	looked, whole := 0, true
@@ -111,18 +111,18 @@ func (e *Engine) lookForKeys(ctx context.Context, access assay.Access, collectio
 	return keysOf(seen, whole), nil
 }
 
-// ownKeys are the keys that assay sets by what a file is, where it lies and what it is
-// called. Their values are told to no model: nobody meant them for filters, and names of
-// files and folders stay on this computer.
+// ownKeys are the keys that assay derives from a file's type, path and name. Their values are
+// never sent to a model: they are not meant for filters, and file and folder names must stay on
+// this computer.
 var ownKeys = []string{
 	assay.MetaSource, assay.MetaType, assay.MetaTitle, assay.MetaAuthor, assay.MetaCreated, assay.MetaModified, assay.MetaLanguage, assay.MetaPath,
 }
 
-// A seenKey is what was seen of a key.
+// A seenKey collects the uses of one metadata key.
 type seenKey struct {
 	documents int
 	kinds     map[assay.ValueKind]bool
-	values    map[string]bool // nil: too many, or not to be told
+	values    map[string]bool // nil: too many, or private
 }
 
 func see(seen map[string]*seenKey, m assay.Metadata) {
@@ -149,15 +149,15 @@ func see(seen map[string]*seenKey, m assay.Metadata) {
 				break
 			}
 			k.values[text] = true
-			if len(k.values) > keyValues || len(text) > keyBytes || v.Kind == assay.KindTime { // nobody asks for a moment
+			if len(k.values) > keyValues || len(text) > keyBytes || v.Kind == assay.KindTime { // filters do not compare exact times
 				k.values = nil
 			}
 		}
 	}
 }
 
-// keysOf returns the keys of most documents. Values are listed only where all documents
-// were looked at: they have to be all there are.
+// keysOf returns the most frequent keys. Values are listed only if all documents were scanned,
+// because the list must be complete.
 func keysOf(seen map[string]*seenKey, whole bool) []prompted.Key {
 	names := slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
 		return cmp.Or(cmp.Compare(seen[b].documents, seen[a].documents), cmp.Compare(a, b))

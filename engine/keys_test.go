@@ -15,8 +15,8 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// A planner is told of the metadata that there is, and what it makes of it narrows the
-// search.
+// TestPlansHaveFilters checks that a planner gets the metadata keys of the documents and that the
+// filters in its plan restrict the search.
 func TestPlansHaveFilters(t *testing.T) {
 	by := handbook.models()
 	planner := by[role.PlannerRole]
@@ -48,7 +48,8 @@ func TestPlansHaveFilters(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
-// What an asker may not see is told to nobody that asks for them.
+// TestKeysOfOthersStayTheirs checks that metadata of documents that a principal may not see is
+// not revealed to it.
 func TestKeysOfOthersStayTheirs(t *testing.T) {
 	e := openModels(t, Models{})
 	keys, err := e.keys(t.Context(), assay.Principal{}.Access(), nil)
@@ -65,8 +66,8 @@ func TestKeysOfOthersStayTheirs(t *testing.T) {
 	}
 }
 
-// Who waits for another's look at the documents may go, takes over where that one is
-// interrupted, and what is remembered has a bound.
+// TestKeysAreLookedForOnce checks that a caller waiting for another's scan can be cancelled, that
+// it takes over if the scan is interrupted, and that the cache is bounded.
 func TestKeysAreLookedForOnce(t *testing.T) {
 	e := openModels(t, Models{})
 	access := assay.Local().Access()
@@ -131,7 +132,8 @@ func TestKeysOf(t *testing.T) {
 	}
 }
 
-// The words of a domain are searched beside those of a question.
+// TestDomainIsSearched checks that the domain's synonyms for words of a question are searched
+// too.
 func TestDomainIsSearched(t *testing.T) {
 	domain, err := prompted.ParseDomain("team.md", []byte("---\nname: team\n---\n## Vocabulary\n\n- leave: furlough, sabbatical\n"))
 	if err != nil {
@@ -155,7 +157,8 @@ func TestDomainIsSearched(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
-// What a model calls relevant another model reads, as far as that goes.
+// TestModelsReadMore checks that a generator model reads more of the passages that a grader model
+// calls relevant.
 func TestModelsReadMore(t *testing.T) {
 	by := handbook.models()
 	by[role.GraderRole] = texts("fake/grader", func(req llm.Request) string {

@@ -8,7 +8,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// managedName names the service that answers questions by itself; empty: there is none.
+// managedName returns the name of the managed service, which answers questions by itself; empty:
+// none.
 func (e *Engine) managedName() string {
 	if e.config.Managed == nil {
 		return ""
@@ -16,8 +17,8 @@ func (e *Engine) managedName() string {
 	return e.config.Managed.Name()
 }
 
-// checkManaged refuses, as assay.ErrInvalid, a question for a managed service that cannot
-// be handed to one.
+// checkManaged returns assay.ErrInvalid if a request uses the strategy "managed" and cannot be
+// sent to a managed service.
 func (e *Engine) checkManaged(req Request) error {
 	switch {
 	case req.Strategy != "managed":
@@ -32,7 +33,7 @@ func (e *Engine) checkManaged(req Request) error {
 	return nil
 }
 
-// managedOf returns the service that a run was begun with; nil: it was begun with none.
+// managedOf returns the managed service that a run began with; nil: none.
 func (e *Engine) managedOf(req stored) strategy.Managed {
 	if req.Managed == "" {
 		return nil
@@ -40,11 +41,11 @@ func (e *Engine) managedOf(req stored) strategy.Managed {
 	return begun{name: req.Managed, service: e.config.Managed}
 }
 
-// A begun service is the one that was configured when a run began. In a replay it is not
-// asked.
+// A begun is the managed service that was configured when a run began. It fails if another
+// service, or none, is configured now. A replay does not call it.
 type begun struct {
 	name    string
-	service strategy.Managed // of today; nil: none
+	service strategy.Managed // the current one; nil: none
 }
 
 // Name implements strategy.Managed.
@@ -69,7 +70,7 @@ func (b begun) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQ
 // managedStep is the name of the step that asks a managed service.
 const managedStep = "managed"
 
-// managedSummary says what a managed service brought.
+// managedSummary describes the answer of a managed service.
 func managedSummary(rec assay.Record) string {
 	said := decode[strategy.ManagedAnswer](rec.Output)
 	if said == nil {

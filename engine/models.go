@@ -15,35 +15,34 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// Models are the language models at hand. The zero Models are none: every role is
-// done locally.
+// Models are the configured language models. With the zero Models every role is done locally.
 type Models struct {
-	// Roles says which model does which role, by the role's name (role.PlannerRole, …).
-	// A role that is not here is done locally, except the verifier: where a model is the
-	// generator and none is the verifier, the same model verifies. It does so in
-	// conversations of its own, which hold one claim's sources and nothing of the
-	// conversation that wrote. What a model verifies, the local verifier checks as well.
+	// Roles maps the name of a role (role.PlannerRole, …) to its model. A role without a model is
+	// done locally, except the verifier: if a model is the generator and no verifier is named,
+	// the generator's model also verifies. It does so in separate conversations, each of which
+	// holds one claim's sources and no part of the generator's conversation. The local verifier
+	// rechecks claims that a model has verified.
 	Roles map[string]llm.Model
 
-	// Small writes the first draft of the answer to a question that the router calls
-	// simple; what of it does not stand goes to the generator, which writes all other
-	// answers. nil: the generator writes all.
+	// Small writes the first draft of the answer to a question that the router calls simple. If
+	// its claims fail verification, the generator writes the answer, as it does for all other
+	// questions. nil: the generator writes all answers.
 	Small llm.Model
 
-	// Verifier judges claims where Roles names no verifier; nil: the generator's model, or
-	// the local verifier where nothing is written by a model. What a ground.Service judges,
-	// the local verifier checks as well.
+	// Verifier judges claims if Roles names no verifier; nil: the generator's model, or the local
+	// verifier if no model is the generator. The local verifier rechecks claims that a
+	// ground.Service has verified.
 	Verifier ground.Verifier
 
-	// LocalVerifier has the local verifier alone judge claims, also those of a model.
+	// LocalVerifier makes the local verifier the only one, even for claims that a model wrote.
 	LocalVerifier bool
 
-	// Domain adds a team's words and rules to the prompts, and other words for what is
-	// searched; nil: there are none.
+	// Domain adds a team's vocabulary and rules to the prompts, and synonyms to the searches;
+	// nil: none.
 	Domain *prompted.Domain
 
-	// Reranker orders the best hits of a search; nil: the learned one in the program,
-	// which also stands in where this one fails.
+	// Reranker orders the best hits of a search; nil: the built-in learned ranker, which is also
+	// the fallback if Reranker fails.
 	Reranker llm.Reranker
 }
 
@@ -54,10 +53,10 @@ var roleNames = []string{
 	role.ScorerRole, role.RetrievalGraderRole, role.SupportGraderRole, role.ClarifierRole, role.ActorRole, role.AnswerGraderRole,
 }
 
-// RoleNames lists the roles that a model can do.
+// RoleNames returns the names of the roles that a model can do.
 func RoleNames() []string { return slices.Clone(roleNames) }
 
-// check says what is wrong with m, as assay.ErrInvalid.
+// check returns assay.ErrInvalid if m is inconsistent.
 func (m Models) check() error {
 	for _, name := range slices.Sorted(maps.Keys(m.Roles)) {
 		if !slices.Contains(roleNames, name) {
@@ -79,7 +78,7 @@ func (m Models) check() error {
 	return nil
 }
 
-// withVerifier returns m with the model that verifies by default among its Roles.
+// withVerifier returns m with the default verifier model among its Roles.
 func (m Models) withVerifier() Models {
 	generator := m.Roles[role.GeneratorRole]
 	if generator == nil || m.Roles[role.VerifierRole] != nil || m.Verifier != nil || m.LocalVerifier {
@@ -90,10 +89,10 @@ func (m Models) withVerifier() Models {
 	return m
 }
 
-// none reports whether nothing is asked of a model.
+// none reports whether m has no model for any role, no verifier and no reranker.
 func (m Models) none() bool { return len(m.Roles) == 0 && m.Verifier == nil && m.Reranker == nil }
 
-// unless is m, or none where a question is to be answered without them.
+// unless returns m with its default verifier, or the zero Models if local is true.
 func (m Models) unless(local bool) Models {
 	if local {
 		return Models{}
@@ -101,7 +100,7 @@ func (m Models) unless(local bool) Models {
 	return m.withVerifier()
 }
 
-// named returns which model does which role; those that are not in it are done locally.
+// named returns the names of the models by role. Roles without an entry are done locally.
 func (m Models) named() map[string]string {
 	names := map[string]string{}
 	for _, name := range roleNames {
@@ -118,22 +117,22 @@ func (m Models) named() map[string]string {
 	return names
 }
 
-// roleOptions are what the roles of a run are built with, beside the models.
+// roleOptions are what the roles of a run need besides the models.
 type roleOptions struct {
-	keys   []prompted.Key // of the metadata, that a plan may use
-	reader llm.Reader     // nil: there is none, and in a replay, whose journal has what it read
+	keys   []prompted.Key // metadata keys that a plan may use
+	reader llm.Reader     // nil: none; also nil in a replay, whose journal holds the readings
 }
 
-// verifier is who judges claims where no model does.
+// verifier returns the verifier for claims that no model judges.
 func (r roleOptions) verifier() ground.Verifier {
 	return LocalVerifier(r.reader)
 }
 
-// LocalVerifier returns the verifier that judges the claims of answers without a language
-// model. reader may be nil.
+// LocalVerifier returns the verifier that judges claims without a language model. reader may be
+// nil.
 func LocalVerifier(reader llm.Reader) ground.Local { return ground.Local{Reader: reader} }
 
-// roles are those that do the jobs: by a model where there is one, else locally.
+// roles returns an implementation of each role: by its model if it has one, otherwise local.
 func (m Models) roles(r roleOptions) strategy.Roles {
 	verifier := r.verifier()
 	roles := strategy.Roles{
@@ -185,7 +184,7 @@ func (m Models) roles(r roleOptions) strategy.Roles {
 	if c, ok := by(role.GeneratorRole); ok {
 		roles.Generator = prompted.Generator{Config: c, Local: local.Generator{Reader: r.reader}}
 	}
-	if m.Small != nil { // where it fails the generator writes, and not the local one
+	if m.Small != nil { // without a local fallback: the generator is the fallback
 		roles.Small = prompted.Generator{Config: prompted.Config{Model: m.Small, Domain: m.Domain}}
 	}
 	if c, ok := by(role.VerifierRole); ok {
@@ -246,21 +245,22 @@ func (m Models) roles(r roleOptions) strategy.Roles {
 	return roles
 }
 
-// Equip fills in the roles of a strategy that is run without an engine, and how much evidence
-// they read. The reader is env.Roles.Reader.
+// Equip sets the roles of a strategy that runs without an engine, and the limits of the evidence
+// that they read. It uses the reader in env.Roles.Reader.
 func (m Models) Equip(env strategy.Env) strategy.Env {
 	m = m.withVerifier()
 	env.Roles, env.Sections = m.roles(roleOptions{reader: env.Roles.Reader}), m.sections()
 	if env.Roles.Reader != nil {
 		env.ReaderModel = env.Roles.Reader.Model()
 	}
-	env.Outline, _ = m.outline(context.Background(), env.Question) // it asks nobody, so it does not fail
+	env.Outline, _ = m.outline(context.Background(), env.Question) // the local planner fails only if its context ends
 	env.Limits.ContextTokens, env.Limits.Keep = m.contextTokens(), m.keep()
 	env.Began = m.named()
 	return env
 }
 
-// An absentReader is the reader of a run that goes on where there is none. It fails.
+// An absentReader is the reader of a resumed run whose reader is no longer configured. Its
+// methods fail.
 type absentReader string
 
 // Model implements llm.Reader.
@@ -280,8 +280,8 @@ func (r absentReader) failure() error {
 	return fmt.Errorf("the reader %s is not there: %w", string(r), assay.ErrUnavailable)
 }
 
-// outline returns the plan that follows from a question alone, by its grammar; nil where a
-// model plans. It returns an error only when ctx has ended.
+// outline returns the plan that the local planner derives from the grammar of the question. It
+// returns nil if a model is the planner. The only error is that ctx has ended.
 func (m Models) outline(ctx context.Context, question string) (*role.Plan, error) {
 	if m.Roles[role.PlannerRole] != nil {
 		return nil, nil
@@ -293,10 +293,10 @@ func (m Models) outline(ctx context.Context, question string) (*role.Plan, error
 	return &plan, nil
 }
 
-// prompt returns which prompt a role is asked with today; empty: with none.
+// prompt returns the ID of the prompt that a role's model gets now; empty: the role has no model.
 func (m Models) prompt(name string) string { return m.prompted(name, name) }
 
-// prompted is that of a template of the role.
+// prompted returns the ID of the prompt made from one of the role's templates.
 func (m Models) prompted(name, template string) string {
 	model := m.Roles[name]
 	if model == nil {
@@ -305,7 +305,7 @@ func (m Models) prompted(name, template string) string {
 	return prompted.Config{Model: model, Domain: m.Domain}.Prompt(template)
 }
 
-// sections are the headings that an answer may have.
+// sections returns the headings that an answer may have.
 func (m Models) sections() []string {
 	if m.Domain == nil || m.Roles[role.GeneratorRole] == nil {
 		return nil
@@ -313,23 +313,23 @@ func (m Models) sections() []string {
 	return m.Domain.Sections()
 }
 
-// How much of the evidence a generator is given to read follows its window: of what
-// is left beside prompt and reply two thirds, since counts of tokens differ, and as
-// much as all the evidence of a run at most.
+// The evidence that a generator reads is limited by its context window. It gets two thirds of the
+// window that prompt and reply leave, because token counts differ between models, and at most the
+// total evidence of a run.
 const (
 	promptAndReply = 3000
 	mostContext    = 12000
 	leastContext   = 300
 )
 
-// contextTokens returns that number of tokens; 0: the strategy's own.
+// contextTokens returns that limit in tokens; 0: the strategy's default.
 func (m Models) contextTokens() int {
 	model := m.Roles[role.GeneratorRole]
 	if model == nil {
 		return 0
 	}
 	window := llm.FactsOf(model).Window
-	if m.Small != nil { // what both can read
+	if m.Small != nil { // the smaller of both windows
 		if small := llm.FactsOf(m.Small).Window; small > 0 && (window <= 0 || small < window) {
 			window = small
 		}
@@ -340,11 +340,11 @@ func (m Models) contextTokens() int {
 	return min(max((window-promptAndReply)*2/3, leastContext), mostContext)
 }
 
-// readKeep is how many of the hits of a sub-question become evidence where a model says
-// which are relevant and a model reads them: as many as a search brings.
+// readKeep is how many hits of a sub-question become evidence if models are both grader and
+// generator. It is as many as a search returns.
 const readKeep = 20
 
-// keep returns that number; 0: the strategy's own.
+// keep returns readKeep if it applies; 0: the strategy's default.
 func (m Models) keep() int {
 	if m.Roles[role.GraderRole] == nil || m.Roles[role.GeneratorRole] == nil {
 		return 0
@@ -352,8 +352,8 @@ func (m Models) keep() int {
 	return readKeep
 }
 
-// checkPriced refuses a limit to what a run may cost where something is asked whose
-// price is not known: nobody could keep to it.
+// checkPriced rejects a cost limit if the price of a configured model or service is unknown,
+// because such a limit cannot be enforced.
 func (m Models) checkPriced(encoder llm.Embedder) error {
 	unpriced := func(what string, v any) error {
 		if llm.FactsOf(v).Priced {
@@ -378,7 +378,7 @@ func (m Models) checkPriced(encoder llm.Embedder) error {
 			return err
 		}
 	}
-	// What is no service is in this program, and free.
+	// Rerankers and encoders that are not services run in this process and cost nothing.
 	if isService(m.Reranker) {
 		if err := unpriced(m.Reranker.Model(), m.Reranker); err != nil {
 			return err
@@ -390,7 +390,7 @@ func (m Models) checkPriced(encoder llm.Embedder) error {
 	return nil
 }
 
-// checkPriced is that of the models and of the encoder that serves now.
+// checkPriced checks the models and the serving encoder.
 func (e *Engine) checkPriced(ctx context.Context, m Models) error {
 	chosen, err := e.chooser.choose(ctx)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// replays checks that a run comes to its answer again, byte for byte, also in an engine
-// that has no models.
+// replays checks that a replay reproduces a run's answer byte for byte, also in an engine without
+// models.
 func replays(t *testing.T, e *Engine, id string) {
 	t.Helper()
 	if _, err := e.Replay(t.Context(), assay.Local(), id); err != nil {
@@ -33,7 +33,7 @@ func replays(t *testing.T, e *Engine, id string) {
 	}
 }
 
-// who lists who did which role's jobs: "planner fake/planner".
+// who lists the roles of an answer with their models: "planner fake/planner".
 func who(a assay.Answer) []string {
 	var list []string
 	for _, r := range a.Roles {
@@ -61,7 +61,7 @@ func TestModelsDoRoles(t *testing.T) {
 			t.Errorf("%s: roles (-want +got):\n%s", strategy, diff)
 		}
 		var sum assay.Usage
-		for _, r := range a.Roles[:len(a.Roles)-1] { // nobody is asked by the last
+		for _, r := range a.Roles[:len(a.Roles)-1] { // the last role is local and makes no calls
 			if r.Prompt != by[r.Role].promptOf(t) || r.Usage.Calls != by[r.Role].calls() {
 				t.Errorf("%s: %+v, want the prompt %q and %d calls", strategy, r, by[r.Role].promptOf(t), by[r.Role].calls())
 			}
@@ -74,14 +74,14 @@ func TestModelsDoRoles(t *testing.T) {
 	}
 }
 
-// promptOf is the id of the prompt that the model was asked with.
+// promptOf returns the ID of the prompt that the model was called with.
 func (m *scripted) promptOf(t *testing.T) string {
 	t.Helper()
 	name := strings.TrimPrefix(m.name, "fake/")
 	return Models{Roles: map[string]llm.Model{name: m}}.prompt(name)
 }
 
-// A question in two parts, one of which nothing answers.
+// TestModelsAnswerInPart checks a question with two parts, one of which has no answer.
 func TestModelsAnswerInPart(t *testing.T) {
 	e := openModels(t, served(handbook.models()))
 	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: "Who approves travel to a customer, and which password does the wifi have?"})
@@ -94,7 +94,7 @@ func TestModelsAnswerInPart(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
-// Any role may have a model, and any may have none.
+// TestEachRoleByItself checks that any role may have a model while the others have none.
 func TestEachRoleByItself(t *testing.T) {
 	for name, model := range handbook.models() {
 		e := openModels(t, served(map[string]*scripted{name: model}))
@@ -118,7 +118,8 @@ func TestEachRoleByItself(t *testing.T) {
 	}
 }
 
-// When a provider fails the local role stands in, and the answer says so.
+// TestProviderFails checks that the local role does the job if a provider fails, and that the
+// answer reports this.
 func TestProviderFails(t *testing.T) {
 	for _, name := range []string{role.PlannerRole, role.GraderRole, role.GeneratorRole} {
 		by := handbook.models()
@@ -156,8 +157,8 @@ func TestProviderFails(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
-// When replies cannot be used, the cautious output stands, and the answer is not that
-// nothing was found.
+// TestRepliesCannotBeUsed checks that unusable replies lead to the cautious outcome of each role,
+// and not to an answer that nothing was found.
 func TestRepliesCannotBeUsed(t *testing.T) {
 	for name, want := range map[string]assay.Status{
 		role.PlannerRole: assay.Answered, role.GraderRole: assay.Answered, role.GeneratorRole: assay.Incomplete, role.VerifierRole: assay.Incomplete,
@@ -182,8 +183,8 @@ func TestRepliesCannotBeUsed(t *testing.T) {
 	}
 }
 
-// contrary opens a reader to which sentences contradict each other that share half of their
-// words and not all.
+// contrary returns a reader for which sentences that share more than half of their words, but not
+// all, contradict each other.
 func contrary() (llm.Reader, error) {
 	return &llmtest.Reader{OnEntail: func(p llm.ClaimPair) (llm.Entailment, error) {
 		e, err := llmtest.EntailByWords(p)
@@ -194,8 +195,9 @@ func contrary() (llm.Reader, error) {
 	}}, nil
 }
 
-// A model of whose draft nothing stands is told why and asked once more, and then the
-// nearest sentence stands in its place; it is never asked the same twice.
+// TestDraftFalls checks that a model whose draft fails verification gets the reasons and is asked
+// once more, and that then the closest sentence of the documents is quoted. It never gets the
+// same request twice.
 func TestDraftFalls(t *testing.T) {
 	statement := func(text string, sources ...int) string {
 		return jsonOf(map[string]any{
@@ -220,7 +222,7 @@ func TestDraftFalls(t *testing.T) {
 	}
 	for _, tt := range tests {
 		by := handbook.models()
-		delete(by, role.VerifierRole) // by words
+		delete(by, role.VerifierRole) // claims are verified by the local verifier
 		m := by[role.GeneratorRole]
 		m.reply = func(_ context.Context, n int, req llm.Request) (llm.Response, error) {
 			return spoken(tt.says(n), req), nil
@@ -248,10 +250,11 @@ func TestDraftFalls(t *testing.T) {
 	}
 }
 
-// A draft that falls when there is no room for another one: what stands in for it says
-// so, and where nothing does, so does the reason to stop.
+// TestNoRoomForAnotherDraft checks a draft that fails when the budget has no room for another
+// one. A note must report this. If a sentence of the documents is close to the draft, it is
+// quoted; otherwise the answer is incomplete and its Stop names the budget.
 func TestNoRoomForAnotherDraft(t *testing.T) {
-	for _, lacks := range []bool{false, true} { // a sentence near it
+	for _, lacks := range []bool{false, true} { // whether the documents lack a sentence close to the draft
 		by := handbook.models()
 		generator, verifier := by[role.GeneratorRole], by[role.VerifierRole]
 		generator.reply = func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
@@ -286,7 +289,8 @@ func TestNoRoomForAnotherDraft(t *testing.T) {
 	}
 }
 
-// A budget that ends a run is named with what it lacks.
+// TestBudgetInTheJustification checks that the justification names the exhausted budget, the
+// amount needed and the amount left.
 func TestBudgetInTheJustification(t *testing.T) {
 	m := served(handbook.models())
 	e := openModels(t, m)
@@ -320,8 +324,8 @@ func TestOpenRefusesModels(t *testing.T) {
 	}
 }
 
-// Where a model writes, a model verifies: by default the same one, in conversations of its
-// own that hold nothing of the one that wrote.
+// TestModelVerifiesByDefault checks that the generator's model verifies by default, in separate
+// conversations that contain nothing of the generator's.
 func TestModelVerifiesByDefault(t *testing.T) {
 	by := handbook.models()
 	writer := texts("fake/writer", func(req llm.Request) string {
@@ -387,7 +391,7 @@ func TestVerifierIsAService(t *testing.T) {
 	}
 }
 
-// A question can be asked without models, and then none is.
+// TestLocalRequest checks that a request with Local set calls no model.
 func TestLocalRequest(t *testing.T) {
 	by := handbook.models()
 	e := openModels(t, served(by))
@@ -431,7 +435,8 @@ func TestWallByDefault(t *testing.T) {
 	}
 }
 
-// A limit on cost is kept to, or refused before anything is stored.
+// TestCostIsLimited checks that a cost limit is either kept or rejected before anything is
+// stored.
 func TestCostIsLimited(t *testing.T) {
 	by := handbook.models()
 	e := openModels(t, served(by))
@@ -448,7 +453,7 @@ func TestCostIsLimited(t *testing.T) {
 	}
 
 	req.Local = false
-	for _, m := range by { // a thousandth of the currency for a thousand tokens
+	for _, m := range by { // 0.001 of the currency unit per 1,000 tokens
 		m.facts = llm.Facts{Priced: true, Input: 1_000_000, Output: 1_000_000}
 		say := m.reply
 		m.reply = func(ctx context.Context, n int, req llm.Request) (llm.Response, error) {
@@ -473,7 +478,8 @@ func TestCostIsLimited(t *testing.T) {
 	}
 }
 
-// Whatever the budget, it holds, and the answer says what ran out.
+// TestBudgetsHold checks that every budget holds and that the answer names the limit that was
+// reached.
 func TestBudgetsHold(t *testing.T) {
 	e := openModels(t, served(handbook.models()))
 	for n := 1; n <= 8; n++ {
@@ -498,8 +504,8 @@ func TestBudgetsHold(t *testing.T) {
 	}
 }
 
-// What happens is told: which model is asked for what, what came of it, and what is
-// being written.
+// TestModelEvents checks the events of model calls: the model and its task, the result, and the
+// text while it is being written.
 func TestModelEvents(t *testing.T) {
 	by := handbook.models()
 	say := by[role.GraderRole].reply
@@ -550,7 +556,7 @@ func (m *scripted) lastReply(t *testing.T) string {
 	return r.Text
 }
 
-// interruptible lets a run's caller leave at the n-th call of a model.
+// interruptible calls leave at the n-th model call.
 func interruptible(by map[string]*scripted, at int, leave context.CancelFunc) {
 	n := 0
 	for _, m := range by {
@@ -565,8 +571,8 @@ func interruptible(by map[string]*scripted, at int, leave context.CancelFunc) {
 	}
 }
 
-// A run that was interrupted at any call goes on, and asks no model again for what it
-// has replied.
+// TestResumeWithModels checks that a run interrupted at any model call can be resumed without
+// repeating the calls that were answered.
 func TestResumeWithModels(t *testing.T) {
 	by := handbook.models()
 	e := openModels(t, served(by))
@@ -592,15 +598,15 @@ func TestResumeWithModels(t *testing.T) {
 		for _, m := range by {
 			calls += m.calls()
 		}
-		if calls != want.Usage.Calls+1 { // the one that was left is made again
+		if calls != want.Usage.Calls+1 { // the interrupted call is repeated
 			t.Errorf("left at call %d: %d calls, want %d", at, calls, want.Usage.Calls+1)
 		}
 		replays(t, e, failed.Run)
 	}
 }
 
-// A run goes on with the models of today, and says so; in the middle of a job it does
-// not.
+// TestResumeWithOtherModels checks that a run is resumed with the current models and reports the
+// change, but is not resumed in the middle of a job.
 func TestResumeWithOtherModels(t *testing.T) {
 	other := handbook.models()
 	for _, m := range other {
@@ -609,7 +615,7 @@ func TestResumeWithOtherModels(t *testing.T) {
 	tests := []struct {
 		name    string
 		today   Models
-		at      int // the call at which the caller left
+		at      int // the model call at which the caller cancels
 		broken  bool
 		refused string
 		note    string
@@ -624,7 +630,7 @@ func TestResumeWithOtherModels(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			by := handbook.models()
-			if tt.broken { // the first grade is no use, so that the job has a call when it is left
+			if tt.broken { // makes the first grade invalid, so that the job already has a call when it is interrupted
 				say := by[role.GraderRole].reply
 				by[role.GraderRole].reply = func(ctx context.Context, n int, req llm.Request) (llm.Response, error) {
 					if n == 1 {
@@ -649,7 +655,7 @@ func TestResumeWithOtherModels(t *testing.T) {
 						t.Errorf("Resume: %v, want ErrInvalid with %q", err, tt.refused)
 					}
 				}
-				e.config.Models = served(handbook.models()) // and it is not lost
+				e.config.Models = served(handbook.models()) // the run can still be resumed with its own models
 			}
 			a := resumed(t, e, failed.Run)
 			if a.Status != assay.Answered || tt.note != "" && !slices.Contains(noteTexts(a.Notes), tt.note) || tt.note == "" && len(a.Notes) > 0 {
@@ -660,8 +666,8 @@ func TestResumeWithOtherModels(t *testing.T) {
 	}
 }
 
-// What a generator is given to read follows its window, and stays what it was when a
-// run goes on with another one.
+// TestContextFollowsTheWindow checks that the evidence for a generator depends on its context
+// window and stays the same when the run is resumed with another generator.
 func TestContextFollowsTheWindow(t *testing.T) {
 	for _, tt := range []struct{ window, want int }{{0, 0}, {2000, 300}, {8192, 3461}, {32_000, 12_000}, {1_000_000, 12_000}} {
 		m := handbook.models()[role.GeneratorRole]

@@ -14,8 +14,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// paraphrased are six documents, with questions to them: how a model may answer each from
-// the documents in its own words, and how it may answer it wrongly.
+// paraphrased holds six documents and questions on them. Each question has a fair answer, which
+// paraphrases the documents, and a false one.
 var paraphrased = struct {
 	documents map[string]string
 	answers   []struct{ question, fair, false string }
@@ -66,8 +66,8 @@ func openParaphrased(t *testing.T, reader func() (llm.Reader, error)) *Engine {
 	return e
 }
 
-// saying returns models that find everything relevant and answer each question with the
-// given statement, and a verifier that judges it.
+// saying returns models that find everything relevant and answer each question with the given
+// statement, and a verifier that judges it.
 func saying(statement string, verdict func(claim string) assay.Verdict) Models {
 	by := clerks(func(form string, p seen, reply map[string]any, calls []llm.ToolCall) []llm.ToolCall {
 		switch form {
@@ -88,14 +88,14 @@ func saying(statement string, verdict func(claim string) assay.Verdict) Models {
 	}}
 }
 
-// shows reports whether an answer shows a statement as it was written.
+// shows reports whether an answer shows a statement verbatim.
 func shows(a assay.Answer, statement string) bool {
 	return slices.ContainsFunc(a.Claims, func(c assay.Claim) bool { return a.Text[c.Start:c.End] == statement })
 }
 
-// Fair paraphrases are shown and false statements are not where the verifying model is
-// honest. How many false ones the reader and the hard checks stop where it supports everything
-// is printed.
+// TestParaphrasesThroughWholeRuns checks that fair paraphrases are shown and false statements are
+// not, if the verifier model is honest. For a verifier that supports everything, it logs how many
+// false statements the reader and the hard checks stop.
 func TestParaphrasesThroughWholeRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks 120 questions")
@@ -120,7 +120,7 @@ func TestParaphrasesThroughWholeRuns(t *testing.T) {
 		e := openParaphrased(t, by.reader)
 		for name, verdict := range verifiers {
 			if name == "obeying" && by.reader == nil {
-				continue // nothing is required of that
+				continue // no requirement for this combination
 			}
 			fair, false_ := 0, 0
 			var lost, passed []string

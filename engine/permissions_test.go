@@ -19,8 +19,7 @@ import (
 	"github.com/assay-rag/assay/tool"
 )
 
-// The board may see what the staff may not: hidden is in every document that is the
-// board's alone, and nowhere else.
+// hidden occurs in every document that only the board may see, and in no other.
 const hidden = "PLUMBAGO"
 
 var (
@@ -28,9 +27,9 @@ var (
 	board = assay.Principal{User: "bob", Groups: []string{"board", "staff"}}
 )
 
-// guardedPapers are documents by collection and name; those of the board have "board" in
-// their name. They name the same things, are called alike, and lead from one to the
-// other.
+// guardedPapers are documents by collection and name. Those for the board have "board" in their
+// names. The documents mention the same things, have similar titles, and lead from one to
+// another.
 var guardedPapers = map[string]string{
 	"open/falcon.md":      "# Falcon project\n\nThe Falcon project is led by Ada Stern. Its sponsor is Brightwater Ltd.",
 	"open/brightwater.md": "# Brightwater\n\nBrightwater Ltd was founded in Bergen in 1987. It makes sails.",
@@ -42,8 +41,8 @@ var guardedPapers = map[string]string{
 	"vault/staff.md":      "# Garden\n\nThe garden of the vault is open from nine to five.",
 }
 
-// guardedQuestions look for what the staff may not see: by search, by walking from one
-// document to the next, by asking what is meant, by naming collections.
+// guardedQuestions try to reach hidden text by searching, by following links between documents,
+// by clarifying questions, and by naming collections.
 var guardedQuestions = []string{
 	"What is the budget of the Falcon project?",
 	"Where was the sponsor of the Falcon project founded, and who owns it?",
@@ -53,8 +52,8 @@ var guardedQuestions = []string{
 	"Who owns the sponsor of the project that is led by Ada Stern?",
 }
 
-// openGuarded opens a data directory with them. It returns how to change who may see the
-// board's.
+// openGuarded opens a data directory with these documents. It returns a function that sets the
+// group that may see the board's documents.
 func openGuarded(t *testing.T) (e *Engine, root string, allow func(group string)) {
 	t.Helper()
 	root = t.TempDir()
@@ -94,7 +93,7 @@ func openGuarded(t *testing.T) (e *Engine, root string, allow func(group string)
 	return e, root, allow
 }
 
-// prying has the actor look for what it may not see beside what it does anyway.
+// prying makes the actor also try to read documents that it may not see.
 func prying(root string) func(string, seen, map[string]any, []llm.ToolCall) []llm.ToolCall {
 	return func(form string, _ seen, reply map[string]any, calls []llm.ToolCall) []llm.ToolCall {
 		if form != "action" || len(calls) == 0 {
@@ -112,8 +111,9 @@ func prying(root string) func(string, seen, map[string]any, []llm.ToolCall) []ll
 	}
 }
 
-// Whatever the strategy, nothing that the asker may not see is in what they are told, in
-// the run that is kept, or in any prompt; whoever may see it is told.
+// TestEveryStrategyHidesWhatMayNotBeSeen checks that no answer, stored run or prompt of any
+// strategy contains text that the principal may not see, and that a principal who may see it gets
+// it.
 func TestEveryStrategyHidesWhatMayNotBeSeen(t *testing.T) {
 	e, root, _ := openGuarded(t)
 	told, runs := map[string]bool{}, 0
@@ -128,7 +128,7 @@ func TestEveryStrategyHidesWhatMayNotBeSeen(t *testing.T) {
 					e.config.Models = served(by)
 				}
 				req := Request{Question: question, Strategy: name, Budget: assay.Budget{Wall: 10 * time.Minute}}
-				boards, err := e.Answer(t.Context(), board, req) // first, so that it could be given again
+				boards, err := e.Answer(t.Context(), board, req) // first, so that the answer could be reused
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, question, err)
 				}
@@ -201,7 +201,7 @@ func recordsText(records []assay.Record) string {
 	return all.String()
 }
 
-// waysTo are the ways to get at a run.
+// waysTo returns the operations that reveal a run.
 func waysTo(e *Engine, p assay.Principal, id string) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"show": func(ctx context.Context) error {
@@ -223,8 +223,9 @@ func waysTo(e *Engine, p assay.Principal, id string) map[string]func(context.Con
 	}
 }
 
-// Who may not see any more what a run read may not see the run, nor go on with it, nor
-// follow it or what followed it, nor be given its answer again, whatever the strategy.
+// TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore checks, for every strategy, a principal who may
+// no longer see a document that a run read. That principal must not be able to show, resume or
+// follow the run or its follow-ups, or get its answer from the cache.
 func TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore(t *testing.T) {
 	e, root, allow := openGuarded(t)
 	runs := e.runs
@@ -234,7 +235,7 @@ func TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore(t *testing.T) {
 	for _, way := range everyWay {
 		for _, name := range strategy.Names() {
 			if name == "managed" {
-				continue // what it reads is the service's to guard
+				continue // the service guards what it reads
 			}
 			if e.config.Models = (Models{}); way == "models" {
 				e.config.Models = served(clerks(prying(root)))
@@ -278,7 +279,7 @@ func TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore(t *testing.T) {
 		for _, id := range []string{k.done, k.follows, k.cut} {
 			for what, do := range waysTo(e, board, id) {
 				err := do(t.Context())
-				ended := what == "resume" && id != k.cut && errors.Is(err, assay.ErrInvalid) // which is said before anything is read
+				ended := what == "resume" && id != k.cut && errors.Is(err, assay.ErrInvalid) // reported before anything is read
 				if !ended && !errors.Is(err, assay.ErrNotFound) || strings.Contains(fmt.Sprint(err), hidden) {
 					t.Errorf("%s, %s: %s of run %s: %v", k.strategy, k.way, what, id, err)
 				}
@@ -297,8 +298,8 @@ func TestEveryStrategyForgetsWhatMayNotBeSeenAnyMore(t *testing.T) {
 	}
 }
 
-// A document that is taken away while a run is on its way, right after it was found, is
-// neither quoted nor cited.
+// TestEveryStrategyTakenAwayMeanwhile checks that a document removed during a run, right after it
+// was found, is neither quoted nor cited.
 func TestEveryStrategyTakenAwayMeanwhile(t *testing.T) {
 	for _, way := range everyWay {
 		for s, name := range strategy.Names() {
@@ -326,7 +327,7 @@ func TestEveryStrategyTakenAwayMeanwhile(t *testing.T) {
 	}
 }
 
-// A taking retriever has documents taken away once it has found them.
+// A taking is a retriever that removes documents after it has found them.
 type taking struct {
 	assay.Retriever
 	take func()
@@ -340,8 +341,9 @@ func (r *taking) Retrieve(ctx context.Context, access assay.Access, q assay.Quer
 	return found, err
 }
 
-// For the staff the board's documents might as well not be there: with and without them
-// every step of every strategy asks and brings the same, to the last digit of a score.
+// TestEveryStrategyAsIfItWereNotThere checks that hidden documents have no influence. With and
+// without the board's documents, every step of every strategy has the same input and output for
+// the staff, to the last digit of a score.
 func TestEveryStrategyAsIfItWereNotThere(t *testing.T) {
 	e, root, _ := openGuarded(t)
 	type asking struct{ way, strategy, question string }

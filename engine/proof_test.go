@@ -12,9 +12,9 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A model writes from the handbook and cites wrongly, invents a number and puts two facts
-// into a sentence: the local verifier sends the claim to the source that says it, leaves
-// the invention out, and proves each fact to the byte. So the run is stored and replayed.
+// TestWrittenAnswerIsProven checks a model that cites a wrong passage, invents a number and puts
+// two facts into one sentence. The local verifier corrects the citation, drops the invention and
+// proves each fact with an exact quote. The run is stored and replayed with this result.
 func TestWrittenAnswerIsProven(t *testing.T) {
 	const receipts, locks = "Receipts are handed in within 30 days.", "The platform team locks the device and wipes its disk."
 	write := texts("fake/generator", func(req llm.Request) string {

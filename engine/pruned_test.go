@@ -15,11 +15,11 @@ import (
 // widerQuestion finds more documents of the handbook than its answer cites.
 const widerQuestion = "Who approves travel to a customer by an employee?"
 
-// A run stays with who may see the documents that it found, also once they are
-// deleted and Prune has dropped their versions.
+// TestRunOutlivesItsDocuments checks that a run stays visible to exactly those who may see the
+// documents that it found, even after these are deleted and Prune has dropped their versions.
 func TestRunOutlivesItsDocuments(t *testing.T) {
 	tests := []struct {
-		name, acl string // sidecar of every document before its deletion; empty: none
+		name, acl string // acl is the sidecar of every document before its deletion; empty: none
 		seen      bool
 	}{
 		{"for everybody", "", true},
@@ -52,7 +52,7 @@ func TestRunOutlivesItsDocuments(t *testing.T) {
 	}
 }
 
-// pause begins a run and leaves it after its first search.
+// pause starts a run and cancels it after its first search.
 func pause(t *testing.T, e *Engine) (id string) {
 	t.Helper()
 	for ev, err := range e.Ask(t.Context(), assay.Local(), Request{Question: widerQuestion, NoCache: true}) {
@@ -67,15 +67,15 @@ func pause(t *testing.T, e *Engine) (id string) {
 	return ""
 }
 
-// removeHandbook gives every document of the handbook the sidecar, if there is
-// one, and then removes them all.
+// removeHandbook writes the sidecar, if any, for every document of the handbook, and then removes
+// all documents.
 func removeHandbook(t *testing.T, e *Engine, docs, sidecar string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(docs, "*.md"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	rest := filepath.Join(docs, "rest.txt") // an empty folder is refused
+	rest := filepath.Join(docs, "rest.txt") // an empty folder is rejected
 	if err := os.WriteFile(rest, []byte("Nothing else.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func removeHandbook(t *testing.T, e *Engine, docs, sidecar string) {
 	}
 }
 
-// pruneLater prunes the data at a time at which nothing is kept for live runs.
+// pruneLater prunes the data at a time when no version is kept for live runs any more.
 func pruneLater(t *testing.T, dir string) {
 	t.Helper()
 	later := func() time.Time { return time.Now().Add(sqlite.KeepReplaced + time.Hour) }
@@ -123,7 +123,7 @@ func pruneLater(t *testing.T, dir string) {
 	}
 }
 
-// wantPruned checks that a document which the run found and did not cite is gone.
+// wantPruned checks that a document that the run found and did not cite is gone.
 func wantPruned(t *testing.T, e *Engine, a assay.Answer) {
 	t.Helper()
 	records, err := e.runs.Records(t.Context(), a.Run)
@@ -144,7 +144,8 @@ func wantPruned(t *testing.T, e *Engine, a assay.Answer) {
 	t.Fatal("every version that the run found is still there")
 }
 
-// TestPruneRuns removes the caller's old runs and leaves live ones, and those of others.
+// TestPruneRuns checks that the principal's old runs are removed, and that live runs and those of
+// other principals are kept.
 func TestPruneRuns(t *testing.T) {
 	e := openDir(t, t.TempDir())
 	ingestPaths(t, e, copyHandbook(t))

@@ -10,14 +10,14 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// putAtOnce is how many documents are stored in one transaction by Put.
+// putAtOnce is how many documents Put stores in one transaction.
 const putAtOnce = 500
 
-// Put stores documents that were parsed and cut elsewhere, as the passages of a labelled
-// set are. They are searched when it returns, and get their vectors as those that were
-// ingested do. A document without an ACL is assay.ErrInvalid where its collection requires
-// one, and nothing is stored then. What was stored before another error stays. While another
-// process ingests it is assay.ErrLocked.
+// Put stores documents that were already parsed and split into chunks, such as the passages of a
+// labelled data set. They are searchable when Put returns and get their vectors like ingested
+// documents. If a document without an ACL belongs to a collection that requires one, Put returns
+// assay.ErrInvalid and stores nothing. After any other error, the documents stored so far stay.
+// Put returns assay.ErrLocked while another process ingests.
 func (e *Engine) Put(ctx context.Context, entries []store.Entry) error {
 	defer e.catching.ingesting()()
 	return e.write(ctx, writerPatience, func(w store.Writer) error {
@@ -33,7 +33,7 @@ func (e *Engine) Put(ctx context.Context, entries []store.Entry) error {
 	})
 }
 
-// checkACLs refuses documents without an ACL where their collection requires one.
+// checkACLs rejects documents without an ACL in collections that require one.
 func checkACLs(ctx context.Context, w store.Writer, entries []store.Entry) error {
 	collections, err := w.Collections(ctx)
 	if err != nil {
@@ -51,8 +51,8 @@ func checkACLs(ctx context.Context, w store.Writer, entries []store.Entry) error
 	return nil
 }
 
-// Document returns the current version of a document that principal may see; else
-// assay.ErrNotFound.
+// Document returns the current version of a document. It returns assay.ErrNotFound if the
+// document does not exist or principal may not see it.
 func (e *Engine) Document(ctx context.Context, principal assay.Principal, id string) (assay.Document, error) {
 	if err := e.checkDocument(ctx, principal.Access(), id); err != nil {
 		return assay.Document{}, err
@@ -60,8 +60,7 @@ func (e *Engine) Document(ctx context.Context, principal assay.Principal, id str
 	return e.content.Document(ctx, id)
 }
 
-// Entries yields the documents that principal may see, each with its chunks, as they were
-// stored.
+// Entries yields the documents that principal may see, with their stored chunks.
 func (e *Engine) Entries(ctx context.Context, principal assay.Principal) iter.Seq2[store.Entry, error] {
 	access := principal.Access()
 	return func(yield func(store.Entry, error) bool) {

@@ -12,12 +12,13 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// sizedReader is a reader that knows its size.
+// sizedReader is a reader that reports its size.
 type sizedReader struct{ llmtest.Reader }
 
 func (*sizedReader) Bytes() int64 { return 11_000_000 }
 
-// The reader is opened by the first question and only once.
+// TestReaderIsOpenedOnce checks that the first question opens the reader, and that it is opened
+// only once.
 func TestReaderIsOpenedOnce(t *testing.T) {
 	var opened atomic.Int32
 	e := openConfig(t, Config{Dir: t.TempDir(), NoBackground: true, Reader: func() (llm.Reader, error) {
@@ -35,7 +36,8 @@ func TestReaderIsOpenedOnce(t *testing.T) {
 	}
 }
 
-// A reader that cannot be opened fails questions and is named by doctor.
+// TestReaderThatCannotBeOpened checks that questions fail if the reader cannot be opened, and
+// that Doctor reports it.
 func TestReaderThatCannotBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	config := Config{Dir: dir, NoBackground: true, Reader: func() (llm.Reader, error) {

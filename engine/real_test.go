@@ -13,15 +13,15 @@ import (
 	"github.com/assay-rag/assay/provider/embedded"
 )
 
-// embeddedEncoder is the encoder in the binary.
+// embeddedEncoder provides the encoder in the binary.
 type embeddedEncoder struct{}
 
 func (embeddedEncoder) Default() string { return embedded.Model }
 
 func (embeddedEncoder) Open(context.Context, string) (llm.Embedder, error) { return embedded.Open() }
 
-// The whole path with a real encoder on real documents: text first, vectors filled
-// in by the first question, then all.
+// TestRealEncoder checks the whole pipeline with a real encoder and real documents: with text
+// only, with vectors that the first question fills in, and with all vectors.
 func TestRealEncoder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")
@@ -59,7 +59,8 @@ func TestRealEncoder(t *testing.T) {
 	t.Logf("asked in %v: %s, %d citations, notes %q", time.Since(asked), a.Status, len(a.Citations), a.Notes)
 }
 
-// What no word of the question says is found by what it means, once vectors are there.
+// TestRealEncoderFindsByMeaning checks that a passage that shares no word with the question is
+// found by its vector.
 func TestRealEncoderFindsByMeaning(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

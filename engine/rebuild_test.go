@@ -8,8 +8,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// An index that is gone is written by the first search, and not made again by the
-// next process.
+// TestSearchRebuildsIndex checks that the first search rewrites a lost index and that the next
+// process does not rebuild it.
 func TestSearchRebuildsIndex(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	e, err := Open(ctx, Config{Dir: dir})
@@ -40,7 +40,7 @@ func TestSearchRebuildsIndex(t *testing.T) {
 		return found
 	}
 
-	// While somebody else writes, it makes do with memory.
+	// While another process writes, the index stays in memory.
 	busy, err := Open(ctx, Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

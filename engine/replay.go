@@ -10,10 +10,10 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A ReplayError says that a replay took the recorded path and came to another
-// answer. It is assay.ErrDiverged.
+// A ReplayError reports that a replay repeated the recorded steps but reached a different answer.
+// It wraps assay.ErrDiverged.
 type ReplayError struct {
-	Field    string // of the answer: "status", "text", …
+	Field    string // field of the answer: "status", "text", …
 	Stored   json.RawMessage
 	Replayed json.RawMessage
 }
@@ -25,12 +25,11 @@ func (e *ReplayError) Error() string {
 // Unwrap returns assay.ErrDiverged.
 func (e *ReplayError) Unwrap() error { return assay.ErrDiverged }
 
-// Replay goes through a run again from its journal alone, without searching and
-// without calling anybody, and returns the answer that it comes to, which is the
-// stored one. If a step asks for something else than the journal holds the error
-// is a *run.DivergenceError with both inputs; if the answer differs it is a
-// *ReplayError. A journal that was altered is assay.ErrDamaged and names the
-// record. A run that has no answer is assay.ErrInvalid.
+// Replay repeats a run from its journal alone, without searches or model calls, and returns its
+// answer, which equals the stored one. If a step's input differs from the journal, the error is a
+// *run.DivergenceError with both inputs. If the answer differs, the error is a *ReplayError.
+// Replay returns assay.ErrDamaged, naming the record, if the journal was altered, and
+// assay.ErrInvalid if the run has no answer.
 func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id string) (assay.Answer, error) {
 	r, records, err := e.journal(ctx, principal, id)
 	if err != nil {
@@ -69,7 +68,7 @@ func (e *Engine) Replay(ctx context.Context, principal assay.Principal, id strin
 	return answer, nil
 }
 
-// checkStored checks that a run has an answer, and says so itself: it has one
+// checkStored checks that a run has an answer and that its state agrees. A run has an answer
 // exactly when it is done.
 func checkStored(r assay.Run) error {
 	done := r.State == assay.RunDone
@@ -84,13 +83,13 @@ func checkStored(r assay.Run) error {
 	return nil
 }
 
-// A field is one of an answer's, stored and replayed.
+// A field is one field of an answer, as stored and as replayed.
 type field struct {
 	name             string
 	stored, replayed any
 }
 
-// compare compares what two answers say, byte for byte.
+// compare compares the content of two answers byte for byte.
 func compare(stored, replayed assay.Answer) error {
 	return compareFields([]field{
 		{"status", stored.Status, replayed.Status},
@@ -120,8 +119,7 @@ func compare(stored, replayed assay.Answer) error {
 	})
 }
 
-// compareOwn compares what is the run's own: two runs of one question say the
-// same and differ in these.
+// compareOwn compares the fields that differ between two runs of the same question.
 func compareOwn(stored, replayed assay.Answer) error {
 	return compareFields([]field{
 		{"run", stored.Run, replayed.Run},

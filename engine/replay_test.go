@@ -18,8 +18,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// Two hundred runs over Go's own documentation (forty with -short), by all strategies
-// and with all kinds of end, are replayed to the same answers.
+// TestReplayManyRuns checks that two hundred runs over Go's own documentation (forty with
+// -short), with all strategies and all kinds of outcome, are replayed to the same answers.
 func TestReplayManyRuns(t *testing.T) {
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(filepath.Join(docs, "go_spec.html")); err != nil {
@@ -35,7 +35,7 @@ func TestReplayManyRuns(t *testing.T) {
 		runs = 40
 	}
 	statuses := map[assay.Status]int{}
-	names := slices.DeleteFunc(strategy.Names(), func(name string) bool { return name == "managed" }) // that needs a service
+	names := slices.DeleteFunc(strategy.Names(), func(name string) bool { return name == "managed" }) // it needs a service
 	for i, question := range manyQuestions(t, e, runs) {
 		req := Request{Question: question, Strategy: names[i%len(names)]}
 		switch i % 10 {
@@ -64,8 +64,8 @@ func TestReplayManyRuns(t *testing.T) {
 	t.Logf("%d runs: %v", runs, statuses)
 }
 
-// manyQuestions makes n questions of the headings in e's documents: some that
-// they answer, some in several parts, some that they do not answer.
+// manyQuestions makes n questions from the headings in e's documents. Some have an answer, some
+// have several parts, and some have no answer.
 func manyQuestions(t *testing.T, e *Engine, n int) []string {
 	t.Helper()
 	var headings []string
@@ -99,7 +99,7 @@ func manyQuestions(t *testing.T, e *Engine, n int) []string {
 	return questions
 }
 
-// Replay opens no index and searches nothing.
+// TestReplayNeedsNoIndex checks that Replay opens no index and makes no search.
 func TestReplayNeedsNoIndex(t *testing.T) {
 	dir := t.TempDir()
 	e := openDir(t, dir)
@@ -114,13 +114,13 @@ func TestReplayNeedsNoIndex(t *testing.T) {
 	}
 }
 
-// What somebody changes in the databases by hand is found out.
+// TestReplayOfWhatWasChanged checks that manual changes to the databases are detected.
 func TestReplayOfWhatWasChanged(t *testing.T) {
 	tests := []struct {
 		name   string
 		change string // SQL on runs.db
 		kind   error
-		want   string // in the message
+		want   string // substring of the message
 	}{
 		{"a result", `UPDATE records SET payload = replace(payload, 'sufficient', 'insufficient') WHERE path = 'grade'`, assay.ErrDamaged, "grade"},
 		{"a header", `UPDATE records SET header = replace(header, '"grade"', '"great"') WHERE path = 'grade'`, assay.ErrDamaged, "grade"},
@@ -165,7 +165,7 @@ func TestReplayOfWhatWasChanged(t *testing.T) {
 	}
 }
 
-// checkInputs checks that a divergence shows both sides.
+// checkInputs checks that a divergence error holds both inputs.
 func checkInputs(t *testing.T, err error) {
 	t.Helper()
 	var step *run.DivergenceError
@@ -178,7 +178,7 @@ func checkInputs(t *testing.T, err error) {
 	}
 }
 
-// Every field of an answer is compared when a run is replayed.
+// TestCompareHeld checks that a replay compares the field Held of an answer.
 func TestCompareHeld(t *testing.T) {
 	one, other := 0.5, 0.6
 	if err := compare(assay.Answer{Held: &one}, assay.Answer{Held: &other}); err == nil {

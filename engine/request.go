@@ -14,109 +14,106 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// MaxQuestionBytes is the length of the longest question. Whoever has more to
-// say ingests it.
+// MaxQuestionBytes is the maximum length of a question. Longer texts should be ingested.
 const MaxQuestionBytes = 8 << 10
 
-// How long a run may be active, end to end: one that asks no models, and one that does.
+// Default wall times of a run without models and of one with models.
 const (
 	defaultWall = 12 * time.Second
 	modelWall   = 120 * time.Second
 )
 
-// A Request is one question. Zero fields mean what their comments say.
+// A Request is one question. Zero fields have the meaning that their comments state.
 type Request struct {
 	Question    string       `json:"question"`    // required; at most MaxQuestionBytes of UTF-8
 	Strategy    string       `json:"strategy"`    // one of strategy.Names; empty: "auto"
-	Collections []string     `json:"collections"` // where to search; empty: everywhere
-	Filter      assay.Filter `json:"filter"`      // keeps documents by their metadata; zero: all
+	Collections []string     `json:"collections"` // collections to search; empty: all
+	Filter      assay.Filter `json:"filter"`      // selects documents by their metadata; zero: all
 
-	// Budget bounds the run. Zero: 4 iterations per sub-question, 12 s of wall
-	// time (120 s where models are asked), and no limit on calls, tokens and cost.
-	// When something runs out the answer is what was verified until then; its Stop
-	// says so. A limit on cost needs the prices of all models that are asked.
+	// Budget bounds the run. Zero: 4 iterations per sub-question, 12 s of wall time (120 s if
+	// models are used), and no limit on calls, tokens or cost. When a limit is reached, the
+	// answer holds the claims verified so far and its Stop names the limit. A cost limit requires
+	// the prices of all models in use.
 	Budget assay.Budget `json:"budget"`
 
-	// Local has every role done locally, and hits ranked so, whatever models there
-	// are. An encoder that is a service is asked for vectors all the same: those of the
-	// documents are its own.
+	// Local makes every role and the ranking local, even if models are configured. An encoder
+	// that is a service is still called, because the documents' vectors come from it.
 	Local bool `json:"local,omitempty"`
 
-	// Settings are the thresholds of strategies, and Limits what bounds them beside the
-	// Budget; zero fields: the engine's configuration, then the defaults of each, as Mode
-	// scales them.
+	// Settings are the thresholds of strategies, and Limits their bounds besides Budget. Zero
+	// fields take the engine's configuration, then the strategy's defaults, scaled by Mode.
 	Settings strategy.Settings `json:"settings,omitzero"`
-	Limits   strategy.Limits   `json:"limits,omitzero"` // without Wall, which is the Budget's
+	Limits   strategy.Limits   `json:"limits,omitzero"` // except Wall, which belongs to Budget
 
-	// Mode says how much work the question is worth. It scales what neither Budget nor
-	// Settings nor Limits set.
+	// Mode is the effort for the question. It scales the values that Budget, Settings and Limits
+	// leave unset.
 	Mode strategy.Mode `json:"mode,omitempty"`
 
-	// Follows is a run whose conversation the question goes on: it may say "it" and "the
-	// other one". It has to be the principal's own, and to have an answer.
+	// Follows is the ID of a run whose conversation the question continues, so that the question
+	// may say "it" or "the other one". The run must belong to the principal and have an answer.
 	Follows string `json:"follows,omitempty"`
 
-	// History is the conversation before the question, the oldest turn first, where who
-	// asks keeps it: not beside Follows. At most 1,000 turns and 1 MiB; the newest MaxTurns
-	// of them, up to MaxHistoryBytes, are what a follow-up is understood from.
+	// History is the conversation before the question, oldest turn first, if the caller keeps it.
+	// It must not be combined with Follows. It may have at most 1,000 turns and 1 MiB; only the
+	// newest MaxTurns turns, up to MaxHistoryBytes, are used to interpret a follow-up.
 	History []assay.Turn `json:"history,omitempty"`
 
-	// Web lets strategies that can look the question up on the web, where a search of the
-	// web is configured: its words leave the machine then. What the answer has from there
-	// is marked. Filter and Collections say nothing of the web.
+	// Web lets strategies that support it search the web, if a web search is configured. The
+	// words of the question then leave the machine. Text from the web is marked in the answer.
+	// Filter and Collections do not apply to the web.
 	Web bool `json:"web,omitempty"`
 
-	// NoCache has the question gone about anew, also where an earlier run has answered it.
+	// NoCache answers the question again even if an earlier run has answered it.
 	NoCache bool `json:"no_cache,omitempty"`
 
-	// Measuring says that nobody waits for the answer: an evaluation asks. Such runs are
-	// no part of how users fare, and their answers are given to none of them again.
+	// Measuring marks a run of an evaluation, for which no user waits. Such runs are excluded
+	// from the statistics on users, and their answers are not reused for users.
 	Measuring bool `json:"measuring,omitempty"`
 
-	// ID names the run, for who has to find it again whatever happens; there must be no run
-	// of that name yet. Empty: Config.NewID does.
+	// ID is the ID of the new run, for callers that must be able to find it later in any case. No
+	// run with that ID may exist. Empty: Config.NewID chooses it.
 	ID string `json:"-"`
 }
 
-// A stored is what a run keeps to be gone on with and replayed: its request, and what
-// of the engine's configuration decides which way it takes.
+// A stored is what a run needs to resume or replay: its request, and the parts of the engine's
+// configuration that decide its course.
 type stored struct {
 	Request
 
-	Models        map[string]string `json:"models,omitempty"`         // by role, when the run began; those not in it are local
-	ContextTokens int               `json:"context_tokens,omitempty"` // see strategy.Limits; 0: the strategy's own
-	Keep          int               `json:"keep,omitempty"`           // see strategy.Limits; 0: the strategy's own
-	Keys          []prompted.Key    `json:"keys,omitempty"`           // of the metadata, that a plan could use
+	Models        map[string]string `json:"models,omitempty"`         // by role, when the run began; roles not listed are local
+	ContextTokens int               `json:"context_tokens,omitempty"` // see strategy.Limits; 0: the strategy's default
+	Keep          int               `json:"keep,omitempty"`           // see strategy.Limits; 0: the strategy's default
+	Keys          []prompted.Key    `json:"keys,omitempty"`           // metadata keys that a plan could use
 
-	Reader string `json:"reader,omitempty"` // when the run began; empty: there was none
+	Reader string `json:"reader,omitempty"` // model of the reader when the run began; empty: none
 
-	// Of a conversation, whose newest turns are the request's History: how many turns were
-	// before those, and the documents that the answers in it were made from. Who may not see
-	// those may not see the run.
+	// EarlierTurns and Rests describe a conversation whose newest turns are the request's
+	// History: how many turns came before, and the IDs of the documents that its answers were
+	// made from. A principal that may not see all of these may not see the run.
 	EarlierTurns int      `json:"earlier_turns,omitempty"`
 	Rests        []string `json:"rests,omitempty"`
 
-	// NamedCollections are the collections that the question, or the conversation before
-	// it, names, of those that who asks may see.
+	// NamedCollections are the collections named by the question or its conversation, among those
+	// that the principal may see.
 	NamedCollections []string `json:"catalogue,omitempty"`
 
-	// Outline is the plan that the question's grammar gave when the run began, where auto
-	// is asked and no model plans; nil: the run plans.
+	// Outline is the plan derived from the question's grammar when the run began, for the
+	// strategy auto without a planner model. nil: the run plans itself.
 	Outline *role.Plan `json:"outline,omitempty"`
 
-	// Who was configured when the run began to search the web, where the request allows it,
-	// and to answer by itself, where the strategy asks that; empty: nobody.
+	// Searcher and Managed name the web search and the managed service that were configured when
+	// the run began, if the request uses them; empty: none.
 	Searcher string `json:"searcher,omitempty"`
 	Managed  string `json:"managed,omitempty"`
 
-	// Of the cache of answers: the key under which the answer is looked for and offered,
-	// and the runs under it whose questions are like this one.
+	// Key is the key under which the answer is looked up in the cache and offered. Earlier are
+	// the runs under that key with the same question.
 	Key     string             `json:"key,omitempty"`
 	Earlier []strategy.Earlier `json:"earlier,omitempty"`
 }
 
-// complete checks r and fills in what is left to the defaults; wall is that of the
-// wall time.
+// complete validates r and fills in the defaults. wall is the default wall time before scaling by
+// Mode.
 func (r Request) complete(wall time.Duration) (Request, error) {
 	r.Question = strings.TrimSpace(r.Question)
 	switch {
@@ -127,7 +124,7 @@ func (r Request) complete(wall time.Duration) (Request, error) {
 	case !utf8.ValidString(r.Question):
 		return r, fmt.Errorf("the question is not valid UTF-8: %w", assay.ErrInvalid)
 	}
-	r.Question = strings.Map(func(c rune) rune { // a stray control character asks nothing
+	r.Question = strings.Map(func(c rune) rune { // stray control characters have no meaning in a question
 		if unicode.IsControl(c) {
 			return ' '
 		}
@@ -158,15 +155,15 @@ func (r Request) complete(wall time.Duration) (Request, error) {
 		}
 	}
 	b.Wall = cmp.Or(b.Wall, r.Mode.Wall(wall))
-	r.Limits.Wall = 0 // the budget's
+	r.Limits.Wall = 0 // Budget.Wall applies
 	if r.Collections == nil {
 		r.Collections = []string{}
 	}
 	return r, nil
 }
 
-// limits are what bounds the strategy of a request: of the same bound in several places
-// the budget's counts first, then that of the request, then that of the models.
+// limits returns the bounds for the strategy. If several places set the same bound, the budget
+// comes first, then the request, then the models.
 func (r stored) limits() strategy.Limits {
 	return strategy.Limits{Iterations: r.Budget.Iterations, Wall: r.Budget.Wall}.Over(r.Limits).Over(strategy.Limits{ContextTokens: r.ContextTokens, Keep: r.Keep})
 }

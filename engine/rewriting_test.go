@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// The whole path of the strategies that rewrite the question, grade hits and statements,
-// or walk over the graph, over real documents and with local roles.
+// TestRewritingOnRealDocuments runs the strategies that rewrite the question, grade hits and
+// statements, or walk the graph, on real documents with local roles.
 func TestRewritingOnRealDocuments(t *testing.T) {
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(filepath.Join(docs, "go_spec.html")); err != nil {
@@ -26,9 +26,9 @@ func TestRewritingOnRealDocuments(t *testing.T) {
 	const closed = "What happens when I send on a closed channel?"
 	tests := []struct {
 		strategy, question string
-		says               string // in the answer; empty: it is not found
+		says               string // substring of the answer; empty: no answer is found
 		roles              []string
-		least, most        int // searches
+		least, most        int // number of searches
 	}{
 		{"advanced", closed, "run-time panic", []string{role.RewriterRole}, 1, 2},
 		{"advanced", "What is a data race and what is the zero value of a pointer?", "nil", []string{role.RewriterRole}, 2, 4},
@@ -69,7 +69,7 @@ func TestRewritingOnRealDocuments(t *testing.T) {
 	}
 }
 
-// graded replies to a request for grades of so many things.
+// graded returns a reply with the same grade for each thing in the request.
 func graded(what, grade string, marks string) func(llm.Request) string {
 	return func(req llm.Request) string {
 		list := []map[string]any{}
@@ -80,7 +80,8 @@ func graded(what, grade string, marks string) func(llm.Request) string {
 	}
 }
 
-// And with roles that are all done by models, that do well, and whose providers fail.
+// TestRewritingWithModels runs these strategies with all roles done by models, first with good
+// models and then with failing providers.
 func TestRewritingWithModels(t *testing.T) {
 	for _, tt := range []struct {
 		strategy string

@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// The whole path of the strategies that go on in rounds, over real documents and with
-// local roles.
+// TestRoundsOnRealDocuments runs the strategies that work in rounds on real documents with local
+// roles.
 func TestRoundsOnRealDocuments(t *testing.T) {
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(filepath.Join(docs, "go_spec.html")); err != nil {
@@ -25,9 +25,9 @@ func TestRoundsOnRealDocuments(t *testing.T) {
 	}
 	tests := []struct {
 		strategy, question string
-		says               string // in the answer; empty: it is not found
+		says               string // substring of the answer; empty: no answer is found
 		roles              []string
-		most               int // searches
+		most               int // maximum number of searches
 	}{
 		{"adaptive", "What is the zero value of a pointer?", "nil", []string{role.RouterRole}, 1},
 		{"adaptive", "What is the difference between a send and a receive operation?", "receive", []string{role.RouterRole}, 8},
@@ -67,7 +67,7 @@ func TestRoundsOnRealDocuments(t *testing.T) {
 	}
 }
 
-// And with roles that are all done by models.
+// TestRoundsWithModels runs these strategies with all roles done by models.
 func TestRoundsWithModels(t *testing.T) {
 	for _, tt := range []struct {
 		strategy string
@@ -78,7 +78,7 @@ func TestRoundsWithModels(t *testing.T) {
 		{"reflect", []string{role.PlannerRole, role.GraderRole, role.AnalystRole, role.ReflectorRole, role.QuerierRole}},
 	} {
 		by := handbook.models()
-		once := func(name, first, then string) { // says no at first
+		once := func(name, first, then string) { // rejects at first
 			by[name] = texts("fake/"+name, func(llm.Request) string {
 				if by[name].calls() == 1 && first != "" {
 					return first

@@ -12,25 +12,25 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A RunSummary is a run in a list. It holds nothing that was read from documents:
-// who lists runs has not been checked against those.
+// A RunSummary is a run in a list. It holds no text from documents, because listing runs does not
+// check access to the documents that they read.
 type RunSummary struct {
 	ID       string         `json:"id"`
 	Question string         `json:"question"`
 	State    assay.RunState `json:"state"`
-	Status   assay.Status   `json:"status,omitempty"` // of its answer; empty: it has none
+	Status   assay.Status   `json:"status,omitempty"` // status of the answer; empty: no answer
 	Stop     assay.Stop     `json:"stop,omitempty"`
-	Cached   string         `json:"cached,omitempty"` // ID of the run whose answer it gave again
-	Live     bool           `json:"live"`             // some process is driving it
+	Cached   string         `json:"cached,omitempty"` // ID of the run whose answer was reused
+	Live     bool           `json:"live"`             // a process is driving it
 
-	// Measuring is that of its request: an evaluation asked.
+	// Measuring is the Measuring field of the request: an evaluation asked.
 	Measuring bool      `json:"measuring,omitempty"`
 	Steps     int       `json:"steps"`
 	Created   time.Time `json:"created"`
 	Updated   time.Time `json:"updated"`
 }
 
-// Runs lists the principal's runs, newest first, at most limit (0: all).
+// Runs returns the principal's runs, newest first, at most limit (0: all).
 func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int) ([]RunSummary, error) {
 	if limit < 0 {
 		return nil, fmt.Errorf("list at most %d runs: %w", limit, assay.ErrInvalid)
@@ -51,7 +51,7 @@ func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int)
 			ID: r.ID, Question: r.Question, State: r.State, Live: r.Live, Steps: r.Steps, Created: r.Created, Updated: r.Updated,
 		}
 		var asked struct{ Measuring bool }
-		_ = json.Unmarshal(r.Request, &asked) // of what cannot be read it is not known
+		_ = json.Unmarshal(r.Request, &asked) // unknown if the request cannot be decoded
 		s.Measuring = asked.Measuring
 		if r.Answer != nil {
 			s.Status, s.Stop = r.Answer.Status, r.Answer.Stop
@@ -64,9 +64,8 @@ func (e *Engine) Runs(ctx context.Context, principal assay.Principal, limit int)
 	return runs, nil
 }
 
-// Run returns a run with its steps so far. A run that does not exist or is
-// another principal's is assay.ErrNotFound; so is one that read a document which
-// principal may not see any more.
+// Run returns a run and its steps so far. It returns assay.ErrNotFound if the run does not exist,
+// belongs to another principal, or read a document that principal may no longer see.
 func (e *Engine) Run(ctx context.Context, principal assay.Principal, id string) (assay.Run, []Step, error) {
 	r, records, err := e.journal(ctx, principal, id)
 	if err != nil {
@@ -79,7 +78,7 @@ func (e *Engine) Run(ctx context.Context, principal assay.Principal, id string) 
 	return r, steps, nil
 }
 
-// DeleteRun removes a run with its journal; assay.ErrLeased while it is live.
+// DeleteRun removes a run and its journal. It returns assay.ErrLeased while the run is live.
 func (e *Engine) DeleteRun(ctx context.Context, principal assay.Principal, id string) error {
 	if _, err := e.run(ctx, principal, id); err != nil {
 		return err
@@ -90,17 +89,17 @@ func (e *Engine) DeleteRun(ctx context.Context, principal assay.Principal, id st
 // PrunedRuns counts what PruneRuns removed.
 type PrunedRuns struct {
 	Runs int `json:"runs"` // removed
-	Live int `json:"live"` // left alone: a process is driving them
+	Live int `json:"live"` // kept because a process is driving them
 
-	// Versions is the number of replaced or deleted document versions that no run cites any
-	// more. They are dropped, unless another process was writing documents.
+	// Versions is the number of dropped document versions: replaced or deleted ones that no
+	// remaining run cites. It is 0 if another process was writing documents.
 	Versions int  `json:"versions"`
-	Writing  bool `json:"writing,omitempty"` // another process was; the next ingest drops them
+	Writing  bool `json:"writing,omitempty"` // another process was writing; the next ingest drops the versions
 }
 
-// PruneRuns removes the principal's runs that were created before a time, with their
-// journals, then the replaced versions of documents that only these cited. With dry nothing
-// is removed and Versions is 0. An error leaves the runs that are counted removed.
+// PruneRuns removes the principal's runs created before the given time, with their journals, and
+// then the replaced versions of documents that only these runs cited. If dry is true it removes
+// nothing and Versions is 0. If it returns an error, the runs it counted have been removed.
 func (e *Engine) PruneRuns(ctx context.Context, principal assay.Principal, before time.Time, dry bool) (PrunedRuns, error) {
 	var pruned PrunedRuns
 	runs, err := e.Runs(ctx, principal, 0)
@@ -124,7 +123,7 @@ func (e *Engine) PruneRuns(ctx context.Context, principal assay.Principal, befor
 		switch {
 		case err == nil:
 			pruned.Runs++
-		case errors.Is(err, assay.ErrLeased): // resumed since it was listed
+		case errors.Is(err, assay.ErrLeased): // resumed after it was listed
 			pruned.Live++
 		case !errors.Is(err, assay.ErrNotFound): // another process removed it
 			return pruned, err
@@ -145,12 +144,12 @@ func (e *Engine) PruneRuns(ctx context.Context, principal assay.Principal, befor
 	return pruned, errors.Join(err, w.Close())
 }
 
-// owns reports whether a run is the principal's.
+// owns reports whether a run belongs to principal.
 func owns(principal assay.Principal, r assay.Run) bool {
 	return principal.User != "" && principal.User == r.Principal.User
 }
 
-// run returns the principal's run of that ID.
+// run returns the principal's run with that ID.
 func (e *Engine) run(ctx context.Context, principal assay.Principal, id string) (assay.Run, error) {
 	r, err := e.runs.Run(ctx, id)
 	if err == nil && !owns(principal, r) {
@@ -162,8 +161,8 @@ func (e *Engine) run(ctx context.Context, principal assay.Principal, id string) 
 	return r, err
 }
 
-// journal returns the principal's run with its records, whose hashes were
-// checked, once the access to all that it read was checked again.
+// journal returns the principal's run and its records. It checks the hashes of the records, and
+// again the access to all documents that the run read.
 func (e *Engine) journal(ctx context.Context, principal assay.Principal, id string) (assay.Run, []assay.Record, error) {
 	r, err := e.run(ctx, principal, id)
 	if err != nil {
@@ -179,11 +178,10 @@ func (e *Engine) journal(ctx context.Context, principal assay.Principal, id stri
 	return r, records, nil
 }
 
-// checkAccess refuses a run of which principal may not see all documents that it
-// read, see documentsOf, by their ACLs of today: of a document
-// that was replaced the current one counts, of one that was deleted its last one;
-// see store.Content. When that is not known the answer is no. The error does not
-// name the document.
+// checkAccess returns an error unless access allows all documents that a run read (see
+// documentsOf). It uses the current ACL of each document: that of the current version if the
+// document was replaced, and the last one if it was deleted (see store.Content). If the ACL is
+// unknown, access is denied. The error does not name the document.
 func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.Run, records []assay.Record) error {
 	documents, err := documentsOf(r, records)
 	if err != nil {
@@ -197,7 +195,7 @@ func (e *Engine) checkAccess(ctx context.Context, access assay.Access, r assay.R
 	return nil
 }
 
-// checkDocument says why access may not see a document.
+// checkDocument returns an error that states why access may not see a document; nil: it may.
 func (e *Engine) checkDocument(ctx context.Context, access assay.Access, id string) error {
 	acl, err := e.content.ACL(ctx, id)
 	switch {

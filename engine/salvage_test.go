@@ -13,10 +13,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A run that had nothing left before anything was written quotes what it can, says so,
-// and is incomplete.
+// TestSpentRunQuotes checks that a run whose budget is used up before anything is written quotes
+// what it can, reports this, and is incomplete.
 func TestSpentRunQuotes(t *testing.T) {
-	for calls := 1; calls <= 2; calls++ { // the plan, the grade
+	for calls := 1; calls <= 2; calls++ { // the budget ends after the plan, then after the grade
 		models := served(handbook.models())
 		delete(models.Roles, role.VerifierRole)
 		models.LocalVerifier = true
@@ -38,7 +38,8 @@ func TestSpentRunQuotes(t *testing.T) {
 	}
 }
 
-// Quotations are verified without a model, which is not to be asked any more.
+// TestSpentRunIsVerified checks that quotations are verified without a model when no more calls
+// are allowed.
 func TestSpentRunIsVerified(t *testing.T) {
 	e := openModels(t, served(handbook.models()))
 	a, err := e.Answer(t.Context(), assay.Local(), Request{Question: someQuestion, Strategy: "corrective", Budget: assay.Budget{Calls: 2}})
@@ -51,8 +52,8 @@ func TestSpentRunIsVerified(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
-// A run whose time to search was over before anything was found to suffice quotes in the
-// time that is kept for writing.
+// TestLateRunQuotes checks that a run whose search time is over before the evidence suffices
+// quotes within the time reserved for writing.
 func TestLateRunQuotes(t *testing.T) {
 	by := handbook.models()
 	models := served(by)

@@ -16,13 +16,13 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A scripted is a model whose replies a test writes.
+// A scripted is a model whose replies a test defines.
 type scripted struct {
 	name  string
 	facts llm.Facts
 	reply func(ctx context.Context, n int, req llm.Request) (llm.Response, error) // n counts from 1
 
-	key string // that nobody else may see
+	key string // secret of this model
 
 	mu       sync.Mutex
 	requests []llm.Request
@@ -51,14 +51,14 @@ func (m *scripted) calls() int {
 	return len(m.requests)
 }
 
-// texts returns a model that replies with the text that say makes.
+// texts returns a model that replies with the text that say returns.
 func texts(name string, say func(req llm.Request) string) *scripted {
 	return &scripted{name: name, reply: func(_ context.Context, _ int, req llm.Request) (llm.Response, error) {
 		return spoken(say(req), req), nil
 	}}
 }
 
-// spoken is a reply with a text, and what it costs.
+// spoken returns a reply with a text and plausible usage.
 func spoken(text string, req llm.Request) llm.Response {
 	return llm.Response{
 		Text: text, Finish: llm.FinishStop,
@@ -73,7 +73,7 @@ func failing(name string, kind llm.ErrorKind, message string) *scripted {
 	}}
 }
 
-// passages are those that a request shows, by number.
+// passages returns the passages in a request by number.
 func passages(req llm.Request) map[int]string {
 	shown := map[int]string{}
 	for _, m := range passageBlock.FindAllStringSubmatch(req.Messages[0].Text, -1) {
@@ -96,7 +96,7 @@ func questionIn(req llm.Request) string {
 	return ""
 }
 
-// holding returns the numbers of the passages that hold the words.
+// holding returns the numbers of the passages that contain the words.
 func holding(shown map[int]string, words string) []int {
 	found := []int{}
 	for n, text := range shown {
@@ -116,7 +116,8 @@ func jsonOf(v any) string {
 	return string(data)
 }
 
-// A knower plans, grades, writes and verifies well: it knows which words answer what.
+// A knower plans, grades, writes and verifies correctly. It knows the words that answer each
+// question.
 type knower map[string]string // from a part of the question to words of the handbook
 
 func (k knower) words(question string) (string, bool) {
@@ -175,12 +176,12 @@ func (k knower) verify(req llm.Request) string {
 	return jsonOf(map[string]any{"verdicts": verdicts})
 }
 
-// handbook knows the handbook.
+// handbook is a knower for the handbook.
 var handbook = knower{
 	"approves travel": "Travel to a customer is approved by the head of the department.",
 }
 
-// models returns one model for each role, each with a name of its own.
+// models returns one model for each role, each with its own name.
 func (k knower) models() map[string]*scripted {
 	return map[string]*scripted{
 		role.PlannerRole:   texts("fake/planner", k.plan),
@@ -190,7 +191,7 @@ func (k knower) models() map[string]*scripted {
 	}
 }
 
-// served returns them as Models. Without a verifier among them the local one verifies.
+// served returns the models as Models. Without a verifier among them, the local verifier is used.
 func served(by map[string]*scripted) Models {
 	m := Models{Roles: map[string]llm.Model{}, LocalVerifier: by[role.VerifierRole] == nil}
 	for name, model := range by {
@@ -200,7 +201,7 @@ func served(by map[string]*scripted) Models {
 	return m
 }
 
-// openModels opens a data directory with the handbook in it and models that do roles.
+// openModels opens a data directory with the handbook and with models for roles.
 func openModels(t *testing.T, m Models) *Engine {
 	t.Helper()
 	e, err := Open(t.Context(), Config{Dir: t.TempDir(), Models: m})
@@ -216,7 +217,7 @@ func openModels(t *testing.T, m Models) *Engine {
 	return e
 }
 
-// noteTexts are the texts of notes.
+// noteTexts returns the texts of notes.
 func noteTexts(notes []assay.Note) []string {
 	var texts []string
 	for _, n := range notes {
@@ -225,7 +226,7 @@ func noteTexts(notes []assay.Note) []string {
 	return texts
 }
 
-// gapTexts are the texts of gaps.
+// gapTexts returns the texts of gaps.
 func gapTexts(gaps []assay.Gap) []string {
 	var texts []string
 	for _, g := range gaps {

@@ -11,22 +11,23 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// What a search grants the services that it asks. It goes on without them.
+// Limits for the services that a search uses. If a service fails or is too slow, the search
+// continues without it.
 const (
-	embedLimit = 8 * time.Second // for the vectors of a question
+	embedLimit = 8 * time.Second // for embedding a question
 	readLimit  = 8 * time.Second // for a reranker
-	readBest   = 50              // hits that a reranker reads: as many as a search has ranked
+	readBest   = 50              // hits that a reranker reads, as many as a search ranks
 )
 
-// isService reports whether an encoder or reranker is reached over a network: those
-// are described, see llm.Described.
+// isService reports whether an encoder or reranker is reached over a network. Only those
+// implement llm.Described.
 func isService(v any) bool {
 	_, ok := v.(llm.Described)
 	return ok
 }
 
-// A hasty is an encoder that is a service, for questions: one that does not answer in
-// time has failed, and the search goes by words alone.
+// A hasty bounds the latency of a remote encoder for questions. If the encoder does not answer in
+// time it fails, and the search uses words alone.
 type hasty struct {
 	llm.Embedder
 	limit time.Duration
@@ -43,7 +44,7 @@ func (h *hasty) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm
 	return vectors, err
 }
 
-// Languages implements llm.Linguist: those of the encoder.
+// Languages implements llm.Linguist. It returns the languages of the encoder.
 func (h *hasty) Languages() []string {
 	if l, ok := h.Embedder.(llm.Linguist); ok {
 		return l.Languages()
@@ -51,16 +52,17 @@ func (h *hasty) Languages() []string {
 	return nil
 }
 
-// A reader ranks the hits of one search by a model that reads them, and by the local
-// ranker where that fails. It reads each hit once, however often it is asked.
+// A reader ranks the hits of one search with a reranker model, and with the local ranker if the
+// model fails. The model reads each hit only once, even if Rank is called again.
 type reader struct {
 	texts  rerank.Texts
 	local  retrieve.Ranker
-	scores map[string]float64 // by chunk; nil: not read yet
-	failed string             // why the local ranker stood in; empty: it did not
+	scores map[string]float64 // by chunk; nil: not ranked yet
+	failed string             // why the local ranker is used; empty: it is not
 }
 
-// Decides implements retrieve.Decider: the order of a configured reranker stands.
+// Decides implements retrieve.Decider. It reports whether the order of the reranker model is
+// final.
 func (r *reader) Decides() bool { return r.failed == "" }
 
 // Rank implements retrieve.Ranker.

@@ -23,7 +23,7 @@ type remote struct {
 	calls atomic.Int64
 
 	mu  sync.Mutex
-	err error // that it fails with
+	err error // if set, its calls fail with this error
 }
 
 func (r *remote) Facts() llm.Facts { return r.facts }
@@ -62,8 +62,8 @@ func openRemote(t *testing.T, models Models) (*Engine, *remote) {
 	return e, encoder
 }
 
-// What an encoder and a reranker spend inside a search is charged to the run, and a
-// replay charges the same.
+// TestSearchesAreCharged checks that the usage of the encoder and the reranker in a search is
+// charged to the run, and that a replay charges the same.
 func TestSearchesAreCharged(t *testing.T) {
 	best := &reading{name: "far/rerank"}
 	e, encoder := openRemote(t, Models{Reranker: best})
@@ -87,7 +87,8 @@ func TestSearchesAreCharged(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
-// What a search spends has its price.
+// TestSearchesArePriced checks that a search is charged at the configured price and keeps to the
+// cost limit.
 func TestSearchesArePriced(t *testing.T) {
 	best := &reading{name: "far/rerank", facts: llm.Facts{Priced: true}}
 	e, encoder := openRemote(t, Models{Reranker: best})
@@ -104,7 +105,8 @@ func TestSearchesArePriced(t *testing.T) {
 	}
 }
 
-// Where nothing is left for it, a search goes without its encoder and its reranker.
+// TestSearchesKeepToTheBudget checks that a search runs without its encoder and reranker if the
+// budget has no room for them.
 func TestSearchesKeepToTheBudget(t *testing.T) {
 	for calls := 1; calls <= 4; calls++ {
 		best := &reading{name: "far/rerank"}
@@ -123,8 +125,8 @@ func TestSearchesKeepToTheBudget(t *testing.T) {
 	}
 }
 
-// An encoder that is down keeps no question from its answer, nor documents from being
-// ingested, and is not asked without end.
+// TestEncoderIsDown checks that an unavailable encoder prevents neither answers nor ingests and
+// is not retried endlessly.
 func TestEncoderIsDown(t *testing.T) {
 	for _, kind := range []llm.ErrorKind{llm.Unreachable, llm.RateLimited, llm.BadKey, llm.TimedOut} {
 		e, encoder := openRemote(t, Models{})
@@ -162,7 +164,8 @@ func TestEncoderIsDown(t *testing.T) {
 	}
 }
 
-// An encoder that does not answer holds a search up for a while, and no longer.
+// TestEncoderIsSlow checks that an encoder that does not reply delays a search only for a limited
+// time.
 func TestEncoderIsSlow(t *testing.T) {
 	slow := embedderFunc(func(ctx context.Context) ([]llm.Vector, error) {
 		<-ctx.Done()
@@ -186,12 +189,12 @@ func (f embedderFunc) Embed(ctx context.Context, _ llm.Purpose, _ []string) ([]l
 	return f(ctx)
 }
 
-// A reading is a reranker that is a service, and likes short texts.
+// A reading is a reranker that is a service and prefers short texts.
 type reading struct {
 	name  string
 	facts llm.Facts
 	calls atomic.Int64
-	score func(texts []string) ([]float64, error) // nil: by length
+	score func(texts []string) ([]float64, error) // nil: scores by length
 }
 
 func (r *reading) Model() string    { return r.name }

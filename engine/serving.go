@@ -19,39 +19,39 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// A chooser decides which model's vectors are searched. The model that is wanted
-// serves, unless another one has more of the passages embedded: then that one goes
-// on serving until the wanted one has caught up.
+// A chooser decides which model's vectors are searched. It is the wanted model unless another
+// model has embedded more passages. Then the other model serves until the wanted one has caught
+// up.
 type chooser struct {
-	dir     string // the tenant's
+	dir     string // the tenant's directory
 	content store.Content
 	shelf   *shelf
 	now     func() time.Time
 
 	mu   sync.Mutex
 	last *choice   // nil: none yet
-	seen string    // what it was made from
-	next time.Time // when to count again how far two models have come
+	seen string    // state of the encoder file and the models that last is based on
+	next time.Time // when to compare the coverage of the models again
 }
 
-// A choice is what a chooser decided.
+// A choice is the decision of a chooser.
 type choice struct {
-	wanted   string       // the model that passages are embedded with; empty: none
-	serving  string       // the one whose vectors are searched; empty: text alone
-	embedder llm.Embedder // of serving; nil: text alone
-	notes    []assay.Note // what a reader has to know of it
+	wanted   string       // model that passages are embedded with; empty: none
+	serving  string       // model whose vectors are searched; empty: text only
+	embedder llm.Embedder // encoder of the serving model; nil: text only
+	notes    []assay.Note // notes for the results
 	problem  error        // why the wanted encoder cannot be used; nil: it can, or is not needed yet
 }
 
-// How often at most it is counted how far two models have come, and what part of the
-// time that may take: a count looks at every chunk. When one of them is dropped, that
-// is seen at once.
+// The coverage of two models is compared at most once per rechoose, and in at most
+// 1/rechooseShare of the time, because a count reads every chunk. A dropped model is noticed
+// immediately.
 const (
 	rechoose      = 10 * time.Second
 	rechooseShare = 100
 )
 
-// choose returns the choice of now. It costs little while nothing has changed.
+// choose returns the current choice. It is cheap while nothing has changed.
 func (c *chooser) choose(ctx context.Context) (*choice, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,14 +81,14 @@ func (c *chooser) choose(ctx context.Context) (*choice, error) {
 	return next, nil
 }
 
-// forget makes the next choose decide anew.
+// forget makes the next choose decide again.
 func (c *chooser) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = nil
 }
 
-// decide makes the choice. Its error is the store's, or that ctx has ended.
+// decide makes the choice. An error comes from the store or means that ctx has ended.
 func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) {
 	stored, err := readEncoder(c.dir)
 	if err != nil {
@@ -105,10 +105,10 @@ func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) 
 	for _, m := range ahead {
 		e, err := c.shelf.open(ctx, m.model)
 		if err != nil {
-			continue // its vectors are of no use without it
+			continue // its vectors cannot be searched without the encoder
 		}
 		next.serving, next.embedder = m.model, e
-		// How far they are is nobody's to know who may not see all passages.
+		// The note does not state the coverage, because the reader may not see all passages.
 		why := "are not all made yet"
 		if err := c.shelf.failure(next.wanted); err != nil {
 			why = fmt.Sprintf("cannot be made: %v", err)
@@ -124,16 +124,16 @@ func (c *chooser) decide(ctx context.Context, models []string) (*choice, error) 
 	return next, ctx.Err()
 }
 
-// textAlone says why there are no vectors.
+// textAlone returns the text of a note that searches use no vectors because of err.
 func textAlone(err error) string { return fmt.Sprintf("searched by text alone: %v", err) }
 
-// A leader is a model that is ahead of the wanted one.
+// A leader is a model with more vectors than the wanted one.
 type leader struct {
 	model    string
 	embedded int
 }
 
-// ahead lists the models that have more vectors than the wanted one, the best first.
+// ahead returns the models that have more vectors than the wanted one, most vectors first.
 func (c *chooser) ahead(ctx context.Context, wanted string, models []string) ([]leader, error) {
 	others := slices.DeleteFunc(slices.Clone(models), func(m string) bool { return m == wanted })
 	if len(others) == 0 {
@@ -157,24 +157,22 @@ func (c *chooser) ahead(ctx context.Context, wanted string, models []string) ([]
 	return ahead, nil
 }
 
-// A searcher is a retriever that adds to its results what has to be known of all
-// of them.
+// A searcher is a retriever that adds the notes of its encoder and reranker to all results.
 type searcher struct {
 	retriever *retrieve.Retriever
 	notes     []assay.Note
-	filler    func(*allowance) retrieve.Filler // nil: it fills no vectors in
-	encoder   string                           // its name; empty: there is none
-	remote    bool                             // it is a service
-	ranker    *rerank.Texts                    // a reranker that reads; nil: none
-	local     retrieve.Ranker                  // stands in for it
-	domain    *prompted.Domain                 // whose words are searched, too; nil: none
+	filler    func(*allowance) retrieve.Filler // nil: vectors are not filled in
+	encoder   string                           // name of the encoder; empty: none
+	remote    bool                             // the encoder is a service
+	ranker    *rerank.Texts                    // reranker model; nil: none
+	local     retrieve.Ranker                  // fallback for ranker
+	domain    *prompted.Domain                 // vocabulary for query rewrites; nil: none
 }
 
-// variants is how many other wordings of a query are searched beside it, in the words
-// of the domain.
+// variants is how many rewrites of a query in the domain's vocabulary are searched with it.
 const variants = 2
 
-// worded is q in the words of the domain as well.
+// worded returns q with rewrites in the domain's vocabulary, unless q has rewrites.
 func (s *searcher) worded(q assay.Query) assay.Query {
 	if len(q.Rewrites) == 0 {
 		q.Rewrites = s.domain.Variants(q.Text, variants)
@@ -182,8 +180,9 @@ func (s *searcher) worded(q assay.Query) assay.Query {
 	return q
 }
 
-// forRun returns a searcher for one run. It waits for vectors no longer than the run
-// has time for; where each call of an encoder counts, not at all.
+// forRun returns a searcher for one run. It waits for vectors no longer than the run's wall time
+// allows, and not at all if the encoder is a service and the run has a limit on calls, tokens or
+// cost.
 func (s *searcher) forRun(req stored) *searcher {
 	b := req.Budget
 	run := *s.within(newAllowance(b.Wall))
@@ -196,7 +195,7 @@ func (s *searcher) forRun(req stored) *searcher {
 	return &run
 }
 
-// services names the encoder and the reranker that are services.
+// services names the encoder and the reranker if they are services.
 func (s *searcher) services() string {
 	var names []string
 	if s.remote {
@@ -208,7 +207,7 @@ func (s *searcher) services() string {
 	return strings.Join(names, " + ")
 }
 
-// within returns a searcher that waits for vectors no longer than is allowed.
+// within returns a searcher that waits for vectors within a.
 func (s *searcher) within(a *allowance) *searcher {
 	other := *s
 	if s.filler != nil {
@@ -217,7 +216,8 @@ func (s *searcher) within(a *allowance) *searcher {
 	return &other
 }
 
-// forOne returns the retriever for one search, and what ranks its hits.
+// forOne returns the retriever for one search and the ranker of its hits, which is nil without a
+// reranker model.
 func (s *searcher) forOne() (*retrieve.Retriever, *reader) {
 	if s.ranker == nil {
 		return s.retriever, nil
@@ -234,7 +234,7 @@ func (s *searcher) Retrieve(ctx context.Context, access assay.Access, q assay.Qu
 	return r, err
 }
 
-// Explain is Retrieve, and says how the results came about.
+// Explain runs Retrieve and also returns how the results were found.
 func (s *searcher) Explain(ctx context.Context, access assay.Access, q assay.Query) (retrieve.Explanation, error) {
 	retriever, ranker := s.forOne()
 	e, err := retriever.Explain(ctx, access, s.worded(q))
@@ -243,7 +243,7 @@ func (s *searcher) Explain(ctx context.Context, access assay.Access, q assay.Que
 }
 
 func (s *searcher) note(r *assay.Results, q assay.Query, ranker *reader) {
-	if q.Mode != assay.ModeText { // that needs no encoder
+	if q.Mode != assay.ModeText { // text searches use no encoder
 		r.Notes = append(slices.Clone(s.notes), r.Notes...)
 	}
 	if ranker != nil && ranker.failed != "" {

@@ -17,22 +17,22 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// anyVerifier is a verifier that is no model.
+// anyVerifier is a verifier that is not a model.
 type anyVerifier func(claim string, cited []ground.Passage) (ground.Judgement, error)
 
 func (f anyVerifier) Verify(_ context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
 	return f(claim, cited)
 }
 
-// chance is a number that a text always has, and that nothing is known of.
+// chance returns a number that depends only on the text and is otherwise arbitrary.
 func chance(text string) int {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(text))
 	return int(sum.Sum32() % 97)
 }
 
-// hostileVerifiers are verifiers that break in every way, and what of a claim they may let
-// through.
+// hostileVerifiers are verifiers that fail in different ways, each with the parts of a claim that
+// it may let through.
 var hostileVerifiers = map[string]struct {
 	ground.Verifier
 	lets func(claim string) bool
@@ -63,8 +63,9 @@ func supported(score float64) ground.Judgement {
 	return ground.Judgement{Verdict: assay.Supported, Score: score}
 }
 
-// Whatever the strategy, and whatever the verifier does: each claim that an answer shows
-// is supported by words that it quotes as they are stored, and it shows nothing else.
+// TestEveryClaimShownIsSupported checks that with every strategy and every verifier, each claim
+// that an answer shows is supported by exact quotes of the stored text, and that the answer shows
+// no text besides its claims.
 func TestEveryClaimShownIsSupported(t *testing.T) {
 	e, _, _ := openEvery(t)
 	shown := 0
@@ -93,11 +94,11 @@ func TestEveryClaimShownIsSupported(t *testing.T) {
 	}
 }
 
-// furniture is what an answer has besides claims: citation numbers, the marks of lists,
-// tables and headings, and the notice of where it is from.
+// furniture matches the parts of an answer that are not claims: citation numbers, the markup of
+// lists, tables and headings, and the notice of its origin.
 var furniture = regexp.MustCompile(`(?m)\[\d+\]|^What cites .*$|^##? .*$|^\| .*Sources \|$|[|*-]+|^- `)
 
-// checkShown holds an answer to that.
+// checkShown checks that an answer meets these conditions.
 func checkShown(t *testing.T, e *Engine, what string, a assay.Answer) {
 	t.Helper()
 	rest, end := "", 0
@@ -127,7 +128,7 @@ func checkShown(t *testing.T, e *Engine, what string, a assay.Answer) {
 	}
 	rest = furniture.ReplaceAllString(rest+"\n"+a.Text[end:], " ")
 	for _, word := range strings.FieldsFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if !slices.Contains([]string{"and", "or", "but", "while", "whereas"}, word) { // between the parts of a sentence
+		if !slices.Contains([]string{"and", "or", "but", "while", "whereas"}, word) { // they join the parts of a sentence
 			t.Errorf("%s: %q is shown and is no claim: %q", what, word, a.Text)
 		}
 	}

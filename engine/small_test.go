@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// liar returns a model that writes what the documents do not say.
+// liar returns a model whose statements the documents do not support.
 func liar(name string) *scripted {
 	return texts(name, func(req llm.Request) string {
 		return jsonOf(map[string]any{"shape": "prose", "columns": []string{}, "conflicts": []any{}, "open": []string{}, "statements": []map[string]any{
@@ -23,7 +23,8 @@ func liar(name string) *scripted {
 	})
 }
 
-// Who writes which question, and that nothing of it goes another way in a replay.
+// TestSmallGenerator checks which generator writes the answer to each question, and that a replay
+// takes the same course.
 func TestSmallGenerator(t *testing.T) {
 	const travel = "Travel to a customer is approved by the head of the department."
 	unsure := texts("fake/small", func(req llm.Request) string {
@@ -33,7 +34,7 @@ func TestSmallGenerator(t *testing.T) {
 		name     string
 		question string
 		small    *scripted
-		wrote    []string // models that were asked to write, each as often as it was
+		wrote    []string // models that wrote, once per call
 		answered bool
 	}{
 		{"a simple question", someQuestion, texts("fake/small", handbook.write), []string{"fake/small"}, true},
@@ -47,7 +48,7 @@ func TestSmallGenerator(t *testing.T) {
 			by := handbook.models()
 			m := served(by)
 			m.Small = tt.small
-			delete(m.Roles, role.VerifierRole) // a model that lets everything through
+			delete(m.Roles, role.VerifierRole) // otherwise a model would accept everything
 			m.LocalVerifier = true
 			e := openModels(t, m)
 			a, err := e.Answer(t.Context(), assay.Local(), Request{Question: tt.question, Strategy: "corrective"})
@@ -80,7 +81,7 @@ func TestSmallGenerator(t *testing.T) {
 	}
 }
 
-// A small generator needs a large one.
+// TestSmallGeneratorAlone checks that a small generator requires a large one.
 func TestSmallGeneratorAlone(t *testing.T) {
 	m := served(handbook.models())
 	m.Small = texts("fake/small", handbook.write)
@@ -93,7 +94,8 @@ func TestSmallGeneratorAlone(t *testing.T) {
 	}
 }
 
-// A run that was interrupted at any call goes on, with the small one or without it.
+// TestResumeWithSmall checks that a run interrupted at any call can be resumed with or without
+// the small generator.
 func TestResumeWithSmall(t *testing.T) {
 	for _, still := range []bool{true, false} {
 		for at := 1; at <= 6; at++ {
@@ -112,7 +114,7 @@ func TestResumeWithSmall(t *testing.T) {
 			leave()
 			failed, ok := errors.AsType[*RunError](err)
 			if err == nil {
-				break // it was over before
+				break // the run finished before this call
 			}
 			if !ok || !failed.Resumable {
 				t.Fatalf("left at call %d: %v", at, err)
@@ -124,7 +126,7 @@ func TestResumeWithSmall(t *testing.T) {
 			e.config.Models = again
 			a, err := last(e.Resume(t.Context(), assay.Local(), failed.Run))
 			if errors.Is(err, assay.ErrInvalid) && !still {
-				continue // in the middle of a job that is done otherwise today
+				continue // interrupted in the middle of a job whose model changed
 			}
 			if err != nil || a.Status != assay.Answered {
 				t.Errorf("left at call %d, small %v: %s, %v", at, still, a.Status, err)

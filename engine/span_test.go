@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// collections opens a data directory with a document in each collection.
+// collections opens a data directory with one document in each collection.
 func collections(t *testing.T, documents map[string]string) *Engine {
 	t.Helper()
 	return collectionsIn(t, openDir(t, t.TempDir()), documents)
@@ -48,8 +48,8 @@ func notices(t *testing.T) *Engine {
 	})
 }
 
-// A question that names several collections searches each for itself, has a fair share of
-// each, and says which brought what.
+// TestSpanNamed checks that a question that names several collections searches each one
+// separately, uses a fair share of each, and attributes the results to them.
 func TestSpanNamed(t *testing.T) {
 	e := notices(t)
 	for _, name := range []string{"auto", "static", "corrective"} {
@@ -80,7 +80,8 @@ func TestSpanNamed(t *testing.T) {
 	}
 }
 
-// What is searched stays a question without their names, whatever part of it they were.
+// TestSpanWords checks that the search query is still a question after the names of collections
+// are removed, wherever they occurred in it.
 func TestSpanWords(t *testing.T) {
 	e := collections(t, map[string]string{
 		"people/files.md":     "# Files\n\nFiles of applicants are kept for six months.\n",
@@ -105,7 +106,8 @@ func TestSpanWords(t *testing.T) {
 	}
 }
 
-// What one of them does not say is missing.
+// TestSpanLacksASide checks that the answer names a collection that does not answer the question
+// as missing.
 func TestSpanLacksASide(t *testing.T) {
 	e := notices(t)
 	a := asked(t, e, Request{Question: "How many days of annual leave do handbook and contracts grant?"})
@@ -115,8 +117,8 @@ func TestSpanLacksASide(t *testing.T) {
 	replays(t, e, a.Run)
 }
 
-// The asker's own collections are searched each for itself where the question compares,
-// and never another one.
+// TestSpanGiven checks that the request's own collections are searched separately if the question
+// compares, and that no other collection is searched.
 func TestSpanGiven(t *testing.T) {
 	e := notices(t)
 	own := []string{"handbook", "contracts"}
@@ -125,7 +127,7 @@ func TestSpanGiven(t *testing.T) {
 		t.Errorf("searched %+v", a.Searched)
 	}
 	for _, req := range []Request{
-		{Question: "How long is the notice period?", Collections: own}, // it does not compare
+		{Question: "How long is the notice period?", Collections: own}, // not a comparison
 	} {
 		a := asked(t, e, req)
 		for _, s := range a.Searched {
@@ -145,8 +147,8 @@ func TestSpanGiven(t *testing.T) {
 	}
 }
 
-// A question that names one collection as the place of what it asks about is searched in
-// that one alone, by every strategy, and its name is no word to search for.
+// TestSpanPlace checks that a question that names one collection as its place searches only that
+// one, with every strategy, and that the name is not part of the query.
 func TestSpanPlace(t *testing.T) {
 	texts := map[string]string{}
 	for i, name := range []string{"orion", "vega", "lyra", "nova"} {
@@ -191,7 +193,8 @@ func TestSpanPlace(t *testing.T) {
 	}
 }
 
-// A collection of which nothing may be seen is as one that does not exist.
+// TestSpanHidden checks that a collection without visible documents is treated like one that does
+// not exist.
 func TestSpanHidden(t *testing.T) {
 	e := openDir(t, t.TempDir())
 	ingestPaths(t, e, "testdata/handbook")
@@ -218,7 +221,8 @@ func TestSpanHidden(t *testing.T) {
 	}
 }
 
-// The first collection that the budget has no room for is left out, and the answer says so.
+// TestSpanBudget checks that the first collection that the budget has no room for is skipped, and
+// that the answer reports it.
 func TestSpanBudget(t *testing.T) {
 	e := notices(t)
 	r := watch(t, e, nil)

@@ -10,16 +10,16 @@ import (
 	"github.com/assay-rag/assay/stats"
 )
 
-// Observations returns what the principal's runs show that were created after since, in
-// no certain order; zero: all. They hold nothing of what a run read. A run whose journal
-// is damaged is observed all the same, as one whose trace is not complete. Seen is told
-// how many of how many runs were read; nil: nobody wants to know.
+// Observations returns an observation of each of the principal's runs created after since, in no
+// particular order; zero: all runs. Observations contain no text that a run read. A run with a
+// damaged journal is included, marked as having an incomplete trace. seen is called with the
+// number of runs read and their total; it may be nil.
 func (e *Engine) Observations(ctx context.Context, principal assay.Principal, since time.Time, seen func(done, all int)) ([]stats.Observation, error) {
 	runs, err := e.runs.List(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	current := map[string]string{} // version of each document
+	current := map[string]string{} // current version of each document
 	for d, err := range e.content.Documents(ctx) {
 		if err != nil {
 			return nil, err
@@ -36,7 +36,7 @@ func (e *Engine) Observations(ctx context.Context, principal assay.Principal, si
 		}
 		records, err := e.runs.Records(ctx, r.ID)
 		if errors.Is(err, assay.ErrNotFound) {
-			continue // deleted since
+			continue // deleted after it was listed
 		}
 		if err != nil && !errors.Is(err, assay.ErrDamaged) {
 			return nil, fmt.Errorf("run %s: %w", r.ID, err)

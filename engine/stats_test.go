@@ -10,7 +10,8 @@ import (
 	"github.com/assay-rag/assay/stats"
 )
 
-// Runs are observed as they went; those of somebody else, and those from before, are not.
+// TestObservations checks the observations of the principal's runs. Runs of other principals and
+// older runs are excluded.
 func TestObservations(t *testing.T) {
 	e := open(t)
 	answered := ask(t, e, someQuestion)
@@ -38,8 +39,8 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-// A journal that somebody has altered, or that lacks a step, is no complete trace; the
-// other runs are observed all the same.
+// TestObservationsOfDamage checks that a journal that was altered or lacks a step is observed as
+// an incomplete trace, and that the other runs are observed as usual.
 func TestObservationsOfDamage(t *testing.T) {
 	e := open(t)
 	altered, torn := ask(t, e, someQuestion), ask(t, e, "How many days of leave may be carried over?")

@@ -16,7 +16,7 @@ import (
 	"github.com/assay-rag/assay/tool"
 )
 
-// toolCaller returns a model that calls tools: those of each entry in one reply, then none.
+// toolCaller returns a model that makes the tool calls of one entry in each reply, and then none.
 func toolCaller(name string, replies ...[]llm.ToolCall) *scripted {
 	return &scripted{name: name, reply: func(_ context.Context, n int, req llm.Request) (llm.Response, error) {
 		r := spoken("Enough: the answer is 42.", req)
@@ -31,7 +31,8 @@ func callOn(name, arguments string) llm.ToolCall {
 	return llm.ToolCall{ID: "call_" + name, Name: name, Arguments: arguments, Opaque: "signed:" + arguments}
 }
 
-// The whole path with tools, on the handbook: local roles, and models that call them.
+// TestToolStrategies runs the strategies with tools on the handbook, with local roles and with
+// models that call tools.
 func TestToolStrategies(t *testing.T) {
 	for _, name := range []string{"react", "agent"} {
 		e := open(t)
@@ -86,7 +87,8 @@ func TestModelCallsTools(t *testing.T) {
 		}
 		replays(t, e, a.Run)
 
-		// An interruption anywhere, in the middle of the actor's job too, is gone on from.
+		// The run can be resumed after an interruption anywhere, even in the middle of the
+		// actor's job.
 		stored, records, err := e.journal(t.Context(), assay.Local(), a.Run)
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +101,8 @@ func TestModelCallsTools(t *testing.T) {
 	}
 }
 
-// Which way a run went that was short of calls is not for the models of today to say.
+// TestShortRunsReplayWithoutModels checks that the replay of a run that was short of calls does
+// not depend on the models configured now.
 func TestShortRunsReplayWithoutModels(t *testing.T) {
 	for _, name := range []string{"react", "auto"} {
 		for calls := 1; calls <= 6; calls++ {
@@ -117,8 +120,8 @@ func TestShortRunsReplayWithoutModels(t *testing.T) {
 	}
 }
 
-// Whoever may not see a document any more may not see a run whose tools read it, also
-// one that no search found.
+// TestPagesAreCheckedAgain checks that a principal who may no longer see a document cannot see a
+// run whose tools read it, even if no search found it.
 func TestPagesAreCheckedAgain(t *testing.T) {
 	docs := copyHandbook(t)
 	by := handbook.models()
@@ -165,7 +168,7 @@ func TestPagesAreCheckedAgain(t *testing.T) {
 		t.Errorf("a page of nobody knows what: %v", err)
 	}
 
-	// Nor does a page show it in a new run; what is outside the filter is not read either.
+	// A new run cannot read the page either. Documents outside the filter are not read at all.
 	for _, test := range []struct {
 		collections []string
 		filter      assay.Filter
@@ -191,8 +194,8 @@ func TestPagesAreCheckedAgain(t *testing.T) {
 	}
 }
 
-// On real documents the local actor finds what one search finds, and stops where no
-// document has the words.
+// TestToolsOnRealDocuments checks that the local actor finds the same as a single search on real
+// documents, and stops if no document has the words.
 func TestToolsOnRealDocuments(t *testing.T) {
 	docs := filepath.Join(goRoot(t), "doc")
 	if _, err := os.Stat(docs); err != nil {

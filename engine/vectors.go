@@ -11,30 +11,28 @@ import (
 	"github.com/assay-rag/assay/ingest"
 )
 
-// VectorStatus says which encoders a data directory works with, and how far their
-// vectors have come.
+// VectorStatus describes the encoders of a data directory and the coverage of their vectors.
 type VectorStatus struct {
-	Wanted  string `json:"wanted"`            // the model that passages are embedded with; empty: none
-	Serving string `json:"serving"`           // the one whose vectors are searched; empty: text alone
+	Wanted  string `json:"wanted"`            // model that passages are embedded with; empty: none
+	Serving string `json:"serving"`           // model whose vectors are searched; empty: text only
 	Problem string `json:"problem,omitempty"` // why the wanted encoder cannot be used
 
-	Chunks int             `json:"chunks"` // that can have a vector
-	Models []ModelCoverage `json:"models"` // by name: the wanted one, and those that have vectors
+	Chunks int             `json:"chunks"` // chunks that can have a vector
+	Models []ModelCoverage `json:"models"` // by name: the wanted model and those that have vectors
 
-	// Rate is how many passages a second are being embedded by this engine; 0: it is
-	// not at it.
+	// Rate is how many passages per second this engine is embedding; 0: none.
 	Rate float64 `json:"rate"`
 
-	problem error // what Problem says
+	problem error // the error that Problem describes
 }
 
-// ModelCoverage says how many chunks have a vector of a model.
+// ModelCoverage is the number of chunks that have a vector of a model.
 type ModelCoverage struct {
 	Model    string `json:"model"`
 	Embedded int    `json:"embedded"`
 }
 
-// Coverage is the share of chunks that have a vector of the model; 1 when there are
+// Coverage returns the share of chunks that have a vector of the model. It returns 1 if there are
 // no chunks.
 func (s VectorStatus) Coverage(model string) float64 {
 	if s.Chunks == 0 {
@@ -48,8 +46,7 @@ func (s VectorStatus) Coverage(model string) float64 {
 	return 0
 }
 
-// Vectors says which encoders are used and how far their vectors have come. It
-// looks at every chunk.
+// Vectors returns the encoders in use and the coverage of their vectors. It reads every chunk.
 func (e *Engine) Vectors(ctx context.Context) (VectorStatus, error) {
 	s, err := e.chooser.status(ctx)
 	if p := e.catching.rate.Load(); p != nil {
@@ -91,11 +88,10 @@ func (c *chooser) status(ctx context.Context) (VectorStatus, error) {
 	return s, nil
 }
 
-// Embed makes the vectors that are still missing and returns when there are none,
-// or what keeps it from that. When ctx ends, what was stored stays, and the next
-// Embed goes on. Passages that the encoder fails at are in the report and no error.
-// While another process is at it, it waits. An engine without encoders is
-// assay.ErrInvalid.
+// Embed makes the missing vectors and returns when none are missing or an error prevents it. If
+// ctx ends, the stored vectors stay and the next Embed continues. Passages that the encoder fails
+// at are listed in the report and are not errors. Embed waits while another process makes
+// vectors. It returns assay.ErrInvalid if the engine has no encoders.
 func (e *Engine) Embed(ctx context.Context, progress func(ingest.EmbedProgress)) (ingest.VectorReport, error) {
 	e.catching.wanted.Add(1)
 	var made ingest.EmbedReport
@@ -120,7 +116,7 @@ func (e *Engine) Embed(ctx context.Context, progress func(ingest.EmbedProgress))
 	return *report, errors.Join(err, statusErr)
 }
 
-// vectorReport says how far the vectors of the wanted model are; nil: there is none.
+// vectorReport returns the coverage of the wanted model's vectors; nil: there is no wanted model.
 func (e *Engine) vectorReport(ctx context.Context) (*ingest.VectorReport, error) {
 	chosen, err := e.chooser.choose(ctx)
 	if err != nil || chosen.wanted == "" && chosen.problem == nil {
@@ -138,11 +134,10 @@ func (e *Engine) vectorReport(ctx context.Context) (*ingest.VectorReport, error)
 	return report, err
 }
 
-// UseEncoder has the documents embedded with another encoder from now on; source
-// says, for people, where it came from. An empty name, or that of the standard one,
-// stands for the standard one, whichever that is in a later version. The encoder
-// must be there. Until its vectors have caught up, those of the one before are
-// searched.
+// UseEncoder selects the encoder that embeds the documents from now on. source describes where it
+// came from, for display. An empty name, or the name of the default encoder, selects the default,
+// even if a later version has another one. The encoder must exist. The previous model's vectors
+// are searched until the new model has caught up.
 func (e *Engine) UseEncoder(ctx context.Context, name, source string) error {
 	shelf := e.chooser.shelf
 	if name == shelf.standard() {

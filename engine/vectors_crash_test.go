@@ -17,8 +17,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// embedAsChild ingests, and asks while vectors are made in the background, until it
-// is killed.
+// embedAsChild ingests documents and asks questions while vectors are made in the background,
+// until it is killed.
 func embedAsChild(c child) error {
 	ctx := context.Background()
 	encoders := someEncoders("old/64", "new/64")
@@ -40,9 +40,9 @@ func embedAsChild(c child) error {
 	}
 }
 
-// TestKillWhileVectorsCatchUp kills a process that makes vectors in the background,
-// at moments drawn by chance, while documents are added and the model is changed.
-// What is there afterwards is right, and the next process goes on with it.
+// TestKillWhileVectorsCatchUp kills a process that makes vectors in the background, at random
+// moments, while documents are added and the model changes. It checks that the stored vectors are
+// correct and that the next process continues.
 func TestKillWhileVectorsCatchUp(t *testing.T) {
 	rounds := 8
 	if testing.Short() {
@@ -78,7 +78,7 @@ func TestKillWhileVectorsCatchUp(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // was killed
+		_ = cmd.Wait() // it was killed
 		if n := checkVectors(t, check, encoders); n {
 			partial++
 		}
@@ -88,7 +88,7 @@ func TestKillWhileVectorsCatchUp(t *testing.T) {
 			}
 		}
 		if rng.IntN(2) == 0 {
-			continue // the next one meets what this one left
+			continue // the next round starts from this state
 		}
 		report, err := check.Embed(t.Context(), nil)
 		if err != nil || report.Missing() > 0 {
@@ -105,8 +105,8 @@ func TestKillWhileVectorsCatchUp(t *testing.T) {
 	t.Logf("%d of %d were killed while vectors were missing", partial, rounds)
 }
 
-// checkVectors holds every vector that is stored to what its model makes of its
-// passage, and reports whether some are missing.
+// checkVectors checks every stored vector against its model's output for the passage, and reports
+// whether some are missing.
 func checkVectors(t *testing.T, e *Engine, encoders *fakeEncoders) (missing bool) {
 	t.Helper()
 	models, err := e.content.Models(t.Context())

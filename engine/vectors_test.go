@@ -21,7 +21,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// fakeEncoders are encoders for tests.
+// fakeEncoders provides encoders for tests.
 type fakeEncoders struct {
 	standard string
 
@@ -31,7 +31,7 @@ type fakeEncoders struct {
 	opened []string
 }
 
-// someEncoders have the names given, the first the standard one.
+// someEncoders returns encoders with the given names. The first is the default.
 func someEncoders(names ...string) *fakeEncoders {
 	f := &fakeEncoders{standard: names[0], byName: map[string]llm.Embedder{}, broken: map[string]error{}}
 	for _, name := range names {
@@ -60,7 +60,7 @@ func (f *fakeEncoders) hashing(name string) *llmtest.Hashing {
 	return f.byName[name].(*llmtest.Hashing)
 }
 
-// openWith opens a data directory with encoders, without a background.
+// openWith opens a data directory with encoders and without the background embedder.
 func openWith(t *testing.T, dir string, encoders Encoders) *Engine {
 	t.Helper()
 	return openConfig(t, Config{Dir: dir, Encoders: encoders, NoBackground: true})
@@ -80,7 +80,7 @@ func openConfig(t *testing.T, config Config) *Engine {
 	return e
 }
 
-// writeNotes writes n documents, each with a word of its own, into a new folder.
+// writeNotes writes n documents, each with a unique word, to a new folder.
 func writeNotes(t *testing.T, from, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -110,7 +110,8 @@ func searchFor(t *testing.T, e *Engine, text string) assay.Results {
 	return r
 }
 
-// An ingest is done when the text is; with Wait, when the vectors are.
+// TestIngestVectors checks that an ingest returns when the text is stored and, with Wait, when
+// the vectors are stored.
 func TestIngestVectors(t *testing.T) {
 	encoders := someEncoders("first/64")
 	e := openWith(t, t.TempDir(), encoders)
@@ -142,7 +143,8 @@ func TestIngestVectors(t *testing.T) {
 	}
 }
 
-// What was waited for is in the index on disk: another process need not read it.
+// TestWaitWritesTheIndex checks that vectors made with Wait are in the index on disk, so that
+// another process need not read them from the store.
 func TestWaitWritesTheIndex(t *testing.T) {
 	dir := t.TempDir()
 	e := openWith(t, dir, someEncoders("first/64"))
@@ -155,7 +157,7 @@ func TestWaitWritesTheIndex(t *testing.T) {
 	}
 }
 
-// A search makes the vectors that it needs, and stores them.
+// TestSearchFillsIn checks that a search makes the vectors that it needs and stores them.
 func TestSearchFillsIn(t *testing.T) {
 	encoders := someEncoders("first/64")
 	e := openWith(t, t.TempDir(), encoders)
@@ -192,8 +194,8 @@ func TestSearchFillsIn(t *testing.T) {
 	}
 }
 
-// While another process ingests, the vectors that a search made are kept for the
-// next, and stored when its place is free.
+// TestFillKeepsWhatCannotBeStored checks that vectors that a search makes while another process
+// ingests are kept for the next search, and stored once the writer lock is free.
 func TestFillKeepsWhatCannotBeStored(t *testing.T) {
 	encoders := someEncoders("first/64")
 	dir := t.TempDir()
@@ -227,7 +229,7 @@ func TestFillKeepsWhatCannotBeStored(t *testing.T) {
 	wantCoverage(t, openWith(t, dir, encoders), "first/64", 30, 30)
 }
 
-// An encoder that hangs holds a search up no longer than it may.
+// TestFillIsBounded checks that an encoder that hangs delays a search only up to the limit.
 func TestFillIsBounded(t *testing.T) {
 	encoders := someEncoders("first/64")
 	encoders.byName["first/64"] = blocksOnPassages{encoders.byName["first/64"]}
@@ -245,7 +247,7 @@ func TestFillIsBounded(t *testing.T) {
 	}
 }
 
-// The searches of a run share what they may wait.
+// TestAllowance checks that the searches of a run share one waiting time.
 func TestAllowance(t *testing.T) {
 	a := newAllowance(12 * time.Second)
 	first, second, third := a.take(), a.take(), a.take()
@@ -272,7 +274,7 @@ func (b blocksOnPassages) Embed(ctx context.Context, p llm.Purpose, texts []stri
 	return b.Embedder.Embed(ctx, p, texts)
 }
 
-// The vectors of a new model are made beside the old ones, which serve until then.
+// TestModelChange checks that the old model serves while the vectors of a new model are made.
 func TestModelChange(t *testing.T) {
 	encoders := someEncoders("old/64", "new/64")
 	e := openWith(t, t.TempDir(), encoders)
@@ -287,7 +289,7 @@ func TestModelChange(t *testing.T) {
 		t.Errorf("before: index %+v, notes %q", r.Index, r.Notes)
 	}
 
-	// Half way.
+	// Half of the vectors.
 	ctx, cancel := context.WithCancel(t.Context())
 	slow := 0
 	_, err := e.catching.pass(ctx, ingest.EmbedOptions{Batch: 5, Progress: func(p ingest.EmbedProgress) {
@@ -308,7 +310,7 @@ func TestModelChange(t *testing.T) {
 		t.Errorf("status %+v, %v", status, err)
 	}
 
-	// All the way.
+	// All of the vectors.
 	report, err := e.Embed(t.Context(), nil)
 	if err != nil || report.Model != "new/64" || report.Stored != 20 || report.Missing() != 0 {
 		t.Errorf("%+v, %v", report, err)
@@ -322,7 +324,7 @@ func TestModelChange(t *testing.T) {
 		t.Errorf("models %v, %v; want the old one dropped", models, err)
 	}
 
-	// Back to the standard one.
+	// Back to the default encoder.
 	if err := e.UseEncoder(t.Context(), "", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +336,8 @@ func TestModelChange(t *testing.T) {
 	}
 }
 
-// Another engine, as in another process, takes the switch up.
+// TestModelChangeElsewhere checks that another engine, as in another process, notices a change of
+// the model.
 func TestModelChangeElsewhere(t *testing.T) {
 	encoders := someEncoders("old/64", "new/64")
 	dir := t.TempDir()
@@ -356,13 +359,14 @@ func TestModelChangeElsewhere(t *testing.T) {
 	}
 }
 
-// An encoder that is not there or torn leaves text alone, and every result says so.
+// TestEncoderProblems checks that a missing or damaged encoder leaves only text search, and that
+// every result reports it.
 func TestEncoderProblems(t *testing.T) {
 	torn := fmt.Errorf("/models/first/model.safetensors: it ends after 17 bytes: %w", assay.ErrDamaged)
 	tests := []struct {
 		name    string
 		prepare func(t *testing.T, e *Engine, f *fakeEncoders)
-		want    string // in the note
+		want    string // substring of the note
 	}{
 		{"torn", func(_ *testing.T, _ *Engine, f *fakeEncoders) { f.broken["first/64"] = torn }, "model.safetensors: it ends after 17 bytes"},
 		{"gone", func(_ *testing.T, _ *Engine, f *fakeEncoders) { delete(f.byName, "first/64") }, "first/64 is not installed"},
@@ -407,7 +411,7 @@ func TestEncoderProblems(t *testing.T) {
 	}
 }
 
-// An old model's encoder that is gone does not serve.
+// TestOldEncoderGone checks that an old model does not serve if its encoder is missing.
 func TestOldEncoderGone(t *testing.T) {
 	encoders := someEncoders("old/64", "new/64")
 	dir := t.TempDir()
@@ -425,8 +429,8 @@ func TestOldEncoderGone(t *testing.T) {
 	}
 }
 
-// An engine that stays open makes the vectors by itself: of what it ingested, of
-// what others did, and of a new model.
+// TestBackground checks that an open engine makes vectors by itself: for its own ingests, for
+// those of other processes, and for a new model.
 func TestBackground(t *testing.T) {
 	before := runtime.NumGoroutine()
 	encoders := someEncoders("old/64", "new/64")
@@ -446,7 +450,7 @@ func TestBackground(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, e, "new/64", 60)
-	for range 200 { // dropped a moment later
+	for range 200 { // the old model is dropped a moment later
 		if models, err := e.content.Models(t.Context()); err != nil || len(models) == 1 {
 			break
 		}
@@ -461,7 +465,7 @@ func TestBackground(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 100 { // those of the database's driver take a moment
+	for range 100 { // goroutines of the database driver take a moment to end
 		if runtime.NumGoroutine() <= before {
 			return
 		}
@@ -471,7 +475,7 @@ func TestBackground(t *testing.T) {
 	t.Errorf("%d goroutines more than before:\n%s", runtime.NumGoroutine()-before, stacks[:runtime.Stack(stacks, true)])
 }
 
-// await waits until a model has so many vectors.
+// await waits until a model has the given number of vectors.
 func await(t *testing.T, e *Engine, model string, want int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
@@ -489,8 +493,8 @@ func await(t *testing.T, e *Engine, model string, want int) {
 	}
 }
 
-// A background that is at work is in nobody's way: others ingest, wait, ask and
-// close meanwhile.
+// TestBackgroundYields checks that a busy background embedder does not block others: they ingest,
+// wait, ask and close meanwhile.
 func TestBackgroundYields(t *testing.T) {
 	encoders := someEncoders("slow/64")
 	encoders.byName["slow/64"] = slow{encoders.byName["slow/64"], 2 * time.Millisecond}
@@ -516,7 +520,7 @@ func TestBackgroundYields(t *testing.T) {
 	}
 }
 
-// slow takes its time for each text.
+// slow is an encoder that sleeps for each text.
 type slow struct {
 	llm.Embedder
 	each time.Duration
@@ -539,7 +543,7 @@ func (s slow) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.V
 	return made, nil
 }
 
-// Two processes that wait make each vector once.
+// TestEmbedTogether checks that two engines that wait for vectors make each one only once.
 func TestEmbedTogether(t *testing.T) {
 	encoders := someEncoders("first/64")
 	dir := t.TempDir()
@@ -562,7 +566,8 @@ func TestEmbedTogether(t *testing.T) {
 	}
 }
 
-// A run that searched by vectors is replayed without them.
+// TestReplayNeedsNoEncoder checks that a run that searched by vectors is replayed without an
+// encoder.
 func TestReplayNeedsNoEncoder(t *testing.T) {
 	encoders := someEncoders("first/64")
 	dir := t.TempDir()
@@ -603,7 +608,8 @@ func TestDoctorVectors(t *testing.T) {
 	}
 }
 
-// Another model that is chosen while vectors are made is the one they are made of.
+// TestModelChangesUnderway checks that a model chosen during a pass is the one whose vectors are
+// made.
 func TestModelChangesUnderway(t *testing.T) {
 	encoders := someEncoders("old/64", "new/64")
 	e := openWith(t, t.TempDir(), encoders)
@@ -625,7 +631,8 @@ func TestModelChangesUnderway(t *testing.T) {
 	}
 }
 
-// Passages that fail are tried again when something changes, not all the time.
+// TestBackgroundLeavesFailuresAlone checks that failed passages are retried only when something
+// changes.
 func TestBackgroundLeavesFailuresAlone(t *testing.T) {
 	encoders := someEncoders("first/64")
 	counting := &countingTries{Embedder: llmtest.Plain(encoders.byName["first/64"])}
@@ -635,7 +642,7 @@ func TestBackgroundLeavesFailuresAlone(t *testing.T) {
 	e.catching.start()
 	ingestPaths(t, e, writeNotes(t, 0, 10))
 	await(t, e, "first/64", 9)
-	time.Sleep(time.Second) // a pass that has nothing new to do may follow
+	time.Sleep(time.Second) // one more pass without new work may follow
 	tries := counting.n.Load()
 	time.Sleep(300 * time.Millisecond)
 	if more := counting.n.Load() - tries; more > 0 {
@@ -653,8 +660,8 @@ func (c *countingTries) Embed(ctx context.Context, p llm.Purpose, texts []string
 	return c.Embedder.Embed(ctx, p, texts)
 }
 
-// A small store is complete when its ingest ends; one with more passages is not
-// waited for.
+// TestWaitFew checks that the vectors of a small store are complete when its ingest ends, and
+// that an ingest does not wait for those of a larger one.
 func TestWaitFew(t *testing.T) {
 	e := openWith(t, t.TempDir(), someEncoders("old/64"))
 	dir := writeNotes(t, 0, 5)

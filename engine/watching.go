@@ -16,22 +16,21 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A watching learns from a run's steps what its answer says of the run itself: how
-// long it was active, and who did which role's jobs. It learns the same from the steps
-// of a replay.
+// A watching collects, from the steps of a run or its replay, what the answer reports about the
+// run itself: its active time and which model did each role's jobs.
 type watching struct {
 	active  time.Duration
-	calls   map[string][]run.Event // ended model calls by the path of their job
+	calls   map[string][]run.Event // finished model calls by the path of their job
 	uses    map[use]assay.Usage
-	served  map[string][]string // the models that roles had, by role; "": none
-	observe func(run.Event)     // is told of each step too; may be nil
+	served  map[string][]string // models that did each role; "": local
+	observe func(run.Event)     // also receives each event; may be nil
 }
 
-// A use is who did a role's jobs, and with which prompt.
+// A use is a role's model and its prompt.
 type use struct{ role, model, prompt string }
 
 func (w *watching) see(ev run.Event) {
-	// What comes after the last step does not count, so that a replay comes to the same time.
+	// Time after the last step is not counted, so that a replay reports the same time.
 	w.active = max(w.active, ev.Active)
 	if ev.Phase == run.StepEnd {
 		w.ended(ev)
@@ -41,14 +40,13 @@ func (w *watching) see(ev run.Event) {
 	}
 }
 
-// jobOf returns the path of the job that a model's call at path belongs to; empty: of
-// none.
+// jobOf returns the path of the job that the model call at path belongs to; empty: no job.
 func jobOf(path string) string {
 	i := strings.LastIndex(path, "/call[")
 	return path[:max(i, 0)]
 }
 
-// roleOf names the role whose job the step at that path is.
+// roleOf returns the role of the step at a path; empty: no role.
 func roleOf(kind assay.StepKind, at string) string {
 	switch kind {
 	case assay.StepRole:
@@ -65,7 +63,7 @@ func roleOf(kind assay.StepKind, at string) string {
 	return ""
 }
 
-// ended takes up a step that has ended: the calls of a job do so before the job.
+// ended records a step that has ended. The calls of a job end before the job.
 func (w *watching) ended(ev run.Event) {
 	if job := jobOf(ev.Path); ev.Kind == assay.StepModel && job != "" {
 		if w.calls == nil {
@@ -90,7 +88,7 @@ func (w *watching) ended(ev run.Event) {
 	if name == "" {
 		return
 	}
-	quoted := strategy.Quoted(ev.Path) // that is local whoever the generator is
+	quoted := strategy.Quoted(ev.Path) // quotations are always local
 	if !quoted && !slices.Contains(w.served[name], ev.Model) {
 		w.served[name] = append(w.served[name], ev.Model)
 	}
@@ -105,8 +103,7 @@ func (w *watching) ended(ev run.Event) {
 	}
 }
 
-// stoodIn reports whether the local role did a job in the end: the provider failed,
-// and the job did not.
+// stoodIn reports whether the local role completed a job whose last model call failed.
 func stoodIn(job run.Event, calls []run.Event) bool {
 	if len(calls) == 0 || calls[len(calls)-1].Err == nil || job.Kind == assay.StepVerify {
 		return false
@@ -115,7 +112,7 @@ func stoodIn(job run.Event, calls []run.Event) bool {
 	return outcome != nil && outcome.Failure == ""
 }
 
-// A modelCall is what is recorded of a call: see role.Call.
+// A modelCall is the recorded input of a model call (see role.Call).
 type modelCall struct {
 	Role   string `json:"role"`
 	Prompt string `json:"prompt"`
@@ -128,7 +125,7 @@ func callOf(input json.RawMessage) modelCall {
 	return modelCall{}
 }
 
-// complete puts what was learned into the answer of a run that began as req says.
+// complete adds the collected data to the answer of a run that began with req.
 func (w *watching) complete(a *assay.Answer, req stored) {
 	a.ElapsedMS = w.active.Milliseconds()
 	order := func(u use) int {
@@ -143,7 +140,7 @@ func (w *watching) complete(a *assay.Answer, req stored) {
 		var others []string
 		for _, model := range w.served[name] {
 			bySmall := name == role.GeneratorRole && model != "" && model == req.Models[strategy.SmallGenerator]
-			ofStandIn := name == role.VerifierRole && model == "" && w.wroteLocally() // no model judges what the local generator quotes
+			ofStandIn := name == role.VerifierRole && model == "" && w.wroteLocally() // no model judges quotations
 			if model != req.Models[name] && !bySmall && !ofStandIn {
 				others = append(others, cmp.Or(model, assay.LocalModel))
 			}
@@ -163,9 +160,9 @@ func (w *watching) wroteLocally() bool {
 	})
 }
 
-// checkInterrupted refuses to go on with a run, as assay.ErrInvalid, that was
-// interrupted in the middle of a job which models do otherwise today: what they would be
-// asked is not what the journal holds.
+// checkInterrupted returns assay.ErrInvalid if a run was interrupted in the middle of a job whose
+// model or prompt has changed since. The inputs of its calls would differ from those in the
+// journal.
 func checkInterrupted(records []assay.Record, models Models) error {
 	finished := map[string]bool{}
 	for _, rec := range records {
@@ -178,12 +175,12 @@ func checkInterrupted(records []assay.Record, models Models) error {
 			continue
 		}
 		call := callOf(rec.Input)
-		name := cmp.Or(call.Role, role.VerifierRole) // a verifier that is a service has no prompt
+		name := cmp.Or(call.Role, role.VerifierRole) // verifier services have no prompt
 		bySmall := name == role.GeneratorRole && rec.Model == now[strategy.SmallGenerator]
 		if today := cmp.Or(now[name], assay.LocalModel); today != rec.Model && !bySmall {
 			return fmt.Errorf("it was interrupted while %s was the %s, which is %s now; go on with it as it was, or ask again: %w", rec.Model, name, today, assay.ErrInvalid)
 		}
-		template, _, _ := strings.Cut(call.Prompt, "@") // the role's name, but for an actor that is an agent
+		template, _, _ := strings.Cut(call.Prompt, "@") // the role's name, except for an actor that is an agent
 		if today := models.prompted(name, template); today != call.Prompt {
 			return fmt.Errorf("it was interrupted while the %s was asked with the prompt %s, which is %s now; ask again: %w", name, call.Prompt, today, assay.ErrInvalid)
 		}

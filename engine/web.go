@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// searcherName names who searches the web for a question; empty: nobody does.
+// searcherName returns the name of the web search for a request; empty: none.
 func (e *Engine) searcherName(req Request) string {
 	if !req.Web || e.config.Web == nil {
 		return ""
@@ -21,7 +21,7 @@ func (e *Engine) searcherName(req Request) string {
 	return e.config.Web.Name()
 }
 
-// webOf returns the web as a run may reach it, or why it may not.
+// webOf returns a run's access to the web, or the reason why it has none.
 func (e *Engine) webOf(req stored) (web strategy.Web, off string) {
 	switch {
 	case !req.Web:
@@ -32,11 +32,11 @@ func (e *Engine) webOf(req stored) (web strategy.Web, off string) {
 	return openWeb{name: req.Searcher, searcher: e.config.Web, pages: e.pages}, ""
 }
 
-// An openWeb is the web as runs reach it: by the searcher that was configured when they
-// began. In a replay nobody is asked.
+// An openWeb is a run's access to the web, through the searcher that was configured when the run
+// began. A replay does not call it.
 type openWeb struct {
 	name     string
-	searcher assay.WebSearcher // of today; nil: none
+	searcher assay.WebSearcher // the current one; nil: none
 	pages    *webfetch.Fetcher
 }
 
@@ -49,8 +49,8 @@ func (w openWeb) Price() int64 {
 	return micros
 }
 
-// priceOf returns what one search of the web may cost. One that says nothing of it is
-// taken to cost nothing that is known.
+// priceOf returns the price of one web search and whether it is known. A searcher that is not an
+// assay.PricedSearcher has the price 0, not known.
 func priceOf(searcher assay.WebSearcher) (micros int64, known bool) {
 	if p, ok := searcher.(assay.PricedSearcher); ok {
 		return p.SearchPrice()
@@ -58,8 +58,8 @@ func priceOf(searcher assay.WebSearcher) (micros int64, known bool) {
 	return 0, false
 }
 
-// checkWebPriced refuses, as assay.ErrInvalid, a limit of what a run may cost where it may
-// search the web for a price that nobody knows.
+// checkWebPriced returns assay.ErrInvalid if the cost is limited and the run may use a web search
+// of unknown price.
 func (e *Engine) checkWebPriced(req Request) error {
 	if !req.Web || e.config.Web == nil || req.Budget.CostMicros == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (w openWeb) Search(ctx context.Context, query string, n int) ([]assay.WebRe
 	return w.searcher.SearchWeb(ctx, query, n)
 }
 
-// half returns a context that ends when half of the time is over that ctx has left: one
-// server that is slow must not have all of it.
+// half returns a context that ends after half of the time that ctx has left, so that one slow
+// server cannot use all of it.
 func half(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -90,10 +90,10 @@ func half(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, time.Until(end)/2, errHalf)
 }
 
-// errHalf is the cause of a context that half has ended.
+// errHalf is the cause of a context that half created and that timed out.
 var errHalf = fmt.Errorf("half of the time that was left is over: %w", assay.ErrUnavailable)
 
-// pageNames are names of files by media type: a hint for the parser.
+// pageNames maps media types to file names, which are hints for the parser.
 var pageNames = map[string]string{"text/html": "page.html", "application/xhtml+xml": "page.html", "text/plain": "page.txt", "text/markdown": "page.md"}
 
 // Page implements strategy.Web.
@@ -101,7 +101,7 @@ func (w openWeb) Page(ctx context.Context, url string) (passages []assay.Passage
 	limited, cancel := half(ctx)
 	defer cancel()
 	defer func() {
-		if p := recover(); p != nil { // a page that a parser stumbles over is no reason to end the run
+		if p := recover(); p != nil { // a page that breaks the parser must not end the run
 			passages, err = nil, fmt.Errorf("read %s: it cannot be parsed: %w", url, assay.ErrUnavailable)
 		}
 	}()
@@ -115,7 +115,7 @@ func (w openWeb) Page(ctx context.Context, url string) (passages []assay.Passage
 	return passages, err
 }
 
-// passagesOf reads a page as a document is read, and cuts it as one.
+// passagesOf parses a page and splits it into passages like a document.
 func passagesOf(ctx context.Context, page webfetch.Page) ([]assay.Passage, error) {
 	doc, err := parse.Parse(ctx, parse.Input{Name: pageNames[page.Type], Data: page.Data})
 	if err != nil {
@@ -130,7 +130,7 @@ func passagesOf(ctx context.Context, page webfetch.Page) ([]assay.Passage, error
 	var passages []assay.Passage
 	for _, c := range chunk.Split(doc, id, version, chunk.Options{}) {
 		if c.Kind == assay.ChunkSection {
-			continue // it holds passages that are here themselves
+			continue // the passages in it are in the list themselves
 		}
 		passages = append(passages, assay.Passage{
 			Chunk: c, Text: doc.Text[c.Start:c.End], URI: page.URL, Title: cmp.Or(doc.Title, page.URL), Language: language,
@@ -139,13 +139,13 @@ func passagesOf(ctx context.Context, page webfetch.Page) ([]assay.Passage, error
 	return passages, nil
 }
 
-// A webStep is what is read of a step of the web: a search, or a page.
+// A webStep is the decoded input of a web step: a search or a page.
 type webStep struct {
 	Query string `json:"query"`
 	URL   string `json:"url"`
 }
 
-// webIntention says what a step of the web is about to do.
+// webIntention describes the web step that is about to start.
 func webIntention(rec assay.Record) string {
 	in := decode[webStep](rec.Input)
 	switch {
@@ -157,7 +157,7 @@ func webIntention(rec assay.Record) string {
 	return fmt.Sprintf("searching the web for %q", in.Query)
 }
 
-// webSummary says what a step of the web brought.
+// webSummary describes the result of a web step.
 func webSummary(rec assay.Record) string {
 	in := decode[webStep](rec.Input)
 	if in == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A searchEngine is a search of the web that knows its pages.
+// A searchEngine is a web search with given results.
 type searchEngine struct {
 	results []assay.WebResult
 	err     error
@@ -32,8 +32,8 @@ func (s *searchEngine) SearchWeb(_ context.Context, query string, n int) ([]assa
 	return s.results, s.err
 }
 
-// site starts a server of pages on loopback, and returns its address and a fetcher that
-// may reach it and nothing else of this machine.
+// site serves pages on the loopback interface. It returns its address and a fetcher that can
+// reach only this server on this machine.
 func site(t *testing.T, pages map[string]string) (string, *webfetch.Fetcher, func()) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Path]
@@ -49,7 +49,7 @@ func site(t *testing.T, pages map[string]string) (string, *webfetch.Fetcher, fun
 	return s.URL, webfetch.New(webfetch.Config{Permit: func(a netip.AddrPort) bool { return a == at }}), s.Close
 }
 
-// webEngine opens an engine on the handbook that searches the web.
+// webEngine opens an engine on the handbook that can search the web.
 func webEngine(t *testing.T, dir string, web assay.WebSearcher, pages *webfetch.Fetcher) *Engine {
 	t.Helper()
 	e, err := Open(t.Context(), Config{Dir: dir, Web: web, Pages: pages})
@@ -67,9 +67,8 @@ const (
 	notAnEngine = "the web was not searched: no search of the web is configured"
 )
 
-// TestWeb takes a question that the documents do not answer the whole way: to a search
-// of the web, its page, an answer that says where it is from, and a replay for which
-// nobody is asked.
+// TestWeb follows a question that the documents do not answer: to a web search, a page, an answer
+// that states its origin, and a replay that makes no requests.
 func TestWeb(t *testing.T) {
 	at, pages, stop := site(t, map[string]string{"/ganymede": ganymede})
 	finder := &searchEngine{results: []assay.WebResult{
@@ -143,8 +142,8 @@ func TestWeb(t *testing.T) {
 	}
 }
 
-// TestWebOff says that a question goes to the web only where it is allowed to and
-// somebody is configured, and that the answer says why not.
+// TestWebOff checks that a question is searched on the web only if the request allows it and a
+// search is configured, and that the answer otherwise states the reason.
 func TestWebOff(t *testing.T) {
 	finder := &searchEngine{}
 	for _, test := range []struct {
@@ -169,7 +168,7 @@ func TestWebOff(t *testing.T) {
 	}
 }
 
-// TestWebFails says that a search of the web that fails is no answer, and no error.
+// TestWebFails checks that a failed web search leads to neither an answer nor an error.
 func TestWebFails(t *testing.T) {
 	for _, err := range []error{
 		fmt.Errorf("finder: overloaded: %w", assay.ErrUnavailable), fmt.Errorf("finder: %w", assay.ErrInvalid),
@@ -186,7 +185,7 @@ func TestWebFails(t *testing.T) {
 	}
 }
 
-// A service is a managed one that says what a test wants it to.
+// A service is a managed service whose answer a test sets.
 type service struct {
 	answer strategy.ManagedAnswer
 	err    error
@@ -203,7 +202,7 @@ func (s *service) Ask(_ context.Context, access assay.Access, q strategy.Managed
 	return s.answer, assay.Usage{Calls: 1, OutputTokens: 7}, s.err
 }
 
-// retrieved is a passage as a service gives it.
+// retrieved returns a passage in the form that a service returns it.
 func retrieved(uri, text string) assay.Hit {
 	id := assay.DocumentID("cloud", uri)
 	version := assay.DocumentVersion(text, nil, "")
@@ -213,8 +212,8 @@ func retrieved(uri, text string) assay.Hit {
 	}
 }
 
-// TestManaged says that of what a service writes only that is shown which the passages
-// that it gives say, and that a replay asks nobody.
+// TestManaged checks that only those parts of a service's text are shown that its passages
+// support, and that a replay does not call the service.
 func TestManaged(t *testing.T) {
 	text := "Sure! The orbital period of the moon Ganymede is about seven days. Ganymede is made of cheese."
 	first, second := strings.Index(text, "The orbital"), strings.Index(text, "Ganymede is made")
@@ -263,8 +262,8 @@ func TestManaged(t *testing.T) {
 	}
 }
 
-// TestManagedRefused says which questions are not handed to a service, before anything
-// is stored.
+// TestManagedRefused checks which questions are rejected for a managed service before anything is
+// stored.
 func TestManagedRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		managed strategy.Managed
@@ -291,7 +290,7 @@ func TestManagedRefused(t *testing.T) {
 	}
 }
 
-// A stopper is a search of the web during which the program ends.
+// A stopper is a web search that stops the program when it is called.
 type stopper struct {
 	searchEngine
 	stop context.CancelFunc
@@ -303,8 +302,8 @@ func (s *stopper) SearchWeb(ctx context.Context, query string, n int) ([]assay.W
 	return nil, ctx.Err()
 }
 
-// TestWebResumed says that a run which was interrupted on its way to the web goes on
-// there, by whoever was configured when it began; somebody else is not asked.
+// TestWebResumed checks that a run interrupted during a web search is resumed with the searcher
+// configured when it began, and that no other searcher is called.
 func TestWebResumed(t *testing.T) {
 	at, pages, _ := site(t, map[string]string{"/ganymede": ganymede})
 	results := []assay.WebResult{{URL: at + "/ganymede", Title: "Ganymede", Snippet: "A moon."}}
@@ -347,7 +346,7 @@ func TestWebResumed(t *testing.T) {
 	}
 }
 
-// A paid searcher says what a search costs.
+// A paid is a searcher with a price.
 type paid struct {
 	searchEngine
 	known bool
@@ -355,8 +354,8 @@ type paid struct {
 
 func (p *paid) SearchPrice() (int64, bool) { return 5000, p.known }
 
-// TestWebPriced says that a limit of cost needs the price of a search, where the question
-// may go to the web.
+// TestWebPriced checks that a cost limit requires the price of a search if the question may be
+// searched on the web.
 func TestWebPriced(t *testing.T) {
 	limited := assay.Budget{CostMicros: 10_000}
 	for _, test := range []struct {
@@ -385,12 +384,12 @@ func TestWebPriced(t *testing.T) {
 	}
 }
 
-// TestFollowUpsStay says that a conversation's words, which documents may have put into
-// it, do not go to the web.
+// TestFollowUpsStay checks that words from a conversation, which may come from documents, are not
+// sent to the web.
 func TestFollowUpsStay(t *testing.T) {
 	for question, goes := range map[string]bool{
 		"And who runs it?": false,
-		"And what is the orbital period of the moon Ganymede there?": true, // as it was asked
+		"And what is the orbital period of the moon Ganymede there?": true, // sent as it was asked
 	} {
 		finder := &searchEngine{}
 		e := webEngine(t, t.TempDir(), finder, nil)

@@ -9,14 +9,14 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// Who stores vectors takes the writer's place for a moment at a time. An ingest
-// waits that long for it before it says that another process is at work.
+// writerPatience is how long an ingest waits for the writer lock before it returns
+// assay.ErrLocked. Storing vectors holds the lock only briefly.
 const writerPatience = time.Second
 
-// forever is the patience of who goes on until its context ends.
+// forever is the patience of a caller that waits until its context ends.
 const forever time.Duration = -1
 
-// writer takes the writer's place. While another has it, it tries again until the
+// writer takes the writer lock. While another process holds it, writer tries again until the
 // patience has run out, and then returns assay.ErrLocked.
 func (e *Engine) writer(ctx context.Context, patience time.Duration) (store.Writer, error) {
 	const first, longest = 5 * time.Millisecond, 200 * time.Millisecond
@@ -34,7 +34,7 @@ func (e *Engine) writer(ctx context.Context, patience time.Duration) (store.Writ
 	}
 }
 
-// write runs fn as the content's writer.
+// write runs fn with the writer lock held.
 func (e *Engine) write(ctx context.Context, patience time.Duration, fn func(store.Writer) error) error {
 	w, err := e.writer(ctx, patience)
 	if err != nil {
@@ -43,8 +43,8 @@ func (e *Engine) write(ctx context.Context, patience time.Duration, fn func(stor
 	return errors.Join(fn(w), w.Close())
 }
 
-// briefly is the content with a PutVectors that takes the writer's place for its
-// transaction alone, so that others ingest in between.
+// A briefly is the content with a PutVectors that holds the writer lock only for its own
+// transaction, so that others can ingest in between.
 type briefly struct {
 	store.Content
 	engine *Engine
