@@ -21,9 +21,8 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// writeAnswer prints an answer for people: the text, and the sources with the
-// words they were cited for. An answer that found nothing says what was
-// searched and what came closest.
+// writeAnswer prints an answer for people: the text and its sources with the quoted words. If
+// nothing was found, it prints what was searched and the closest passages.
 func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	var b strings.Builder
 	if a.Understood != "" {
@@ -40,7 +39,7 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 		}
 		writeStatus(&b, a, width)
 		writeSources(&b, a, width)
-		if len(a.Claims) == 0 { // nothing is shown: at least where to look
+		if len(a.Claims) == 0 { // nothing is shown: list the closest passages instead
 			writeClosest(&b, a.Closest, width)
 		}
 	}
@@ -49,7 +48,7 @@ func writeAnswer(w io.Writer, a assay.Answer, width int) error {
 	return err
 }
 
-// byModel marks the words of a language model that nothing has verified.
+// byModel marks text of a language model that was not verified.
 func byModel(is bool) string {
 	if is {
 		return " (model)"
@@ -57,11 +56,11 @@ func byModel(is bool) string {
 	return ""
 }
 
-// aboutCoverage reports whether a note says how many passages had vectors. A reader of an
-// answer can do nothing about it: it is shown in the trace.
+// aboutCoverage reports whether a note is about the share of passages with vectors. Readers of an
+// answer cannot act on it, so only the trace shows it.
 func aboutCoverage(n assay.Note) bool { return n.Kind == assay.NoteCoverage }
 
-// appendNotes prints what a reader has to know of how something was found.
+// appendNotes prints notes about how something was found.
 func appendNotes(b *strings.Builder, notes []assay.Note, width int) {
 	if len(notes) > 0 {
 		b.WriteByte('\n')
@@ -71,8 +70,7 @@ func appendNotes(b *strings.Builder, notes []assay.Note, width int) {
 	}
 }
 
-// writeStatus says what an answer that is not a whole one is, and what it
-// lacks.
+// writeStatus prints the status of an answer that is not complete, and its missing parts.
 func writeStatus(b *strings.Builder, a assay.Answer, width int) {
 	if a.Status != assay.Answered {
 		label := strings.ToUpper(string(a.Status[:1])) + strings.ReplaceAll(string(a.Status[1:]), "_", " ")
@@ -86,7 +84,7 @@ func writeStatus(b *strings.Builder, a assay.Answer, width int) {
 	}
 }
 
-// more says by which flag a run that was cut short gets more of what it lacked.
+// more names the flag that raises the limit at which a run stopped.
 func more(s assay.Stop) string {
 	flag := map[assay.Stop]string{
 		assay.StopDeadline: "--timeout", assay.StopTokenBudget: "--max-tokens", assay.StopCallBudget: "--max-calls", assay.StopMoneyBudget: "--max-cost",
@@ -97,9 +95,8 @@ func more(s assay.Stop) string {
 	return " Give it more with " + flag + "."
 }
 
-// writeSources prints each cited source once, by number, with the words that
-// were quoted from it. One that was put in the place of what the writer had cited
-// says so.
+// writeSources prints each cited source once, by number, with the words quoted from it. It marks
+// sources that replaced those cited by the writer.
 func writeSources(b *strings.Builder, a assay.Answer, width int) {
 	if len(a.Citations) == 0 {
 		return
@@ -136,7 +133,7 @@ func writeSources(b *strings.Builder, a assay.Answer, width int) {
 	}
 }
 
-// from says where something is from that is not from the documents.
+// from describes the origin of a source that is not a document.
 func from(o assay.Origin) string {
 	switch o {
 	case assay.FromWeb:
@@ -147,8 +144,8 @@ func from(o assay.Origin) string {
 	return ""
 }
 
-// writeQuote prints quoted words: prose in lines that fit, a table row by row, code as it
-// stands.
+// writeQuote prints quoted words. Prose is wrapped, a table is printed row by row, and code is
+// printed verbatim.
 func writeQuote(b *strings.Builder, quote string, width int) {
 	const indent = "      "
 	if strings.Contains(quote, " | ") && isProse(quote) {
@@ -166,8 +163,8 @@ func writeQuote(b *strings.Builder, quote string, width int) {
 	}
 }
 
-// isProse reports whether the line breaks in text mean nothing: no line but the
-// first is indented or begins with a mark.
+// isProse reports whether line breaks in text are insignificant: no line but the first is indented
+// or begins with a mark.
 func isProse(text string) bool {
 	for i, line := range strings.Split(text, "\n") {
 		if r, _ := utf8.DecodeRuneInString(line); i > 0 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("\"'(“‘`", r) {
@@ -177,9 +174,8 @@ func isProse(text string) bool {
 	return true
 }
 
-// bySource groups citations by their number, in the order of the numbers, and
-// keeps each quoted span once, in the order of the text it is from, without those
-// that another one contains.
+// bySource groups citations by number, in ascending order. Within a source it keeps each quoted
+// span once, in text order, without spans that another one contains.
 func bySource(citations []assay.Citation) [][]assay.Citation {
 	var sources [][]assay.Citation
 	at := map[int]int{} // evidence number → index into sources
@@ -196,7 +192,7 @@ func bySource(citations []assay.Citation) [][]assay.Citation {
 	for i, s := range sources {
 		slices.SortFunc(s, func(x, y assay.Citation) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(y.End, x.End)) })
 		kept, end := s[:0], -1
-		for _, c := range s { // each begins no earlier than those before
+		for _, c := range s { // sorted by start
 			if c.End > end {
 				kept, end = append(kept, c), c.End
 			}
@@ -238,7 +234,7 @@ func writeClosest(b *strings.Builder, closest []assay.Closest, width int) {
 	}
 }
 
-// count writes a number with its noun: "1 hit", "20 hits".
+// count formats a number with its noun: "1 hit", "20 hits".
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

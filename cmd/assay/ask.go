@@ -180,7 +180,7 @@ func (a *app) answer(events iter.Seq2[engine.Event, error], shown *progress, f a
 	return errors.New("the run ended without an answer")
 }
 
-// A draft is what a model writes, as it comes. Only a trace has its words.
+// A draft collects what a model writes as it arrives. Only a trace prints its text.
 type draft struct {
 	trace bool
 	path  string
@@ -188,18 +188,18 @@ type draft struct {
 }
 
 func (d *draft) add(ev engine.Event) {
-	if ev.Path != d.path { // another call, of one that failed or of another part
+	if ev.Path != d.path { // a retry, or another part
 		d.text.Reset()
 		d.path = ev.Path
 	}
 	d.text.WriteString(ev.Draft)
 }
 
-// size is how many characters have come.
+// size returns the number of characters so far.
 func (d *draft) size() int { return utf8.RuneCountInString(d.text.String()) }
 
-// print prints the draft of the call that has ended, marked as what it is. Blank lines,
-// of which models that are held to a grammar write many, are left out.
+// print prints the draft of a finished call, marked as unverified. It skips blank lines, because
+// models under a grammar constraint write many.
 func (d *draft) print(w io.Writer, path string) {
 	if d.trace && path == d.path && d.text.Len() > 0 {
 		for line := range strings.Lines(d.text.String()) {
@@ -211,7 +211,7 @@ func (d *draft) print(w io.Writer, path string) {
 	}
 }
 
-// worthNoting are the kinds of step whose results a person sees go by.
+// worthNoting lists the kinds of step whose results are shown as progress.
 var worthNoting = map[assay.StepKind]bool{
 	assay.StepPlan: true, assay.StepSearch: true, assay.StepGrade: true, assay.StepVerify: true,
 	assay.StepWeb: true,
@@ -242,7 +242,7 @@ func (a *app) printAnswer(answer assay.Answer, asJSON bool) error {
 	return end(statusCode(answer.Status))
 }
 
-// question returns the question: the last argument, or standard input.
+// question returns the question from the last argument or standard input.
 func (a *app) question(ctx context.Context, args []string) (string, error) {
 	switch {
 	case len(args) > 1 && len(a.docs) > 0:
@@ -267,7 +267,7 @@ func (a *app) question(ctx context.Context, args []string) (string, error) {
 	return string(bytes.TrimSpace(data)), nil
 }
 
-// parseFilter reads --filter, in words or, from "{" on, as JSON.
+// parseFilter parses --filter. Text that begins with "{" is JSON.
 func parseFilter(text string) (assay.Filter, error) {
 	var f assay.Filter
 	var err error
@@ -282,7 +282,7 @@ func parseFilter(text string) (assay.Filter, error) {
 	return f, nil
 }
 
-// hintResume adds to the error of a run that can go on how to do that.
+// hintResume adds the resume command to the error of a run that can be resumed.
 func (a *app) hintResume(err error) error {
 	stopped, ok := errors.AsType[*engine.RunError](err)
 	if !ok || !stopped.Resumable {
@@ -303,7 +303,7 @@ func (a *app) sameStore() string {
 	return flags
 }
 
-// shellQuote quotes s for a POSIX shell where it needs it.
+// shellQuote quotes s for a POSIX shell if necessary.
 func shellQuote(s string) string {
 	plain := func(r rune) bool {
 		return strings.ContainsRune("-_./:@%+=,~", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -314,7 +314,7 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// traceLine is a step in a trace: its time, kind, path and result.
+// traceLine formats a step of a trace: its time, kind, path and result.
 func traceLine(s engine.Step) string {
 	line := fmt.Sprintf("%9s  %-8s  %-32s  %s", duration(s.Elapsed), s.Kind, s.Path, s.Summary)
 	if s.Replayed {
@@ -323,13 +323,13 @@ func traceLine(s engine.Step) string {
 	return line
 }
 
-// runLine ends a trace.
+// runLine formats the last line of a trace.
 func runLine(a assay.Answer) string {
 	return fmt.Sprintf("%9s  run %s: %s (%s), %s, %s: %s", duration(time.Duration(a.ElapsedMS)*time.Millisecond),
 		a.Run, a.Status, a.Stop, a.Strategy, count(a.Usage.Searches, "search", "searches"), a.Justification)
 }
 
-// duration writes d for people, in milliseconds below a second.
+// duration formats d for people, in milliseconds below a second.
 func duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// BenchmarkProcess is what a person waits for: the built binary from its start
-// to its end.
+// BenchmarkProcess measures whole processes of the built binary, as a user experiences them.
 func BenchmarkProcess(b *testing.B) {
 	root, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -33,7 +32,7 @@ func BenchmarkProcess(b *testing.B) {
 		}
 	}
 	ask := []string{"ask", "--docs", docs, "How do I shut a server down without dropping requests?"}
-	b.Run("version", func(b *testing.B) { // what a process costs that does nothing
+	b.Run("version", func(b *testing.B) { // cost of starting a process
 		for b.Loop() {
 			start(b.TempDir(), "version")
 		}

@@ -17,10 +17,9 @@ import (
 	"time"
 )
 
-// An evaluation that is killed again and again, at any moment, asks no question twice and
-// loses none: in the store there is one run for each, all ended, and the model was asked
-// to write for each question once, but for those that it was about to answer when the
-// process was killed.
+// TestKilledEvaluation kills an evaluation repeatedly at random moments. It checks that no question
+// is lost or asked twice: the store has one ended run for each, and the model wrote an answer for
+// each once, except for those in progress when the process was killed.
 func TestKilledEvaluation(t *testing.T) {
 	const atOnce = 3
 	questions := 90
@@ -34,11 +33,11 @@ func TestKilledEvaluation(t *testing.T) {
 	defer server.Close()
 	asked := regexp.MustCompile(`customer number (\d+)\?`)
 	var mu sync.Mutex
-	written := map[string]int{} // by question: how often an answer to it was written
+	written := map[string]int{} // number of answers written, by question
 	server.heard = func(prompt string) {
 		m := asked.FindStringSubmatch(prompt)
 		if m == nil || !strings.Contains(prompt, "You answer a question from numbered passages") || strings.Contains(prompt, "The moon approves") {
-			return // the second draft has what fell of the first one
+			return // the second draft contains rejected claims of the first
 		}
 		mu.Lock()
 		written[m[1]]++
@@ -56,7 +55,7 @@ func TestKilledEvaluation(t *testing.T) {
 		cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+server.URL+"/v1", "ASSAY_MODEL=openai/gpt-6-luna")
 		return cmd
 	}
-	outcomes := func() int { // that are there, whole
+	outcomes := func() int { // number of complete outcomes
 		data, _ := os.ReadFile(filepath.Join(s.dir, "out", "outcomes.jsonl"))
 		return strings.Count(string(data), "\n")
 	}
@@ -67,10 +66,10 @@ func TestKilledEvaluation(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		wait := done + 1 + random.IntN(20) // then somewhere in the questions after that one
+		wait := done + 1 + random.IntN(20) // then during one of the following questions
 		s.await(func() bool { return outcomes() >= min(wait, questions) })
 		time.Sleep(time.Duration(random.IntN(12)) * time.Millisecond)
-		if kills++; kills%4 == 0 { // Ctrl-C ends it at once as well
+		if kills++; kills%4 == 0 { // an interrupt also ends it at once
 			_ = cmd.Process.Signal(os.Interrupt)
 			if exit, ok := errors.AsType[*exec.ExitError](cmd.Wait()); ok && exit.ExitCode() != exitInterrupted {
 				t.Errorf("Ctrl-C ended it with %v", exit)
@@ -79,7 +78,7 @@ func TestKilledEvaluation(t *testing.T) {
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if kills%3 == 0 { // as if the last line had been torn
+		if kills%3 == 0 { // simulate a torn last line
 			tear(t, filepath.Join(s.dir, "out", "outcomes.jsonl"))
 		}
 	}
@@ -144,7 +143,7 @@ func TestKilledEvaluation(t *testing.T) {
 	}
 }
 
-// tear cuts the last line of a file in two.
+// tear truncates the last line of a file.
 func tear(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Ctrl-C while a model is being asked ends the question at once. It can be resumed,
-// and what was answered before is not paid for again.
+// TestInterruptModel checks that Ctrl-C ends a question during a model call at once, and that
+// resuming it does not repeat the calls that had been answered.
 func TestInterruptModel(t *testing.T) {
 	server, err := newFakeModel("openai")
 	if err != nil {
@@ -24,7 +24,7 @@ func TestInterruptModel(t *testing.T) {
 	s.want(exitAnswered, "2 added", "ingest", "handbook")
 	env := []string{"OPENAI_BASE_URL=" + server.URL + "/v1", "ASSAY_MODEL=openai/gpt-6-luna"}
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		server.holdAfter(2) // the plan and the grade; the answer never comes
+		server.holdAfter(2) // after the plan and the grade; the answer never comes
 		cmd := s.command("ask", "--no-cache", "--strategy", "corrective", "Who approves travel to a customer?")
 		cmd.Env = append(cmd.Env, env...)
 		var stderr bytes.Buffer

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// buildBinary builds the program as a user does and returns its path, in a
-// folder that every user of the machine may look into.
+// buildBinary builds the program as a user does and returns its path. Every user of the machine may
+// read its folder.
 var buildBinary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "assay-binary-")
 	if err != nil {
@@ -37,13 +37,12 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// A sandbox is a folder with documents, a data directory to be, and the built
-// binary.
+// A sandbox is a folder with documents and room for a data directory, and the built binary.
 type sandbox struct {
 	t      *testing.T
 	binary string
 	dir    string
-	user   *syscall.Credential // who runs the binary; nil: who runs the test
+	user   *syscall.Credential // user that runs the binary; nil: the user of the test
 }
 
 func newSandbox(t *testing.T) *sandbox {
@@ -80,8 +79,8 @@ func (s *sandbox) write(name, text string) {
 	}
 }
 
-// unprivileged makes an ordinary user run the binary from now on: to root no
-// file is read-only.
+// unprivileged makes an ordinary user run the binary from now on, because root can write read-only
+// files.
 func (s *sandbox) unprivileged() {
 	if os.Getuid() != 0 {
 		return
@@ -104,8 +103,8 @@ func (s *sandbox) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// want runs the binary, which must end with this exit code and print these words
-// on standard output or error.
+// want runs the binary, which must exit with the code and print the words on standard output or
+// error.
 func (s *sandbox) want(code int, words string, args ...string) {
 	s.t.Helper()
 	out, err := s.command(args...).CombinedOutput()
@@ -120,7 +119,7 @@ func (s *sandbox) want(code int, words string, args ...string) {
 	}
 }
 
-// await waits until what another process does has come about.
+// await waits until another process has brought about a condition.
 func (s *sandbox) await(there func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); !there(); time.Sleep(10 * time.Millisecond) {
@@ -130,7 +129,7 @@ func (s *sandbox) await(there func() bool) {
 	}
 }
 
-// The exit codes of the built binary.
+// TestBinaryExitCodes checks the exit codes of the built binary.
 func TestBinaryExitCodes(t *testing.T) {
 	s := newSandbox(t)
 	s.want(exitAnswered, "approved by the head of the department", "ask", "--docs", "handbook", "Who approves travel to a customer?")
@@ -160,8 +159,8 @@ func TestUnreadable(t *testing.T) {
 	s.want(exitAnswered, "head of the department", "ask", "Who approves travel to a customer?")
 }
 
-// A data directory that cannot be written can be searched, and says why it can
-// do no more.
+// TestReadOnlyData checks that a read-only data directory can be searched, and that errors explain
+// why other operations fail.
 func TestReadOnlyData(t *testing.T) {
 	s := newSandbox(t)
 	s.want(exitAnswered, "2 added", "ingest", "handbook")
@@ -189,12 +188,12 @@ func TestReadOnlyData(t *testing.T) {
 	s.want(exitAnswered, "head of the department", "ask", "Who approves travel to a customer?")
 }
 
-// Two processes that ingest the same folder: one does, the other says who; and
-// questions go on.
+// TestIngestTwice checks that a second ingest fails while another process is ingesting, that its
+// error names that process, and that questions are still answered.
 func TestIngestTwice(t *testing.T) {
 	s := newSandbox(t)
 	s.want(exitAnswered, "2 added", "ingest", "handbook")
-	// The first one waits for standard input, with the writer's place taken.
+	// The first one waits for standard input and holds the writer's lock.
 	first := s.command("ingest", "-", "--name", "note.md")
 	in, err := first.StdinPipe()
 	if err != nil {
@@ -221,8 +220,8 @@ func TestIngestTwice(t *testing.T) {
 	s.want(exitAnswered, "3 documents", "documents")
 }
 
-// Several questions at once about a folder that nobody has read yet: one reads
-// it, the others wait for it.
+// TestAskTogether asks several questions concurrently about a folder that has not been read. One
+// process reads it and the others wait.
 func TestAskTogether(t *testing.T) {
 	s := newSandbox(t)
 	var asking sync.WaitGroup
@@ -235,7 +234,8 @@ func TestAskTogether(t *testing.T) {
 	s.want(exitAnswered, "4 runs replayed to the same answer", "replay", "--all", "--docs", "handbook")
 }
 
-// Ctrl-C while documents come in keeps what was stored; the same command goes on.
+// TestInterruptIngest checks that Ctrl-C during an ingest keeps the stored documents and that the
+// same command continues.
 func TestInterruptIngest(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestInterruptIngest(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			// It waits for standard input once the handbook is stored.
+			// The process waits for standard input after it has stored the handbook.
 			s.await(func() bool {
 				out, _ := s.command("documents").Output()
 				return bytes.Contains(out, []byte("2 documents"))
@@ -271,14 +271,14 @@ func TestInterruptIngest(t *testing.T) {
 	}
 }
 
-// Ctrl-C while a question is worked on keeps the run, which can be resumed.
+// TestInterruptAsk checks that a run interrupted by Ctrl-C is kept and can be resumed.
 func TestInterruptAsk(t *testing.T) {
 	s := newSandbox(t)
 	for i := range 200 { // enough to take a while
 		s.write(fmt.Sprintf("notes/%d.md", i), strings.Repeat(fmt.Sprintf("# Note %d\n\nTravel note %d.\n\n", i, i), 40))
 	}
 	s.want(exitAnswered, "202 added", "ingest", "handbook", "notes")
-	// Without its index, a question has all documents to read again.
+	// Without the index, a question must read all documents again.
 	if err := os.RemoveAll(filepath.Join(s.dir, ".assay/tenants/default/index")); err != nil {
 		t.Fatal(err)
 	}
@@ -312,8 +312,8 @@ func TestInterruptAsk(t *testing.T) {
 	s.want(exitAnswered, "the same answer", "replay", "last")
 }
 
-// A full disk loses nothing: what was stored stays, and when there is room again
-// both ingest and question go on.
+// TestFullDisk checks that a full disk loses no stored data, and that ingest and questions work
+// again when there is room.
 func TestFullDisk(t *testing.T) {
 	s := newSandbox(t)
 	for i := range 40 {
@@ -357,8 +357,8 @@ step 0 "$ASSAY" replay --all --data disk/data
 	}
 }
 
-// TestAlteredText changes a letter of a stored text on disk. It is not quoted, doctor finds it,
-// and ingest --verify stores it again.
+// TestAlteredText changes a letter of a stored text on disk. The text must not be quoted, doctor
+// must find it, and ingest --verify must store it again.
 func TestAlteredText(t *testing.T) {
 	s := newSandbox(t)
 	s.want(exitAnswered, "2 added", "ingest", "handbook")

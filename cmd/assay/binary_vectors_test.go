@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Vectors that were stored stay, however a process that makes them ends.
+// TestInterruptWait checks that stored vectors survive, however the process that makes them ends.
 func TestInterruptWait(t *testing.T) {
 	s := newSandbox(t)
 	for i := range 240 { // enough to take a while
@@ -49,7 +49,7 @@ func TestInterruptWait(t *testing.T) {
 	s.want(exitAnswered, "240 of 240 passages", "ingest", "--wait")
 }
 
-// vectors returns how many passages have one, as doctor counts them.
+// vectors returns the number of passages with a vector, as doctor counts them.
 func (s *sandbox) vectors() int {
 	s.t.Helper()
 	out, err := s.command("doctor").Output()

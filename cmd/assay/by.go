@@ -10,11 +10,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A deed is what a role did to an answer.
+// A deed is a role's contribution to an answer.
 type deed struct{ role, did string }
 
-// deeds say what the roles did to an answer, in the order in which readers want to
-// know it.
+// deeds lists the contributions of the roles, ordered by their interest to readers.
 var deeds = []deed{
 	{assay.ManagedRole, "written"}, {role.GeneratorRole, "written"}, {role.ClarifierRole, "clarified"}, {role.RouterRole, "routed"}, {role.PlannerRole, "planned"},
 	{role.RewriterRole, "reworded"}, {role.QuerierRole, "searched on"}, {role.ActorRole, "acted"}, {role.GraderRole, "graded"},
@@ -24,10 +23,10 @@ var deeds = []deed{
 	{role.AnswerGraderRole, "graded for relevance"},
 }
 
-// byLine says which models made an answer and what that took; empty: none was asked.
+// byLine names the models that made an answer and their usage. It is empty if no model was called.
 func byLine(a assay.Answer) string {
 	if a.Cached != nil {
-		return "" // whoever made it did so in another run, which the notes name
+		return "" // made in another run, which the notes name
 	}
 	var searched string
 	asked := false
@@ -44,17 +43,17 @@ func byLine(a assay.Answer) string {
 		return ""
 	}
 	var order []string
-	did := map[string][]string{} // by whom, what
+	did := map[string][]string{} // contributions by model
 	for _, d := range deeds {
 		who := doer(a, d.role)
 		if who == "" || !asked || d.role == role.AnswerGraderRole && who == "locally" {
 			continue
 		}
 		if d.role == role.GeneratorRole && doer(a, assay.ManagedRole) != "" {
-			continue // what the service wrote was only cut into statements
+			continue // the role only split the service's text into statements
 		}
 		if d.did == "written" && len(a.Claims) == 0 {
-			d.did = "drafted" // and nothing of it is shown
+			d.did = "drafted" // no claim is shown
 		}
 		if did[who] == nil {
 			order = append(order, who)
@@ -82,8 +81,8 @@ func byLine(a assay.Answer) string {
 	return line
 }
 
-// unpriced lists the models that were paid nothing for their tokens, as far as is known:
-// where a price is not configured, the cost is that of the others.
+// unpriced lists the models that used tokens without a known price. The reported cost does not
+// include them.
 func unpriced(a assay.Answer) []string {
 	var free []string
 	for _, u := range a.Roles {
@@ -94,9 +93,9 @@ func unpriced(a assay.Answer) []string {
 	return free
 }
 
-// doer says who did a role: "by openai/gpt-6-luna", "locally", or "locally instead of
-// by openai/gpt-6-luna" where a local role had to do what a model did not; empty:
-// nobody got to it.
+// doer describes who did a role: "by openai/gpt-6-luna", "locally", or "locally instead of by
+// openai/gpt-6-luna" if a local role replaced a model that failed. It is empty if the role did not
+// run.
 func doer(a assay.Answer, name string) string {
 	var models, asked []string
 	local := false
@@ -108,7 +107,7 @@ func doer(a assay.Answer, name string) string {
 		default:
 			asked = appendNew(asked, "by "+u.Model)
 			worked := u.Usage.OutputTokens > 0
-			if name == role.VerifierRole { // a service counts no tokens; without a claim nothing came of it
+			if name == role.VerifierRole { // a service counts no tokens; without claims it verified nothing
 				worked = u.Usage.Calls > 0 && len(a.Claims) > 0
 			}
 			if worked {
@@ -132,12 +131,12 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// stoodIn reports whether a local role did what a provider failed at.
+// stoodIn reports whether a local role replaced a provider that failed.
 func stoodIn(a assay.Answer) bool {
 	return slices.ContainsFunc(a.Notes, func(n assay.Note) bool { return n.Kind == assay.NoteStoodIn })
 }
 
-// enumerate writes a list: "a", "a and b", "a, b and c".
+// enumerate formats a list: "a", "a and b", "a, b and c".
 func enumerate(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -152,7 +151,7 @@ func tokenCount(n int) string {
 	return thousands(n) + " tokens"
 }
 
-// thousands writes a number with commas: 4,312.
+// thousands formats a number with commas: 4,312.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for at := len(s) - 3; at > 0; at -= 3 {
@@ -161,7 +160,7 @@ func thousands(n int) string {
 	return s
 }
 
-// money writes millionths of the currency.
+// money formats millionths of the currency.
 func money(micros int64) string {
 	s := strconv.FormatFloat(float64(micros)/1e6, 'f', 6, 64)
 	s = strings.TrimRight(s, "0")

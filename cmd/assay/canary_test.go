@@ -16,8 +16,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Every credential that assay can be given holds a value of its own, servers say
-// back whatever they are sent, and it is in nothing that assay prints or stores.
+// TestCanaries gives each credential a unique value and makes the servers echo their requests. None
+// of the values may be in what assay prints or stores.
 func TestCanaries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs the built program some eighty times")
@@ -25,13 +25,13 @@ func TestCanaries(t *testing.T) {
 	k := newCanaries()
 	for _, setting := range canarySettings(k) {
 		t.Run(setting.name, func(t *testing.T) {
-			t.Parallel() // they wait more than they work
+			t.Parallel() // they mostly wait
 			testCanaries(t, k, setting)
 		})
 	}
 }
 
-// canaries are the values, by where they are.
+// canaries holds the values by the names of their places.
 type canaries map[string]string
 
 func newCanaries() canaries {
@@ -46,7 +46,7 @@ func newCanaries() canaries {
 	return k
 }
 
-// found says which of them a text holds, in whole, encoded, or in large part.
+// found returns the names of the canaries that a text contains whole, encoded or in large part.
 func (k canaries) found(text []byte) []string {
 	var names []string
 	for name, value := range k {
@@ -63,9 +63,9 @@ func (k canaries) found(text []byte) []string {
 // A canarySetting is an environment with a configuration and a server.
 type canarySetting struct {
 	name, format string
-	fail         llm.ErrorKind // empty: the server answers
+	fail         llm.ErrorKind // empty: the server replies
 	env          func(url string) []string
-	config       func(url string) string // empty: there is no file
+	config       func(url string) string // empty: no file
 }
 
 func canarySettings(k canaries) []canarySetting {
@@ -172,7 +172,7 @@ func testCanaries(t *testing.T, k canaries, setting canarySetting) {
 	}
 }
 
-// A proxy that cannot be reached is named without its password.
+// TestCanariesOfProxy checks that errors name an unreachable proxy without its password.
 func TestCanariesOfProxy(t *testing.T) {
 	k := newCanaries()
 	s := newSandbox(t)
@@ -186,7 +186,7 @@ func TestCanariesOfProxy(t *testing.T) {
 	}
 }
 
-// Errors of the configuration do not show what stands in the wrong place.
+// TestCanariesInConfigErrors checks that configuration errors do not show misplaced credentials.
 func TestCanariesInConfigErrors(t *testing.T) {
 	k := newCanaries()
 	s := newSandbox(t)

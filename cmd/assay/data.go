@@ -20,8 +20,7 @@ import (
 	"github.com/assay-rag/assay/source"
 )
 
-// defaultData is the data directory when neither --data nor ASSAY_DATA names
-// one.
+// defaultData is the data directory if neither --data nor ASSAY_DATA names one.
 const defaultData = "./.assay"
 
 // dataDir returns the data directory that the command works on.
@@ -35,10 +34,9 @@ func (a *app) dataDir(ctx context.Context) (string, error) {
 	return a.docsDir(ctx)
 }
 
-// docsDir returns the store that is kept for the documents of --docs: in the
-// user's cache directory, named by a hash of their absolute paths and, for
-// people, by the first one's last part. What standard input holds is named by
-// its content.
+// docsDir returns the store for the documents of --docs. It is in the user's cache directory, and
+// its name has a hash of the documents' absolute paths and, for readability, the last element of
+// the first path. A document on standard input is identified by a hash of its content.
 func (a *app) docsDir(ctx context.Context) (string, error) {
 	cache, err := a.cacheDir()
 	if err != nil {
@@ -67,7 +65,7 @@ func (a *app) docsDir(ctx context.Context) (string, error) {
 	return filepath.Join(cache, "assay", hex.EncodeToString(sum[:8])+"-"+base), nil
 }
 
-// plainName keeps what is safe in a file name everywhere.
+// plainName replaces characters that are not safe in file names on all systems.
 func plainName(r rune) rune {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
@@ -79,9 +77,9 @@ func plainName(r rune) rune {
 // readsDocument reports whether standard input is one of the documents.
 func (a *app) readsDocument() bool { return slices.Contains(a.docs, "-") }
 
-// readDocument reads the document on standard input into memory, so that its
-// store can be named before it is ingested, and returns its hash. A document
-// that is too large is found out by ingest: one byte more than it takes is kept.
+// readDocument reads the document on standard input into memory, so that its store can be named
+// before it is ingested, and returns its hash. It reads one byte more than ingest accepts, so that
+// ingest detects a document that is too large.
 func (a *app) readDocument(ctx context.Context) (string, error) {
 	data, err := a.readStdin(ctx, source.DefaultMaxFileBytes+1)
 	if err != nil {
@@ -92,9 +90,8 @@ func (a *app) readDocument(ctx context.Context) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// readStdin reads at most limit bytes of standard input, to its end. A read that
-// waits for input cannot be called off: when ctx ends it is left to wait, and the
-// process to end.
+// readStdin reads standard input to its end, but at most limit bytes. A blocked read cannot be
+// canceled, so its goroutine is abandoned if ctx ends.
 func (a *app) readStdin(ctx context.Context, limit int64) ([]byte, error) {
 	type result struct {
 		data []byte
@@ -113,7 +110,7 @@ func (a *app) readStdin(ctx context.Context, limit int64) ([]byte, error) {
 	}
 }
 
-// openExisting opens the data directory of the command, which must be there.
+// openExisting opens the data directory of the command, which must exist.
 func (a *app) openExisting(ctx context.Context, n needs) (*engine.Engine, error) {
 	dir, err := a.dataDir(ctx)
 	if err != nil {
@@ -134,7 +131,7 @@ func (a *app) openEngine(ctx context.Context, dir string, n needs) (*engine.Engi
 	return engine.Open(ctx, c)
 }
 
-// noData says that there is nothing to work on yet, and how to begin.
+// noData returns an error for a missing or empty store, with a command to create it.
 func (a *app) noData(dir string) error {
 	if len(a.docs) > 0 {
 		docs := make([]string, len(a.docs))
@@ -151,9 +148,8 @@ func (a *app) noData(dir string) error {
 	return hinted{fmt.Errorf("no documents yet in %s", dir), "run: " + command}
 }
 
-// openToAsk opens the data directory of the command for a question or a search:
-// with --docs after the documents there were brought up to date, else as it is,
-// when it holds documents.
+// openToAsk opens the data directory of the command for a question or a search. With --docs it
+// first brings the documents up to date. Otherwise the directory must hold documents.
 func (a *app) openToAsk(ctx context.Context, shown *progress, n needs, trace bool) (*engine.Engine, error) {
 	if len(a.docs) > 0 {
 		return a.openDocs(ctx, shown, n, trace)
@@ -170,10 +166,10 @@ func (a *app) openToAsk(ctx context.Context, shown *progress, n needs, trace boo
 	return nil, errors.Join(cmp.Or(err, dirErr, a.noData(dir)), e.Close())
 }
 
-// openDocs opens the store of --docs and brings it up to date. Documents of
-// which not one can be read are an error.
+// openDocs opens the store of --docs and brings it up to date. It returns an error if none of the
+// documents can be read.
 func (a *app) openDocs(ctx context.Context, shown *progress, n needs, trace bool) (*engine.Engine, error) {
-	for _, d := range a.docs { // before a store is made for a slip of the pen
+	for _, d := range a.docs { // before a misspelled path creates a store
 		if _, err := os.Stat(d); d != "-" && errors.Is(err, fs.ErrNotExist) {
 			return nil, hinted{usagef("--docs %s: no such file or folder", d), "a question of several words goes in quotes"}
 		}
@@ -212,11 +208,10 @@ func (a *app) openDocs(ctx context.Context, shown *progress, n needs, trace bool
 	return e, nil
 }
 
-// notedSkips is how many of the files that were passed over are named, when the
-// documents of --docs are read.
+// notedSkips is the number of skipped files that are named when the documents of --docs are read.
 const notedSkips = 5
 
-// checkRead returns an error where everything was skipped.
+// checkRead returns an error if all documents were skipped.
 func (a *app) checkRead(ctx context.Context, e *engine.Engine, report ingest.Report) error {
 	if len(report.Skipped) == 0 {
 		return nil

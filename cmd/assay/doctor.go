@@ -52,8 +52,8 @@ the first thing that is not.`,
 	return cmd
 }
 
-// hintDoctor adds to the error of damaged data how to look closer. What --docs
-// keeps is made again from the documents.
+// hintDoctor adds to the error of damaged data a command that examines it. The store of --docs can
+// be rebuilt from the documents.
 func (a *app) hintDoctor(err error) error {
 	if _, has := errors.AsType[hinted](err); has || !errors.Is(err, assay.ErrDamaged) {
 		return err
@@ -108,14 +108,14 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	return nil
 }
 
-// printPolicy prints the IAM policy for what is configured of Bedrock.
+// printPolicy prints the IAM policy for the configured use of Bedrock.
 func (a *app) printPolicy(ctx context.Context) error {
 	set, err := a.settings()
 	if err != nil {
 		return err
 	}
 	policy, err := set.Policy(ctx)
-	if errors.Is(err, assay.ErrUnavailable) { // only where a profile leads is asked
+	if errors.Is(err, assay.ErrUnavailable) { // only the lookup of inference profiles calls AWS
 		return hinted{err, "give AWS credentials, or name them in the file under inference_profiles (docs/models.md)"}
 	}
 	if err != nil {
@@ -128,8 +128,7 @@ func (a *app) printPolicy(ctx context.Context) error {
 	return err
 }
 
-// checkData looks the data directory over. That there is none yet is no fault, unless
-// one was named.
+// checkData checks the data directory. A missing directory is an error only if it was named.
 func (a *app) checkData(ctx context.Context, offline bool) ([]config.Check, error) {
 	dir, err := a.dataDir(ctx)
 	if err != nil {
@@ -139,7 +138,7 @@ func (a *app) checkData(ctx context.Context, offline bool) ([]config.Check, erro
 		return []config.Check{{Name: "data directory", OK: true, Detail: "none yet in " + dir + ": assay ingest makes one, and --docs does without"}}, nil
 	}
 	c, err := a.engineConfig(ctx, dir, searching)
-	if err != nil { // said by checkModels; what is stored is looked at all the same
+	if err != nil { // checkModels reports the error; still check what is stored
 		if c, err = a.engineConfig(ctx, dir, looking); err != nil {
 			return nil, err
 		}
@@ -158,7 +157,7 @@ func ofEngine(c engine.Check) config.Check {
 	return config.Check{Name: c.Name, OK: c.OK, Detail: c.Detail, Err: c.Err}
 }
 
-// checkModels says which models do what, and tries them.
+// checkModels tries the models and reports their roles.
 func (a *app) checkModels(ctx context.Context, offline bool) []config.Check {
 	set, err := a.settings()
 	if err != nil {
@@ -167,8 +166,7 @@ func (a *app) checkModels(ctx context.Context, offline bool) []config.Check {
 	return set.Check(ctx, offline)
 }
 
-// writeChecks prints checks for people, each on a line of its own and what to do below
-// it.
+// writeChecks prints checks for people, one a line, each with its hint below.
 func writeChecks(w io.Writer, checks []config.Check, width int) error {
 	var b strings.Builder
 	for _, c := range checks {
@@ -192,8 +190,7 @@ func writeChecks(w io.Writer, checks []config.Check, width int) error {
 	return err
 }
 
-// inShort names those of the roles that nearly every question takes; where there are none
-// of them, all.
+// inShort names those of the roles that nearly every question uses, or all roles if none does.
 func inShort(roles []string) string {
 	usual := []string{role.PlannerRole, role.GraderRole, role.GeneratorRole, role.VerifierRole}
 	named := slices.DeleteFunc(slices.Clone(roles), func(r string) bool { return !slices.Contains(usual, r) })
@@ -203,8 +200,8 @@ func inShort(roles []string) string {
 	return strings.Join(named, ", ")
 }
 
-// checkSearches says how searches are configured, where they are. What is wrong with the
-// configuration checkModels says.
+// checkSearches reports the configured search settings, if there are any. checkModels reports
+// configuration errors.
 func (a *app) checkSearches() []config.Check {
 	set, err := a.settings()
 	if err != nil {
@@ -230,8 +227,8 @@ func (a *app) checkSearches() []config.Check {
 	return []config.Check{{Name: "searches", OK: true, Detail: strings.Join(says, ", ") + ", by " + set.Config().Path}}
 }
 
-// checkCache checks that ask --docs can keep its stores: in the cache directory,
-// or in the nearest folder above it that is there to make it in.
+// checkCache checks that ask --docs can write its stores in the cache directory, or in its nearest
+// existing ancestor.
 func (a *app) checkCache() engine.Check {
 	const name = "cache directory"
 	dir, err := a.cacheDir()

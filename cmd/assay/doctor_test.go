@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The cache directory is looked at, and not made.
+// TestCheckCache checks that doctor examines the cache directory without creating it.
 func TestCheckCache(t *testing.T) {
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "a", "b")

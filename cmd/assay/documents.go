@@ -28,7 +28,7 @@ func (a *app) documentsCommand() *cobra.Command {
 	return cmd
 }
 
-// listedDocument is the JSON of one document in a list: all of it but its text.
+// listedDocument is the JSON of a document in a list, without its text.
 type listedDocument struct {
 	ID         string         `json:"id"`
 	Version    string         `json:"version"`

@@ -15,7 +15,7 @@ func TestDraftOfATrace(t *testing.T) {
 	var out strings.Builder
 	d.print(&out, "other")
 	d.print(&out, "p")
-	d.print(&out, "p") // it was printed
+	d.print(&out, "p") // already printed
 	want := "           unverified draft | {\n           unverified draft |   \"a\": 1\n           unverified draft | }\n"
 	if out.String() != want {
 		t.Errorf("got:\n%swant:\n%s", out.String(), want)

@@ -14,8 +14,8 @@ import (
 	"github.com/assay-rag/assay/provider/local"
 )
 
-// installedEncoders are the encoder in the binary and those in the models
-// folder. Nothing is read before one is opened.
+// installedEncoders are the encoder in the binary and those in the models folder. It reads no model
+// before one is opened.
 type installedEncoders struct {
 	embedded.Encoders
 	folder func() (*models.Folder, error)
@@ -49,7 +49,7 @@ func (i installedEncoders) Open(ctx context.Context, name string) (llm.Embedder,
 	return e, nil
 }
 
-// modelsFolder is where other encoders are installed.
+// modelsFolder returns the folder for installed encoders.
 func (a *app) modelsFolder() (*models.Folder, error) {
 	dir := a.getenv("ASSAY_MODELS")
 	if dir == "" {
@@ -63,13 +63,13 @@ func (a *app) modelsFolder() (*models.Folder, error) {
 	return &models.Folder{Dir: dir, Check: check, Open: openFacts}, nil
 }
 
-// openFacts opens an encoder and says what it is.
+// openFacts opens an encoder and returns its properties.
 func openFacts(ctx context.Context, dir, name, sha256 string) (models.Facts, error) {
 	e, err := local.OpenDir(ctx, dir, local.Config{Name: name, SHA256: sha256})
 	if err != nil {
 		return models.Facts{}, err
 	}
-	// One vector proves that it computes, and how many numbers it has.
+	// A trial vector proves that the encoder works and has its dimensions.
 	v, err := e.Embed(ctx, llm.Passage, []string{"assay"})
 	if err != nil {
 		return models.Facts{}, err

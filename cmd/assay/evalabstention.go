@@ -127,7 +127,7 @@ func writeAbstention(w io.Writer, r eval.AbstentionReport) error {
 	return writeCurve(w, r)
 }
 
-// writeCurve writes what each threshold does, and how the probabilities are calibrated.
+// writeCurve prints the effect of each threshold and the calibration of the probabilities.
 func writeCurve(w io.Writer, r eval.AbstentionReport) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "threshold\tfalse\tright\t")

@@ -35,7 +35,7 @@ type answersFlags struct {
 	limit      int
 	parallel   int
 	local      bool
-	localSet   bool // it was said
+	localSet   bool // --local was given
 	words      bool
 	yes        bool
 	cache      string
@@ -116,7 +116,7 @@ Its runs are kept, so that assay show RUN tells of each.`,
 	return cmd
 }
 
-// An evaluating is one evaluation of whole questions.
+// An evaluating is one evaluation of complete answers.
 type evaluating struct {
 	app   *app
 	flags answersFlags
@@ -128,12 +128,12 @@ type evaluating struct {
 	gate     *eval.Gate
 
 	contenders []eval.Contender
-	measures   []judge.Prompt // of the user's own
-	judge      judge.Judge    // nil: nobody
+	measures   []judge.Prompt // defined by the user
+	judge      judge.Judge    // nil: none
 	folder     *eval.Folder
-	store      string // the data directory that is asked
-	own        bool   // it is the evaluation's
-	kept       bool   // the folder was named by the user
+	store      string // data directory that questions are asked of
+	own        bool   // the store belongs to the evaluation
+	kept       bool   // the user named the folder
 }
 
 func (a *app) evalAnswers(ctx context.Context, f answersFlags, path string) error {
@@ -158,7 +158,7 @@ func (a *app) evalAnswers(ctx context.Context, f answersFlags, path string) erro
 	return v.report(ctx)
 }
 
-// read reads the set, and what it is compared with, before anything is asked.
+// read reads the set and its baseline, and checks the flags, before any question is asked.
 func (v *evaluating) read() error {
 	f := &v.flags
 	switch {
@@ -214,7 +214,7 @@ func (v *evaluating) read() error {
 	return nil
 }
 
-// tryFiles refuses files that cannot be written before anything is asked, and paid for.
+// tryFiles rejects files that cannot be written, before any paid call.
 func (v *evaluating) tryFiles() error {
 	f := v.flags
 	for _, path := range []string{f.files.html, f.files.csv, f.files.figures, f.writeBaseline} {
@@ -225,7 +225,7 @@ func (v *evaluating) tryFiles() error {
 	return nil
 }
 
-// hintedField says of a field that is not known which one may be meant.
+// hintedField adds similar field names to the error for an unknown field.
 func hintedField(err error) error {
 	e, ok := errors.AsType[*eval.UnknownFieldError](err)
 	if !ok {
@@ -237,8 +237,8 @@ func hintedField(err error) error {
 	return hinted{err, "the fields are " + strings.Join(e.Known, ", ") + "; what else a set says goes into metadata"}
 }
 
-// open opens the folder of the evaluation. One that nobody has named and that is whole
-// is begun anew.
+// open opens the folder of the evaluation. A complete evaluation in a folder that the user did not
+// name starts over.
 func (v *evaluating) open(ctx context.Context) error {
 	cache, err := v.cacheDir()
 	if err != nil {
@@ -283,7 +283,7 @@ func (v *evaluating) open(ctx context.Context) error {
 	return err
 }
 
-// cacheDir is where evaluations and vectors are kept unless the user says otherwise.
+// cacheDir returns the folder for evaluations and vectors.
 func (v *evaluating) cacheDir() (string, error) {
 	if v.flags.cache != "" {
 		return v.flags.cache, nil
@@ -296,7 +296,8 @@ func (v *evaluating) cacheDir() (string, error) {
 	return v.flags.cache, nil
 }
 
-// identity is what the folder belongs to: the set, and all that decides the answers.
+// identity returns the identity of the evaluation: the set and everything that determines the
+// answers.
 func (v *evaluating) identity(ctx context.Context) (eval.Identity, error) {
 	id := eval.Identity{Set: v.set.Name, Hash: v.set.Hash, Config: map[string]string{"version": version()}}
 	v.own = v.set.Corpus != nil || len(v.flags.docs) > 0
@@ -369,8 +370,8 @@ func (v *evaluating) needs() needs {
 	return answering
 }
 
-// ask opens what is asked, brings in the documents where they are the evaluation's, and
-// asks what is left.
+// ask opens the store, brings in the documents if they are the evaluation's own, and asks the
+// remaining questions.
 func (v *evaluating) ask(ctx context.Context) error {
 	if v.folder.Holds(v.set, v.flags.limit, v.flags.strategies...) {
 		return nil
@@ -393,7 +394,7 @@ func (v *evaluating) ask(ctx context.Context) error {
 	return eval.AskAll(ctx, e, v.set, v.folder, opts)
 }
 
-// confirm says what asking is likely to spend, and has somebody agree to it.
+// confirm prints the estimated cost and asks the user to agree.
 func (v *evaluating) confirm(ctx context.Context, e *engine.Engine, opts eval.AskOptions) error {
 	wanted := v.needs()
 	if judge.Calls(v.judge) > 0 {
@@ -416,8 +417,8 @@ func (v *evaluating) confirm(ctx context.Context, e *engine.Engine, opts eval.As
 	return v.app.agree(ctx, v.flags.yes)
 }
 
-// paidEncoder returns the encoder of the store where it is a service, with about how many
-// tokens the passages have that it has still to read; nil where nothing is to be paid.
+// paidEncoder returns the store's encoder if it is a service, with the estimated tokens of the
+// passages it has yet to embed. It returns nil if there is no cost.
 func (v *evaluating) paidEncoder(ctx context.Context, e *engine.Engine, c engine.Config) (llm.Embedder, int, error) {
 	set, err := v.app.settings()
 	if err != nil || c.Encoders == nil || v.own && (v.flags.words || !set.Config().HasProvider(c.Encoders.Default())) {
@@ -433,7 +434,7 @@ func (v *evaluating) paidEncoder(ctx context.Context, e *engine.Engine, c engine
 		return nil, 0, err
 	}
 	tokens := 0
-	if v.own { // else the store is asked as it is
+	if v.own { // any other store is not changed
 		for entry, err := range e.Entries(ctx, assay.Local()) {
 			if err != nil {
 				return nil, 0, err
@@ -444,7 +445,7 @@ func (v *evaluating) paidEncoder(ctx context.Context, e *engine.Engine, c engine
 	return encoder, int(float64(tokens) * (1 - vectors.Coverage(name))), nil
 }
 
-// agree has somebody agree to what was just said, unless yes says that somebody has.
+// agree asks the user to agree to the printed estimate, unless yes is set.
 func (a *app) agree(ctx context.Context, yes bool) error {
 	switch {
 	case yes:
@@ -463,7 +464,7 @@ func (a *app) agree(ctx context.Context, yes bool) error {
 	return nil
 }
 
-// estimateWords says what is likely to be spent, and how that is known.
+// estimateWords describes the estimated cost and its basis.
 func estimateWords(e eval.Estimate) string {
 	by := "by what the strategy usually takes"
 	switch {
@@ -500,7 +501,7 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 		err  error
 	}
 	done := make(chan result, 1)
-	go func() { // what waits for a person cannot be called off: it ends with the process
+	go func() { // a blocked read cannot be canceled: it ends with the process
 		line, err := bufio.NewReader(a.stdin).ReadString('\n')
 		if errors.Is(err, io.EOF) {
 			err = nil
@@ -550,7 +551,7 @@ func (v *evaluating) engine(ctx context.Context) (_ *engine.Engine, err error) {
 	return e, nil
 }
 
-// embed makes the vectors of documents that are the evaluation's.
+// embed makes the vectors of the evaluation's own documents.
 func (v *evaluating) embed(ctx context.Context, e *engine.Engine) error {
 	if !v.own || v.flags.words || v.app.installed == nil {
 		return nil

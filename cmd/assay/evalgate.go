@@ -9,9 +9,8 @@ import (
 	"github.com/assay-rag/assay/eval/metric"
 )
 
-// knownMeasures refuses a gate that holds to a measure that there is not: a slip is told
-// before anything is asked, and paid for. The user's own are those of --measures and of the
-// baseline.
+// knownMeasures rejects a gate with an unknown measure before any paid call. Measures of the user
+// may be defined in --measures or the baseline.
 func (v *evaluating) knownMeasures() error {
 	var known []string
 	for _, m := range metric.All() {

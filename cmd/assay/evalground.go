@@ -100,7 +100,7 @@ It shows which claims were judged wrongly.`,
 	return cmd
 }
 
-// A groundReport is what eval ground prints as JSON.
+// A groundReport is the JSON that eval ground prints.
 type groundReport struct {
 	File     string  `json:"file"`
 	Verifier string  `json:"verifier"`
@@ -146,8 +146,8 @@ func (a *app) evalGround(ctx context.Context, file string, f groundFlags) error 
 	return writeGround(a.stdout, r)
 }
 
-// groundCases reads labelled claims, from standard input if the file is -. Changed says that
-// they were made of a folder's passages.
+// groundCases reads labelled claims, from standard input if file is "-". If file is a folder of
+// passages, it makes the claims from them and changed is true.
 func (a *app) groundCases(file string, f groundFlags) (cases []eval.GroundingCase, changed bool, err error) {
 	if file == "-" {
 		if cases, err = eval.ParseGrounding(a.stdin); err != nil {
@@ -172,7 +172,7 @@ func (a *app) groundCases(file string, f groundFlags) (cases []eval.GroundingCas
 	return cases, true, nil
 }
 
-// noteLabels says which labels were taken for unsupported without being known.
+// noteLabels lists the unknown labels, which count as unsupported.
 func (a *app) noteLabels(unknown map[string]int) {
 	if len(unknown) == 0 {
 		return
@@ -189,7 +189,7 @@ type claimVerdict struct {
 	ID       string        `json:"id"`
 	Claim    string        `json:"claim"`
 	Label    string        `json:"label"`
-	Gold     assay.Verdict `json:"gold"` // what the label is taken for
+	Gold     assay.Verdict `json:"gold"` // verdict that the label maps to
 	Verdict  assay.Verdict `json:"verdict"`
 	Right    bool          `json:"right"`
 	Score    float64       `json:"score"`
@@ -197,8 +197,8 @@ type claimVerdict struct {
 	Evidence []claimSpan   `json:"evidence,omitempty"`
 }
 
-// A claimSpan is bytes of the claim's evidence, whose sentences, where it is a list, are
-// parted by an empty line.
+// A claimSpan is a byte range of the claim's evidence. If the evidence is a list of sentences,
+// empty lines separate them.
 type claimSpan struct {
 	Start int    `json:"start"`
 	End   int    `json:"end"`
@@ -224,8 +224,8 @@ func writeVerdicts(file string, cases []eval.GroundingCase, judged []eval.Judged
 	return os.WriteFile(file, lines.Bytes(), 0o600)
 }
 
-// groundVerifier returns the local verifier as the engine builds it, at the floor that the
-// flags ask for, and its name.
+// groundVerifier returns the local verifier as the engine builds it, with the floor that the flags
+// select, and its name.
 func (a *app) groundVerifier(f groundFlags) (ground.Local, string, error) {
 	reader, err := localReader()
 	if err != nil {
@@ -243,7 +243,7 @@ func (a *app) groundVerifier(f groundFlags) (ground.Local, string, error) {
 // localReader returns the reader in the binary.
 func localReader() (llm.Reader, error) { return embedded.OpenReader() }
 
-// orDash writes a figure, "–" where there is none.
+// orDash formats a figure, or "–" if there is none.
 func orDash(x *float64) string {
 	if x == nil {
 		return "–"

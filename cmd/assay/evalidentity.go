@@ -17,8 +17,9 @@ import (
 	"github.com/assay-rag/assay/eval"
 )
 
-// identifyIndex puts into the identity of an evaluation what a store holds that is asked
-// as it is: its documents may be others by now, and answers of others are not gone on with.
+// identifyIndex adds the index version of an existing store to the identity of an evaluation. The
+// store's documents may have changed, and an evaluation must not continue with answers from other
+// documents.
 func (v *evaluating) identifyIndex(ctx context.Context, identity eval.Identity) (err error) {
 	if v.own {
 		return nil
@@ -35,19 +36,19 @@ func (v *evaluating) identifyIndex(ctx context.Context, identity eval.Identity) 
 	return err
 }
 
-// probe makes one search, to learn what is searched.
+// probe makes one search to learn the index version.
 func (v *evaluating) probe(ctx context.Context, e *engine.Engine) (assay.IndexVersion, error) {
 	found, err := e.Search(ctx, assay.Local(), assay.Query{Text: v.set.Cases[0].Question, Limit: 1})
 	return found.Index, err
 }
 
-// indexName tells one state of an index from others.
+// indexName formats an index version for the identity.
 func indexName(v assay.IndexVersion) string {
 	return fmt.Sprintf("%d, %s %.4f", v.Sequence, v.Model, v.Coverage)
 }
 
-// apart says where the folder of the evaluation lies in a folder of documents, of which it
-// would become one.
+// apart returns an error if the folder of the evaluation is in a folder of documents, since it
+// would be ingested as well.
 func (v *evaluating) apart(docs string) error {
 	if v.flags.out == "" {
 		return nil
@@ -63,7 +64,7 @@ func (v *evaluating) apart(docs string) error {
 	return hinted{usagef("--out %s lies in --docs %s, and would be read as documents", v.flags.out, docs), "name a folder outside it, or one that begins with a dot"}
 }
 
-// hidden reports whether a path has a part that begins with a dot.
+// hidden reports whether a path has an element that begins with a dot.
 func hidden(path string) bool {
 	for _, part := range strings.Split(filepath.ToSlash(path), "/") {
 		if strings.HasPrefix(part, ".") {
@@ -73,7 +74,8 @@ func hidden(path string) bool {
 	return false
 }
 
-// contentsOf is a hash of what a file, or the files of a folder but for hidden ones, hold.
+// contentsOf returns a hash of the contents of a file, or of all files of a folder except hidden
+// ones.
 func contentsOf(ctx context.Context, path string) (string, error) {
 	root, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -88,7 +88,7 @@ func (a *app) evalInit(ctx context.Context, f initFlags) error {
 	return a.writeCases(f, cases)
 }
 
-// writeCases writes a set, and says what to do with it.
+// writeCases writes a set and prints how to use it.
 func (a *app) writeCases(f initFlags, cases []eval.Case) error {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
@@ -121,10 +121,10 @@ func (a *app) writeCases(f initFlags, cases []eval.Case) error {
 	return nil
 }
 
-// writingTokens is what writing one question takes of a model, input and output together.
+// writingTokens estimates the input and output tokens for writing one question.
 const writingTokens = 1500
 
-// questionWriter returns the model that writes questions; nil: grammar does.
+// questionWriter returns the model that writes questions, or nil if they are made by grammar.
 func (a *app) questionWriter(ctx context.Context, f initFlags, shown *progress) (starter.Writer, error) {
 	if f.local {
 		return nil, nil
@@ -143,7 +143,7 @@ func (a *app) questionWriter(ctx context.Context, f initFlags, shown *progress) 
 	return w, a.agree(ctx, f.yes)
 }
 
-// A watchedWriter says how far it is.
+// A watchedWriter reports its progress.
 type watchedWriter struct {
 	starter.Prompted
 	shown     *progress

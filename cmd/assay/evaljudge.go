@@ -11,8 +11,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// judgeOf returns who judges answers, by the measures of the user's own as well; nil:
-// nobody.
+// judgeOf returns the judge of answers, including the user's own measures. It returns nil if
+// judging is off.
 func (v *evaluating) judgeOf(ctx context.Context) (judge.Judge, error) {
 	if v.flags.judge == "off" {
 		return nil, nil
@@ -54,7 +54,7 @@ func (v *evaluating) judgeOf(ctx context.Context) (judge.Judge, error) {
 	return judge.With(base, custom...)
 }
 
-// ownMeasures are prompts as reports describe them.
+// ownMeasures converts prompts to measures for reports.
 func ownMeasures(prompts []judge.Prompt) []metric.Measure {
 	var own []metric.Measure
 	for _, p := range prompts {
@@ -63,8 +63,8 @@ func ownMeasures(prompts []judge.Prompt) []metric.Measure {
 	return own
 }
 
-// judging is the model that judges: that of the role judge, else of the verifier, else of
-// the generator; nil: there is none.
+// judging returns the model of the role judge, or else that of the verifier or the generator. It
+// returns nil if there is none.
 func judging(models engine.Models) llm.Model {
 	for _, name := range []string{role.JudgeRole, role.VerifierRole, role.GeneratorRole} {
 		if m := models.Roles[name]; m != nil {
@@ -74,8 +74,8 @@ func judging(models engine.Models) llm.Model {
 	return nil
 }
 
-// localJudge judges with the local verifier. Answers that are quotations are held to the
-// floor for answers that are shown, those that a model writes to the balanced one.
+// localJudge judges with the local verifier. Quoted answers are checked against the floor for shown
+// answers, answers written by a model against the balanced floor.
 func localJudge(written bool) (judge.Judge, error) {
 	reader, err := localReader()
 	if err != nil {

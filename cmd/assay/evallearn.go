@@ -70,8 +70,8 @@ func writeJudgement(table *tabwriter.Writer, set, by string, j eval.Judgement) {
 	fmt.Fprintf(table, "%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f", set, by, j.AUC, j.Brier, j.Accepted, j.Refused, j.RefusedNear)
 }
 
-// evalSets reads folders to learn from and opens the encoder. What it returns last
-// takes the progress off the terminal.
+// evalSets reads the labelled sets in folders and opens the encoder. The returned function clears
+// the progress line.
 func (a *app) evalSets(ctx context.Context, folders []string, f *evalFlags) ([]eval.Set, eval.Parts, func(), error) {
 	if err := a.openEval(ctx, f); err != nil {
 		return nil, eval.Parts{}, nil, err
@@ -95,7 +95,7 @@ func (a *app) evalSets(ctx context.Context, folders []string, f *evalFlags) ([]e
 	}, shown.clear, nil
 }
 
-// writeModel writes what was learned, for a file that the program embeds.
+// writeModel writes a learned model, for a file that the program embeds.
 func writeModel(file string, model any) error {
 	data, err := json.MarshalIndent(model, "", " ")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay/eval/report"
 )
 
-// reportFiles are the files that a report is written to; those without a name are not.
+// reportFiles are the files that a report is written to. Files without a name are not written.
 type reportFiles struct{ html, csv, figures string }
 
 func (f *reportFiles) add(cmd *cobra.Command, html string) {
@@ -23,7 +23,7 @@ func (f *reportFiles) add(cmd *cobra.Command, html string) {
 	flags.StringVar(&f.figures, "figures-csv", "", "write a row for each figure to this `file`")
 }
 
-// write writes the files, each whole or not at all.
+// write writes the files, each atomically.
 func (f reportFiles) write(r eval.Report) error {
 	for _, to := range []struct {
 		path  string
@@ -73,7 +73,7 @@ In CSV a cell of text that a spreadsheet would take for a formula (it begins wit
 	return cmd
 }
 
-// readReport reads a report as --json prints it.
+// readReport reads a report that --json printed.
 func readReport(path string) (eval.Report, error) {
 	var r eval.Report
 	data, err := os.ReadFile(path)

@@ -82,7 +82,7 @@ func (a *app) evalRetrieval(ctx context.Context, folders []string, f retrievalFl
 		return err
 	}
 	if f.mode == "text" {
-		f.embedder = nil // no vector is made that is not searched
+		f.embedder = nil // no vectors are needed
 	}
 	for i, folder := range folders {
 		err := a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) error {
@@ -102,7 +102,7 @@ func (a *app) evalRetrieval(ctx context.Context, folders []string, f retrievalFl
 	return nil
 }
 
-// rankings are those that the flags ask for.
+// rankings returns the rankings that the flags select.
 func (f retrievalFlags) rankings(vectors bool) ([]eval.Ranking, error) {
 	for _, flag := range []struct {
 		name, value string
@@ -146,7 +146,7 @@ func (f retrievalFlags) rankings(vectors bool) ([]eval.Ranking, error) {
 	return []eval.Ranking{r}, nil
 }
 
-// writeRetrieval prints a set's table.
+// writeRetrieval prints the table of a set.
 func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
 	var b strings.Builder
 	if again {
@@ -184,7 +184,7 @@ func writeRetrieval(w io.Writer, r eval.RetrievalReport, again bool) error {
 	return err
 }
 
-// writeNotes prints what the searches noted most often.
+// writeNotes prints the most frequent notes of the searches.
 func writeNotes(b *strings.Builder, rows []eval.Row) {
 	const most = 3
 	questions := map[string]int{}

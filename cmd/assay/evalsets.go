@@ -16,12 +16,12 @@ import (
 	"github.com/assay-rag/assay/provider/embedded"
 )
 
-// evalFlags are those that the measuring of labelled sets shares.
+// evalFlags are the flags shared by the evaluations of labelled sets.
 type evalFlags struct {
 	json     bool
 	cache    string
 	model    string
-	embedder llm.Embedder // nil: there is none; see openEval
+	embedder llm.Embedder // nil: none; see openEval
 }
 
 func (f *evalFlags) add(cmd *cobra.Command) {
@@ -30,7 +30,7 @@ func (f *evalFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cache, "cache", "", "the `folder` that keeps vectors (default: assay/eval in the user's cache folder)")
 }
 
-// needFolders accepts one folder or more.
+// needFolders accepts one or more folders.
 func needFolders(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return hinted{usagef("no FOLDER of a labelled set"), "see: " + cmd.CommandPath() + " --help"}
@@ -38,7 +38,7 @@ func needFolders(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// needSets accepts two folders or more.
+// needSets accepts two or more folders.
 func needSets(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return hinted{usagef("got %s, want the FOLDERs of two labelled sets or more", count(len(args), "argument", "arguments")), "see: " + cmd.CommandPath() + " --help"}
@@ -46,8 +46,8 @@ func needSets(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// openEval opens the encoder in the binary, or the one that is asked for, and finds
-// where vectors are kept.
+// openEval opens the selected encoder, by default the one in the binary, and finds the folder for
+// vectors.
 func (a *app) openEval(ctx context.Context, f *evalFlags) error {
 	if f.cache == "" {
 		cache, err := os.UserCacheDir()
@@ -70,7 +70,7 @@ func (a *app) openEval(ctx context.Context, f *evalFlags) error {
 	return err
 }
 
-// evalSet reads a folder and measures it, showing how far that is.
+// evalSet reads a folder and measures it, and shows the progress.
 func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Parts) error) error {
 	shown := a.progress()
 	defer shown.clear()
@@ -99,8 +99,8 @@ func (a *app) evalSet(folder string, f evalFlags, measure func(eval.Set, eval.Pa
 	return err
 }
 
-// evalProgress says how far an evaluation is, with the rate and what is left
-// of it once both can be told.
+// evalProgress formats the progress of an evaluation, with the rate and the remaining time when
+// they are known.
 func evalProgress(p eval.Progress) string {
 	s := fmt.Sprintf("%s: %s, %d of %d", p.Set, p.What, p.Done, p.All)
 	if now := p.Done - p.Before; now > 0 && p.Elapsed > time.Second {
@@ -111,7 +111,7 @@ func evalProgress(p eval.Progress) string {
 	return s
 }
 
-// rateOf writes a rate in two digits or so.
+// rateOf formats a rate with about two digits.
 func rateOf(rate float64) string {
 	if rate < 10 {
 		return fmt.Sprintf("%.1f", rate)
@@ -119,12 +119,12 @@ func rateOf(rate float64) string {
 	return fmt.Sprintf("%.0f", rate)
 }
 
-// figure writes a mean with half of its interval.
+// figure formats a mean with half the width of its interval.
 func figure(mean, low, high float64) string {
 	return strings.Replace(fmt.Sprintf("%.3f ±%.3f", mean, (high-low)/2), "±0.", "±.", 1)
 }
 
-// difference writes a difference with its interval.
+// difference formats a difference with its interval.
 func difference(d eval.Difference) string {
 	return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", d.NDCG10, d.Low, d.High)
 }

@@ -31,7 +31,8 @@ type strategiesFlags struct {
 	scripted         bool
 }
 
-// What rows call who does the jobs, beside local roles.
+// recordedRoles and recordingRoles are the values of eval.StrategyRow.Roles for roles that are not
+// local.
 const (
 	recordedRoles  = "recorded"
 	recordingRoles = "recording"
@@ -138,7 +139,7 @@ func (a *app) evalStrategies(ctx context.Context, folders []string, f strategies
 	return writeTargets(a.stdout, eval.TargetsOf(all))
 }
 
-// check refuses flags that do not go together.
+// check rejects flags that do not go together.
 func (f strategiesFlags) check() error {
 	for _, name := range f.strategies {
 		if !slices.Contains(strategy.Names(), name) {
@@ -158,9 +159,8 @@ func (f strategiesFlags) check() error {
 	return nil
 }
 
-// recorder opens the recording that is to be made, of the models that are configured
-// or of the scripted ones. What judges and ranks without being one of them is left
-// out: it is not recorded.
+// recorder opens a recording of the configured or the scripted models. It omits verifiers and
+// rerankers that are services, because they are not recorded.
 func (a *app) recorder(ctx context.Context, f strategiesFlags) (*recorded.Recorder, error) {
 	models := eval.Scripted()
 	if !f.scripted {
@@ -178,8 +178,7 @@ func (a *app) recorder(ctx context.Context, f strategiesFlags) (*recorded.Record
 	return recorded.Record(f.record, models.Roles)
 }
 
-// strategiesOf measures one set. Rows that were finished before an error are returned
-// with it.
+// strategiesOf measures one set. Rows that were finished before an error are returned with it.
 func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags, runs []eval.StrategyOptions) (rows []eval.StrategyRow, err error) {
 	err = a.evalSet(folder, f.evalFlags, func(set eval.Set, parts eval.Parts) (err error) {
 		o, err := eval.Open(ctx, set, parts)
@@ -199,8 +198,8 @@ func (a *app) strategiesOf(ctx context.Context, folder string, f strategiesFlags
 	return rows, err
 }
 
-// printStrategies prints a set's rows in the form that is asked for: as tables, one for
-// each of who does the jobs.
+// printStrategies prints the rows of a set in the selected form. Rows with different roles get
+// separate tables.
 func (a *app) printStrategies(rows []eval.StrategyRow, f strategiesFlags, again bool) error {
 	if f.json {
 		encoder := json.NewEncoder(a.stdout)
@@ -228,10 +227,10 @@ func (a *app) printStrategies(rows []eval.StrategyRow, f strategiesFlags, again 
 	return nil
 }
 
-// strategyColumns are the heads of a table of strategies.
+// strategyColumns are the headings of a table of strategies.
 var strategyColumns = []string{"strategy", "recall", "all gold", "beside static", "answered", "match", "f1", "steps", "searches", "calls", "tokens", "time"}
 
-// strategyCells are those of a row.
+// strategyCells returns the cells of a row.
 func strategyCells(r eval.StrategyRow) []string {
 	beside, match, f1 := "", "", ""
 	if r.Gain != nil {
@@ -247,7 +246,7 @@ func strategyCells(r eval.StrategyRow) []string {
 	}
 }
 
-// strategyTitle says what a table is of.
+// strategyTitle returns the title of a table.
 func strategyTitle(name string, r eval.StrategyRow) string {
 	title := fmt.Sprintf("%s: %s", name, count(r.Questions, "question", "questions"))
 	switch r.Roles {
@@ -265,7 +264,7 @@ func strategyTitle(name string, r eval.StrategyRow) string {
 	return title
 }
 
-// interval writes a difference with its bounds.
+// interval formats a difference with its bounds.
 func interval(m eval.Mean) string {
 	return fmt.Sprintf("%+.3f (%+.3f to %+.3f)", m.Mean, m.Low, m.High)
 }
@@ -292,7 +291,7 @@ func writeStrategies(w io.Writer, rows []eval.StrategyRow, again bool) error {
 	return err
 }
 
-// writeMarkdown prints a table for a document.
+// writeMarkdown prints a table in Markdown.
 func writeMarkdown(w io.Writer, rows []eval.StrategyRow, again bool) error {
 	var b strings.Builder
 	if again {
@@ -317,8 +316,8 @@ func writeMarkdown(w io.Writer, rows []eval.StrategyRow, again bool) error {
 	return err
 }
 
-// strategyRemarks say what of rows is not in their figures: how many passages were
-// handed where it is not the number that all have, and what failed.
+// strategyRemarks returns remarks on rows that their figures do not show, such as an unusual number
+// of passages and failures.
 func strategyRemarks(rows []eval.StrategyRow) []string {
 	var remarks []string
 	say := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
@@ -346,7 +345,7 @@ func strategyRemarks(rows []eval.StrategyRow) []string {
 	return remarks
 }
 
-// writeTargets prints what the strategies are held to.
+// writeTargets prints the figures that are compared with the strategies' targets.
 func writeTargets(w io.Writer, t eval.Targets) error {
 	var b strings.Builder
 	for _, g := range t.MultiHop {

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/eval"
 )
 
-// report sums up what the folder holds, and prints it.
+// report summarizes the results in the folder and prints them.
 func (v *evaluating) report(ctx context.Context) error {
 	v.shown.clear()
 	f := v.flags
@@ -56,8 +56,8 @@ func (v *evaluating) report(ctx context.Context) error {
 	return nil
 }
 
-// allBroke reports whether questions were asked, and every one ended in an error: nothing
-// was measured.
+// allBroke reports whether questions were asked and all of them ended in an error, so that there is
+// no measurement.
 func allBroke(r eval.Report) bool {
 	asked, broke := 0, 0
 	for _, s := range r.Systems {
@@ -69,7 +69,7 @@ func allBroke(r eval.Report) bool {
 	return asked > 0 && broke == asked
 }
 
-// An answersJSON is what --json prints.
+// An answersJSON is the JSON that --json prints.
 type answersJSON struct {
 	eval.Report
 	*eval.GoldenCounts
@@ -104,7 +104,7 @@ func (v *evaluating) write(r eval.Report, gating *eval.Gating) error {
 	return nil
 }
 
-// writeGolden prints what golden questions came to, in a line, under those that went wrong.
+// writeGolden prints the golden questions that went wrong, followed by a summary line.
 func (v *evaluating) writeGolden(w io.Writer, s eval.System) {
 	for _, o := range s.Outcomes {
 		if o.Right {
@@ -124,7 +124,7 @@ func (v *evaluating) writeGolden(w io.Writer, s eval.System) {
 		name, c.Right, c.Answerable, c.RightFirst, c.Refused, c.Unanswerable)
 }
 
-// writeReport prints the figures, what was lost where, and what to do about it.
+// writeReport prints the figures, the stages at which questions were lost, and advice.
 func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 	fmt.Fprintf(w, "%s: %s, search by %s\n", r.Set, count(r.Cases, "question", "questions"), cmp.Or(r.Index, "nothing yet"))
 	if v.set.Unseen > 0 {
@@ -171,11 +171,12 @@ func (v *evaluating) writeReport(w io.Writer, r eval.Report) error {
 	return nil
 }
 
-// mostOfError is how much of an error is printed; the outcomes have all of it.
+// mostOfError is the number of columns of an error that are printed. The outcomes have the whole
+// text.
 const mostOfError = 400
 
-// writeSlices prints how much of each kind of question is right, a line for each way to
-// tell them apart.
+// writeSlices prints the share of right answers by kind of question, with a line for each
+// classification.
 func writeSlices(w io.Writer, title string, s eval.System) {
 	by := map[string][]string{}
 	for _, slice := range s.Slices {
@@ -195,7 +196,7 @@ func writeSlices(w io.Writer, title string, s eval.System) {
 	}
 }
 
-// showCommand is what shows a run.
+// showCommand returns the command that shows a run.
 func (v *evaluating) showCommand(run string) string {
 	command := "assay show " + cmp.Or(run, "RUN")
 	if v.own || v.app.data != "" {
@@ -204,7 +205,7 @@ func (v *evaluating) showCommand(run string) string {
 	return command
 }
 
-// showAnywhere is what shows a run, wherever the report is read.
+// showAnywhere is showCommand for any working directory and any run.
 func (v *evaluating) showAnywhere() (string, error) {
 	store, err := filepath.Abs(v.store)
 	if err != nil {
@@ -213,10 +214,10 @@ func (v *evaluating) showAnywhere() (string, error) {
 	return "assay show RUN --data " + shellQuote(store), nil
 }
 
-// stageWords names a stage for people.
+// stageWords formats a stage for people.
 func stageWords(s eval.Stage) string { return strings.ReplaceAll(string(s), "_", " ") }
 
-// counts lists numbers, the greatest first.
+// counts lists numbers by name, in descending order.
 func counts(of map[string]int) string {
 	var parts []string
 	for _, name := range slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(of[b]-of[a], strings.Compare(a, b)) }) {
@@ -225,7 +226,7 @@ func counts(of map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// writeFigures prints a line for each measure, and a column for each system.
+// writeFigures prints a line for each measure and a column for each system.
 func writeFigures(w io.Writer, r eval.Report) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "measure")
@@ -236,7 +237,7 @@ func writeFigures(w io.Writer, r eval.Report) error {
 		}
 	}
 	fmt.Fprintln(table, "\tquestions\tby")
-	judges := map[string]string{} // what their short names stand for
+	judges := map[string]string{} // full names by short name
 	for _, name := range figureNames(r) {
 		fmt.Fprint(table, name)
 		cases, by := 0, ""
@@ -268,8 +269,8 @@ func writeFigures(w io.Writer, r eval.Report) error {
 	return nil
 }
 
-// figureNames lists the measures that any system has and that are worth a line, in the
-// order of the table.
+// figureNames lists, in the order of the table, the measures that any system has and that are worth
+// a line.
 func figureNames(r eval.Report) []string {
 	var names []string
 	for _, s := range r.Systems {
@@ -282,8 +283,8 @@ func figureNames(r eval.Report) []string {
 	return names
 }
 
-// dull reports whether a figure tells a person nothing: what models have spent where none
-// was asked, and a second way to count that came to the same.
+// dull reports whether a figure is uninformative: spending without model calls, or an alternative
+// measure with the same value.
 func dull(r eval.Report, name string) bool {
 	for _, s := range r.Systems {
 		for _, f := range s.Figures {
@@ -313,7 +314,7 @@ func figureWords(f eval.Figure) string {
 	return fmt.Sprintf("%.4g ±%.2g", f.Mean, (f.High-f.Low)/2)
 }
 
-// pairedWords is the difference of one figure, with its interval and its p.
+// pairedWords formats the difference of a figure, with its interval and p-value.
 func pairedWords(s eval.System, name string) string {
 	for _, d := range s.Against {
 		if d.Figure == name && d.Other == s.Against[0].Other {
@@ -323,7 +324,7 @@ func pairedWords(s eval.System, name string) string {
 	return ""
 }
 
-// writeGating prints what the gate says.
+// writeGating prints the result of the gate.
 func (v *evaluating) writeGating(w io.Writer, g eval.Gating) {
 	for _, t := range g.Turned {
 		was, is := "right", "wrong: "+stageWords(t.Lost)

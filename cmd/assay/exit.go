@@ -11,20 +11,20 @@ import (
 
 // The exit codes, as `assay --help` lists them.
 const (
-	exitAnswered    = 0   // answered; or the command did what it says
+	exitAnswered    = 0   // answered, or the command succeeded
 	exitError       = 1   // any other error
-	exitUsage       = 2   // the request is wrong: a flag, strategy, filter, question
+	exitUsage       = 2   // the request is invalid: a flag, strategy, filter or question
 	exitNotFound    = 3   // the documents do not answer the question
-	exitIncomplete  = 4   // only a part of the question is answered
+	exitIncomplete  = 4   // only part of the question is answered
 	exitConflicting = 5   // the documents disagree
 	exitReview      = 6   // the answer waits for a person, or a person rejected it
-	exitLocked      = 7   // another process is at work on this data or run
+	exitLocked      = 7   // another process is using this data or run
 	exitDamaged     = 8   // data is damaged, foreign or newer; a replay diverged
 	exitGate        = 9   // an evaluation is worse than its gate allows
-	exitInterrupted = 130 // Ctrl-C
+	exitInterrupted = 130 // interrupted, as by Ctrl-C
 )
 
-// exitTable is the help text of the constants above.
+// exitTable is the help text for the constants above.
 const exitTable = `Exit codes:
     0  answered, or done
     1  error
@@ -41,8 +41,7 @@ const exitTable = `Exit codes:
   130  interrupted
 `
 
-// failures says what a kind of error means for the process: its exit code and,
-// where one helps, a hint.
+// failures maps a kind of error to its exit code and, if one helps, a hint.
 var failures = []struct {
 	kind error
 	code int
@@ -94,13 +93,12 @@ func statusCode(s assay.Status) int {
 	return exitError
 }
 
-// ended is a command's end that has been printed already: only the exit code is
-// left to give.
+// ended is a result that was already printed. Only the exit code remains to be returned.
 type ended struct{ code int }
 
 func (e ended) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// end returns the error with which a command gives code; nil for 0.
+// end returns the error that makes a command exit with code, or nil for 0.
 func end(code int) error {
 	if code == exitAnswered {
 		return nil
@@ -108,8 +106,7 @@ func end(code int) error {
 	return ended{code}
 }
 
-// hinted is an error with a hint of its own, which takes the place of its
-// kind's.
+// hinted is an error with its own hint, which replaces the one of its kind.
 type hinted struct {
 	err  error
 	hint string
@@ -118,8 +115,8 @@ type hinted struct {
 func (h hinted) Error() string { return h.err.Error() }
 func (h hinted) Unwrap() error { return h.err }
 
-// message is what a person reads of an error: without the words of ErrInvalid,
-// which the exit code says already, and with a hint where one is known.
+// message formats an error for people. It omits the text of ErrInvalid, which the exit code already
+// expresses, and adds a hint if there is one.
 func message(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "interrupted" + hintOf(err)
@@ -142,7 +139,7 @@ func hintOf(err error) string {
 	return ""
 }
 
-// usagef returns an error that says what is wrong with the command line.
+// usagef returns an error for an invalid command line.
 func usagef(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, assay.ErrInvalid)...)
 }

@@ -18,7 +18,7 @@ func TestExitCode(t *testing.T) {
 	}{
 		{nil, 0},
 		{errors.New("x"), 1},
-		{wrapped(assay.ErrNotFound), 1}, // a run or document: not a question without an answer
+		{wrapped(assay.ErrNotFound), 1}, // a run or document, not a question without an answer
 		{wrapped(assay.ErrFull), 1},
 		{wrapped(assay.ErrReadOnly), 1},
 		{wrapped(assay.ErrInvalid), 2},
@@ -79,7 +79,7 @@ func TestShellQuote(t *testing.T) {
 	}
 }
 
-// Who reads that data is damaged learns which command looks closer.
+// TestHintDoctor checks that errors of damaged data name the command that examines it.
 func TestHintDoctor(t *testing.T) {
 	damaged := fmt.Errorf("open: %w", assay.ErrDamaged)
 	for _, test := range []struct {

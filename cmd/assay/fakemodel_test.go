@@ -21,28 +21,28 @@ import (
 	"github.com/assay-rag/assay/provider/openai/openaitest"
 )
 
-// A fakeModel is a server that speaks a vendor's format and plays a model that has
-// read the handbook: it plans, grades and writes as its prompt asks it to.
+// A fakeModel is a server that speaks a vendor's format. It plays a model that knows the handbook,
+// and plans, grades and writes as its prompt demands.
 type fakeModel struct {
 	*httptest.Server
 	format
 
 	mu    sync.Mutex
-	fail  llm.ErrorKind // of every call; empty: none fails
-	echo  bool          // says in every reply and error what it was sent, headers too
-	hold  int           // after so many calls it replies no more; negative: it always does
-	calls int           // that it got, those for vectors included
+	fail  llm.ErrorKind // of every call; empty: none
+	echo  bool          // replies and errors repeat the request, headers included
+	hold  int           // number of calls that get a reply; negative: all
+	calls int           // received, including those for vectors
 
-	heard func(prompt string) // is told of each request for text; nil: nobody is
+	heard func(prompt string) // called for each request for text; nil: none
 }
 
-// A format is one on the wire, with what a server of it has.
+// A format is a wire format and the models of a server that speaks it.
 type format struct {
 	wire   llmtest.Wire
-	models []string // that it says it has
+	models []string // that the server lists
 }
 
-// formats are those that a fake speaks.
+// formats returns the formats that a fake can speak.
 func formats() map[string]format {
 	return map[string]format{
 		"openai":    {wire: openaitest.Chat(), models: []string{"text-embedding-3-small", "gpt-6.1-sol", "gpt-6-luna"}},
@@ -53,7 +53,7 @@ func formats() map[string]format {
 	}
 }
 
-// newFakeModel starts a server. Its user closes it.
+// newFakeModel starts a server. The caller must close it.
 func newFakeModel(name string) (*fakeModel, error) {
 	kinds := formats()
 	kind, ok := kinds[name]
@@ -65,7 +65,7 @@ func newFakeModel(name string) (*fakeModel, error) {
 	return f, nil
 }
 
-// behave sets how every call from now on goes: see fail and echo.
+// behave sets fail and echo for all further calls.
 func (f *fakeModel) behave(fail llm.ErrorKind, echo bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,21 +126,21 @@ func (f *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// holdAfter has it reply n times from now on and then no more; -1: always.
+// holdAfter makes the server reply to the next n calls only. If n is -1, it always replies.
 func (f *fakeModel) holdAfter(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hold, f.calls = n, 0
 }
 
-// count is how many calls it got.
+// count returns the number of received calls.
 func (f *fakeModel) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls
 }
 
-// patience is how long the server asks to wait: longer than any test does.
+// patience returns the retry delay that the server requests, which is longer than any test takes.
 func (f *fakeModel) patience(kind llm.ErrorKind) (d time.Duration) {
 	if kind == llm.RateLimited {
 		d = 600 * time.Second
@@ -157,7 +157,7 @@ func send(w http.ResponseWriter, b llmtest.Body) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// list says which models there are, as OpenAI's and Anthropic's formats do alike.
+// list lists the models in the form that OpenAI's and Anthropic's formats share.
 func (f *fakeModel) list(w http.ResponseWriter) {
 	type model struct {
 		ID string `json:"id"`
@@ -170,7 +170,7 @@ func (f *fakeModel) list(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "has_more": false})
 }
 
-// embeddings makes vectors by words.
+// embeddings makes vectors from words.
 func embeddings(w http.ResponseWriter, body []byte) {
 	var in struct {
 		Input []string `json:"input"`
@@ -189,7 +189,7 @@ func embeddings(w http.ResponseWriter, body []byte) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"object": "list", "data": data, "model": in.Model, "usage": map[string]int{"prompt_tokens": 5, "total_tokens": 5}})
 }
 
-// rerank scores texts by their length, the shortest best: no ranking of our own does.
+// rerank scores texts by length, the shortest highest, unlike any of the program's own rankings.
 func rerank(w http.ResponseWriter, body []byte) {
 	var in struct {
 		Documents []string `json:"documents"`
@@ -207,7 +207,7 @@ func rerank(w http.ResponseWriter, body []byte) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"id": "1", "results": results, "meta": map[string]any{"billed_units": map[string]int{"search_units": 1}}})
 }
 
-// texts returns all texts of a JSON document, in no order that matters.
+// texts returns all strings of a JSON document, in no particular order.
 func texts(body []byte) string {
 	var v any
 	_ = json.Unmarshal(body, &v)
@@ -238,10 +238,10 @@ var (
 	givenPassages   = regexp.MustCompile(`(?s)<passage number="(\d+)" id="[^"]*">\n(.*?)\n</passage`)
 )
 
-// known is what the fake has learnt from the handbook.
+// known is the fact that the fake knows from the handbook.
 const known = "Travel to a customer is approved by the head of the department."
 
-// play does what a prompt asks for. Heard is added to what it writes.
+// play returns the reply that a prompt asks for, with heard appended to what it writes.
 func play(prompt, heard string) string {
 	question := ""
 	if m := askedQuestion.FindStringSubmatch(prompt); m != nil {
@@ -292,7 +292,7 @@ func play(prompt, heard string) string {
 	return string(data)
 }
 
-// judgement says of each claim that the passages say it if they have what is known.
+// judgement judges that the passages support a claim if they contain the known fact.
 func judgement(prompt string, numbers []json.Number, heard string) map[string]any {
 	claims, reference := []any{}, []any{}
 	for i, m := range statedClaims.FindAllStringSubmatch(prompt, -1) {

@@ -15,12 +15,12 @@ import (
 	"github.com/assay-rag/assay/provider/searxng/searxngtest"
 )
 
-// testPagesEnv names the one address on this machine that pages may be read from, in the
-// tests' own program. No other program looks at it.
+// testPagesEnv names the local address from which pages may be read. Only the tests' own program
+// reads the variable.
 const testPagesEnv = "ASSAY_TEST_PAGES"
 
-// testPages returns what reads pages in the tests' program: the guarded fetcher, with a
-// hole for the server of a test; nil: without one.
+// testPages returns the page fetcher for the tests' program, which also permits the address of a
+// test server. It returns nil if the variable is not set.
 func testPages() *webfetch.Fetcher {
 	at, err := netip.ParseAddrPort(os.Getenv(testPagesEnv))
 	if err != nil {
@@ -29,9 +29,9 @@ func testPages() *webfetch.Fetcher {
 	return webfetch.New(webfetch.Config{Permit: func(a netip.AddrPort) bool { return a == at }})
 }
 
-// startWeb starts a small web, a SearXNG server and its pages, and sets the variables
-// by which the program finds it: web. The search finds a page that tells, one on an
-// address that no page may be read from, and one that is not there.
+// startWeb implements the script command web. It starts a SearXNG server and a server for pages,
+// and sets the variables that configure them. The search finds a page with the answer, one at a
+// forbidden address and one that does not exist.
 func startWeb(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: web")

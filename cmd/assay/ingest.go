@@ -112,8 +112,8 @@ func (a *app) ingest(ctx context.Context, f ingestFlags) error {
 	return err
 }
 
-// embed makes the vectors of what was ingested before, in --docs of the documents as
-// they are now.
+// embed makes the vectors of documents that were ingested before. With --docs it first brings the
+// documents up to date.
 func (a *app) embed(ctx context.Context, f ingestFlags) error {
 	shown := a.progress()
 	defer shown.clear()
@@ -141,7 +141,7 @@ func (a *app) embed(ctx context.Context, f ingestFlags) error {
 	return err
 }
 
-// printReport prints what an ingest did, and how far the vectors are.
+// printReport prints the result of an ingest and the state of the vectors.
 func (a *app) printReport(r ingest.Report, f ingestFlags) error {
 	if f.json {
 		return writeJSON(a.stdout, r)
@@ -153,8 +153,8 @@ func (a *app) printReport(r ingest.Report, f ingestFlags) error {
 	return nil
 }
 
-// writeVectors prints how far the vectors are, and how the rest are made. What was
-// waited for is said even when there was nothing to do.
+// writeVectors prints the state of the vectors and how the missing ones are made. After a wait it
+// prints a line even if no vector was missing.
 func (a *app) writeVectors(v ingest.VectorReport, waited bool) {
 	for _, f := range v.Failed {
 		fmt.Fprintf(a.stdout, "no vector for %s: %s\n", place(f.URI, f.Line, 0), f.Detail)
@@ -173,7 +173,7 @@ func (a *app) writeVectors(v ingest.VectorReport, waited bool) {
 	fmt.Fprintln(a.stdout, line)
 }
 
-// perSecond writes a rate, in parentheses; nothing where it says nothing.
+// perSecond formats a rate in parentheses, or returns "" if it is meaningless.
 func perSecond(n int, took time.Duration) string {
 	if n == 0 || took <= 0 {
 		return ""
@@ -181,7 +181,7 @@ func perSecond(n int, took time.Duration) string {
 	return fmt.Sprintf(" (%.0f a second)", float64(n)/took.Seconds())
 }
 
-// writeReport prints what an ingest did, and what it passed over.
+// writeReport prints the result of an ingest and the skipped files.
 func writeReport(w io.Writer, r ingest.Report) {
 	for _, s := range r.Skipped {
 		fmt.Fprintln(w, skippedLine(s))
@@ -193,7 +193,7 @@ func skippedLine(s ingest.Skipped) string {
 	return fmt.Sprintf("skipped %s: %s%s", shortPath(s.URI), s.Detail, became(s))
 }
 
-// became says what has become of stored documents that were skipped.
+// became describes the fate of stored documents that were skipped.
 func became(s ingest.Skipped) string {
 	switch {
 	case s.Removed:
@@ -213,11 +213,11 @@ func reportLine(r ingest.Report) string {
 	return line
 }
 
-// ingest shows where an ingest is.
+// ingest shows the progress of an ingest.
 func (p *progress) ingest(at ingest.Progress) {
 	switch {
 	case at.Indexing:
-		p.clear() // however short a time its last line stood
+		p.clear() // even if its last line was shown only briefly
 		p.update("writing the index …")
 	case at.Walked && at.Current != "":
 		p.update("reading %d of %s: %s", at.Done, count(at.Found, "file", "files"), shortPath(at.Current))
@@ -226,7 +226,7 @@ func (p *progress) ingest(at ingest.Progress) {
 	}
 }
 
-// embed shows how far the vectors are.
+// embed shows the progress of making vectors.
 func (p *progress) embed(at ingest.EmbedProgress) {
 	switch {
 	case at.Rate == 0:
@@ -239,19 +239,19 @@ func (p *progress) embed(at ingest.EmbedProgress) {
 	}
 }
 
-// fewVectors is how many vectors are made before an ingest ends, asked to wait or
-// not: it takes less than a second.
+// fewVectors is the number of vectors that an ingest makes before it ends, even without --wait. It
+// takes less than a second.
 const fewVectors = 64
 
-// lockWait is how long ask --docs waits for another process that reads the same
-// documents, and lockRetry how often it looks.
+// lockWait is how long ask --docs waits for another process that reads the same documents.
+// lockRetry is the interval between its attempts.
 const (
 	lockWait  = 30 * time.Second
 	lockRetry = 100 * time.Millisecond
 )
 
-// ingestDocs brings the store of --docs up to date. While another process does
-// the same it waits, up to lockWait.
+// ingestDocs brings the store of --docs up to date. If another process holds the lock, it waits up
+// to lockWait.
 func (a *app) ingestDocs(ctx context.Context, e *engine.Engine, shown *progress) (ingest.Report, error) {
 	req := engine.IngestRequest{Paths: a.docs, Stdin: a.stdin, Progress: shown.ingest, WaitFew: fewVectors}
 	for waited := time.Duration(0); ; waited += lockRetry {

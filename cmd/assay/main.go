@@ -1,11 +1,10 @@
-// Command assay answers questions from your own documents and shows that the
-// answer holds: every sentence is cited, and checked against the words it cites.
+// Command assay answers questions from your own documents and shows the evidence for its answers:
+// every sentence is cited and checked against the words it cites.
 //
 //	assay ask --docs PATH "question"
 //
-// This package reads flags, environment variables and standard input, calls the
-// package engine, and prints what it says. There is a file for each subcommand;
-// exit.go holds the table of exit codes.
+// This package reads flags, environment variables and standard input, calls the package engine and
+// prints the results. There is a file for each subcommand. The table of exit codes is in exit.go.
 package main
 
 import (
@@ -24,8 +23,8 @@ import (
 
 func main() { os.Exit(newApp().execute()) }
 
-// execute runs the command line of this process and returns its exit code. The
-// first SIGINT or SIGTERM cancels what is being done, the second one kills.
+// execute runs the command line of this process and returns its exit code. The first SIGINT or
+// SIGTERM cancels the command. The second one kills the process.
 func (a *app) execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -33,30 +32,29 @@ func (a *app) execute() int {
 	return a.run(ctx, os.Args[1:])
 }
 
-// An app is what the commands share: the streams of the process and the flags
-// that every command has.
+// An app holds the process's streams and the global flags, which all commands share.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr *output
-	terminal       io.Writer // standard error as it is, for what is written there to steer it
+	terminal       io.Writer // unfiltered standard error, for control sequences
 	getenv         func(string) string
 	cacheDir       func() (string, error)
 
 	piped    bool // standard input is not a terminal
-	watched  bool // standard error is a terminal: a person sees what is done
+	watched  bool // standard error is a terminal
 	escapes  bool // that terminal understands escape sequences
-	color    bool // and may be sent faint text
-	faintOut bool // standard output is a terminal that may, too
+	color    bool // it may be sent faint text
+	faintOut bool // standard output is a terminal that may be sent faint text
 
 	width, watchedWidth int // columns of standard output and standard error
 
-	installed engine.Encoders   // nil: none, text alone
-	pages     *webfetch.Fetcher // reads what a search of the web finds; nil: the one that reaches nothing but the public internet
+	installed engine.Encoders   // nil: none, text search only
+	pages     *webfetch.Fetcher // reads pages that a web search finds; nil: a fetcher limited to the public internet
 
-	configDir func() (string, error) // the user's folder of configuration
-	set       *config.Set            // what is configured; nil: nobody has asked
+	configDir func() (string, error) // the user's configuration folder
+	set       *config.Set            // the configuration; nil: not loaded yet
 
-	ownLimits bool // the command's requests have all their limits: those configured are left out
+	ownLimits bool // requests set all their limits; ignore the configured ones
 
 	data   string   // --data
 	docs   []string // --docs
@@ -87,7 +85,7 @@ func newApp() *app {
 	return a
 }
 
-// columns returns how wide text for people is to be on f.
+// columns returns the width of text for people on f.
 func columns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
@@ -96,8 +94,8 @@ func columns(f *os.File) int {
 	return min(max(width, minWidth), maxWidth)
 }
 
-// The widths to which text is wrapped: in a pipe, and at least and at most on a
-// terminal. Longer lines are hard to read.
+// The widths for wrapped text: in a pipe, and the bounds on a terminal. Longer lines are hard to
+// read.
 const (
 	pipeWidth = 80
 	minWidth  = 40

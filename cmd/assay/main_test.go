@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// cleaning runs the tests and then removes what they share.
+// cleaning runs the tests and then removes the files they share.
 type cleaning struct{ *testing.M }
 
 func (c cleaning) Run() int {
@@ -35,8 +35,8 @@ func (c cleaning) Run() int {
 	return code
 }
 
-// forgetSettings takes what the developer has configured out of the environment: no
-// test may ask his models.
+// forgetSettings removes the developer's configuration from the environment, so that no test calls
+// the developer's models.
 func forgetSettings() {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
@@ -48,12 +48,12 @@ func forgetSettings() {
 	}
 }
 
-// binaryDir is where the built binary is; empty: it was not built.
+// binaryDir is the folder of the built binary. It is empty if the binary was not built.
 var binaryDir string
 
-// TestScripts runs testdata/script/*.txtar. Each starts in an empty folder with
-// the files of its archive, a cache directory of its own and no data directory;
-// $TINY is the folder of a very small encoder.
+// TestScripts runs testdata/script/*.txtar. Each script starts in an empty folder with the files of
+// its archive, its own cache directory and no data directory. $TINY is the folder of a very small
+// encoder.
 func TestScripts(t *testing.T) {
 	tiny, err := filepath.Abs(filepath.Join("..", "..", "provider", "local", "testdata", "tiny"))
 	if err != nil {
@@ -83,7 +83,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits runs a command that must end with an exit code: exits CODE COMMAND...
+// exits implements the script command "exits CODE COMMAND...", which checks the exit code of a
+// command.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND [ARGUMENT...]")
@@ -102,8 +103,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// fill makes a file of so many bytes: fill FILE BYTES [WORD]. Without a word it
-// holds zeros, with one that word over and over.
+// fill implements the script command "fill FILE BYTES [WORD]", which makes a file of the given
+// size. The file is filled with the word, or with zeros if there is none.
 func fill(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: fill FILE BYTES [WORD]")
@@ -117,8 +118,8 @@ func fill(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
 }
 
-// runID puts the ID of the newest run into an environment variable, from what
-// "assay runs" has just printed: runid NAME.
+// runID implements the script command "runid NAME", which sets a variable to the ID of the newest
+// run in the output of "assay runs".
 func runID(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: runid NAME")

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/provider/embedded"
 )
 
-// defaultModel is what people call the encoder in the binary.
+// defaultModel is the short name of the encoder in the binary.
 const defaultModel = "default"
 
 func (a *app) modelsCommand() *cobra.Command {
@@ -61,7 +61,7 @@ is to be searched once its vectors have caught up is marked >.`,
 	return cmd
 }
 
-// listedModel is one encoder in a list.
+// listedModel is an encoder in a list.
 type listedModel struct {
 	Name       string   `json:"name"`
 	Model      string   `json:"model"`
@@ -72,7 +72,7 @@ type listedModel struct {
 	Source     string   `json:"source,omitempty"`
 	Installed  bool     `json:"installed"`
 
-	// Of the data directory; missing where there is none.
+	// In the data directory; zero if there is none.
 	Wanted   bool     `json:"wanted"`
 	Serving  bool     `json:"serving"`
 	Coverage *float64 `json:"coverage,omitempty"` // share of the passages, in [0, 1]
@@ -120,8 +120,8 @@ func (a *app) modelsList(ctx context.Context, known, asJSON bool) error {
 	return nil
 }
 
-// withCoverage adds what the data directory knows of models, if there is one:
-// also those whose vectors it holds and that are not installed.
+// withCoverage adds the state of the models in the data directory, if it exists. It also adds
+// models that are not installed but whose vectors the directory holds.
 func (a *app) withCoverage(ctx context.Context, list []listedModel) ([]listedModel, string, error) {
 	dir, err := a.dataDir(ctx)
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *app) withCoverage(ctx context.Context, list []listedModel) ([]listedMod
 	return list, status.Problem, nil
 }
 
-// modelLine is one line of the list.
+// modelLine formats one line of the list.
 func modelLine(m listedModel) string {
 	mark := " "
 	switch {
@@ -186,7 +186,7 @@ func modelLine(m listedModel) string {
 	return line
 }
 
-// percent writes a share so that only all is 100% and only none is 0%.
+// percent formats a share. Only a complete share is 100% and only an empty one is 0%.
 func percent(share float64) string {
 	switch {
 	case share >= 1:

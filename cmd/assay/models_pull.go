@@ -79,7 +79,7 @@ func (a *app) modelsPull(ctx context.Context, req models.PullRequest, asJSON boo
 	return err
 }
 
-// hintPull adds what to do about a pull that did not end well.
+// hintPull adds a remedy to the error of a failed pull.
 func hintPull(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -94,7 +94,7 @@ func hintPull(err error) error {
 	return err
 }
 
-// pull shows how far a file has come.
+// pull shows the progress of a download.
 func (p *progress) pull(at models.Progress, rate func(done int64) string) {
 	switch {
 	case at.Problem != nil:
@@ -106,8 +106,8 @@ func (p *progress) pull(at models.Progress, rate func(done int64) string) {
 	}
 }
 
-// rateSince returns what says how fast bytes have come, counted from the first
-// of each file that was not there yet.
+// rateSince returns a function that formats the download rate. It counts the bytes of each file
+// from the first progress report on, so that bytes fetched earlier do not count.
 func rateSince(start time.Time) func(done int64) string {
 	first, last := int64(-1), int64(-1)
 	return func(done int64) string {

@@ -9,8 +9,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// startModel starts a server of a format for a script: model NAME FORMAT [fail=KIND]
-// [echo]. $NAME is its URL from then on, up to where the format's paths begin.
+// startModel implements the script command "model NAME FORMAT [fail=KIND] [echo]", which starts a
+// fake model server. It sets $NAME to the server's URL without the format's paths.
 func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: model NAME FORMAT [fail=KIND] [echo]")
@@ -38,7 +38,7 @@ func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], url)
 }
 
-// substitute puts the values of variables into a file: envsubst FILE.
+// substitute implements the script command "envsubst FILE", which expands variables in a file.
 func substitute(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: envsubst FILE")

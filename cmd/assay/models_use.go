@@ -72,7 +72,7 @@ func (a *app) modelsUse(ctx context.Context, name string, asJSON bool) error {
 	return err
 }
 
-// whatFollows says what becomes of the vectors.
+// whatFollows describes the state of the vectors after a change of the encoder.
 func whatFollows(model string, s engine.VectorStatus) string {
 	passages := count(s.Chunks, "passage", "passages")
 	switch share := s.Coverage(model); {
@@ -89,8 +89,8 @@ func whatFollows(model string, s engine.VectorStatus) string {
 	}
 }
 
-// findEncoder returns the full name of the encoder that a person means, and where it
-// is from: the one in the program, an installed one, or a provider's.
+// findEncoder returns the full name and the source of the encoder with a name or short name: the
+// one in the program, an installed one or a provider's.
 func (a *app) findEncoder(name string) (model, source string, err error) {
 	if isDefault(name) {
 		return embedded.Model, "in this program", nil
@@ -109,7 +109,7 @@ func (a *app) findEncoder(name string) (model, source string, err error) {
 	return m.Model, m.Source, err
 }
 
-// findModel returns an installed model. What is not there comes with what to do.
+// findModel returns an installed model. If it does not exist, the error has a hint.
 func (a *app) findModel(name string) (models.Installed, error) {
 	folder, err := a.modelsFolder()
 	if err != nil {
@@ -172,7 +172,7 @@ func (a *app) modelsRemove(ctx context.Context, name string, force, asJSON bool)
 	return err
 }
 
-// checkUnused refuses a model that the data directory, if there is one, uses.
+// checkUnused returns an error if the data directory exists and uses the model.
 func (a *app) checkUnused(ctx context.Context, model string) error {
 	dir, err := a.dataDir(ctx)
 	if err != nil {

@@ -8,21 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// An output is a stream for people and programs. What documents, file names and
-// questions hold could steer the terminal that it ends on: control characters,
-// and those that turn the direction of text, are written as \u001b, which in
-// JSON, where they stand in strings alone, means the same as they do.
+// An output is a stream for people and programs. Text from documents, file names and questions
+// could control the terminal, so control characters and those that change the direction of text are
+// written as escapes such as \u001b. In JSON they occur only in strings, where the escape has the
+// same meaning.
 //
-// The first error is kept, so that an output that was cut short is found out
-// whoever wrote to it.
+// The first error is kept, so that incomplete output is detected even if the writer ignored the
+// error.
 type output struct {
 	w     io.Writer
-	scrub func(string) string // takes credentials out; nil: there are none
+	scrub func(string) string // removes credentials; nil: none to remove
 	err   error
 }
 
-// Write writes p, which holds whole characters. Bytes that are not UTF-8 become
-// U+FFFD.
+// Write writes p, which must hold whole characters. Bytes that are not UTF-8 become U+FFFD.
 func (o *output) Write(p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
@@ -37,7 +36,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// faint writes text, faintly if asked to: on a terminal that understands it.
+// faint writes text, faintly if the terminal supports it.
 func (o *output) faint(text string, faintly bool) error {
 	if !faintly {
 		_, err := o.Write([]byte(text))
@@ -53,23 +52,22 @@ func (o *output) faint(text string, faintly bool) error {
 	return o.err
 }
 
-// plain replaces what could steer a terminal, all but line breaks and tabs.
+// plain escapes characters that could control a terminal, except line breaks and tabs.
 func plain(text string) string {
 	return escape(text, func(r rune) bool { return r != '\n' && r != '\t' && steers(r) })
 }
 
-// plainLine is plain for text that has to stay on its line, such as the name of
-// a file.
+// plainLine is plain for text that must stay on one line, such as a file name.
 func plainLine(text string) string { return escape(text, steers) }
 
-// steers reports whether a character is an order to the terminal and not a sign.
+// steers reports whether a character controls the terminal or the layout of text.
 func steers(r rune) bool {
 	return unicode.IsControl(r) ||
-		'\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' || // embed, override, isolate a direction
+		'\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069' || // embed, override or isolate a direction
 		r == '\u2028' || r == '\u2029' // break a line
 }
 
-// escape writes the characters that are to be replaced as \u and four digits.
+// escape writes the characters that replace selects as \u and four digits.
 func escape(text string, replace func(rune) bool) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, replace) < 0 {
 		return text

@@ -30,7 +30,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// JSON means the same behind an output.
+// TestOutputJSON checks that an output preserves the meaning of JSON.
 func TestOutputJSON(t *testing.T) {
 	want := map[string]string{"a\x1b\u009b\u202e\u2028": "\x00\x7f\r\n\t\\ \"é"}
 	var b strings.Builder
@@ -50,7 +50,7 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// A write that nobody checked is an error of the command.
+// TestOutputFails checks that a failed write makes the command fail, even if the error was ignored.
 func TestOutputFails(t *testing.T) {
 	full := errors.New("no space")
 	var complaint strings.Builder
@@ -65,7 +65,7 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// Faint text keeps its own orders and none of what is written.
+// TestFaint checks that faint adds its own escape sequences and escapes those in the text.
 func TestFaint(t *testing.T) {
 	for faintly, want := range map[bool]string{false: "by \\u001b[31mx [secret]\n", true: "\x1b[2mby \\u001b[31mx [secret]\n\x1b[0m"} {
 		var b strings.Builder

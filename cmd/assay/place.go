@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// place says where a passage is for a person: the document's path, relative to
-// the working directory where that is shorter, with its line or page.
+// place formats the location of a passage: the document's path with its line or page. The path is
+// relative to the working directory if that is shorter.
 func place(uri string, line, page int) string {
 	p := shortPath(uri)
 	switch {
@@ -22,8 +22,8 @@ func place(uri string, line, page int) string {
 	return p
 }
 
-// shortPath returns the shorter of path as it is and path relative to the
-// working directory, on one line.
+// shortPath returns path or, if it is shorter, the path relative to the working directory. The
+// result is one line.
 func shortPath(path string) string { return plainLine(shorter(path)) }
 
 func shorter(path string) string {
@@ -31,7 +31,7 @@ func shorter(path string) string {
 	case path == "stdin:-":
 		return "standard input"
 	case strings.Contains(path, ":") && !filepath.IsAbs(path):
-		return path // a URL, or a name that standard input was given
+		return path // a URL, or a name given to standard input
 	}
 	wd, err := os.Getwd()
 	if err != nil {

@@ -7,32 +7,31 @@ import (
 	"time"
 )
 
-// A progress shows a person what is being done, on standard error. Where nobody
-// watches, in a pipe, it prints nothing. Its methods are safe for concurrent use: who works
-// on several things at once reports from each of them.
+// A progress shows the progress of a command on standard error. It prints nothing if that is not a
+// terminal. Its methods are safe for concurrent use.
 type progress struct {
 	w       io.Writer
-	scrub   func(string) string // takes credentials out; nil: there are none
+	scrub   func(string) string // removes credentials; nil: none to remove
 	watched bool
 	escapes bool
 	color   bool
 	width   int
 
-	mu      sync.Mutex // guards what follows, and w
-	live    bool       // the last line stands and is replaced by the next one
-	noted   bool       // lines were printed that stay
-	updated time.Time  // when the live line was written
+	mu      sync.Mutex // guards the following fields and w
+	live    bool       // the last line is replaced by the next one
+	noted   bool       // permanent lines were printed
+	updated time.Time  // time of the last live line
 }
 
 func (a *app) progress() *progress {
 	return &progress{w: a.terminal, watched: a.watched, escapes: a.escapes, color: a.color, width: a.watchedWidth}
 }
 
-// refresh is the shortest time between two versions of the live line.
+// refresh is the minimum time between two updates of the live line.
 const refresh = 50 * time.Millisecond
 
-// update replaces the live line, at most every refresh. A terminal on which
-// nothing can be replaced shows only what stays.
+// update replaces the live line, at most once per refresh. It prints nothing on a terminal that
+// cannot replace a line.
 func (p *progress) update(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +43,7 @@ func (p *progress) update(format string, args ...any) {
 	p.live, p.updated = true, time.Now()
 }
 
-// note prints a line that stays.
+// note prints a permanent line.
 func (p *progress) note(format string, args ...any) {
 	if !p.watched {
 		return
@@ -56,7 +55,7 @@ func (p *progress) note(format string, args ...any) {
 	p.noted = true
 }
 
-// end removes the live line, and sets what stays apart from what follows.
+// end removes the live line and separates permanent lines from later output.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +73,7 @@ func (p *progress) clear() {
 	p.wipe()
 }
 
-// wipe removes the live line. The caller holds mu.
+// wipe removes the live line. The caller must hold mu.
 func (p *progress) wipe() {
 	if p.live {
 		fmt.Fprint(p.w, "\r\x1b[K")
@@ -82,7 +81,7 @@ func (p *progress) wipe() {
 	}
 }
 
-// line is what is said, as it fits on a line.
+// line formats a message to fit on one line.
 func (p *progress) line(format string, args ...any) string {
 	text := fmt.Sprintf(format, args...)
 	if p.scrub != nil {

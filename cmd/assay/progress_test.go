@@ -8,7 +8,8 @@ import (
 	"github.com/assay-rag/assay/ingest"
 )
 
-// What an ingest does last is shown, however short a time the line before stood.
+// TestProgressOfTheIndex checks that the last phase of an ingest is shown, even directly after
+// another line.
 func TestProgressOfTheIndex(t *testing.T) {
 	var b strings.Builder
 	p := &progress{w: &b, watched: true, escapes: true, width: 80}
@@ -19,8 +20,8 @@ func TestProgressOfTheIndex(t *testing.T) {
 	}
 }
 
-// Several report at once: a live line is taken away before the next one stands. The race
-// detector says whether what they share is guarded.
+// TestProgressOfSeveral checks that concurrent updates remove each live line before the next one.
+// The race detector checks that shared fields are guarded.
 func TestProgressOfSeveral(t *testing.T) {
 	var b strings.Builder
 	p := &progress{w: &b, watched: true, escapes: true, width: 80}

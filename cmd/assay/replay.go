@@ -72,8 +72,8 @@ func (a *app) replay(ctx context.Context, name string, asJSON bool) error {
 	return err
 }
 
-// replayAll replays every run with an answer, prints those that fail, and goes
-// on to the end. The exit code is that of the first.
+// replayAll replays every run with an answer and prints those that fail. A failure does not stop
+// it. The exit code is that of the first failure.
 func (a *app) replayAll(ctx context.Context) error {
 	e, err := a.openExisting(ctx, looking)
 	if err != nil {
@@ -109,8 +109,8 @@ func (a *app) replayAll(ctx context.Context) error {
 	return end(exitCode(failure))
 }
 
-// printInputs prints both inputs of the step at which a replay left the recorded
-// path, whole, each on a line of its own.
+// printInputs prints both complete inputs of the step at which a replay diverged, each on its own
+// line.
 func (a *app) printInputs(err error) {
 	d, ok := errors.AsType[*run.DivergenceError](err)
 	if !ok {

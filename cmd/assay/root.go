@@ -21,7 +21,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 		name, text := "assay: ", message(a.hintDoctor(err))
 		if cmd != nil && cmd != root {
 			name += cmd.Name() + ": "
-			text = strings.TrimPrefix(text, cmd.Name()+": ") // the package of that name says it too
+			text = strings.TrimPrefix(text, cmd.Name()+": ") // the package of that name adds it too
 		}
 		fmt.Fprintln(a.stderr, name+text)
 	}
@@ -86,7 +86,7 @@ configuration file) that model writes, and every claim is checked all the same.
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
-		if cmd.HasSubCommands() && !cmd.Runnable() { // else a slip of the pen prints help, and is no error
+		if cmd.HasSubCommands() && !cmd.Runnable() { // otherwise a misspelled subcommand prints help and succeeds
 			cmd.Args = noArguments
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}

@@ -62,7 +62,7 @@ func (a *app) runs(ctx context.Context, limit int, asJSON bool) error {
 	return nil
 }
 
-// outcome says in a word how a run stands: its answer's status, or why it has
+// outcome returns the state of a run in one word: its answer's status, or the reason why it has
 // none.
 func outcome(state assay.RunState, status assay.Status, live bool) string {
 	switch {
@@ -76,8 +76,7 @@ func outcome(state assay.RunState, status assay.Status, live bool) string {
 	return string(state)
 }
 
-// openRun opens the data directory of the command and finds the run in it that
-// name stands for.
+// openRun opens the data directory of the command and finds the named run in it.
 func (a *app) openRun(ctx context.Context, name string, n needs) (*engine.Engine, string, error) {
 	e, err := a.openExisting(ctx, n)
 	if err != nil {
@@ -90,8 +89,8 @@ func (a *app) openRun(ctx context.Context, name string, n needs) (*engine.Engine
 	return e, id, nil
 }
 
-// findRun returns the ID of the run that name stands for: a run's ID, the
-// beginning of exactly one, or "last" for the newest.
+// findRun returns the ID of a run. Name is an ID, a prefix of exactly one ID, or "last" for the
+// newest run.
 func findRun(ctx context.Context, e *engine.Engine, name string) (string, error) {
 	runs, err := e.Runs(ctx, assay.Local(), 0)
 	if err != nil {

@@ -60,7 +60,7 @@ func (a *app) diffRuns(ctx context.Context, first, second string, asJSON bool) e
 	return err
 }
 
-// diffText renders a diff for people: what A has behind "-", what B has behind "+".
+// diffText renders a diff for people: values and steps of A after "-", those of B after "+".
 func diffText(d engine.RunDiff) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "- %s\n+ %s\n", d.A, d.B)

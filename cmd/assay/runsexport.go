@@ -68,7 +68,7 @@ func (a *app) exportRuns(ctx context.Context, out string, limit int) error {
 		}
 		x, err := exportedRun(ctx, e, summary.ID)
 		if errors.Is(err, assay.ErrNotFound) {
-			continue // it has read what may not be seen any more
+			continue // it read documents that are no longer visible
 		}
 		if err == nil {
 			err = encoder.Encode(x)
@@ -89,7 +89,7 @@ func (a *app) exportRuns(ctx context.Context, out string, limit int) error {
 	return nil
 }
 
-// exportedRun returns a run as it is exported.
+// exportedRun returns the export of a run.
 func exportedRun(ctx context.Context, e *engine.Engine, id string) (eval.Exported, error) {
 	r, _, err := e.Run(ctx, assay.Local(), id)
 	if err != nil {
@@ -102,8 +102,8 @@ func exportedRun(ctx context.Context, e *engine.Engine, id string) (eval.Exporte
 	return eval.Export(r, req.History, req.Filter, req.Collections), nil
 }
 
-// writeNew writes a file that is not there yet: what people have corrected is not to be
-// lost.
+// writeNew writes a file that must not exist yet, so that no corrections of the user are
+// overwritten.
 func writeNew(file string, data []byte) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {

@@ -38,7 +38,7 @@ is driving stays. The space is used again; the files do not shrink.`,
 	return cmd
 }
 
-// pruneTime returns the time that an age or a date stands for.
+// pruneTime parses an age or a date.
 func pruneTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, hinted{usagef("--before is missing"), "for example: assay runs prune --before 90d"}

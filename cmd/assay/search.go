@@ -115,7 +115,7 @@ func (a *app) search(ctx context.Context, f searchFlags) error {
 	return err
 }
 
-// named returns what a flag's value names.
+// named returns the value with a name.
 func named[T any](value, flag string, values map[string]T) (T, error) {
 	v, ok := values[value]
 	if !ok {
@@ -124,8 +124,8 @@ func named[T any](value, flag string, values map[string]T) (T, error) {
 	return v, nil
 }
 
-// jsonResults are assay.Results with why each hit was found; the other fields say
-// more where it was asked for.
+// jsonResults are assay.Results with the reasons for each hit. Dropped and Stages are set only by
+// --explain.
 type jsonResults struct {
 	Hits   []jsonHit          `json:"hits"`
 	Terms  []assay.Term       `json:"terms"`
@@ -160,7 +160,7 @@ func jsonOf(found retrieve.Explanation, explain bool) jsonResults {
 	return out
 }
 
-// writeHits prints each hit with its scores, why it was found, and where it is.
+// writeHits prints each hit with its scores, the reason for it and its location.
 func writeHits(w io.Writer, found retrieve.Explanation, explain bool, width int) error {
 	r := found.Results
 	var b strings.Builder
@@ -193,8 +193,8 @@ func writeHits(w io.Writer, found retrieve.Explanation, explain bool, width int)
 	return err
 }
 
-// why says what led to a hit: the query's words with the fields that hold them,
-// and the way that the walk took.
+// why describes the reason for a hit: the query's words with the fields that hold them, and the
+// path of the graph walk.
 func why(x retrieve.Explained) string {
 	var words []string
 	for _, m := range x.Why {
@@ -210,7 +210,7 @@ func why(x retrieve.Explained) string {
 	return text
 }
 
-// path writes the way back from a hit to where the walk began.
+// path formats the path from a hit back to the start of the graph walk.
 func path(steps []retrieve.Step) string {
 	var b strings.Builder
 	for i, s := range steps {
@@ -228,8 +228,8 @@ func path(steps []retrieve.Step) string {
 	return b.String()
 }
 
-// writeExplained prints how a hit came to its place; unknown: its vector is not
-// known where others are.
+// writeExplained prints how a hit was ranked. Unknown is whether the hit has no vector although
+// other passages have one.
 func writeExplained(b *strings.Builder, x retrieve.Explained, unknown bool) {
 	rank := func(n int) string {
 		if n == 0 {
@@ -264,7 +264,7 @@ func writeExplained(b *strings.Builder, x retrieve.Explained, unknown bool) {
 	}
 }
 
-// writeStages prints what was left out and what each stage took.
+// writeStages prints the dropped hits and the time that each stage took.
 func writeStages(b *strings.Builder, found retrieve.Explanation) {
 	for _, d := range found.Dropped {
 		fmt.Fprintf(b, "left out: %s says the same as a better hit\n", place(d.URI, d.Line, 0))
@@ -278,7 +278,7 @@ func writeStages(b *strings.Builder, found retrieve.Explanation) {
 	fmt.Fprintf(b, "milliseconds: %s; together %.1f\n", strings.Join(parts, ", "), float64(all)/1000)
 }
 
-// total writes how many passages a search found, as far as it counted them.
+// total formats the number of passages found, up to the limit of the count.
 func total(r assay.Results) string {
 	if r.Total == assay.MaxTotal {
 		return fmt.Sprintf("%d or more passages", max(r.Total, len(r.Hits)))
@@ -286,7 +286,7 @@ func total(r assay.Results) string {
 	return count(r.Total, "passage", "passages")
 }
 
-// scores writes the scores that a hit has, each by its name.
+// scores formats the scores that a hit has, each with its name.
 func scores(s assay.Scores) string {
 	parts := []string{fmt.Sprintf("relevance %.2f", s.Relevance)}
 	for _, x := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// A total past which a search does not count is not shown as exact.
+// TestWriteHitsTotal checks that a total at the limit of the count is not shown as exact.
 func TestWriteHitsTotal(t *testing.T) {
 	for total, want := range map[int]string{
 		1:              "1 of 1 passage with",
@@ -34,7 +34,7 @@ func TestWriteHitsTotal(t *testing.T) {
 	}
 }
 
-// hitsOf is a search that found so many hits, of so many that hold a word.
+// hitsOf returns a search result with a number of hits and a total.
 func hitsOf(hits, total int) retrieve.Explanation {
 	return retrieve.Explanation{
 		Results: assay.Results{Hits: make([]assay.Hit, hits), Chunks: 5000, Total: total},

@@ -12,17 +12,17 @@ import (
 	"github.com/assay-rag/assay/provider/embedded"
 )
 
-// Needs say what of the configuration a command works with. What it does not need is
-// not read, so that a slip there, or a key that is gone, is in nobody's way.
+// needs is the part of the configuration that a command uses. The rest is not read, so that an
+// error in it does not affect the command.
 type needs int
 
 const (
-	looking   needs = iota // at what is stored: nobody is asked
-	searching              // by vectors, with the reranker, and on the web where a question allows it
-	answering              // with language models as well
+	looking   needs = iota // only stored data: no server is called
+	searching              // vectors, the reranker and, if a question allows it, the web
+	answering              // also language models
 )
 
-// settings returns what is configured, read once.
+// settings returns the configuration. It is read once.
 func (a *app) settings() (*config.Set, error) {
 	if a.set == nil {
 		c, err := config.Load(a.sources())
@@ -35,20 +35,19 @@ func (a *app) settings() (*config.Set, error) {
 	return a.set, nil
 }
 
-// sources are where the configuration comes from.
+// sources returns the sources of the configuration.
 func (a *app) sources() config.Sources {
 	return config.Sources{File: a.config, Getenv: a.getenv, UserDir: a.configDir}
 }
 
-// hide keeps credentials out of whatever is printed from now on: nothing should
-// bring one there, and nothing is to be gained by finding out that something does.
+// hide removes credentials from all further output. No output should contain one, so this is only a
+// safeguard.
 func (a *app) hide(secrets config.Secrets) {
 	a.stdout.scrub, a.stderr.scrub = secrets.Scrub, secrets.Scrub
 }
 
-// engineConfig is how a command opens a data directory. Vectors are made by ingest
-// --wait and by the searches that need them: a command is over too soon for anything
-// in the background.
+// engineConfig returns the engine configuration for a data directory. Vectors are made by ingest
+// --wait and by the searches that need them, because a command ends too soon for background work.
 func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Config, error) {
 	c := engine.Config{Dir: dir, Encoders: a.installed, Reader: embedded.OpenReader, NoBackground: true}
 	if n == looking {
@@ -79,8 +78,8 @@ func (a *app) engineConfig(ctx context.Context, dir string, n needs) (engine.Con
 	return c, err
 }
 
-// encoders are the sentence encoders at hand: those that are installed, and those of
-// the providers that are configured; nil: none.
+// encoders returns the installed encoders together with those of the configured providers, or nil
+// if none is installed.
 func (a *app) encoders() (engine.Encoders, error) {
 	set, err := a.settings()
 	if err != nil || a.installed == nil {
@@ -109,7 +108,7 @@ func (e allEncoders) Open(ctx context.Context, name string) (llm.Embedder, error
 	return e.installed.Open(ctx, name)
 }
 
-// offlineEncoders are all encoders, of which those of providers are not asked.
+// offlineEncoders are all encoders, but those of providers are not called.
 type offlineEncoders struct{ allEncoders }
 
 func (e offlineEncoders) Open(ctx context.Context, name string) (llm.Embedder, error) {
@@ -119,7 +118,7 @@ func (e offlineEncoders) Open(ctx context.Context, name string) (llm.Embedder, e
 	return e.installed.Open(ctx, name)
 }
 
-// unasked is the name of an encoder that is not to be asked.
+// unasked is an encoder that must not be called.
 type unasked string
 
 func (u unasked) Model() string { return string(u) }
@@ -128,7 +127,7 @@ func (u unasked) Embed(context.Context, llm.Purpose, []string) ([]llm.Vector, er
 	return nil, fmt.Errorf("%s is not asked: %w", string(u), assay.ErrUnavailable)
 }
 
-// configHint is what the configuration's own errors say to do.
+// configHint returns the hint of a configuration error.
 func configHint(err error) string {
 	if e, ok := errors.AsType[*config.Error](err); ok && e.Hint != "" {
 		return "; " + e.Hint
@@ -136,7 +135,7 @@ func configHint(err error) string {
 	return ""
 }
 
-// warn prints what of the configuration should be known, where a person watches.
+// warn prints the configuration's warnings on a terminal.
 func (a *app) warn(shown *progress) {
 	if a.set == nil {
 		return

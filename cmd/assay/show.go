@@ -109,7 +109,7 @@ func writeRun(w io.Writer, r assay.Run, steps []engine.Step, inputs bool, width 
 	return err
 }
 
-// reviewLine says what the judges of a strategy say of its answer; empty if it has none.
+// reviewLine formats a strategy's review of its answer. It is empty if there is none.
 func reviewLine(r *assay.Review) string {
 	if r == nil {
 		return ""
@@ -134,14 +134,13 @@ func reviewLine(r *assay.Review) string {
 	return line
 }
 
-// howAsked says of a run what strategy and mode it was asked with, and what it followed,
-// where that is stored.
+// howAsked formats the strategy and mode of a run and the run that it follows, if they are stored.
 func howAsked(r assay.Run) string {
 	var req struct {
 		Strategy, Mode, Follows string
 	}
 	if json.Unmarshal(r.Request, &req) != nil {
-		return "" // of another version, perhaps: nothing is lost that the steps do not show
+		return "" // perhaps of another version; the steps show the same
 	}
 	text := ""
 	if req.Strategy != "" {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestStart counts what assay's packages allocate before main runs. Every command pays for it.
+// TestStart checks the number and size of allocations by assay's packages before main runs, which
+// every command pays for.
 func TestStart(t *testing.T) {
 	const mostAllocations, mostBytes = 6_000, 1 << 20 // 27,000 and 7 MB while patterns were compiled here
 	s := newSandbox(t)

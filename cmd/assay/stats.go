@@ -125,7 +125,7 @@ func (a *app) stats(ctx context.Context, f statsFlags) error {
 	return writeStats(a.stdout, report, f)
 }
 
-// daysOrHours reads a time such as "7d" or "12h".
+// daysOrHours parses a duration such as "7d" or "12h".
 func daysOrHours(text string) (time.Duration, error) {
 	const most = 36500 // days
 	unit := time.Hour
@@ -144,16 +144,15 @@ func daysOrHours(text string) (time.Duration, error) {
 	return time.Duration(n * float64(unit)), nil
 }
 
-// writeFile writes a file that is there whole or not at all.
+// writeFile writes a file atomically.
 func writeFile(path string, write func(io.Writer) error) error {
-	if err := durable.Write(path, 0o600, write); err != nil { // it quotes what people asked
+	if err := durable.Write(path, 0o600, write); err != nil { // the file contains users' questions
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
 
-// tryFile says why writeFile could not write a file, before there is anything to write;
-// without a path there is nothing to try.
+// tryFile checks whether writeFile can write a file. An empty path is accepted.
 func tryFile(path string) error {
 	if path == "" {
 		return nil
@@ -229,7 +228,7 @@ func writeStats(w io.Writer, r stats.Report, f statsFlags) error {
 	return err
 }
 
-// writeAlarms prints what is to be looked after.
+// writeAlarms prints objectives, faulty traces, alerts, alarms and drift.
 func writeAlarms(b *strings.Builder, r stats.Report) {
 	b.WriteString("\nObjectives\n")
 	for _, o := range r.Objectives {
@@ -289,7 +288,7 @@ func numberOf(d stats.Distribution, x float64, format string) string {
 	return fmt.Sprintf(format, x)
 }
 
-// writeCounts prints how often each was, the most frequent first.
+// writeCounts prints counts by name, in descending order.
 func writeCounts(b *strings.Builder, title string, counts map[string]int) {
 	var names []string
 	for name := range counts {
@@ -305,7 +304,7 @@ func writeCounts(b *strings.Builder, title string, counts map[string]int) {
 	}
 }
 
-// symptoms says what to do about one, or lists them.
+// symptoms prints the advice for a symptom, or lists all symptoms.
 func (a *app) symptoms(name string, asJSON bool) error {
 	all := stats.Symptoms()
 	if name != strategyHelp {

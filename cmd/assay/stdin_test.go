@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// waiting is standard input on which nothing comes; it says when it is read.
+// waiting is standard input without data. It calls read on each Read.
 type waiting struct {
 	io.Reader
 	read func()
@@ -19,7 +19,7 @@ func (w waiting) Read(p []byte) (int, error) {
 	return w.Reader.Read(p)
 }
 
-// Ctrl-C ends a command that waits for standard input.
+// TestInterruptStdin checks that Ctrl-C ends a command that waits for standard input.
 func TestInterruptStdin(t *testing.T) {
 	for _, args := range [][]string{{"ask"}, {"ask", "-"}, {"ask", "--docs", "-", "Who signs?"}, {"ingest", "-", "--data", t.TempDir()}} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -10,10 +10,10 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// strategyHelp, given as a strategy, lists them.
+// strategyHelp is the strategy name that lists all strategies.
 const strategyHelp = "help"
 
-// listStrategies prints the strategies with what each does.
+// listStrategies prints the strategies with a summary of each.
 func (a *app) listStrategies() error {
 	for i, spec := range strategy.Specs() {
 		text := spec.Summary
@@ -36,7 +36,7 @@ func strategyCompletions() []cobra.Completion {
 	return append(all, cobra.CompletionWithDesc(strategyHelp, "list them, with what each does"))
 }
 
-// wrapNames writes names as a list in lines of at most so many characters.
+// wrapNames formats names as a list, with lines of at most width bytes.
 func wrapNames(names []string, width int) string {
 	var b strings.Builder
 	line := 0
@@ -56,8 +56,8 @@ func wrapNames(names []string, width int) string {
 	return b.String()
 }
 
-// followLine says how to go on with an answer: where it asks back, and on a terminal. A
-// pipe has the answer alone.
+// followLine returns a hint for the next question if the answer asks back or standard output is a
+// terminal. It is empty otherwise.
 func (a *app) followLine(answer assay.Answer) string {
 	switch {
 	case answer.Run == "":

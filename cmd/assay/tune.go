@@ -22,7 +22,7 @@ import (
 
 // tuneFlags are the flags of tune.
 type tuneFlags struct {
-	answers  answersFlags // those that say what is asked
+	answers  answersFlags // those that select the questions
 	strategy string
 	write    bool
 }
@@ -79,9 +79,9 @@ the same command goes on where it was interrupted.`,
 // tuned is the JSON of tune.
 type tuned struct {
 	eval.Tuning
-	Config  string `json:"config,omitempty"`  // what to put into the configuration
-	Written string `json:"written,omitempty"` // the file that it was put into
-	Backup  string `json:"backup,omitempty"`  // what that was before; empty: there was none
+	Config  string `json:"config,omitempty"`  // settings to add to the configuration
+	Written string `json:"written,omitempty"` // the file they were written to
+	Backup  string `json:"backup,omitempty"`  // its previous contents; empty: no file
 }
 
 func (a *app) tune(ctx context.Context, f tuneFlags, path string) error {
@@ -125,7 +125,7 @@ func (a *app) tune(ctx context.Context, f tuneFlags, path string) error {
 	return writeTuning(a.stdout, out, place, a.width)
 }
 
-// tune opens what is asked, and tunes it.
+// tune opens the store and tunes its settings.
 func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err error) {
 	set, err := v.app.settings()
 	if err != nil {
@@ -141,10 +141,10 @@ func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err 
 		return eval.Tuning{}, err
 	}
 	identity.Config["tuned by"] = name
-	v.app.ownLimits = true // each candidate has all of them
+	v.app.ownLimits = true // each candidate sets all of them
 
 	var e *engine.Engine
-	if !v.own { // whose documents may be others by now
+	if !v.own { // its documents may have changed
 		if e, err = v.engine(ctx); err != nil {
 			return eval.Tuning{}, err
 		}
@@ -178,7 +178,7 @@ func (v *evaluating) tune(ctx context.Context, f tuneFlags) (_ eval.Tuning, err 
 	})
 }
 
-// openTuning opens the folder that keeps what was measured.
+// openTuning opens the folder for measurements.
 func (v *evaluating) openTuning(ctx context.Context, identity eval.Identity) error {
 	cache, err := v.cacheDir()
 	if err != nil {
@@ -195,7 +195,7 @@ func (v *evaluating) openTuning(ctx context.Context, identity eval.Identity) err
 	return err
 }
 
-// settingsOf are the settings that tuning changes.
+// settingsOf returns the settings that tuning changes.
 func settingsOf(t eval.Tuning) []config.Setting {
 	var all []config.Setting
 	for _, k := range t.Knobs {
@@ -207,7 +207,7 @@ func settingsOf(t eval.Tuning) []config.Setting {
 	return all
 }
 
-// writeTuning prints what tuning came to.
+// writeTuning prints the result of tuning.
 func writeTuning(w io.Writer, t tuned, place string, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", t.Set, count(t.Questions, "labelled question", "labelled questions"))
@@ -251,7 +251,7 @@ func writeTuning(w io.Writer, t tuned, place string, width int) error {
 	return err
 }
 
-// verdictOf says what comes of a setting, and how sure that is.
+// verdictOf describes the gain of a setting and its certainty.
 func verdictOf(k eval.Knob) string {
 	p := fmt.Sprintf("p %.3f", k.Gain.P)
 	if k.Gain.P < 0.001 {

@@ -17,10 +17,10 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// oneEncoder is one encoder that needs no model.
+// oneEncoder is a set of one encoder that needs no model file.
 type oneEncoder struct {
 	llm.Embedder
-	err error // of Open
+	err error // returned by Open
 }
 
 func (o oneEncoder) Default() string { return o.Model() }
@@ -50,8 +50,8 @@ func newTerminal(t *testing.T, notes int) *terminal {
 	return x
 }
 
-// run runs a command line and returns its exit code and both outputs. NOTES in it
-// stands for the folder with documents.
+// run runs a command line and returns its exit code and both outputs. It replaces NOTES with the
+// folder of the documents.
 func (x *terminal) run(line ...string) (code int, stdout, stderr string) {
 	x.t.Helper()
 	for i := range line {
@@ -74,7 +74,7 @@ func (x *terminal) run(line ...string) (code int, stdout, stderr string) {
 	return code, out.String(), complaint.String()
 }
 
-// want runs a command line, which must end with code and print what matches.
+// want runs a command line, which must exit with code and print text that matches.
 func (x *terminal) want(code int, match string, line ...string) string {
 	x.t.Helper()
 	got, stdout, stderr := x.run(line...)
@@ -101,7 +101,7 @@ func TestIngestWait(t *testing.T) {
 	x.want(2, `no path`, "ingest")
 }
 
-// A small store has all its vectors when its ingest ends.
+// TestIngestFew checks that a small store has all vectors when its ingest ends.
 func TestIngestFew(t *testing.T) {
 	x := newTerminal(t, fewVectors)
 	if out := x.want(0, `64 added`, "ingest", "NOTES"); strings.Contains(out, "vectors") {
@@ -110,7 +110,7 @@ func TestIngestFew(t *testing.T) {
 	x.want(0, `^ok    vectors +hashing/32: 64 of 64 chunks$`, "doctor")
 }
 
-// --docs has a store of its own, which can be waited for.
+// TestIngestWaitDocs checks that --docs has its own store and that ingest --wait makes its vectors.
 func TestIngestWaitDocs(t *testing.T) {
 	x := newTerminal(t, 90)
 	x.want(0, `vectors? yet`, "ask", "--trace", "--docs", "NOTES", "Where does lantern7 burn?")
@@ -120,7 +120,8 @@ func TestIngestWaitDocs(t *testing.T) {
 	}
 }
 
-// JSON always says by which model was searched, and how many had vectors.
+// TestVectorsInJSON checks that JSON output always has the model of the vectors and the number of
+// passages with vectors.
 func TestVectorsInJSON(t *testing.T) {
 	x := newTerminal(t, 200)
 	var report ingest.Report
@@ -161,7 +162,8 @@ func (x *terminal) json(into any, code int, line ...string) string {
 	return stdout
 }
 
-// An encoder that cannot be opened is named, and text is searched all the same.
+// TestBrokenEncoder checks that an encoder that cannot be opened is named, and that text search
+// still works.
 func TestBrokenEncoder(t *testing.T) {
 	x := newTerminal(t, 10)
 	x.encoder.err = fmt.Errorf("/models/gte/model.safetensors: it ends after 17 bytes: %w", assay.ErrDamaged)
@@ -172,7 +174,7 @@ func TestBrokenEncoder(t *testing.T) {
 	x.want(exitDamaged, `^FAIL  vectors .*model.safetensors`, "doctor")
 }
 
-// Passages that the encoder fails at are named.
+// TestIngestWaitNamesWhatFails checks that passages that cannot be embedded are named.
 func TestIngestWaitNamesWhatFails(t *testing.T) {
 	x := newTerminal(t, 10)
 	x.encoder.Embedder = llmtest.Refusing(x.encoder.Embedder, "lantern3 ")

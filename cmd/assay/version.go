@@ -20,8 +20,8 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// version names the module version that this program was built from, or the
-// commit, with "+dirty" when the working tree had changes.
+// version returns the module version of this program, or the commit, with "+dirty" if the working
+// tree was modified.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -7,10 +7,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// wrap breaks text into lines of at most width columns, each after indent.
-// Lines that are indented themselves, and those between code fences, are code
-// and stay as they are; the lines of a list item hang under its first word.
-// A word that is longer than a line stays whole.
+// wrap breaks text into lines of at most width columns, each after indent. Indented lines and those
+// between code fences are code and stay unchanged. Continuation lines of a list item align with its
+// first word. A word that is longer than a line is not split.
 func wrap(text, indent string, width int) string {
 	var b strings.Builder
 	fenced := false
@@ -71,7 +70,7 @@ func oneLine(text string, limit int) string {
 	return text
 }
 
-// cells counts the columns that text takes on a terminal.
+// cells returns the number of columns of text on a terminal.
 func cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -80,8 +79,8 @@ func cells(text string) int {
 	return n
 }
 
-// runeCells is 2 for the wide characters of East Asian scripts and for pictures,
-// 0 for marks that stand on another character, and 1 for the rest.
+// runeCells returns 2 for wide East Asian characters and pictographs, 0 for combining marks and
+// format characters, and 1 for all others.
 func runeCells(r rune) int {
 	if r < 0x300 {
 		return 1

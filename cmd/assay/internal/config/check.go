@@ -17,28 +17,28 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A Check is one thing that was looked at.
+// A Check is the result of one check.
 type Check struct {
 	Name   string   `json:"name"`
 	OK     bool     `json:"ok"`
-	Detail string   `json:"detail"`          // what was found, in words
-	Hint   string   `json:"hint,omitempty"`  // what to do where it is not OK
-	Model  string   `json:"model,omitempty"` // who was tried; "local"
-	Roles  []string `json:"roles,omitempty"` // what it does
+	Detail string   `json:"detail"`          // finding, for people
+	Hint   string   `json:"hint,omitempty"`  // remedy if OK is false
+	Model  string   `json:"model,omitempty"` // model that was tried, or "local"
+	Roles  []string `json:"roles,omitempty"` // roles of the model
 	Err    error    `json:"-"`
 }
 
-// tryTimeout is how long a model may take to answer when it is tried, slowTimeout one
-// on this machine, which may have to be loaded first.
+// tryTimeout bounds the trial of a model. slowTimeout bounds that of a model on this machine, which
+// may have to be loaded first.
 const (
 	tryTimeout  = 20 * time.Second
 	slowTimeout = time.Minute
 )
 
-// MaxTrial is how long Check may take at most, about: it tries all at once.
+// MaxTrial is about the longest time that Check takes. All trials run concurrently.
 const MaxTrial = slowTimeout
 
-// patience is how long a provider is given when it is tried.
+// patience returns the time limit for trying a provider.
 func (p *Provider) patience() time.Duration {
 	if p.onThisMachine() {
 		return slowTimeout
@@ -46,8 +46,8 @@ func (p *Provider) patience() time.Duration {
 	return tryTimeout
 }
 
-// Check says who does what, and tries each unless offline is set: with a very small
-// call, once.
+// Check reports which model serves each role. Unless offline is set, it tries each model once, with
+// a very small call.
 func (s *Set) Check(ctx context.Context, offline bool) []Check {
 	x := &examination{s: s, ctx: ctx, offline: offline}
 	x.configuration()
@@ -64,17 +64,17 @@ type examination struct {
 	s       *Set
 	ctx     context.Context
 	offline bool
-	checks  []func() Check // each waits for its own
+	checks  []func() Check // each waits for its own result
 }
 
-// add begins a check, beside the others.
+// add starts a check, concurrently with the others.
 func (x *examination) add(check func() Check) {
 	done := make(chan Check, 1)
-	go func() { done <- check() }() // ends with its trial's time limit
+	go func() { done <- check() }() // ends at the trial's time limit
 	x.checks = append(x.checks, func() Check { return <-done })
 }
 
-// wait returns the checks in their order when all have ended.
+// wait waits for all checks and returns them in the order in which they were added.
 func (x *examination) wait() []Check {
 	var out []Check
 	for _, check := range x.checks {
@@ -85,10 +85,10 @@ func (x *examination) wait() []Check {
 	return out
 }
 
-// say adds a check that has nothing to wait for.
+// say adds a finished check.
 func (x *examination) say(c Check) { x.checks = append(x.checks, func() Check { return c }) }
 
-// configuration says what was read, and what of it is worth a warning.
+// configuration reports which file was read, and warnings about it.
 func (x *examination) configuration() {
 	detail := "no file, variables of the environment alone"
 	if x.s.c.Path != "" {
@@ -100,15 +100,15 @@ func (x *examination) configuration() {
 	}
 }
 
-// unused warns of what the file says of models that nobody asks, which may be a slip
-// of the pen. Those that make vectors may be a data directory's choice.
+// unused returns warnings about models in the file that no role uses, which may be typing errors.
+// Embedding models are left out, because a data directory may use them.
 func (c *Config) unused() []string {
 	if c.getenv("ASSAY_MODEL") != "" {
-		return nil // others are asked for now
+		return nil // the variable overrides the file
 	}
 	asked := map[string]bool{}
 	for _, choice := range append(slices.Collect(maps.Values(c.Roles)), c.Verifier, c.Embedding, c.Rerank) {
-		asked[choice.Name()] = true // a provider alone stands for all that it has
+		asked[choice.Name()] = true // a bare provider name covers all its models
 	}
 	var warnings []string
 	for _, name := range slices.Sorted(maps.Keys(c.file.Models)) {
@@ -122,7 +122,7 @@ func (c *Config) unused() []string {
 	return warnings
 }
 
-// models tries each language model once, whatever its roles.
+// models tries each language model once, regardless of how many roles it serves.
 func (x *examination) models() {
 	byModel := map[string][]string{}
 	choices := map[string]Choice{}
@@ -147,7 +147,7 @@ func (x *examination) models() {
 	}
 }
 
-// roleOrder is the order in which roles are listed: that of a question's way.
+// roleOrder is the order in which roles are listed. It follows the steps of answering a question.
 var roleOrder = []string{
 	role.PlannerRole, role.RewriterRole, role.RouterRole, role.GraderRole, role.QuerierRole, role.AnalystRole, role.ReflectorRole,
 	role.JudgeRole, role.CriticRole, role.GeneratorRole, smallGenerator, role.VerifierRole, role.ExtractorRole, role.SummariserRole, role.ComparerRole,
@@ -191,7 +191,7 @@ func (x *examination) model(c *Check, choice Choice) {
 	x.outcome(c, choice, x.timedOut(ctx, err), detail)
 }
 
-// discovered returns which model of a provider serves by itself.
+// discovered returns the model that a provider serves if none is named.
 func (x *examination) discovered(choice Choice) discovery {
 	e, err := x.s.endpoint(choice.Provider)
 	if err != nil {
@@ -200,13 +200,13 @@ func (x *examination) discovered(choice Choice) discovery {
 	return x.s.discover(x.ctx, choice.Provider, e)
 }
 
-// trial returns a context for trying what a provider has.
+// trial returns a context with the time limit for trying a provider.
 func (x *examination) trial(choice Choice) (context.Context, context.CancelFunc) {
 	d := x.s.c.Providers[choice.Provider].patience()
 	return context.WithTimeoutCause(x.ctx, d, &llm.Error{Kind: llm.TimedOut, Message: "no reply within " + d.String()})
 }
 
-// timedOut says of a trial's own time limit what it is.
+// timedOut returns the cause if err is due to the trial's own time limit, and err otherwise.
 func (x *examination) timedOut(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && x.ctx.Err() == nil {
 		return context.Cause(ctx)
@@ -214,7 +214,7 @@ func (x *examination) timedOut(ctx context.Context, err error) error {
 	return err
 }
 
-// outcome completes a check with what came of a trial.
+// outcome completes a check with the result of a trial.
 func (x *examination) outcome(c *Check, choice Choice, err error, fine string) {
 	p := x.s.c.Providers[choice.Provider]
 	if err == nil {
@@ -224,13 +224,13 @@ func (x *examination) outcome(c *Check, choice Choice, err error, fine string) {
 	}
 	c.Err = err
 	c.Detail, c.Hint = x.advice(p, choice, err)
-	if c.Name == "verifier" { // nobody stands in for it
+	if c.Name == "verifier" { // it has no local fallback
 		c.Hint = strings.Replace(c.Hint, "the local roles stand in", "nothing is shown of what models write", 1)
 	}
 	c.Detail += fmt.Sprintf(" (%s; %s)", choice.Why, p.keyWords())
 }
 
-// keyWords says where a provider's key is from, and never what it is.
+// keyWords returns where a provider's key was read. It never contains the key.
 func (p *Provider) keyWords() string {
 	switch {
 	case p.Type == Bedrock:
@@ -241,7 +241,7 @@ func (p *Provider) keyWords() string {
 	return "key from " + p.Key.From
 }
 
-// advice says in words what is wrong, and what to do.
+// advice describes an error for people and returns a remedy, if it knows one.
 func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hint string) {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Error(), e.Hint
@@ -298,7 +298,7 @@ func (x *examination) advice(p *Provider, choice Choice, err error) (detail, hin
 	return string(failed.Kind) + said, ""
 }
 
-// address is where a provider is, for people.
+// address returns where a provider is reached, for people.
 func (p *Provider) address() string {
 	base := p.BaseURL
 	if base == "" {
@@ -313,7 +313,7 @@ func (p *Provider) address() string {
 	return p.Name
 }
 
-// startHint says how to get an endpoint to answer.
+// startHint returns advice for an endpoint that cannot be reached.
 func (p *Provider) startHint() string {
 	switch {
 	case !p.onThisMachine():
@@ -324,7 +324,7 @@ func (p *Provider) startHint() string {
 	return "is the server running?"
 }
 
-// offer lists models that the server has instead of one that it has not.
+// offer lists models that the server has, as alternatives to the missing one.
 func (x *examination) offer(p *Provider, choice Choice) string {
 	e, err := x.s.endpoint(p.Name)
 	if err != nil || e.list == nil {
@@ -349,7 +349,7 @@ func (x *examination) offer(p *Provider, choice Choice) string {
 	return "it has " + someOf(all)
 }
 
-// verifier tries who verifies, where that is not local.
+// verifier tries the verifier, unless it is local.
 func (x *examination) verifier() Check {
 	v := x.s.c.Verifier
 	c := Check{Name: "verifier", Model: v.Name(), Roles: []string{role.VerifierRole}}
@@ -378,7 +378,7 @@ func (x *examination) guardrail(c *Check, choice Choice) {
 	x.outcome(c, choice, x.timedOut(ctx, err), "judges claims")
 }
 
-// embedding tries the encoder that the configuration asks for.
+// embedding tries the configured encoder.
 func (x *examination) embedding() Check {
 	choice := x.s.c.Embedding
 	c := Check{Name: "embedding", Model: choice.Name()}
@@ -405,7 +405,7 @@ func (x *examination) embedding() Check {
 	return c
 }
 
-// reranker tries the reranker that the configuration asks for.
+// reranker tries the configured reranker.
 func (x *examination) reranker() Check {
 	choice := x.s.c.Rerank
 	c := Check{Name: "reranker", Model: choice.Name()}

@@ -1,9 +1,9 @@
-// Package config reads which models assay asks, for what and how: from one YAML file
-// and from the environment. Load says what is configured and connects to nobody;
-// Open makes of it what the engine works with.
+// Package config reads the configuration of the models that assay calls from one YAML file and from
+// the environment. Load reads it without connecting to any server. Open turns it into the values
+// that the engine works with.
 //
-// The file is the user's own, never one of the working or data directory: a folder
-// that was copied from somewhere must not say where a key is sent.
+// The file is the user's own. It is never read from the working or data directory, because a copied
+// folder must not decide where a key is sent.
 package config
 
 import (
@@ -22,57 +22,57 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// Sources are where configuration comes from.
+// Sources are the places that configuration is read from.
 type Sources struct {
-	File    string                 // of --config; empty: $ASSAY_CONFIG, or config.yaml in the user's folder, if it is there
+	File    string                 // from --config; empty: $ASSAY_CONFIG, or config.yaml in the user's folder, if it exists
 	Getenv  func(string) string    // required
-	UserDir func() (string, error) // the user's folder of configuration; nil: os.UserConfigDir
+	UserDir func() (string, error) // the user's configuration folder; nil: os.UserConfigDir
 }
 
 // Local is the name of the roles, encoders and rerankers that need no provider.
 const Local = "local"
 
-// A Config is what is configured. It holds no connection.
+// A Config is a checked configuration. It holds no connections.
 type Config struct {
-	Path     string   // of the file; empty: there is none
-	Warnings []string // what is not wrong and should be known
+	Path     string   // of the file; empty: no file
+	Warnings []string // problems that are not errors
 
 	Providers map[string]*Provider // by name
 
-	Roles     map[string]Choice // by role; the answer grader is here only where it is configured
-	Verifier  Choice            // of the verifier: local, a model, or a guardrail
+	Roles     map[string]Choice // by role; the answer grader is present only if it is configured
+	Verifier  Choice            // local, a model, or a guardrail
 	Embedding Choice
 	Rerank    Choice
 	Domain    string // path of the domain file; empty: none
-	NoCache   bool   // answers are not kept to be given again
+	NoCache   bool   // disables the answer cache
 
-	Strategy string            // of questions that name none; empty: the program's own
+	Strategy string            // for questions that name none; empty: the program's default
 	Limits   strategy.Limits   // zero fields: the defaults
 	Settings strategy.Settings // zero fields: the defaults
 
-	Web     *Web     // who searches the web; nil: nobody
-	Managed *Managed // a service that answers questions by itself; nil: there is none
+	Web     *Web     // the web search; nil: none
+	Managed *Managed // a service that answers questions itself; nil: none
 
-	Secrets Secrets // every credential that was read
+	Secrets Secrets // all credentials that were read
 
-	file   *file // nil: there is none
+	file   *file // empty if there is no file
 	getenv func(string) string
 	facts  map[string]modelFacts // by full name
 }
 
-// A Choice says who does something, and who said so.
+// A Choice is the model that does a job, and the reason for it.
 type Choice struct {
-	Provider string // empty: it is done locally
+	Provider string // empty: done locally
 	Model    string // of the provider; empty: the one that its server has
-	Small    bool   // of several that a server has: the job is a small one
+	Small    bool   // set for small jobs
 	Why      string // "OPENAI_API_KEY is set", "roles.grader in /home/u/.config/assay/config.yaml:7"
-	Line     int    // of the file; 0: it was not said there
+	Line     int    // in the file; 0: not from the file
 }
 
-// IsLocal reports whether no provider is asked.
+// IsLocal reports whether the job is done without a provider.
 func (c Choice) IsLocal() bool { return c.Provider == "" }
 
-// Name is the model as answers name it: "openai/gpt-6-luna", "local".
+// Name returns the name of the model as answers report it: "openai/gpt-6-luna", "local".
 func (c Choice) Name() string {
 	switch {
 	case c.IsLocal():
@@ -89,13 +89,13 @@ type Provider struct {
 	Type string
 	From string // where it was configured, for people
 
-	BaseURL string // empty: the vendor's own
+	BaseURL string // empty: the vendor's
 	Key     Key
 	Headers map[string]Key
 
-	API     string // one of the type's formats, see apis; empty: the usual one
+	API     string // one of the type's formats, see apis; empty: the default
 	Stream  bool
-	Effort  string        // how much a model thinks before it answers, in the vendor's words; empty: little
+	Effort  string        // how much a model reasons before it answers, in the vendor's terms; empty: little
 	Timeout time.Duration // of an attempt; 0: the default
 	Idle    time.Duration // without a byte; 0: the default
 	Limits  Limits
@@ -103,28 +103,29 @@ type Provider struct {
 	Azure *Azure
 	AWS   AWS
 
-	unset  error // a header's variable is not set; nil: all are
-	given  bool  // it was set up, by the file or by a variable, and not only named
-	listed bool  // its server says which models it has, and there is no default
+	unset  error // error for a header's variable that is not set; nil: all are set
+	given  bool  // configured by the file or a variable
+	listed bool  // its server lists its models; there is no default
 }
 
-// Limits bound what is asked of a provider at once and a minute; 0: no limit, for
-// Concurrency the default.
+// Limits bound the calls to a provider: those at once, and the requests and tokens per minute. Zero
+// means no limit, or the default for Concurrency.
 type Limits struct{ Concurrency, RequestsPerMinute, TokensPerMinute int }
 
-// Azure says how an Azure resource is asked.
+// Azure configures an Azure resource.
 type Azure struct{ APIVersion string }
 
-// AWS says what is used of an AWS account.
+// AWS configures the use of an AWS account.
 type AWS struct {
-	Region, Profile string // empty: as AWS's own tools find it
+	Region, Profile string // empty: found as AWS's own tools do
 
 	GuardrailID      string
 	GuardrailVersion string
-	Threshold        float64 // of its grounding score, in [0, 1], beside the guardrail's own
+	Threshold        float64 // of the grounding score, in [0, 1], in addition to the guardrail's own
 
-	// For the IAM policy: the account that IDs are of, and the foundation models that
-	// inference profiles lead to, as ARNs; those that are not here are asked for.
+	// The following are for the IAM policy: the account that IDs belong to, and the foundation
+	// models, as ARNs, that each inference profile routes to. Bedrock is asked for profiles that
+	// are missing here.
 	AccountID         string
 	InferenceProfiles map[string][]string
 
@@ -132,22 +133,21 @@ type AWS struct {
 	Agents         []Agent
 }
 
-// An Agent is one of Bedrock's.
+// An Agent identifies a Bedrock agent.
 type Agent struct{ ID, Alias string }
 
-// modelFacts is what is known of a model.
+// modelFacts holds the known properties of a model.
 type modelFacts struct {
 	llm.Facts
-	Dimensions int // of an embedding model; 0: its own
-	MaxTokens  int // that an embedding model or reranker takes of a text; 0: not known
+	Dimensions int // of an embedding model; 0: the model's default
+	MaxTokens  int // token limit of an embedding model or reranker; 0: unknown
 
-	// What is put before texts, of embedding models that were trained with such.
+	// Prefixes of queries and passages, for embedding models that were trained with them.
 	QueryPrefix, PassagePrefix string
 }
 
-// smallRoles are done by the small model, largeRoles by the large one. So is the verifier
-// by the small one, where a model writes. The answer grader is local unless it is
-// configured.
+// largeRoles use the large model and smallRoles the small one. The verifier also uses the small one
+// if a model writes the answers. The answer grader is local unless it is configured.
 var (
 	largeRoles = []string{role.GeneratorRole, role.AnalystRole, role.ActorRole}
 	smallRoles = []string{
@@ -157,11 +157,11 @@ var (
 	}
 )
 
-// smallGenerator is the role of the model that writes the answers to simple questions.
-// There is one only where the file names it.
+// smallGenerator is the role of the model that writes the answers to simple questions. It exists
+// only if the file names a model for it.
 const smallGenerator = strategy.SmallGenerator
 
-// Load reads the configuration. What is wrong with it is an *Error.
+// Load reads the configuration. An invalid configuration is an *Error.
 func Load(s Sources) (*Config, error) {
 	c := &Config{getenv: s.Getenv, Providers: map[string]*Provider{}, Roles: map[string]Choice{}, facts: map[string]modelFacts{}}
 	path, err := s.path()
@@ -185,8 +185,8 @@ func Load(s Sources) (*Config, error) {
 	return c, nil
 }
 
-// path returns the file to read; empty: there is none. One that was named has to be
-// there.
+// path returns the file to read, or "" if there is none. A file that was named explicitly must
+// exist.
 func (s Sources) path() (string, error) {
 	if s.File != "" {
 		return s.File, nil
@@ -200,7 +200,7 @@ func (s Sources) path() (string, error) {
 	}
 	dir, err := find()
 	if err != nil {
-		return "", nil // a user without a home has no file of his own
+		return "", nil // a user without a home has no file
 	}
 	path := filepath.Join(dir, "assay", "config.yaml")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +209,7 @@ func (s Sources) path() (string, error) {
 	return path, nil
 }
 
-// choose says who does what.
+// choose assigns a model to each role and job.
 func (c *Config) choose() error {
 	large, small, err := c.defaults()
 	if err != nil {
@@ -246,7 +246,7 @@ func (c *Config) choose() error {
 			return c.file.wrong([]string{key}, "as in "+key+": "+choice.Provider+"/MODEL", "names a provider and no model")
 		}
 	}
-	if c.getenv("ASSAY_MODEL") == Local { // the vectors of questions have to be those of the documents all the same
+	if c.getenv("ASSAY_MODEL") == Local { // query vectors must still match those of the documents
 		c.Rerank = Choice{Why: "ASSAY_MODEL=local"}
 	}
 	if c.file.Domain != "" {
@@ -255,8 +255,7 @@ func (c *Config) choose() error {
 	return c.chooseVerifier()
 }
 
-// chooseRoles reads the roles of the file. ASSAY_MODEL, which is set for now, goes
-// before them.
+// chooseRoles reads the roles of the file. ASSAY_MODEL takes precedence over them.
 func (c *Config) chooseRoles() error {
 	all := slices.Concat([]string{role.VerifierRole, role.AnswerGraderRole, smallGenerator}, largeRoles, smallRoles)
 	for _, name := range slices.Sorted(maps.Keys(c.file.Roles)) {
@@ -289,11 +288,11 @@ func (c *Config) chooseRoles() error {
 	return nil
 }
 
-// Guardrail is the model name by which a provider's guardrail verifies.
+// Guardrail is the model name that selects a provider's guardrail as verifier.
 const Guardrail = "guardrail"
 
-// usualVerifier returns who verifies where the file does not say: the small model where a
-// model writes, else nobody but the local verifier.
+// usualVerifier returns the default verifier: the small model if a model writes the answers,
+// otherwise the local verifier.
 func (c *Config) usualVerifier(small Choice) Choice {
 	writer := c.Roles[role.GeneratorRole]
 	if writer.IsLocal() {
@@ -309,7 +308,7 @@ func (c *Config) usualVerifier(small Choice) Choice {
 // chooseVerifier checks the verifier.
 func (c *Config) chooseVerifier() error {
 	v := c.Verifier
-	if c.getenv("ASSAY_MODEL") == Local { // as ask --local does
+	if c.getenv("ASSAY_MODEL") == Local { // like ask --local
 		c.Verifier, c.Rerank = Choice{Why: "ASSAY_MODEL=local"}, Choice{Why: "ASSAY_MODEL=local"}
 		return nil
 	}
@@ -322,7 +321,7 @@ func (c *Config) chooseVerifier() error {
 	return nil
 }
 
-// fromFile reads who does something from a value of the file.
+// fromFile returns the Choice that a value of the file names.
 func (c *Config) fromFile(value string, path ...string) (Choice, error) {
 	line := c.file.line(path...)
 	choice, err := c.named(value)
@@ -334,10 +333,10 @@ func (c *Config) fromFile(value string, path ...string) (Choice, error) {
 	return choice, nil
 }
 
-// A nameError says why a value names nobody.
+// A nameError reports that a value names no provider.
 type nameError struct{ detail, hint string }
 
-// named returns who is meant by "local", "PROVIDER" or "PROVIDER/MODEL".
+// named parses "local", "PROVIDER" or "PROVIDER/MODEL".
 func (c *Config) named(value string) (Choice, *nameError) {
 	if value == Local {
 		return Choice{}, nil
@@ -356,8 +355,8 @@ func (c *Config) named(value string) (Choice, *nameError) {
 	return Choice{Provider: p.Name, Model: model}, nil
 }
 
-// defaults returns who does the large and the small roles where nothing else is
-// said, and why.
+// defaults returns the choices for the large and the small roles that are not configured one by
+// one.
 func (c *Config) defaults() (large, small Choice, err error) {
 	if value := c.getenv("ASSAY_MODEL"); value != "" {
 		choice, wrong := c.named(value)
@@ -391,8 +390,8 @@ func (c *Config) defaults() (large, small Choice, err error) {
 	return large, small, err
 }
 
-// pair returns the large and the small model that a choice stands for: a provider
-// alone for its two defaults, a model for itself.
+// pair returns the large and the small model for a choice. A bare provider yields its two default
+// models, and a model yields itself for both.
 func (c *Config) pair(choice Choice, where string) (large, small Choice, err error) {
 	large, small = choice, choice
 	small.Small = true
@@ -401,7 +400,7 @@ func (c *Config) pair(choice Choice, where string) (large, small Choice, err err
 	}
 	p := c.Providers[choice.Provider]
 	if p.listed {
-		return large, small, nil // its server says what it has
+		return large, small, nil // its server lists its models
 	}
 	if p.Azure != nil {
 		return large, small, &Error{Where: where, Detail: p.Name + " is an Azure resource, and its models are named by their deployments", Hint: "as in large: " + p.Name + "/DEPLOYMENT"}
@@ -413,12 +412,12 @@ func (c *Config) pair(choice Choice, where string) (large, small Choice, err err
 	return large, small, nil
 }
 
-// serving is the order in which providers are looked at when nothing says which one
-// serves. AWS credentials are set for many reasons, so Bedrock has to be named.
+// serving is the order in which providers are considered if none is configured explicitly. Bedrock
+// is not in it, because AWS credentials are set for many reasons.
 var serving = []string{Anthropic, OpenAI, Gemini, ollama}
 
-// first returns the provider that serves where no model is named: the only one in the
-// file, or the first that a variable sets up.
+// first returns the provider to use if no model is named: the only one in the file, or the first
+// that a variable sets up.
 func (c *Config) first() (name, why string) {
 	var inFile []string
 	for _, name := range slices.Sorted(maps.Keys(c.file.Providers)) {

@@ -19,12 +19,13 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// env is an environment.
+// env is a set of environment variables.
 type env map[string]string
 
 func (e env) get(name string) string { return e[name] }
 
-// load loads a configuration of a file's text (empty: there is none) and variables.
+// load loads a configuration from the text of a file and from variables. If text is empty, there is
+// no file.
 func load(t *testing.T, text string, e env) (*Config, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +50,7 @@ func mustLoad(t *testing.T, text string, e env) *Config {
 	return c
 }
 
-// Which models serve by what is set.
+// TestDefaults checks which models are used, by file and environment.
 func TestDefaults(t *testing.T) {
 	tests := []struct {
 		name         string
@@ -100,7 +101,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// ASSAY_MODEL=local switches off what ask --local does.
+// TestLocal checks that ASSAY_MODEL=local disables the same models as ask --local.
 func TestLocal(t *testing.T) {
 	c := mustLoad(t, "large: openai\nverifier: gemini/x\nrerank: cohere/y\nembedding: openai/z", env{"ASSAY_MODEL": "local"})
 	if !c.Verifier.IsLocal() || !c.Rerank.IsLocal() || c.Embedding.IsLocal() {
@@ -108,7 +109,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// Who writes of a model that nobody asks has perhaps slipped.
+// TestUnusedModels checks that a model in the file that no role uses causes a warning.
 func TestUnusedModels(t *testing.T) {
 	c := mustLoad(t, "large: openai/gpt-6-luna\nmodels:\n  openai/gpt-6-luna: {window: 1}\n  openai/gpt-6-lunar: {window: 1}\n  openai/e: {dimensions: 3}\n", nil)
 	if got := c.unused(); len(got) != 1 || !strings.HasSuffix(got[0], "config.yaml:4: models.openai/gpt-6-lunar is a model that nothing asks") {
@@ -133,8 +134,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// A model verifies where a model writes, unless the file says otherwise. The answer grader
-// is a model only where the file names one.
+// TestVerifierAndAnswerGrader checks that a model verifies if a model writes, unless the file
+// overrides that, and that the answer grader is a model only if the file names one.
 func TestVerifierAndAnswerGrader(t *testing.T) {
 	for _, tt := range []struct{ name, file, verifier, grader string }{
 		{"by default", "large: openai/a\nsmall: openai/b\n", "openai/b", "local"},
@@ -155,7 +156,8 @@ func TestVerifierAndAnswerGrader(t *testing.T) {
 	}
 }
 
-// ASSAY_MODEL=local has nobody asked but for the vectors of questions.
+// TestSwitchedOff checks that ASSAY_MODEL=local disables all models except the encoder of
+// questions.
 func TestSwitchedOff(t *testing.T) {
 	c := mustLoad(t, "large: openai\nverifier: gemini/gemini-3.8-flash\nrerank: cohere/rerank-v3.5\nembedding: cohere/embed-v4.0\n", env{"ASSAY_MODEL": "local"})
 	for name, choice := range c.Roles {
@@ -168,8 +170,7 @@ func TestSwitchedOff(t *testing.T) {
 	}
 }
 
-// What is wrong is said with its line, and how to put it right.
-// aliasBomb returns YAML that stands for 9^9 words.
+// aliasBomb returns YAML that expands to 9^9 words.
 func aliasBomb() string {
 	text := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 9; i++ {
@@ -179,6 +180,7 @@ func aliasBomb() string {
 	return text
 }
 
+// TestErrors checks that errors name their line and suggest a remedy.
 func TestErrors(t *testing.T) {
 	tests := []struct {
 		name, file string
@@ -242,7 +244,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A file that is named has to be there; the user's own need not.
+// TestMissingFile checks that a named file must exist, while the user's own is optional.
 func TestMissingFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.yaml")
 	for name, s := range map[string]Sources{
@@ -280,7 +282,8 @@ func TestOllamaURL(t *testing.T) {
 	}
 }
 
-// A key for a vendor goes to the vendor, and elsewhere only where the file says so.
+// TestKeys checks that a vendor's key is sent only to the vendor, unless the file configures
+// another endpoint for it.
 func TestKeys(t *testing.T) {
 	e := env{"OPENAI_API_KEY": "k-openai", "LAB": "k-lab"}
 	tests := []struct{ name, file, provider, key, from string }{
@@ -330,7 +333,7 @@ func TestKeyFileAndWarnings(t *testing.T) {
 	}
 }
 
-// The example of the documentation is what it says: complete, and read as a whole.
+// TestDocumentedExample checks that the documented example is complete and valid.
 func TestDocumentedExample(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "models.md"))
 	if err != nil {
@@ -353,7 +356,7 @@ func TestDocumentedExample(t *testing.T) {
 	for _, key := range keys(reflect.TypeFor[file]()) {
 		elsewhere := append(keys(reflect.TypeFor[fileStrategies]()), keys(reflect.TypeFor[fileRetrieval]())...)
 		if key == strategiesKey || key == retrievalKey || slices.Contains(elsewhere, key) {
-			continue // docs/operations.md has them
+			continue // documented in docs/operations.md
 		}
 		if !regexp.MustCompile(`(?m)(^|[\s{#])` + key + `:`).MatchString(text) {
 			t.Errorf("the example does not have %s", key)
@@ -375,7 +378,7 @@ func TestDocumentedExample(t *testing.T) {
 	}
 }
 
-// The table of default models in the documentation is the one in the program.
+// TestDocumentedDefaults checks the documented table of default models.
 func TestDocumentedDefaults(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "models.md"))
 	if err != nil {
@@ -400,7 +403,7 @@ func TestDocumentedDefaults(t *testing.T) {
 	}
 }
 
-// Whatever the file holds, it is read or refused with a line, and never shown.
+// FuzzParse checks that any file is read or rejected with a line, and that its text is never shown.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("large: openai\nroles: {grader: local}\n"))
 	f.Add([]byte("providers:\n  openai:\n    key: \"hunter2\n"))
@@ -418,8 +421,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Every role that a model can do is done by one where models are configured, and can be
-// given another.
+// TestEveryRoleHasAModel checks that each role that a model can do has a default model and can be
+// configured.
 func TestEveryRoleHasAModel(t *testing.T) {
 	chosen := slices.Concat(largeRoles, smallRoles, []string{role.VerifierRole, role.AnswerGraderRole, smallGenerator})
 	for _, name := range slices.Concat(engine.RoleNames(), []string{smallGenerator}) {

@@ -11,24 +11,24 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A listing is what a server said when it was asked for its models.
+// A listing is a server's reply to a request for its models.
 type listing struct {
 	models []listed
 	err    error
 }
 
-// A discovery is which of them serves.
+// A discovery is the model chosen from a listing.
 type discovery struct {
 	model  listed
-	others int // that could have been taken
+	others int // number of other candidates
 	err    error
 }
 
-// mostListed is up to how many models the first one is taken. Who has more sells
-// them, and the first may be the dearest.
+// mostListed is the largest number of models from which the first one is chosen. A server with more
+// is a commercial vendor, whose first model may be its most expensive one.
 const mostListed = 20
 
-// discover says which model of a provider serves, by what its server has.
+// discover chooses the model of a provider from those that its server lists.
 func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery {
 	all, err := s.list(ctx, name, e)
 	able := writers(all)
@@ -48,7 +48,7 @@ func (s *Set) discover(ctx context.Context, name string, e *endpoint) discovery 
 	return discovery{model: able[0], others: len(able) - 1}
 }
 
-// list asks a provider's server which models it has, once.
+// list returns the models that a provider's server lists. It asks the server once.
 func (s *Set) list(ctx context.Context, name string, e *endpoint) ([]listed, error) {
 	s.mu.Lock()
 	known, ok := s.listings[name]
@@ -63,7 +63,7 @@ func (s *Set) list(ctx context.Context, name string, e *endpoint) ([]listed, err
 		err = &llm.Error{Model: name, Kind: llm.TimedOut, Message: fmt.Sprintf("it did not say which models it has within %s", listTimeout)}
 	}
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // of this caller, and not to be kept
+		return nil, ctx.Err() // this caller's error is not cached
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,9 +71,9 @@ func (s *Set) list(ctx context.Context, name string, e *endpoint) ([]listed, err
 	return all, err
 }
 
-// sizes returns what a server that lists its models says of one; zero: nothing.
+// sizes returns the sizes that a server lists for a model. They are zero if it lists none.
 func (s *Set) sizes(ctx context.Context, provider, model string, e *endpoint) llm.Facts {
-	all, _ := s.list(ctx, provider, e) // one that does not say is found out by the first call
+	all, _ := s.list(ctx, provider, e) // a failing server is reported by the first call
 	for _, m := range all {
 		if m.name == model {
 			return m.facts
@@ -87,7 +87,7 @@ func isFailure(err error) bool {
 	return ok
 }
 
-// someOf names models, the first few of them.
+// someOf names the first few models.
 func someOf(all []listed) string {
 	const most = 5
 	var names []string
@@ -101,16 +101,16 @@ func someOf(all []listed) string {
 	return text
 }
 
-// silent is a model of a server that did not say which models it has.
+// silent is a model whose server did not list its models.
 type silent struct {
 	provider string
 	err      error
 }
 
-// Model names the provider alone: its model is not known.
+// Model returns the provider alone, because the model is unknown.
 func (m silent) Model() string { return m.provider }
 
-// Generate fails as the server did.
+// Generate returns the server's error.
 func (m silent) Generate(context.Context, llm.Request, func(llm.Delta)) (llm.Response, error) {
 	if failed, ok := errors.AsType[*llm.Error](m.err); ok {
 		again := *failed
@@ -120,13 +120,13 @@ func (m silent) Generate(context.Context, llm.Request, func(llm.Delta)) (llm.Res
 	return llm.Response{}, &llm.Error{Model: m.provider, Kind: llm.Unreachable, Message: m.err.Error()}
 }
 
-// listTimeout is how long a server may take to say which models it has.
+// listTimeout bounds a request for a server's models.
 const listTimeout = 5 * time.Second
 
-// notForChat is what the names of models hold that write no answers.
+// notForChat holds parts of the names of models that do not write text.
 var notForChat = []string{"embed", "rerank", "bge-", "gte-", "e5-", "minilm", "colbert", "whisper", "tts", "clip", "dall-e", "moderation", "guard"}
 
-// writers are the models of a list that may write answers, in its order.
+// writers returns the models that may write answers, in the order of the list.
 func writers(all []listed) []listed {
 	var out []listed
 next:

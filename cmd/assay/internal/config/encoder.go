@@ -12,17 +12,16 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// The encoder of a provider has a name that says all that its vectors depend on and
-// that this program knows, without anybody being asked:
+// encoderForm is the form of the name of a provider's encoder. The name contains everything that
+// its vectors depend on, as far as the program knows without asking a server:
 //
 //	PROVIDER/MODEL[/DIMENSIONS][@PREFIXES]
 //
-// The dimensions are there where the configuration shortens vectors, PREFIXES, a
-// hash, where it puts words before texts.
+// DIMENSIONS is present if the configuration shortens vectors. PREFIXES is a hash of the prefixes
+// that it configures for texts, if any.
 var encoderForm = lazyregexp.New(`^([^/]+)/(.+?)(?:/(\d+))?(?:@([0-9a-f]{8}))?$`)
 
-// EncoderName returns the name of the encoder that the configuration makes of
-// PROVIDER/MODEL.
+// EncoderName returns the name of the encoder that the configuration defines for PROVIDER/MODEL.
 func (c *Config) EncoderName(model string) string {
 	provider, name, _ := strings.Cut(model, "/")
 	f := c.factsOf(provider, name)
@@ -32,7 +31,7 @@ func (c *Config) EncoderName(model string) string {
 	return model + f.prefixes()
 }
 
-// prefixes is the part of an encoder's name that stands for what is put before texts.
+// prefixes returns the part of an encoder's name that identifies its prefixes.
 func (f modelFacts) prefixes() string {
 	if f.QueryPrefix+f.PassagePrefix == "" {
 		return ""
@@ -41,8 +40,7 @@ func (f modelFacts) prefixes() string {
 	return fmt.Sprintf("@%x", sum[:4])
 }
 
-// DefaultEncoder returns the name of the encoder that the configuration asks for;
-// empty: the local one.
+// DefaultEncoder returns the name of the configured encoder, or "" for the local one.
 func (c *Config) DefaultEncoder() string {
 	if c.Embedding.IsLocal() {
 		return ""
@@ -56,8 +54,8 @@ func (c *Config) HasProvider(name string) bool {
 	return ok && model != "" && c.Providers[provider] != nil
 }
 
-// Encoder opens an encoder by the name that EncoderName gave it. The provider may be
-// asked for a vector.
+// Encoder opens an encoder by the name that EncoderName returned. It may request a vector from the
+// provider.
 func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
 	m := encoderForm.FindStringSubmatch(name)
 	if m == nil {
@@ -65,7 +63,7 @@ func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
 	}
 	provider, model := m[1], m[2]
 	f := s.c.factsOf(provider, model)
-	f.Dimensions, _ = strconv.Atoi(m[3]) // none: the model's own
+	f.Dimensions, _ = strconv.Atoi(m[3]) // none: the model's default
 	if m[4] != strings.TrimPrefix(f.prefixes(), "@") {
 		return nil, &Error{
 			Where: s.c.where(), Line: s.c.file.line("models", provider+"/"+model),
@@ -92,7 +90,7 @@ func (s *Set) Encoder(ctx context.Context, name string) (llm.Embedder, error) {
 	return enc, nil
 }
 
-// An encoder is an embedder under its name in the data directory.
+// An encoder is an embedder with its name in the data directory.
 type encoder struct {
 	inner   llm.Embedder
 	name    string
@@ -101,7 +99,7 @@ type encoder struct {
 
 func (e encoder) Model() string { return e.name }
 
-// Facts implements llm.Described: the embedder is a provider's.
+// Facts implements llm.Described.
 func (e encoder) Facts() llm.Facts { return llm.FactsOf(e.inner) }
 
 func (e encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
@@ -109,7 +107,7 @@ func (e encoder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]ll
 	return v, e.secrets.scrubError(err)
 }
 
-// A countingEncoder also counts tokens.
+// A countingEncoder is an encoder that also counts tokens.
 type countingEncoder struct {
 	encoder
 	llm.TokenCounter

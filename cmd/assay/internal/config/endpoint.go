@@ -20,9 +20,9 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// An endpoint is a provider that was opened. What its type does not have is nil.
+// An endpoint is an opened provider. Fields that its type does not support are nil.
 type endpoint struct {
-	guard *resilient.Guard // of all calls to it
+	guard *resilient.Guard // for all calls to it
 
 	chat   func(model string) llm.Model
 	embed  func(ctx context.Context, model string, f modelFacts) (llm.Embedder, error)
@@ -31,16 +31,16 @@ type endpoint struct {
 	list   func(ctx context.Context) ([]listed, error)
 	policy func(ctx context.Context, r bedrock.Resources) (bedrock.Policy, error)
 
-	bedrock *bedrock.Provider // for services that answer by themselves
+	bedrock *bedrock.Provider // for services that answer questions themselves
 }
 
-// listed is a model that a server says it has.
+// listed is a model that a server lists.
 type listed struct {
 	name  string
-	facts llm.Facts // what it says of it
+	facts llm.Facts // as the server reports them
 }
 
-// open opens a provider. Nobody is asked yet.
+// open opens a provider without calling it.
 func (p *Provider) open() (*endpoint, error) {
 	opens := map[string]func() (*endpoint, error){
 		OpenAI: p.openOpenAI, Anthropic: p.openAnthropic, Gemini: p.openGemini, Bedrock: p.openBedrock, Cohere: p.openCohere, Jina: p.openJina,
@@ -56,8 +56,8 @@ func (p *Provider) open() (*endpoint, error) {
 	return e, nil
 }
 
-// hedgeAfter is how long a read of vectors or scores may take until it is made a
-// second time beside the first. A server on this machine only gets slower by that.
+// hedgeAfter returns the delay after which a request for vectors or scores is sent a second time.
+// It is 0 for a server on this machine, which a second request would only slow down.
 func (p *Provider) hedgeAfter() time.Duration {
 	if p.onThisMachine() {
 		return 0
@@ -65,7 +65,7 @@ func (p *Provider) hedgeAfter() time.Duration {
 	return 5 * time.Second
 }
 
-// onThisMachine reports whether a provider's server is reached at the loopback address.
+// onThisMachine reports whether a provider's server has a loopback address.
 func (p *Provider) onThisMachine() bool {
 	u, err := url.Parse(p.BaseURL)
 	return err == nil && isLoopback(u.Hostname())
@@ -79,7 +79,7 @@ func (p *Provider) headers() map[string]secret.Secret {
 	return headers
 }
 
-// plainHeaders are the headers for adapters that hide all their values themselves.
+// plainHeaders returns the headers for adapters that hide all header values themselves.
 func (p *Provider) plainHeaders() map[string]string {
 	headers := map[string]string{}
 	for name, value := range p.Headers {
@@ -197,7 +197,7 @@ func (p *Provider) openBedrock() (*endpoint, error) {
 	}, nil
 }
 
-// names makes a listing of names one of models.
+// names adapts a function that lists names to one that lists models.
 func names(list func(context.Context) ([]string, error)) func(context.Context) ([]listed, error) {
 	return func(ctx context.Context) ([]listed, error) {
 		all, err := list(ctx)
@@ -209,7 +209,7 @@ func names(list func(context.Context) ([]string, error)) func(context.Context) (
 	}
 }
 
-// checkKey says that a provider which needs a key has none, and where to put it.
+// checkKey returns an error with a hint if a provider lacks a key that it needs.
 func (c *Config) checkKey(p *Provider) error {
 	k := kinds[p.Type]
 	if p.unset != nil {
@@ -235,7 +235,7 @@ func (c *Config) checkKey(p *Provider) error {
 	return &Error{Where: where, Detail: p.Name + " has no key", Hint: hint}
 }
 
-// sendsKey reports whether a provider's own headers authorise it.
+// sendsKey reports whether a provider's configured headers contain a credential.
 func (p *Provider) sendsKey() bool {
 	for name := range p.Headers {
 		switch strings.ToLower(name) {

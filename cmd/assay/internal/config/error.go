@@ -10,13 +10,13 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// An Error says what is wrong with the configuration, where, and what to do. It is
+// An Error describes a problem of the configuration, its place and a remedy. It wraps
 // assay.ErrInvalid and never shows a credential.
 type Error struct {
-	Where  string // a file, or a variable of the environment
-	Line   int    // of the file, from 1; 0: not of one line
+	Where  string // a file or an environment variable
+	Line   int    // in the file, from 1; 0: no particular line
 	Detail string
-	Hint   string // what to do; empty: that is clear
+	Hint   string // remedy; empty: obvious
 }
 
 func (e *Error) Error() string {
@@ -30,14 +30,14 @@ func (e *Error) Error() string {
 // Unwrap returns assay.ErrInvalid.
 func (e *Error) Unwrap() error { return assay.ErrInvalid }
 
-// keyForm is how the keys of the common vendors begin.
+// keyForm matches the prefixes of the keys of common vendors.
 var keyForm = lazyregexp.New(`(?:^|[^A-Za-z0-9])(sk-|AKIA|ASIA|AIza|jina_|ABSK|eyJ)`)
 
-// run is a row of letters and digits. Names are words with something between them;
-// keys are not.
+// run matches a long run of letters and digits, as in a key. Names are words with separators
+// between them.
 var run = lazyregexp.New(`[A-Za-z0-9]{16,}`)
 
-// likeKey reports whether a value may be a credential that stands in the wrong place.
+// likeKey reports whether a value may be a misplaced credential.
 func likeKey(value string) bool {
 	if keyForm.MatchString(value) {
 		return true
@@ -58,7 +58,7 @@ func shown(value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// dotted writes a path of keys, without what may be a credential.
+// dotted joins a path of keys, without parts that may be credentials.
 func dotted(path []string) string {
 	parts := slices.Clone(path)
 	for i, p := range parts {
@@ -69,8 +69,8 @@ func dotted(path []string) string {
 	return strings.Join(parts, ".")
 }
 
-// Similar returns those of names that are like name, the likest first, at most
-// three: one that begins with it, holds it, or is a slip of the pen away.
+// Similar returns at most three of names that resemble name, the closest first. A name resembles
+// another if one begins with or contains the other, or if they are a typing error apart.
 func Similar(name string, names []string) []string {
 	type near struct {
 		name     string
@@ -99,7 +99,7 @@ func Similar(name string, names []string) []string {
 	return out
 }
 
-// distance is how many bytes have to be put in, taken out or changed to make b of a.
+// distance returns the edit distance of a and b, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

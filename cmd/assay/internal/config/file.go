@@ -18,10 +18,10 @@ import (
 	"github.com/assay-rag/assay/internal/safeyaml"
 )
 
-// maxFileBytes is the size of the largest configuration file.
+// maxFileBytes is the maximum size of a configuration file.
 const maxFileBytes = 1 << 20
 
-// A file is the YAML file as it is written. docs/models.md describes each key.
+// A file is the decoded YAML file. docs/models.md describes each key.
 type file struct {
 	Large     string                  `yaml:"large"`
 	Small     string                  `yaml:"small"`
@@ -40,13 +40,13 @@ type file struct {
 	Strategies fileStrategies `yaml:"strategies"`
 
 	path string
-	root ast.Node // nil: the file is empty
+	root ast.Node // nil if the file is empty
 }
 
-// fileRetrieval is the section retrieval: how searches order what they find.
+// fileRetrieval is the section retrieval. It configures how searches rank their hits.
 type fileRetrieval struct {
 	VectorWeight float64 `yaml:"vector_weight"` // see assay.Query
-	Rerank       *bool   `yaml:"rerank"`        // false: hits stay in their fused order
+	Rerank       *bool   `yaml:"rerank"`        // false: hits keep their fused order
 }
 
 type fileProvider struct {
@@ -111,7 +111,7 @@ type fileModel struct {
 	PassagePrefix string `yaml:"passage_prefix"`
 }
 
-// readFile reads a configuration file. An empty one is a file without settings.
+// readFile reads a configuration file. An empty file has no settings.
 func readFile(path string) (*file, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -128,7 +128,8 @@ func readFile(path string) (*file, error) {
 	return parse(path, data)
 }
 
-// reason is what the system says, without the path that the error names already.
+// reason returns the system's error message without the path, which the caller's error already
+// names.
 func reason(err error) string {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err.Error()
@@ -136,7 +137,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// parse reads a file's text. Every error names the line.
+// parse decodes the text of a configuration file. Errors name the line.
 func parse(path string, data []byte) (*file, error) {
 	f := &file{path: path}
 	if err := safeyaml.Check(data); err != nil {
@@ -159,7 +160,7 @@ func parse(path string, data []byte) (*file, error) {
 	if len(documents) > 1 {
 		return nil, f.errorAt(documents[1].GetToken().Position.Line, "a second YAML document begins here", "keep one")
 	}
-	// Null leaves a map or a struct as it is: a key without a value is as none.
+	// Null leaves a map or a struct unchanged, so that a key without a value counts as absent.
 	err = yaml.NewDecoder(bytes.NewReader(data), yaml.DisallowUnknownField()).Decode(f)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, f.syntax(err)
@@ -167,8 +168,8 @@ func parse(path string, data []byte) (*file, error) {
 	return f, nil
 }
 
-// syntax says what the YAML package found. Its own text would quote the lines
-// around, and with them keys.
+// syntax describes an error of the YAML package. The package's own text would quote the lines
+// around the error, which may contain keys.
 func (f *file) syntax(err error) error {
 	found, ok := errors.AsType[yaml.Error](err)
 	if !ok {
@@ -197,7 +198,7 @@ func (f *file) syntax(err error) error {
 	return f.errorAt(line, "not YAML: "+syntaxWords(found.GetMessage()), "check the indentation and the quotes")
 }
 
-// syntaxWords says in words what the YAML package says in its own.
+// syntaxWords translates an error message of the YAML package for people.
 func syntaxWords(message string) string {
 	for _, x := range []struct{ part, words string }{
 		{"'\\t'", "a tab stands here, where YAML wants blanks"},
@@ -214,7 +215,8 @@ func syntaxWords(message string) string {
 	return cmp.Or(oneLine(message), "it cannot be read from here on")
 }
 
-// oneLine keeps what a message says in words: what it quotes may be anything.
+// oneLine returns the start of a message up to the first quotation or line break. Quoted text may
+// contain anything.
 func oneLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	for _, quote := range []string{`"`, "'", "`"} {
@@ -223,7 +225,7 @@ func oneLine(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// keys lists the keys that a type and those within it have.
+// keys lists the YAML keys of a type and of the types within it.
 func keys(t reflect.Type) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Map || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -262,18 +264,17 @@ func typeWords(t reflect.Type) string {
 	return "keys with values"
 }
 
-// errorAt is an Error at a line of the file.
+// errorAt returns an Error at a line of the file.
 func (f *file) errorAt(line int, detail, hint string) error {
 	return &Error{Where: f.path, Line: line, Detail: detail, Hint: hint}
 }
 
-// wrong is an Error about the value at a path of keys.
+// wrong returns an Error about the value at a path of keys.
 func (f *file) wrong(path []string, hint, format string, args ...any) error {
 	return f.errorAt(f.line(path...), dotted(path)+": "+fmt.Sprintf(format, args...), hint)
 }
 
-// line returns the line of the key at a path; of the nearest key above it that is
-// there, where it is not.
+// line returns the line of the key at a path, or that of its nearest ancestor in the file.
 func (f *file) line(path ...string) int {
 	node, line := f.root, 0
 	for _, key := range path {
@@ -286,7 +287,7 @@ func (f *file) line(path ...string) int {
 	return line
 }
 
-// at returns the value at a path of keys; nil: there is none.
+// at returns the value at a path of keys, or nil if there is none.
 func (f *file) at(path ...string) ast.Node {
 	node := f.root
 	for _, key := range path {
@@ -299,8 +300,7 @@ func (f *file) at(path ...string) ast.Node {
 	return node
 }
 
-// sectionAt returns the first key of the file that stands on the line or above it, the
-// nearest.
+// sectionAt returns the nearest top-level key on or above the line.
 func (f *file) sectionAt(line int) string {
 	section := ""
 	values := []*ast.MappingValueNode{}
@@ -318,7 +318,7 @@ func (f *file) sectionAt(line int) string {
 	return section
 }
 
-// child returns what a mapping has under a key; nil: nothing.
+// child returns the entry of a mapping under a key, or nil if there is none.
 func child(node ast.Node, key string) *ast.MappingValueNode {
 	switch n := node.(type) {
 	case *ast.MappingNode:
@@ -335,7 +335,7 @@ func child(node ast.Node, key string) *ast.MappingValueNode {
 	return nil
 }
 
-// duration reads a duration of at least a tenth of a second; empty: zero.
+// duration parses a duration of at least 100ms. An empty text is zero.
 func (f *file) duration(text string, path ...string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

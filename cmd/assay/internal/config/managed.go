@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// fileManaged is a service that answers questions by itself.
+// fileManaged is the section managed, a service that answers questions itself.
 type fileManaged struct {
 	Provider      string     `yaml:"provider"`
 	KnowledgeBase string     `yaml:"knowledge_base"`
@@ -29,20 +29,19 @@ type fileManaged struct {
 	GroupsKey     string     `yaml:"groups_key"`
 }
 
-// A Managed is a service of Bedrock that answers questions by itself: a knowledge base,
-// or an agent.
+// A Managed is a Bedrock service that answers questions itself: a knowledge base or an agent.
 type Managed struct {
 	Provider      string // of the type bedrock
-	KnowledgeBase string // ID or ARN; empty: it is an agent
+	KnowledgeBase string // ID or ARN; empty: Agent is used
 	Agent         Agent
 	Generation    bedrock.Generation
-	Passages      int // that it answers from; 0: its own default
+	Passages      int // number of passages to answer from; 0: the service's default
 	Collection    string
 	Sharing       bedrock.Sharing
 	Line          int
 }
 
-// managed reads who answers questions by itself.
+// managed reads the section managed.
 func (c *Config) managed() error {
 	in := c.file.Managed
 	if in == nil {
@@ -83,8 +82,8 @@ func (c *Config) managed() error {
 	return nil
 }
 
-// Managed opens the service that answers questions by itself; nil: there is none. AWS is
-// not asked yet.
+// Managed opens the configured managed service, or returns nil if there is none. It does not call
+// AWS.
 func (s *Set) Managed() (strategy.Managed, error) {
 	m := s.c.Managed
 	if m == nil {
@@ -106,7 +105,7 @@ func (s *Set) Managed() (strategy.Managed, error) {
 	return service, nil
 }
 
-// A managedService hands questions to Bedrock: to a knowledge base, else to an agent.
+// A managedService sends questions to a Bedrock knowledge base or, if base is nil, to an agent.
 type managedService struct {
 	config  Managed
 	base    *bedrock.Retriever
@@ -123,13 +122,13 @@ func (m managedService) Name() string {
 	return m.agent.Model()
 }
 
-// Most implements strategy.Managed: what can be known of it. With what Bedrock reads, and
-// how often its models are asked, it says nothing of.
+// Most implements strategy.Managed. It covers only the usage that is known in advance, because
+// Bedrock does not report how much it reads or how often it calls its models.
 func (m managedService) Most(question string) assay.Usage {
 	return strategy.MostOfManaged(question, m.config.Generation.MaxTokens)
 }
 
-// collection is what the service's documents are called in.
+// collection returns the collection name of the service's documents.
 func (m managedService) collection() string {
 	switch {
 	case m.config.Collection != "":
@@ -140,7 +139,7 @@ func (m managedService) collection() string {
 	return m.config.Agent.ID
 }
 
-// Ask implements strategy.Managed. The call is made once: it is paid for.
+// Ask implements strategy.Managed. It makes the call only once, because each call is paid for.
 func (m managedService) Ask(ctx context.Context, access assay.Access, q strategy.ManagedQuestion) (strategy.ManagedAnswer, assay.Usage, error) {
 	if len(q.Collections) > 0 && !slices.Contains(q.Collections, m.collection()) {
 		return strategy.ManagedAnswer{}, assay.Usage{}, fmt.Errorf("%s: its collection %s is none of those that are asked: %w", m.Name(), m.collection(), assay.ErrNotFound)
@@ -160,13 +159,13 @@ func (m managedService) Ask(ctx context.Context, access assay.Access, q strategy
 	for _, c := range said.Citations {
 		answer.Parts = append(answer.Parts, strategy.ManagedPart{Start: c.Start, End: c.End, Hits: c.Hits})
 	}
-	usage := spent.Usage // Bedrock does not say how many tokens it took: those that are seen count
+	usage := spent.Usage // Bedrock reports no token counts: estimate from the visible text
 	usage.Calls = max(usage.Calls, said.Usage.Calls)
 	usage.InputTokens, usage.OutputTokens = llm.EstimateTokens(q.Text), llm.EstimateTokens(said.Text)
 	return answer, usage, nil
 }
 
-// managed says what is configured. It is not tried: every question is paid for.
+// managed reports the configured service. It is not tried, because every question is paid for.
 func (x *examination) managed() Check {
 	c := Check{Name: "managed", OK: true, Detail: "no service answers by itself (strategy managed)"}
 	m, err := x.s.Managed()

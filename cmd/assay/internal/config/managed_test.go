@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// awsOfThisTest keeps the SDK away from what the developer has configured.
+// awsOfThisTest isolates the SDK from the developer's own AWS configuration.
 func awsOfThisTest(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	for name, value := range map[string]string{
@@ -36,7 +36,7 @@ managed:
   open_to: ["user:ann"]
 `
 
-// TestManagedAnswer takes a question to a knowledge base and back.
+// TestManagedAnswer checks an answer of a knowledge base.
 func TestManagedAnswer(t *testing.T) {
 	awsOfThisTest(t)
 	const text = "Everybody has thirty days of leave. More is not said."

@@ -9,8 +9,8 @@ import (
 	"github.com/assay-rag/assay/provider/bedrock"
 )
 
-// Policy returns the IAM policy that allows what is configured of Bedrock, and no
-// more, and what it cannot say. Bedrock may be asked where an inference profile leads.
+// Policy returns the IAM policy that allows exactly the configured use of Bedrock, with notes on
+// its gaps. It may ask Bedrock for the models of an inference profile.
 func (s *Set) Policy(ctx context.Context) (bedrock.Policy, error) {
 	name, err := s.c.policyProvider()
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Set) Policy(ctx context.Context) (bedrock.Policy, error) {
 	return policy, s.c.Secrets.scrubError(err)
 }
 
-// policyProvider returns the one provider of Bedrock that is in use.
+// policyProvider returns the only Bedrock provider in use.
 func (c *Config) policyProvider() (string, error) {
 	used := map[string]bool{}
 	for _, choice := range append(slices.Collect(maps.Values(c.Roles)), c.Verifier, c.Embedding, c.Rerank) {
@@ -50,7 +50,7 @@ func (c *Config) policyProvider() (string, error) {
 	}
 }
 
-// resources are what is configured of a provider of Bedrock.
+// resources returns the Bedrock resources that the configuration uses of a provider.
 func (c *Config) resources(name string) bedrock.Resources {
 	aws := c.Providers[name].AWS
 	r := bedrock.Resources{Account: aws.AccountID, Profiles: aws.InferenceProfiles}

@@ -17,11 +17,11 @@ import (
 	"github.com/assay-rag/assay/provider/jina"
 )
 
-// ollama is the provider that OLLAMA_HOST sets up. It speaks OpenAI's format.
+// ollama is the name of the provider that OLLAMA_HOST sets up. It speaks OpenAI's format.
 const ollama = "ollama"
 
-// environment sets up the providers that variables name. All that are known are
-// there afterwards, so that they can be named; given are those that can be used.
+// environment sets up the providers that environment variables configure. Afterwards all known
+// providers are present, so that they can be named. Those that can be used have given set.
 func (c *Config) environment() {
 	for _, t := range types {
 		k := kinds[t]
@@ -37,7 +37,7 @@ func (c *Config) environment() {
 				p.BaseURL, p.given, p.From = base, true, k.baseEnv+" is set"
 			}
 		}
-		if t == Gemini && p.Key.Empty() { // what Google's own tools look for as well
+		if t == Gemini && p.Key.Empty() { // as Google's own tools do
 			if p.Key = newKey(strings.TrimSpace(c.getenv("GOOGLE_API_KEY")), "GOOGLE_API_KEY"); !p.Key.Empty() {
 				p.From = "GOOGLE_API_KEY is set"
 			}
@@ -49,7 +49,7 @@ func (c *Config) environment() {
 		p.given, p.From = true, "OLLAMA_HOST is set"
 	}
 	c.Providers[ollama] = p
-	// Whatever AWS's own tools read is never to be seen either.
+	// The credentials of AWS's own tools must not be shown either.
 	for _, name := range []string{"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK", "AWS_CONTAINER_AUTHORIZATION_TOKEN"} {
 		c.Secrets.add(secret.New(c.getenv(name)))
 	}
@@ -61,8 +61,8 @@ func (c *Config) environment() {
 	}
 }
 
-// ollamaURL returns the endpoint that OLLAMA_HOST stands for: a host, a port, both or
-// a URL. An address to listen on at all interfaces is reached at the loopback one.
+// ollamaURL returns the endpoint for a value of OLLAMA_HOST: a host, a port, both or a URL. The
+// unspecified address, which listens on all interfaces, becomes the loopback address.
 func ollamaURL(value string) string {
 	const port = "11434"
 	value = strings.TrimSpace(value)
@@ -91,11 +91,11 @@ func ollamaURL(value string) string {
 	return strings.TrimRight(base, "/") + "/v1"
 }
 
-// providerName is what a provider may be called: it stands before the slash in the
-// names of its models.
+// providerName matches valid names of providers. The name precedes the slash in the names of its
+// models.
 var providerName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,40}$`)
 
-// providers adds what the file says, and checks all of them.
+// providers adds the providers of the file and checks all providers.
 func (c *Config) providers() error {
 	for _, name := range slices.Sorted(maps.Keys(c.file.Providers)) {
 		if err := c.provider(name, c.file.Providers[name]); err != nil {
@@ -119,7 +119,7 @@ func (c *Config) providers() error {
 	return nil
 }
 
-// apis are the formats of the types that have several.
+// apis lists the formats of the types that have several.
 var apis = map[string][]string{OpenAI: {"chat", "responses"}, Jina: {string(jina.TEI), string(jina.Voyage)}}
 
 // provider reads one provider of the file.
@@ -144,8 +144,8 @@ func (c *Config) provider(name string, in fileProvider) error {
 		return c.file.wrong(at("type"), "the types are "+strings.Join(types, ", "), "there is no type %s", shown(p.Type))
 	}
 	if in.BaseURL != "" {
-		// A key that is set for the vendor's own endpoint goes nowhere else unless the
-		// file says so.
+		// The key of the vendor's own endpoint is sent to another one only if the file configures
+		// that.
 		p.BaseURL, p.Key = in.BaseURL, Key{}
 	}
 	if err := c.readKey(p, in); err != nil {
@@ -177,7 +177,7 @@ func (c *Config) provider(name string, in fileProvider) error {
 	return c.clouds(p, in)
 }
 
-// clouds reads what belongs to one vendor's cloud.
+// clouds reads the settings that are specific to Azure or AWS.
 func (c *Config) clouds(p *Provider, in fileProvider) error {
 	path := []string{"providers", p.Name}
 	if in.Azure != nil {
@@ -214,8 +214,8 @@ func (c *Config) clouds(p *Provider, in fileProvider) error {
 	return nil
 }
 
-// readKey reads a provider's key from where the file says. A variable that is not set
-// is found out when the provider is used.
+// readKey reads a provider's key from its configured place. A variable that is not set is an error
+// only when the provider is used.
 func (c *Config) readKey(p *Provider, in fileProvider) error {
 	path := []string{"providers", p.Name}
 	given := 0
@@ -252,8 +252,8 @@ func (c *Config) readKey(p *Provider, in fileProvider) error {
 	return nil
 }
 
-// beside returns a path that stands in the file: a relative one is beside it, one
-// with ~/ in the user's home.
+// beside resolves a path of the file. A relative path is relative to the file's folder, and ~/ is
+// the user's home.
 func (c *Config) beside(name string) string {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -266,7 +266,7 @@ func (c *Config) beside(name string) string {
 	return filepath.Join(filepath.Dir(c.Path), name)
 }
 
-// readHeaders reads what is sent along with every request. All of it is treated as
+// readHeaders reads the headers that are sent with every request. All their values are treated as
 // secret.
 func (c *Config) readHeaders(p *Provider, in fileProvider) error {
 	p.Headers = map[string]Key{}
@@ -276,7 +276,7 @@ func (c *Config) readHeaders(p *Provider, in fileProvider) error {
 	for _, name := range slices.Sorted(maps.Keys(in.HeadersEnv)) {
 		variable := in.HeadersEnv[name]
 		value := strings.TrimSpace(c.getenv(variable))
-		if value == "" && p.unset == nil { // found out when the provider is used
+		if value == "" && p.unset == nil { // reported when the provider is used
 			p.unset = c.file.wrong([]string{"providers", p.Name, "headers_env", name}, "set it, or leave the header out", "the variable %s is not set", shown(variable))
 		}
 		p.Headers[name] = newKey(value, variable)
@@ -291,8 +291,8 @@ func (c *Config) readHeaders(p *Provider, in fileProvider) error {
 
 var headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// checkURL checks a provider's endpoint. A user and password in it would be seen in
-// every error.
+// checkURL checks a provider's endpoint. It rejects a user and password in the URL, since every
+// error would show them.
 func (c *Config) checkURL(p *Provider) error {
 	if p.BaseURL == "" {
 		return nil
@@ -336,7 +336,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// models reads what is known of models.
+// models reads the section models.
 func (c *Config) models() error {
 	for _, name := range slices.Sorted(maps.Keys(c.file.Models)) {
 		in, path := c.file.Models[name], []string{"models", name}
@@ -363,7 +363,7 @@ func (c *Config) models() error {
 		if in.InputPrice != nil {
 			f.Priced = true
 			if in.CachedPrice != nil {
-				f.Cached = max(1, int64(math.Ceil(*in.CachedPrice*1e6))) // 0 would be: not known
+				f.Cached = max(1, int64(math.Ceil(*in.CachedPrice*1e6))) // 0 would mean unknown
 			}
 			for _, x := range []struct {
 				price float64
@@ -380,7 +380,7 @@ func (c *Config) models() error {
 	return nil
 }
 
-// Facts returns what is known of a model of a provider.
+// Facts returns the known properties of a provider's model.
 func (c *Config) Facts(provider, model string) llm.Facts { return c.factsOf(provider, model).Facts }
 
 func (c *Config) factsOf(provider, model string) modelFacts {

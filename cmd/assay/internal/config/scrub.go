@@ -9,13 +9,12 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// What comes back from a provider is looked through for every credential that this
-// process has read, before anybody else sees it: a server may echo what it was sent,
-// in a reply as well as in an error, and the key of one provider must not get into
-// the journal by way of another. Adapters take their own keys out themselves; this is
-// the net below them.
+// Everything that a provider returns is searched for all credentials that this process has read
+// before it is passed on. A server may echo its input, in replies as well as in errors, and the key
+// of one provider must not get into the journal through another. Adapters remove their own keys
+// themselves, so this is a second line of defense.
 
-// scrubModel returns m, from whose replies and errors no credential comes.
+// scrubModel wraps m and removes credentials from its replies and errors.
 func scrubModel(m llm.Model, secrets *Secrets) llm.Model { return scrubbedModel{m, secrets} }
 
 type scrubbedModel struct {
@@ -55,8 +54,9 @@ func (m scrubbedModel) Generate(ctx context.Context, req llm.Request, stream fun
 	return r, nil
 }
 
-// scrubError takes credentials out of an error, and keeps what callers ask it. The
-// error of a context stays as it is.
+// scrubError removes credentials from an error. An *llm.Error keeps its kind and other fields. Any
+// other error is wrapped, so that errors.Is and errors.As still work. An error without credentials
+// is returned unchanged.
 func (s *Secrets) scrubError(err error) error {
 	if err == nil {
 		return nil
@@ -74,7 +74,7 @@ func (s *Secrets) scrubError(err error) error {
 	return err
 }
 
-// A scrubbedError has the kind of an error and its text without credentials.
+// A scrubbedError wraps an error and has its text without credentials.
 type scrubbedError struct {
 	text string
 	err  error
@@ -99,7 +99,7 @@ type scrubbedReranker struct {
 	secrets *Secrets
 }
 
-// Facts implements llm.Described: the reranker is a provider's.
+// Facts implements llm.Described.
 func (r scrubbedReranker) Facts() llm.Facts { return llm.FactsOf(r.Reranker) }
 
 func (r scrubbedReranker) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {

@@ -17,7 +17,7 @@ import (
 
 const canary = "canary-0123456789abcdef"
 
-// says is a model that says what it is told.
+// says is a model that returns fixed pieces or an error.
 type says struct {
 	pieces []string
 	err    error
@@ -44,7 +44,7 @@ func canaries() *Secrets {
 	return s
 }
 
-// However a credential is cut into pieces, none of it is streamed.
+// TestScrubStream checks that no part of a credential is streamed, however it is split into pieces.
 func TestScrubStream(t *testing.T) {
 	text := "a " + canary + " b " + canary + "-longer, canary-01 alone, short: " + canary[:10]
 	want := "a [secret] b [secret], canary-01 alone, short: " + canary[:10]
@@ -67,7 +67,7 @@ func TestScrubStream(t *testing.T) {
 	}
 }
 
-// Nor are they seen where somebody has put them into base64.
+// TestScrubBase64 checks that credentials in base64 are removed.
 func TestScrubBase64(t *testing.T) {
 	for _, form := range []string{canary, "Bearer " + canary, ":" + canary} {
 		text := base64.StdEncoding.EncodeToString([]byte(form))
@@ -77,7 +77,7 @@ func TestScrubBase64(t *testing.T) {
 	}
 }
 
-// Errors keep what callers ask them.
+// TestScrubErrors checks that scrubbed errors keep their kind and other properties.
 func TestScrubErrors(t *testing.T) {
 	failed := &llm.Error{Model: "test/says", Kind: llm.BadKey, Status: 401, Message: "no such key " + canary, Attempts: []llm.Attempt{{Kind: llm.TimedOut, Message: canary}}}
 	_, err := scrubModel(says{err: fmt.Errorf("ask: %w", failed)}, canaries()).Generate(t.Context(), llm.Request{}, nil)

@@ -7,10 +7,10 @@ import (
 	"github.com/assay-rag/assay/internal/secret"
 )
 
-// A Key is a credential and where it was read.
+// A Key is a credential and the place it was read from.
 type Key struct {
 	secret.Secret
-	From string // "OPENAI_API_KEY", "key_file /run/secrets/openai"; empty: there is no credential
+	From string // "OPENAI_API_KEY", "key_file /run/secrets/openai"; empty: no credential
 }
 
 func newKey(text, from string) Key {
@@ -20,16 +20,16 @@ func newKey(text, from string) Key {
 	return Key{secret.New(text), from}
 }
 
-// minSecretBytes is the length from which on a credential is looked for in texts.
-// Shorter ones ("none", "ollama") are what people write where none is needed, and
-// are words.
+// minSecretBytes is the minimum length of a credential that is searched for in texts. Shorter ones,
+// such as "none" or "ollama", are placeholders for servers that need no key. They are also ordinary
+// words.
 const minSecretBytes = 10
 
-// Secrets are credentials that no text may hold.
+// Secrets are the credentials that no text may contain.
 type Secrets struct{ all []secret.Secret }
 
-// add adds credentials that are long enough to be told from words, as they are and as
-// they stand in headers that are echoed in base64.
+// add adds credentials that are long enough to be distinguished from words, both verbatim and in
+// the base64 forms of echoed headers.
 func (s *Secrets) add(keys ...secret.Secret) {
 	for _, k := range keys {
 		text := k.Reveal()
@@ -44,5 +44,5 @@ func (s *Secrets) add(keys ...secret.Secret) {
 	}
 }
 
-// Scrub returns text without the credentials; all else of it stays as it is.
+// Scrub returns text with the credentials replaced. The rest is unchanged.
 func (s Secrets) Scrub(text string) string { return secret.Scrub(text, s.all...) }

@@ -19,9 +19,8 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// A Set is what a configuration opens: models, encoders, rerankers, each guarded. A
-// provider is opened once, when something of it is asked for. It is safe for
-// concurrent use.
+// A Set opens the models, encoders and rerankers of a configuration, each with its guard. A
+// provider is opened once, on first use. A Set is safe for concurrent use.
 type Set struct {
 	c *Config
 
@@ -30,7 +29,7 @@ type Set struct {
 	listings map[string]listing // by provider
 }
 
-// Open returns what the configuration says, ready to be opened. Nobody is asked.
+// Open returns a Set for the configuration. It calls no server.
 func (c *Config) Open() *Set {
 	return &Set{c: c, opened: map[string]*endpoint{}, listings: map[string]listing{}}
 }
@@ -38,7 +37,7 @@ func (c *Config) Open() *Set {
 // Config returns the configuration.
 func (s *Set) Config() *Config { return s.c }
 
-// endpoint opens a provider, or returns the one that was opened.
+// endpoint returns the opened provider. It opens the provider on first use.
 func (s *Set) endpoint(name string) (*endpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +59,7 @@ func (s *Set) endpoint(name string) (*endpoint, error) {
 	return e, nil
 }
 
-// where names what was read, for errors that are of no line.
+// where returns the source of the configuration, for errors without a line.
 func (c *Config) where() string {
 	if c.Path != "" {
 		return c.Path
@@ -68,9 +67,9 @@ func (c *Config) where() string {
 	return "the environment"
 }
 
-// Models opens what the engine asks. A server that is to say which model it has is
-// asked here; one that cannot be reached is found out again by every call, so that
-// the answer says who stood in.
+// Models opens the models that the engine calls. It asks a server which model it has, if none is
+// configured. A server that cannot be reached fails again on every call, so that the answer reports
+// the fallback.
 func (s *Set) Models(ctx context.Context) (engine.Models, error) {
 	m := engine.Models{Roles: map[string]llm.Model{}}
 	for _, name := range slices.Sorted(maps.Keys(s.c.Roles)) {
@@ -101,7 +100,7 @@ func (s *Set) Models(ctx context.Context) (engine.Models, error) {
 	return m, ctx.Err()
 }
 
-// verifier opens who verifies, where that is not local.
+// verifier opens the verifier, unless it is local.
 func (s *Set) verifier(ctx context.Context, m *engine.Models) error {
 	v := s.c.Verifier
 	switch {
@@ -121,8 +120,8 @@ func (s *Set) verifier(ctx context.Context, m *engine.Models) error {
 	return nil
 }
 
-// Model opens the model of a choice that is not local. One whose server does not say
-// which models it has is a model that fails, with the reason.
+// Model opens the model of a choice that is not local. If the server does not list its models, the
+// returned model fails every call with that reason.
 func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
 	e, err := s.endpoint(choice.Provider)
 	if err != nil {
@@ -152,8 +151,7 @@ func (s *Set) Model(ctx context.Context, choice Choice) (llm.Model, error) {
 	return scrubModel(e.guard.Model(e.chat(name), f), &s.c.Secrets), nil
 }
 
-// ollamaWindow is what Ollama gives a model unless it was told otherwise; it cuts
-// what is longer, and does not say so.
+// ollamaWindow is Ollama's default context window. Ollama truncates longer input silently.
 //
 // Source: Ollama, FAQ, "How can I specify the context window size?"
 const ollamaWindow = 4096
@@ -171,7 +169,7 @@ func (s *Set) Guardrail(provider string) (ground.Service, error) {
 	return scrubVerifier(guardedVerifier{v, e.guard}, &s.c.Secrets), nil
 }
 
-// A guardedVerifier makes its calls by a guard, each of them once: a judgement is
+// A guardedVerifier makes its calls through a guard, without retries, because a judgement is
 // reserved as one call.
 type guardedVerifier struct {
 	ground.Service
@@ -189,7 +187,7 @@ func (v guardedVerifier) Verify(ctx context.Context, claim string, cited []groun
 // Facts implements llm.Described.
 func (v guardedVerifier) Facts() llm.Facts { return llm.FactsOf(v.Service) }
 
-// Reranker opens the reranker; nil: the local one.
+// Reranker opens the configured reranker, or returns nil for the local one.
 func (s *Set) Reranker() (llm.Reranker, error) {
 	choice := s.c.Rerank
 	if choice.IsLocal() {
@@ -206,7 +204,7 @@ func (s *Set) Reranker() (llm.Reranker, error) {
 	return scrubReranker(e.guard.Reranker(r), &s.c.Secrets), nil
 }
 
-// domain reads the domain file; nil: there is none.
+// domain reads the domain file, or returns nil if there is none.
 func (c *Config) domain() (*prompted.Domain, error) {
 	if c.Domain == "" {
 		return nil, nil

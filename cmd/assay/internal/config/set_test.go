@@ -15,7 +15,7 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// lists starts a server that says it has models, and nothing else.
+// lists starts a server that only lists models, and returns its URL.
 func lists(t *testing.T, reply string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,8 @@ models: {openai/gpt-6.1-sol: {input_price: 2, output_price: 10, cached_price: 0.
 	}
 }
 
-// By default the small model verifies; verifier: local asks no model.
+// TestModelsVerifier checks that the small model verifies by default and that verifier: local uses
+// no model.
 func TestModelsVerifier(t *testing.T) {
 	for file, want := range map[string]string{
 		"large: openai/a\nsmall: openai/b\n":                     "openai/b",
@@ -96,7 +97,8 @@ func TestGuardrailVerifies(t *testing.T) {
 	}
 }
 
-// A server is asked which models it has: those that write nothing are passed over.
+// TestDiscovery checks the choice of a model from those that a server lists. Models that do not
+// write text are skipped.
 func TestDiscovery(t *testing.T) {
 	tests := []struct {
 		name, reply, model string
@@ -123,7 +125,7 @@ func TestDiscovery(t *testing.T) {
 			if test.kind == "" {
 				return
 			}
-			// What is wrong is said by each call, so that the answer has it.
+			// Each call returns the error, so that the answer reports it.
 			_, err = model.Generate(t.Context(), llm.Request{Messages: []llm.Message{{Speaker: llm.User, Text: "x"}}, MaxTokens: 1, Attempts: 1}, nil)
 			if failed, ok := errors.AsType[*llm.Error](err); !ok || failed.Kind != test.kind || failed.Model != "openai" {
 				t.Errorf("Generate = %v, want a failure of the kind %q", err, test.kind)
@@ -132,7 +134,8 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// The window that a server tells holds for a model that is named, too.
+// TestWindowOfANamedModel checks that the window that a server lists also applies to a model that
+// is named.
 func TestWindowOfANamedModel(t *testing.T) {
 	url := lists(t, `{"data":[{"id":"a","meta":{"n_ctx":2048}},{"id":"b","meta":{"n_ctx":4096}}]}`)
 	for file, want := range map[string]int{"": 4096, "models: {openai/b: {window: 100}}": 100} {
@@ -146,7 +149,7 @@ func TestWindowOfANamedModel(t *testing.T) {
 	}
 }
 
-// Who sells hundreds of models is not taken at the first.
+// TestTooManyModels checks that no model is chosen from a server that lists hundreds.
 func TestTooManyModels(t *testing.T) {
 	var models []string
 	for i := range 300 {
@@ -159,7 +162,8 @@ func TestTooManyModels(t *testing.T) {
 	}
 }
 
-// Of Ollama the window is known that it has by default, since it cuts silently.
+// TestOllamaWindow checks that Ollama models have its default window, since Ollama truncates
+// silently.
 func TestOllamaWindow(t *testing.T) {
 	url := lists(t, `{"data":[{"id":"llama3.2"}]}`)
 	for text, want := range map[string]int{"": ollamaWindow, "models: {ollama/llama3.2: {window: 32768}}": 32768} {
@@ -201,7 +205,7 @@ func TestOpenErrors(t *testing.T) {
 			}
 		})
 	}
-	// A server of one's own needs none, nor one whose headers authorise.
+	// A self-hosted server needs no key, and neither does one with an authorization header.
 	for _, text := range []string{"large: openai/x\nproviders: {openai: {base_url: 'http://localhost:1/v1'}}", "large: anthropic\nproviders: {anthropic: {headers: {Authorization: 'Bearer x'}}}"} {
 		if _, err := mustLoad(t, text, nil).Open().Models(t.Context()); err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -209,7 +213,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// The name of an encoder says what its vectors depend on.
+// TestEncoders checks that an encoder's name contains the settings that its vectors depend on.
 func TestEncoders(t *testing.T) {
 	c := mustLoad(t, `
 embedding: openai/text-embedding-3-small
@@ -255,7 +259,7 @@ models:
 	}
 }
 
-// What a check says fits what is wrong.
+// TestAdvice checks that the advice of a check matches the error.
 func TestAdvice(t *testing.T) {
 	status := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,36 +12,36 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// fileStrategies is the section strategies of the file: which strategy goes about a
-// question that names none, and their thresholds. docs/operations.md describes each key.
+// fileStrategies is the section strategies of the file: the default strategy and the strategies'
+// thresholds. docs/operations.md describes each key.
 type fileStrategies struct {
 	Default    string                    `yaml:"default"`
-	Corrective strategy.Limits           `yaml:"corrective"` // of all that plan: corrective is where they are from
+	Corrective strategy.Limits           `yaml:"corrective"` // for all strategies that plan; introduced by corrective
 	CRAG       strategy.CRAGSettings     `yaml:"crag"`
 	Self       strategy.SelfSettings     `yaml:"self"`
 	Adaptive   strategy.AdaptiveSettings `yaml:"adaptive"`
 	Fusion     strategy.FusionSettings   `yaml:"fusion"`
 	Judge      strategy.RoundSettings    `yaml:"judge"`
 	Reflect    strategy.ReflectSettings  `yaml:"reflect"`
-	React      strategy.ReactSettings    `yaml:"react"` // and of agent
+	React      strategy.ReactSettings    `yaml:"react"` // also for agent
 	Multihop   strategy.MultihopSettings `yaml:"multihop"`
 }
 
-// strategiesKey is the section's name.
+// strategiesKey is the name of the section.
 const strategiesKey = "strategies"
 
-// retrievalKey is the name of the section that says how searches order what they find.
+// retrievalKey is the name of the section that configures the ranking of hits.
 const retrievalKey = "retrieval"
 
-// most is the largest value of the numbers of the section that may be larger than
-// mostOfAll, and least the smallest of those that have to be larger than 1.
+// most holds the upper bounds of numbers that may exceed mostOfAll. least holds the lower bounds of
+// numbers that must be larger than 1.
 var (
 	most  = map[string]int{"corrective.candidates": 1000, "corrective.context_tokens": 200_000, "fusion.queries": 8}
 	least = map[string]int{"corrective.context_tokens": 300}
 )
 
-// mostOfAll bounds the numbers of the section: what goes beyond is a slip of the pen,
-// for no question is worth so much.
+// mostOfAll is the upper bound of all other numbers. No question is worth more, so a larger number
+// is a typing error.
 const mostOfAll = 100
 
 // strategies reads the section.
@@ -76,8 +76,8 @@ func (c *Config) strategies() error {
 	return nil
 }
 
-// inRange checks the numbers of a struct that are in the file: counts from 1 on, shares
-// in (0, 1].
+// inRange checks the numbers of a struct that the file sets. Counts must be at least 1, shares in
+// (0, 1].
 func (f *file) inRange(v reflect.Value, path ...string) error {
 	if v.Kind() != reflect.Struct {
 		return nil
@@ -93,7 +93,7 @@ func (f *file) inRange(v reflect.Value, path ...string) error {
 		switch n := v.Field(i); {
 		case n.CanFloat() && !(n.Float() > 0 && n.Float() <= 1):
 			return f.wrong(at, "", "%v is not greater than 0 and at most 1", n.Float())
-		case n.CanInt() && written.Type() == ast.FloatType: // which would be cut
+		case n.CanInt() && written.Type() == ast.FloatType: // decoding would truncate it
 			return f.wrong(at, "", "here stands a number, want a whole number")
 		case n.CanInt():
 			from, to := cmp.Or(least[name], 1), cmp.Or(most[name], mostOfAll)
@@ -105,8 +105,8 @@ func (f *file) inRange(v reflect.Value, path ...string) error {
 	return nil
 }
 
-// unknownIn says what to do about an unknown key on a line: which keys of its section
-// are like it, and where they are listed.
+// unknownIn returns a hint for an unknown key on a line: similar keys of its section, and the
+// document that lists all.
 func (f *file) unknownIn(line int, name string) string {
 	of, docs := reflect.TypeFor[file](), "docs/models.md"
 	switch f.sectionAt(line) {

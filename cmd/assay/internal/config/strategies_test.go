@@ -15,7 +15,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// The documented section has every key, and its values are the defaults.
+// TestDocumentedStrategies checks that the documented section has every key and that its values are
+// the defaults.
 func TestDocumentedStrategies(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "operations.md"))
 	if err != nil {
@@ -38,13 +39,14 @@ func TestDocumentedStrategies(t *testing.T) {
 		t.Errorf("settings (-default +documented):\n%s", diff)
 	}
 	want := strategy.DefaultLimits()
-	want.Wall = 0 // a run's own
+	want.Wall = 0 // set by each run
 	if diff := cmp.Diff(want, c.Limits); diff != "" {
 		t.Errorf("limits (-default +documented):\n%s", diff)
 	}
 }
 
-// The documented section retrieval has every key, and is the default.
+// TestDocumentedRetrieval checks that the documented section retrieval has every key and that its
+// values are the defaults.
 func TestDocumentedRetrieval(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "operations.md"))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/assay-rag/assay/provider/tavily"
 )
 
-// fileWeb is who searches the web.
+// fileWeb is the section web, which configures the web search.
 type fileWeb struct {
 	Provider string `yaml:"provider"`
 	BaseURL  string `yaml:"base_url"`
@@ -33,40 +33,40 @@ type fileWeb struct {
 	Price *float64 `yaml:"price"`
 }
 
-// A Web is who searches the web for questions that allow it.
+// A Web configures the web search for questions that allow it.
 type Web struct {
 	Provider string // one of webProviders
-	BaseURL  string // empty: the vendor's own
+	BaseURL  string // empty: the vendor's
 	Key      Key
 	Timeout  time.Duration // of an attempt; 0: the default
-	Why      string        // who said so
+	Why      string        // source of the configuration
 
 	Price  int64 // of a search, in millionths of the currency
 	Priced bool  // Price is known
 }
 
-// The searches of the web.
+// The providers of web search.
 const (
 	webSearXNG = "searxng"
 	webBrave   = "brave"
 	webTavily  = "tavily"
 )
 
-// webProviders are those that can search the web, in the order in which they are looked
-// for: one's own server first, which costs nothing.
+// webProviders lists the providers of web search in the order in which they are looked for. SearXNG
+// comes first, because the user's own server costs nothing.
 var webProviders = []string{webSearXNG, webBrave, webTavily}
 
-// webEnv are the variables that set them up: an address of SearXNG, keys of the others.
+// webEnv holds the variables that configure them: a URL for SearXNG, keys for the others.
 var webEnv = map[string]string{webSearXNG: "SEARXNG_URL", webBrave: "BRAVE_API_KEY", webTavily: "TAVILY_API_KEY"}
 
-// webTimeout is how long a search may take until it is given up, unless the file says.
+// webTimeout is the default time limit of a search.
 const webTimeout = 15 * time.Second
 
-// web says who searches the web: what the file has, else the first that a variable sets
-// up. It is not searched by that: each question has to allow it.
+// web chooses the provider of web search: the one in the file, or else the first that a variable
+// configures. Each question must still allow the search.
 func (c *Config) web() error {
 	in := c.file.Web
-	for _, name := range webProviders { // no reply may show one, whoever serves
+	for _, name := range webProviders { // hide all keys, also those of unused providers
 		if name != webSearXNG {
 			c.Secrets.add(secret.New(strings.TrimSpace(c.getenv(webEnv[name]))))
 		}
@@ -100,7 +100,7 @@ func (c *Config) web() error {
 	if w.Key, err = c.webKey(*in); err != nil {
 		return err
 	}
-	w.Priced = w.Provider == webSearXNG || in.Price != nil // a server of one's own costs nothing
+	w.Priced = w.Provider == webSearXNG || in.Price != nil // the user's own server costs nothing
 	if in.Price != nil {
 		if !(*in.Price >= 0 && *in.Price <= 1000) {
 			return c.file.wrong(at("price"), "as in price: 0.005", "a price is in the currency for one search, from 0 to 1000")
@@ -117,8 +117,8 @@ func (c *Config) web() error {
 	return c.checkWeb("")
 }
 
-// webKey reads the key from where the file says, else from the provider's own variable:
-// a key that is set for the vendor's endpoint goes nowhere else unless the file says so.
+// webKey reads the key from the place that the file names, or else from the provider's variable.
+// The key of the vendor's endpoint is sent to another one only if the file configures that.
 func (c *Config) webKey(in fileWeb) (Key, error) {
 	given := 0
 	for _, v := range []string{in.Key, in.KeyEnv, in.KeyFile} {
@@ -155,7 +155,7 @@ func (c *Config) webKey(in fileWeb) (Key, error) {
 	return Key{}, nil
 }
 
-// checkWeb checks the address; variable is the one that it is from, empty: the file is.
+// checkWeb checks the URL. Variable is where it was read, or empty if it is from the file.
 func (c *Config) checkWeb(variable string) error {
 	w := c.Web
 	if w.BaseURL == "" {
@@ -185,8 +185,8 @@ func (c *Config) checkWeb(variable string) error {
 	return nil
 }
 
-// Web opens who searches the web; nil: nobody does. One that cannot be used fails when it
-// is asked, and says why: a question that does not go to the web is not kept up by it.
+// Web opens the web search, or returns nil if none is configured. A misconfigured search fails when
+// it is called, so that it does not affect questions that do not use the web.
 func (s *Set) Web() assay.WebSearcher {
 	w := s.c.Web
 	if w == nil {
@@ -213,7 +213,7 @@ func (w *Web) open() (assay.WebSearcher, error) {
 	return searxng.New(searxng.Config{BaseURL: w.BaseURL, Key: w.Key.Secret})
 }
 
-// An unusable search of the web fails, and says why.
+// An unusable web search fails every call with the reason.
 type unusable struct {
 	name string
 	err  error
@@ -229,7 +229,7 @@ func (u unusable) SearchWeb(context.Context, string, int) ([]assay.WebResult, er
 	return nil, fmt.Errorf("%s: %s: %w", u.name, text, assay.ErrUnavailable)
 }
 
-// A guardedSearcher searches by a guard. No credential comes out of it.
+// A guardedSearcher searches through a guard and removes credentials from results and errors.
 type guardedSearcher struct {
 	assay.WebSearcher
 	web     *Web
@@ -240,7 +240,7 @@ type guardedSearcher struct {
 // SearchPrice implements assay.PricedSearcher.
 func (g guardedSearcher) SearchPrice() (micros int64, known bool) { return g.web.Price, g.web.Priced }
 
-// SearchWeb implements assay.WebSearcher. A search that is paid for is made once.
+// SearchWeb implements assay.WebSearcher. It does not retry paid searches.
 func (g guardedSearcher) SearchWeb(ctx context.Context, query string, n int) ([]assay.WebResult, error) {
 	results, _, err := resilient.Do(ctx, g.guard, resilient.Read{Name: g.Name(), Once: g.web.Provider != webSearXNG}, func(ctx context.Context) ([]assay.WebResult, error) {
 		return g.WebSearcher.SearchWeb(ctx, query, n)
@@ -252,7 +252,7 @@ func (g guardedSearcher) SearchWeb(ctx context.Context, query string, n int) ([]
 	return results, g.secrets.scrubError(err)
 }
 
-// web tries who searches the web, with one search.
+// web tries the web search with one query.
 func (x *examination) web() Check {
 	w := x.s.c.Web
 	c := Check{Name: "web", OK: true}

@@ -10,13 +10,13 @@ import (
 	"github.com/assay-rag/assay/provider/searxng/searxngtest"
 )
 
-// TestWebChoice says who searches the web by what is set.
+// TestWebChoice checks which provider searches the web, by file and environment.
 func TestWebChoice(t *testing.T) {
 	tests := []struct {
 		name, file string
 		env        env
-		provider   string // empty: nobody
-		base, key  string // key: where it is from
+		provider   string // empty: none
+		base, key  string // key: its source
 	}{
 		{"nothing", "", nil, "", "", ""},
 		{"SearXNG", "", env{"SEARXNG_URL": "http://127.0.0.1:8080/"}, "searxng", "http://127.0.0.1:8080", ""},
@@ -61,8 +61,7 @@ func TestWebErrors(t *testing.T) {
 	}
 }
 
-// TestUnusableWeb says that a search of the web without a key fails when it is asked,
-// and not before.
+// TestUnusableWeb checks that a web search without a key fails when it is called and not before.
 func TestUnusableWeb(t *testing.T) {
 	s := mustLoad(t, "web:\n  provider: brave\n  key_env: MINE\n", nil).Open()
 	_, err := s.Web().SearchWeb(t.Context(), "leave", 5)
@@ -74,7 +73,7 @@ func TestUnusableWeb(t *testing.T) {
 	}
 }
 
-// TestWebKeepsSecrets says that what a server echoes of any credential is not passed on.
+// TestWebKeepsSecrets checks that credentials that a server echoes are not passed on.
 func TestWebKeepsSecrets(t *testing.T) {
 	const key = "a-key-of-another-provider"
 	h := &llmtest.Canned{Type: "application/json", Replies: []string{string(searxngtest.Reply([]assay.WebResult{
@@ -93,8 +92,8 @@ func TestWebKeepsSecrets(t *testing.T) {
 	}
 }
 
-// TestWebPrice says what a search costs: nothing by one's own server, and what is not
-// said is not known.
+// TestWebPrice checks the price of a search. The user's own server is free, and a price that is not
+// configured is unknown.
 func TestWebPrice(t *testing.T) {
 	for file, want := range map[string]struct {
 		micros int64

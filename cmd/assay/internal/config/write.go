@@ -19,21 +19,21 @@ import (
 	"github.com/assay-rag/assay/internal/safeyaml"
 )
 
-// A Setting is a value at a path of keys: "retrieval.vector_weight". Values are numbers
-// and booleans.
+// A Setting is a value at a path of keys, such as "retrieval.vector_weight". Values are numbers and
+// booleans.
 type Setting struct {
 	Path  string
 	Value any
 }
 
-// Snippet is settings as they stand in a file that has nothing else.
+// Snippet returns a configuration file that has only the settings.
 func Snippet(settings []Setting) (string, error) {
 	data, err := edit(nil, settings)
 	return string(data), err
 }
 
-// Place returns the file that settings are written to: the one that is read, or that
-// would be, were it there.
+// Place returns the file that settings are written to: the file that is read, or the default path
+// if there is none.
 func Place(s Sources) (string, error) {
 	path, err := s.path()
 	if err != nil || path != "" {
@@ -50,13 +50,13 @@ func Place(s Sources) (string, error) {
 	return filepath.Join(dir, "assay", "config.yaml"), nil
 }
 
-// Write writes settings into a file, and leaves all else in it as it is, comments and
-// order too. The file is replaced at once or not at all; what it was before is kept beside
-// it, in the file whose name is returned (empty: there was no file). A file that is wrong, or
-// that cannot be edited so, is an *Error and stays as it is.
+// Write writes settings into a file and preserves everything else in it, including comments and
+// order. The file is replaced atomically. Write keeps the previous contents in a backup file next
+// to it and returns the backup's name, which is empty if there was no file. If the file is invalid
+// or cannot be edited, Write returns an *Error and leaves it unchanged.
 func Write(path string, settings []Setting) (backup string, err error) {
 	if whole, err := filepath.EvalSymlinks(path); err == nil {
-		path = whole // the link stays one
+		path = whole // keep the symbolic link
 	}
 	before, err := os.ReadFile(path)
 	mode := fs.FileMode(0o600)
@@ -89,7 +89,7 @@ func Write(path string, settings []Setting) (backup string, err error) {
 	return backup, replace(path, after, mode)
 }
 
-// keep writes what a file was beside it, under a name that is free.
+// keep writes a backup of a file next to it, under an unused name.
 func keep(path string, data []byte, mode fs.FileMode) (string, error) {
 	for n := 1; ; n++ {
 		name := path + ".bak"
@@ -108,13 +108,13 @@ func keep(path string, data []byte, mode fs.FileMode) (string, error) {
 	}
 }
 
-// replace puts data in a file's place.
+// replace replaces a file atomically.
 func replace(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // it is gone when all went well
+	defer os.Remove(f.Name()) // no effect after the rename
 	_, err = f.Write(data)
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
@@ -122,8 +122,8 @@ func replace(path string, data []byte, mode fs.FileMode) error {
 	return os.Rename(f.Name(), path)
 }
 
-// edit returns a file's text with settings in it. That nothing else has changed is
-// checked by reading both.
+// edit returns a file's text with the settings in it. It decodes both texts to check that nothing
+// else has changed.
 func edit(data []byte, settings []Setting) ([]byte, error) {
 	want, err := plain(data)
 	if err != nil {
@@ -147,7 +147,7 @@ func edit(data []byte, settings []Setting) ([]byte, error) {
 	return out, nil
 }
 
-// plain reads YAML as maps, its numbers as they are compared.
+// plain decodes YAML into maps, with numbers made comparable.
 func plain(data []byte) (map[string]any, error) {
 	if err := safeyaml.Check(data); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func plain(data []byte) (map[string]any, error) {
 	return numbers(all).(map[string]any), nil
 }
 
-// numbers makes all numbers of one kind.
+// numbers converts all numbers to one type.
 func numbers(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -187,7 +187,7 @@ func numbers(v any) any {
 	return v
 }
 
-// put sets a value in maps.
+// put sets a value in nested maps.
 func put(all map[string]any, path []string, value any) {
 	for _, key := range path[:len(path)-1] {
 		next, ok := all[key].(map[string]any)
@@ -200,8 +200,8 @@ func put(all map[string]any, path []string, value any) {
 	all[path[len(path)-1]] = numbers(value)
 }
 
-// set puts one value into a file's text: where its key stands, or else into the
-// section above it that is there, or at the end.
+// set puts one value into a file's text: at its key, or else in the nearest section that exists, or
+// at the end.
 func set(data []byte, path []string, value string) ([]byte, error) {
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -233,10 +233,10 @@ func set(data []byte, path []string, value string) ([]byte, error) {
 	return nil, errors.New("no key is named")
 }
 
-// lines are a file's text as it is edited.
+// lines is a file's text during editing.
 type lines struct {
 	all []string
-	end string // of a line: "\n" or "\r\n"
+	end string // line ending: "\n" or "\r\n"
 }
 
 func newLines(data []byte) lines {
@@ -253,10 +253,10 @@ func newLines(data []byte) lines {
 
 func (l lines) bytes() []byte { return []byte(strings.Join(l.all, l.end) + l.end) }
 
-// errOtherwise says that the text is not as its tree says.
+// errOtherwise reports text whose layout cannot be edited.
 var errOtherwise = errors.New("it is written in a way that is not edited by a program")
 
-// replace puts a value in the place of the one that a key has.
+// replace replaces the value of a key.
 func (l lines) replace(at *ast.MappingValueNode, value string) ([]byte, error) {
 	if at.Value == nil || at.Value.Type() == ast.NullType {
 		t := at.Key.GetToken()
@@ -293,8 +293,8 @@ func (l lines) at(n int) string {
 	return l.all[n-1]
 }
 
-// insert puts keys and a value into a mapping, or under a key that has nothing, or, with
-// neither, at the end.
+// insert puts keys and a value into a mapping, under a key without a value or, if both are nil, at
+// the end.
 func (l lines) insert(into ast.Node, under *ast.MappingValueNode, path []string, value string) ([]byte, error) {
 	if m, ok := into.(*ast.MappingNode); ok && m.IsFlowStyle {
 		return l.insertFlow(m, path, value)
@@ -324,7 +324,7 @@ func (l lines) insert(into ast.Node, under *ast.MappingValueNode, path []string,
 		if column = t.Position.Column - 1; column > 0 { // else at the end of the file
 			line = t.Position.Line - 1
 			for line > 0 && strings.HasPrefix(strings.TrimSpace(l.at(line)), "#") {
-				line-- // what is said of the first key stays with it
+				line-- // comments stay with the first key
 			}
 		}
 	}
@@ -343,7 +343,7 @@ func (l lines) insert(into ast.Node, under *ast.MappingValueNode, path []string,
 	return l.bytes(), nil
 }
 
-// insertFlow puts keys and a value first into { }.
+// insertFlow puts keys and a value at the start of a flow mapping.
 func (l lines) insertFlow(m *ast.MappingNode, path []string, value string) ([]byte, error) {
 	t := m.Start
 	if t == nil {

@@ -52,7 +52,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// What cannot be edited stays as it is, and says so.
+// TestEditRefuses checks that text that cannot be edited stays unchanged and causes an error.
 func TestEditRefuses(t *testing.T) {
 	for name, before := range map[string]string{
 		"a value":   "retrieval: 3\n",
@@ -124,7 +124,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the file's mode is %v, %v", info.Mode(), err)
 	}
 
-	// A file that is wrong is not made worse.
+	// An invalid file is left unchanged.
 	if err := os.WriteFile(path, []byte("retrievel: 3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
