@@ -24,57 +24,58 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// AbstentionOptions say how abstention is measured.
+// AbstentionOptions configures Abstention.
 type AbstentionOptions struct {
 	Strategies []string        // by name; empty: static
-	Splits     int             // 0: 2, one half of the passages and the other
-	Questions  int             // of the set, evenly spread; 0: all
-	Encoders   engine.Encoders // that make vectors; nil: by words alone
-	Reader     llm.Reader      // nil: the words that question and passages share decide
+	Splits     int             // 0: 2, which are complementary halves of the passages
+	Questions  int             // number drawn from the set, evenly spread; 0: all
+	Encoders   engine.Encoders // for dense vectors; nil: lexical search only
+	Reader     llm.Reader      // nil: decide by the words that question and passages share
 	Progress   func(Progress)  // called by one goroutine at a time; may be nil
 }
 
-// MostFalse is the share of questions without an answer that may be answered: coverage is
-// reported where so many are.
+// MostFalse is the share of unanswerable questions that may be answered at the operating point for
+// which coverage is reported.
 const MostFalse = 0.05
 
-// An AbstentionReport says how whole runs answer questions, and abstain from those whose
-// passages were removed.
+// An AbstentionReport measures how often whole runs answer, and how often they abstain when the
+// passages with the answer were removed.
 type AbstentionReport struct {
 	Set       string          `json:"set"`
-	Encoder   string          `json:"encoder,omitempty"` // empty: by words alone
+	Encoder   string          `json:"encoder,omitempty"` // empty: lexical search only
 	Splits    int             `json:"splits"`
-	Questions int             `json:"questions"` // asked, of all splits together
+	Questions int             `json:"questions"` // number asked, over all splits
 	Rows      []AbstentionRow `json:"rows"`
 
-	// Of the probabilities that static gives where every question is answered.
-	AtMostFalse AbstentionPoint   `json:"at_most_false"` // the threshold that lets MostFalse pass, chosen on these very questions
+	// The fields below are computed from the probabilities that static reports when it answers
+	// every question.
+	AtMostFalse AbstentionPoint   `json:"at_most_false"` // the threshold that lets MostFalse pass, chosen on these same questions
 	Curve       []AbstentionPoint `json:"curve"`
 	Bins        []stat.Bin        `json:"calibration"`
 	ECE         float64           `json:"ece"`
 	AUC         float64           `json:"auc"`
 }
 
-// An AbstentionRow is what one strategy does.
+// An AbstentionRow holds the counts for one strategy.
 type AbstentionRow struct {
 	Strategy string `json:"strategy"`
 
 	Unanswerable int     `json:"unanswerable"`
-	False        int     `json:"false_answers"` // of these, with a claim that is shown
+	False        int     `json:"false_answers"` // unanswerable questions with a shown claim
 	FalseShare   float64 `json:"false_share"`
 	Answerable   int     `json:"answerable"`
-	Answered     int     `json:"answered"` // with a claim that is shown
-	Right        int     `json:"right"`    // and one that cites a right passage
+	Answered     int     `json:"answered"` // answerable questions with a shown claim
+	Right        int     `json:"right"`    // answerable questions that cite a relevant passage
 	RightShare   float64 `json:"right_share"`
-	InFull       int     `json:"in_full"` // of the right ones: by the status, answered
-	Known        int     `json:"known"`   // of the answerable: the set has a right answer in words
-	Holds        int     `json:"holds"`   // of these, what is shown holds it
+	InFull       int     `json:"in_full"` // right answers with status answered
+	Known        int     `json:"known"`   // answerable questions with reference answers in the set
+	Holds        int     `json:"holds"`   // of Known: the shown text contains a reference answer
 	HoldShare    float64 `json:"hold_share"`
 
 	Outcomes []AbstentionOutcome `json:"outcomes"`
 }
 
-// An AbstentionOutcome is one question of one split.
+// An AbstentionOutcome is the result of one question in one split.
 type AbstentionOutcome struct {
 	Split      int          `json:"split"`
 	ID         string       `json:"id"`
@@ -83,27 +84,27 @@ type AbstentionOutcome struct {
 	Status     assay.Status `json:"status"`
 	Held       *float64     `json:"held,omitempty"` // see assay.Answer.Held
 	Cited      []string     `json:"cited"`          // passage IDs
-	Right      bool         `json:"right"`          // a right passage is among them
+	Right      bool         `json:"right"`          // Cited has a relevant passage
 	Answers    []string     `json:"answers,omitempty"`
-	Holds      bool         `json:"holds"` // one of the answers is in the text
+	Holds      bool         `json:"holds"` // Text contains one of the reference answers
 	Why        string       `json:"why"`
 	Text       string       `json:"text"`
 }
 
-// An AbstentionPoint is one threshold of the curve of risk and coverage.
+// An AbstentionPoint is one threshold of the risk-coverage curve.
 type AbstentionPoint struct {
 	Threshold float64 `json:"threshold"`
-	False     float64 `json:"false_share"` // of the questions without an answer, answered
-	Right     float64 `json:"right_share"` // of those with one, answered and a right passage cited
+	False     float64 `json:"false_share"` // share of unanswerable questions that are answered
+	Right     float64 `json:"right_share"` // share of answerable questions that are answered and cite a relevant passage
 }
 
-// Abstention removes, for half of a set's questions, the passages that answer them, asks
-// all of them by whole runs, and counts the answers that are given. Each split is a store
-// of its own, into which the passages that are left are ingested. The halves are drawn by
-// passage, by their hash, so that splits 0 and 1 are each other's complement, and so on: a
-// question of which only some right passages are removed is left out.
+// Abstention removes the passages that answer half of a set's questions, asks all questions in
+// whole runs, and counts the answers. Each split is a store of its own, into which the remaining
+// passages are ingested. The passages to remove are drawn by their hash, so that splits 0 and 1 are
+// complements of each other, as are 2 and 3, and so on. A question that loses only some of its
+// relevant passages is left out.
 //
-// No language model is asked.
+// No language model is called.
 func Abstention(ctx context.Context, set Set, opts AbstentionOptions) (AbstentionReport, error) {
 	opts.Splits = cmp.Or(opts.Splits, 2)
 	if len(opts.Strategies) == 0 {
@@ -142,8 +143,8 @@ func Abstention(ctx context.Context, set Set, opts AbstentionOptions) (Abstentio
 	return report, nil
 }
 
-// askAll asks all questions by each strategy, and adds the outcomes to the rows; it returns
-// those of static with the gate open.
+// askAll asks all questions with each strategy and adds the outcomes to the rows. It returns the
+// outcomes of static with openGate as the threshold.
 func (s *split) askAll(ctx context.Context, rows []AbstentionRow, opts AbstentionOptions) (open []AbstentionOutcome, err error) {
 	for i := range rows {
 		outcomes, err := s.ask(ctx, engine.Request{Strategy: rows[i].Strategy, NoCache: true}, opts)
@@ -155,11 +156,11 @@ func (s *split) askAll(ctx context.Context, rows []AbstentionRow, opts Abstentio
 	return s.ask(ctx, engine.Request{Strategy: floorStrategy, NoCache: true, Limits: strategy.Limits{Held: openGate}}, opts)
 }
 
-// openGate is a threshold that lets everything pass, so that what each question would have
-// been answered with is known.
+// openGate is an abstention threshold that every question passes. It shows how each question would
+// have been answered.
 const openGate = 1e-6
 
-// A split is a store from which the passages are gone that answer half of the questions.
+// A split is a store without the passages that answer half of the questions.
 type split struct {
 	number  int
 	dir     string
@@ -169,19 +170,19 @@ type split struct {
 	place   map[string]string // file name → passage ID
 }
 
-// removed reports whether a passage is gone in a split.
+// removed reports whether a passage is removed in split k.
 func removed(passage string, k int) bool {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d\n%s", k/2, passage)
 	x := h.Sum64()
-	x ^= x >> 33 // the low bits of FNV alone are those of the last byte
+	x ^= x >> 33 // the low bits of FNV alone depend on the last byte only
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
 	return x&1 == uint64(k&1)
 }
 
-// halves returns which of the queries' passages are gone in a split, and the queries that
-// keep all of theirs or none.
+// halves returns the passages of the queries that are removed in split k, and the queries that keep
+// all of their passages or none.
 func halves(queries []Query, k int) (gone map[string]bool, kept []Query) {
 	gone = map[string]bool{}
 	for _, q := range queries {
@@ -235,7 +236,7 @@ func openSplit(ctx context.Context, set Set, k int, opts AbstentionOptions) (_ *
 	return s, err
 }
 
-// readerOf is how an engine opens a reader; nil: there is none.
+// readerOf wraps r for engine.Config. It returns nil if r is nil.
 func readerOf(r llm.Reader) func() (llm.Reader, error) {
 	if r == nil {
 		return nil
@@ -243,7 +244,7 @@ func readerOf(r llm.Reader) func() (llm.Reader, error) {
 	return func() (llm.Reader, error) { return r, nil }
 }
 
-// Close removes the store.
+// Close closes the engine and removes the store.
 func (s *split) Close() error {
 	var err error
 	if s.engine != nil {
@@ -261,7 +262,7 @@ func (s *split) answerable(q Query) bool {
 	return true
 }
 
-// ask asks questions, one on each processor.
+// ask asks the questions of the split, one at a time per processor.
 func (s *split) ask(ctx context.Context, req engine.Request, opts AbstentionOptions) ([]AbstentionOutcome, error) {
 	queries := s.queries
 	outcomes := make([]AbstentionOutcome, len(queries))
@@ -280,7 +281,7 @@ func (s *split) ask(ctx context.Context, req engine.Request, opts AbstentionOpti
 		g.Go(func() error {
 			req := req
 			req.Question = q.Text
-			req.Budget.Wall = time.Hour // what is found does not depend on how fast the machine is
+			req.Budget.Wall = time.Hour // the results must not depend on the speed of the machine
 			a, err := s.engine.Answer(gctx, assay.Local(), req)
 			if err != nil {
 				return fmt.Errorf("ask %q: %w", q.Text, err)
@@ -308,7 +309,7 @@ func (s *split) outcome(q Query, a assay.Answer) AbstentionOutcome {
 	return o
 }
 
-// given reports whether anything is shown.
+// given reports whether the answer shows any cited claim.
 func (o AbstentionOutcome) given() bool { return len(o.Cited) > 0 }
 
 func (r *AbstentionRow) count() {
@@ -332,13 +333,13 @@ func (r *AbstentionRow) count() {
 
 func share(n, all int) float64 { return float64(n) / float64(max(all, 1)) }
 
-// A rated question is one with the probability that its answer is held.
+// A rated question has the probability that the passages answer it.
 type rated struct {
 	answerable, right bool
 	p                 float64
 }
 
-// curve fills in what follows from the probabilities.
+// curve computes the curve, the calibration and the AUC from the probabilities.
 func (r *AbstentionReport) curve(open []AbstentionOutcome) {
 	var all []rated
 	var scores []float64
@@ -359,7 +360,7 @@ func (r *AbstentionReport) curve(open []AbstentionOutcome) {
 	}
 }
 
-// pointAt is what a threshold does.
+// pointAt returns the shares of false and right answers at a threshold.
 func pointAt(all []rated, threshold float64) AbstentionPoint {
 	var answerable, unanswerable, wrong, right int
 	for _, x := range all {
@@ -374,8 +375,8 @@ func pointAt(all []rated, threshold float64) AbstentionPoint {
 	return AbstentionPoint{threshold, share(wrong, unanswerable), share(right, answerable)}
 }
 
-// atMost is what the lowest threshold does that lets no greater share of the questions
-// without an answer pass.
+// atMost returns the point of the lowest threshold at which the share of unanswerable questions
+// that pass is at most the given one.
 func atMost(all []rated, most float64) AbstentionPoint {
 	thresholds := []float64{0}
 	for _, x := range all {
@@ -383,7 +384,7 @@ func atMost(all []rated, most float64) AbstentionPoint {
 	}
 	slices.Sort(thresholds)
 	thresholds = slices.Compact(thresholds)
-	low, high := 0, len(thresholds) // the share falls with the threshold
+	low, high := 0, len(thresholds) // the share falls as the threshold rises
 	for low < high {
 		mid := (low + high) / 2
 		if pointAt(all, thresholds[mid]).False <= most {
@@ -398,8 +399,8 @@ func atMost(all []rated, most float64) AbstentionPoint {
 	return pointAt(all, thresholds[low])
 }
 
-// auc is the share of pairs, of a question with an answer and one without, of which that
-// with it has the greater probability; ties count half.
+// auc returns the share of pairs of an answerable and an unanswerable question in which the
+// answerable one has the greater probability. Ties count half.
 func auc(all []rated) float64 {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b rated) int { return cmp.Compare(a.p, b.p) })

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestHalves holds two splits to being each other's complement.
+// TestHalves checks that the two splits of a pair are complements of each other.
 func TestHalves(t *testing.T) {
 	var queries []Query
 	for i := range 400 {
@@ -41,7 +41,7 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// count1 is one, which the test has another use for.
+// count1 returns 1 if b is true, else 0. TestHalves shadows one.
 func count1(b bool) int {
 	if b {
 		return 1
@@ -49,7 +49,7 @@ func count1(b bool) int {
 	return 0
 }
 
-// TestAbstentionPoints holds thresholds to hand-worked cases.
+// TestAbstentionPoints checks pointAt, atMost and auc on hand-worked cases.
 func TestAbstentionPoints(t *testing.T) {
 	all := []rated{
 		{answerable: true, right: true, p: 0.9},
@@ -90,7 +90,7 @@ func TestAbstentionCounts(t *testing.T) {
 		{Answerable: true, Status: "incomplete", Cited: []string{"a"}, Right: true},
 		{Answerable: true, Status: "answered", Cited: []string{"b"}, Answers: []string{"A"}},
 		{Answerable: true, Status: "not_found"},
-		{Status: "incomplete", Cited: []string{"b"}}, // a claim is shown, so it is an answer
+		{Status: "incomplete", Cited: []string{"b"}}, // a shown claim counts as an answer
 		{Status: "not_found"},
 	}}
 	row.count()
@@ -100,7 +100,7 @@ func TestAbstentionCounts(t *testing.T) {
 	}
 }
 
-// madeSet has articles of three passages, with a question for each passage.
+// madeSet returns articles of three passages, with a question for each passage.
 func madeSet() Set {
 	set := Set{Name: "made"}
 	for a, place := range []string{"Aldingham", "Borrowdale", "Cartmel", "Dalton", "Eskdale", "Foxfield"} {
@@ -117,7 +117,7 @@ func madeSet() Set {
 	return set
 }
 
-// TestAbstentionRuns asks whole runs by words, with the answers there and taken away.
+// TestAbstentionRuns measures whole runs with lexical search, with some of the answers removed.
 func TestAbstentionRuns(t *testing.T) {
 	r, err := Abstention(t.Context(), madeSet(), AbstentionOptions{Splits: 1})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/assay-rag/assay/role/local"
 )
 
-// An AbstentionFit is a model of the probability that passages answer a question, with the
-// figures for each set of a model that was fitted to the other sets.
+// An AbstentionFit is a model of the probability that passages answer a question. For each set it
+// has the figures of a model that was fitted to the other sets.
 type AbstentionFit struct {
 	Model local.AnswerabilityModel `json:"model"`
 	Sets  []AbstentionFigures      `json:"sets"`
@@ -26,29 +26,29 @@ type AbstentionFit struct {
 // AbstentionFigures measure a model on a set that it was not fitted to.
 type AbstentionFigures struct {
 	Set         string          `json:"set"`
-	Questions   int             `json:"questions"` // each with its answer and without
+	Questions   int             `json:"questions"` // with and without their answer
 	AUC         float64         `json:"auc"`
 	ECE         float64         `json:"ece"`
 	AtMostFalse AbstentionPoint `json:"at_most_false"`
-	AtDefault   AbstentionPoint `json:"at_default"` // local.DefaultHeld
+	AtDefault   AbstentionPoint `json:"at_default"` // at local.DefaultHeld
 }
 
-// The size of the data that a model is fitted to, and the parameters of the fit.
+// The size of the data that a model is fitted to, and the ridge of the fit.
 const (
-	fitQuestions = 200 // of a set, each with its passages and without
-	fitNear      = 200 // of its questions without a relevant passage
-	fitHits      = 8   // that are read for a question
+	fitQuestions = 200 // questions per set, each with or without its passages
+	fitNear      = 200 // questions per set that have no relevant passage
+	fitHits      = 8   // hits that are read for each question
 	fitSplits    = 2
 	fitRidge     = 0.01
 )
 
-// A fitRow is one question, with its answer or without.
+// A fitRow is one question, with or without its answer among the passages.
 type fitRow struct {
 	rated
 	features []float64
 }
 
-// FitAbstention fits local.Answerability to sets. The parts need a reader.
+// FitAbstention fits local.Answerability to the sets. parts must have a reader.
 func FitAbstention(ctx context.Context, sets []Set, parts Parts) (AbstentionFit, error) {
 	if parts.Reader == nil {
 		return AbstentionFit{}, fmt.Errorf("there is no reader whose word could be fitted: %w", assay.ErrInvalid)
@@ -80,9 +80,9 @@ func FitAbstention(ctx context.Context, sets []Set, parts Parts) (AbstentionFit,
 	return fit, nil
 }
 
-// fitLine fits a regression whose weights are not negative: no passage may answer a question
-// less for being more answerable. A feature that gets a negative weight beside the others is
-// left out.
+// fitLine fits a logistic regression with non-negative weights, because a passage that is more
+// answerable must not make the question less so. A feature whose weight would be negative is
+// dropped.
 func fitLine(rows []fitRow) *learn.Linear {
 	examples := make([]learn.Row, len(rows))
 	for i, r := range rows {
@@ -118,9 +118,9 @@ func figuresOf(set string, line *learn.Linear, rows []fitRow) AbstentionFigures 
 	}
 }
 
-// fitRowsOf removes some passages of a set, searches for its questions, and runs the reader on
-// the hits. A question is answerable if one of its passages is left, which a query without a
-// relevant passage never is. A question is right if its most answerable passage is a right one.
+// fitRowsOf removes some passages of a set, searches for its questions, and runs the reader on the
+// hits. A question is answerable if at least one of its relevant passages is left; a query without
+// relevant passages is not. A question is right if its most answerable passage is relevant.
 func fitRowsOf(ctx context.Context, set Set, k int, parts Parts) ([]fitRow, error) {
 	set.Queries = sample(set.Queries, fitQuestions)
 	gone, queries := halves(set.Queries, k)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFitLineNotNegative fits rows in which one feature repeats another with noise, so that a
-// plain fit subtracts it.
+// TestFitLineNotNegative checks that fitLine drops a feature that repeats another one with noise. A
+// plain fit gives it a negative weight.
 func TestFitLineNotNegative(t *testing.T) {
 	var rows []fitRow
 	for i := range 200 {

@@ -15,27 +15,27 @@ import (
 	"github.com/assay-rag/assay/eval/judge"
 )
 
-// A Contender is one way of answering that is measured, and compared with others.
+// A Contender is a configuration that is measured and compared with others.
 type Contender struct {
-	Name string // a strategy's, or whatever tells it from the others
+	Name string // the strategy's name, or another unique one
 
-	// Request is what each question is asked with: its strategy, settings, limits, budget.
-	// The question itself, its conversation, its filter and the run's ID are put in.
+	// Request is the template of each request: strategy, settings, limits and budget. AskAll fills
+	// in the question, its conversation, its filter and the ID of the run.
 	Request engine.Request
 }
 
-// AskOptions say how a set's questions are asked.
+// AskOptions configures AskAll.
 type AskOptions struct {
 	Contenders []Contender
-	Limit      int // the first of the set; 0: all
-	Parallel   int // questions at a time; 0: one on each processor
+	Limit      int // ask only the first cases of the set; 0: all
+	Parallel   int // questions at a time; 0: one per processor
 	Principal  assay.Principal
-	Judge      judge.Judge // of what was answered; nil: measures that are judged are left out
+	Judge      judge.Judge // judges the answers; nil: judged measures are left out
 
-	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
+	Progress func(Progress) // called by one goroutine at a time; may be nil
 }
 
-// cases are those to be asked.
+// cases returns the cases of d to ask.
 func (o AskOptions) cases(d Dataset) []Case {
 	if o.Limit > 0 {
 		return d.Cases[:min(o.Limit, len(d.Cases))]
@@ -43,12 +43,11 @@ func (o AskOptions) cases(d Dataset) []Case {
 	return d.Cases
 }
 
-// AskAll asks each question by each contender, a few at a time, and writes what came of
-// it into the folder. What the folder holds already is not asked again; nor is a question
-// whose run the engine's store holds: one that was interrupted is gone on with, one that
-// has ended is only measured. A run that ends in an error is an outcome; the errors of
-// AskAll are that ctx has ended and that the folder or the store cannot be written: what
-// is done is kept.
+// AskAll asks each question with each contender, several at a time, and writes the outcomes to the
+// folder. It skips questions whose outcome the folder has. If the engine's store already has the
+// run of a question, AskAll resumes an interrupted run and only measures a finished one. A run that
+// ends in an error is an outcome. AskAll itself fails if ctx ends or if the folder or the store
+// cannot be written; the outcomes so far are kept.
 func AskAll(ctx context.Context, e *engine.Engine, d Dataset, folder *Folder, opts AskOptions) error {
 	library, err := openLibrary(ctx, e, opts.Principal)
 	if err != nil {
@@ -63,7 +62,7 @@ func AskAll(ctx context.Context, e *engine.Engine, d Dataset, folder *Folder, op
 	return nil
 }
 
-// An asker asks questions and measures what comes of them.
+// An asker asks questions and measures the answers.
 type asker struct {
 	engine    *engine.Engine
 	folder    *Folder
@@ -119,13 +118,13 @@ func (a *asker) askAll(ctx context.Context, d Dataset, contender Contender, opts
 	return err
 }
 
-// ask asks one question, or takes up what was begun of it.
+// ask asks one question, or resumes its run.
 func (a *asker) ask(ctx context.Context, c Case, contender Contender) (Outcome, error) {
 	o := Outcome{Case: c, System: contender.Name, Run: a.folder.runID(contender.Name, c.ID)}
 	stored, err := a.run(ctx, o.Run, c, contender)
 	if err != nil {
 		if !ends(ctx, err) {
-			o.Error, o.Began = err.Error(), time.Now().UTC() // the request is wrong, or its run cannot be gone on with
+			o.Error, o.Began = err.Error(), time.Now().UTC() // the request is invalid, or its run cannot be resumed
 			if _, _, missing := a.engine.Run(ctx, a.principal, o.Run); missing != nil {
 				o.Run = ""
 			}
@@ -138,13 +137,13 @@ func (a *asker) ask(ctx context.Context, c Case, contender Contender) (Outcome, 
 	return o, a.take(ctx, &o, stored)
 }
 
-// ends reports whether an error is one that no other question would fare better with.
+// ends reports whether an error would also stop every other question.
 func ends(ctx context.Context, err error) bool {
 	failed, ran := errors.AsType[*engine.RunError](err)
 	return ctx.Err() != nil || ran && failed.Resumable || !ran && !errors.Is(err, assay.ErrInvalid)
 }
 
-// run brings the run of a question to its end and returns it.
+// run starts or resumes the run of a question and returns it when it has ended.
 func (a *asker) run(ctx context.Context, id string, c Case, contender Contender) (assay.Run, error) {
 	stored, _, err := a.engine.Run(ctx, a.principal, id)
 	switch {
@@ -178,7 +177,7 @@ func (a *asker) run(ctx context.Context, id string, c Case, contender Contender)
 	return stored, err
 }
 
-// take makes an outcome of a run that has ended.
+// take fills in an outcome from a run that has ended.
 func (a *asker) take(ctx context.Context, o *Outcome, r assay.Run) error {
 	_, steps, err := a.engine.Run(ctx, a.principal, r.ID)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/eval/metric"
 )
 
-// A Baseline is what an evaluation came to once, for later ones to be held to.
+// A Baseline is the stored result of an evaluation, with which later ones are compared.
 type Baseline struct {
 	Format  int              `json:"format"`
 	Set     string           `json:"set"`
@@ -22,15 +22,15 @@ type Baseline struct {
 	Systems []BaselineSystem `json:"systems"`
 }
 
-// A BaselineSystem is what one system came to.
+// A BaselineSystem is the stored result of one system.
 type BaselineSystem struct {
 	Name    string             `json:"name"`
-	Figures map[string]float64 `json:"figures"`        // of all its cases
-	Less    []string           `json:"less,omitempty"` // custom measures that are better when less
+	Figures map[string]float64 `json:"figures"`        // over all cases
+	Less    []string           `json:"less,omitempty"` // custom measures for which lower is better
 	Cases   []BaselineCase     `json:"cases"`
 }
 
-// A BaselineCase is one question's part in it.
+// A BaselineCase is the stored result of one question.
 type BaselineCase struct {
 	ID       string             `json:"id"`
 	Question string             `json:"question"`
@@ -38,12 +38,12 @@ type BaselineCase struct {
 	Metrics  map[string]float64 `json:"metrics"`
 }
 
-// baselineFormat is the version of a baseline's file.
+// baselineFormat is the version of the file format.
 const baselineFormat = 1
 
-// BaselineOf returns what a report is to be held to. The report has its outcomes. Values
-// are rounded to six digits. Where a gate is given only the measures that it names are
-// kept, which keeps the file small; else all but times, which are the machine's.
+// BaselineOf returns the baseline of a report. The report must have its outcomes. Values are
+// rounded to six digits. If gate is not nil, only the measures that it names are kept, which keeps
+// the file small. Otherwise all measures are kept except times, which depend on the machine.
 func BaselineOf(r Report, gate *Gate) Baseline {
 	b := Baseline{Format: baselineFormat, Set: r.Set, Version: r.Version}
 	keep := func(name string) bool {
@@ -79,13 +79,13 @@ func BaselineOf(r Report, gate *Gate) Baseline {
 
 func rounded(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
-// Write writes the baseline to a file, whole or not at all: one line for each question, so
-// that a change reads well.
+// Write writes the baseline to a file atomically. Each question has a line of its own, so that
+// diffs are readable.
 func (b Baseline) Write(file string) error {
 	return writeLines(file, b)
 }
 
-// writeLines writes a baseline with a line for each of its questions.
+// writeLines writes a baseline with one line for each question.
 func writeLines(file string, b Baseline) error {
 	var out []byte
 	add := func(format string, args ...any) { out = fmt.Appendf(out, format, args...) }
@@ -117,10 +117,11 @@ func writeLines(file string, b Baseline) error {
 	if failed != nil {
 		return failed
 	}
-	return writeFile(file, out, 0o644) // kept with the program's text
+	return writeFile(file, out, 0o644) // readable by all, because the file is kept in the repository
 }
 
-// ReadBaseline reads a baseline.
+// ReadBaseline reads a baseline. A missing or malformed file is assay.ErrInvalid, and a newer
+// format is assay.ErrNewer.
 func ReadBaseline(file string) (Baseline, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +143,8 @@ func ReadBaseline(file string) (Baseline, error) {
 	return b, nil
 }
 
-// system returns the baseline of a system: the one of its name, or the only one there is,
-// which then is what every system is held to.
+// system returns the baseline of the named system. A baseline with only one system applies to all
+// systems.
 func (b Baseline) system(name string) (BaselineSystem, bool) {
 	for _, s := range b.Systems {
 		if s.Name == name || len(b.Systems) == 1 {

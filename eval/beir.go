@@ -1,6 +1,5 @@
-// Package eval measures assay: retrieval on labelled sets in the BEIR layout,
-// and whole answers on golden questions. It also fits the calibrated relevance
-// that searches report.
+// Package eval measures assay: retrieval on labelled sets in the BEIR layout, and whole answers on
+// golden questions. It also fits the calibrated relevance that searches report.
 package eval
 
 import (
@@ -23,8 +22,8 @@ import (
 type Set struct {
 	Name     string
 	Passages []Passage
-	Queries  []Query // those with at least one relevant passage, in the file's order
-	Dropped  int     // judgements that name a query or passage that is not in the set
+	Queries  []Query // with at least one relevant passage, in the file's order
+	Dropped  int     // judgements that name an unknown query or passage
 
 	// Unanswered are the queries without a relevant passage.
 	Unanswered []Query
@@ -37,29 +36,28 @@ type Passage struct {
 	Text  string
 }
 
-// A Query is a question and the passages that are relevant to it.
+// A Query is a question with its relevant passages.
 type Query struct {
 	ID       string
 	Text     string
 	Relevant map[string]int // passage ID → grade, above 0
-	Answers  []string       // right ones, where the set has them
-	Kind     string         // what sort of question it is, in the set's own words; empty: it does not say
+	Answers  []string       // reference answers, if the set has them
+	Kind     string         // type of the question, as the set names it; may be empty
 }
 
-// maxGrade is the highest grade of a judgement: the gain of a grade doubles with
-// each, and sums of gains have to stay exact.
+// maxGrade is the highest grade of a judgement. The gain doubles with each grade, and sums of gains
+// have to stay exact.
 const maxGrade = 30
 
-// ReadSet reads a folder in the BEIR layout: corpus.jsonl {_id, title, text},
-// queries.jsonl {_id, text, metadata} and the judgements (query-id, corpus-id, score, with
-// a header or without) in qrels.tsv, else in qrels/test.tsv, qrels/dev.tsv or
-// qrels/train.tsv, the first of them that exists. IDs may be numbers, titles may
-// be missing, lines may be repeated. A line that does not parse, and an ID with
-// two texts, is an error that names the file and line; a judgement that names an
-// unknown query or passage is dropped and counted.
+// ReadSet reads a folder in the BEIR layout: corpus.jsonl {_id, title, text}, queries.jsonl {_id,
+// text, metadata} and the judgements (query-id, corpus-id, score, with or without a header). The
+// judgements are in qrels.tsv, qrels/test.tsv, qrels/dev.tsv or qrels/train.tsv, and the first of
+// these that exists is read. IDs may be numbers, titles may be missing, and lines may be repeated.
+// A line that does not parse and an ID with two texts are errors that name the file and line. A
+// judgement that names an unknown query or passage is dropped and counted.
 func ReadSet(dir string) (Set, error) {
 	set := Set{Name: setName(dir)}
-	at := map[string]int{} // of passages
+	at := map[string]int{} // passage ID → index
 	err := readLines(filepath.Join(dir, "corpus.jsonl"), func(line []byte) error {
 		var p record
 		if err := json.Unmarshal(line, &p); err != nil {
@@ -102,7 +100,7 @@ func ReadSet(dir string) (Set, error) {
 	return set, nil
 }
 
-// setName is the folder's own name.
+// setName returns the base name of the folder.
 func setName(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		dir = whole
@@ -116,11 +114,11 @@ type record struct {
 	Title string   `json:"title"`
 	Text  string   `json:"text"`
 
-	Metadata json.RawMessage `json:"metadata"` // of a query; what of it is known is taken, the rest is the set's own
+	Metadata json.RawMessage `json:"metadata"` // of a query; see answers for the fields that are read
 }
 
-// answers returns the right answers that a query's metadata names under one of the
-// names in use, and what sort of question it is.
+// answers returns the reference answers and the type of the question from a query's metadata, under
+// the field names that common sets use.
 func (r record) answers() (answers []string, kind string) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(r.Metadata, &m) != nil {
@@ -143,7 +141,7 @@ func (r record) answers() (answers []string, kind string) {
 	return answers, kind
 }
 
-// A recordID is a string, or a number as it is written.
+// A recordID is a string, or a number in its original spelling.
 type recordID string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -178,7 +176,7 @@ func readQueries(path string) ([]Query, error) {
 	return queries, err
 }
 
-// judgementsFile returns where the folder has its judgements.
+// judgementsFile returns the path of the judgements in a folder.
 func judgementsFile(dir string) (string, error) {
 	places := []string{"qrels.tsv", filepath.Join("qrels", "test.tsv"), filepath.Join("qrels", "dev.tsv"), filepath.Join("qrels", "train.tsv")}
 	for _, place := range places {
@@ -191,9 +189,8 @@ func judgementsFile(dir string) (string, error) {
 	return "", fmt.Errorf("%s has none of %s: %w: %w", dir, strings.Join(places, ", "), os.ErrNotExist, assay.ErrInvalid)
 }
 
-// readJudgements notes in the queries what is relevant to them; of two judgements
-// of one pair the higher grade counts. It returns how many name a query or
-// passage that is not known.
+// readJudgements fills in the relevant passages of the queries. If a pair is judged twice, the
+// higher grade counts. It returns the number of judgements that name an unknown query or passage.
 func readJudgements(path string, queries []Query, passages map[string]int) (dropped int, err error) {
 	at := map[string]int{}
 	for i, q := range queries {
@@ -231,7 +228,7 @@ func readJudgements(path string, queries []Query, passages map[string]int) (drop
 	return dropped, err
 }
 
-// readLines calls line for each line of a file that is not blank.
+// readLines calls line for each non-blank line of a file.
 func readLines(path string, line func([]byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {

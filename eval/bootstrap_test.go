@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestInterval compares the bounds with those of the normal distribution, to
-// which means of many queries come close.
+// TestInterval compares the bounds with those of a normal distribution, which the mean of many
+// queries approximates.
 func TestInterval(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ms := make([]Metrics, 400)
@@ -33,7 +33,7 @@ func TestInterval(t *testing.T) {
 	if again, _ := interval(ms); again != low {
 		t.Errorf("interval gives %+v, then %+v", low, again)
 	}
-	// What varies with the queries in both is no part of the difference.
+	// Variation that both rows share must not widen the bounds of the difference.
 	d := Compare(Row{Metrics: mean(better), PerQuery: better}, Row{Ranking: "plain", Metrics: m, PerQuery: ms})
 	if d.Ranking != "plain" || !(0.0095 < d.Low && d.Low < d.NDCG10 && d.NDCG10 < d.High && d.High < 0.0105) {
 		t.Errorf("Compare = %+v, want about 0.01", d)

@@ -21,12 +21,12 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A billing is a scripted model that has prices, takes a second by a clock that is not
-// the wall's, and may say that it has used more than was asked for.
+// A billing is a scripted model with prices. Each call takes a second on a fake clock, and may
+// report more usage than was requested.
 type billing struct {
 	scripted llm.Model
 	clock    *atomic.Int64 // nanoseconds
-	times    int           // what is billed of each token
+	times    int           // factor by which usage is multiplied
 }
 
 func (b billing) Model() string { return b.scripted.Model() }
@@ -46,7 +46,7 @@ func (b billing) Generate(ctx context.Context, req llm.Request, stream func(llm.
 	return r, err
 }
 
-// A budgeted drives strategies with budgets.
+// A budgeted runs strategies under budgets.
 type budgeted struct {
 	set    *eval.Opened
 	clock  *atomic.Int64
@@ -62,7 +62,8 @@ func newBudgeted(t *testing.T, set *eval.Opened, times int) budgeted {
 	return b
 }
 
-// ask asks a question, and returns the answer with the run's journal.
+// ask asks a question, checks that a replay gives the same answer, and returns the answer with the
+// journal and the usage.
 func (b budgeted) ask(t *testing.T, name, question string, budget assay.Budget) (assay.Answer, []assay.Record, assay.Usage) {
 	t.Helper()
 	journal := &run.Memory{}
@@ -111,7 +112,7 @@ func jsonOf(t *testing.T, v any) string {
 	return string(data)
 }
 
-// beyond is what the calls of a journal were billed beyond what they had reserved.
+// beyond returns how much the calls of a journal were billed in excess of their reservations.
 func beyond(t *testing.T, records []assay.Record) (tokens int, micros int64) {
 	t.Helper()
 	for _, rec := range records {
@@ -131,7 +132,7 @@ func beyond(t *testing.T, records []assay.Record) (tokens int, micros int64) {
 	return tokens, micros
 }
 
-// holds checks what every answer within a budget promises.
+// holds checks the guarantees of every answer under a budget.
 func holds(t *testing.T, what string, budget assay.Budget, a assay.Answer, records []assay.Record, spent assay.Usage) {
 	t.Helper()
 	tokens, micros := beyond(t, records)
@@ -173,13 +174,13 @@ func holds(t *testing.T, what string, budget assay.Budget, a assay.Answer, recor
 	if !refused[a.Stop] {
 		t.Errorf("%s: %s is said to have stopped for %q, and refused was %v\n%s %q", what, a.Status, a.Stop, refused, a.Text, a.Notes)
 	}
-	unjudged := a.Reason == assay.ReasonUnjudged && len(a.Notes) > 0 // all parts are answered, as far as is known
+	unjudged := a.Reason == assay.ReasonUnjudged && len(a.Notes) > 0 // all parts may be answered, but no judge confirmed it
 	if a.Status == assay.Incomplete && a.AskBack == "" && len(a.Missing) == 0 && !unjudged {
 		t.Errorf("%s: incomplete (%s), and nothing is said to be missing", what, a.Reason)
 	}
 }
 
-// stopIn is the reason to stop that a recorded refusal names.
+// stopIn returns the reason to stop that the message of a refusal begins with.
 func stopIn(message string) string {
 	for i, c := range message {
 		if c == ':' {
@@ -189,31 +190,31 @@ func stopIn(message string) string {
 	return message
 }
 
-// budgetQuestions ask for one thing, for several, and for one by way of another.
+// budgetQuestions ask for one fact, for two, and for one that needs two hops.
 var budgetQuestions = []string{
 	"When was the quince tree planted?",
 	"When was the fig tree planted, and who built the old mill?",
 	"Where was the builder of the old mill born?",
 }
 
-// Every strategy keeps to every budget, and says honestly what became of the question
-// when that ran out.
+// TestBudgets checks that every strategy keeps every budget and reports the right stop reason when
+// the budget runs out.
 func TestBudgets(t *testing.T) {
 	set := opened(t, orchard())
 	defer set.Close()
 	for _, name := range strategy.Names() {
-		if name == "managed" { // it asks a service, which has a test of its own
+		if name == "managed" { // it calls a service and has a test of its own
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			for _, v := range []struct {
-				times int  // what is billed of each token
-				local bool // the verifier is: it can go on when everything is spent
+				times int  // factor on the billed usage
+				local bool // the verifier is local and works when the budget is spent
 			}{{1, false}, {3, false}, {1, true}} {
 				b := newBudgeted(t, set, v.times)
 				if v.local {
 					delete(b.models.Roles, role.VerifierRole)
-					b.models.LocalVerifier = true // else the generator's model verifies
+					b.models.LocalVerifier = true // otherwise the generator's model verifies
 				}
 				for i, question := range budgetQuestions {
 					free, records, spent := b.ask(t, name, question, assay.Budget{})
@@ -232,7 +233,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// budgetsUpTo are budgets from next to nothing to what a run spends without one.
+// budgetsUpTo returns budgets from nearly zero to about what an unlimited run spends.
 func budgetsUpTo(spent assay.Usage, few bool) []assay.Budget {
 	steps := 6
 	if few {

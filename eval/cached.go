@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// cached returns an embedder that asks e only for what the cache does not have
-// yet. It has the abilities that e has.
+// cached returns an embedder that calls e only for texts that are not in the cache. It implements
+// the same optional interfaces as e.
 func cached(e llm.Embedder, cache *vectorCache) llm.Embedder {
 	c := &cachedEmbedder{Embedder: e, cache: cache}
 	counter, counts := e.(llm.TokenCounter)
@@ -64,12 +64,12 @@ type cachedEmbedder struct {
 	cache *vectorCache
 }
 
-// Embed implements llm.Embedder. What was embedded before an error is kept.
+// Embed implements llm.Embedder. Vectors that were made before an error are cached.
 func (c *cachedEmbedder) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
 	vectors := make([]llm.Vector, len(texts))
 	var missing []string
 	var keys []vectorKey
-	at := map[vectorKey][]int{} // places in texts of what is missing
+	at := map[vectorKey][]int{} // indexes in texts of the missing ones
 	for i, text := range texts {
 		key := keyOf(p, text)
 		var err error
@@ -105,7 +105,7 @@ func (c *cachedEmbedder) Embed(ctx context.Context, p llm.Purpose, texts []strin
 	return vectors, nil
 }
 
-// prefix returns the vectors before the first that is missing.
+// prefix returns the vectors before the first missing one.
 func prefix(vectors []llm.Vector) []llm.Vector {
 	for i, v := range vectors {
 		if v == nil {

@@ -16,75 +16,74 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// The examples of one set: the best hits of its own queries, and those of
-// queries that belong to other sets, which its passages do not answer.
+// The examples of one set are the best hits of its own queries and of queries of other sets, which
+// its passages do not answer.
 const (
 	calibrateRanked  = 50  // hits of each query whose order is measured
-	calibrateDepth   = 5   // and of these that are examples
-	calibrateForeign = 400 // at most so many queries of other sets
-	calibrateOwn     = 400 // at most so many of its own
+	calibrateDepth   = 5   // hits of each query that become examples
+	calibrateForeign = 400 // maximum number of queries of other sets
+	calibrateOwn     = 400 // maximum number of its own queries
 )
 
-// An example is a hit's features and whether it was relevant.
+// An example is the features of a hit and whether the hit was relevant.
 type example struct {
 	features []float64
 	relevant bool
 }
 
-// A decision is what the best hits of one query would be taken for at a floor.
+// A decision holds the best hits of one query, from which its acceptance at a floor follows.
 type decision struct {
 	from       string // the query's set
 	answerable bool
-	words      []example // the best by BM25
-	vectors    []example // the best of a user's search; none where there are no vectors
+	words      []example // best hits by BM25
+	vectors    []example // best hits of a default search; nil without an embedder
 
-	// Of answerable queries: all hits by BM25, and what is relevant.
+	// For answerable queries: all hits by BM25, and the relevant passages.
 	ranked   []string
-	features [][]float64 // nil for a hit that holds no content word
+	features [][]float64 // nil for a hit that contains no content word
 	relevant map[string]int
 }
 
 func (d decision) byWords() []example   { return d.words }
 func (d decision) byVectors() []example { return d.vectors }
 
-// A Calibration is a fitted relevance model and what it reaches on each set when
-// fitted on the others.
+// A Calibration is a fitted relevance model, with the results on each set of a model that was
+// fitted to the other sets.
 type Calibration struct {
 	Model retrieve.RelevanceModel `json:"model"`
 	Sets  []CalibrationReport     `json:"leave_one_set_out"`
 }
 
-// A CalibrationReport is measured on a set that the model was not fitted on: not
-// on its passages, and not on its queries to others.
+// A CalibrationReport measures a model on a set that was left out of the fit, both its passages and
+// its queries.
 type CalibrationReport struct {
 	Set       string     `json:"set"`
-	Judgement            // of the best hits by BM25, by words alone
-	Vectors   *Judgement `json:"vectors,omitempty"` // of the best hits of a user's search, by words and similarity
-	// nDCG@10 of the best fifty hits by BM25, in that order and by relevance.
+	Judgement            // of the best hits by BM25, from lexical features
+	Vectors   *Judgement `json:"vectors,omitempty"` // of the best hits of a default search, from lexical and vector features
+	// nDCG@10 of the best 50 hits by BM25, in BM25 order and by relevance.
 	BM25NDCG10      float64 `json:"bm25_ndcg@10"`
 	RelevanceNDCG10 float64 `json:"relevance_ndcg@10"`
 
-	Model retrieve.RelevanceModel `json:"-"` // that was measured: fitted on the other sets
+	Model retrieve.RelevanceModel `json:"-"` // the measured model, fitted to the other sets
 }
 
-// A Judgement says how well relevance tells hits apart.
+// A Judgement measures how well relevance separates relevant hits from others.
 type Judgement struct {
-	AUC   float64 `json:"auc"`   // as a classifier of hits
-	Brier float64 `json:"brier"` // mean squared error; 0.25 is a coin
-	// Shares at a floor of 0.5: of answerable queries whose best five hits have
-	// one that reaches it and one that is relevant; and of queries from other
-	// sets for which none does.
+	AUC   float64 `json:"auc"`   // over hits
+	Brier float64 `json:"brier"` // mean squared error; a coin flip has 0.25
+	// Shares at a floor of 0.5. Accepted is the share of answerable queries with a relevant hit
+	// among the best five for which one of the five reaches the floor. Refused is the share of
+	// queries of other sets for which no hit reaches it.
 	Accepted float64 `json:"accepted"`
 	Refused  float64 `json:"refused"`
-	// RefusedNear is the share of answerable queries for which no hit that is
-	// not relevant reaches the floor: as if what answers them had been removed.
+	// RefusedNear is the share of the same answerable queries for which no irrelevant hit reaches
+	// the floor. It estimates the refusals if the relevant passages were removed.
 	RefusedNear float64 `json:"refused_near"`
 }
 
-// Calibrate fits the relevance model on the sets: a logistic regression with a
-// small ridge, by Newton's method, each set weighing the same, its own queries
-// as much as those of others. It is deterministic. Where parts have an embedder the
-// model also has weights for its vectors.
+// Calibrate fits the relevance model to the sets. The model is a logistic regression with a small
+// ridge, fitted by Newton's method. Each set has the same weight. The fit is deterministic. If
+// parts has an embedder, the model also has weights for its vectors.
 func Calibrate(ctx context.Context, sets []Set, parts Parts) (Calibration, error) {
 	if len(sets) < 2 {
 		return Calibration{}, fmt.Errorf("calibrate: want two sets or more, for the queries of one are what another does not answer: %w", assay.ErrInvalid)
@@ -115,7 +114,7 @@ func Calibrate(ctx context.Context, sets []Set, parts Parts) (Calibration, error
 	return cal, nil
 }
 
-// relevanceModel fits a model on all sets but one; "": on all.
+// relevanceModel fits a model to all sets except the one named but; "" excludes none.
 func relevanceModel(sets []Set, all [][]decision, but, encoder string) retrieve.RelevanceModel {
 	m := retrieve.RelevanceModel{
 		Features: retrieve.FeatureNames,
@@ -140,11 +139,11 @@ func relevanceModel(sets []Set, all [][]decision, but, encoder string) retrieve.
 	return m
 }
 
-// licences are those of the sets that the model in the repository was fitted on.
+// licences names the licences of the sets that the model in the repository was fitted to.
 const licences = "weights learned from public sets: SciFact (CC BY 4.0, ODC-By), HotpotQA (CC BY-SA 4.0), MuSiQue (CC BY 4.0), " +
 	"questions over product documentation (MIT), CLAP NQ (Apache-2.0), PubMedQA (MIT), XQuAD (CC BY-SA 4.0)"
 
-// decisions searches one set for its own queries and for those of others.
+// decisions searches one set for its own queries and for those of other sets.
 func decisions(ctx context.Context, set Set, sets []Set, parts Parts) (_ []decision, err error) {
 	o, err := Open(ctx, set, parts)
 	if err != nil {
@@ -193,13 +192,13 @@ func decisions(ctx context.Context, set Set, sets []Set, parts Parts) (_ []decis
 	return out, errors.Join(g.Wait(), ctx.Err())
 }
 
-// askWords searches for a query by words alone and keeps what is found.
+// askWords searches lexically and records the hits and their features.
 func (d *decision) askWords(ctx context.Context, r assay.Retriever, q Query) error {
 	found, err := r.Retrieve(ctx, assay.Local().Access(), assay.Query{Text: q.Text, Mode: assay.ModeText, Limit: calibrateRanked})
 	if err != nil {
 		return err
 	}
-	sortByBM25(found.Hits) // not by the relevance that is being fitted
+	sortByBM25(found.Hits) // not by the relevance, which is being fitted
 	if !d.answerable {
 		found.Hits = found.Hits[:min(len(found.Hits), calibrateDepth)]
 	}
@@ -216,7 +215,7 @@ func (d *decision) askWords(ctx context.Context, r assay.Retriever, q Query) err
 	return nil
 }
 
-// askVectors searches as a user does and keeps the best.
+// askVectors runs a default search and records the best hits.
 func (d *decision) askVectors(ctx context.Context, r assay.Retriever, q Query) error {
 	found, err := r.Retrieve(ctx, assay.Local().Access(), assay.Query{Text: q.Text, Limit: calibrateDepth})
 	if err != nil {
@@ -230,8 +229,8 @@ func (d *decision) askVectors(ctx context.Context, r assay.Retriever, q Query) e
 	return nil
 }
 
-// related reports whether two sets may answer each other's queries: they have
-// the name before the first dash in common.
+// related reports whether two sets may answer each other's queries. Such sets have the same name
+// up to the first dash.
 func related(a, b string) bool {
 	a, _, _ = strings.Cut(a, "-")
 	b, _, _ = strings.Cut(b, "-")

@@ -6,85 +6,84 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Case is a question of a set with what is known of its answer.
+// A Case is a question of a set with its labels.
 type Case struct {
 	ID       string       `json:"id"`
 	Question string       `json:"question"`
-	History  []assay.Turn `json:"conversation,omitempty"` // before it, the oldest turn first
-	Filter   assay.Filter `json:"filter,omitzero"`        // where it is asked
-	Tenant   string       `json:"tenant,omitempty"`       // whose question it is
+	History  []assay.Turn `json:"conversation,omitempty"` // previous turns, the oldest first
+	Filter   assay.Filter `json:"filter,omitzero"`        // restricts the search
+	Tenant   string       `json:"tenant,omitempty"`       // tenant of the caller
 
-	Collections []string `json:"collections,omitempty"` // where it is asked; empty: everywhere
+	Collections []string `json:"collections,omitempty"` // to search; empty: all
 
-	Answers      []string `json:"answers,omitempty"` // any of them is right
-	Gold         []Gold   `json:"gold,omitempty"`    // what an answer has to rest on: all of them where AllGold, else any
+	Answers      []string `json:"answers,omitempty"` // reference answers; any of them is right
+	Gold         []Gold   `json:"gold,omitempty"`    // places that an answer must rest on: all of them if AllGold, else any
 	AllGold      bool     `json:"all_gold,omitempty"`
 	Unanswerable bool     `json:"unanswerable,omitempty"` // the documents do not answer it
-	Conflicting  *bool    `json:"conflicting,omitempty"`  // the documents disagree about it; nil: the set does not say
+	Conflicting  *bool    `json:"conflicting,omitempty"`  // the documents disagree about it; nil: unknown
 
-	Slices map[string]string `json:"slices,omitempty"` // by what it is told apart: {"type": "number"}
+	Slices map[string]string `json:"slices,omitempty"` // groups for the figures, such as {"type": "number"}
 
-	presumed bool // Unanswerable, for it is a golden question without sections
+	presumed bool // Unanswerable was inferred from a golden question without sections
 }
 
-// Labelled reports whether anything is known of the answer: without that nobody can say
-// whether one is right.
+// Labelled reports whether the case has any label. Without one, no answer can be judged right or
+// wrong.
 func (c Case) Labelled() bool {
 	return c.Unanswerable || len(c.Answers) > 0 || len(c.Gold) > 0
 }
 
-// Gold is a place in the documents: a whole document, a span of it, or a section.
+// Gold is a place in the documents: a whole document, a span of one, or a section.
 type Gold struct {
-	Document string `json:"document"`          // its ID, its URI, or the end of that from a "/" on; empty: any that has the section
-	Section  string `json:"section,omitempty"` // heading that it stands under
-	Start    int    `json:"start,omitempty"`   // bytes of the document's text; with End 0: all of it
+	Document string `json:"document"`          // its ID, its URI, or a suffix of that from a "/" on; empty: any that has the section
+	Section  string `json:"section,omitempty"` // heading of the section
+	Start    int    `json:"start,omitempty"`   // byte offset in the document's text; with End 0: all of it
 	End      int    `json:"end,omitempty"`
-	Quote    string `json:"quote,omitempty"` // words that stand there; they find the place again when the document has changed
+	Quote    string `json:"quote,omitempty"` // text of the span; it locates the place if the document has changed
 	Grade    int    `json:"grade,omitempty"` // of relevance, from 1; 0: 1
 }
 
-// A Stage is where a question was lost.
+// A Stage is the step of a run at which a question was lost.
 type Stage string
 
 // The stages, in the order in which a question passes through them.
 const (
-	Mislabelled     Stage = "mislabelled"      // the set's mistake: what its gold quotes does not stand in the document
-	NotIngested     Stage = "not_ingested"     // no stored document holds the gold
-	NotRetrieved    Stage = "not_retrieved"    // no search brought it
-	RankedTooLow    Stage = "ranked_too_low"   // a search brought it beneath what is read
-	GradedAway      Stage = "graded_away"      // the grader took it for irrelevant, or the question for unanswerable
-	NotCited        Stage = "not_cited"        // it was evidence, and nothing shown cites it
-	VerifierWrong   Stage = "verifier_wrong"   // a right statement was refused, or a wrong one let through
-	GeneratedWrong  Stage = "generated_wrong"  // it is cited, and the answer is wrong
-	AnsweredWrongly Stage = "answered_wrongly" // the documents do not answer the question, and it was answered
+	Mislabelled     Stage = "mislabelled"      // an error of the set: its gold quote is not in the document
+	NotIngested     Stage = "not_ingested"     // no stored document contains the gold
+	NotRetrieved    Stage = "not_retrieved"    // no search returned it
+	RankedTooLow    Stage = "ranked_too_low"   // a search returned it below the hits that are read
+	GradedAway      Stage = "graded_away"      // the grader judged it irrelevant, or the question unanswerable
+	NotCited        Stage = "not_cited"        // it was evidence, but no shown claim cites it
+	VerifierWrong   Stage = "verifier_wrong"   // a right claim was rejected, or a wrong one accepted
+	GeneratedWrong  Stage = "generated_wrong"  // it is cited, but the answer is wrong
+	AnsweredWrongly Stage = "answered_wrongly" // an unanswerable question was answered
 	Broke           Stage = "broke"            // the run ended in an error
 )
 
-// An Outcome is what came of a case under one system. Outcomes are written to disk as
-// they come, one JSON object a line, and are what everything else is computed from.
+// An Outcome is the result of a case under one system. Outcomes are written to disk as soon as they
+// are known, one JSON object per line. All figures are computed from them.
 type Outcome struct {
 	Case
-	System string `json:"system"` // what answered: a strategy's name, or as the system was called
+	System string `json:"system"` // a strategy's name, or the contender's
 
 	Run       string       `json:"run,omitempty"`
-	Error     string       `json:"error,omitempty"` // the run failed; there is no answer
+	Error     string       `json:"error,omitempty"` // of a failed run, which has no answer
 	Answer    assay.Answer `json:"answer,omitzero"`
-	Retrieved []string     `json:"retrieved,omitempty"` // of each hit of the run's searches the document, best first, each once; 100 at most
-	Contexts  []Context    `json:"contexts,omitempty"`  // the evidence that the generator was handed, in order
+	Retrieved []string     `json:"retrieved,omitempty"` // distinct documents of the hits of all searches, best first; 100 at most
+	Contexts  []Context    `json:"contexts,omitempty"`  // the evidence that the generator was given, in order
 
-	Mistake string             `json:"mistake,omitempty"` // of the set: gold that quotes what does not stand in its document
-	Right   bool               `json:"right"`             // what it was asked for: answered from gold, or refused where unanswerable
-	Lost    Stage              `json:"lost,omitempty"`    // where not Right
-	Metrics map[string]float64 `json:"metrics,omitempty"` // by the measure's name; one that does not apply is not there
-	Judges  map[string]string  `json:"judges,omitempty"`  // by the measure's name, who judged: "local", or a model
+	Mistake string             `json:"mistake,omitempty"` // error of the set: gold that quotes text which its document does not contain
+	Right   bool               `json:"right"`             // answered from gold, or refused if unanswerable
+	Lost    Stage              `json:"lost,omitempty"`    // set if not Right
+	Metrics map[string]float64 `json:"metrics,omitempty"` // by measure name; measures that do not apply are absent
+	Judges  map[string]string  `json:"judges,omitempty"`  // by measure name: "local", or a model
 	Began   time.Time          `json:"began"`
 
-	NotJudged map[string]string `json:"not_judged,omitempty"` // by the measure's name, or "claims": why there is none
-	Judging   assay.Usage       `json:"judging,omitzero"`     // what judging it has spent
+	NotJudged map[string]string `json:"not_judged,omitempty"` // by measure name, or "claims": the reason
+	Judging   assay.Usage       `json:"judging,omitzero"`     // usage of the judge
 }
 
-// A Context is a passage that the generator was handed, or that was found for a claim after
-// it wrote.
+// A Context is a passage that the generator was given, or that was found for a claim afterwards.
 type Context struct {
 	Number   int    `json:"n"`
 	Document string `json:"document"`
@@ -92,58 +91,58 @@ type Context struct {
 	Start    int    `json:"start"`
 	End      int    `json:"end"`
 	Text     string `json:"text"`
-	Gold     bool   `json:"gold"` // holds gold, or overlaps it
+	Gold     bool   `json:"gold"` // contains gold, or overlaps it
 	Cited    bool   `json:"cited"`
 }
 
-// A Report is what an evaluation of whole questions found, of one system or several.
+// A Report is the result of an evaluation of whole questions, for one or more systems.
 type Report struct {
 	Set     string    `json:"set"`
 	Cases   int       `json:"cases"`
 	Began   time.Time `json:"began"`
-	Index   string    `json:"index,omitempty"` // that was searched
+	Index   string    `json:"index,omitempty"` // the index that was searched
 	Version string    `json:"version"`         // of the program
-	Show    string    `json:"show,omitempty"`  // command that shows a run, with RUN for its ID
+	Show    string    `json:"show,omitempty"`  // command that shows a run, with RUN in place of its ID
 	Systems []System  `json:"systems"`
 }
 
-// A System is what one of them reached.
+// A System is the result of one system.
 type System struct {
 	Name        string            `json:"name"`
 	Figures     []Figure          `json:"figures"`
 	Slices      []Slice           `json:"slices,omitempty"`
 	Lost        map[Stage]int     `json:"lost,omitempty"`
 	Statuses    map[string]int    `json:"statuses"`
-	Calibration []Bin             `json:"calibration,omitempty"` // of the verifier's score against whether the claim was right
+	Calibration []Bin             `json:"calibration,omitempty"` // the verifier's score against whether the claim was right
 	Worst       []Worst           `json:"worst,omitempty"`       // ten at most
-	Against     []Paired          `json:"against,omitempty"`     // the first system of the report, or a baseline
-	Remedies    []string          `json:"remedies,omitempty"`    // what usually helps, the most frequent loss first
+	Against     []Paired          `json:"against,omitempty"`     // differences to the first system of the report, or to a baseline
+	Remedies    []string          `json:"remedies,omitempty"`    // usual remedies, for the most frequent loss first
 	Outcomes    []Outcome         `json:"outcomes,omitempty"`
-	NotJudged   map[string]int    `json:"not_judged,omitempty"` // questions that somebody was asked to judge, and that are not, by the measure's name or "claims"
-	Notes       map[string]string `json:"notes,omitempty"`      // of a figure, by its name, or of "slices": what to know of it
+	NotJudged   map[string]int    `json:"not_judged,omitempty"` // questions that a judge failed to judge, by measure name or "claims"
+	Notes       map[string]string `json:"notes,omitempty"`      // remarks by figure name, or on "slices"
 }
 
-// A Figure is the mean of one measure, with the bounds of 95 in 100 draws of the cases.
+// A Figure is the mean of one measure over the cases, with its 95% bootstrap bounds.
 type Figure struct {
 	Name  string  `json:"name"`
-	Cases int     `json:"cases"` // that it applies to
+	Cases int     `json:"cases"` // to which it applies
 	Mean  float64 `json:"mean"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 	Unit  string  `json:"unit,omitempty"`      // "ms", "tokens", "calls", "steps", "micros"; empty: a share in [0, 1]
-	By    string  `json:"judged_by,omitempty"` // of a judged measure
+	By    string  `json:"judged_by,omitempty"` // if the measure is judged
 	Less  bool    `json:"less_is_better,omitempty"`
 }
 
-// A Slice is the figures of a part of the cases.
+// A Slice is the figures of a subset of the cases.
 type Slice struct {
-	By      string   `json:"by"` // "type", "document", "tenant", "language", or as the set calls it
+	By      string   `json:"by"` // "type", "document", "tenant", "language", or a name of the set
 	Value   string   `json:"value"`
 	Cases   int      `json:"cases"`
 	Figures []Figure `json:"figures"`
 }
 
-// A Bin is the claims with a score in [Low, High).
+// A Bin holds the claims with a score in [Low, High).
 type Bin struct {
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
@@ -152,7 +151,7 @@ type Bin struct {
 	Right float64 `json:"right"` // share
 }
 
-// Worst is a case that went badly.
+// Worst is a case with a bad result.
 type Worst struct {
 	ID       string  `json:"id"`
 	Question string  `json:"question"`
@@ -166,9 +165,9 @@ type Worst struct {
 type Paired struct {
 	Other  string  `json:"other"`
 	Figure string  `json:"figure"`
-	Cases  int     `json:"cases"` // that both have
-	Mean   float64 `json:"mean"`  // of this less the other
+	Cases  int     `json:"cases"` // number of common cases
+	Mean   float64 `json:"mean"`  // this system minus the other
 	Low    float64 `json:"low"`   // paired bootstrap
 	High   float64 `json:"high"`
-	P      float64 `json:"p"` // two-sided, of a paired randomisation test
+	P      float64 `json:"p"` // two-sided, from a paired randomisation test
 }

@@ -8,50 +8,50 @@ import (
 	"github.com/assay-rag/assay/eval/stat"
 )
 
-// How settings are chosen by cross-validation.
+// Parameters of the choice of settings by cross-validation.
 const (
-	// chooseFolds is into how many parts questions are cut, and chooseRounds how often,
-	// each time otherwise: the gain of a question is the mean over the rounds, so that it
-	// does not hang on one way to cut.
+	// chooseFolds is the number of folds, and chooseRounds the number of rounds, each with other
+	// folds. The gain of a question is the mean over the rounds, so that it does not depend on one
+	// partition.
 	chooseFolds, chooseRounds = 5, 10
 
-	// leastQuestions is how many questions a choice takes: with fewer, and a fifth of them
-	// set aside, a fold holds too few to say anything.
+	// leastQuestions is the least number of questions for a choice. With fewer, a fold of a fifth
+	// of them is too small.
 	leastQuestions = 30
 
-	// worthwhile is the gain that questions have to suffice for where none is seen.
+	// worthwhile is the gain for which needed computes the number of questions if a smaller one or
+	// none is seen.
 	worthwhile = 0.02
 
-	// chosenBelow is the p, of a paired randomisation test, that a gain has to have: less
-	// than 0.05 shared by the three settings that are looked at one after the other
-	// (Bonferroni), for the folds of a round share questions, which the test knows nothing
-	// of. Of 100 sets on which no setting matters at most 5 may change anything.
+	// chosenBelow is the p of the paired randomisation test that a gain must reach. It is less than
+	// 0.05 divided by the three settings that are tuned one after the other (Bonferroni), because
+	// the folds of a round share questions, which the test does not account for. Of 100 sets on
+	// which no setting matters at most 5 may change anything.
 	chosenBelow = 0.01
 )
 
-// A choice is what cross-validation says of several candidates, of which the first is
-// what is configured.
+// A choice is the result of cross-validation over several candidates. The first candidate is the
+// current configuration.
 type choice struct {
-	Best      int             // of all questions; 0: what is configured
-	Gain      stat.Difference // of questions that took no part in choosing, to what is configured
+	Best      int             // best candidate over all questions; 0: the current one
+	Gain      stat.Difference // over the current one, on held-out questions
 	Questions int
-	Groups    int // of questions that were kept together
+	Groups    int // of questions that are kept in one fold
 	Change    bool
-	Needed    int // questions that would tell the gain, or a worthwhile one, from chance; 0: these do
+	Needed    int // questions that would separate the gain, or a worthwhile one, from chance; 0: there are enough
 }
 
-// choose finds the best of candidates. scores[c][q] is how well candidate c does at
-// question q. Questions of one group are never on both sides of a cut: those about one
-// document, say, for what is good for one of them is good for the others.
+// choose finds the best of the candidates. scores[c][q] is the score of candidate c on question q.
+// Questions of one group, such as those about one document, are always in the same fold, because a
+// setting that suits one of them suits the others.
 //
-// Questions are cut into folds. What is best on all folds but one is compared with what is
-// configured on the one that is left out, so that the gain is of questions that took no
-// part in choosing (Stone, "Cross-Validatory Choice and Assessment of Statistical
-// Predictions", JRSS B 1974; Varma and Simon, "Bias in error estimation when using
-// cross-validation for model selection", BMC Bioinformatics 2006). A candidate is better
-// than what is configured when it is by more than a standard error (the rule of Breiman et
-// al., "Classification and Regression Trees", 1984). The interval is of a bootstrap of
-// whole groups.
+// For each fold, the best candidate on the other folds is compared with the current configuration
+// on the fold that is left out. The gain is thus of questions that took no part in the choice
+// (Stone, "Cross-Validatory Choice and Assessment of Statistical Predictions", JRSS B 1974; Varma
+// and Simon, "Bias in error estimation when using cross-validation for model selection", BMC
+// Bioinformatics 2006). A candidate is better than the current configuration if its mean is better
+// by more than a standard error (the rule of Breiman et al., "Classification and Regression Trees",
+// 1984). The interval comes from a bootstrap over whole groups.
 func choose(scores [][]float64, groups []string) choice {
 	n := len(groups)
 	c := choice{Questions: n, Gain: stat.Difference{P: 1}}
@@ -91,7 +91,7 @@ func choose(scores [][]float64, groups []string) choice {
 	return c
 }
 
-// cutGroups cuts groups into folds of about as many, another way each round.
+// cutGroups assigns groups to folds of about equal size. The assignment depends on the round.
 func cutGroups(names []string, round int) map[string]int {
 	order := slices.Clone(names)
 	random := rand.New(rand.NewPCG(1974, uint64(round)))
@@ -103,8 +103,8 @@ func cutGroups(names []string, round int) map[string]int {
 	return fold
 }
 
-// bestOf returns the candidate with the best mean over questions, the earlier of equal
-// ones; the first, where that is no better than by a standard error.
+// bestOf returns the candidate with the best mean over questions, the earlier of equal ones. It
+// returns 0 if the best is not better than the first by more than a standard error.
 func bestOf(scores [][]float64, questions []int) int {
 	if len(questions) == 0 {
 		return 0
@@ -126,7 +126,7 @@ func bestOf(scores [][]float64, questions []int) int {
 	return best
 }
 
-// differences returns the mean and the standard deviation of a less b.
+// differences returns the mean and the standard deviation of a minus b.
 func differences(a, b []float64, questions []int) (mean, deviation float64) {
 	n := float64(len(questions))
 	for _, q := range questions {
@@ -139,7 +139,7 @@ func differences(a, b []float64, questions []int) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// byGroup is the mean gain of a question, with bounds and a p of whole groups.
+// byGroup returns the mean gain of a question, with bounds and p computed over whole groups.
 func byGroup(gains []float64, groups, names []string) stat.Difference {
 	at := map[string]int{}
 	for i, name := range names {
@@ -152,13 +152,13 @@ func byGroup(gains []float64, groups, names []string) stat.Difference {
 	return stat.Paired(sums, make([]float64, len(sums)))
 }
 
-// needed estimates how many questions would tell the gain that was seen from chance, or a
-// worthwhile one where that is less: as many more as the square of what its standard error
-// is too large by, for a p of chosenBelow.
+// needed estimates how many questions would separate the observed gain, or a worthwhile one if that
+// is greater, from chance at a p of chosenBelow. The number grows with the square of the factor by
+// which the standard error is too large.
 func needed(scores [][]float64, c choice, n int) int {
-	const ofInterval, ofChosen = 1.96, 2.58 // standard errors: half an interval of 95%, and the distance that p stands for
+	const ofInterval, ofChosen = 1.96, 2.58 // standard errors: half a 95% interval, and the distance at p = chosenBelow
 	deviation := (c.Gain.High - c.Gain.Low) / 2 / ofInterval
-	if deviation < 1e-9 { // nothing was ever chosen: of the candidate that differs most
+	if deviation < 1e-9 { // no candidate was ever chosen: use the one that differs most
 		all := make([]int, n)
 		for q := range all {
 			all[q] = q

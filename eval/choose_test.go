@@ -8,19 +8,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// noise makes the scores of candidates that are alike but for chance, and of one, better
-// (-1: none), that is as much better as gain says.
+// noise returns the scores of candidates that differ only by chance. The candidate better (-1:
+// none) scores higher by gain.
 func noise(random *rand.Rand, candidates, questions, better int, gain float64) (scores [][]float64, groups []string) {
 	hard := make([]float64, questions)
 	for q := range hard {
 		hard[q] = random.Float64()
-		groups = append(groups, fmt.Sprint(q/2)) // two questions of a document
+		groups = append(groups, fmt.Sprint(q/2)) // two questions per document
 	}
 	for c := range candidates {
 		row := make([]float64, questions)
 		for q := range row {
 			row[q] = hard[q]
-			if random.Float64() < 0.3 { // where settings matter at all
+			if random.Float64() < 0.3 { // the share of questions that depend on settings
 				row[q] = random.Float64()
 			}
 			if c == better {
@@ -32,8 +32,8 @@ func noise(random *rand.Rand, candidates, questions, better int, gain float64) (
 	return scores, groups
 }
 
-// Where no setting matters, none is changed: of 100 sets of labels that are chance, with
-// three settings tuned on each, at least 95.
+// TestChooseDoesNotFitNoise checks that at most 5 of 100 sets of random labels change a setting,
+// with three settings tuned on each.
 func TestChooseDoesNotFitNoise(t *testing.T) {
 	for _, questions := range []int{40, 200} {
 		changed := 0
@@ -53,7 +53,8 @@ func TestChooseDoesNotFitNoise(t *testing.T) {
 	}
 }
 
-// A candidate that is better is found, and its gain is about what it is.
+// TestChooseFindsAGain checks that a better candidate is chosen and that the interval of its gain
+// is about right.
 func TestChooseFindsAGain(t *testing.T) {
 	found, low := 0, 0
 	for seed := range uint64(50) {
@@ -71,8 +72,8 @@ func TestChooseFindsAGain(t *testing.T) {
 	}
 }
 
-// The gain is of questions that took no part in choosing: a candidate that knows nothing
-// but the labels of single documents gains nothing.
+// TestChooseHoldsGroupsOut checks that the gain is measured on held-out groups: candidates that fit
+// single documents gain nothing.
 func TestChooseHoldsGroupsOut(t *testing.T) {
 	const questions = 100
 	scores := [][]float64{make([]float64, questions)}
@@ -80,7 +81,7 @@ func TestChooseHoldsGroupsOut(t *testing.T) {
 	for q := range questions {
 		groups = append(groups, fmt.Sprint(q/10))
 	}
-	for g := range 10 { // each candidate is right about one document, and wrong about all others
+	for g := range 10 { // each candidate is right on one document and wrong on all others
 		row := make([]float64, questions)
 		for q := range row {
 			row[q] = -0.05
@@ -112,8 +113,8 @@ func TestChooseTooFew(t *testing.T) {
 	}
 }
 
-// Many questions about few documents are few: the least p that eight groups can have is
-// under what is asked for, and says nothing of other documents.
+// TestChooseTooFewGroups checks that many questions about few documents change nothing. With eight
+// groups p can fall below chosenBelow, but eight documents are too few to generalise to others.
 func TestChooseTooFewGroups(t *testing.T) {
 	scores := [][]float64{make([]float64, 80), make([]float64, 80)}
 	groups := make([]string, 80)

@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// A conflictScene is a question with ways to answer it, of which conflicts and controls are
-// made. A text is "Title | Sentences"; {s} stands for the subject, {v} for the value and {c}
-// for what a value is restricted to. A question that is answered with yes or no has texts for
-// either instead of values.
+// A conflictScene is a template of a question with its answers, from which conflicts and controls
+// are made. A text is "Title | Sentences", in which {s} is the subject, {v} the value and {c} the
+// scope of a value. A yes-no question has texts for yes and for no instead of values.
 type conflictScene struct {
 	Question string     `json:"question"`
 	Subjects []string   `json:"subjects"`
-	Scopes   [][]string `json:"scopes"` // pairs that exclude each other
+	Scopes   [][]string `json:"scopes"` // pairs of mutually exclusive scopes
 
-	Values [][]string `json:"values"` // each in several forms
+	Values [][]string `json:"values"` // each in several spellings
 	Says   []string   `json:"says"`
 	Scoped []string   `json:"scoped"`
-	Other  []string   `json:"other"` // another property of the subject, of the same kind of value
+	Other  []string   `json:"other"` // about another property of the subject, with values of the same kind
 
 	Yes       []string `json:"yes"`
 	No        []string `json:"no"`
@@ -25,7 +24,7 @@ type conflictScene struct {
 	ScopedNo  []string `json:"scoped_no"`
 }
 
-// A sceneSide is a text of a scene with what stands in it.
+// A sceneSide is a text of a scene with the subject, value and scope to fill in.
 type sceneSide struct {
 	text, subject, value, scope string
 }
@@ -51,13 +50,13 @@ func sentencesCapitalised(text string) string {
 	return strings.Join(sentences, "")
 }
 
-// A sceneMaker makes cases of scenes. Its choices are the same each time.
+// A sceneMaker makes cases from scenes. Its random choices are reproducible.
 type sceneMaker struct {
 	random *rand.Rand
 	rows   []conflictRow
 }
 
-// conflictsOf makes cases of scenes.
+// conflictsOf makes cases from scenes.
 func conflictsOf(scenes []conflictScene) []conflictRow {
 	m := &sceneMaker{random: rand.New(rand.NewPCG(1, 2))}
 	for _, s := range scenes {
@@ -80,7 +79,7 @@ func (m *sceneMaker) add(question string, conflict bool, kind string, a, b scene
 
 func (m *sceneMaker) of(texts []string) string { return texts[m.random.IntN(len(texts))] }
 
-// two returns two of n, not the same.
+// two returns two different numbers below n.
 func (m *sceneMaker) two(n int) (i, j int) {
 	i, j = m.random.IntN(n), m.random.IntN(n-1)
 	if j >= i {
@@ -89,10 +88,10 @@ func (m *sceneMaker) two(n int) (i, j int) {
 	return i, j
 }
 
-// rounds is the number of cases of each sort that are made of a scene.
+// rounds is the number of times that the cases of a scene are made.
 const rounds = 2
 
-// values makes the cases of a scene whose question is answered with a value.
+// values makes the cases of a scene whose answers are values.
 func (m *sceneMaker) values(s conflictScene) {
 	for range rounds {
 		for _, says := range [][]string{s.Says, s.Says, s.Says, s.Scoped} {
@@ -115,7 +114,7 @@ func (m *sceneMaker) values(s conflictScene) {
 	}
 }
 
-// yesNo makes the cases of a scene whose question is answered with yes or no.
+// yesNo makes the cases of a scene whose answers are yes or no.
 func (m *sceneMaker) yesNo(s conflictScene) {
 	for range rounds {
 		t, u := m.two(len(s.Subjects))
@@ -137,7 +136,7 @@ func (m *sceneMaker) yesNo(s conflictScene) {
 	}
 }
 
-// scopes returns everything that a value of a scene may be restricted to.
+// scopes returns all scopes of a scene.
 func (m *sceneMaker) scopes(s conflictScene) []string {
 	var all []string
 	for _, pair := range s.Scopes {

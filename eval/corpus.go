@@ -12,21 +12,21 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A corpus holds a set's passages in memory, each one document of one chunk, as
-// the sets define relevance. It is the source of an index, vectors included, and
-// the content that a retriever reads.
+// A corpus holds the passages of a set in memory. Each is a document of one chunk, because the sets
+// define relevance by passage. It is the source of an index, vectors included, and the content that
+// a retriever reads.
 type corpus struct {
 	documents []assay.Document
 	chunks    []assay.Chunk
 	byChunk   map[string]int
 	byDoc     map[string]int
 
-	model   string       // of vectors; empty: there are none
-	vectors []llm.Vector // one for each chunk, nil where it has none
+	model   string       // of the vectors; empty if there are none
+	vectors []llm.Vector // one per chunk; nil for a chunk without one
 }
 
-// newCorpus makes the documents of a set; telling the languages of many takes seconds, and
-// ends with ctx.
+// newCorpus makes the documents of a set. Detecting the languages of a large set takes seconds, and
+// stops when ctx ends.
 func newCorpus(ctx context.Context, set Set) (*corpus, error) {
 	c := &corpus{byChunk: map[string]int{}, byDoc: map[string]int{}}
 	for _, p := range set.Passages {
@@ -60,13 +60,12 @@ func newCorpus(ctx context.Context, set Set) (*corpus, error) {
 	return c, nil
 }
 
-// embedBatch is how many passages are embedded between two reports of progress:
-// enough that the encoder's batches are full, few enough that little is lost when
-// it is stopped.
+// embedBatch is the number of passages that are embedded between two progress reports. It is large
+// enough to fill the encoder's batches, and small enough that an interruption loses little.
 const embedBatch = 128
 
-// embed gives the passages their vectors: those for which covered, which may be
-// nil for all, says true.
+// embed computes the vectors of the passages for which covered returns true. A nil covered selects
+// all.
 func (c *corpus) embed(ctx context.Context, e llm.Embedder, covered func(i int) bool, progress func(done, all int) time.Duration) error {
 	var at []int
 	for i := range c.documents {
@@ -93,8 +92,7 @@ func (c *corpus) embed(ctx context.Context, e llm.Embedder, covered func(i int) 
 	return nil
 }
 
-// Sequence implements index.Source: each passage is one change, and its vector
-// comes with it.
+// Sequence implements index.Source. Each passage is one change, with its vector.
 func (c *corpus) Sequence(context.Context) (int64, error) { return int64(len(c.documents)), nil }
 
 // Changes implements index.Source.
@@ -156,7 +154,7 @@ func (c *corpus) Passages(_ context.Context, ids []string) ([]assay.Passage, err
 	return passages, nil
 }
 
-// ACL implements strategy.Content: everybody may see a set.
+// ACL implements strategy.Content. Every principal may read a set.
 func (c *corpus) ACL(_ context.Context, id string) (assay.ACL, error) {
 	if _, ok := c.byDoc[id]; !ok {
 		return assay.ACL{}, fmt.Errorf("document %s: %w", id, assay.ErrNotFound)

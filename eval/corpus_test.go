@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Making the documents of a large set ends when its context does.
+// TestNewCorpusEnds checks that newCorpus stops when its context ends.
 func TestNewCorpusEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -18,30 +18,30 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// A CostReport says what the ways of saving calls and tokens do to a set's questions.
-// Models are scripted: what is counted is what they are asked, and not what one writes.
+// A CostReport measures how ways to save calls and tokens change the cost of a set's questions. The
+// models are scripted, so it counts the requests and not what a real model would write.
 type CostReport struct {
 	Set       string    `json:"set"`
 	Questions int       `json:"questions"`
-	Ways      []CostRow `json:"ways"` // the first is without any
+	Ways      []CostRow `json:"ways"` // the first saves nothing
 }
 
-// A CostRow is one way, as the mean of a question by the strategy static.
+// A CostRow is the result of one way, as the mean over questions with the strategy static.
 type CostRow struct {
 	Way     string  `json:"way"`
-	Recall  Mean    `json:"recall"`   // share of a question's relevant passages that the generator was handed
-	AllGold Mean    `json:"all_gold"` // share of questions of which it was handed every one
-	Handed  float64 `json:"handed"`   // passages
+	Recall  Mean    `json:"recall"`   // share of a question's relevant passages that the generator was given
+	AllGold Mean    `json:"all_gold"` // share of questions for which it was given all of them
+	Handed  float64 `json:"handed"`   // passages given to the generator
 	Calls   float64 `json:"calls"`
-	Tokens  float64 `json:"tokens"` // of all models, input and output together
-	Large   float64 `json:"large"`  // of them, those of the large one
-	Kept    float64 `json:"kept"`   // share of the input that begins like an earlier request of the same role
+	Tokens  float64 `json:"tokens"` // input and output of all models
+	Large   float64 `json:"large"`  // those of Tokens that the large model used
+	Kept    float64 `json:"kept"`   // share of the input that is a common prefix with an earlier request of the same role
 }
 
-// aloneFrom is the relevance from which one hit is measured alone.
+// aloneFrom is the relevance from which the best hit is passed alone.
 const aloneFrom = 0.9
 
-// Cost asks the set's first questions (0: all) with each of the ways to save.
+// Cost asks the set's first questions (0: all) with each way to save.
 func (o *Opened) Cost(ctx context.Context, questions int) (CostReport, error) {
 	queries := o.Set.Queries
 	if questions > 0 {
@@ -70,11 +70,11 @@ func (o *Opened) Cost(ctx context.Context, questions int) (CostReport, error) {
 	return report, nil
 }
 
-// costOf asks questions one way. The roles that decide what is handed over are local: a
-// model that replies by a rule would decide as no model does.
+// costOf asks questions in one way. The roles that select the evidence are local, because a
+// scripted model would select unlike a real one.
 func (o *Opened) costOf(ctx context.Context, name string, queries []Query, models engine.Models, limits strategy.Limits) (CostRow, error) {
 	writer := models.Roles[role.GeneratorRole]
-	heard := make([]hearing, len(queries)) // by question: what is earlier must not depend on who is first
+	heard := make([]hearing, len(queries)) // by question, because questions run concurrently
 	retriever := o.Retriever(Ranking{Graph: true, Rerank: true})
 	outcomes := make([]StrategyOutcome, len(queries))
 	large := make([]int, len(queries))
@@ -138,15 +138,15 @@ func (o *Opened) costOf(ctx context.Context, name string, queries []Query, model
 	return row, nil
 }
 
-// A hearing is what models were asked for one question.
+// A hearing is the requests to models for one question.
 type hearing []heardRequest
 
 type heardRequest struct {
-	role string // the model, and what it is told of its job
+	role string // the model and its system prompt
 	text string
 }
 
-// listening is a model whose requests are written down.
+// listening is a model that records its requests.
 type listening struct {
 	asked llm.Model
 	heard *hearing
@@ -168,8 +168,8 @@ func (l listening) Generate(ctx context.Context, req llm.Request, stream func(ll
 	return l.asked.Generate(ctx, req, stream)
 }
 
-// kept is the share of the requests, in tokens, that a provider may have kept of those
-// before, were the questions asked one after the other.
+// kept returns the share of the request tokens that a provider could have cached from earlier
+// requests, if the questions were asked one after the other.
 func kept(heard []hearing) float64 {
 	seen := map[string][]string{}
 	all, known := 0, 0

@@ -6,7 +6,8 @@ import (
 	"github.com/assay-rag/assay/eval"
 )
 
-// What saves is counted, and takes no evidence away where nothing says that it may.
+// TestCost checks that Cost counts the savings, and that a small generator does not change the
+// evidence.
 func TestCost(t *testing.T) {
 	set := orchard()
 	set.Queries = append(set.Queries, eval.Query{ID: "q4", Text: "Please tell me when the quince tree was planted?", Relevant: map[string]int{"quince": 1}})

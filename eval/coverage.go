@@ -9,36 +9,36 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// An Order says which passages get their vectors first.
+// An Order is the order in which passages get their vectors.
 type Order string
 
 // The orders.
 const (
-	AtRandom  Order = "random" // any, the same each time
-	FirstOnes Order = "first"  // those at the beginning of the set
+	AtRandom  Order = "random" // pseudo-random, the same in each run
+	FirstOnes Order = "first"  // in the order of the set
 )
 
-// A CoverageReport says what the default ranking of a set reaches while its
-// passages get their vectors.
+// A CoverageReport measures the default ranking of a set while only a part of its passages has
+// vectors.
 type CoverageReport struct {
 	Set      string        `json:"set"`
 	Passages int           `json:"passages"`
 	Queries  int           `json:"queries"`
 	Model    string        `json:"model"`
-	Text     Row           `json:"text"` // the same ranking by words alone
+	Text     Row           `json:"text"` // the same ranking without vectors
 	Rows     []CoverageRow `json:"coverage"`
 }
 
-// A CoverageRow is the default ranking where a share of the passages has vectors,
-// compared with Text.
+// A CoverageRow is the default ranking with vectors for a share of the passages, compared with
+// Text.
 type CoverageRow struct {
 	Share float64 `json:"share"` // in [0, 1]
 	Order Order   `json:"order"`
 	Row
 }
 
-// Coverage measures the default ranking of a set with vectors of these shares of
-// its passages, in both orders, beside words alone.
+// Coverage measures the default ranking of a set with vectors for the given shares of its passages,
+// in both orders, and without vectors.
 func Coverage(ctx context.Context, set Set, parts Parts, shares []float64) (CoverageReport, error) {
 	report := CoverageReport{Set: set.Name, Passages: len(set.Passages), Queries: len(set.Queries)}
 	if parts.Embedder == nil {

@@ -16,31 +16,29 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Dataset is questions that are asked of a whole system, with what is known of their
-// answers.
+// A Dataset is a set of questions for a whole system, with the labels of their answers.
 type Dataset struct {
 	Name   string
 	Cases  []Case // each with an ID of its own
-	Hash   string // of the questions, their labels and the passages: another set has another one
-	Corpus *Set   // the passages that come with the questions; nil: other documents are asked
-	Golden bool   // read from golden questions, which say no more than a section
-	Unseen int    // exported runs that nobody has judged; they are left out
+	Hash   string // of the questions, their labels and the passages; it identifies the set
+	Corpus *Set   // the passages that come with the questions; nil: the caller has the documents
+	Golden bool   // read from golden questions, whose only labels are sections
+	Unseen int    // exported runs without a correction, which are left out
 }
 
-// ReadDataset reads questions, by what path is:
+// ReadDataset reads questions. The format depends on path:
 //
-//   - a folder in the BEIR layout, see ReadSet: the relevant passages are gold, and a
-//     query's metadata names right answers, the conversation before it, what sort of
-//     question it is, and whether it can be answered;
-//   - a file of JSON objects, one a line, each a Case, with the other names for its
-//     fields that sets in use have;
-//   - golden questions, which have nothing but a question, the end of a document's path and
-//     headings in it, any of which will do; without those the documents do not answer them;
-//   - exported runs that people have corrected, see Exported.
+//   - a folder in the BEIR layout, see ReadSet: the relevant passages are gold. The metadata of a
+//     query may have the reference answers, the conversation before it, the type of the question,
+//     and whether it is answerable;
+//   - a file with one JSON object per line, each a Case. The field names of common sets are
+//     accepted as well;
+//   - golden questions, which have only a question, the end of a document's path and headings in
+//     it, any of which is right. A question without these is unanswerable;
+//   - exported runs that were corrected by hand, see Exported.
 //
-// A line that is wrong is assay.ErrInvalid, and the error names it; so is, in a file, one
-// with a field that is not known (*UnknownFieldError). What a set wants to say besides goes
-// into metadata.
+// A malformed line is assay.ErrInvalid, and the error names the line. In a file, so is a line with
+// an unknown field (*UnknownFieldError). Additional properties of a set belong in metadata.
 func ReadDataset(path string) (Dataset, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -65,7 +63,7 @@ func ReadDataset(path string) (Dataset, error) {
 	return d, err
 }
 
-// Labelled counts the cases, of the first limit (0: all), of whose answer anything is known.
+// Labelled returns the number of labelled cases among the first limit (0: all).
 func (d Dataset) Labelled(limit int) int {
 	n := 0
 	for _, c := range (AskOptions{Limit: limit}).cases(d) {
@@ -74,7 +72,7 @@ func (d Dataset) Labelled(limit int) int {
 	return n
 }
 
-// hash returns what the set's identity is.
+// hash returns the identity of the set.
 func (d Dataset) hash() (string, error) {
 	h := sha256.New()
 	encoder := json.NewEncoder(h)
@@ -93,7 +91,7 @@ func (d Dataset) hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// readCases reads a file of one case a line.
+// readCases reads a file with one case per line.
 func readCases(path string) (Dataset, error) {
 	d := Dataset{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Golden: true}
 	seen := map[string]int{}
@@ -121,7 +119,7 @@ func readCases(path string) (Dataset, error) {
 		return nil
 	})
 	if d.Golden && !slices.ContainsFunc(d.Cases, func(c Case) bool { return len(c.Gold) > 0 }) {
-		d.Golden = false // nothing tells them from questions of which nothing is known
+		d.Golden = false // they may as well be unlabelled
 	}
 	if !d.Golden {
 		for i := range d.Cases {
@@ -131,8 +129,7 @@ func readCases(path string) (Dataset, error) {
 	return d, err
 }
 
-// A caseRecord is a line of a set: the fields of a Case, and the names that sets in use
-// have for them.
+// A caseRecord is a line of a set, with the fields of a Case and their names in common sets.
 type caseRecord struct {
 	ID         recordID `json:"id"`
 	Underscore recordID `json:"_id"`
@@ -163,13 +160,13 @@ type caseRecord struct {
 	Correct *bool  `json:"correct"`
 }
 
-// golden reports whether a line says no more than golden questions do.
+// golden reports whether a line has only fields of golden questions.
 func (r caseRecord) golden() bool {
 	return r.Given == nil && len(r.Answer)+len(r.Answers)+len(r.Gold)+len(r.Documents) == 0 && r.Answerable == nil && !r.Unanswerable &&
 		r.ID == "" && r.Underscore == "" && len(r.Conversation) == 0
 }
 
-// asCase returns what the line says; id is that of a line without one.
+// asCase converts the line to a Case. id is the fallback for a line without an ID.
 func (r caseRecord) asCase(id string) (Case, error) {
 	c := Case{
 		ID: cmp.Or(string(r.ID), string(r.Underscore), id), Question: strings.TrimSpace(cmp.Or(r.Question, r.Query)),
@@ -212,7 +209,7 @@ func (r caseRecord) asCase(id string) (Case, error) {
 	return c, nil
 }
 
-// check says what is wrong with a place.
+// check reports an error if a place is invalid.
 func (g Gold) check() error {
 	switch {
 	case g.Document == "" && g.Section == "":
@@ -225,10 +222,10 @@ func (g Gold) check() error {
 	return nil
 }
 
-// A textList is a text, or several.
+// A textList is a text or a list of texts in JSON.
 type textList []string
 
-// UnmarshalJSON implements json.Unmarshaler. Empty texts are left out.
+// UnmarshalJSON implements json.Unmarshaler. It drops empty texts.
 func (l *textList) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {
@@ -246,14 +243,14 @@ func (l *textList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A goldList is places, of which one that is a text is a whole document.
+// A goldList is a list of places in JSON. A text in it is a whole document.
 type goldList []Gold
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *goldList) UnmarshalJSON(data []byte) error {
 	var places []json.RawMessage
 	if json.Unmarshal(data, &places) != nil {
-		places = []json.RawMessage{data} // one alone
+		places = []json.RawMessage{data} // a single place
 	}
 	*l = nil
 	for _, p := range places {
@@ -268,7 +265,7 @@ func (l *goldList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A filterText is a filter in its JSON form, or in that for people.
+// A filterText is a filter, either in its JSON form or as a filter expression.
 type filterText assay.Filter
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -285,11 +282,11 @@ func (f *filterText) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*assay.Filter)(f))
 }
 
-// Scalars are what of an object is a text, a number, true or false, as texts; of a list
-// its only member counts.
+// scalars are the texts, numbers and truth values of a JSON object, as texts. A list with only one
+// member counts as that member.
 type scalars map[string]string
 
-// UnmarshalJSON implements json.Unmarshaler. What is of another kind is left out.
+// UnmarshalJSON implements json.Unmarshaler. It drops values of other kinds.
 func (s *scalars) UnmarshalJSON(data []byte) error {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(data, &all) != nil {
@@ -316,7 +313,7 @@ func (s *scalars) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Turns are a conversation: its questions with their answers, or what each side said.
+// turns are a conversation, either as pairs of question and answer or as messages of two speakers.
 type turns []assay.Turn
 
 // UnmarshalJSON implements json.Unmarshaler.

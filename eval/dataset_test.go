@@ -26,7 +26,7 @@ func writeFile(t *testing.T, name, text string) string {
 
 var sameCases = []cmp.Option{cmpopts.IgnoreUnexported(eval.Case{}), cmpopts.EquateEmpty()}
 
-// A file of cases is read under the names that sets in use have for the fields.
+// TestReadCases checks that cases are read under the field names of common sets.
 func TestReadCases(t *testing.T) {
 	yes := true
 	tests := []struct {
@@ -69,7 +69,8 @@ func TestReadCases(t *testing.T) {
 	}
 }
 
-// Golden questions are told from cases: without sections they are unanswerable.
+// TestReadGoldenSet checks that golden questions are recognised, and that those without sections
+// are unanswerable.
 func TestReadGoldenSet(t *testing.T) {
 	d, err := eval.ReadDataset(writeFile(t, "g.jsonl", `{"question":"Who?","document":"a.md","sections":["One","Two"]}
 {"question":"Whom?"}
@@ -83,8 +84,8 @@ func TestReadGoldenSet(t *testing.T) {
 	}
 }
 
-// Runs that were exported count as they were corrected; those that nobody has judged are
-// left out.
+// TestReadExported checks that exported runs get the labels of their corrections, and that runs
+// without one are left out.
 func TestReadExported(t *testing.T) {
 	d, err := eval.ReadDataset(writeFile(t, "runs.jsonl", `{"id":"a","question":"Who?","given":{"status":"answered","answer":"A.","cited":[{"document":"/a.md","start":0,"end":2,"quote":"A."}]},"correct":true,"answers":[],"gold":[]}
 {"id":"b","question":"Whom?","given":{"status":"answered","answer":"B."},"correct":false,"answers":["C"],"gold":["/c.md"]}
@@ -104,7 +105,7 @@ func TestReadExported(t *testing.T) {
 	}
 }
 
-// A labelled set is a set of questions, with what its metadata says of them.
+// TestReadBEIRSet checks that a set in the BEIR layout is read with the labels in its metadata.
 func TestReadBEIRSet(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -132,7 +133,7 @@ func TestReadBEIRSet(t *testing.T) {
 	}
 }
 
-// What is wrong with a set is said, with its line.
+// TestReadDatasetErrors checks that the error for an invalid set names the line.
 func TestReadDatasetErrors(t *testing.T) {
 	const first = `{"question":"Who?","answer":"A"}` + "\n"
 	tests := []struct{ name, text, want string }{
@@ -171,8 +172,7 @@ func TestReadDatasetErrors(t *testing.T) {
 	}
 }
 
-// Whatever stands in a file, reading it ends without a panic, and what is read has IDs
-// that differ.
+// FuzzReadCases checks that reading any file neither panics nor returns two cases with the same ID.
 func FuzzReadCases(f *testing.F) {
 	f.Add(`{"question":"Who?","answer":"A","gold":[{"document":"a.md"}]}`)
 	f.Add(`{"question":"Who?","document":"a.md","sections":["One"]}` + "\n" + `{"question":"Whom?"}`)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// readBEIR reads a labelled set as questions to ask.
+// readBEIR reads a labelled retrieval set as questions.
 func readBEIR(dir string) (Dataset, error) {
 	set, err := ReadSet(dir)
 	if err != nil {
@@ -38,7 +38,7 @@ func readBEIR(dir string) (Dataset, error) {
 			c.Gold = append(c.Gold, Gold{Document: passage, Grade: relevant[id][passage]})
 		}
 		if c.Unanswerable {
-			c.Answers, c.Gold = nil, nil // that it is not answered is what is right
+			c.Answers, c.Gold = nil, nil // the right outcome is a refusal
 		}
 		if c.Labelled() {
 			d.Cases = append(d.Cases, c)
@@ -48,7 +48,7 @@ func readBEIR(dir string) (Dataset, error) {
 	return d, err
 }
 
-// queryMetadata is what of a query's metadata is known, under the names in use.
+// queryMetadata holds the known fields of a query's metadata, under the names of common sets.
 type queryMetadata struct {
 	Answer        textList `json:"answer"`
 	Answers       textList `json:"answers"`
@@ -64,8 +64,8 @@ type queryMetadata struct {
 	all scalars
 }
 
-// UnmarshalJSON implements json.Unmarshaler. A field whose value is of another kind is
-// as one that is not there: metadata is the set's own.
+// UnmarshalJSON implements json.Unmarshaler. It ignores fields of another type, because each set
+// defines its own metadata.
 func (m *queryMetadata) UnmarshalJSON(data []byte) error {
 	if err := m.all.UnmarshalJSON(data); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (m *queryMetadata) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// asCase returns the question with what its metadata says. One that takes several
-// passages needs all of them.
+// asCase returns the question with the labels in its metadata. A multi-hop question needs all of
+// its passages.
 func (m queryMetadata) asCase(id, question string) Case {
 	c := Case{ID: id, Question: question, History: m.Conversation, Slices: map[string]string{}}
 	for _, answers := range []textList{m.Answer, m.Answers, m.Aliases, m.Targets, m.LongAnswer} {
@@ -102,6 +102,6 @@ func (m queryMetadata) asCase(id, question string) Case {
 	return c
 }
 
-// maxSliceName is the length of the longest value that a slice is told apart by: longer
-// ones are texts.
+// maxSliceName is the length in bytes of the longest value that is used for slices. Longer values
+// are free text.
 const maxSliceName = 40

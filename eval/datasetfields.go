@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// An UnknownFieldError is a field of a set that nothing reads: a slip of the pen there
-// would let a question be asked without its filter, or without its gold.
+// An UnknownFieldError reports a field that is not part of the format. A misspelt field must be an
+// error, or a question would be asked without its filter or its gold.
 type UnknownFieldError struct {
 	Field string
-	Known []string // what stands in its place
+	Known []string // the valid field names
 }
 
 // Error implements error.
 func (e *UnknownFieldError) Error() string { return fmt.Sprintf("there is no field %q", e.Field) }
 
-// knownFields refuses an object with fields that a struct has not, the first by its name.
-// What is no object is none of its business.
+// knownFields returns an *UnknownFieldError for the first field, by name, of a JSON object that the
+// struct does not have. It ignores other JSON values.
 func knownFields(data []byte, of any) error {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
@@ -36,7 +36,7 @@ func knownFields(data []byte, of any) error {
 	return nil
 }
 
-// fieldsOf lists the names that a struct's fields have in JSON.
+// fieldsOf returns the JSON names of a struct's fields.
 func fieldsOf(t reflect.Type) []string {
 	var names []string
 	for f := range t.Fields() {
@@ -47,8 +47,8 @@ func fieldsOf(t reflect.Type) []string {
 	return names
 }
 
-// readable says in words of a set's author what is wrong with the kind of a value; other
-// errors stay as they are.
+// readable rewrites a JSON type error in words for the author of a set. It returns other errors
+// unchanged.
 func readable(err error) error {
 	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -64,7 +64,7 @@ func readable(err error) error {
 	return errors.New(strings.Replace(err.Error(), e.Error(), said, 1))
 }
 
-// kindWords names what is wanted.
+// kindWords returns the expected type in words.
 func kindWords(k reflect.Kind) string {
 	switch k {
 	case reflect.String:

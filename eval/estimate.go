@@ -11,42 +11,42 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// An Estimate is what an evaluation is likely to spend on models and services.
+// An Estimate is the likely spending of an evaluation on models and services.
 type Estimate struct {
-	Questions  int // that are left to be asked, by all contenders together
+	Questions  int // left to ask, over all contenders
 	Calls      int // of language models
-	Tokens     int // input and output together
+	Tokens     int // input plus output
 	CostMicros int64
-	Priced     bool // the prices of all that is asked are known; else CostMicros is 0 and says nothing
+	Priced     bool // all prices are known; otherwise CostMicros is 0
 
-	Measured bool // by what these questions have spent so far
-	Tried    int  // else by so many of them, asked of stand-ins; 0: by the strategy's usual figures
+	Measured bool // from the spending of these questions so far
+	Tried    int  // otherwise, number of trial questions; 0: by the strategy's usual figures
 
-	Services []ServiceEstimate // what else is asked, and is paid for
+	Services []ServiceEstimate // other paid services
 }
 
-// A ServiceEstimate is what is likely to be asked of a service that does no role: what makes
-// vectors, orders hits or judges claims.
+// A ServiceEstimate is the likely use of a paid service that is not a language model: an encoder, a
+// reranker or a verifier.
 type ServiceEstimate struct {
 	Does   string // "vectors", "reranking", "verifying"
 	Model  string
-	Calls  int // 0: not known, or among those of Estimate, where that is Measured
+	Calls  int // 0: not known, or included in Estimate.Calls if that is Measured
 	Tokens int // 0: not known
 }
 
-// Asked is what an evaluation asks, and what of it is to be paid.
+// Asked lists the models and services that an evaluation uses.
 type Asked struct {
-	// Engine is how what is asked is opened; its models are those that are asked. A few
-	// questions are asked there of stand-ins, and leave nothing.
+	// Engine is the configuration of the engine under evaluation, with its models. EstimateSpending
+	// runs a few trial questions with it and stand-in models, and leaves no trace of them.
 	Engine engine.Config
 
-	// Encoder makes vectors as a service; nil: none does. Unembedded is the tokens of the
+	// Encoder is the paid embedding service, or nil. Unembedded is the number of tokens of the
 	// passages that have no vector yet.
 	Encoder    llm.Embedder
 	Unembedded int
 }
 
-// Free reports whether it is known to cost nothing.
+// Free reports whether the evaluation is known to cost nothing.
 func (e Estimate) Free() bool {
 	if len(e.Services) > 0 {
 		return e.Priced && e.CostMicros == 0
@@ -54,10 +54,10 @@ func (e Estimate) Free() bool {
 	return e.Questions == 0 || e.Calls == 0 || e.Priced && e.CostMicros == 0
 }
 
-// usual is what a question takes by each strategy where models do all roles: calls, input
-// tokens and output tokens, means over 20 questions of musique-train100 and 20 of
-// clapnq-answerable with models that reply by a rule (assay eval strategies --record FILE
-// --scripted). A strategy that is not here is as the dearest.
+// usual holds the mean calls, input tokens and output tokens per question for each strategy if
+// models fill all roles. The means are over 20 questions of musique-train100 and 20 of
+// clapnq-answerable with scripted models (assay eval strategies --record FILE --scripted). A
+// strategy that is missing here counts as the most expensive one.
 var usual = map[string][3]float64{
 	"auto":       {5.1, 25500, 3500},
 	"static":     {3.5, 17900, 2200},
@@ -75,16 +75,16 @@ var usual = map[string][3]float64{
 	"agent":      {7.4, 27600, 2200},
 }
 
-// usualJudging is what judging an answer takes of a model.
+// usualJudging is the usual cost of judging one answer with a model.
 var usualJudging = [3]float64{1, 3000, 500}
 
-// enoughAsked is from how many questions on what they have spent is gone by.
+// enoughAsked is the number of measured questions from which on their spending is used for the
+// estimate.
 const enoughAsked = 5
 
-// EstimateSpending says what asking the rest of a set is likely to spend. The outcomes that
-// the folder has already are gone by where there are enough of them; else a few of the
-// questions are asked of stand-ins for the models (see trial), and where that cannot be, it
-// goes by what the strategy usually takes.
+// EstimateSpending estimates the cost of asking the rest of a set. If the folder has enough
+// outcomes, it extrapolates from these. Otherwise it runs a few of the questions with stand-ins for
+// the models (see trial). If that is not possible, it uses the usual figures of the strategy.
 func EstimateSpending(ctx context.Context, d Dataset, folder *Folder, opts AskOptions, asked Asked) (Estimate, error) {
 	models := asked.Engine.Models
 	e := Estimate{Questions: folder.left(d, opts.Limit, names(opts.Contenders)...), Priced: true}
@@ -131,7 +131,7 @@ func EstimateSpending(ctx context.Context, d Dataset, folder *Folder, opts AskOp
 	return e, nil
 }
 
-// spentBy is what each system has spent so far, and on how many questions.
+// spentBy returns the usage of each system so far, and its number of questions.
 func spentBy(ctx context.Context, folder *Folder) (map[string]assay.Usage, map[string]int, error) {
 	spent, done := map[string]assay.Usage{}, map[string]int{}
 	for o, err := range folder.Outcomes(ctx) {
@@ -144,7 +144,8 @@ func spentBy(ctx context.Context, folder *Folder) (map[string]assay.Usage, map[s
 	return spent, done, nil
 }
 
-// usually is what a question takes of language models by the strategy's usual figures.
+// usually returns the usual cost of one question in language models, for the contender's strategy
+// and the judge.
 func usually(c Contender, j judge.Judge, models engine.Models) [3]float64 {
 	var each [3]float64
 	if !c.Request.Local && len(models.Roles) > 0 {
@@ -159,18 +160,18 @@ func usually(c Contender, j judge.Judge, models engine.Models) [3]float64 {
 	return each
 }
 
-// A service is what is known of one while its calls are counted.
+// A service accumulates the calls of one paid service.
 type service struct {
 	ServiceEstimate
 	facts   llm.Facts
-	unasked bool // by questions that are to be answered locally
+	unasked bool // not used by requests that must be answered locally
 	calls   func(t trial) (calls, tokens int)
-	anyway  int // tokens that it reads whatever is asked
+	anyway  int // tokens that it reads in any case
 }
 
 type services []*service
 
-// services are those that an evaluation asks beside language models.
+// services returns the paid services other than language models.
 func (a Asked) services() services {
 	var all services
 	if a.Encoder != nil {
@@ -188,10 +189,10 @@ func (a Asked) services() services {
 	return all
 }
 
-// questionTokens is how long a question is.
+// questionTokens is the assumed length of a question.
 const questionTokens = 20
 
-// count adds what a trial took of the services, so many times.
+// count adds the services' share of a trial, multiplied by times.
 func (s services) count(t trial, times float64, local bool) {
 	for _, one := range s {
 		if local && one.unasked {
@@ -203,7 +204,7 @@ func (s services) count(t trial, times float64, local bool) {
 	}
 }
 
-// asked returns those that are asked, with what they cost added to the estimate.
+// asked returns the estimates of the services that are used, and adds their cost to e.
 func (s services) asked(e *Estimate, by []Contender) []ServiceEstimate {
 	local := !slices.ContainsFunc(by, func(c Contender) bool { return !c.Request.Local })
 	var all []ServiceEstimate
@@ -227,7 +228,7 @@ func names(contenders []Contender) []string {
 	return all
 }
 
-// dearest returns the greatest prices of models, and whether all are known.
+// dearest returns the highest prices of the models, and whether all prices are known.
 func dearest(models engine.Models) (llm.Facts, bool) {
 	var most llm.Facts
 	all := true

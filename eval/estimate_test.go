@@ -12,8 +12,7 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// paid is a model, a reranker, a verifier and an encoder that nobody may ask before somebody
-// has agreed to it.
+// paid is a model, a reranker, a verifier and an encoder that fails the test when it is called.
 type paid struct {
 	t     *testing.T
 	name  string
@@ -43,8 +42,8 @@ func (p paid) Embed(context.Context, llm.Purpose, []string) ([]llm.Vector, error
 	return nil, nil
 }
 
-// What an evaluation is likely to spend is found out by asking a few questions of stand-ins:
-// nobody is paid for it, nothing is left of it, and every service that is asked is named.
+// TestEstimateSpending checks that an estimate uses stand-ins only: it calls no paid service,
+// leaves no runs, and lists every service that the evaluation would use.
 func TestEstimateSpending(t *testing.T) {
 	priced := llm.Facts{Window: 32768, Priced: true, Input: 1_000_000, Output: 2_000_000}
 	cases := []eval.Case{

@@ -108,7 +108,7 @@ func TestRetrieval(t *testing.T) {
 	}
 }
 
-// words embeds texts by whether they speak of listeners.
+// words embeds texts by whether they mention listeners.
 type words struct{}
 
 func (words) Model() string { return "words/2" }
@@ -124,7 +124,7 @@ func (words) Embed(_ context.Context, _ llm.Purpose, texts []string) ([]llm.Vect
 	return vectors, nil
 }
 
-// short embeds as words does, but only texts of a few bytes.
+// short embeds like words, but rejects queries of more than 8 bytes.
 type short struct{ words }
 
 func (s short) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
@@ -136,8 +136,8 @@ func (s short) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.
 	return s.words.Embed(ctx, p, texts)
 }
 
-// By vectors alone nothing is found for a query that is too long; it is no error,
-// and noted. With words, words find.
+// TestRetrievalLongQuery checks that a query that is too long for the encoder finds nothing with
+// vectors alone, and gives a note instead of an error. A hybrid search still finds lexical hits.
 func TestRetrievalLongQuery(t *testing.T) {
 	set, err := eval.ReadSet(writeSet(t, tinyCorpus, tinyQueries, tinyQrels))
 	if err != nil {
@@ -178,7 +178,7 @@ func TestReadSetErrors(t *testing.T) {
 	}
 }
 
-// TestReadSetOdd reads what other people's folders look like.
+// TestReadSetOdd reads the variants of the format that occur in public sets.
 func TestReadSetOdd(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -216,7 +216,7 @@ func TestReadSetOdd(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, qrels)); err != nil {
 			t.Fatal(err)
 		}
-		if qrels == "qrels/dev.tsv" { // the next place is looked at, TREC's layout with four columns too
+		if qrels == "qrels/dev.tsv" { // ReadSet falls back to train.tsv, here in TREC's four-column layout
 			if err := os.WriteFile(filepath.Join(dir, "qrels", "train.tsv"), []byte("8 0 2 1\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -247,8 +247,8 @@ func sharedSets(t *testing.T, names ...string) []eval.Set {
 	return sets
 }
 
-// TestRelevanceModel fits the relevance model again and compares it with the one
-// in the binary: a change of features, analysis or ranking needs a new fit.
+// TestRelevanceModel refits the relevance model and compares it with the embedded one. A change of
+// features, analysis or ranking needs a new fit.
 func TestRelevanceModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits the model on seven sets")
@@ -277,10 +277,10 @@ func TestRelevanceModel(t *testing.T) {
 	}
 }
 
-// TestRetrievalFigures holds the rankings, as they are in the program, to what
-// they reach: on three sets of passages that are encoded in a minute or two, and
-// with ASSAY_LONG on all. The figures in docs/evaluation.md are a little lower where
-// the models in the program were learned from the set, too.
+// TestRetrievalFigures checks minimum figures of the rankings with the embedded models. It measures
+// three sets whose passages are encoded in a minute or two, and all sets with ASSAY_LONG. The
+// figures in docs/evaluation.md are a little lower for sets from which the embedded models were
+// also learned.
 func TestRetrievalFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("encodes and searches sets")
@@ -292,7 +292,7 @@ func TestRetrievalFigures(t *testing.T) {
 	tests := []struct {
 		set                    string
 		long                   bool
-		bm25, text, full, gold float64 // nDCG@10 of three rankings, and all gold@10 of the last, at least
+		bm25, text, full, gold float64 // minimum nDCG@10 of three rankings, and all gold@10 of the last
 	}{
 		{"hotpotqa-train100", false, 0.800, 0.830, 0.925, 0.98},
 		{"musique-train100", false, 0.575, 0.625, 0.815, 0.75},

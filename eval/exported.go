@@ -6,17 +6,17 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// An Exported is a run as `assay runs export` writes it, one JSON object a line: what was
-// asked, what was given for an answer, and room for what is right. Whoever corrects it
-// sets Correct where the answer was right as it was given, or fills in Answers and Gold,
-// or sets Unanswerable; a line of which nothing is filled in has not been judged.
+// An Exported is a run as written by `assay runs export`, one JSON object per line: the question,
+// the given answer, and fields for a correction. The annotator sets Correct if the answer was
+// right, or fills in Answers and Gold, or sets Unanswerable. A line without any of these has not
+// been judged.
 type Exported struct {
 	ID       string       `json:"id"` // of the run
 	Question string       `json:"question"`
 	History  []assay.Turn `json:"conversation,omitempty"`
 	Filter   assay.Filter `json:"filter,omitzero"`
 
-	Collections []string `json:"collections,omitempty"` // where it was asked; empty: everywhere
+	Collections []string `json:"collections,omitempty"` // that were searched; empty: all
 
 	Given Given `json:"given"`
 
@@ -26,20 +26,20 @@ type Exported struct {
 	Unanswerable bool     `json:"unanswerable"`
 }
 
-// Given is what a run answered.
+// Given is the answer of a run.
 type Given struct {
 	Status assay.Status `json:"status"`
-	Answer string       `json:"answer"`          // what stands in it, without its citation numbers
+	Answer string       `json:"answer"`          // its text, without citation numbers
 	Cited  []Gold       `json:"cited,omitempty"` // each place once
 }
 
-// judged reports whether somebody has said what is right.
+// judged reports whether the line has a label.
 func (r caseRecord) judged() bool {
 	return r.Correct != nil || len(r.Answer)+len(r.Answers)+len(r.Gold)+len(r.Documents) > 0 || r.Unanswerable || r.Answerable != nil
 }
 
-// label gives a case the labels of the run that it was exported from, where that was
-// right and nobody has written other ones.
+// label copies the answer and citations of the exported run to the case as labels, if the annotator
+// marked the answer as correct and wrote no other labels.
 func (g Given) label(c *Case, correct *bool) {
 	if correct == nil || !*correct {
 		return
@@ -60,7 +60,8 @@ func (g Given) label(c *Case, correct *bool) {
 	}
 }
 
-// Export returns a run for people to judge; text of a document is asked of nobody.
+// Export returns a run in the form for annotators. It reads no documents; the quotes are those of
+// the citations.
 func Export(r assay.Run, history []assay.Turn, filter assay.Filter, collections []string) Exported {
 	x := Exported{ID: r.ID, Question: r.Question, History: history, Filter: filter, Collections: collections, Answers: []string{}, Gold: []Gold{}}
 	if r.Answer == nil {

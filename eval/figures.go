@@ -155,8 +155,8 @@ func (t *tally) sliceCases() map[string]map[string][]int {
 	return by
 }
 
-// unsliced returns the names of properties with too many values for a table, some of which
-// several questions share.
+// unsliced returns the names of properties that have too many values for a table, of which at least
+// one is shared by several questions.
 func (t *tally) unsliced() []string {
 	var many []string
 	by := t.sliceCases()
@@ -203,8 +203,8 @@ func (t *tally) worstOnes() []Worst {
 	return worst[:min(len(worst), maxWorst)]
 }
 
-// remediesOf returns the usual remedies, for the most frequent loss first. It recommends to
-// look at the chunks only if most of the passages that were not found are in the index.
+// remediesOf returns the usual remedies, for the most frequent loss first. It recommends a look at
+// the chunking only if most of the passages that were not found are in the index.
 func remediesOf(s System) []string {
 	var all []string
 	there := s.Lost[NotIngested]+s.Lost[Mislabelled] <= s.Lost[NotRetrieved]+s.Lost[RankedTooLow]

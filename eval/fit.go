@@ -17,14 +17,14 @@ import (
 //
 // With vectors the best five hits are harder to tell apart: at 0.33 the floor accepts
 // 90% of answerable questions, refuses 99% of foreign ones, and 61% of those whose
-// answer is removed (60% by words alone).
+// answer is removed (60% with lexical features only).
 const (
 	prior       = 0.4
 	vectorPrior = 0.33
 )
 
 // fit returns the weights that minimise the weighted log loss plus a ridge, and the
-// number of hits that they were fitted to. Hits returns the hits of a decision; prior
+// number of hits that they were fitted to. hits returns the hits of a decision. prior
 // is the share of relevant ones.
 func fit(sets [][]decision, hits func(decision) []example, prior float64, dim int) (w []float64, n int) {
 	const ridge = 1e-3

@@ -18,32 +18,32 @@ import (
 
 var fitConflicts = flag.Bool("fit-conflicts", false, "fit the weights of conflicts and write ground/conflicts.json")
 
-// How the weights of conflicts are fitted.
+// Parameters of the fit.
 const (
 	conflictRidge  = 0.05
 	conflictFolds  = 10
-	conflictAlarms = 0.05 // of the controls, held out
-	madeWeight     = 0.5  // of a made case beside a written one
+	conflictAlarms = 0.05 // share of false alarms on held-out controls
+	madeWeight     = 0.5  // weight of a made case relative to a written one
 )
 
-// conflictRow is a development case with its features; without, it has no two answers that
-// may conflict.
+// conflictRow is a development case with its features. The features are nil if the case has no two
+// answers that could conflict.
 type conflictRow struct {
 	ConflictCase
-	group    string // question or scene: cases of one are held out together
+	group    string // question or scene; cases of one group are held out together
 	weight   float64
 	features []float64
-	score    float64 // by a model that was fitted without the cases of its group
+	score    float64 // by a model that was fitted without its group
 }
 
-// TestFitConflicts fits the logistic regression of ground.Conflicts to the reader in the
-// program and writes it to ground/conflicts.json:
+// TestFitConflicts fits the logistic regression of ground.Conflicts to the embedded reader and
+// writes it to ground/conflicts.json:
 //
 //	go test ./eval -run FitConflicts -fit-conflicts -v
 //
-// It takes minutes. The cases are those in ground/testdata/conflicts.jsonl, those of
-// train/written that the reader was not trained with, and those that are made of
-// ground/testdata/conflictscenes.jsonl. None is among those that conflicts are measured on.
+// It takes minutes. The cases are those in ground/testdata/conflicts.jsonl, those in train/written
+// that were held out from the reader's training, and those made from
+// ground/testdata/conflictscenes.jsonl. None of them is used to measure conflicts.
 func TestFitConflicts(t *testing.T) {
 	if !*fitConflicts {
 		t.Skip("it fits weights: with -fit-conflicts")
@@ -95,7 +95,7 @@ func writtenPassage(w WrittenText) ground.Passage {
 	return ground.Passage{Quote: w.Text, Context: w.Text, Heading: []string{w.Title}}
 }
 
-// conflictRows returns the cases that were written and those that are made of scenes.
+// conflictRows returns the written cases and those made from scenes.
 func conflictRows(t *testing.T) []conflictRow {
 	t.Helper()
 	var cases []ConflictCase
@@ -127,7 +127,7 @@ func conflictRows(t *testing.T) []conflictRow {
 	return append(rows, conflictsOf(scenes)...)
 }
 
-// logKinds logs of each kind of case how many are taken for conflicts.
+// logKinds logs, for each kind of case, how many are classified as conflicts.
 func logKinds(t *testing.T, rows []conflictRow, least float64) {
 	t.Helper()
 	kinds := map[string][2]int{}
@@ -147,7 +147,7 @@ func logKinds(t *testing.T, rows []conflictRow, least float64) {
 	}
 }
 
-// fold returns the part of the cases that a case is held out with.
+// fold returns the fold of a case, by its group.
 func (c conflictRow) fold() int {
 	h := fnv.New32a()
 	h.Write([]byte(c.group))
@@ -164,8 +164,8 @@ func fitConflictRows(rows []conflictRow, include func(conflictRow) bool) *learn.
 	return learn.Logistic(examples, conflictRidge)
 }
 
-// leastConflict returns the score of a control above which as many false alarms are raised
-// as may be.
+// leastConflict returns the threshold at which the share conflictAlarms of the controls raises
+// false alarms.
 func leastConflict(rows []conflictRow) float64 {
 	var scores []float64
 	for _, c := range rows {

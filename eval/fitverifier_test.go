@@ -31,15 +31,15 @@ import (
 
 var fitVerifier = flag.Bool("fit-verifier", false, "fit the verifier's weights and write ground/weights.json")
 
-// How the weights are fitted.
+// Parameters of the fit.
 const (
-	rowsPerSet    = 200 // claims of each set of training/nli
-	rowsOfTwins   = 700 // claims of each file of made twins
+	rowsPerSet    = 200 // claims from each set of training/nli
+	rowsOfTwins   = 700 // claims from each file of made twins
 	verifierRidge = 0.01
-	leastCaught   = 0.95 // of the changed answers for development, at the floor for shown answers
+	leastCaught   = 0.95 // share of the changed development answers to reject at the floor for shown answers
 )
 
-// A fitCase is a claim to fit the weights with.
+// A fitCase is a claim to which the weights are fitted.
 type fitCase struct {
 	GroundingCase
 	set      string
@@ -49,15 +49,16 @@ type fitCase struct {
 
 func (c fitCase) made() bool { return strings.HasPrefix(c.set, "made/") }
 
-// TestFitVerifier fits the logistic regression of ground.Local to the reader in the program
-// and writes it to ground/weights.json:
+// TestFitVerifier fits the logistic regression of ground.Local to the embedded reader and writes it
+// to ground/weights.json:
 //
 //	ASSAY_TESTDATA=... ASSAY_MADE=... go test ./eval -run FitVerifier -fit-verifier -timeout 2h
 //
-// ASSAY_TESTDATA has the training sets below training/nli, ASSAY_MADE the made twins that the
-// reader was trained with; train/written has written statements. Of all three only the claims
-// are taken that were set aside from its training. The sets that the verifier is measured on are not read. The floor of shown answers is chosen by the
-// changed answers for development and by the pairs in ground/testdata.
+// ASSAY_TESTDATA has the training sets in training/nli, and ASSAY_MADE the made twins that the
+// reader was trained with; train/written has written statements. From all three it uses only the
+// claims that were held out from the reader's training. It does not read the sets on which the
+// verifier is measured. The floor for shown answers is chosen on the changed development answers
+// and the pairs in ground/testdata.
 func TestFitVerifier(t *testing.T) {
 	if !*fitVerifier {
 		t.Skip("it fits weights and takes minutes: with -fit-verifier")
@@ -95,7 +96,7 @@ func TestFitVerifier(t *testing.T) {
 	t.Logf("%s; shown %.2f, balanced %.2f, disputed %.2f", m.Made, m.Shown, m.Balanced, m.Disputed)
 }
 
-// eachLine decodes the lines of a file, which may be compressed by gzip.
+// eachLine decodes the lines of a JSON Lines file. A file that ends in .gz is decompressed.
 func eachLine[T any](t *testing.T, file string, yield func(T)) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -123,13 +124,13 @@ func eachLine[T any](t *testing.T, file string, yield func(T)) {
 	}
 }
 
-// setAside reports whether the reader was not trained with claims about a text. It is
-// set_aside in train/reader/data.py.
+// setAside reports whether claims about a text were held out from the reader's training. It must
+// agree with set_aside in train/reader/data.py.
 func setAside(text string) bool { return crc32.ChecksumIEEE([]byte(text))%32 == 0 }
 
 var fitVerdicts = map[string]assay.Verdict{"supported": assay.Supported, "contradicted": assay.Contradicted, "neutral": assay.Unsupported}
 
-// nliCases draws claims from each set in a folder.
+// nliCases draws claims from each set in a folder, by hash.
 func nliCases(t *testing.T, folder string) []fitCase {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.jsonl.gz"))
@@ -154,8 +155,7 @@ func nliCases(t *testing.T, folder string) []fitCase {
 	return cases
 }
 
-// twinCases draws claims from each file of made twins in a folder: true ones and as many
-// falsified ones.
+// twinCases draws claims, true and falsified ones, from each file of made twins in a folder.
 func twinCases(t *testing.T, folder string) []fitCase {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "entail-*.jsonl.gz"))
@@ -194,11 +194,11 @@ func twinCases(t *testing.T, folder string) []fitCase {
 	return cases
 }
 
-// writtenAside reports whether the reader was not trained with a written document, or with a
-// pair of texts, by its question. It is written_aside in train/reader/written.py.
+// writtenAside reports whether a written document, or a pair of texts with this question, was held
+// out from the reader's training. It must agree with written_aside in train/reader/written.py.
 func writtenAside(name string) bool { return crc32.ChecksumIEEE([]byte(name))%5 == 0 }
 
-// writtenCases returns the statements about the written documents that are kept from training.
+// writtenCases returns the statements about the held-out written documents.
 func writtenCases(t *testing.T, folder string) []fitCase {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "sections-*.jsonl"))
@@ -232,7 +232,7 @@ func writtenCases(t *testing.T, folder string) []fitCase {
 
 func fitSet(file string) string { return strings.TrimSuffix(filepath.Base(file), ".jsonl.gz") }
 
-// drawn returns at most n cases, by the hash of their claims.
+// drawn returns at most n cases, in the order of a hash of evidence and claim.
 func drawn(cases []fitCase, n int) []fitCase {
 	key := func(c fitCase) uint32 {
 		h := fnv.New32a()
@@ -243,7 +243,7 @@ func drawn(cases []fitCase, n int) []fitCase {
 	return cases[:min(n, len(cases))]
 }
 
-// measureCases sets the features of cases, without those that cite nothing.
+// measureCases sets the features of cases and drops those without features.
 func measureCases(t *testing.T, reader llm.Reader, cases []fitCase) []fitCase {
 	t.Helper()
 	g, ctx := errgroup.WithContext(t.Context())
@@ -263,8 +263,9 @@ func measureCases(t *testing.T, reader llm.Reader, cases []fitCase) []fitCase {
 	return slices.DeleteFunc(cases, func(c fitCase) bool { return c.features == nil })
 }
 
-// fitModel fits both regressions and the balanced floor. Each set, and in it each label, has the
-// same weight; all made sets together have that of all others.
+// fitModel fits both regressions and the balanced floor. All sets have the same weight. Within a
+// set, Supported has twice the weight of each other label. The made sets together have the same
+// weight as all others together.
 func fitModel(cases []fitCase) *ground.Model {
 	count, sets := map[string]float64{}, map[bool]map[string]bool{false: {}, true: {}}
 	for _, c := range cases {
@@ -291,8 +292,8 @@ func fitModel(cases []fitCase) *ground.Model {
 	return m
 }
 
-// contradictedFrom returns the percentages of claims, by their label, whose probability of a
-// contradiction is at least sure.
+// contradictedFrom returns, by label, the percentage of claims whose probability of a contradiction
+// is at least sure.
 func contradictedFrom(m *ground.Model, cases []fitCase, sure float64) map[assay.Verdict]float64 {
 	share, of := map[assay.Verdict]float64{}, map[assay.Verdict]float64{}
 	for _, c := range cases {
@@ -307,8 +308,8 @@ func contradictedFrom(m *ground.Model, cases []fitCase, sure float64) map[assay.
 	return share
 }
 
-// disputedFloor returns the least probability of a contradiction, of a claim that is not
-// supported, with the best mean of the shares of the labels that are told right.
+// disputedFloor returns the floor on the probability of a contradiction that separates contradicted
+// from unsupported claims with the best balanced accuracy.
 func disputedFloor(m *ground.Model, cases []fitCase) float64 {
 	best, most := 0.5, 0.0
 	for floor := 0.05; floor < 0.951; floor += 0.01 {
@@ -329,7 +330,7 @@ func disputedFloor(m *ground.Model, cases []fitCase) float64 {
 	return math.Round(best*100) / 100
 }
 
-// balancedFloor returns the floor with the best mean of the sets' balanced accuracies.
+// balancedFloor returns the floor with the best balanced accuracy, averaged over the sets.
 func balancedFloor(m *ground.Model, cases []fitCase) float64 {
 	best, most := 0.5, 0.0
 	for floor := 0.05; floor < 0.951; floor += 0.01 {
@@ -353,8 +354,8 @@ func balancedFloor(m *ground.Model, cases []fitCase) float64 {
 	return math.Round(best*100) / 100
 }
 
-// shownFloor returns the least floor, in steps of 0.01, at which enough changed answers are
-// refused.
+// shownFloor returns the lowest floor, in steps of 0.01, that rejects the share leastCaught of the
+// wrong answers.
 func shownFloor(t *testing.T, v ground.Verifier, changed []GroundingCase) float64 {
 	t.Helper()
 	judged, err := JudgeGrounding(t.Context(), v, changed, nil)
@@ -376,7 +377,7 @@ func shownFloor(t *testing.T, v ground.Verifier, changed []GroundingCase) float6
 	return min(math.Floor(score*100+1)/100, 0.99)
 }
 
-// madeOf counts the claims of each set.
+// madeOf lists the number of claims from each set.
 func madeOf(cases []fitCase) string {
 	count := map[string]int{}
 	for _, c := range cases {

@@ -25,37 +25,37 @@ import (
 	"github.com/assay-rag/assay/internal/durable"
 )
 
-// The files of a folder that holds an evaluation.
+// The files in the folder of an evaluation.
 const (
 	identityFile = "evaluation.json"
 	outcomesFile = "outcomes.jsonl"
 	lockFile     = "lock"
 )
 
-// An Identity is what one folder belongs to: a set, and how it is asked. Another one needs
-// another folder.
+// An Identity says which evaluation a folder holds: the set and the configuration. Another
+// evaluation needs another folder.
 type Identity struct {
-	Set    string            `json:"set"`  // its name, for people
+	Set    string            `json:"set"`  // display name
 	Hash   string            `json:"hash"` // Dataset.Hash
 	Config map[string]string `json:"config"`
 }
 
-// A Folder holds an evaluation: evaluation.json says of what, outcomes.jsonl has a line
-// for each question that was asked. It is what an evaluation that was interrupted is gone
-// on with from. One process at a time has it open.
+// A Folder stores an evaluation, so that it can be resumed after an interruption. evaluation.json
+// identifies it, and outcomes.jsonl has one line per outcome. Only one process can open a folder at
+// a time.
 type Folder struct {
 	Dir   string
 	Began time.Time
-	name  string // what its runs are named after
+	name  string // random; run IDs are derived from it
 	lock  *flock.Flock
 
 	mu       sync.Mutex
 	outcomes lineFile
-	end      int64              // of its last whole line
+	end      int64              // size of the file up to its last complete line
 	done     map[[2]string]bool // by system and case
 }
 
-// A lineFile is the file of the outcomes.
+// A lineFile is the file of the outcomes. Tests replace it.
 type lineFile interface {
 	io.Reader
 	io.WriterAt
@@ -65,22 +65,22 @@ type lineFile interface {
 	Close() error
 }
 
-// An evaluation is what evaluation.json holds.
+// An evaluation is the content of evaluation.json.
 type evaluation struct {
 	Format int       `json:"format"`
-	Name   string    `json:"name"` // random: runs are named after it, so that no two folders have the same
+	Name   string    `json:"name"` // random; run IDs are derived from it and so differ between folders
 	Began  time.Time `json:"began"`
 	Identity
 }
 
-// folderFormat is the version of a folder's files.
+// folderFormat is the version of the file format.
 const folderFormat = 1
 
-// OpenFolder opens the folder of an evaluation, which is made where it is missing. A
-// folder of another set or configuration is assay.ErrInvalid, and the error says what
-// differs; one that another process has open is assay.ErrLocked; one that a newer version
-// wrote assay.ErrNewer; one with a line that cannot be read, but for the last, which is
-// cut off where it is torn, assay.ErrDamaged.
+// OpenFolder opens the folder of an evaluation and creates it if it does not exist. It fails with
+// assay.ErrInvalid if the folder belongs to another set or configuration, and the error names the
+// difference. It fails with assay.ErrLocked if another process has it open, with assay.ErrNewer if
+// a newer version wrote it, and with assay.ErrDamaged if a line cannot be read. An incomplete last
+// line is cut off.
 func OpenFolder(ctx context.Context, dir string, identity Identity) (_ *Folder, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the folder of the evaluation: %w", err)
@@ -118,7 +118,7 @@ func OpenFolder(ctx context.Context, dir string, identity Identity) (_ *Folder, 
 	return f, nil
 }
 
-// identify reads what the folder belongs to, or writes it where that is new.
+// identify reads and checks the identity of the folder, or writes it to a new folder.
 func (f *Folder) identify(identity Identity) error {
 	file := filepath.Join(f.Dir, identityFile)
 	data, err := os.ReadFile(file)
@@ -144,7 +144,7 @@ func (f *Folder) identify(identity Identity) error {
 	return nil
 }
 
-// differs says in what two identities differ; empty: in nothing.
+// differs describes the first difference between two identities. It returns "" if they are equal.
 func (i Identity) differs(other Identity) string {
 	if i.Hash != other.Hash {
 		if i.Set != other.Set {
@@ -162,7 +162,7 @@ func (i Identity) differs(other Identity) string {
 	return ""
 }
 
-// writeWhole writes a value as JSON so that the file is there whole or not at all.
+// writeWhole writes a value as JSON atomically.
 func writeWhole(file string, v any, mode fs.FileMode) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -171,7 +171,7 @@ func writeWhole(file string, v any, mode fs.FileMode) error {
 	return writeFile(file, append(data, '\n'), mode)
 }
 
-// writeFile writes a file whole or not at all.
+// writeFile writes a file atomically.
 func writeFile(file string, data []byte, mode fs.FileMode) error {
 	return durable.Write(file, mode, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -179,7 +179,7 @@ func writeFile(file string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// mend cuts off a last line that is torn.
+// mend truncates the file after its last complete line.
 func (f *Folder) mend() error {
 	end := int64(0)
 	r := bufio.NewReaderSize(f.outcomes, 1<<16)
@@ -197,8 +197,8 @@ func (f *Folder) mend() error {
 	return f.outcomes.Truncate(end)
 }
 
-// Outcomes yields what the folder holds, in the order in which questions were answered.
-// They are read one at a time.
+// Outcomes yields the stored outcomes in the order in which they were written. It reads them from
+// disk one at a time.
 func (f *Folder) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		file, err := os.Open(filepath.Join(f.Dir, outcomesFile))
@@ -211,7 +211,7 @@ func (f *Folder) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 		for n := 1; ; n++ {
 			line, err := r.ReadBytes('\n')
 			if errors.Is(err, io.EOF) {
-				return // what is torn is not there
+				return // an incomplete line is ignored
 			}
 			var o Outcome
 			if err == nil {
@@ -229,13 +229,13 @@ func (f *Folder) Outcomes(ctx context.Context) iter.Seq2[Outcome, error] {
 	}
 }
 
-// Holds reports whether each of the first questions of a set, at most limit (0: all), has
-// its outcome by each of the systems.
+// Holds reports whether the folder has an outcome of each system for each of the first limit
+// questions of the set (0: all).
 func (f *Folder) Holds(d Dataset, limit int, systems ...string) bool {
 	return f.left(d, limit, systems...) == 0
 }
 
-// left counts the questions that have yet to be asked.
+// left returns the number of questions without an outcome, over all systems.
 func (f *Folder) left(d Dataset, limit int, systems ...string) int {
 	n := 0
 	for _, name := range systems {
@@ -246,7 +246,7 @@ func (f *Folder) left(d Dataset, limit int, systems ...string) int {
 	return n
 }
 
-// Empty forgets all outcomes, to begin anew: the next runs have other names.
+// Empty removes all outcomes and gives later runs new names.
 func (f *Folder) Empty(identity Identity) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -261,15 +261,15 @@ func (f *Folder) Empty(identity Identity) error {
 	return f.identify(identity)
 }
 
-// has reports whether a question has its outcome.
+// has reports whether a question has an outcome under a system.
 func (f *Folder) has(system, id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.done[[2]string{system, id}]
 }
 
-// add writes an outcome; it is durable when add returns. What a write that failed has left
-// of a line is written over by the next one, or cut off when the folder is opened again.
+// add appends an outcome. It is durable when add returns. After a failed write, the next one
+// overwrites the partial line, or OpenFolder cuts it off.
 func (f *Folder) add(o Outcome) error {
 	line, err := json.Marshal(o)
 	if err != nil {
@@ -290,14 +290,14 @@ func (f *Folder) add(o Outcome) error {
 	return nil
 }
 
-// runID names the run of a question: always the same in one folder, so that the run is
-// found again when the process ended before its outcome was written.
+// runID returns the ID of the run of a question. It is the same on every call, so that a run is
+// found again if the process ended before the outcome was written.
 func (f *Folder) runID(system, id string) string {
 	sum := sha256.Sum256([]byte(f.name + "\x00" + system + "\x00" + id))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:16])
 }
 
-// Close gives the folder up.
+// Close closes the file and unlocks the folder.
 func (f *Folder) Close() error {
 	var errs []error
 	if f.outcomes != nil {

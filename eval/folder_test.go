@@ -13,7 +13,8 @@ import (
 	"github.com/assay-rag/assay/eval"
 )
 
-// A folder belongs to one set and one configuration, and to one process at a time.
+// TestFolderIdentity checks that a folder rejects another set or configuration, and a second
+// process.
 func TestFolderIdentity(t *testing.T) {
 	dir := t.TempDir()
 	id := eval.Identity{Set: "a", Hash: "1", Config: map[string]string{"data": "/x"}}
@@ -63,8 +64,8 @@ func TestFolderIdentity(t *testing.T) {
 	}
 }
 
-// A last line that is torn is as if it had never been written: its question is measured
-// again from its run, and not asked. Another line that cannot be read is damage.
+// TestFolderTorn checks that an incomplete last line is dropped and its question is measured again
+// from the stored run, without a second run. Any other unreadable line is damage.
 func TestFolderTorn(t *testing.T) {
 	e := handbook(t, engine.Config{})
 	d := eval.Dataset{Name: "test", Hash: "1", Cases: []eval.Case{

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// A fullDisk writes half of each line while it is full.
+// A fullDisk writes only half of each line while it is full.
 type fullDisk struct {
 	lineFile
-	full, stuck bool // stuck: it cannot be cut either
+	full, stuck bool // stuck: truncation fails as well
 }
 
 var errFull = errors.New("no space left on device")
@@ -28,8 +28,7 @@ func (d *fullDisk) Truncate(size int64) error {
 	return d.lineFile.Truncate(size)
 }
 
-// Half a line that was written while the disk was full does not damage the folder for what
-// is written after it.
+// TestFolderFullDisk checks that a partial line from a full disk does not damage later lines.
 func TestFolderFullDisk(t *testing.T) {
 	for _, stuck := range []bool{false, true} {
 		dir := t.TempDir()

@@ -19,22 +19,21 @@ import (
 	"github.com/assay-rag/assay/internal/safeyaml"
 )
 
-// A Gate says by how much figures may fall below a baseline's.
+// A Gate says how far figures may fall below a baseline.
 type Gate struct {
-	Metrics map[string]Tolerance `yaml:"metrics"` // by the measure's name
+	Metrics map[string]Tolerance `yaml:"metrics"` // by measure name
 }
 
-// A Tolerance is how far one figure may go. A figure that is better when it is less, as
-// tokens are, may rise by it.
+// A Tolerance bounds one figure. A figure for which lower is better, such as tokens, may rise by
+// the tolerance instead.
 type Tolerance struct {
-	Tolerance *float64 `yaml:"tolerance"` // below the baseline, in the measure's unit
-	Min       *float64 `yaml:"min"`       // whatever the baseline is
+	Tolerance *float64 `yaml:"tolerance"` // allowed loss against the baseline, in the measure's unit
+	Min       *float64 `yaml:"min"`       // absolute bound
 	Max       *float64 `yaml:"max"`
 }
 
-// ReadGate reads a gate. A key that is not known, a tolerance below 0, a bound that is no
-// finite number and a gate that holds nothing are assay.ErrInvalid: a slip must not let
-// everything through.
+// ReadGate reads a gate. An unknown key, a negative tolerance, a bound that is not finite, and a
+// gate without a bound are assay.ErrInvalid, because a typing error must not let every report pass.
 func ReadGate(file string) (Gate, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +71,7 @@ func ReadGate(file string) (Gate, error) {
 	return g, nil
 }
 
-// names reports whether the gate holds to a measure, or to a percentile of it.
+// names reports whether the gate bounds a measure or a percentile of it.
 func (g Gate) names(name string) bool {
 	for held := range g.Metrics {
 		if m, _ := metric.Lookup(held); held == name || m.Base == name {
@@ -82,16 +81,16 @@ func (g Gate) names(name string) bool {
 	return false
 }
 
-// A Gating is what a gate says of a report.
+// A Gating is the result of checking a report.
 type Gating struct {
 	Passed   bool      `json:"passed"`
 	Failures []Failure `json:"failures,omitempty"`
-	Turned   []Turned  `json:"turned,omitempty"` // questions that are not as they were
-	Checked  int       `json:"checked"`          // figures
+	Turned   []Turned  `json:"turned,omitempty"` // questions whose outcome changed
+	Checked  int       `json:"checked"`          // number of figures
 	Notes    []string  `json:"notes,omitempty"`
 }
 
-// A Failure is a figure that a gate does not let pass.
+// A Failure is a figure that violates the gate.
 type Failure struct {
 	System string  `json:"system"`
 	Metric string  `json:"metric"`
@@ -100,7 +99,7 @@ type Failure struct {
 	Why    string  `json:"why"`
 }
 
-// Turned is a question that was right and is wrong now, or the other way round.
+// Turned is a question that was right and is now wrong, or the reverse.
 type Turned struct {
 	System   string `json:"system"`
 	ID       string `json:"id"`
@@ -110,17 +109,16 @@ type Turned struct {
 	Run      string `json:"run,omitempty"`
 }
 
-// slack is by how much a figure may be under its bound for its rounding alone.
+// slack is the difference that rounding alone may cause.
 const slack = 1e-6
 
-// Check holds a report, which has its outcomes, to a baseline. What cannot be compared
-// does not pass: a system, a question or a metric that one side does not have. Questions
-// that are new count for nothing yet.
+// Check compares a report, which must have its outcomes, with a baseline. A system, question or
+// metric that only one side has is a failure, except that new questions are ignored.
 //
-// A figure is compared on the questions that have it on both sides. A question that had it
-// and does not have it now counts as 0, the worst, unless it is right now, as one that was
-// answered and is now rightly refused: a note says so. Where less is better there is no
-// worst, and such a question does not pass.
+// A figure is compared over the questions that have it on both sides. A question that has lost it
+// counts as 0, the worst value, unless the question is right now, for example because it is now
+// rightly refused. Such a question is left out, and a note reports it. A measure for which lower is
+// better has no worst value, so a lost question fails the gate unless it is right now.
 func (g Gate) Check(r Report, b Baseline) Gating {
 	var result Gating
 	for _, s := range r.Systems {
@@ -145,7 +143,7 @@ func (g Gate) Check(r Report, b Baseline) Gating {
 
 func (g *Gating) fail(f Failure) { g.Failures = append(g.Failures, f) }
 
-// A twin is a question of a baseline that was asked again.
+// A twin is a question of a baseline with its outcome in the report.
 type twin struct {
 	was BaselineCase
 	is  Outcome
@@ -188,8 +186,8 @@ func (g Gate) checkSystem(result *Gating, s System, base BaselineSystem) {
 	}
 }
 
-// measureOf returns the measure of a name. Which way a custom one is better is said by the
-// report, or by the baseline where the report has forgotten it.
+// measureOf returns the measure with the given name. For a custom measure, the report or the
+// baseline tells whether lower is better.
 func measureOf(name string, s System, base BaselineSystem) metric.Measure {
 	m, known := metric.Lookup(name)
 	if !known {
@@ -202,15 +200,15 @@ func measureOf(name string, s System, base BaselineSystem) metric.Measure {
 // A comparison is a figure before and after.
 type comparison struct {
 	measure metric.Measure
-	was, is []float64 // of the same questions
-	now     []float64 // of all that have it now, and of those that lost it
-	known   bool      // the baseline has it
+	was, is []float64 // over the same questions
+	now     []float64 // over all questions that have it now or have lost it
+	known   bool      // the baseline has the measure
 	there   bool      // a question has it now
-	excused int       // questions that lost it, and are right
-	lost    int       // questions that lost it, and are wrong
+	excused int       // questions that lost it and are right
+	lost    int       // questions that lost it and are wrong
 }
 
-// compare collects a measure of questions that were asked twice.
+// compare collects the values of a measure from the twins.
 func compare(m metric.Measure, twins []twin) comparison {
 	c := comparison{measure: m}
 	name := cmp.Or(m.Base, m.Name)
@@ -235,7 +233,7 @@ func compare(m metric.Measure, twins []twin) comparison {
 	return c
 }
 
-// figure is what a measure comes to on questions.
+// figure returns the percentile or the mean of xs, depending on the measure.
 func (c comparison) figure(xs []float64) float64 {
 	if c.measure.Percentile > 0 && len(xs) > 0 {
 		return stat.Percentile(xs, c.measure.Percentile)
@@ -243,7 +241,7 @@ func (c comparison) figure(xs []float64) float64 {
 	return stat.Mean(xs)
 }
 
-// check holds one figure to its bounds.
+// check compares one figure with its bounds.
 func (t Tolerance) check(c comparison) (Failure, bool) {
 	was, is, now := c.figure(c.was), c.figure(c.is), c.figure(c.now)
 	f := Failure{Was: was, Is: is}

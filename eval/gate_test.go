@@ -12,7 +12,8 @@ import (
 	"github.com/assay-rag/assay/eval"
 )
 
-// reportOf is a report of one system with these questions, of which those marked are right.
+// reportOf returns a report of one system with one question per argument, which tells whether the
+// question is right.
 func reportOf(right ...bool) eval.Report {
 	s := eval.System{Name: "auto"}
 	total := 0.0
@@ -32,7 +33,7 @@ func reportOf(right ...bool) eval.Report {
 	return eval.Report{Set: "set", Systems: []eval.System{s}}
 }
 
-// written is what is read of a baseline that was written of a report.
+// written writes the baseline of a report and reads it back.
 func written(t *testing.T, r eval.Report) eval.Baseline {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "baseline.json")
@@ -117,8 +118,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A figure is of the questions that have it on both sides; what has lost it is not left
-// out in silence.
+// TestGateOfWhatIsLost checks that a figure is computed over the questions that have it on both
+// sides, and that questions which lost it are reported.
 func TestGateOfWhatIsLost(t *testing.T) {
 	was := reportOf(true, true, true, true)
 	for i, o := range was.Systems[0].Outcomes {
@@ -178,8 +179,8 @@ func TestGateOfWhatIsLost(t *testing.T) {
 	}
 }
 
-// A measure of a user's own is held the way round that it says, also by a report that has
-// been made without knowing which.
+// TestGateOfCustomMeasure checks that the direction of a custom measure is kept, even if the report
+// does not have it.
 func TestGateOfCustomMeasure(t *testing.T) {
 	gate, err := eval.ReadGate(writeFile(t, "gate.yaml", "metrics: {rudeness: {tolerance: 0.1}}"))
 	if err != nil {
@@ -204,7 +205,8 @@ func TestGateOfCustomMeasure(t *testing.T) {
 	}
 }
 
-// A baseline that is written for a gate holds what that needs, times too.
+// TestBaselineForGate checks that a baseline for a gate keeps all measures that the gate names,
+// including times.
 func TestBaselineForGate(t *testing.T) {
 	gate, err := eval.ReadGate(writeFile(t, "gate.yaml", "metrics: {right: {tolerance: 0}, latency_p95_ms: {tolerance: 10}}"))
 	if err != nil {
@@ -224,7 +226,7 @@ func TestBaselineForGate(t *testing.T) {
 	}
 }
 
-// A slip in a gate must not let everything through.
+// TestReadGateErrors checks that ReadGate rejects invalid gates.
 func TestReadGateErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                            "gate.yaml",

@@ -8,17 +8,17 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// GoldenCounts are what golden questions came to: questions with the sections of which an
-// answer must cite any, or without one when the documents do not answer them.
+// GoldenCounts counts the results on golden questions. A golden question has the sections of which
+// an answer must cite any, or none if the documents do not answer it.
 type GoldenCounts struct {
 	Answerable   int `json:"answerable"`
-	Right        int `json:"right"`       // some citation is in a right section
-	RightFirst   int `json:"right_first"` // the first statement's is
+	Right        int `json:"right"`       // a citation is in a gold section
+	RightFirst   int `json:"right_first"` // the first citation is
 	Unanswerable int `json:"unanswerable"`
-	Refused      int `json:"refused"` // of the unanswerable: not_found
+	Refused      int `json:"refused"` // unanswerable questions with status not_found
 }
 
-// CountGolden counts a system's outcomes of golden questions.
+// CountGolden counts the outcomes of a system on golden questions.
 func CountGolden(s System) GoldenCounts {
 	var c GoldenCounts
 	for _, o := range s.Outcomes {
@@ -34,7 +34,7 @@ func CountGolden(s System) GoldenCounts {
 	return c
 }
 
-// goldCited reports whether a citation stands in a section that is gold.
+// goldCited reports whether a citation is in a gold section.
 func (o Outcome) goldCited(c assay.Citation) bool {
 	headings := append([]string{c.Title}, c.Heading...)
 	return slices.ContainsFunc(o.Gold, func(g Gold) bool {
@@ -42,7 +42,7 @@ func (o Outcome) goldCited(c assay.Citation) bool {
 	})
 }
 
-// CitedSections lists what an outcome cites, by statement: "document › heading › heading".
+// CitedSections lists the cited sections of an outcome, in the form "document › heading › heading".
 func CitedSections(o Outcome) []string {
 	var cited []string
 	for _, c := range o.Answer.Citations {

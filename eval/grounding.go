@@ -45,14 +45,13 @@ type GroundingSet struct {
 // maxGroundingLine is the longest line that is read: 64 MiB.
 const maxGroundingLine = 64 << 20
 
-// ReadGrounding reads a file of one JSON object a line: {"id", "claim", "evidence",
-// "label"}. The evidence is a text or a list of sentences. Labels are those of VerdictOf,
-// including numbers and truth values. Without an id a case has the number of its line.
-// "heading", a text or a list of texts, and "kind" are optional. Other keys, blank lines, a
-// byte order mark and CRLF are ignored.
+// ReadGrounding reads a file with one JSON object per line: {"id", "claim", "evidence", "label"}.
+// The evidence is a text or a list of sentences. Labels are those of VerdictOf and may be numbers
+// or truth values. A case without an id gets its line number. "heading", a text or a list of texts,
+// and "kind" are optional. Other keys, blank lines, a byte order mark and CRLF are ignored.
 //
-// Any other line is assay.ErrInvalid, with its number. So is a file without claims or that
-// does not exist.
+// A malformed line is assay.ErrInvalid, and the error names it. So is a file that does not exist or
+// has no claims.
 func ReadGrounding(file string) ([]GroundingCase, error) {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder, and no file of claims: %w", file, assay.ErrInvalid)
@@ -161,7 +160,7 @@ func wanted(key string) string {
 	return "a text"
 }
 
-// scalar returns a JSON text, number or truth value as text, and nothing for other values.
+// scalar returns a JSON text, number or truth value as text, and "" for other values.
 func scalar(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -174,18 +173,18 @@ func scalar(raw json.RawMessage) string {
 	return s
 }
 
-// VerdictOf returns the verdict of a label of the common sets, in any case, with spaces, "-" or
-// "_" between words. Supported are: supported, support(s), entailment, entailed, entails,
-// attributable, consistent, yes, true and 1. Contradicted are: contradiction, contradict(s),
-// contradicted, contradictory, refute(s), refuted and refutation. All others are Unsupported,
-// such as partially_supported, neutral and NOT_ENOUGH_INFO.
+// VerdictOf returns the verdict for a label of a common set. Case is ignored, and words may be
+// separated by spaces, "-" or "_". Supported are: supported, support(s), entailment, entailed,
+// entails, attributable, consistent, yes, true and 1. Contradicted are: contradiction,
+// contradict(s), contradicted, contradictory, refute(s), refuted and refutation. All others are
+// Unsupported, such as partially_supported, neutral and NOT_ENOUGH_INFO.
 func VerdictOf(label string) assay.Verdict {
 	verdict, _ := verdictOf(label)
 	return verdict
 }
 
-// UnknownLabels counts the labels of cases that no common set has. VerdictOf takes them for
-// Unsupported, which may be wrong for a typo or for the labels of another set.
+// UnknownLabels counts the labels that VerdictOf does not know. It maps them to Unsupported, which
+// may be wrong if a label is misspelt or comes from another set.
 func UnknownLabels(cases []GroundingCase) map[string]int {
 	unknown := map[string]int{}
 	for _, c := range cases {
@@ -196,7 +195,7 @@ func UnknownLabels(cases []GroundingCase) map[string]int {
 	return unknown
 }
 
-// verdictOf is VerdictOf. Known is false for labels that no common set has.
+// verdictOf is VerdictOf. known is false for labels that no common set has.
 func verdictOf(label string) (_ assay.Verdict, known bool) {
 	word := strings.ToLower(strings.Join(strings.FieldsFunc(label, func(r rune) bool { return r == ' ' || r == '-' || r == '_' }), "_"))
 	if x, err := strconv.ParseFloat(word, 64); err == nil && x == math.Trunc(x) {

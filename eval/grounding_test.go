@@ -87,8 +87,8 @@ func TestVerdictOf(t *testing.T) {
 	}
 }
 
-// TestFiguresOf is worked by hand: of 3 supported claims 2 are called so, of 4 others 3 are
-// not.
+// TestFiguresOf compares FiguresOf with values worked out by hand. Of 3 supported claims 2 have
+// that verdict, and of 4 others 3 do not.
 func TestFiguresOf(t *testing.T) {
 	s, c, u := assay.Supported, assay.Contradicted, assay.Unsupported
 	judged := func(gold, verdict assay.Verdict, score float64) Judged {
@@ -104,8 +104,8 @@ func TestFiguresOf(t *testing.T) {
 		BalancedAccuracy: (2.0/3 + 3.0/4) / 2,
 		F1:               map[assay.Verdict]*float64{s: new(2.0 * 2 / (3 + 3)), c: new(2.0 * 1 / (2 + 2)), u: new(2.0 * 1 / (2 + 2))},
 		MacroF1:          (2.0/3 + 0.5 + 0.5) / 3,
-		// 0.0–0.1: 2 of mean 0.05, none supported; 0.1: 0.15, all; 0.2: 0.25, none; 0.8:
-		// 0.85, all; 0.9: 2 of 0.95, half.
+		// 0.0–0.1: two of mean 0.05, none supported; 0.1: 0.15, all supported; 0.2: 0.25, none;
+		// 0.8: 0.85, all; 0.9: two of 0.95, half.
 		ECE: (2*0.05 + 0.85 + 0.25 + 0.15 + 2*0.45) / 7,
 		// Of 12 pairs 0.95 wins 3 and ties 1, 0.85 wins 3, 0.15 wins 2.
 		AUC: new((3.5 + 3 + 2) / 12),

@@ -11,17 +11,17 @@ import (
 	"github.com/assay-rag/assay/eval/mutate"
 )
 
-// The kinds of correct answers in ChangedAnswers. Changed ones have the kinds of package
-// mutate.
+// The kinds of the correct answers in ChangedAnswers. The kinds of the wrong ones are defined in
+// package mutate.
 const (
 	kindVerbatim   = "verbatim"
 	kindParaphrase = "paraphrase"
 )
 
 // ChangedAnswers returns the answers of package mutate as claims: correct ones, verbatim or
-// paraphrased, and as many with one change. Dir holds the passages and paraphrases. Shared
-// holds the sets of some further passages, which are left out if it is empty. Half is "dev"
-// or "test".
+// paraphrased, and wrong ones with one change. dir holds the passages and paraphrases. shared holds
+// the sets of some further passages, which are left out if shared is empty. half is "dev" or
+// "test".
 func ChangedAnswers(dir, shared, half string) ([]GroundingCase, error) {
 	correct, wrong, err := mutate.Answers(dir, shared, half)
 	if err != nil {
@@ -44,7 +44,7 @@ func ChangedAnswers(dir, shared, half string) ([]GroundingCase, error) {
 	return cases, nil
 }
 
-// PairCases reads texts with right and wrong statements about them, one JSON object a line:
+// PairCases reads texts with right and wrong statements about them, one JSON object per line:
 // {"id", "text", "right": [statements], "wrong": [{"kind", "claim"}]}.
 func PairCases(file string) ([]GroundingCase, error) {
 	data, err := os.ReadFile(file)

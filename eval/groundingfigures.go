@@ -25,9 +25,9 @@ type GroundingFigures struct {
 	Claims int                   `json:"claims"`
 	Gold   map[assay.Verdict]int `json:"gold"` // number of claims by label
 
-	// BalancedAccuracy is the mean of two shares: of the supported claims with the verdict
-	// Supported, and of the other claims with another verdict. If a file has only one of
-	// these kinds, it is the share of this kind.
+	// BalancedAccuracy is the mean of two shares: the supported claims with the verdict Supported,
+	// and the other claims with another verdict. If a file has only one of these kinds, it is the
+	// share of that kind.
 	BalancedAccuracy float64 `json:"balanced_accuracy"`
 
 	// F1 is 2·TP / (2·TP + FP + FN) for each verdict; nil for verdicts that are not labels.
@@ -49,8 +49,8 @@ type GroundingFigures struct {
 
 	Calibration []CalibrationBin `json:"calibration,omitempty"`
 
-	// Refused counts the claims that a hard check refused: rightly if they are not labelled
-	// supported. Kinds are the figures of each kind of claim, for sets that name kinds.
+	// Refused counts the claims that a hard check rejected. A rejection is right if the claim is
+	// not labelled supported. Kinds has the figures for each kind of claim, if the set names kinds.
 	Refused struct {
 		Rightly int `json:"rightly"`
 		Wrongly int `json:"wrongly"`
@@ -65,8 +65,7 @@ type KindFigures struct {
 	Supported int    `json:"supported"` // claims with this verdict
 }
 
-// A CalibrationBin is the claims whose scores lie in [Low, High), the last one's in
-// [Low, High].
+// A CalibrationBin holds the claims with a score in [Low, High). The last bin includes High.
 type CalibrationBin struct {
 	Low       float64 `json:"low"`
 	High      float64 `json:"high"`

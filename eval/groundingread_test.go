@@ -92,14 +92,14 @@ func TestFiguresOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// A scorer is a verifier of one score.
+// A scorer is a verifier that always returns the same score.
 type scorer float64
 
 func (s scorer) Verify(context.Context, string, []ground.Passage) (ground.Judgement, error) {
 	return ground.Judgement{Verdict: assay.Supported, Score: float64(s)}, nil
 }
 
-// A score that is none is an error of the verifier, and no figure.
+// TestJudgeGroundingScores checks that a score outside [0, 1] is an error.
 func TestJudgeGroundingScores(t *testing.T) {
 	cases := []eval.GroundingCase{{ID: "7", Claim: "a", Evidence: []string{"a"}, Verdict: assay.Supported}}
 	for _, score := range []float64{math.NaN(), -0.1, 1.1} {

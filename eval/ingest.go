@@ -11,9 +11,9 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// Ingest stores the passages of a labelled set in an engine's data directory, each as a
-// document of one passage whose URI is the passage's ID, in a collection of the set's
-// name. What is there already is left alone. It makes no vectors.
+// Ingest stores the passages of a labelled set in the data directory of an engine. Each becomes a
+// document with one chunk, whose URI is the passage's ID, in a collection with the set's name.
+// Documents that are already stored are skipped. It makes no vectors.
 func Ingest(ctx context.Context, e *engine.Engine, set Set) error {
 	there := map[string]string{}
 	for d, err := range e.Documents(ctx, assay.Local()) {
@@ -38,8 +38,8 @@ func Ingest(ctx context.Context, e *engine.Engine, set Set) error {
 	return e.Put(ctx, entries)
 }
 
-// CachedEncoders are encoders whose vectors are kept in a folder from one store to the
-// next, so that a set is encoded once. Those that are services are asked as they are.
+// CachedEncoders keeps the vectors of local encoders in a folder, so that a set is encoded only
+// once for several stores. Remote services are not cached.
 type CachedEncoders struct {
 	engine.Encoders
 	Dir string
@@ -58,7 +58,7 @@ func (c CachedEncoders) Open(ctx context.Context, name string) (llm.Embedder, er
 	return cached(e, cache), nil
 }
 
-// Close closes the cache, and the embedder where it can be closed.
+// Close closes the cache, and the embedder if it is an io.Closer.
 func (c *cachedEmbedder) Close() error { return errors.Join(closeAny(c.Embedder), c.cache.close()) }
 
 func closeAny(v any) error {

@@ -2,8 +2,8 @@ package eval
 
 import "sync"
 
-// inTurn returns what to call from any goroutine when one more thing of all is done.
-// Progress hears of each, one at a time; nil: nobody looks.
+// inTurn returns a function that reports one more of all items as done. It is safe for concurrent
+// use. The calls of progress are serialised; progress may be nil.
 func inTurn(all int, progress func(done, all int)) func() {
 	var mu sync.Mutex
 	done := 0

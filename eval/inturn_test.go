@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whoever looks hears of each thing that is done, in order and one at a time.
+// TestInTurn checks that each item is reported, in order and one at a time.
 func TestInTurn(t *testing.T) {
 	var heard []int
 	step := inTurn(400, func(done, all int) {

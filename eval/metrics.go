@@ -11,9 +11,9 @@ type Metrics struct {
 	AllGold10 float64 `json:"all_gold@10"` // share of queries with every relevant passage in the top 10
 }
 
-// Measure returns one query's metrics, as package metric defines them, nDCG with the gain
-// 2^grade-1: ranked are passage IDs, best first, at least 100 where there are as many;
-// relevant maps the relevant ones to their grades, above 0, and is not empty.
+// Measure returns the metrics of one query as package metric defines them, with the nDCG gain
+// 2^grade-1. ranked has passage IDs, best first, and should have at least 100 if there are as many.
+// relevant maps the relevant passages to their grades, which are above 0, and must not be empty.
 func Measure(ranked []string, relevant map[string]int) Metrics {
 	return Metrics{
 		NDCG10:    metric.NDCG(ranked, relevant, 10, metric.Exponential),

@@ -19,41 +19,41 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// Parts are what a set is searched with beside its text.
+// Parts are the optional parts of the search over a set.
 type Parts struct {
-	Embedder llm.Embedder // nil: there are no vectors
-	CacheDir string       // keeps vectors from one call to the next; empty: they are made anew
-	// Covered says which passages, by their place in the set, have a vector; nil: all.
+	Embedder llm.Embedder // nil: lexical search only
+	CacheDir string       // of the vector cache; empty: none
+	// Covered reports whether the passage with this index in the set gets a vector; nil: all do.
 	Covered func(passage int) bool
-	// What was learned from other sets, to measure without the one at hand; nil:
-	// what is in the binary.
+	// Relevance and Ranker replace the embedded models, for example by ones that were not fitted to
+	// this set; nil: the embedded ones.
 	Relevance *retrieve.RelevanceModel
 	Ranker    retrieve.Ranker
 
-	Reader llm.Reader // of the best hits of a reranked search; nil: nothing is read
+	Reader llm.Reader // reads the best hits of a reranked search; nil: none
 
-	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
+	Progress func(Progress) // called by one goroutine at a time; may be nil
 }
 
-// A Progress is how far an evaluation has come.
+// A Progress reports how far an evaluation has come.
 type Progress struct {
 	Set       string
-	What      string // "encode", "index", or the name of the ranking whose queries are searched
+	What      string // "encode", "index", or the ranking that is being measured
 	Done, All int    // passages or queries
-	Before    int    // of those that are done, how many were before it began
+	Before    int    // part of Done that was done before this evaluation began
 	Elapsed   time.Duration
 }
 
-// An Opened set can be searched: each of its passages is a document of one chunk,
-// whose URI is the passage's ID.
+// An Opened set can be searched. Each passage is a document with one chunk, whose URI is the
+// passage's ID.
 type Opened struct {
 	Set      Set
 	Index    *index.Searcher
 	Content  retrieve.Content
-	Stored   strategy.Content // the passages, as what cites them reads them
-	Embedder llm.Embedder     // that of Parts through the cache; nil: none
+	Stored   strategy.Content // the passages, for the documents behind citations
+	Embedder llm.Embedder     // that of Parts, with the cache; nil: none
 
-	Encoded time.Duration // that embedding the passages took
+	Encoded time.Duration // duration of embedding
 	Indexed time.Duration
 
 	relevance *retrieve.RelevanceModel
@@ -64,8 +64,8 @@ type Opened struct {
 	cache     *vectorCache
 }
 
-// Open embeds and indexes a set's passages, in a temporary folder that Close
-// removes. The vectors are held in memory.
+// Open embeds and indexes the passages of a set. The index is in a temporary folder, which Close
+// removes, and the vectors are in memory.
 func Open(ctx context.Context, set Set, parts Parts) (_ *Opened, err error) {
 	o := &Opened{Set: set, Embedder: parts.Embedder, progress: parts.Progress, relevance: parts.Relevance, ranker: parts.Ranker, reader: parts.Reader}
 	if o.ranker == nil {
@@ -103,7 +103,7 @@ func Open(ctx context.Context, set Set, parts Parts) (_ *Opened, err error) {
 	if o.Index, err = index.Open(ctx, o.dir, c); err != nil {
 		return nil, err
 	}
-	// The first search reads what the source has.
+	// The first search fills the index from its source.
 	if _, err := o.Index.Search(ctx, assay.Local().Access(), assay.Query{Text: "", Limit: 1}); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func Open(ctx context.Context, set Set, parts Parts) (_ *Opened, err error) {
 	return o, nil
 }
 
-// Close removes the index. What is cached stays.
+// Close removes the index. The vector cache stays.
 func (o *Opened) Close() error {
 	var errs []error
 	if o.Index != nil {
@@ -126,8 +126,8 @@ func (o *Opened) Close() error {
 	return errors.Join(errs...)
 }
 
-// stage begins a step; what it returns tells how far the step is, and since when. Any
-// goroutine may call that.
+// stage begins a step and returns a function that reports its progress and returns the time since
+// its start. The function is safe for concurrent use.
 func (o *Opened) stage(what string) func(done, all int) time.Duration {
 	var mu sync.Mutex
 	started := time.Now()
@@ -142,35 +142,33 @@ func (o *Opened) stage(what string) func(done, all int) time.Duration {
 	}
 }
 
-// A Row is what one ranking reaches on one set.
+// A Row is the result of one ranking on one set.
 type Row struct {
 	Ranking string `json:"ranking"`
 	Metrics        // means over the queries
-	// Low and High bound the means of 95 in 100 sets of as many queries of this
-	// kind, by bootstrap.
+	// Low and High are 95% bootstrap bounds of the means over the queries.
 	Low  Metrics `json:"low"`
 	High Metrics `json:"high"`
-	// Against compares nDCG@10 with that of another ranking of the same queries.
+	// Against compares nDCG@10 with another ranking of the same queries.
 	Against *Difference `json:"against,omitempty"`
 
-	SearchMS float64   `json:"search_ms"`       // mean wall time of a query
+	SearchMS float64   `json:"search_ms"`       // mean wall time per query
 	Notes    []Noted   `json:"notes,omitempty"` // of the searches, the most frequent first
 	PerQuery []Metrics `json:"-"`               // in the order of the set's queries
 }
 
-// A Noted is a note of searches.
+// A Noted is a note with its frequency.
 type Noted struct {
 	Note    string `json:"note"`
-	Queries int    `json:"queries"` // that it was given with
+	Queries int    `json:"queries"` // number of queries that got the note
 }
 
-// depth is how many hits are asked for: what recall@100 needs.
+// depth is the number of hits per search, which recall@100 needs.
 const depth = 100
 
-// Measure searches with r for each of the set's queries, 100 deep, as query says
-// but for its text and limit, and measures what is found. By vectors alone nothing
-// is found for a query that is over the encoder's limit. Queries are searched side
-// by side, one on each processor.
+// Measure searches with r for each of the set's queries and measures the hits. It uses query with
+// the text replaced and a limit of 100. If a query is too long for the encoder, a search by vectors
+// alone finds nothing. Queries run in parallel, one per processor.
 func (o *Opened) Measure(ctx context.Context, name string, r assay.Retriever, query assay.Query) (Row, error) {
 	queries := o.Set.Queries
 	row := Row{Ranking: name, PerQuery: make([]Metrics, len(queries))}

@@ -12,10 +12,10 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// maxRetrieved is how many documents of its searches an outcome keeps.
+// maxRetrieved is the number of retrieved documents that an outcome keeps.
 const maxRetrieved = 100
 
-// An inquiry is a case that was asked, with all that is known of how it went.
+// An inquiry is a case with the record of its run.
 type inquiry struct {
 	outcome *Outcome
 	places  []goldPlace
@@ -24,7 +24,7 @@ type inquiry struct {
 	elapsed time.Duration
 }
 
-// fill completes an outcome, but for what a judge has to say.
+// fill completes the retrieved documents and contexts of the outcome.
 func (q *inquiry) fill() {
 	o := q.outcome
 	o.Contexts = q.contexts()
@@ -35,8 +35,8 @@ func (q *inquiry) fill() {
 	}
 }
 
-// contexts are the passages that the generator was handed, and those that were found for
-// what it wrote.
+// contexts returns the passages that the generator was given, and those that were found afterwards
+// for its claims.
 func (q *inquiry) contexts() []Context {
 	var contexts []Context
 	for _, ev := range q.trail.evidence() {
@@ -52,7 +52,7 @@ func (q *inquiry) contexts() []Context {
 	return contexts
 }
 
-// input is what the measures know.
+// input returns the input of the measures.
 func (q *inquiry) input() metric.Input {
 	o := q.outcome
 	refused := o.Error == "" && refuses(o.Answer)
@@ -83,9 +83,9 @@ func (q *inquiry) input() metric.Input {
 	return in
 }
 
-// ranking is what the measures of rankings go by: of each hit the gold that it holds and
-// that none before it held, or else its document, or its passage where gold is smaller
-// than a document.
+// ranking returns the ranking that the measures use. Each hit becomes the gold places that it
+// contains and no earlier hit does. A hit without gold becomes its document, or its chunk if gold
+// is smaller than a document.
 func (q *inquiry) ranking() (ranked []string, relevant map[string]int) {
 	if len(q.places) == 0 {
 		return nil, nil
@@ -123,16 +123,16 @@ func (q *inquiry) ranking() (ranked []string, relevant map[string]int) {
 
 func goldName(i int) string { return fmt.Sprintf("gold %d", i) }
 
-// refuses reports whether an answer says that the documents do not hold one.
+// refuses reports whether an answer states that the documents do not have one.
 func refuses(a assay.Answer) bool { return a.Status == assay.NotFound }
 
-// decide says whether the outcome is right, and where it was lost where it is not. A case
-// of which nothing is known is neither.
+// decide sets whether the outcome is right and, if not, at which stage it was lost. It leaves
+// unlabelled cases undecided.
 //
-// Right is an unanswerable question that was refused; an answerable one that was answered,
-// in full or in part, cites gold where there is some (all of it where all is needed), and
-// says a right answer where one is known, by its words or, where a model has compared the
-// two, by its word.
+// An unanswerable question is right if it was refused. An answerable one is right if it was
+// answered, in full or in part, cites gold if the case has any (all of it if AllGold), and agrees
+// with a reference answer if the case has one. Agreement is by words, or by the judge if a model
+// judged correctness.
 func (q *inquiry) decide() {
 	o := q.outcome
 	if !o.Labelled() {
@@ -150,8 +150,7 @@ func (q *inquiry) decide() {
 	}
 }
 
-// citesGold reports whether the answer cites what it has to rest on, as far as that is
-// known.
+// citesGold reports whether the answer cites the required gold, or the case has none.
 func (q *inquiry) citesGold() bool {
 	if len(q.places) == 0 {
 		return true
@@ -163,10 +162,10 @@ func (q *inquiry) citesGold() bool {
 	return cited == len(q.places) || cited > 0 && !q.outcome.AllGold
 }
 
-// rightFrom is the score from which a judge has found an answer correct.
+// rightFrom is the correctness score from which an answer counts as correct.
 const rightFrom = 0.5
 
-// saysRight reports whether the answer says a right one, as far as one is known.
+// saysRight reports whether the answer agrees with a reference answer, or the case has none.
 func (q *inquiry) saysRight() bool {
 	o := q.outcome
 	if len(o.Answers) == 0 {
@@ -178,7 +177,7 @@ func (q *inquiry) saysRight() bool {
 	return saysAny(said(o.Answer), o.Answers)
 }
 
-// judged is what a judge is given.
+// judged returns the input of a judge.
 func (q *inquiry) judged(in metric.Input) judge.Input {
 	o := q.outcome
 	j := judge.Input{Question: o.Question, Answer: in.Text, References: o.Answers, Refused: in.Refused}
@@ -208,7 +207,7 @@ func (q *inquiry) judged(in metric.Input) judge.Input {
 	return j
 }
 
-// measure fills in the outcome's measures, and whether it is right, which is one of them.
+// measure sets the measures of the outcome and decides whether it is right, which is one of them.
 func (q *inquiry) measure(in metric.Input, judged judge.Judgement) {
 	o := q.outcome
 	o.NotJudged, o.Judging = judged.NotJudged, judged.Usage

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/engine"
 )
 
-// A library knows the documents that are asked, to find the places of gold in them.
+// A library locates gold in the stored documents.
 type library struct {
 	engine    *engine.Engine
 	principal assay.Principal
@@ -20,7 +20,7 @@ type library struct {
 	byBase    map[string][]string // IDs by the last part of the URI
 }
 
-// openLibrary lists the documents, without their texts.
+// openLibrary lists the documents without their texts.
 func openLibrary(ctx context.Context, e *engine.Engine, principal assay.Principal) (*library, error) {
 	l := &library{engine: e, principal: principal, byID: map[string]assay.Document{}, byBase: map[string][]string{}}
 	for d, err := range e.Documents(ctx, principal) {
@@ -35,22 +35,22 @@ func openLibrary(ctx context.Context, e *engine.Engine, principal assay.Principa
 	return l, nil
 }
 
-// A goldPlace is where gold stands in stored documents: any of the spots will do.
+// A goldPlace is a place of gold in stored documents. Any of its spots satisfies it.
 type goldPlace struct {
 	grade   int
 	spots   []spot
-	mistake string // of the set: a quote that stands in no document of the name; empty: none
+	mistake string // error of the set: a quote that no document of this name contains
 }
 
-// A spot is a document, or what of it is gold.
+// A spot is a document or a part of one.
 type spot struct {
 	document   string // ID; empty: any
-	section    string // heading that it stands under; empty: under any
-	start, end int    // end 0: all of the document
+	section    string // heading of the section; empty: any
+	start, end int    // end 0: the whole document
 }
 
-// places finds the gold of a case. Where any of its gold will do, places in one document
-// are one place with several spots: who finds one of them needs no other.
+// places locates the gold of a case. Unless all gold is required, the places in one document become
+// one place with several spots, because one of them is enough.
 func (l *library) places(ctx context.Context, c Case) ([]goldPlace, error) {
 	var places []goldPlace
 	at := map[string]int{}
@@ -72,8 +72,8 @@ func (l *library) places(ctx context.Context, c Case) ([]goldPlace, error) {
 	return places, nil
 }
 
-// spots finds one gold; none, where no stored document holds it. The mistake is that there
-// is a document of the name, and that it does not say what the gold quotes.
+// spots locates one gold. It returns none if no stored document contains it. The mistake is set if
+// a document of this name exists but does not contain the quote.
 func (l *library) spots(ctx context.Context, g Gold) (spots []spot, mistake string, err error) {
 	if g.Document == "" {
 		return []spot{{section: g.Section}}, "", nil
@@ -99,7 +99,7 @@ func (l *library) spots(ctx context.Context, g Gold) (spots []spot, mistake stri
 	return spots, mistake, nil
 }
 
-// mistakes are those of the set that leave a place of gold nowhere.
+// mistakes returns the errors of the set for places that have no spot.
 func mistakes(places []goldPlace) string {
 	var all []string
 	for _, p := range places {
@@ -110,8 +110,8 @@ func mistakes(places []goldPlace) string {
 	return strings.Join(all, "; ")
 }
 
-// named returns the IDs of the documents that a gold names: by ID, by URI, or by the end
-// of that from a "/" on.
+// named returns the IDs of the documents that match a name: by ID, by URI, or by a suffix of the
+// URI from a "/" on.
 func (l *library) named(name string) []string {
 	if _, ok := l.byID[name]; ok {
 		return []string{name}
@@ -126,8 +126,8 @@ func (l *library) named(name string) []string {
 	return ids
 }
 
-// findQuote returns where a gold's quote stands: where it says, or, since the document has
-// changed, nearest to that; white space may differ.
+// findQuote returns the span of a gold's quote: the labelled span if the text still matches, else
+// the nearest occurrence, else one that differs in white space.
 func findQuote(text string, g Gold) (start, end int, found bool) {
 	if g.End > 0 && g.End <= len(text) && text[g.Start:g.End] == g.Quote {
 		return g.Start, g.End, true
@@ -152,8 +152,8 @@ func findQuote(text string, g Gold) (start, end int, found bool) {
 	return findLoosely(text, g.Quote)
 }
 
-// findLoosely finds the first place of a quote's words, one at least, that are set apart by
-// any white space.
+// findLoosely finds the first occurrence of the quote's words with any white space between them.
+// The quote must have at least one word.
 func findLoosely(text, quote string) (start, end int, found bool) {
 	words := strings.Fields(quote)
 	for from := 0; ; from++ {
@@ -168,7 +168,7 @@ func findLoosely(text, quote string) (start, end int, found bool) {
 	}
 }
 
-// wordsAt returns where the words end that stand at a place.
+// wordsAt reports whether the words begin at a position, and returns their end.
 func wordsAt(text string, at int, words []string) (end int, ok bool) {
 	for i, w := range words {
 		if i > 0 {
@@ -193,8 +193,7 @@ func abs(n int) int {
 	return n
 }
 
-// holds reports whether a span of a document, under these headings, is at the place or
-// overlaps it.
+// holds reports whether a span of a document under these headings overlaps the place.
 func (p goldPlace) holds(document string, start, end int, headings []string) bool {
 	return slices.ContainsFunc(p.spots, func(s spot) bool {
 		if s.document != "" && s.document != document || s.end > 0 && (end <= s.start || s.end <= start) {
@@ -204,8 +203,7 @@ func (p goldPlace) holds(document string, start, end int, headings []string) boo
 	})
 }
 
-// under reports whether a section is one of the headings that a place stands under, however
-// its letters and marks of code are written.
+// under reports whether a section is one of the headings. Letter case and backquotes are ignored.
 func under(headings []string, section string) bool {
 	return slices.ContainsFunc(headings, func(h string) bool {
 		return strings.EqualFold(strings.ReplaceAll(h, "`", ""), section)
@@ -222,7 +220,7 @@ func (p goldPlace) holdsCitation(c assay.Citation) bool {
 	return p.holds(c.Document, c.Start, c.End, append([]string{c.Title}, c.Heading...))
 }
 
-// whole reports whether gold are whole documents.
+// whole reports whether all spots are whole documents.
 func (p goldPlace) whole() bool {
 	return !slices.ContainsFunc(p.spots, func(s spot) bool { return s.end > 0 || s.section != "" })
 }

@@ -2,7 +2,7 @@ package eval
 
 import "testing"
 
-// A quote finds its place again: where it was, nearest to there, or with other white space.
+// TestFindQuote checks that a quote is found at its span, nearest to it, or with other white space.
 func TestFindQuote(t *testing.T) {
 	const text = "One two. Three four.\nOne two. Five\n  six."
 	tests := []struct {
@@ -29,7 +29,7 @@ func TestFindQuote(t *testing.T) {
 	}
 }
 
-// What a question asks for is told by its first words.
+// TestQuestionType checks that the first words of a question determine its type.
 func TestQuestionType(t *testing.T) {
 	for question, want := range map[string]string{
 		"How many points were scored?": "number", "Who scored?": "person", "Whose ball is it?": "person", "When was it?": "date", "Where?": "place",

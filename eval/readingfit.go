@@ -16,15 +16,15 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// A ReadingFit is the quality of the order of the best hits by the weight of the reader's
-// relevance in it; see retrieve.ReadScore.
+// A ReadingFit is the quality of the order of the best hits as a function of the weight of the
+// reader's relevance; see retrieve.ReadScore.
 type ReadingFit struct {
 	Weights []float64       `json:"weights"` // ascending from 0
 	Sets    []ReadingFigure `json:"sets"`
-	Best    float64         `json:"best"` // smallest weight with the highest mean over the sets
+	Best    float64         `json:"best"` // smallest one with the highest mean over the sets
 }
 
-// A ReadingFigure is the quality on one set.
+// A ReadingFigure is the result on one set.
 type ReadingFigure struct {
 	Set     string    `json:"set"`
 	Queries int       `json:"queries"`
@@ -32,9 +32,9 @@ type ReadingFigure struct {
 	LeftOut float64   `json:"left_out"` // best weight on the other sets
 }
 
-// FitReading searches each set for some of its queries with the default ranking, runs the
-// reader on the best hits once, and orders them by each weight. Equal sets give equal figures.
-// The parts need a reader.
+// FitReading searches with the default ranking for at most the given number of queries of each set,
+// runs the reader once on the best hits, and orders them with each weight. The result is
+// deterministic. parts must have a reader.
 func FitReading(ctx context.Context, sets []Set, parts Parts, queries int) (ReadingFit, error) {
 	if parts.Reader == nil {
 		return ReadingFit{}, fmt.Errorf("there is no reader to weigh: %w", assay.ErrInvalid)
@@ -58,7 +58,8 @@ func FitReading(ctx context.Context, sets []Set, parts Parts, queries int) (Read
 	return fit, nil
 }
 
-// best returns the smallest weight with the highest sum over all sets but one.
+// best returns the smallest weight with the highest sum over all sets except set but; -1 excludes
+// none.
 func (f ReadingFit) best(but int) float64 {
 	sums := make([]float64, len(f.Weights))
 	for i, s := range f.Sets {
@@ -77,7 +78,7 @@ func (f ReadingFit) best(but int) float64 {
 	return f.Weights[best]
 }
 
-// readingFigures returns a set's mean nDCG@10 by each of the weights.
+// readingFigures returns the mean nDCG@10 of a set for each weight.
 func readingFigures(ctx context.Context, set Set, parts Parts, weights []float64) (means []float64, err error) {
 	o, err := Open(ctx, set, parts)
 	if err != nil {
@@ -119,7 +120,7 @@ func readingFigures(ctx context.Context, set Set, parts Parts, weights []float64
 	return means, nil
 }
 
-// readings returns the relevance by the reader of the best hits that it can read, by index.
+// readings returns the reader's relevance of the best hits that it can read, by index.
 func readings(ctx context.Context, r llm.Reader, question string, hits []assay.Hit) (map[int]float64, error) {
 	var at []int
 	var passages []llm.Excerpt
@@ -145,7 +146,8 @@ func readings(ctx context.Context, r llm.Reader, question string, hits []assay.H
 	return relevance, nil
 }
 
-// reordered returns the passages of hits. Those that were read exchange places by their score.
+// reordered returns the passage IDs of hits. The hits that were read swap places among themselves
+// by their score.
 func reordered(hits []assay.Hit, relevance map[int]float64, weight float64) []string {
 	var at []int
 	ids := make([]string, len(hits))

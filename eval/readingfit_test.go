@@ -10,7 +10,8 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// Hits that were read are ordered among their places, by their scores and the weight.
+// TestReordered checks that the hits that were read swap places among themselves by their scores
+// and the weight.
 func TestReordered(t *testing.T) {
 	var hits []assay.Hit
 	for i, id := range []string{"a", "b", "c", "d"} {

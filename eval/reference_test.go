@@ -18,13 +18,11 @@ import (
 	"github.com/assay-rag/assay/provider/local"
 )
 
-// A referenceEmbedder serves vectors that another program made of the passages
-// and queries of sets.
+// A referenceEmbedder serves vectors of passages and queries that another program made.
 type referenceEmbedder struct{ vectors map[string]llm.Vector }
 
-// referenceVectors reads SET.corpus.f32 and SET.queries.f32 of the folder that
-// ASSAY_RESEARCH_VECTORS names: 384 float32, little-endian, for each line of the
-// set's corpus.jsonl and queries.jsonl.
+// referenceVectors reads SET.corpus.f32 and SET.queries.f32 in the folder ASSAY_RESEARCH_VECTORS.
+// These have 384 little-endian float32 for each line of the set's corpus.jsonl and queries.jsonl.
 func referenceVectors(t *testing.T, sets ...eval.Set) *referenceEmbedder {
 	t.Helper()
 	dir := os.Getenv("ASSAY_RESEARCH_VECTORS")
@@ -63,7 +61,7 @@ func (e *referenceEmbedder) Embed(_ context.Context, p llm.Purpose, texts []stri
 	return vectors, nil
 }
 
-// researchSets are those that ASSAY_RESEARCH_SETS lists, or all.
+// researchSets returns the sets in ASSAY_RESEARCH_SETS, or all.
 func researchSets(t *testing.T) []eval.Set {
 	t.Helper()
 	if os.Getenv("ASSAY_RESEARCH_VECTORS") == "" {
@@ -76,9 +74,9 @@ func researchSets(t *testing.T) []eval.Set {
 	return sharedSets(t, names...)
 }
 
-// researchParts are what sets are searched with: vectors that another program
-// made; where ASSAY_RESEARCH_VECTORS names the folder of a model, its own; or those
-// of the encoder in the binary, where it says "embedded".
+// researchParts returns parts with the encoder that ASSAY_RESEARCH_VECTORS selects: "embedded" is
+// the embedded one, a folder with a model is that model, and any other folder has vectors of
+// another program.
 func researchParts(t *testing.T, set eval.Set) eval.Parts {
 	t.Helper()
 	parts := eval.Parts{CacheDir: filepath.Join(os.TempDir(), "assay-eval-research")}
@@ -97,9 +95,8 @@ func researchParts(t *testing.T, set eval.Set) eval.Parts {
 	return parts
 }
 
-// TestReferenceVectors prints what the rankings reach with vectors that another
-// program made: those whose names ASSAY_RESEARCH_RANKINGS lists, separated by
-// commas, or all.
+// TestReferenceVectors logs the figures of the rankings with vectors of another program.
+// ASSAY_RESEARCH_RANKINGS is a comma-separated list of rankings; empty means all.
 func TestReferenceVectors(t *testing.T) {
 	rankings := eval.Rankings(true, false)
 	if names := os.Getenv("ASSAY_RESEARCH_RANKINGS"); names != "" {
@@ -117,7 +114,7 @@ func TestReferenceVectors(t *testing.T) {
 	}
 }
 
-// TestReferenceCoverage prints what a part of these vectors is good for.
+// TestReferenceCoverage logs the figures with vectors for only a part of the passages.
 func TestReferenceCoverage(t *testing.T) {
 	for _, set := range researchSets(t) {
 		report, err := eval.Coverage(t.Context(), set, researchParts(t, set), []float64{0, 0.1, 0.5, 0.9})
@@ -131,7 +128,7 @@ func TestReferenceCoverage(t *testing.T) {
 	}
 }
 
-// notes are the most frequent ones, cut.
+// notes returns the two most frequent notes, shortened.
 func notes(r eval.Row) string {
 	var b strings.Builder
 	for _, n := range r.Notes[:min(len(r.Notes), 2)] {
@@ -153,7 +150,7 @@ var sharedNames = []string{
 	"clapnq-answerable", "pubmedqa-1000", "mtrag-un-reference", "xquad-en", "xquad-de",
 }
 
-// allQueries are those of the file, whether or not they are judged.
+// allQueries returns all queries in the file, whether or not they have judgements.
 func allQueries(t *testing.T, set eval.Set) []string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(os.Getenv("ASSAY_TESTDATA"), "data", "retrieval", set.Name, "queries.jsonl"))

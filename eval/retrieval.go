@@ -10,20 +10,20 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// A Ranking is a way to search a set.
+// A Ranking is a configuration of the search.
 type Ranking struct {
 	Name   string
 	Mode   assay.Mode
 	Fusion assay.Fusion
-	Graph  bool // passages that the best ones lead to
-	Rerank bool // the best are judged once more
-	Read   bool // and then read
-	BM25   bool // what text finds by BM25 alone, whatever the rest says
+	Graph  bool // adds passages linked to the best hits
+	Rerank bool // reranks the best hits
+	Read   bool // then runs the reader on them
+	BM25   bool // orders lexical hits by BM25 alone, whatever the other fields say
 }
 
-// The rankings that are compared if nothing else is asked for, from the plainest
-// to what a user gets. Those that need vectors are left out where there is no
-// embedder, those that read where there is no reader.
+// Rankings returns the rankings that are compared by default, from the simplest to the default
+// search. It leaves out those that need vectors if vectors is false, and the one with a reader if
+// reader is false.
 func Rankings(vectors, reader bool) []Ranking {
 	all := []Ranking{
 		{Name: "bm25", Mode: assay.ModeText, BM25: true},
@@ -44,7 +44,7 @@ func Rankings(vectors, reader bool) []Ranking {
 	return all
 }
 
-// A RetrievalReport is the result of one set.
+// A RetrievalReport is the result on one set.
 type RetrievalReport struct {
 	Set      string `json:"set"`
 	Passages int    `json:"passages"`
@@ -56,8 +56,7 @@ type RetrievalReport struct {
 	IndexMS  int64  `json:"index_ms"`
 }
 
-// Retrieval searches a set's passages for each of its queries, by each of the
-// rankings, and measures them. Each row but the first is compared with the first.
+// Retrieval measures each ranking on a set. Each row after the first is compared with the first.
 func Retrieval(ctx context.Context, set Set, parts Parts, rankings []Ranking) (_ RetrievalReport, err error) {
 	report := RetrievalReport{Set: set.Name, Passages: len(set.Passages), Queries: len(set.Queries), Dropped: set.Dropped}
 	o, err := Open(ctx, set, parts)
@@ -83,8 +82,7 @@ func Retrieval(ctx context.Context, set Set, parts Parts, rankings []Ranking) (_
 	return report, nil
 }
 
-// Retriever returns what a user's searches go through, with the parts that the
-// ranking names.
+// Retriever returns the retriever of the default search with the parts that the ranking selects.
 func (o *Opened) Retriever(ranking Ranking) assay.Retriever {
 	c := retrieve.Config{Index: o.Index, Content: o.Content, Embedder: o.Embedder, Relevance: o.relevance}
 	if ranking.Graph {
@@ -103,7 +101,7 @@ func (o *Opened) Retriever(ranking Ranking) assay.Retriever {
 	return r
 }
 
-// byBM25 orders what text finds by BM25 alone.
+// byBM25 orders the hits of a lexical search by BM25 alone.
 type byBM25 struct{ assay.Retriever }
 
 // Retrieve implements assay.Retriever.
@@ -114,7 +112,7 @@ func (r byBM25) Retrieve(ctx context.Context, access assay.Access, q assay.Query
 	return found, err
 }
 
-// sortByBM25 orders hits as the index found them.
+// sortByBM25 orders hits by BM25, and equal ones by chunk ID.
 func sortByBM25(hits []assay.Hit) {
 	score := func(h assay.Hit) float64 {
 		if h.Scores.BM25 == nil {

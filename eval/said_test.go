@@ -7,7 +7,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// What an answer says is what stands in it: clauses of a sentence keep what joins them.
+// TestSaid checks that the text of an answer keeps the words that join the clauses of a sentence.
 func TestSaid(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -33,7 +33,7 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// What differs from a baseline by the baseline's rounding alone does not differ.
+// TestAgainstBaselineRounds checks that the rounding of a baseline alone makes no difference.
 func TestAgainstBaselineRounds(t *testing.T) {
 	third := 1.0 / 3
 	n := &tally{name: "auto", values: map[string][]float64{"f1": {third, third, third, third, third, third, third, third}}}
@@ -46,7 +46,8 @@ func TestAgainstBaselineRounds(t *testing.T) {
 	}
 }
 
-// The cutting of documents is no remedy for gold that is not there.
+// TestRemediesOfWhatIsNotThere checks that chunking is no remedy if most of the missing gold is not
+// in the index.
 func TestRemediesOfWhatIsNotThere(t *testing.T) {
 	s := System{Figures: []Figure{{Name: "recall@10", Mean: 0}}, Lost: map[Stage]int{NotIngested: 2, NotRetrieved: 1}}
 	if all := remediesOf(s); len(all) != 2 || !strings.HasPrefix(all[0], "not ingested") {
@@ -58,8 +59,8 @@ func TestRemediesOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// What a judge was asked and did not say is counted, with the first question's reason; for
-// what was refused nobody was asked, and nobody is named.
+// TestNotJudged checks that missing judgements are counted, with the reason of the first question,
+// and that refused questions name no judge.
 func TestNotJudged(t *testing.T) {
 	n := newTally("auto", make([]Case, 3))
 	refused := assay.Answer{Status: assay.NotFound}
@@ -77,7 +78,8 @@ func TestNotJudged(t *testing.T) {
 	}
 }
 
-// By what has too many values for a table, and is shared by questions, is said.
+// TestUnsliced checks that a note names the properties with too many values for a table, if
+// questions share them.
 func TestUnsliced(t *testing.T) {
 	n := newTally("auto", make([]Case, 50))
 	for i := range 50 {
@@ -88,8 +90,7 @@ func TestUnsliced(t *testing.T) {
 	}
 }
 
-// A run that was asked of some collections is exported with them: asked of all it would be
-// another question.
+// TestExportCollections checks that an exported run keeps the collections that it searched.
 func TestExportCollections(t *testing.T) {
 	if x := Export(assay.Run{ID: "a", Question: "Who?"}, nil, assay.Filter{}, []string{"it"}); len(x.Collections) != 1 || x.Collections[0] != "it" {
 		t.Errorf("%+v", x)

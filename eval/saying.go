@@ -6,14 +6,13 @@ import (
 	"github.com/assay-rag/assay/eval/metric"
 )
 
-// What a long right answer and what was said have to have in common for the one to be
-// taken for the other: most of its words. Shorter ones have to stand there as they are.
+// A long answer matches a text that has most of its words. A shorter one must occur verbatim.
 const (
 	longAnswer = 6   // words
 	sameWords  = 0.6 // share of a long answer's words
 )
 
-// saysAny reports whether a text has one of the right answers, by its words alone.
+// saysAny reports whether a text has one of the right answers, judged by its words only.
 func saysAny(text string, answers []string) bool {
 	return slices.ContainsFunc(answers, func(right string) bool { return says(text, right) })
 }

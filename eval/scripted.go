@@ -17,22 +17,22 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Scripted returns models for every role that are none: each replies to a prompt by
-// a fixed rule, at once and always alike. A passage is relevant as far as it has the
-// question's words, and what is written quotes the sentences that have most of them.
+// Scripted returns a stand-in model for every role. It replies to a prompt by a fixed rule,
+// immediately and deterministically. It rates the relevance of a passage by the share of the
+// question's words in it, and its answers quote the sentences that have most of these words.
 //
-// They drive the prompts, the parsing of replies and the accounting of a strategy as a
-// model does, and say nothing of what one is worth.
+// Scripted models exercise the prompts, the parsing of replies and the accounting of a strategy.
+// They say nothing about the quality of a real model.
 func Scripted() engine.Models {
 	roles := map[string]llm.Model{}
 	for _, name := range engine.RoleNames() {
 		roles[name] = scripted("scripted/writer")
 	}
-	roles[role.VerifierRole] = scripted("scripted/checker") // never the one that wrote
+	roles[role.VerifierRole] = scripted("scripted/checker") // the verifier must not be the writer
 	return engine.Models{Roles: roles}
 }
 
-// isScripted reports whether models are those, or their recorded replies.
+// isScripted reports whether models are scripted, or replay the recorded replies of scripted ones.
 func isScripted(m engine.Models) bool {
 	for _, model := range m.Roles {
 		if strings.HasPrefix(model.Model(), "scripted/") {
@@ -42,7 +42,7 @@ func isScripted(m engine.Models) bool {
 	return false
 }
 
-// scripted is such a model, by its name.
+// scripted is a scripted model with this name.
 type scripted string
 
 // Model implements llm.Model.
@@ -75,7 +75,7 @@ func (s scripted) Generate(ctx context.Context, req llm.Request, stream func(llm
 	return s.says(req, text, calls, stream), nil
 }
 
-// says is the response that has a text and calls of tools.
+// says returns a response with a text and tool calls.
 func (s scripted) says(req llm.Request, text string, calls []llm.ToolCall, stream func(llm.Delta)) llm.Response {
 	if stream != nil {
 		stream(llm.Delta{Text: text})
@@ -94,7 +94,7 @@ func (s scripted) says(req llm.Request, text string, calls []llm.ToolCall, strea
 	return r
 }
 
-// formOf names the form that a request wants filled in; empty: none.
+// formOf returns the name of the form that a request asks to fill in, or "".
 func formOf(req llm.Request) string {
 	if req.Schema == nil {
 		return ""
@@ -102,15 +102,15 @@ func formOf(req llm.Request) string {
 	return req.Schema.Name
 }
 
-// act calls tools: it searches for the question, then sums the first results up, then
-// stops.
+// act makes one tool call per turn. It searches for the question, then summarises the first
+// results, then stops.
 func act(req llm.Request) (string, []llm.ToolCall) {
 	made := 0
 	for _, m := range req.Messages {
 		made += len(m.Calls)
 	}
 	p := shownIn(req)
-	if made == 0 && len(p.others["calls that were made"]) > 0 { // they are told of in words
+	if made == 0 && len(p.others["calls that were made"]) > 0 { // listed in the prompt as text
 		made = 2
 	}
 	call := func(name string, arguments any) []llm.ToolCall {
@@ -129,31 +129,31 @@ func act(req llm.Request) (string, []llm.ToolCall) {
 	return "That is all.", nil
 }
 
-// shown is what a prompt shows.
+// shown is the content of a prompt.
 type shown struct {
 	question string
 	passages []shownPassage
-	others   map[string][]string // data by its name: "claim", "statement", "searched"
+	others   map[string][]string // by name: "claim", "statement", "searched"
 	sources  map[string][]string // of a claim, by its number
-	asked    string              // the whole of what the user says
+	asked    string              // all user messages
 }
 
 type shownPassage struct {
 	number int
 	text   string
-	has    float64 // share of the question's words of content
+	has    float64 // share of the question's content words
 }
 
-// fencedData matches data in a prompt, by its name, its attributes and its text.
+// fencedData matches a fenced block of data in a prompt: its name, attributes and text.
 var fencedData = lazyregexp.New(`(?s)<([\w ]+?)((?: \w+="[^"]*")*) id="\w+">\n(.*?)\n</\w+ id="\w+">`)
 
-// numberOf matches the number among attributes.
+// numberOf matches the number in the attributes.
 var numberOf = lazyregexp.New(` number="(\d+)"`)
 
-// claimOf matches the number of a source's claim among attributes.
+// claimOf matches the number of the claim in the attributes of a source.
 var claimOf = lazyregexp.New(` of_claim="(\d+)"`)
 
-// shownIn reads a prompt back.
+// shownIn parses a prompt.
 func shownIn(req llm.Request) shown {
 	p := shown{others: map[string][]string{}, sources: map[string][]string{}}
 	for _, m := range req.Messages {
@@ -166,14 +166,14 @@ func shownIn(req llm.Request) shown {
 		case "question":
 			p.question = m[3]
 		case "passage":
-			_, text, _ := strings.Cut(m[3], "\n") // after its heading
+			_, text, _ := strings.Cut(m[3], "\n") // without its heading
 			n := 0
 			if at := numberOf.FindStringSubmatch(m[2]); at != nil {
 				fmt.Sscan(at[1], &n)
 			}
 			p.passages = append(p.passages, shownPassage{number: n, text: text})
 		case "source":
-			_, text, _ := strings.Cut(m[3], "\n") // after its heading
+			_, text, _ := strings.Cut(m[3], "\n") // without its heading
 			if of := claimOf.FindStringSubmatch(m[2]); of != nil {
 				p.sources[of[1]] = append(p.sources[of[1]], text)
 			}
@@ -187,7 +187,7 @@ func shownIn(req llm.Request) shown {
 	return p
 }
 
-// covers is the share of a question's words of content that a text has.
+// covers returns the share of the question's content words that a text has.
 func covers(text, question string) float64 {
 	wanted := surface.Content(question)
 	if len(wanted) == 0 {
@@ -201,14 +201,14 @@ func covers(text, question string) float64 {
 	return float64(n) / float64(len(wanted))
 }
 
-// best lists the passages that have most of the question's words, at most n.
+// best returns the n passages that have most of the question's words.
 func (p shown) best(n int) []shownPassage {
 	ranked := slices.Clone(p.passages)
 	slices.SortStableFunc(ranked, func(a, b shownPassage) int { return cmp.Compare(b.has, a.has) })
 	return ranked[:min(n, len(ranked))]
 }
 
-// missing lists the question's words that none of the passages has.
+// missing returns the question's words that no passage has.
 func (p shown) missing() []string {
 	var all strings.Builder
 	for _, of := range p.passages {
@@ -225,7 +225,7 @@ func (p shown) missing() []string {
 	return words
 }
 
-// quotes are statements in the words of the best passages, one of each.
+// quotes returns statements that quote the closest sentence of each of the n best passages.
 func (p shown) quotes(n int) []map[string]any {
 	statements := []map[string]any{}
 	for _, of := range p.best(n) {
@@ -236,7 +236,7 @@ func (p shown) quotes(n int) []map[string]any {
 	return statements
 }
 
-// closest returns the sentence of some texts that has most of the words of another text.
+// closest returns the sentence in texts that has most of the words of to.
 func closest(texts []string, to string) string {
 	said, has := "", -1.0
 	for _, text := range texts {
@@ -249,7 +249,7 @@ func closest(texts []string, to string) string {
 	return said
 }
 
-// each makes one entry for each of n things.
+// each returns n entries.
 func each(n int, entry func(i int) map[string]any) []map[string]any {
 	entries := make([]map[string]any, n)
 	for i := range entries {
@@ -258,10 +258,10 @@ func each(n int, entry func(i int) map[string]any) []map[string]any {
 	return entries
 }
 
-// enough is the share of a question's words from which its passages suffice.
+// enough is the share of a question's words from which its passages are sufficient.
 const enough = 0.75
 
-// scripts fill each form, by the name of its schema.
+// scripts fills in each form, by the name of its schema.
 var scripts = map[string]func(p shown) any{
 	"plan": func(p shown) any {
 		return map[string]any{"shape": "single", "sub_questions": []any{map[string]any{"text": p.question, "needs": []int{}, "conditions": []any{}}}}
@@ -339,7 +339,7 @@ var scripts = map[string]func(p shown) any{
 		for _, searched := range p.others["searched"] {
 			earlier, _, _ := strings.Cut(strings.TrimPrefix(searched, "Query: "), "\n")
 			if covers(earlier, gap) == 1 {
-				query = "" // nothing better is known
+				query = "" // the gap was already searched for
 			}
 		}
 		return map[string]any{"reason": "by rule", "gap": gap, "query": query}

@@ -15,7 +15,7 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// saying is a model that always replies alike.
+// saying is a model that always gives the same reply.
 type saying string
 
 func (saying) Model() string { return "test/writer" }
@@ -24,7 +24,7 @@ func (s saying) Generate(context.Context, llm.Request, func(llm.Delta)) (llm.Res
 	return llm.Response{Text: string(s), Finish: llm.FinishStop, Usage: assay.Usage{Calls: 1}}, nil
 }
 
-// literal supports a claim that a passage has word for word.
+// literal supports a claim if a passage contains it verbatim.
 type literal struct{}
 
 func (literal) Verify(_ context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
@@ -36,7 +36,7 @@ func (literal) Verify(_ context.Context, claim string, cited []ground.Passage) (
 	return ground.Judgement{Verdict: assay.Unsupported, Score: 0.1, Reason: "not said"}, nil
 }
 
-// wrongly is a judge to whom no answer is correct; it judges no claims.
+// wrongly is a judge that finds every answer incorrect. It judges no claims.
 type wrongly struct{}
 
 func (wrongly) Name() string { return "test/model" }
@@ -45,8 +45,9 @@ func (wrongly) Judge(context.Context, judge.Input) (judge.Judgement, error) {
 	return judge.Judgement{By: "test/model", Scores: map[string]judge.Score{judge.Correctness: {By: "test/model"}}}, nil
 }
 
-// What is found for a statement after it was written is evidence as any other: it is among
-// the contexts, its citation is judged, and the statement counts as one that was not refused.
+// TestEvidenceFoundAfterwards checks that a passage found for a statement after it was written is
+// ordinary evidence: it is among the contexts, its citation is judged, and the statement is not
+// counted as refused.
 func TestEvidenceFoundAfterwards(t *testing.T) {
 	writer := saying(`{"shape":"prose","columns":[],"conflicts":[],"open":[],"statements":[
 		{"text":"Travel to a customer is approved by the head of the department.","sources":[1]},

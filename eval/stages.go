@@ -7,15 +7,16 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// stages are those that gold passes through, in their order.
+// stages are the stages of gold, in order.
 var stages = []Stage{Mislabelled, NotIngested, NotRetrieved, RankedTooLow, GradedAway, NotCited}
 
-// lost says where a case whose outcome is not right was lost, by what its journal says of
-// the gold: where any gold will do, what came furthest counts, else what was lost first.
+// lost returns the stage at which a case whose outcome is not right was lost. It follows the gold
+// through the journal. If any of the gold is enough, the place that came furthest counts, otherwise
+// the one that was lost first.
 //
-// A passage that no grader was shown, or that one took for relevant and that was not
-// handed on for want of room, was ranked too low. One that a grader was shown and did not
-// take was graded away; so was all of it where nothing was written from it.
+// A passage was ranked too low if no grader was shown it, or if a grader accepted it but there was
+// no room for it in the evidence. It was graded away if a grader was shown it and rejected it, or
+// if it was accepted but no answer was written.
 func (o *Outcome) lost(places []goldPlace, t trail) Stage {
 	switch {
 	case o.Error != "":
@@ -39,7 +40,8 @@ func (o *Outcome) lost(places []goldPlace, t trail) Stage {
 	return o.afterwards(places, t)
 }
 
-// reached returns the index of the stage at which a place of gold was lost.
+// reached returns the index of the stage at which a place of gold was lost, or len(stages) if it
+// was cited.
 func (o *Outcome) reached(p goldPlace, t trail) int {
 	stage := func(s Stage) int { return slices.Index(stages, s) }
 	switch {
@@ -58,7 +60,7 @@ func (o *Outcome) reached(p goldPlace, t trail) int {
 			continue
 		}
 		switch id := h.Chunk.ID; {
-		case t.taken(id) && !t.wrote: // the question was given up with it in hand
+		case t.taken(id) && !t.wrote: // accepted, but the run gave up without a draft
 			return stage(GradedAway)
 		case t.shown(id) && !t.taken(id):
 			at = max(at, stage(GradedAway))
@@ -69,9 +71,9 @@ func (o *Outcome) reached(p goldPlace, t trail) int {
 	return at
 }
 
-// afterwards says what went wrong once the generator had the gold, or where none is known:
-// a right statement of a draft that the verifier refused is the verifier's fault, as is a
-// statement that it let through and that a model finds in no passage.
+// afterwards returns the stage for a case that was lost after the generator was given the gold, or
+// that has no known gold. The verifier is at fault if it rejected a right statement of a draft, or
+// accepted one that a judging model finds unsupported by the passages.
 func (o *Outcome) afterwards(places []goldPlace, t trail) Stage {
 	cited := len(places) == 0 && len(o.Answer.Claims) > 0 || slices.ContainsFunc(o.Answer.Citations, func(c assay.Citation) bool {
 		return slices.ContainsFunc(places, func(p goldPlace) bool { return p.holdsCitation(c) })
@@ -92,24 +94,24 @@ func (o *Outcome) afterwards(places []goldPlace, t trail) Stage {
 	return GeneratedWrong
 }
 
-// refused reports whether the verifier let nothing of what was written through.
+// refused reports whether the verifier supported none of the claims.
 func (t trail) refused() bool {
 	return !slices.ContainsFunc(t.checked, func(c checked) bool { return c.judgement.Verdict == assay.Supported })
 }
 
-// unfaithful reports whether a model has found a shown claim that the passages do not say.
-// The local judge is a verifier too, and none to blame another one by.
+// unfaithful reports whether a judging model found a shown claim that the passages do not support.
+// The local judge does not count, because it is itself a verifier.
 func (o *Outcome) unfaithful() bool {
 	share, judged := o.Metrics["faithfulness"]
 	return judged && share < 1 && !strings.HasPrefix(o.Judges["faithfulness"], "local")
 }
 
-// says reports whether a statement has a right answer, where one is known.
+// says reports whether a statement contains a reference answer, or the case has none.
 func (o *Outcome) says(text string) bool {
 	return len(o.Answers) == 0 || saysAny(text, o.Answers)
 }
 
-// citesGold reports whether a claim that was judged quotes gold.
+// citesGold reports whether a claim of a draft quotes gold.
 func (o *Outcome) citesGold(c checked, places []goldPlace, t trail) bool {
 	for _, ev := range t.evidence() {
 		if !slices.ContainsFunc(places, func(p goldPlace) bool { return p.holdsHit(ev.Hit) }) {
@@ -124,8 +126,7 @@ func (o *Outcome) citesGold(c checked, places []goldPlace, t trail) bool {
 	return false
 }
 
-// remedies are what usually helps against a loss. They are in the order in which they are
-// best tried.
+// remedies are the usual remedies for each loss, in the order to try them.
 var remedies = map[Stage]string{
 	Mislabelled:     "mislabelled: the set's gold quotes words that do not stand in the document it names: correct the set, or bring the document up to date; no setting helps",
 	NotIngested:     "not ingested: see what assay ingest has skipped, and whether the gold names a document that exists",
@@ -139,6 +140,6 @@ var remedies = map[Stage]string{
 	Broke:           "ended in an error: it stands beside the question, and in the outcomes",
 }
 
-// chunkingRecall is the recall under which the cutting of documents is what to look at
-// first, whatever else is wrong.
+// chunkingRecall is the recall below which the chunking of the documents should be checked before
+// anything else.
 const chunkingRecall = 0.80

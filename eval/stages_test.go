@@ -16,7 +16,7 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// refusing is a verifier that lets nothing through.
+// refusing is a verifier that rejects every claim.
 type refusing struct{}
 
 func (refusing) Verify(context.Context, string, []ground.Passage) (ground.Judgement, error) {
@@ -30,7 +30,7 @@ func handbook(t *testing.T, config engine.Config) *engine.Engine {
 	return e
 }
 
-// handbookIn is handbook with its data directory.
+// handbookIn is handbook and also returns the data directory.
 func handbookIn(t *testing.T, config engine.Config) (*engine.Engine, string) {
 	t.Helper()
 	docs := t.TempDir()
@@ -56,13 +56,13 @@ func handbookIn(t *testing.T, config engine.Config) (*engine.Engine, string) {
 	return e, config.Dir
 }
 
-// outcomesOf asks cases and returns what came of them.
+// outcomesOf asks cases and returns their outcomes.
 func outcomesOf(t *testing.T, e *engine.Engine, req engine.Request, cases ...eval.Case) []eval.Outcome {
 	t.Helper()
 	return judgedBy(t, nil, e, req, cases...)
 }
 
-// judgedBy is outcomesOf with somebody who judges them.
+// judgedBy is outcomesOf with a judge.
 func judgedBy(t *testing.T, by judge.Judge, e *engine.Engine, req engine.Request, cases ...eval.Case) []eval.Outcome {
 	t.Helper()
 	d := eval.Dataset{Name: "test", Hash: "1", Cases: cases}
@@ -85,8 +85,8 @@ func judgedBy(t *testing.T, by judge.Judge, e *engine.Engine, req engine.Request
 	return all
 }
 
-// Each stage at which a question can be lost, on a real engine: a case is made so that it
-// is lost there, by its gold, its limits or who verifies.
+// TestStages checks each stage at which a question can be lost, on a real engine. The gold, the
+// limits or the verifier of each case are chosen so that it is lost there.
 func TestStages(t *testing.T) {
 	const approval = "Who approves travel to a customer?"
 	never := assay.Filter{Op: assay.OpEquals, Key: "no such key", Value: assay.StringValue("x")}
@@ -139,8 +139,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// doubting is a model as a judge that finds no claim in the passages, and each answer as
-// correct as it is told.
+// doubting is a judging model that finds no claim in the passages and gives each answer the same
+// correctness.
 type doubting struct{ correct float64 }
 
 func (doubting) Name() string { return "test/model" }
@@ -153,8 +153,8 @@ func (d doubting) Judge(_ context.Context, in judge.Input) (judge.Judgement, err
 	return j, nil
 }
 
-// A model that judges has the last word on whether an answer is right, and where it finds
-// a shown claim in no passage it is the verifier that was wrong. Who judged is kept.
+// TestStagesJudged checks that a judging model decides whether an answer is right, and that a shown
+// claim which it finds in no passage is an error of the verifier. The name of the judge is kept.
 func TestStagesJudged(t *testing.T) {
 	c := eval.Case{ID: "1", Question: "Who approves travel to a customer?", Gold: []eval.Gold{{Document: "travel.md"}}, Answers: []string{"the chief executive"}}
 	e := handbook(t, engine.Config{})

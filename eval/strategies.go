@@ -23,68 +23,67 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// Handed is how many passages every strategy hands the generator when it is
-// measured, so that none gains by showing more.
+// Handed is the number of passages that every strategy gives the generator when it is measured, so
+// that no strategy gains by giving more.
 const Handed = 10
 
-// StrategyOptions say which strategies are measured, and how.
+// StrategyOptions configures Opened.Strategies.
 type StrategyOptions struct {
-	Strategies []string // by name; empty: all but managed, which asks a service
-	Questions  int      // the first of the set; 0: all
+	Strategies []string // by name; empty: all but managed, which calls a service
+	Questions  int      // number of the set's first questions; 0: all
 
-	Roles    string            // what the rows call who does the jobs; empty: "local"
-	Models   engine.Models     // who does them; zero: everything is done locally
-	Settings strategy.Settings // thresholds; zero fields: the defaults
+	Roles    string            // name of the role configuration in the rows; empty: "local"
+	Models   engine.Models     // models for the roles; zero: all roles are local
+	Settings strategy.Settings // thresholds; zero fields have their defaults
 
-	// AsAsked has strategies hand over what they would when a user asks: what they
-	// accepted, and however much that is. All of it counts then.
+	// AsAsked gives the generator the same evidence as in a user's run, without the limit of Handed
+	// passages. All of it counts.
 	AsAsked bool
 
-	// Wall bounds a question. 0: an hour, so that what is found does not depend on how
-	// fast the machine is.
+	// Wall limits the time for a question. 0 means an hour, so that the results do not depend on
+	// the speed of the machine.
 	Wall time.Duration
 }
 
-// A StrategyRow is what one strategy reaches on one set.
+// A StrategyRow is the result of one strategy on one set.
 type StrategyRow struct {
 	Set       string `json:"set"`
 	Strategy  string `json:"strategy"`
 	Roles     string `json:"roles"`
-	Scripted  bool   `json:"scripted,omitempty"` // by the models of Scripted, which are none: its figures are of the plumbing alone
-	AsAsked   bool   `json:"as_asked,omitempty"` // see StrategyOptions; then all that was handed counts
+	Scripted  bool   `json:"scripted,omitempty"` // with the models of Scripted, so the figures test the plumbing only
+	AsAsked   bool   `json:"as_asked,omitempty"` // see StrategyOptions; all evidence counts
 	Questions int    `json:"questions"`
 
-	Recall  Mean    `json:"recall@10"`   // share of a question's relevant passages that the generator was handed
-	AllGold Mean    `json:"all_gold@10"` // share of questions of which it was handed every one
-	Handed  float64 `json:"handed"`      // passages, mean
-	Over    int     `json:"over"`        // questions for which it was more than Handed; only so many count
+	Recall  Mean    `json:"recall@10"`   // share of a question's relevant passages that the generator was given
+	AllGold Mean    `json:"all_gold@10"` // share of questions for which it was given all of them
+	Handed  float64 `json:"handed"`      // mean number of passages
+	Over    int     `json:"over"`        // questions with more than Handed passages, of which only the first Handed count
 
-	Answers int     `json:"answers"`      // questions of which the set has the answer
-	Match   float64 `json:"answer_match"` // share of those whose answer stands in what was answered
-	F1      float64 `json:"answer_f1"`    // mean of the words that the two share
-	Failed  int     `json:"failed"`       // questions that the strategy returned an error for
+	Answers int     `json:"answers"`      // questions with reference answers in the set
+	Match   float64 `json:"answer_match"` // share of Answers with a reference answer in the text
+	F1      float64 `json:"answer_f1"`    // mean word overlap with the reference answers
+	Failed  int     `json:"failed"`       // questions for which the strategy returned an error
 	Failure string  `json:"failure,omitempty"`
 
 	Statuses  map[assay.Status]int `json:"statuses"`
-	AskedBack int                  `json:"asked_back"`      // questions of which it was asked what they mean
+	AskedBack int                  `json:"asked_back"`      // questions that were returned as ambiguous
 	Notes     []Noted              `json:"notes,omitempty"` // of the answers, the most frequent first
 
-	// Means of a question: records of the journal, searches, calls of models and their
-	// tokens, input and output together.
+	// Means per question. Steps counts the records of the journal, and Tokens is input plus output.
 	Steps       float64 `json:"steps"`
 	Searches    float64 `json:"searches"`
 	Calls       float64 `json:"calls"`
 	Tokens      float64 `json:"tokens"`
-	CallsFailed int     `json:"calls_failed"` // calls of all questions that no reply came of: not recorded, when played back
-	MedianMS    float64 `json:"median_ms"`    // wall time of a question
+	CallsFailed int     `json:"calls_failed"` // failed model calls over all questions; in playback, those not recorded
+	MedianMS    float64 `json:"median_ms"`    // wall time per question
 
-	// Gain compares it with static, where that was measured by the same roles.
+	// Gain compares the row with static, if that was measured with the same roles.
 	Gain *Gain `json:"gain,omitempty"`
 
 	Outcomes []StrategyOutcome `json:"outcomes"` // in the order of the set's questions
 }
 
-// A StrategyOutcome is one question's.
+// A StrategyOutcome is the result of one question.
 type StrategyOutcome struct {
 	Question    string       `json:"question"` // its ID
 	Kind        string       `json:"kind,omitempty"`
@@ -92,8 +91,8 @@ type StrategyOutcome struct {
 	Stop        assay.Stop   `json:"stop"`
 	Answered    string       `json:"answered_by"` // the strategy that produced the answer
 	AskBack     string       `json:"ask_back,omitempty"`
-	Handed      []string     `json:"handed"`           // passage IDs, in the order of their numbers
-	Missed      []string     `json:"missed,omitempty"` // relevant ones that are not among them
+	Handed      []string     `json:"handed"`           // passage IDs, in the order of their citation numbers
+	Missed      []string     `json:"missed,omitempty"` // relevant passages that are not in Handed
 	Recall      float64      `json:"recall@10"`
 	AllGold     bool         `json:"all_gold@10"`
 	Match       bool         `json:"answer_match"`
@@ -102,43 +101,40 @@ type StrategyOutcome struct {
 	Usage       assay.Usage  `json:"usage"`
 	CallsFailed int          `json:"calls_failed,omitempty"`
 	MS          float64      `json:"ms"`
-	Failure     string       `json:"failure,omitempty"` // the strategy's error
+	Failure     string       `json:"failure,omitempty"` // error of the strategy
 
 	notes []assay.Note
 }
 
-// A Mean is a mean over questions, with the bounds within which it lies for 95 of 100
-// sets of as many questions of this kind, by bootstrap.
+// A Mean is a mean over questions with its 95% bootstrap bounds.
 type Mean struct {
 	Mean float64 `json:"mean"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// A Gain is by how much a strategy is better than another on the same questions.
+// A Gain is the difference of a strategy to another one on the same questions.
 type Gain struct {
-	Strategy string `json:"strategy"` // the other
+	Strategy string `json:"strategy"` // the other one
 	Recall   Mean   `json:"recall@10"`
 	AllGold  Mean   `json:"all_gold@10"`
 }
 
-// floorStrategy is the one that the others are compared with, localRoles what rows call
-// it when no model is asked, and managed the one that asks a service with passages of its
-// own.
+// floorStrategy is the strategy with which the others are compared. localRoles names the roles in
+// the rows if no model is used. managed is the strategy that calls a service with its own passages.
 const (
 	floorStrategy = "static"
 	localRoles    = "local"
 	managed       = "managed"
 )
 
-// Strategies asks the set's questions by each of the strategies, all over the search
-// that users get and with as many passages handed to the generator, and measures
-// what came of it. Each row after static's is compared with it. Questions are asked
-// side by side, one on each processor. On an error the rows that were finished are
-// returned with it.
+// Strategies asks the set's questions with each of the strategies and measures the results. All
+// strategies use the default search and give the generator the same number of passages, unless
+// opts.AsAsked is set. Each row is compared with that of static. Questions run in parallel, one per
+// processor. On an error the finished rows are returned with it.
 //
-// A strategy that fails at a question has found nothing for it; only the end of ctx
-// ends the measuring.
+// If a strategy fails on a question, the question counts as one without evidence. Such an error
+// does not end the measurement.
 func (o *Opened) Strategies(ctx context.Context, opts StrategyOptions) ([]StrategyRow, error) {
 	if len(opts.Strategies) == 0 {
 		opts.Strategies = slices.DeleteFunc(strategy.Names(), func(name string) bool { return name == managed })
@@ -169,8 +165,8 @@ func (o *Opened) Strategies(ctx context.Context, opts StrategyOptions) ([]Strate
 	return rows, nil
 }
 
-// CompareStrategies sets the gain over static of each of a set's rows, by the same
-// roles and over the same questions.
+// CompareStrategies sets the gain over static for each row with the same set, roles and number of
+// questions as a row of static.
 func CompareStrategies(rows []StrategyRow) {
 	for i := range rows {
 		at := slices.IndexFunc(rows, func(r StrategyRow) bool {
@@ -182,7 +178,7 @@ func CompareStrategies(rows []StrategyRow) {
 	}
 }
 
-// askAll asks each of the questions by one strategy.
+// askAll asks each of the questions with one strategy.
 func (o *Opened) askAll(ctx context.Context, retriever assay.Retriever, name string, queries []Query, opts StrategyOptions) ([]StrategyOutcome, error) {
 	outcomes := make([]StrategyOutcome, len(queries))
 	report := o.stage(name + " (" + opts.Roles + ")")
@@ -209,8 +205,8 @@ func (o *Opened) askAll(ctx context.Context, retriever assay.Retriever, name str
 	return outcomes, errors.Join(g.Wait(), ctx.Err())
 }
 
-// ask asks one question by a strategy, in a run of its own. Its error is that ctx has
-// ended, or that the journal does not say what it should.
+// ask asks one question with a strategy in a run of its own. It returns an error only if ctx has
+// ended or the journal is damaged.
 func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string, q Query, opts StrategyOptions) (StrategyOutcome, error) {
 	out := StrategyOutcome{Question: q.ID, Kind: q.Kind}
 	journal := &run.Memory{}
@@ -252,8 +248,8 @@ func (o *Opened) ask(ctx context.Context, retriever assay.Retriever, name string
 	return out, nil
 }
 
-// handed returns the passages that the generator was handed, by the last of its steps:
-// an answer that is written again is written from what was found by then.
+// handed returns the passages that the generator was given in its last step. An answer that is
+// revised is written from the evidence found by then.
 func handed(records []assay.Record) ([]string, error) {
 	ids := []string{}
 	for _, rec := range slices.Backward(records) {
@@ -278,11 +274,11 @@ func handed(records []assay.Record) ([]string, error) {
 	return ids, nil
 }
 
-// said is what an answer says, without its citation numbers: its claims, and the few words
-// that join the clauses of a sentence.
+// said returns the text of an answer without citation numbers: its claims, and the few words that
+// join the clauses of a sentence.
 func said(a assay.Answer) string {
 	var b strings.Builder
-	end := -1 // of the claim before
+	end := -1 // of the previous claim
 	for _, c := range a.Claims {
 		if c.Start < 0 || c.End < c.Start || c.End > len(a.Text) {
 			continue
@@ -296,11 +292,10 @@ func said(a assay.Answer) string {
 	return b.String()
 }
 
-// mostJoining is how many words join two clauses at most.
+// mostJoining is the greatest number of words that join two clauses.
 const mostJoining = 3
 
-// joint is what stands between two claims, if that is words of their sentence; else a
-// blank.
+// joint returns the words between two claims if they belong to the same sentence, else a space.
 func joint(between string) string {
 	words := strings.Fields(citationNumbers.ReplaceAllString(between, " "))
 	if strings.Contains(between, "\n") || len(words) == 0 || len(words) > mostJoining {
@@ -318,10 +313,10 @@ func joint(between string) string {
 	return text
 }
 
-// citationNumbers matches the numbers of evidence in an answer.
+// citationNumbers matches the citation numbers in an answer.
 var citationNumbers = lazyregexp.New(`\s*\[\d+(?:, *\d+)*\]`)
 
-// judge compares what was said, and the first of what was handed, with what is right.
+// judge compares the answer and the first most passages of the evidence with the labels.
 func (o *StrategyOutcome) judge(q Query, most int, said string) {
 	counted := o.Handed[:min(len(o.Handed), most)]
 	found := 0
@@ -337,7 +332,7 @@ func (o *StrategyOutcome) judge(q Query, most int, said string) {
 	o.Match, o.F1 = metric.Contains(said, q.Answers) == 1, metric.F1(said, q.Answers)
 }
 
-// rowOf sums outcomes up.
+// rowOf aggregates outcomes.
 func rowOf(set, name, roles string, queries []Query, outcomes []StrategyOutcome) StrategyRow {
 	row := StrategyRow{Set: set, Strategy: name, Roles: roles, Questions: len(outcomes), Statuses: map[assay.Status]int{}, Outcomes: outcomes}
 	notes := map[string]int{}
@@ -411,7 +406,7 @@ func minus(a, b []float64) []float64 {
 	return d
 }
 
-// noted lists notes, the most frequent first.
+// noted lists notes by falling frequency.
 func noted(times map[string]int) []Noted {
 	var all []Noted
 	for note, n := range times {
@@ -421,7 +416,7 @@ func noted(times map[string]int) []Noted {
 	return all
 }
 
-// median sorts xs.
+// median returns the median of xs. It sorts xs.
 func median(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0

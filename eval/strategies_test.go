@@ -24,8 +24,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// orchard is a set with more passages about its subjects than are handed over, and
-// with a question in two steps.
+// orchard returns a set with more passages about its subjects than the generator is given, and with
+// a two-hop question.
 func orchard() eval.Set {
 	set := eval.Set{Name: "orchard"}
 	add := func(id, title, text string) {
@@ -66,7 +66,7 @@ func opened(t *testing.T, set eval.Set) *eval.Opened {
 	return o
 }
 
-// times are what differs from one measurement to the next.
+// times ignores the fields that differ between two measurements.
 var times = cmp.Options{
 	cmpopts.IgnoreFields(eval.StrategyRow{}, "MedianMS", "Roles"), cmpopts.IgnoreFields(eval.StrategyOutcome{}, "MS"), cmpopts.IgnoreUnexported(eval.StrategyOutcome{}),
 }
@@ -77,7 +77,7 @@ func TestStrategies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := len(strategy.Names()) - 1; len(rows) != want { // but managed
+	if want := len(strategy.Names()) - 1; len(rows) != want { // all but managed
 		t.Fatalf("%d rows, want %d", len(rows), want)
 	}
 	for _, row := range rows {
@@ -126,8 +126,9 @@ func TestStrategiesOfSome(t *testing.T) {
 	}
 }
 
-// Every strategy is asked by scripted models, and their recorded replies are enough to
-// measure it again. The scripts fill every form that a prompt has.
+// TestStrategiesRecorded checks that every strategy runs with scripted models, and that the
+// recorded replies are enough to measure it again. The scripts must fill in every form of the
+// prompts.
 func TestStrategiesRecorded(t *testing.T) {
 	o := opened(t, orchard())
 	path := filepath.Join(t.TempDir(), "tape.jsonl")
@@ -166,7 +167,8 @@ func TestStrategiesRecorded(t *testing.T) {
 	if tape.Unknown() > 0 {
 		t.Errorf("%d requests were not recorded", tape.Unknown())
 	}
-	// What was not recorded is counted: local roles stand in, and their draft is verified locally.
+	// Calls that were not recorded are counted. Local roles replace them, and their draft is
+	// verified locally.
 	other := orchard()
 	other.Queries[0].Text = "When was the medlar tree planted?"
 	rows, err := opened(t, other).Strategies(t.Context(), eval.StrategyOptions{
@@ -202,8 +204,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestAnswersOfSets reads the answers that the metadata of queries has, however it is
-// made up.
+// TestAnswersOfSets checks that ReadSet reads the reference answers in the metadata of queries in
+// all their variants.
 func TestAnswersOfSets(t *testing.T) {
 	queries := `{"_id":"q1","text":"a","metadata":{"answer":"35","answer_aliases":["thirty-five"],"hops":"2hop"}}
 {"_id":"q2","text":"b","metadata":{"answers":["x","y"],"type":"bridge"}}
@@ -246,7 +248,7 @@ func TestDocsNameStrategies(t *testing.T) {
 	for section := range strings.SplitSeq(text, "\n### ") {
 		name, body, _ := strings.Cut(section, "\n")
 		if len(named) == 0 && !slices.Contains(strategy.Names(), name) {
-			continue // what stands before the first
+			continue // the text before the first section
 		}
 		named = append(named, name)
 		spec, err := strategy.Lookup(name)
@@ -265,9 +267,9 @@ func TestDocsNameStrategies(t *testing.T) {
 	}
 }
 
-// TestStrategyFigures holds the strategies to what they reach by words alone on the
-// first 30 questions of two sets: two of the questions may go wrong, and a step more be
-// taken. TestStrategyTargets is on all of three sets, with vectors.
+// TestStrategyFigures compares the strategies with stored figures, measured with lexical search on
+// the first 30 questions of two sets. The tolerance is two questions, and one step more per
+// question. TestStrategyTargets covers all questions of three sets, with vectors.
 func TestStrategyFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches two sets")
@@ -286,7 +288,7 @@ func TestStrategyFigures(t *testing.T) {
 	}
 }
 
-// measured measures the strategies that figures are kept of.
+// measured measures measuredStrategies on a set.
 func measured(t *testing.T, set eval.Set, parts eval.Parts, questions int) []eval.StrategyRow {
 	t.Helper()
 	o, err := eval.Open(t.Context(), set, parts)
@@ -301,12 +303,11 @@ func measured(t *testing.T, set eval.Set, parts eval.Parts, questions int) []eva
 	return rows
 }
 
-// measuredStrategies are those that figures are kept of.
+// measuredStrategies are the strategies with stored figures.
 var measuredStrategies = []string{"static", "corrective", "multihop", "auto"}
 
-// TestStrategyTargets holds the strategies to what they are to reach on all questions
-// of three sets, with vectors, and with relevance and a reranker that were learned
-// without the set.
+// TestStrategyTargets checks that the strategies reach their targets on all questions of three
+// sets, with vectors, and with relevance and a reranker that were fitted without the set.
 func TestStrategyTargets(t *testing.T) {
 	if os.Getenv("ASSAY_LONG") == "" {
 		t.Skip("ASSAY_LONG is not set: this encodes seven sets")
@@ -348,16 +349,16 @@ func TestStrategyTargets(t *testing.T) {
 	if g := best["hotpotqa-train100"]; g.Mean < 0 {
 		t.Errorf("hotpotqa-train100: all gold %+v beside static, want no less", g)
 	}
-	// Asked are 0.6 of the steps; reached are 0.61, as docs/strategies.md says.
+	// The target is 0.6 of the steps. The measured share is 0.61; see docs/strategies.md.
 	if s := targets.Auto; s == nil || math.Min(s.Recall, s.AllGold) < 0.98 || s.Steps > 0.62 {
 		t.Errorf("auto: %+v, want 0.98 of the best in 0.62 of the steps of multihop", s)
 	}
 }
 
-// A figure is what a strategy reaches: means over questions.
+// A figure holds the means of a strategy over questions.
 type figure struct{ recall, allGold, steps float64 }
 
-// strategyFigures are what is reached by words alone on the first 30 questions.
+// strategyFigures are the figures with lexical search on the first 30 questions.
 var strategyFigures = []struct {
 	set  string
 	want map[string]figure

@@ -17,19 +17,19 @@ import (
 	"github.com/assay-rag/assay/eval/stat"
 )
 
-// SummaryOptions say what a report holds.
+// SummaryOptions configures Summarise.
 type SummaryOptions struct {
-	Systems  []string  // in the order in which they are shown: the first is what the others are compared with
-	Limit    int       // of the set's questions; 0: all
+	Systems  []string  // in display order; the others are compared with the first
+	Limit    int       // number of the set's first questions; 0: all
 	Version  string    // of the program
-	Outcomes bool      // each question's, without the texts of its passages
-	Baseline *Baseline // to be compared with; nil: none
+	Outcomes bool      // include each outcome, without the texts of its passages
+	Baseline *Baseline // to compare with; may be nil
 
-	Custom []metric.Measure // of the user's own, as their judges describe them
+	Custom []metric.Measure // of the user's own judges
 }
 
-// Summarise reads a folder's outcomes, one at a time, and says what they come to. Of each
-// question only its figures are held in memory, unless its outcome is asked for.
+// Summarise reads the outcomes in a folder one at a time and returns the report. It holds only the
+// figures of each question in memory, unless opts.Outcomes is set.
 func Summarise(ctx context.Context, d Dataset, folder *Folder, opts SummaryOptions) (Report, error) {
 	cases := AskOptions{Limit: opts.Limit}.cases(d)
 	report := Report{Set: d.Name, Cases: len(cases), Began: folder.Began, Version: opts.Version}
@@ -76,11 +76,11 @@ func indexName(v assay.IndexVersion) string {
 	return fmt.Sprintf("%s, %.0f%% of the passages", v.Model, 100*v.Coverage)
 }
 
-// A tally is what is known of one system's outcomes.
+// A tally accumulates the outcomes of one system.
 type tally struct {
 	name     string
 	cases    []Case
-	values   map[string][]float64 // by measure, then by case; NaN: it does not apply
+	values   map[string][]float64 // by measure, then by case; NaN if it does not apply
 	right    []bool
 	there    []bool
 	lost     []Stage
@@ -89,13 +89,13 @@ type tally struct {
 	judges   map[string]map[string]int
 	statuses map[string]int
 
-	notJudged map[string]map[int]string // by the measure's name, then by case: why
+	notJudged map[string]map[int]string // by measure name, then by case: the reason
 	scores    []scored
 	outcomes  []*Outcome
 	custom    []metric.Measure
 }
 
-// Scored is a claim's score, and whether it cites gold.
+// scored is the verifier's score of a claim, and whether the claim cites gold.
 type scored struct {
 	at    int // case
 	score float64
@@ -111,7 +111,7 @@ func newTally(name string, cases []Case) *tally {
 	}
 }
 
-// add notes the outcome of the case of that number.
+// add adds the outcome of case i. Only the first outcome of a case counts.
 func (t *tally) add(i int, o Outcome, keep bool) {
 	if t.there[i] {
 		return
@@ -125,7 +125,7 @@ func (t *tally) add(i int, o Outcome, keep bool) {
 	}
 	for name, by := range o.Judges {
 		if refuses(o.Answer) && o.Error == "" {
-			continue // nobody was asked
+			continue // no judge was called
 		}
 		if t.judges[name] == nil {
 			t.judges[name] = map[string]int{}
@@ -164,7 +164,7 @@ func (t *tally) add(i int, o Outcome, keep bool) {
 	}
 }
 
-// badness is the mean of an outcome's measures that are shares, where more is better.
+// badness returns the mean of an outcome's measures that are shares and for which higher is better.
 func badness(o Outcome) float64 {
 	var xs []float64
 	for _, name := range slices.Sorted(maps.Keys(o.Metrics)) {
@@ -175,7 +175,7 @@ func badness(o Outcome) float64 {
 	return stat.Mean(xs)
 }
 
-// why says what is to be seen of an outcome that is not right.
+// why returns a short explanation of an outcome that is not right.
 func why(o Outcome) string {
 	switch {
 	case o.Error != "":
@@ -192,7 +192,7 @@ func why(o Outcome) string {
 	return fmt.Sprintf("%s: %q", o.Answer.Status, cut(text))
 }
 
-// cut shortens a text for a line.
+// cut shortens a text to fit on a line.
 func cut(text string) string {
 	const most = 120
 	text = strings.Join(strings.Fields(text), " ")
@@ -207,8 +207,8 @@ func cut(text string) string {
 	return text[:most-4] + "…"
 }
 
-// slicesOf returns by what an outcome is told apart: what its set says, the kind of
-// question and of document, whether it can be answered, and whose it is.
+// slicesOf returns the slices of an outcome: those of the set, and its type of question, type of
+// document, answerability and tenant.
 func slicesOf(o Outcome) map[string]string {
 	s := map[string]string{}
 	maps.Copy(s, o.Slices)
@@ -233,7 +233,7 @@ func slicesOf(o Outcome) map[string]string {
 	return s
 }
 
-// questionTypes are told apart by how a question begins, the first that fits.
+// questionTypes are matched in order by the beginning of a question.
 var questionTypes = []struct {
 	kind   string
 	starts []string
@@ -248,7 +248,7 @@ var questionTypes = []struct {
 	{"thing", []string{"what", "which", "in what", "in which", "on what", "for what", "to what", "was ", "welche"}},
 }
 
-// questionType says what a question asks for, by its first words.
+// questionType returns the type of answer that a question asks for, by its first words.
 func questionType(question string) string {
 	q := strings.ToLower(strings.TrimSpace(question)) + " "
 	for _, t := range questionTypes {

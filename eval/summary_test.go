@@ -13,9 +13,9 @@ import (
 	"github.com/assay-rag/assay/eval/stat"
 )
 
-// A report sums up what the folder holds: figures with their intervals, slices, losses with
-// remedies, the worst with their runs, and the second system beside the first. It does not
-// depend on the order in which questions were answered.
+// TestSummarise checks that a report has the figures with their intervals, slices, losses with
+// remedies, the worst cases with their runs, and a comparison of the second system with the first.
+// It must not depend on the order of the outcomes.
 func TestSummarise(t *testing.T) {
 	e := handbook(t, engine.Config{})
 	d := eval.Dataset{Name: "test", Hash: "1", Cases: []eval.Case{
@@ -56,7 +56,7 @@ func TestSummarise(t *testing.T) {
 	if len(s.Worst) != 1 || s.Worst[0].ID != "2" || s.Worst[0].Run == "" || s.Worst[0].Why == "" {
 		t.Errorf("worst %+v", s.Worst)
 	}
-	if len(s.Remedies) != 1 || !strings.Contains(s.Remedies[0], "assay ingest has skipped") { // what is not there is cut no better
+	if len(s.Remedies) != 1 || !strings.Contains(s.Remedies[0], "assay ingest has skipped") { // chunking is no remedy for documents that are not there
 		t.Errorf("remedies %q", s.Remedies)
 	}
 	tenants := map[string]float64{}

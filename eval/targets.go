@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Targets are what the strategies are held to, as far as the rows let it be said.
-// Rows of models are not counted.
+// Targets compares the strategies with their targets, as far as the rows have the figures. It
+// counts only rows with local roles.
 type Targets struct {
-	// MultiHop is the gain over static in all-gold of multihop and corrective on each
-	// set, the better of the two first.
+	// MultiHop is the gain of multihop and corrective over static on each set, the one with the
+	// greater all-gold gain first.
 	MultiHop []SetGain `json:"multi_hop"`
 	Auto     *Share    `json:"auto,omitempty"` // nil: auto or multihop was not measured
 }
 
-// A SetGain is what a strategy gains over static on a set.
+// A SetGain is the gain of a strategy over static on a set.
 type SetGain struct {
 	Set      string `json:"set"`
 	Strategy string `json:"strategy"`
@@ -22,18 +22,18 @@ type SetGain struct {
 	Recall   Mean   `json:"recall@10"`
 }
 
-// A Share is how near auto comes to the best, and for how much. The best is the
-// strategy whose mean over the sets is greatest, auto itself among them.
+// A Share compares auto with the best strategy and with the steps of multihop. The best strategy is
+// the one with the greatest mean over the sets, and may be auto itself.
 type Share struct {
 	Sets        int     `json:"sets"`
 	Best        string  `json:"best"`         // by recall
-	Recall      float64 `json:"recall@10"`    // auto's part of the best one's mean
+	Recall      float64 `json:"recall@10"`    // auto's mean as a fraction of the best
 	BestAllGold string  `json:"best_allgold"` // by all-gold
 	AllGold     float64 `json:"all_gold@10"`
-	Steps       float64 `json:"steps"` // auto's mean, as a part of multihop's
+	Steps       float64 `json:"steps"` // auto's mean as a fraction of multihop's
 }
 
-// TargetsOf says what rows come to.
+// TargetsOf computes the targets from rows.
 func TargetsOf(rows []StrategyRow) Targets {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r StrategyRow) bool { return r.Roles != localRoles })
 	var t Targets
@@ -50,7 +50,7 @@ func TargetsOf(rows []StrategyRow) Targets {
 	return t
 }
 
-// sets are those of rows, in their order.
+// sets returns the sets of rows, in their order.
 func sets(rows []StrategyRow) []string {
 	var names []string
 	for _, r := range rows {
@@ -61,8 +61,8 @@ func sets(rows []StrategyRow) []string {
 	return names
 }
 
-// shareOf compares auto with the best of the strategies that were measured on every
-// set.
+// shareOf compares auto with the best of the strategies that were measured on every set. It returns
+// nil if auto or multihop was not.
 func shareOf(rows []StrategyRow, order []string) *Share {
 	type sum struct {
 		sets                   int

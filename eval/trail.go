@@ -15,33 +15,33 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A trail is what the journal of a run says of the way to its answer.
+// A trail is the path of a run to its answer, as recorded in its journal.
 type trail struct {
-	searches [][]assay.Hit // of each search what it brought, in its order
+	searches [][]assay.Hit // the hits of each search, in order
 	grades   []graded
-	handed   []assay.Evidence // to the generator, the last time that it wrote
-	sought   []assay.Evidence // what was searched since then for claims that this does not say
-	wrote    bool             // the generator was asked
+	handed   []assay.Evidence // given to the generator for its last draft
+	sought   []assay.Evidence // found since then for claims that handed does not support
+	wrote    bool             // the generator was called
 	drafts   []role.Draft
 	checked  []checked
 }
 
-// evidence is all that the answer could cite.
+// evidence returns all passages that the answer could cite.
 func (t trail) evidence() []assay.Evidence { return slices.Concat(t.handed, t.sought) }
 
-// Graded is what a grader was shown, and what of it is relevant to it, by chunk.
+// graded lists the chunks that a grader was shown and those that it found relevant.
 type graded struct {
 	shown, relevant []string
 }
 
-// Checked is a claim of a draft, as the verifier was first asked about it, with its last
-// word (see judged.Claims).
+// checked is a claim of a draft as first given to the verifier, with its final verdict (see
+// judged.Claims).
 type checked struct {
 	claim     role.Claim
 	judgement ground.Judgement
 }
 
-// trailOf reads a journal. Steps that failed have brought nothing.
+// trailOf reads a journal. It ignores failed steps, except those of the generator.
 func trailOf(steps []engine.Step) (trail, error) {
 	var t trail
 	var verified []engine.Step
@@ -67,14 +67,14 @@ func trailOf(steps []engine.Step) (trail, error) {
 	return t, t.verify(verified)
 }
 
-// inOrder returns steps as if none had been taken side by side: the journal has those in
-// the order in which they ended, which is another one each time. Of steps like sub[0]/… and
-// sub[1]/… those of the lower number come first.
+// inOrder sorts the steps as if none had run concurrently. The journal has them in the order in
+// which they ended, which varies between runs. Of steps like sub[0]/… and sub[1]/…, those with the
+// lower number come first.
 func inOrder(steps []engine.Step) []engine.Step {
-	first := map[string]int{} // ordinal of the first step under a name, whatever its number
+	first := map[string]int{} // ordinal of the first step with a name, ignoring its number
 	named := func(parts []string, i int) (name string, number int) {
 		name, in, _ := strings.Cut(parts[i], "[")
-		number, _ = strconv.Atoi(strings.TrimSuffix(in, "]")) // 0: it has none
+		number, _ = strconv.Atoi(strings.TrimSuffix(in, "]")) // 0 if it has none
 		return strings.Join(parts[:i], "/") + "/" + name, number
 	}
 	for _, s := range steps {
@@ -139,9 +139,9 @@ func (t *trail) generate(s engine.Step) error {
 	return err
 }
 
-// read takes up what was searched for claims after the generator wrote: the passages that
-// are read for them are those that it was handed, and behind them what the searches brought.
-// A step that does not begin with these is of another draft than the last one.
+// read records the passages that were found for claims after the generator wrote. The step reads
+// the passages that the generator was given, followed by results of the searches. A step that does
+// not begin with the former belongs to another draft and is ignored.
 func (t *trail) read(s engine.Step) error {
 	if !judged.IsSought(s.Path) {
 		return nil
@@ -180,7 +180,7 @@ func (t *trail) read(s engine.Step) error {
 	return nil
 }
 
-// verify takes up the claims that steps have judged, each once.
+// verify records each claim that the steps judged, once.
 func (t *trail) verify(steps []engine.Step) error {
 	claims := make([][]role.Claim, len(steps))
 	judgements := make([][]ground.Judgement, len(steps))
@@ -206,8 +206,8 @@ func (t *trail) verify(steps []engine.Step) error {
 	return nil
 }
 
-// ranked returns the hits of all searches, each chunk once: those first that a search
-// put first, of equals those of the earlier search.
+// ranked returns the hits of all searches, each chunk once. They are ordered by their best rank in
+// any search; for equal ranks the earlier search comes first.
 func (t trail) ranked() []assay.Hit {
 	var hits []assay.Hit
 	seen := map[string]bool{}
@@ -232,7 +232,7 @@ func (t trail) shown(chunk string) bool {
 	return slices.ContainsFunc(t.grades, func(g graded) bool { return slices.Contains(g.shown, chunk) })
 }
 
-// taken reports whether a grader took a chunk for relevant.
+// taken reports whether a grader found a chunk relevant.
 func (t trail) taken(chunk string) bool {
 	return slices.ContainsFunc(t.grades, func(g graded) bool { return slices.Contains(g.relevant, chunk) })
 }

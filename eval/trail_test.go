@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay/engine"
 )
 
-// TestInOrder: what was done side by side is read in one order, whichever ended first.
+// TestInOrder checks that concurrent steps are sorted the same way, whichever ended first.
 func TestInOrder(t *testing.T) {
 	want := []string{"plan", "sub[0]/round[0]/search", "sub[0]/round[1]/search", "sub[2]/round[0]/search", "sub[10]/round[0]/search", "finish[0]/generate"}
 	for _, ended := range [][]string{

@@ -17,33 +17,31 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// A Training is what was learned from sets, and what was learned from all of them
-// but one, for each.
+// A Training is what was learned from all sets, and for each set what was learned from the others.
 type Training struct {
 	Calibration Calibration
 	Model       rerank.Model
 	LeftOut     []LeftOut
 }
 
-// LeftOut is what was learned without a set, to measure it by.
+// LeftOut has the models that were fitted without a set, with which that set is measured.
 type LeftOut struct {
 	Set       Set
 	Relevance retrieve.RelevanceModel
 	Rerank    rerank.Model
 }
 
-// Parts returns the parts to measure the set with: those given, with what was
-// learned without it.
+// Parts returns parts with the models that were fitted without the set.
 func (l LeftOut) Parts(parts Parts) (Parts, error) {
 	ranker, err := rerank.New(l.Rerank)
 	parts.Relevance, parts.Ranker = &l.Relevance, ranker
 	return parts, err
 }
 
-// Train learns relevance (see Calibrate) and then the reranker's weight of a bridge
-// on two or more sets: of 0, 0.05, … 1 the one under which the sets' mean of goal
-// is greatest, the least of equals. It is deterministic. What a reranker for a
-// left-out set learns from is ordered by relevance learned from all sets.
+// Train fits relevance (see Calibrate) and then the reranker's weight of a bridge to two or more
+// sets. It chooses the weight of 0, 0.05, … 1 with the greatest mean of goal over the sets, and the
+// least of equal ones. It is deterministic. The hits from which the reranker for a left-out set
+// learns are ordered by the relevance that was fitted to all sets.
 func Train(ctx context.Context, sets []Set, parts Parts) (Training, error) {
 	cal, err := Calibrate(ctx, sets, parts)
 	if err != nil {
@@ -72,17 +70,17 @@ const (
 
 func triedWeight(i int) float64 { return float64(i) * weightStep }
 
-// goal is what a ranking of one query is worth: mostly its order, and something
-// for having all that a question in several steps needs.
+// goal returns the quality of the ranking of one query. It is mainly the order, with a bonus for
+// all the passages that a multi-hop question needs.
 func goal(m Metrics) float64 { return m.NDCG10 + 0.3*m.AllGold10 }
 
-// A reach is a set's mean goal under each of the weights that are tried.
+// A reach is the mean goal of a set for each weight that is tried.
 type reach struct {
 	queries        int
 	words, vectors [triedWeights]float64
 }
 
-// reachOf searches a set and orders what is found by each of the weights.
+// reachOf searches a set and orders the hits by each weight.
 func reachOf(ctx context.Context, set Set, parts Parts) (r reach, err error) {
 	seen := &recorder{found: map[string]assay.Results{}}
 	parts.Ranker = seen
@@ -99,7 +97,7 @@ func reachOf(ctx context.Context, set Set, parts Parts) (r reach, err error) {
 	return r, err
 }
 
-// trainQueries is how many queries of a set are learned from at most.
+// trainQueries is the greatest number of queries of a set that are used.
 const trainQueries = 400
 
 func (o *Opened) reach(ctx context.Context, queries []Query, mode assay.Mode, seen *recorder) (sum [triedWeights]float64, err error) {
@@ -136,7 +134,7 @@ func (o *Opened) reach(ctx context.Context, queries []Query, mode assay.Mode, se
 	return sum, nil
 }
 
-// ordered returns the passages of hits as the reranker orders them.
+// ordered returns the passage IDs of hits in the order of the reranker with a weight.
 func ordered(hits []assay.Hit, features [][]float64, bridge float64) []string {
 	at := make([]int, len(hits))
 	for i := range at {
@@ -151,7 +149,7 @@ func ordered(hits []assay.Hit, features [][]float64, bridge float64) []string {
 	return ids
 }
 
-// rerankModel learns from all sets but one; "": from all.
+// rerankModel fits a model to all sets except the one named but; "" excludes none.
 func rerankModel(sets []Set, reached []reach, but string) rerank.Model {
 	m := rerank.Model{Features: rerank.FeatureNames, Trained: "assay eval train", Licences: licences}
 	var words, vectors [triedWeights]float64
@@ -170,7 +168,7 @@ func rerankModel(sets []Set, reached []reach, but string) rerank.Model {
 	return m
 }
 
-// weights are those of the greatest sum, the least of equals.
+// weights returns the weights with the greatest sum, and the least of equal ones.
 func weights(sums [triedWeights]float64) []float64 {
 	best := 0
 	for k, x := range sums {
@@ -181,7 +179,7 @@ func weights(sums [triedWeights]float64) []float64 {
 	return []float64{1, float64(best*100/(triedWeights-1)) / 100}
 }
 
-// A recorder is a Ranker that keeps the order and remembers what it was shown.
+// A recorder is a Ranker that keeps the order and records the results it was given.
 type recorder struct {
 	mu    sync.Mutex
 	found map[string]assay.Results // by the query's text
@@ -199,7 +197,7 @@ func (r *recorder) Rank(_ context.Context, q assay.Query, found assay.Results) (
 	return scores, nil
 }
 
-// of returns what was shown for a query; nothing when nothing was found for it.
+// of returns the results recorded for a query, or empty results if there are none.
 func (r *recorder) of(text string) assay.Results {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// TestTrainedModels learns again what the binary has and compares. It encodes
-// seven sets, which takes minutes.
+// TestTrainedModels refits the embedded models and compares them. It encodes seven sets, which
+// takes minutes.
 func TestTrainedModels(t *testing.T) {
 	if os.Getenv("ASSAY_LONG") == "" {
 		t.Skip("ASSAY_LONG is not set: this encodes seven sets")
@@ -48,8 +48,8 @@ func TestTrainedModels(t *testing.T) {
 	}
 }
 
-// What is learned for a set is not learned from it: neither its passages nor its
-// queries. And it is learned alike each time.
+// TestTrainLeavesOut checks that the models for a set use neither its passages nor its queries, and
+// that training is deterministic.
 func TestTrainLeavesOut(t *testing.T) {
 	sets := []eval.Set{smallSet("one-a", "harbour", "lantern"), smallSet("two-b", "copper", "violin"), smallSet("three-c", "meadow", "bakery")}
 	parts := eval.Parts{Embedder: &llmtest.Hashing{}}
@@ -84,7 +84,7 @@ func TestTrainLeavesOut(t *testing.T) {
 	}
 }
 
-// smallSet has a passage and a query for each subject.
+// smallSet returns a set with a passage and a query for each subject.
 func smallSet(name string, subjects ...string) eval.Set {
 	set := eval.Set{Name: name}
 	for _, s := range subjects {

@@ -12,24 +12,23 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// trialQuestions is how many questions are asked of stand-ins to estimate what all take.
+// trialQuestions is the number of questions in a trial.
 const trialQuestions = 5
 
-// A trial is what a few questions of a set took when those who are to be paid were stood in
-// for by models that reply by a rule (see Scripted), over the documents that are to be
-// asked: passages, prompts and steps are those of the real thing, only what is written is
-// shorter than a model's. Nobody outside this process is asked.
+// A trial is the usage of a few questions of a set, asked over the real documents with scripted
+// models (see Scripted) in place of the paid ones. Passages, prompts and steps are the real ones;
+// only the generated text is shorter than a model's. A trial calls nothing outside this process.
 type trial struct {
 	questions int
-	spent     assay.Usage // of the models that do roles
-	handed    int         // tokens of the passages that the generator was handed
-	searches  int         // each asks the encoder once
+	spent     assay.Usage // of the models for roles
+	handed    int         // tokens of the passages that the generator was given
+	searches  int         // each calls the encoder once
 	reranked  [2]int      // calls, tokens
-	verified  int         // claims that a service would have been asked about
+	verified  int         // claims that a verifying service would have judged
 }
 
-// tryOut asks a few of the questions that are left by one contender. ok is false where that
-// says nothing: no question could be asked so.
+// tryOut asks a few of the remaining questions with one contender. ok is false if no question could
+// be asked.
 func tryOut(ctx context.Context, d Dataset, folder *Folder, opts AskOptions, c Contender, config engine.Config) (t trial, ok bool, err error) {
 	var left []Case
 	for _, q := range opts.cases(d) {
@@ -56,8 +55,8 @@ func tryOut(ctx context.Context, d Dataset, folder *Folder, opts AskOptions, c C
 	return t, t.questions > 0, nil
 }
 
-// ask asks one question, and takes what came of it out of the store again. A question that
-// cannot be asked is none of the trial's; the error is the end of ctx.
+// ask asks one question and removes its run from the store. It skips a question that fails, and
+// returns an error only if ctx has ended.
 func (t *trial) ask(ctx context.Context, e *engine.Engine, principal assay.Principal, req engine.Request, q Case) error {
 	req.Question, req.History, req.Measuring = q.Question, q.History, true
 	req.Filter = assay.And(req.Filter, q.Filter)
@@ -85,8 +84,8 @@ func (t *trial) ask(ctx context.Context, e *engine.Engine, principal assay.Princ
 	return nil
 }
 
-// each is what a question takes of the models that do roles, and of the one that judges:
-// calls, input tokens and output tokens.
+// each returns the calls, input tokens and output tokens per question, of the models for roles and
+// of the judge.
 func (t trial) each(j judge.Judge) [3]float64 {
 	n, judging := float64(t.questions), float64(judge.Calls(j))
 	return [3]float64{
@@ -96,10 +95,10 @@ func (t trial) each(j judge.Judge) [3]float64 {
 	}
 }
 
-// judgePrompt is the tokens of a judge's prompt beside the passages.
+// judgePrompt is the number of tokens of a judge's prompt without the passages.
 const judgePrompt = 1000
 
-// standIns are models that stand in for others, with what is known of these.
+// standIns returns scripted models with the windows and prices of the models in m.
 func standIns(m engine.Models, reranker *countingReranker, verifier *countingVerifier) engine.Models {
 	out := engine.Models{Roles: map[string]llm.Model{}, Domain: m.Domain, LocalVerifier: m.LocalVerifier}
 	for name, model := range m.Roles {
@@ -121,7 +120,7 @@ func standIns(m engine.Models, reranker *countingReranker, verifier *countingVer
 	return out
 }
 
-// A standIn is a scripted model that has another one's window and prices.
+// A standIn is a scripted model with the facts of another model.
 type standIn struct {
 	scripted
 	facts llm.Facts
@@ -130,7 +129,7 @@ type standIn struct {
 // Facts implements llm.Described.
 func (s standIn) Facts() llm.Facts { return s.facts }
 
-// A countingReranker keeps the order, and counts what it was asked.
+// A countingReranker keeps the order and counts its calls and tokens.
 type countingReranker struct{ calls, tokens atomic.Int64 }
 
 // Model implements llm.Reranker.
@@ -147,7 +146,7 @@ func (r *countingReranker) Rerank(ctx context.Context, query string, texts []str
 	return scores, ctx.Err()
 }
 
-// A countingVerifier is the local one, and counts what it was asked.
+// A countingVerifier is the local verifier and counts its calls.
 type countingVerifier struct {
 	ground.Local
 	calls atomic.Int64

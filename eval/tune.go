@@ -22,43 +22,43 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// TuneOptions say what is tuned.
+// TuneOptions configures Tune.
 type TuneOptions struct {
-	Strategy  string          // that questions are asked by
-	Limits    strategy.Limits // what is configured now
-	Vectors   bool            // the store has vectors to search: else their weight is nothing to choose
-	Limit     int             // the first of the set; 0: all
-	Parallel  int             // questions at a time; 0: one on each processor
+	Strategy  string          // with which questions are asked
+	Limits    strategy.Limits // the current configuration
+	Vectors   bool            // the store has vectors; otherwise their weight is not tuned
+	Limit     int             // number of the set's first questions; 0: all
+	Parallel  int             // questions at a time; 0: one per processor
 	Principal assay.Principal
 
-	Progress func(Progress) // called by one goroutine at a time; nil: nobody looks
+	Progress func(Progress) // called by one goroutine at a time; may be nil
 }
 
-// A Tuning is what tuning came to.
+// A Tuning is the result of Tune.
 type Tuning struct {
 	Set       string `json:"set"`
-	Questions int    `json:"questions"` // that are labelled
-	Knobs     []Knob `json:"settings"`  // in the order in which they were chosen, each with those before it
-	Change    bool   `json:"change"`    // any of them
+	Questions int    `json:"questions"` // with labels
+	Knobs     []Knob `json:"settings"`  // in the order of the choice; each is tuned with the earlier ones set
+	Change    bool   `json:"change"`    // any of the settings changed
 }
 
 // A Knob is one setting, or two that are chosen together.
 type Knob struct {
 	Name      string `json:"name"`
-	Measure   string `json:"measure"`   // by which it is chosen
-	Questions int    `json:"questions"` // that the measure applies to
-	Groups    int    `json:"groups"`    // of questions about one document, or one place in it, which are kept together
+	Measure   string `json:"measure"`   // that is maximised
+	Questions int    `json:"questions"` // to which the measure applies
+	Groups    int    `json:"groups"`    // of questions about one document or one place in it, which are in one fold
 
 	Current string           `json:"current"`
-	Chosen  string           `json:"chosen"` // that of Current where nothing is changed
+	Chosen  string           `json:"chosen"` // Current if there is no change
 	Change  bool             `json:"change"`
-	Gain    Gained           `json:"gain"`                       // of questions that took no part in choosing
-	Why     string           `json:"why,omitempty"`              // it is not changed
-	Needed  int              `json:"questions_needed,omitempty"` // about, to tell the gain, or one of 0.02, from chance
-	Tried   []TriedCandidate `json:"tried"`                      // the current one first; none where the measure applies to no question
+	Gain    Gained           `json:"gain"`                       // on questions that took no part in the choice
+	Why     string           `json:"why,omitempty"`              // reason if there is no change
+	Needed  int              `json:"questions_needed,omitempty"` // estimate of the questions that separate the gain, or one of 0.02, from chance
+	Tried   []TriedCandidate `json:"tried"`                      // the current one first; none if the measure applies to no question
 
-	Note     string         `json:"note,omitempty"`     // what to know of what was tried
-	Settings map[string]any `json:"settings,omitempty"` // by its path in the configuration, where it is changed
+	Note     string         `json:"note,omitempty"`     // remark on the candidates
+	Settings map[string]any `json:"settings,omitempty"` // changed settings, by path in the configuration
 }
 
 // A Gained is a difference of means with its bounds.
@@ -83,28 +83,26 @@ const (
 	heldSetting   = "strategies.corrective.held"
 )
 
-// What is tried beside what is configured.
+// The values that are tried besides the current one.
 var (
 	tunedWeights = []float64{0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 	tunedFloors  = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}
 	tunedHelds   = []float64{0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 )
 
-// tunedDepth is how deep a ranking is looked at: as many passages as a user reads, and
-// more than become evidence.
+// tunedDepth is the number of hits that are measured: as many as a user reads, and more than become
+// evidence.
 const tunedDepth = 10
 
-// Tune chooses settings of searches and answers by a set's labelled questions, each by
-// cross-validation (see choose): first what vectors weigh and whether hits are reranked,
-// by nDCG@10 of the gold among the hits of a search for the question; then, with these,
-// the floor of relevance, and how likely passages have to hold the answer for one to be
-// given, by the share of questions that come out right. A set without a labelled question
-// is assay.ErrInvalid. A threshold lower than the usual
-// one is tried only where there are questions that the documents do not answer. No language
-// model is asked.
+// Tune chooses settings of searches and answers on a set's labelled questions, each by
+// cross-validation (see choose). It first chooses the weight of vectors and whether hits are
+// reranked, by nDCG@10 of the gold in a search for the question. With these it then chooses the
+// floor of relevance and the abstention threshold, by the share of right outcomes. It tries a
+// threshold below the default only if the set has enough unanswerable questions. A set without
+// labelled questions is assay.ErrInvalid. No language model is called.
 //
-// What was measured is kept in the folder, so that tuning that was interrupted goes on.
-// Runs that it made in the engine's store are removed again.
+// The measurements are kept in the folder, so that an interrupted Tune can be resumed. Tune removes
+// its runs from the engine's store.
 func Tune(ctx context.Context, e *engine.Engine, d Dataset, folder *Folder, opts TuneOptions) (Tuning, error) {
 	library, err := openLibrary(ctx, e, opts.Principal)
 	if err != nil {
@@ -130,14 +128,14 @@ func Tune(ctx context.Context, e *engine.Engine, d Dataset, folder *Folder, opts
 	return out, nil
 }
 
-// A tuner tunes one set.
+// A tuner tunes the settings on one set.
 type tuner struct {
 	TuneOptions
 	engine  *engine.Engine
 	set     Dataset
 	folder  *Folder
 	library *library
-	limits  strategy.Limits // as they were chosen so far
+	limits  strategy.Limits // with the choices so far
 }
 
 func (t *tuner) cases() []Case { return AskOptions{Limit: t.Limit}.cases(t.set) }
@@ -145,12 +143,12 @@ func (t *tuner) cases() []Case { return AskOptions{Limit: t.Limit}.cases(t.set) 
 // A candidate is a value of a knob.
 type candidate struct {
 	says     string
-	system   string // what the folder has it under: all that it differs by from any other
+	system   string // its name in the folder, unique for its settings
 	limits   strategy.Limits
 	settings map[string]any
 }
 
-// searches chooses what vectors weigh and whether hits are reranked.
+// searches chooses the weight of vectors and whether hits are reranked.
 func (t *tuner) searches(ctx context.Context) (Knob, error) {
 	k := Knob{Name: weightSetting + ", " + rerankSetting, Measure: "ndcg@10"}
 	now := t.limits
@@ -182,7 +180,7 @@ func (t *tuner) searches(ctx context.Context) (Knob, error) {
 	return k, err
 }
 
-// search is a candidate of searches.
+// search returns a candidate for searches.
 func (t *tuner) search(limits strategy.Limits, weight float64, unranked bool) candidate {
 	limits.VectorWeight, limits.Unranked = weight, unranked
 	c := candidate{limits: limits, settings: map[string]any{rerankSetting: !unranked}}
@@ -200,7 +198,7 @@ func (t *tuner) search(limits strategy.Limits, weight float64, unranked bool) ca
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// searchAll searches for each question by each candidate, and keeps how far up gold came.
+// searchAll searches for each question with each candidate and stores the rank of the gold.
 func (t *tuner) searchAll(ctx context.Context, cases []Case, all []candidate) error {
 	shown := t.progress("searching", len(cases)*len(all))
 	g, gctx := errgroup.WithContext(ctx)
@@ -231,7 +229,7 @@ func (t *tuner) searchAll(ctx context.Context, cases []Case, all []candidate) er
 	return ctx.Err()
 }
 
-// searchOne makes one search. One that fails has found nothing.
+// searchOne runs one search and stores its outcome. A failed search counts as one without hits.
 func (t *tuner) searchOne(ctx context.Context, c Case, places []goldPlace, x candidate) error {
 	o := Outcome{Case: c, System: x.system, Began: time.Now().UTC()}
 	q := assay.Query{Text: c.Question, Filter: c.Filter, Collections: c.Collections, Limit: tunedDepth, VectorWeight: x.limits.VectorWeight, Unranked: x.limits.Unranked}
@@ -245,29 +243,29 @@ func (t *tuner) searchOne(ctx context.Context, c Case, places []goldPlace, x can
 	i := inquiry{outcome: &o, places: places, trail: trail{searches: [][]assay.Hit{found.Hits}}}
 	ranked, relevant := i.ranking()
 	o.Metrics = map[string]float64{"ndcg@10": metric.NDCG(ranked, relevant, tunedDepth, metric.Exponential)}
-	o.History, o.Answers = nil, nil // the set has them
+	o.History, o.Answers = nil, nil // stored in the set
 	return t.folder.add(o)
 }
 
-// A threshold is a limit on answers that is tuned.
+// A threshold is a tuned threshold of the answer.
 type threshold struct {
 	path    string // in the configuration
 	tried   []float64
-	current float64 // where it is not set
+	current float64 // default
 	of      func(*strategy.Limits) *float64
 }
 
-// thresholds are tuned one after the other.
+// thresholds are tuned in this order.
 var thresholds = []threshold{
 	{floorSetting, tunedFloors, strategy.DefaultLimits().Floor, func(l *strategy.Limits) *float64 { return &l.Floor }},
 	{heldSetting, tunedHelds, strategy.DefaultLimits().Held, func(l *strategy.Limits) *float64 { return &l.Held }},
 }
 
-// leastUnanswerable is how many questions that the documents do not answer it takes to
-// try a threshold that is lower than usual.
+// leastUnanswerable is the number of unanswerable questions that are needed to try a threshold
+// below the default.
 const leastUnanswerable = 10
 
-// threshold chooses one.
+// threshold chooses one threshold.
 func (t *tuner) threshold(ctx context.Context, h threshold) (Knob, error) {
 	at := func(value float64) candidate {
 		limits := t.limits
@@ -295,7 +293,7 @@ func (t *tuner) threshold(ctx context.Context, h threshold) (Knob, error) {
 	return k, err
 }
 
-// answers asks the questions by each candidate, and settles which it is.
+// answers asks the questions with each candidate and chooses one.
 func (t *tuner) answers(ctx context.Context, k *Knob, all []candidate) error {
 	var cases []Case
 	for _, c := range t.cases() {
@@ -318,8 +316,8 @@ func (t *tuner) answers(ctx context.Context, k *Knob, all []candidate) error {
 	return t.settle(ctx, k, cases, all)
 }
 
-// chosen says what was chosen so far, to tell answers with one choice from those with
-// another.
+// chosen describes the choices so far. It distinguishes outcomes that were measured under different
+// choices.
 func (t *tuner) chosen() string {
 	weight, says := t.limits.VectorWeight, ""
 	if weight > 0 && weight != retrieve.VectorWeight {
@@ -334,7 +332,7 @@ func (t *tuner) chosen() string {
 	return says
 }
 
-// forget removes the runs of candidates from the store: they are nobody's questions.
+// forget removes the runs of candidates from the store, because no user asked them.
 func (t *tuner) forget(ctx context.Context, all []candidate) error {
 	for o, err := range t.folder.Outcomes(context.WithoutCancel(ctx)) {
 		if err != nil {
@@ -351,7 +349,7 @@ func (t *tuner) forget(ctx context.Context, all []candidate) error {
 	return nil
 }
 
-// settle reads what candidates came to and chooses among them.
+// settle reads the scores of the candidates and chooses one.
 func (t *tuner) settle(ctx context.Context, k *Knob, cases []Case, all []candidate) error {
 	scores, err := t.scores(ctx, k.Measure, cases, all)
 	if err != nil {
@@ -396,7 +394,7 @@ func (t *tuner) settle(ctx context.Context, k *Knob, cases []Case, all []candida
 	return nil
 }
 
-// scores reads a measure of each candidate and case from the folder.
+// scores reads a measure for each candidate and case from the folder.
 func (t *tuner) scores(ctx context.Context, measure string, cases []Case, all []candidate) ([][]float64, error) {
 	at, row := map[string]int{}, map[string]int{}
 	for i, c := range cases {
@@ -419,11 +417,11 @@ func (t *tuner) scores(ctx context.Context, measure string, cases []Case, all []
 	return scores, nil
 }
 
-// leastGroups is how many groups of questions make folds that differ.
+// leastGroups is the number of groups below which folds are too much alike.
 const leastGroups = 20
 
-// keptTogether names what each question is kept together with: those about one document, or,
-// where there are too few documents, those about one place in it.
+// keptTogether returns the group of each question. Questions about one document form a group. If
+// there are too few documents, questions about one place in a document do.
 func keptTogether(cases []Case) []string {
 	groups, there := make([]string, len(cases)), map[string]bool{}
 	for _, of := range []func(Gold) string{
@@ -454,7 +452,7 @@ func (t *tuner) parallel() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// progress returns what to call when one more thing is done.
+// progress returns a function that reports one more item as done.
 func (t *tuner) progress(what string, all int) func() {
 	var mu sync.Mutex
 	done, began := 0, time.Now()

@@ -17,8 +17,8 @@ import (
 	"github.com/assay-rag/assay/strategy"
 )
 
-// houses are documents that are like one another, and a question about each that has
-// not all of its words.
+// houses returns an engine over similar documents, with a question about each that does not have
+// all of its words.
 func houses(t *testing.T, n int) (*engine.Engine, []eval.Case) {
 	t.Helper()
 	docs := t.TempDir()
@@ -48,7 +48,7 @@ func houses(t *testing.T, n int) (*engine.Engine, []eval.Case) {
 	return e, cases
 }
 
-// tuneIn tunes in a folder.
+// tuneIn runs Tune with a folder.
 func tuneIn(t *testing.T, e *engine.Engine, cases []eval.Case, dir string, opts eval.TuneOptions) eval.Tuning {
 	t.Helper()
 	d := eval.Dataset{Name: "houses", Hash: "1", Cases: cases}
@@ -74,9 +74,8 @@ func knob(t *testing.T, of eval.Tuning, name string) eval.Knob {
 	return of.Knobs[i]
 }
 
-// Where thresholds are configured that are far too high, tuning finds a lower one, and says how
-// much it gains. It leaves no run behind, and what it has measured it does not measure
-// again.
+// TestTuneFindsWrongThresholds checks that Tune lowers thresholds that are far too high and reports
+// the gain. It must leave no runs, and a second Tune must not measure anything again.
 func TestTuneFindsWrongThresholds(t *testing.T) {
 	e, cases := houses(t, 32)
 	dir := t.TempDir()
@@ -108,7 +107,7 @@ func TestTuneFindsWrongThresholds(t *testing.T) {
 	}
 }
 
-// Labels that are chance are not fitted, and a few questions choose nothing.
+// TestTuneChangesNothing checks that random labels and sets with few questions change nothing.
 func TestTuneChangesNothing(t *testing.T) {
 	e, cases := houses(t, 32)
 	random := rand.New(rand.NewPCG(9, 9))

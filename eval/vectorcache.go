@@ -21,10 +21,9 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A vectorCache keeps on disk what one model made of texts, so that a set is
-// encoded once. The file is a header and records of one size, each with its own
-// checksum, that are only ever appended: a record that is torn or damaged is as
-// one that was never written. Several processes may have it open.
+// A vectorCache keeps the vectors of one model on disk, so that a set is encoded only once. The
+// file has a header and records of equal size, each with a checksum. Records are only appended, and
+// an incomplete or damaged one is ignored. Several processes may use the file concurrently.
 //
 //	header: "assay vectors 1\n", first 8 bytes of the SHA-256 of the model's name, uint32 dimensions, uint32 CRC-32C of these
 //	record: 16 bytes of key, the values as float32, uint32 CRC-32C of both; all little-endian
@@ -33,11 +32,11 @@ type vectorCache struct {
 	model      string
 	mu         sync.Mutex
 	file       *os.File
-	dimensions int // 0: nothing has been written yet
+	dimensions int // 0: the file has no header yet
 	at         map[vectorKey]int64
 }
 
-// A vectorKey is the identity of a text with its purpose.
+// A vectorKey identifies a text and its purpose.
 type vectorKey [16]byte
 
 const (
@@ -54,8 +53,8 @@ func keyOf(p llm.Purpose, text string) vectorKey {
 	return vectorKey(h.Sum(nil))
 }
 
-// openVectorCache opens the model's file in dir, which is made where it is
-// missing. A file of something else is an error that names it.
+// openVectorCache opens the model's file in dir and creates both if they do not exist. A file with
+// other contents is an error that names it.
 func openVectorCache(dir, model string) (*vectorCache, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("open the cache of vectors: %w", err)
@@ -71,8 +70,8 @@ func openVectorCache(dir, model string) (*vectorCache, error) {
 	return c, nil
 }
 
-// cacheName is a file name that tells a person the model, and differs between
-// models that one file system would not tell apart.
+// cacheName returns a file name that begins with a readable form of the model's name and ends in a
+// hash. The hash distinguishes names that map to the same readable form or differ only in case.
 func cacheName(model string) string {
 	readable := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-@", r) {
@@ -84,7 +83,7 @@ func cacheName(model string) string {
 	return fmt.Sprintf("%.80s-%x.vectors", readable, sum[:4])
 }
 
-// header is what the file begins with.
+// header returns the header of the file.
 func (c *vectorCache) header(dimensions int) []byte {
 	sum := sha256.Sum256([]byte(c.model))
 	b := append([]byte(vectorMagic), sum[:8]...)
@@ -92,12 +91,12 @@ func (c *vectorCache) header(dimensions int) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// read learns what the file holds.
+// read reads the header and the positions of the records.
 func (c *vectorCache) read() error {
 	r := io.NewSectionReader(c.file, 0, math.MaxInt64)
 	head := make([]byte, vectorHeaderSize)
 	if _, err := io.ReadFull(r, head); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil // empty, or its writer was stopped: put writes it anew
+		return nil // empty, or the header is incomplete: put rewrites it
 	} else if err != nil {
 		return fmt.Errorf("read %s: %w", c.path, err)
 	}
@@ -122,13 +121,13 @@ func (c *vectorCache) read() error {
 
 func (c *vectorCache) recordSize() int { return len(vectorKey{}) + 4*c.dimensions + 4 }
 
-// whole reports whether a record is as it was written.
+// whole reports whether the checksum of a record is correct.
 func whole(record []byte) bool {
 	n := len(record) - 4
 	return crc32.Checksum(record[:n], castagnoli) == binary.LittleEndian.Uint32(record[n:])
 }
 
-// get returns the vector of a key, nil when there is none.
+// get returns the vector for a key, or nil if there is none.
 func (c *vectorCache) get(key vectorKey) (llm.Vector, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +149,7 @@ func (c *vectorCache) get(key vectorKey) (llm.Vector, error) {
 	return v, nil
 }
 
-// put appends vectors; keys[i] is that of vectors[i].
+// put appends vectors. keys[i] is the key of vectors[i].
 func (c *vectorCache) put(keys []vectorKey, vectors []llm.Vector) (err error) {
 	if len(keys) == 0 {
 		return nil
@@ -188,8 +187,8 @@ func (c *vectorCache) put(keys []vectorKey, vectors []llm.Vector) (err error) {
 	return nil
 }
 
-// end returns where the next record goes, over a torn one if there is one, after
-// writing the header where it is missing. The caller holds the lock.
+// end returns the position of the next record, which overwrites an incomplete one. It writes the
+// header if the file has none. The caller must hold the file lock.
 func (c *vectorCache) end(dimensions int) (int64, error) {
 	info, err := c.file.Stat()
 	if err != nil {
@@ -200,7 +199,7 @@ func (c *vectorCache) end(dimensions int) (int64, error) {
 		_, err := c.file.WriteAt(c.header(dimensions), 0)
 		return int64(vectorHeaderSize), err
 	}
-	if c.dimensions == 0 { // another process has written it since
+	if c.dimensions == 0 { // another process has written the header since
 		if err := c.read(); err != nil {
 			return 0, err
 		}

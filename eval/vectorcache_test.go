@@ -17,8 +17,8 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A counting embedder makes a vector of each text's length and counts them; after
-// stop texts it fails.
+// A counting embedder makes vectors from the lengths of texts and counts them. It fails after stop
+// vectors.
 type counting struct {
 	mu   sync.Mutex
 	made int
@@ -76,7 +76,7 @@ func TestCachedEmbedder(t *testing.T) {
 	if diff := cmp.Diff([]llm.Vector{{1, 1}}, ask(llm.Query, "a")); diff != "" || inner.made != 3 {
 		t.Errorf("a query like a passage: %d embedded (-want +got):\n%s", inner.made, diff)
 	}
-	// What was made before an error is returned and kept.
+	// Vectors made before an error are returned and cached.
 	inner.stop = 4
 	vectors, err := cached(inner, openCache(t, dir)).Embed(t.Context(), llm.Passage, []string{"a", "ccc", "dddd", "bb"})
 	if diff := cmp.Diff([]llm.Vector{{1, 0}, {3, 0}}, vectors); diff != "" || !errors.Is(err, errStopped) {
@@ -87,7 +87,8 @@ func TestCachedEmbedder(t *testing.T) {
 	}
 }
 
-// Abilities that the cached embedder has of the one it wraps.
+// TestCachedAbilities checks that the cached embedder has the optional interfaces of the one it
+// wraps.
 func TestCachedAbilities(t *testing.T) {
 	type (
 		counter  struct{ llm.TokenCounter }
@@ -144,8 +145,8 @@ func abilities(e llm.Embedder) string {
 	return fmt.Sprint(counts, tokens, linguist)
 }
 
-// TestVectorCacheTorn cuts the file at each byte of its last record, and damages
-// each byte of the first: what is whole stays, and what is put then is kept.
+// TestVectorCacheTorn truncates the last record at each byte and damages each byte of the first.
+// The intact records must stay readable, and later ones must be kept.
 func TestVectorCacheTorn(t *testing.T) {
 	dir := t.TempDir()
 	c := openCache(t, dir)
@@ -210,7 +211,7 @@ func TestVectorCacheForeign(t *testing.T) {
 			t.Errorf("byte %d of the header changed: %v, want ErrDamaged", i, err)
 		}
 	}
-	// A header that was not written to its end is written again.
+	// An incomplete header is rewritten.
 	if err := os.WriteFile(c.path, data[:vectorHeaderSize-1], 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestVectorCacheForeign(t *testing.T) {
 	}
 }
 
-// TestVectorCacheShared lets several openings of one file write at once.
+// TestVectorCacheShared checks concurrent writes through several handles of one file.
 func TestVectorCacheShared(t *testing.T) {
 	dir := t.TempDir()
 	const writers, rounds = 4, 25
@@ -249,7 +250,7 @@ func TestVectorCacheShared(t *testing.T) {
 	}
 }
 
-// FuzzVectorCache opens what anybody may have written, and puts a vector into it.
+// FuzzVectorCache opens arbitrary files and puts a vector into them.
 func FuzzVectorCache(f *testing.F) {
 	dir := f.TempDir()
 	c := openCache(f, dir)

@@ -65,8 +65,8 @@ type EverydayQuestion struct {
 	Corpus     string   `json:"corpus,omitempty"`   // of Everyday
 	Document   string   `json:"document,omitempty"` // of Handbook: file in everyday-docs, without its suffix
 	Question   string   `json:"question"`
-	Answer     []string `json:"answer"`             // patterns that all match a right answer
-	Complete   []string `json:"complete,omitempty"` // patterns, one for each item of a list
+	Answer     []string `json:"answer"`             // patterns, all of which match a right answer
+	Complete   []string `json:"complete,omitempty"` // patterns, one per item of a list
 	Section    string   `json:"section"`
 	OtherWords bool     `json:"other_words"`
 	Answerable bool     `json:"answerable"`
@@ -75,10 +75,10 @@ type EverydayQuestion struct {
 
 // A ParaphrasedAnswer is a right answer as a language model would write it.
 type ParaphrasedAnswer struct {
-	Document string   `json:"document"` // file below the folder of the sets
+	Document string   `json:"document"` // file in the folder of the sets
 	Question string   `json:"question"`
-	Answer   string   `json:"answer"`  // cites with [n]
-	Sources  []string `json:"sources"` // the words of the document that [n] stands for
+	Answer   string   `json:"answer"`  // with citations [n]
+	Sources  []string `json:"sources"` // the quoted words of the document for each [n]
 }
 
 // ReadWritten reads the sets in a folder. A missing or malformed file is
@@ -97,7 +97,7 @@ func ReadWritten(dir string) (WrittenSets, error) {
 	return w, err
 }
 
-// readWritten reads a JSON file, or a file of one JSON object a line as an array.
+// readWritten decodes a JSON file. A JSON Lines file is decoded as an array.
 func readWritten(file string, into any) error {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,7 @@ func writtenSets(t *testing.T) eval.WrittenSets {
 	return w
 }
 
-// file returns a document below the folder of the sets.
+// file returns the contents of a file in the folder of the sets.
 func file(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
@@ -117,7 +117,8 @@ func TestWrittenConflicts(t *testing.T) {
 	}
 }
 
-// checkEveryday holds questions to the text of their section, where that is at hand.
+// checkEveryday checks the labels of questions against the text of their section, if that is
+// available.
 func checkEveryday(t *testing.T, questions []eval.EverydayQuestion, section func(eval.EverydayQuestion) (text string, known bool)) (answerable, other, complete int) {
 	t.Helper()
 	for i, q := range questions {
@@ -231,8 +232,8 @@ func TestWrittenParaphrased(t *testing.T) {
 	}
 }
 
-// readerOfPorts opens a reader that compares words, is sure of what shares half of them, and
-// takes statements about different ports for contradictions.
+// readerOfPorts opens a reader that compares words. It is certain of texts that share half of their
+// words, and takes statements about different ports for contradictions.
 func readerOfPorts() (llm.Reader, error) {
 	ports := func(text, other string) bool {
 		return strings.Contains(text, "8080") && strings.Contains(other, "9090")
@@ -255,8 +256,8 @@ func readerOfPorts() (llm.Reader, error) {
 	}, nil
 }
 
-// The figures of sets whose rows are plain: in the words of the document, or with
-// another number.
+// TestMeasureWritten checks the figures of small sets whose rows repeat the words of the document
+// or change a number.
 func TestMeasureWritten(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

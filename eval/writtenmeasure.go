@@ -19,9 +19,9 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// measureStatements has the local verifier judge each statement, cut into claims as an
-// answer is, against the passages that hold its source. A statement passes if all of its
-// claims are supported.
+// measureStatements lets the local verifier judge each statement against the passages that contain
+// its source. The statement is cut into claims like an answer, and passes if all of its claims are
+// supported.
 func (w WrittenSets) measureStatements(ctx context.Context, m *writtenMeter, rows []int) error {
 	files, err := w.documents("statements")
 	if err != nil {
@@ -85,8 +85,8 @@ func passageOfChunk(entry store.Entry, c assay.Chunk) ground.Passage {
 	return ground.Passage{Quote: text, Context: text, Heading: append([]string{entry.Document.Title}, c.Headings...)}
 }
 
-// holding returns the passages that hold the words of any source. Their text is without
-// Markdown's marks.
+// holding returns the passages that contain the words of any source. The text of a passage has no
+// Markdown markup.
 func holding(passages []ground.Passage, sources []string) []ground.Passage {
 	var held []ground.Passage
 	for _, p := range passages {
@@ -99,8 +99,7 @@ func holding(passages []ground.Passage, sources []string) []ground.Passage {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// documents reads the Markdown files of a folder below that of the sets, each for a
-// collection of its own.
+// documents reads the Markdown files in a subfolder of the sets. Each gets a collection of its own.
 func (w WrittenSets) documents(folder string) ([]writtenFile, error) {
 	names, err := filepath.Glob(filepath.Join(w.Dir, folder, "*.md"))
 	if err != nil {
@@ -118,12 +117,12 @@ func (w WrittenSets) documents(folder string) ([]writtenFile, error) {
 	return files, nil
 }
 
-// collectionOf names the collection of a document. No question names it.
+// collectionOf returns the collection name of a document. No question contains it.
 func collectionOf(folder, document string) string { return folder + "-" + document }
 
-// measureNearMisses asks each question by static, of its paragraph alone and of all
-// paragraphs. A right answer holds the span. A question that the paragraph does not
-// answer is falsely answered if a claim is shown.
+// measureNearMisses asks each question with static, once over its paragraph alone and once over all
+// paragraphs. A right answer contains the span. An unanswerable question is falsely answered if any
+// claim is shown.
 func (w WrittenSets) measureNearMisses(ctx context.Context, m *writtenMeter, rows []int) error {
 	set, err := ReadSet(filepath.Join(m.opts.Data, "data", "retrieval", "xquad-en"))
 	if err != nil {
@@ -166,7 +165,7 @@ func (w WrittenSets) measureNearMisses(ctx context.Context, m *writtenMeter, row
 	})
 }
 
-// measureConflicts asks each question of its two documents by whole runs.
+// measureConflicts asks each question over its two documents in whole runs.
 func (w WrittenSets) measureConflicts(ctx context.Context, m *writtenMeter, rows []int) error {
 	name := func(row int) string { return fmt.Sprintf("case%03d", row) }
 	var files []writtenFile
@@ -191,7 +190,7 @@ func (w WrittenSets) measureConflicts(ctx context.Context, m *writtenMeter, rows
 	})
 }
 
-// measureEveryday asks the questions over the manuals, each manual in a store of its own.
+// measureEveryday asks the questions over the manuals. Each manual has a store of its own.
 func (w WrittenSets) measureEveryday(ctx context.Context, m *writtenMeter, rows []int) error {
 	for _, corpus := range corporaOf(w.Everyday) {
 		var of []int
@@ -229,8 +228,8 @@ func corporaOf(questions []EverydayQuestion) []string {
 	return corpora
 }
 
-// manual returns the parts of a manual that are asked. Texts that are not Markdown are
-// plain text.
+// manual returns the parts of a manual that are asked about. Files other than Markdown are stored
+// as plain text.
 func (w WrittenSets) manual(data, corpus string) ([]writtenFile, error) {
 	var documents []struct {
 		ID    string `json:"_id"`
@@ -251,7 +250,7 @@ func (w WrittenSets) manual(data, corpus string) ([]writtenFile, error) {
 			return nil, fmt.Errorf("there is no document %s in %s: %w", id, corpus, assay.ErrInvalid)
 		}
 		name := id
-		if ext := path.Ext(id); ext != ".md" { // of plain text the file name is the title
+		if ext := path.Ext(id); ext != ".md" { // the title of plain text is its file name
 			title := cmp.Or(titles[id], strings.TrimSuffix(path.Base(id), ext))
 			name = path.Join(path.Dir(id), strings.ReplaceAll(title, "/", "-")+".txt")
 		}
@@ -260,8 +259,7 @@ func (w WrittenSets) manual(data, corpus string) ([]writtenFile, error) {
 	return files, nil
 }
 
-// measureHandbook asks the questions over the documents of everyday-docs, each of its
-// document.
+// measureHandbook asks each question over its document in everyday-docs.
 func (w WrittenSets) measureHandbook(ctx context.Context, m *writtenMeter, rows []int) error {
 	files, err := w.documents("everyday-docs")
 	if err != nil {
@@ -272,11 +270,11 @@ func (w WrittenSets) measureHandbook(ctx context.Context, m *writtenMeter, rows 
 	})
 }
 
-// cleanWords is the most words that a clean answer has.
+// cleanWords is the greatest number of words of a clean answer.
 const cleanWords = 60
 
-// everyday asks questions by whole runs. An answer holds what was asked if all patterns
-// match its text without citation numbers.
+// everyday asks questions in whole runs. An answer is right if all patterns match its text without
+// citation numbers.
 func (m *writtenMeter) everyday(ctx context.Context, e *engine.Engine, set string, questions []EverydayQuestion, rows []int, where func(EverydayQuestion) string) error {
 	return m.each(ctx, set, rows, func(ctx context.Context, row int) (WrittenOutcome, error) {
 		q := questions[row]
@@ -311,10 +309,10 @@ func (m *writtenMeter) everyday(ctx context.Context, e *engine.Engine, set strin
 	})
 }
 
-// uncited returns an answer's text on one line, without citation numbers.
+// uncited returns the text of an answer on one line, without citation numbers.
 func uncited(text string) string { return oneLine(citationNumbers.ReplaceAllString(text, "")) }
 
-// matchesAll reports whether all patterns match, without regard to case.
+// matchesAll reports whether all patterns match. Letter case is ignored.
 func matchesAll(patterns []string, text string) (bool, error) {
 	all := true
 	for _, p := range patterns {

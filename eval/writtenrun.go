@@ -19,21 +19,21 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// WrittenOptions say how the hand-written sets are measured.
+// WrittenOptions configures WrittenSets.Measure.
 type WrittenOptions struct {
 	Sets     []string                   // by name, see WrittenNames; empty: all
-	Limit    int                        // rows of each set, evenly spread; 0: all
-	Data     string                     // folder with data/retrieval and data/corpora; empty: sets that need it are left out
-	Encoders engine.Encoders            // that make vectors; nil: by words alone
-	Reader   func() (llm.Reader, error) // of local roles; nil: none
+	Limit    int                        // number of rows of each set, evenly spread; 0: all
+	Data     string                     // folder with data/retrieval and data/corpora; empty: skip the sets that need it
+	Encoders engine.Encoders            // for dense vectors; nil: lexical search only
+	Reader   func() (llm.Reader, error) // for local roles; may be nil
 	Progress func(Progress)             // called by one goroutine at a time; may be nil
 }
 
 // A WrittenReport holds the figures of the hand-written sets.
 type WrittenReport struct {
-	Encoder  string           `json:"encoder,omitempty"` // empty: by words alone
+	Encoder  string           `json:"encoder,omitempty"` // empty: lexical search only
 	Figures  []WrittenFigure  `json:"figures"`
-	LeftOut  []string         `json:"left_out,omitempty"` // sets whose texts are not at hand
+	LeftOut  []string         `json:"left_out,omitempty"` // sets that were skipped because Data is empty
 	Outcomes []WrittenOutcome `json:"-"`
 }
 
@@ -64,16 +64,16 @@ func (s *Portion) add(count, of int) {
 // A WrittenOutcome is the result for one row of a set.
 type WrittenOutcome struct {
 	Set    string             `json:"set"`
-	Row    int                `json:"row"` // line of the file
+	Row    int                `json:"row"` // line in the file, from 1
 	Kind   string             `json:"kind"`
 	Asked  string             `json:"asked"` // question or statement
 	Got    string             `json:"got"`   // status or verdict, or an error
 	Answer string             `json:"answer,omitempty"`
 	Why    string             `json:"why,omitempty"` // the justification of the answer
-	Marks  map[string]Portion `json:"marks"`         // what the row adds to figures, by name
+	Marks  map[string]Portion `json:"marks"`         // contributions of the row to figures, by name
 }
 
-// mark has the row count for a figure.
+// mark counts the row in a figure, as a success if holds is true.
 func (o *WrittenOutcome) mark(figure string, holds bool) { o.markSome(figure, one(holds), 1) }
 
 func (o *WrittenOutcome) markSome(figure string, count, of int) {
@@ -85,7 +85,7 @@ func (o *WrittenOutcome) markSome(figure string, count, of int) {
 	o.Marks[figure] = s
 }
 
-// Names of figures, and which of them are to be low.
+// The names of figures. Those in lowMarks should be low, the others high.
 const (
 	markCaught    = "false statements caught"
 	markRefused   = "fair statements refused"
@@ -132,8 +132,8 @@ func WrittenNames() []string {
 	return names
 }
 
-// Measure measures the sets. It asks no language model: where a model writes or verifies,
-// its replies are scripted.
+// Measure measures the sets. It calls no language model; the replies of models that write or verify
+// are scripted.
 func (w WrittenSets) Measure(ctx context.Context, opts WrittenOptions) (WrittenReport, error) {
 	for _, name := range opts.Sets {
 		if !slices.Contains(WrittenNames(), name) {
@@ -160,7 +160,7 @@ func (w WrittenSets) Measure(ctx context.Context, opts WrittenOptions) (WrittenR
 	return m.report, nil
 }
 
-// evenly returns n of all places from 0, evenly spread; all of them where n is 0.
+// evenly returns n of the numbers below all, evenly spread. If n is 0, it returns all of them.
 func evenly(all, n int) []int {
 	if n == 0 || n > all {
 		n = all
@@ -172,7 +172,7 @@ func evenly(all, n int) []int {
 	return places
 }
 
-// writtenFigures sums outcomes up, in the order in which sets and marks come.
+// writtenFigures aggregates outcomes, in the order of the sets and of the marks.
 func writtenFigures(outcomes []WrittenOutcome) []WrittenFigure {
 	order := []string{markCaught, markRefused, markRight, markFalse, markConflict, markAlarm, markHolds, markClean, markOther, markComplete, markWhole, markSentences}
 	var figures []WrittenFigure
@@ -214,8 +214,8 @@ type writtenMeter struct {
 	report WrittenReport
 }
 
-// each calls measure for each row of a set, some side by side, and keeps the outcomes in
-// the order of the rows.
+// each calls measure for each row of a set concurrently and keeps the outcomes in the order of the
+// rows.
 func (m *writtenMeter) each(ctx context.Context, set string, rows []int, measure func(ctx context.Context, row int) (WrittenOutcome, error)) error {
 	outcomes := make([]WrittenOutcome, len(rows))
 	var mu sync.Mutex
@@ -248,12 +248,12 @@ func (m *writtenMeter) each(ctx context.Context, set string, rows []int, measure
 	return nil
 }
 
-// writtenWall bounds a run, far above what one needs: figures must not depend on how busy
-// a machine is.
+// writtenWall limits the time of a run. It is far above the need of a run, so that the figures do
+// not depend on the load of the machine.
 const writtenWall = 10 * time.Minute
 
-// ask asks a question of a collection, of everything if it is empty, and returns the
-// outcome without its marks. A run that fails is an outcome, and has no claims.
+// ask asks a question over a collection, or over all documents if collection is empty. It returns
+// the outcome without marks. A failed run is an outcome without claims.
 func ask(ctx context.Context, e *engine.Engine, strategy, collection, question string) (assay.Answer, WrittenOutcome, error) {
 	req := engine.Request{Question: question, Strategy: strategy, NoCache: true, Measuring: true, Budget: assay.Budget{Wall: writtenWall}}
 	if collection != "" {
@@ -270,7 +270,7 @@ func ask(ctx context.Context, e *engine.Engine, strategy, collection, question s
 	return answer, o, nil
 }
 
-// A writtenFile is a document that is ingested.
+// A writtenFile is a document to ingest.
 type writtenFile struct {
 	collection, name, text string
 }
@@ -281,7 +281,7 @@ type writtenStore struct {
 	dir string
 }
 
-// store ingests files into a new data directory and makes their vectors.
+// store ingests files into a new data directory and embeds them if there are encoders.
 func (m *writtenMeter) store(ctx context.Context, files []writtenFile) (_ *writtenStore, err error) {
 	dir, err := os.MkdirTemp("", "assay-eval-")
 	if err != nil {
@@ -338,7 +338,7 @@ func (s *writtenStore) open(ctx context.Context, models engine.Models) (*engine.
 
 func (s *writtenStore) close() error { return os.RemoveAll(s.dir) }
 
-// with calls do with an engine over files, in which models do roles.
+// with calls do with an engine over files, with the given models for roles.
 func (m *writtenMeter) with(ctx context.Context, files []writtenFile, models engine.Models, do func(*engine.Engine) error) (err error) {
 	s, err := m.store(ctx, files)
 	if err != nil {

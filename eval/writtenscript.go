@@ -20,10 +20,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// measureParaphrased asks each question by whole runs in which a scripted model finds all
-// passages relevant and writes the paraphrased answer: once with the local verifier, and
-// once with a scripted model that supports every claim and quotes its source. That model is
-// honest, since the answers are right.
+// measureParaphrased asks each question in whole runs in which a scripted model grades all passages
+// as relevant and writes the paraphrased answer. One run uses the local verifier. The other uses a
+// scripted verifier that supports every claim and quotes its source, which is correct because the
+// answers are right.
 func (w WrittenSets) measureParaphrased(ctx context.Context, m *writtenMeter, rows []int) (err error) {
 	var files []writtenFile
 	for _, folder := range []string{"everyday-docs", "statements"} {
@@ -57,7 +57,7 @@ func (w WrittenSets) measureParaphrased(ctx context.Context, m *writtenMeter, ro
 	return nil
 }
 
-// paraphrased asks the questions with models.
+// paraphrased asks the questions with the given models.
 func (w WrittenSets) paraphrased(ctx context.Context, s *writtenStore, set string, models engine.Models, rows []int) (err error) {
 	e, err := s.open(ctx, models)
 	if err != nil {
@@ -83,7 +83,7 @@ func (w WrittenSets) paraphrased(ctx context.Context, s *writtenStore, set strin
 	})
 }
 
-// A paraphrasedStatement is a sentence of a ParaphrasedAnswer with the sources that it cites.
+// A paraphrasedStatement is a sentence of a ParaphrasedAnswer with the sources it cites.
 type paraphrasedStatement struct {
 	text    string
 	sources []string
@@ -95,8 +95,8 @@ var (
 	yesOrNo    = lazyregexp.New(`^(?:Yes|No)\. `)
 )
 
-// statementsOf cuts an answer after sentences that cite, as a model is asked to write it:
-// without a "Yes." of its own.
+// statementsOf splits an answer after its citing sentences and drops a leading "Yes." or "No.",
+// because prompts ask models to write statements this way.
 func statementsOf(p ParaphrasedAnswer) []paraphrasedStatement {
 	var statements []paraphrasedStatement
 	from := 0
@@ -114,7 +114,7 @@ func statementsOf(p ParaphrasedAnswer) []paraphrasedStatement {
 	return statements
 }
 
-// filling is a scripted model that fills some forms in its own way.
+// filling is a scripted model that overrides some forms.
 type filling struct {
 	scripted
 	forms map[string]func(p shown) any
@@ -133,7 +133,7 @@ func (f filling) Generate(ctx context.Context, req llm.Request, stream func(llm.
 	return f.says(req, string(form), nil, stream), nil
 }
 
-// paraphraser returns a model that writes the answers of a set.
+// paraphraser returns a model that writes the paraphrased answer to each question.
 func paraphraser(set []ParaphrasedAnswer) (llm.Model, error) {
 	byQuestion := map[string][]paraphrasedStatement{}
 	for _, p := range set {
@@ -162,7 +162,8 @@ func paraphraser(set []ParaphrasedAnswer) (llm.Model, error) {
 	}}, nil
 }
 
-// holding returns the numbers of the passages that hold sources, whole or in most words.
+// holding returns, for each source, the number of the passage that contains it or at least 80% of
+// its content words.
 func (p shown) holding(sources []string) []int {
 	const most = 0.8
 	var numbers []int
@@ -186,7 +187,7 @@ func (p shown) holding(sources []string) []int {
 
 var ofClaim = lazyregexp.New(` (?:number|of_claim)="(\d+)"`)
 
-// honestVerdicts supports each claim by the sentence of its sources that has most of its
+// honestVerdicts supports each claim and quotes the sentence of its sources that has most of its
 // words.
 func honestVerdicts(p shown) any {
 	claims, quotes := map[string]string{}, map[string]string{}
@@ -197,7 +198,7 @@ func honestVerdicts(p shown) any {
 		case m[1] == "claim":
 			claims[n[1]] = m[3]
 		case m[1] == "source":
-			_, text, _ := strings.Cut(m[3], "\n") // after its heading
+			_, text, _ := strings.Cut(m[3], "\n") // without its heading
 			quotes[n[1]] = nearest(claims[n[1]], quotes[n[1]], text)
 		}
 	}
@@ -206,8 +207,8 @@ func honestVerdicts(p shown) any {
 	})}
 }
 
-// nearest returns the sentence of a text that has most of a claim's words, or the best one
-// so far.
+// nearest returns the sentence of a text that has more of a claim's words than best, or best if
+// there is none.
 func nearest(claim, best, text string) string {
 	for _, sp := range sentence.Spans(text) {
 		if s := strings.TrimSpace(text[sp.Start:sp.End]); best == "" || covers(s, claim) > covers(best, claim) {
