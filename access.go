@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// A Principal is who asks: a user with groups. It comes from authentication,
-// never from a model or a request body. The zero Principal is nobody.
+// A Principal is the authenticated caller: a user with groups. It comes from authentication, never
+// from a model or a request body. The zero Principal is unauthenticated and sees no document.
 type Principal struct {
 	User   string   `json:"user"`
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Local is the principal of the command line: whoever runs the process on this
-// machine.
+// Local returns the principal of the command line: the user who runs the process on this machine.
 func Local() Principal { return Principal{User: "local"} }
 
-// Access compiles p into what searches and reads are filtered by. Nobody's
-// access sees nothing.
+// Access compiles p into the filter that searches and reads apply. The zero Principal gets the zero
+// Access, which sees nothing.
 func (p Principal) Access() Access {
 	if p.User == "" {
 		return Access{}
@@ -34,16 +33,16 @@ func (p Principal) Access() Access {
 	return Access{names: slices.Compact(names)}
 }
 
-// Access is a principal's compiled right to see documents. It can only be made
-// by Principal.Access; the zero Access sees nothing.
+// Access is a principal's compiled right to see documents. Only Principal.Access makes one that
+// sees anything; the zero Access sees nothing.
 type Access struct {
 	names []string // sorted, distinct; empty: sees nothing
 }
 
-// IsZero reports whether a sees nothing at all.
+// IsZero reports whether a sees no document at all.
 func (a Access) IsZero() bool { return len(a.names) == 0 }
 
-// Allows reports whether a document with this ACL may be seen.
+// Allows reports whether a may see a document with this ACL.
 func (a Access) Allows(acl ACL) bool {
 	if a.IsZero() {
 		return false
@@ -59,11 +58,11 @@ func (a Access) Allows(acl ACL) bool {
 	return false
 }
 
-// Names returns the entries of an ACL that let a see a document, sorted.
+// Names returns the ACL entries that let a see a document, sorted.
 func (a Access) Names() []string { return slices.Clone(a.names) }
 
-// Key identifies what a sees: accesses have equal keys when they have the same
-// names, whatever signs those are made of.
+// Key identifies the documents that a may see. Two accesses have equal keys if and only if they
+// have the same names, whatever characters the names contain.
 func (a Access) Key() string {
 	var key strings.Builder
 	for _, n := range a.names {
@@ -72,8 +71,7 @@ func (a Access) Key() string {
 	return key.String()
 }
 
-// MarshalJSON writes the names that a stands for, for the journal. An Access is
-// never read back from JSON.
+// MarshalJSON writes the names of a, for the journal. An Access is never read back from JSON.
 func (a Access) MarshalJSON() ([]byte, error) {
 	if a.names == nil {
 		return []byte("[]"), nil
@@ -81,17 +79,15 @@ func (a Access) MarshalJSON() ([]byte, error) {
 	return json.Marshal(a.names)
 }
 
-// An ACL says who may see a document. The zero ACL does not restrict it: every
-// principal of the tenant may. A restricted ACL with an empty Allow is seen by
-// nobody.
+// An ACL lists who may see a document. The zero ACL is unrestricted: every principal of the tenant
+// may see the document. No principal sees a document whose restricted ACL has an empty Allow.
 type ACL struct {
 	Restricted bool     `json:"restricted,omitempty"`
 	Allow      []string `json:"allow,omitempty"` // "user:NAME", "group:NAME" or "*", sorted, distinct
 }
 
-// RestrictTo returns the ACL that allows exactly the given names, sorted and
-// without duplicates. A name that is not "*", "user:NAME" or "group:NAME" is
-// ErrInvalid.
+// RestrictTo returns the ACL that allows exactly the given names, sorted and without duplicates. A
+// name other than "*", "user:NAME" and "group:NAME" is ErrInvalid.
 func RestrictTo(names ...string) (ACL, error) {
 	for _, n := range names {
 		kind, name, _ := strings.Cut(n, ":")

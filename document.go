@@ -12,15 +12,14 @@ import (
 
 // A Document is the parsed text of one source.
 //
-// Text is normalised once, when it is parsed, and immutable from then on: valid
-// UTF-8, NFC, lines ended by "\n", no invisible or bidirectional control
-// characters. Every offset in this module is a byte offset into it, so that
-// quote == Text[start:end] always holds.
+// Text is normalised once, by the parser, and then immutable: valid UTF-8, NFC, lines ended by
+// "\n", no invisible or bidirectional control characters. Every offset in this module is a byte
+// offset into it, so that quote == Text[start:end] always holds.
 type Document struct {
 	ID         string // DocumentID(Collection, URI)
 	Version    string // DocumentVersion(Text, Metadata, pipeline)
 	Collection string
-	URI        string // where it is: an absolute slash-separated path, or a URL
+	URI        string // location: an absolute slash-separated path, or a URL
 	Title      string
 	Text       string
 	Metadata   Metadata
@@ -29,26 +28,25 @@ type Document struct {
 	Source     SourceInfo
 }
 
-// An Anchor says where Text[Start:] comes from, up to the next anchor: a line of
-// the source and, where the format has pages, a page.
+// An Anchor gives the origin of Text[Start:], up to the next anchor: a line of the source and, if
+// the format has pages, a page.
 //
-// A source line may give several lines of text and the other way round; when
-// the text between two anchors has line breaks, each break is one source line.
+// A source line may give several lines of text and vice versa. If the text between two anchors has
+// line breaks, each break is one source line.
 type Anchor struct {
 	Start int `json:"start"`
 	Line  int `json:"line"`           // from 1; 0: the format has no lines
 	Page  int `json:"page,omitempty"` // from 1; 0: the format has no pages
 }
 
-// SourceInfo lets ingest see that a source has not changed without parsing it.
+// SourceInfo lets ingest detect an unchanged source without parsing it.
 type SourceInfo struct {
 	SizeBytes int64     `json:"size_bytes"`
 	Modified  time.Time `json:"modified"`
 	Hash      string    `json:"hash"` // of the raw bytes, the sidecar's and the pipeline's version
 }
 
-// Position returns the source line and page of the byte at offset in d.Text;
-// zeros where they are not known.
+// Position returns the source line and page of the byte at offset in d.Text. Unknown ones are zero.
 func (d *Document) Position(offset int) (line, page int) {
 	i := sort.Search(len(d.Anchors), func(i int) bool { return d.Anchors[i].Start > offset }) - 1
 	if i < 0 {
@@ -62,8 +60,8 @@ func (d *Document) Position(offset int) (line, page int) {
 	return a.Line + strings.Count(d.Text[a.Start:end], "\n"), a.Page
 }
 
-// AnchorsIn returns the anchors of Text[start:end], with offsets relative to
-// start; the first is at 0 when start has a position.
+// AnchorsIn returns the anchors of Text[start:end], with offsets relative to start. The first is at
+// 0 if start has a position.
 func (d *Document) AnchorsIn(start, end int) []Anchor {
 	anchors := []Anchor{}
 	if line, page := d.Position(start); line != 0 || page != 0 {
@@ -78,16 +76,15 @@ func (d *Document) AnchorsIn(start, end int) []Anchor {
 	return anchors
 }
 
-// DocumentID is the identity of a document: a hash of its collection and URI,
-// 32 hexadecimal digits.
+// DocumentID returns the identity of a document: a hash of its collection and URI, 32 hexadecimal
+// digits.
 func DocumentID(collection, uri string) string {
 	return hashStrings("document", collection, uri)
 }
 
-// DocumentVersion is the identity of a document's content: a hash of its text,
-// its metadata and the version of the parsing and chunking pipeline, 32
-// hexadecimal digits. The ACL is not a part of it: a change of access is not a
-// new version.
+// DocumentVersion returns the identity of a document's content: a hash of its text, its metadata
+// and the version of the parsing and chunking pipeline, 32 hexadecimal digits. The ACL is not
+// included, so a change of access is not a new version.
 func DocumentVersion(text string, m Metadata, pipeline string) string {
 	meta, err := json.Marshal(m) // map keys are sorted
 	if err != nil {
@@ -96,8 +93,8 @@ func DocumentVersion(text string, m Metadata, pipeline string) string {
 	return hashStrings("version", text, string(meta), pipeline)
 }
 
-// hashStrings hashes the parts, each with its length, so that no two different
-// lists of parts collide by concatenation.
+// hashStrings hashes the parts, each with its length, so that different lists of parts do not
+// collide by concatenation.
 func hashStrings(parts ...string) string {
 	h := sha256.New()
 	var n [8]byte
@@ -109,11 +106,11 @@ func hashStrings(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// A ChunkKind says what a chunk holds.
+// A ChunkKind is the kind of content of a chunk.
 type ChunkKind string
 
-// The kinds of chunk. Sections are parents: they are stored to widen a hit and
-// are not searched themselves.
+// The kinds of chunk. Sections are parents: they are stored to widen a hit and are not searched
+// themselves.
 const (
 	ChunkSection ChunkKind = "section"
 	ChunkProse   ChunkKind = "prose"
@@ -136,20 +133,20 @@ type Chunk struct {
 	Tokens   int       `json:"tokens"` // by the chunker's counter
 }
 
-// A Passage is a chunk with its text and where it is found.
+// A Passage is a chunk with its text and its location.
 type Passage struct {
 	Chunk      Chunk
 	Text       string // the document's Text[Chunk.Start:Chunk.End]
 	Collection string
 	URI        string
 	Title      string
-	Language   string // the document's, ISO 639-1; empty: it has none
+	Language   string // the document's, ISO 639-1; empty: unknown
 	Line       int    // source line of Chunk.Start, from 1; 0: not known
 	Page       int    // from 1; 0: not known
 }
 
-// Words is what a model is given of a passage: its title, its headings but one
-// that repeats the title, and its text, each on a line.
+// Words returns the text of a passage that a model reads: its title, its headings except one that
+// repeats the title, and its text, each on a line.
 func (p Passage) Words() string {
 	var b strings.Builder
 	for _, line := range append([]string{p.Title}, p.Chunk.Headings...) {
@@ -160,41 +157,41 @@ func (p Passage) Words() string {
 	return b.String() + p.Text
 }
 
-// Hash is the identity of what a model is given of a passage to embed: a hash of
-// its title, headings and text, 32 hexadecimal digits. It does not depend on the
-// model, nor on where the passage is found: passages that are worded alike, in
-// whichever versions and documents, have one hash, and so one vector of a model.
+// Hash returns the identity of the passage text that a model embeds: a hash of its title, headings
+// and text, 32 hexadecimal digits. It does not depend on the model or on the passage's location.
+// Passages with the same words have one hash, whatever their versions and documents, and so share
+// one vector per model.
 func (p Passage) Hash() string {
 	parts := append([]string{"passage", p.Title}, p.Chunk.Headings...)
 	return hashStrings(append(parts, p.Text)...)
 }
 
-// A ChunkVector is the vector that a model gave a chunk's passage.
+// A ChunkVector is the vector of a chunk's passage.
 type ChunkVector struct {
 	Chunk  string    // chunk ID
-	Values []float32 // 1 to MaxDimensions finite ones
+	Values []float32 // 1 to MaxDimensions finite values
 }
 
-// What a model may make of a passage: more dimensions than encoders have, and a
-// Euclidean norm whose square is a float32.
+// Bounds of the vector of a passage: more dimensions than encoders have, and a Euclidean norm whose
+// square fits a float32.
 const (
 	MaxDimensions = 4096
 	MaxNorm       = 1e18
 )
 
-// ChunkID is the identity of a chunk, 32 hexadecimal digits.
+// ChunkID returns the identity of a chunk, 32 hexadecimal digits.
 func ChunkID(document, version string, ordinal int) string {
 	var n [8]byte
 	binary.LittleEndian.PutUint64(n[:], uint64(ordinal))
 	return hashStrings("chunk", document, version, string(n[:]))
 }
 
-// A Change is one document's latest state in a tenant's content: present with
-// its chunks, or deleted. A store hands them out in the order of Sequence.
+// A Change is the latest state of one document in a tenant's content: present with its chunks, or
+// deleted. A store returns changes in the order of Sequence.
 type Change struct {
 	Sequence int64     // of the store's transaction; grows, gaps are allowed
 	ID       string    // document ID
-	Deleted  bool      // then Document and Chunks are nil
+	Deleted  bool      // if set, Document and Chunks are nil
 	Document *Document // the current version
 	Chunks   []Chunk   // of that version, by Ordinal
 }

@@ -72,7 +72,7 @@ func TestAnchorsIn(t *testing.T) {
 	}
 }
 
-// The parts of an identity are not run together.
+// TestIdentities checks that an identity depends on the boundaries between its parts.
 func TestIdentities(t *testing.T) {
 	seen := map[string]string{}
 	for name, id := range map[string]string{

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A FilterOp is what a Filter does.
+// A FilterOp is the operator of a Filter.
 type FilterOp string
 
 // The operators of a filter. The names are those of its JSON form.
@@ -28,25 +28,24 @@ const (
 	OpNot                 FilterOp = "not"
 )
 
-// A Filter keeps the documents whose metadata it matches. The zero Filter keeps
-// everything.
+// A Filter keeps the documents whose metadata it matches. The zero Filter keeps everything.
 //
-// A comparison holds for a document whose value for Key has the right kind and
-// compares as the operator says:
+// A comparison holds for a document if the value of Key has the right kind and compares as the
+// operator requires:
 //
-//	equals                          the same kind and value, or a time and a string that is its date
-//	greaterThan, lessThan, …        numbers, or times and strings that are dates, in their order
+//	equals                          the same kind and value, or a time and a string with its date
+//	greaterThan, lessThan, …        numbers, or times and strings that are dates, by their order
 //	in                              a string that is in Value, or a list with a member that is
 //	startsWith                      a string that starts with Value
 //	stringContains                  a string that contains Value, or a list with a member that does
 //	listContains                    a list with the member Value, or the string Value itself
 //
-// Where the key is missing, or its value is of another kind, a comparison does
-// not hold; notEquals and notIn hold wherever equals and in do not, a missing
-// key included. Strings compare byte by byte, case included.
+// If the key is missing or its value has another kind, a comparison does not hold. The operators
+// notEquals and notIn hold exactly if equals and in do not, so they hold for a missing key too.
+// Strings compare byte by byte, case included.
 //
-// Its JSON form is the filter grammar of Bedrock knowledge bases, with "not"
-// added; ParseFilter and String have a form for people.
+// The JSON form is the filter grammar of Bedrock knowledge bases plus "not". ParseFilter and String
+// use a form for people.
 type Filter struct {
 	Op      FilterOp
 	Key     string   // of comparisons
@@ -54,17 +53,17 @@ type Filter struct {
 	Filters []Filter // of andAll, orAll (one or more) and not (exactly one)
 }
 
-// Bounds of a filter that is accepted. They are far above what people write and
-// keep a hostile one cheap.
+// Limits of an accepted filter. They are far above the filters that people write and keep a hostile
+// one cheap.
 const (
-	maxFilterDepth   = 32      // operators inside each other
-	maxFilterNodes   = 1_000   // operators in all
-	maxFilterMembers = 10_000  // members of lists in all
+	maxFilterDepth   = 32      // nesting of operators
+	maxFilterNodes   = 1_000   // operators in total
+	maxFilterMembers = 10_000  // list members in total
 	maxFilterBytes   = 1 << 20 // of its text or JSON form
 )
 
-// And returns a filter that keeps what all of the filters keep. Zero filters
-// are left out.
+// And returns a filter that keeps the documents that all of the filters keep. Zero filters are
+// skipped.
 func And(filters ...Filter) Filter {
 	var parts []Filter
 	for _, f := range filters {
@@ -86,8 +85,8 @@ func (f Filter) IsZero() bool {
 	return f.Op == "" && f.Key == "" && f.Value.Kind == "" && f.Filters == nil
 }
 
-// Match reports whether f keeps a document with this metadata. A filter that
-// Check refuses may match anything.
+// Match reports whether f keeps a document with this metadata. The result is undefined for a filter
+// that Check refuses.
 func (f Filter) Match(m Metadata) bool {
 	switch f.Op {
 	case "":
@@ -113,8 +112,8 @@ func (f Filter) Match(m Metadata) bool {
 	return f.Holds(v, ok)
 }
 
-// Holds reports whether the comparison f holds for a document whose value for
-// f.Key is v, or, when present is false, that has none.
+// Holds reports whether the comparison f holds for a document whose value for f.Key is v. If
+// present is false, the document has no such key.
 func (f Filter) Holds(v Value, present bool) bool {
 	switch f.Op {
 	case OpNotEquals:
@@ -152,7 +151,7 @@ func (f Filter) Holds(v Value, present bool) bool {
 	return false
 }
 
-// members returns a list's members and a string as the one member.
+// members returns the members of a list, or a string as its only member.
 func (v Value) members() []string {
 	switch v.Kind {
 	case KindList:
@@ -167,8 +166,7 @@ func (v Value) isIn(list []string) bool {
 	return slices.ContainsFunc(v.members(), func(s string) bool { return slices.Contains(list, s) })
 }
 
-// compare orders v and w: two numbers, or a time and a time or date. ok is false for anything
-// else.
+// compare orders v and w, which are two numbers, or times and dates. ok is false for anything else.
 func (v Value) compare(w Value) (order int, ok bool) {
 	if w.Kind == KindTime {
 		t, ok := v.when()
@@ -185,8 +183,8 @@ func (v Value) compare(w Value) (order int, ok bool) {
 	return 0, v.Kind == KindNumber
 }
 
-// operands says what an operator takes: the kinds of its Value, and the kinds of
-// a key that it can hold for; nil: the same as the Value's.
+// operands returns the kinds of Value that an operator accepts and the kinds of key that it can
+// hold for. nil keys are the same kinds as values.
 func (op FilterOp) operands() (values, keys []ValueKind, ok bool) {
 	switch op {
 	case OpEquals, OpNotEquals:
@@ -203,10 +201,10 @@ func (op FilterOp) operands() (values, keys []ValueKind, ok bool) {
 	return nil, nil, false
 }
 
-// Check reports what is wrong with f, as ErrInvalid: an operator that does not
-// exist or lacks something, more than the bounds allow, or a comparison that can
-// hold for no document. kinds returns the kinds of value that a key has in the
-// documents, none for a key that no document has; nil leaves that unchecked.
+// Check reports an invalid filter as ErrInvalid: an unknown or incomplete operator, a filter above
+// the limits, or a comparison that can hold for no document. kinds returns the kinds of value that
+// a key has in the documents, none for a key that no document has. A nil kinds skips the last
+// check.
 func (f Filter) Check(kinds func(key string) []ValueKind) error {
 	if f.IsZero() {
 		return nil
@@ -239,7 +237,7 @@ func (f Filter) Check(kinds func(key string) []ValueKind) error {
 	return check(f, 1)
 }
 
-// dated returns f with a string that is a date as a time, if f compares by order.
+// dated returns f with a date string converted to a time, if f compares by order.
 func (f Filter) dated() Filter {
 	switch f.Op {
 	case OpGreaterThan, OpGreaterThanOrEquals, OpLessThan, OpLessThanOrEquals:
@@ -283,7 +281,7 @@ func (f Filter) checkComparison() error {
 	return nil
 }
 
-// checkKey checks that f can hold for a key whose values have these kinds.
+// checkKey checks that f can hold for a key whose values have the kinds in has.
 func (f Filter) checkKey(has []ValueKind) error {
 	if len(has) == 0 {
 		return fmt.Errorf("filter key %q, compared with %s, is a key of no document: %w", f.Key, f.Value.Kind.indefinite(), ErrInvalid)
@@ -303,7 +301,7 @@ func (f Filter) checkKey(has []ValueKind) error {
 	return fmt.Errorf("filter key %q is %s, but %s compares it with %s: %w", f.Key, kindList(has), f.Op, f.Value.Kind.indefinite(), ErrInvalid)
 }
 
-// indefinite names a kind in a message: "a string".
+// indefinite returns the kind with its article, for a message: "a string".
 func (k ValueKind) indefinite() string {
 	if k == "" {
 		return "no value"

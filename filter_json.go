@@ -13,10 +13,9 @@ type filterComparison struct {
 	Value Value  `json:"value"`
 }
 
-// MarshalJSON writes f as an object with its operator as the one field, as in
-// {"equals": {"key": "team", "value": "legal"}}, {"andAll": [...]} and
-// {"not": {...}}; the zero Filter is {}. A filter that Check(nil) refuses is
-// ErrInvalid.
+// MarshalJSON writes f as an object with its operator as the only field, as in {"equals": {"key":
+// "team", "value": "legal"}}, {"andAll": [...]} and {"not": {...}}. The zero Filter is {}. A filter
+// that Check(nil) refuses is ErrInvalid.
 func (f Filter) MarshalJSON() ([]byte, error) {
 	if err := f.Check(nil); err != nil {
 		return nil, err
@@ -41,10 +40,10 @@ func (f Filter) plain() map[FilterOp]any {
 	return map[FilterOp]any{f.Op: filterComparison{f.Key, f.Value}}
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and null as the zero Filter. The
-// list of in and notIn may also hold numbers, booleans and times: it becomes an
-// orAll of equals, for notIn inside a not. Anything else, an operator or field
-// that does not exist included, is ErrInvalid and is named.
+// UnmarshalJSON reads the form that MarshalJSON writes, and null as the zero Filter. The list of in
+// and notIn may also hold numbers, booleans and times: it becomes an orAll of equals, inside a not
+// for notIn. Anything else is ErrInvalid, including an unknown operator or field. The error names
+// it.
 func (f *Filter) UnmarshalJSON(data []byte) error {
 	if len(data) > maxFilterBytes {
 		return fmt.Errorf("filter has %d bytes, at most %d are read: %w", len(data), maxFilterBytes, ErrInvalid)
@@ -144,14 +143,14 @@ func readComparison(op FilterOp, data []byte) (Filter, error) {
 	return f.dated(), nil
 }
 
-// A jsonField is one field of an object as it stands there.
+// A jsonField is one field of an object, undecoded.
 type jsonField struct {
 	name  string
 	value json.RawMessage
 }
 
-// objectFields returns an object's fields in their order, those with the same
-// name included. Unlike decoding into a struct or map, it hides none.
+// objectFields returns the fields of an object in their order, including fields with the same name.
+// Decoding into a struct or map would hide those.
 func objectFields(data []byte) ([]jsonField, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -178,8 +177,8 @@ func objectFields(data []byte) ([]jsonField, error) {
 	return fields, nil
 }
 
-// memberOf returns the filter that keeps a key whose value is among these, or,
-// when not is true, is not.
+// memberOf returns the filter that keeps documents whose value for key is among values or, if not
+// is true, is not among them.
 func memberOf(key string, values []Value, not bool) Filter {
 	strings := make([]string, 0, len(values))
 	parts := make([]Filter, 0, len(values))
@@ -206,7 +205,7 @@ func memberOf(key string, values []Value, not bool) Filter {
 	return one
 }
 
-// excerpt shortens what a message shows of its input.
+// excerpt shortens the input that a message quotes.
 func excerpt(s string) string {
 	const most = 40
 	for i := range s {

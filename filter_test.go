@@ -204,7 +204,7 @@ func TestFilterJSONErrors(t *testing.T) {
 			t.Errorf("%.80s: error %v, want ErrInvalid with %q", tt.text, err, tt.want)
 		}
 	}
-	// What is no JSON at all comes from people, not through json.Unmarshal.
+	// Invalid JSON reaches UnmarshalJSON from callers only, not from json.Unmarshal.
 	whole := `{"andAll":[{"equals":{"key":"a","value":1}}]}`
 	for _, text := range []string{whole + " and more", whole + "}", whole + whole, whole[:len(whole)-1], whole[:len(whole)-2], "{", "{,}", "n ull"} {
 		var f assay.Filter
@@ -396,7 +396,7 @@ func TestFilterDates(t *testing.T) {
 		{`due > 2024-04-30`, text("2024-05-01"), true},
 		{`due > 2024-05-01`, text("2024-05-01"), false},
 		{`due >= "2024-05-01"`, text("2024-05-01"), true},
-		{`due < 2024-05-02`, text("2024/05/01 "), false}, // a blank too many
+		{`due < 2024-05-02`, text("2024/05/01 "), false}, // a trailing blank
 		{`due < 2024-05-02`, text("2024/05/01"), true},
 		{`due < 2024-05-02`, text("2024-05-01 23:59"), true},
 		{`due < 2024-05-02`, text("soon"), false},

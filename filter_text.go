@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// String renders f in the syntax that ParseFilter reads; the zero Filter is "".
+// String renders f in the syntax of ParseFilter. The zero Filter is "".
 func (f Filter) String() string {
 	switch f.Op {
 	case "":
@@ -42,7 +42,7 @@ func (f Filter) String() string {
 	return keyText(f.Key) + " " + op + " " + f.Value.literal()
 }
 
-// nested is String for f inside another operator.
+// nested renders f as an operand of another operator.
 func (f Filter) nested() string {
 	if f.Op == OpAndAll || f.Op == OpOrAll {
 		return "(" + f.String() + ")"
@@ -55,7 +55,7 @@ var comparisonText = map[FilterOp]string{
 	OpIn: "in", OpNotIn: "not in", OpStartsWith: "startsWith", OpStringContains: "contains", OpListContains: "has",
 }
 
-// literal renders a value as it is written in a filter.
+// literal renders a value in the filter syntax.
 func (v Value) literal() string {
 	switch v.Kind {
 	case KindString:
@@ -78,7 +78,7 @@ func (v Value) literal() string {
 	return v.Text()
 }
 
-// keyText renders a key, quoted where it would be read as something else.
+// keyText renders a key, quoted if it would otherwise be read as something else.
 func keyText(key string) string {
 	for i, r := range key {
 		if !isKeyRune(r, i == 0) {
@@ -91,8 +91,7 @@ func keyText(key string) string {
 	return key
 }
 
-// filterWords are the words of the syntax, in lower case. As keys they are
-// quoted.
+// filterWords are the words of the syntax, in lower case. They must be quoted as keys.
 var filterWords = map[string]bool{
 	"and": true, "or": true, "not": true, "in": true, "startswith": true, "contains": true, "has": true, "true": true, "false": true,
 }
@@ -104,21 +103,19 @@ func isKeyRune(r rune, first bool) bool {
 	return r == '_' || unicode.IsLetter(r) || !first && (r == '.' || r == '-' || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// ParseFilter reads a filter as people write it:
+// ParseFilter parses a filter in the syntax for people:
 //
 //	team = "legal" and year >= 2022 and not tag in ("draft", "old")
 //
-// Comparisons are =, !=, <, <=, >, >=, in (...), not in (...), startsWith,
-// contains (a part of a string) and has (a member of a list). They are joined by
-// and, or, not and parentheses; not binds tighter than and, which binds tighter
-// than or. Words are read in any case. A key is a word of letters, digits, "_",
-// "." and "-", or quoted.
-// Values are "strings" (with Go's escapes), numbers, true, false, dates
-// (2024-01-31: its first instant, UTC), times (2024-01-31T15:04:05Z) and, after
-// = and !=, lists of strings (["a", "b"]). An empty text is the zero Filter.
+// Comparisons are =, !=, <, <=, >, >=, in (...), not in (...), startsWith, contains (a part of a
+// string) and has (a member of a list). They are joined by and, or, not and parentheses; not binds
+// tighter than and, which binds tighter than or. Words are case-insensitive. A key is a word of
+// letters, digits, "_", "." and "-", or quoted. Values are "strings" (with Go's escapes), numbers,
+// true, false, dates (2024-01-31: its first instant, UTC), times (2024-01-31T15:04:05Z) and, after
+// = and !=, lists of strings (["a", "b"]). The empty text is the zero Filter.
 //
-// What cannot be read is ErrInvalid; the message names the position, in
-// characters from 1, and what was expected there.
+// A syntax error is ErrInvalid. The message gives the position, in characters from 1, and what was
+// expected there.
 func ParseFilter(s string) (Filter, error) {
 	if len(s) > maxFilterBytes {
 		return Filter{}, fmt.Errorf("filter has %d bytes, at most %d are read: %w", len(s), maxFilterBytes, ErrInvalid)
@@ -145,7 +142,7 @@ type tokenKind int
 const (
 	endToken    tokenKind = iota
 	wordToken             // a key or a word of the syntax
-	stringToken           // value holds it unquoted
+	stringToken           // a quoted string; value holds it unquoted
 	valueToken            // a number, date or time, in value
 	signToken             // an operator, parenthesis, bracket or comma
 )
@@ -157,7 +154,7 @@ type filterParser struct {
 
 	kind  tokenKind
 	start int
-	word  string // the token as it stands
+	word  string // the token's text
 	value Value  // of stringToken and valueToken
 }
 
@@ -169,7 +166,7 @@ func (p *filterParser) and(depth int) (Filter, error) {
 	return p.joined(OpAndAll, "and", depth, p.not)
 }
 
-// joined reads operands with a word between each two.
+// joined parses operands separated by a word.
 func (p *filterParser) joined(op FilterOp, word string, depth int, operand func(int) (Filter, error)) (Filter, error) {
 	first, err := operand(depth)
 	if err != nil || !p.is(word) {
@@ -269,7 +266,7 @@ func (p *filterParser) operator() (FilterOp, error) {
 	return "", p.want(wanted)
 }
 
-// list reads values between two signs, with commas between them.
+// list parses comma-separated values between the signs open and end.
 func (p *filterParser) list(open, end string) ([]Value, error) {
 	if err := p.skip(open); err != nil {
 		return nil, err
@@ -315,12 +312,12 @@ func (p *filterParser) readValue() (Value, error) {
 	return Value{}, p.want(`a value: a "string", number, true, false, date, time or ["list"]`)
 }
 
-// is reports whether the current token is this word, in any case, or sign.
+// is reports whether the current token is this word, in any case, or this sign.
 func (p *filterParser) is(text string) bool {
 	return (p.kind == wordToken || p.kind == signToken) && strings.EqualFold(p.word, text)
 }
 
-// skip passes over a token that has to be there.
+// skip consumes the current token, which must be text.
 func (p *filterParser) skip(text string) error {
 	if !p.is(text) {
 		return p.want(text)
@@ -328,7 +325,7 @@ func (p *filterParser) skip(text string) error {
 	return p.next()
 }
 
-// want is the error for a token that is not what was expected.
+// want returns the error for an unexpected token.
 func (p *filterParser) want(expected string) error {
 	found := "the end"
 	if p.kind != endToken {
@@ -341,7 +338,7 @@ func (p *filterParser) fail(at int, format string, args ...any) error {
 	return fmt.Errorf("filter, position %d: %s: %w", p.position(at), fmt.Sprintf(format, args...), ErrInvalid)
 }
 
-// position counts the characters before a byte offset, from 1.
+// position returns the position in characters, from 1, of a byte offset.
 func (p *filterParser) position(at int) int { return utf8.RuneCountInString(p.text[:at]) + 1 }
 
 // next reads the next token.

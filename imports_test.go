@@ -17,10 +17,9 @@ import (
 
 const module = "github.com/assay-rag/assay"
 
-// allowed says which of the module's packages each folder may import, besides
-// the root and internal. Imports point one way: whoever stands further down may
-// use what stands further up. Test files are free, for they check the pieces
-// together.
+// allowed lists the packages of the module that each folder may import, besides the root and
+// internal. Imports point one way: a package may import those listed above it. Test files are
+// exempt, because they test packages together.
 var allowed = map[string][]string{
 	"":          {}, // the vocabulary imports nothing
 	"internal":  {},
@@ -103,7 +102,7 @@ func eachSource(fn func(file string) error) error {
 	})
 }
 
-// owner returns the row of the import table that a folder belongs to.
+// owner returns the row of the import table for a folder.
 func owner(folder string) string {
 	if folder == "." {
 		return ""
@@ -120,7 +119,7 @@ func isModule(dir string) bool {
 	return err == nil && dir != "."
 }
 
-// TestDocsNamePackages holds the docs to the folders that exist.
+// TestDocsNamePackages checks the docs against the existing folders.
 func TestDocsNamePackages(t *testing.T) {
 	data, err := os.ReadFile("docs/design.md")
 	if err != nil {
@@ -133,8 +132,8 @@ func TestDocsNamePackages(t *testing.T) {
 	}
 }
 
-// TestNoRegexpAtStart finds regular expressions that are compiled when the program starts.
-// Package internal/lazyregexp compiles them at their first use.
+// TestNoRegexpAtStart reports regular expressions that are compiled at program start. Package
+// internal/lazyregexp compiles them at first use.
 func TestNoRegexpAtStart(t *testing.T) {
 	err := eachSource(func(file string) error {
 		files := token.NewFileSet()

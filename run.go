@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// A RunState says where a run stands.
+// A RunState is the state of a run.
 type RunState string
 
 // The states of a run.
 const (
-	RunActive    RunState = "active"    // started and not ended: live while its lease is held, else interrupted
+	RunActive    RunState = "active"    // started and not ended: live while its lease is held, otherwise interrupted
 	RunSuspended RunState = "suspended" // waits for a human decision
 	RunDone      RunState = "done"      // has an answer
 	RunFailed    RunState = "failed"    // ended by an error
 )
 
-// A Run is one question's whole session. Its journal holds what it did.
+// A Run is the whole session of one question. Its journal holds its steps.
 type Run struct {
 	ID        string          `json:"id"`
 	Principal Principal       `json:"principal"`
 	Question  string          `json:"question"`
-	Request   json.RawMessage `json:"request"` // what the engine needs to run it again, canonical JSON
+	Request   json.RawMessage `json:"request"` // the engine's input for a resume or replay, canonical JSON
 	State     RunState        `json:"state"`
-	Error     string          `json:"error,omitempty"` // when failed
+	Error     string          `json:"error,omitempty"` // set if the run failed
 	Answer    *Answer         `json:"answer,omitempty"`
 	Created   time.Time       `json:"created"`
 	Updated   time.Time       `json:"updated"`
-	Live      bool            `json:"live"`  // some process holds its lease
+	Live      bool            `json:"live"`  // a process holds its lease
 	Steps     int             `json:"steps"` // records in its journal
 }
 
@@ -38,49 +38,48 @@ type StepKind string
 const (
 	StepPlan     StepKind = "plan"
 	StepSearch   StepKind = "search"
-	StepRead     StepKind = "read" // the bytes of a stored document
+	StepRead     StepKind = "read" // bytes of a stored document
 	StepGrade    StepKind = "grade"
 	StepGenerate StepKind = "generate"
 	StepVerify   StepKind = "verify"
 	StepModel    StepKind = "model"
 	StepRerank   StepKind = "rerank"
-	StepRole     StepKind = "role"   // a job of another role than those above
-	StepReader   StepKind = "reader" // the reader compares texts
+	StepRole     StepKind = "role"   // work of any other role
+	StepReader   StepKind = "reader" // a comparison of texts by the reader
 	StepTool     StepKind = "tool"   // one of the read-only tools
-	StepWeb      StepKind = "web"    // a search of the web, or a page of it
-	StepCache    StepKind = "cache"  // a look for the answer of an earlier run
+	StepWeb      StepKind = "web"    // a web search or a web page
+	StepCache    StepKind = "cache"  // a cache lookup for an earlier answer
 	StepHuman    StepKind = "human"
 	StepClock    StepKind = "clock"
 )
 
-// A Record is one step of a run as the journal keeps it. It is immutable.
+// A Record is one step of a run in the journal. It is immutable.
 type Record struct {
-	Sequence int64  // tenant-wide, from 1, minted by the journal
+	Sequence int64  // tenant-wide, from 1, assigned by the journal
 	Run      string // run ID
-	Ordinal  int    // position in the run's journal, from 0, minted by the journal
-	Path     string // where in the run: "sub[1]/round[0]/search"; unique in it
+	Ordinal  int    // position in the run's journal, from 0, assigned by the journal
+	Path     string // position in the run: "sub[1]/round[0]/search"; unique within it
 	Kind     StepKind
-	Model    string // that was called; empty: none
+	Model    string // the model called; empty: none
 
 	Input  json.RawMessage // canonical JSON
-	Output json.RawMessage // canonical JSON; nil when Error is set
+	Output json.RawMessage // canonical JSON; nil if Error is set
 	Error  *RecordedError
 
 	Usage   Usage
 	Started time.Time
 	Elapsed time.Duration
-	Active  time.Duration // how long the run had been active when the step ended
+	Active  time.Duration // the run's active time when the step ended
 
-	// Bytes are the record's exact stored bytes without the payload (Input,
-	// Output, Error), which stands in it as a salted hash. Leaf is the hash of
-	// Bytes as a Merkle tree leaf: SHA-256 of a zero byte and Bytes. The journal
-	// fills both in.
+	// Bytes are the exact stored bytes of the record. They hold a salted hash in place of the
+	// payload (Input, Output, Error). Leaf is the hash of Bytes as a Merkle tree leaf: SHA-256 of a
+	// zero byte and Bytes. The journal sets both.
 	Bytes []byte
 	Leaf  [32]byte
 }
 
-// A RecordedError is an error as a journal keeps it: the kind is the text of one
-// of this package's Err values, or empty.
+// A RecordedError is an error in a journal. Kind is the text of one of this package's Err values,
+// or empty.
 type RecordedError struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`

@@ -41,14 +41,14 @@ func NumberValue(n float64) Value { return Value{Kind: KindNumber, Number: n} }
 // BooleanValue returns b as a Value.
 func BooleanValue(b bool) Value { return Value{Kind: KindBoolean, Boolean: b} }
 
-// ValidTime reports whether t, in UTC, is of one of the years 0 to 9999, which are
-// those that have a written form (RFC 3339). Other times are no values.
+// ValidTime reports whether t, in UTC, is in one of the years 0 to 9999, which RFC 3339 can write.
+// Other times are not valid values.
 func ValidTime(t time.Time) bool {
 	year := t.UTC().Year()
 	return 0 <= year && year <= 9999
 }
 
-// TimeValue returns t, in UTC, as a Value. It has to be a ValidTime.
+// TimeValue returns t, in UTC, as a Value. t must be a ValidTime.
 func TimeValue(t time.Time) Value { return Value{Kind: KindTime, Time: t.UTC()} }
 
 // dateLayouts are the forms in which documents and people write dates and times.
@@ -58,8 +58,8 @@ var dateLayouts = []string{
 	"2006-01-02T15:04:05-0700", "2006-01-02 15:04 -0700", "2006/01/02",
 }
 
-// ParseDate reads a date or a time, as in 2006-01-02, 2006/01/02, 2006-01-02 15:04 and RFC 3339.
-// One without a zone is in UTC; the year is 1 or later.
+// ParseDate parses a date or a time, as in 2006-01-02, 2006/01/02, 2006-01-02 15:04 and RFC 3339. A
+// time without a zone is in UTC. The year must be 1 or later.
 func ParseDate(s string) (t time.Time, ok bool) {
 	const longest = 40
 	if len(s) < len(time.DateOnly) || len(s) > longest || s[0] < '0' || s[0] > '9' {
@@ -73,7 +73,7 @@ func ParseDate(s string) (t time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// when returns the time that a value is, or that a string is the date of.
+// when returns the time of v if v is a time or a string with a date.
 func (v Value) when() (time.Time, bool) {
 	switch v.Kind {
 	case KindTime:
@@ -84,7 +84,7 @@ func (v Value) when() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// sameAs reports whether v and w are equal, or a time and a string that is its date.
+// sameAs reports whether v and w are equal. A time equals a string with the same date.
 func (v Value) sameAs(w Value) bool {
 	if v.Kind == w.Kind || v.Kind != KindTime && w.Kind != KindTime {
 		return v.Equal(w)
@@ -97,7 +97,7 @@ func (v Value) sameAs(w Value) bool {
 // ListValue returns the strings as a Value.
 func ListValue(l ...string) Value { return Value{Kind: KindList, List: l} }
 
-// Text renders v for people: a string as it is, a list joined by ", ".
+// Text renders v for people: a string unchanged, a list joined by ", ".
 func (v Value) Text() string {
 	switch v.Kind {
 	case KindString:
@@ -114,8 +114,8 @@ func (v Value) Text() string {
 	return ""
 }
 
-// Equal reports whether v and w have the same kind and value. Times are equal
-// when they are the same instant.
+// Equal reports whether v and w have the same kind and value. Times are equal if they are the same
+// instant.
 func (v Value) Equal(w Value) bool {
 	if v.Kind != w.Kind {
 		return false
@@ -135,10 +135,9 @@ func (v Value) Equal(w Value) bool {
 	return true
 }
 
-// MarshalJSON writes strings, numbers, booleans and lists as their JSON
-// counterparts and a time as {"time": "2006-01-02T15:04:05Z"}, so that reading
-// it back gives the same kind. A value without a kind, a number that is not
-// finite and a time that is no ValidTime are errors.
+// MarshalJSON writes strings, numbers, booleans and lists as their JSON counterparts and a time as
+// {"time": "2006-01-02T15:04:05Z"}, so that UnmarshalJSON returns the same kind. A value without a
+// kind, a number that is not finite and a time that is not a ValidTime are errors.
 func (v Value) MarshalJSON() ([]byte, error) {
 	switch v.Kind {
 	case KindString:
@@ -161,8 +160,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return nil, fmt.Errorf("metadata value without a kind: %w", ErrInvalid)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Anything else (null, nested
-// objects, lists of other things than strings) is ErrInvalid.
+// UnmarshalJSON reads the form that MarshalJSON writes. Anything else (null, nested objects, lists
+// with members other than strings) is ErrInvalid.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	var raw any
 	if err := json.Unmarshal(data, &raw); err != nil {
@@ -204,13 +203,13 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 // Metadata holds a document's typed keys. Keys are case sensitive.
 type Metadata map[string]Value
 
-// Keys that assay fills in itself, where the source has them. A user's own
-// metadata (front matter, sidecar) takes precedence over what assay derives.
+// Keys that assay fills in itself if the source has them. A user's own metadata (front matter,
+// sidecar) takes precedence over derived values.
 const (
-	MetaSource   = "source"   // where it came from: "file", "stdin"
+	MetaSource   = "source"   // kind of source: "file", "stdin"
 	MetaType     = "type"     // document type: "markdown", "html", "go", …
 	MetaTitle    = "title"    // string
-	MetaAuthor   = "author"   // string, or list where there are several
+	MetaAuthor   = "author"   // string, or list if there are several
 	MetaCreated  = "created"  // time
 	MetaModified = "modified" // time
 	MetaLanguage = "language" // ISO 639-1 code of the text's language: "en"

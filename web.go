@@ -2,14 +2,14 @@ package assay
 
 import "context"
 
-// A WebSearcher searches the open web. What is asked of it leaves the machine. It is
-// safe for concurrent use.
+// A WebSearcher searches the open web. Its queries leave the machine. It is safe for concurrent
+// use.
 type WebSearcher interface {
-	// Name says who is asked: "searxng".
+	// Name returns the name of the service: "searxng".
 	Name() string
 
-	// SearchWeb returns up to n results, best first. Errors are ErrUnavailable where
-	// the service failed.
+	// SearchWeb returns up to n results, best first. The error is ErrUnavailable if the service
+	// failed.
 	SearchWeb(ctx context.Context, query string, n int) ([]WebResult, error)
 }
 
@@ -17,14 +17,14 @@ type WebSearcher interface {
 type PricedSearcher interface {
 	WebSearcher
 
-	// SearchPrice is what one search may cost at most, in millionths of the configured
-	// currency; known is false where nobody has said.
+	// SearchPrice returns the most that one search may cost, in millionths of the configured
+	// currency. known is false if no price is configured.
 	SearchPrice() (micros int64, known bool)
 }
 
-// A WebResult is a page that a search of the web found.
+// A WebResult is a page that a web search found.
 type WebResult struct {
 	URL     string `json:"url"`
 	Title   string `json:"title"`
-	Snippet string `json:"snippet"` // what the service shows of it
+	Snippet string `json:"snippet"` // the excerpt that the service shows
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// BenchmarkStep measures a run's own overhead per step with 1 KB in and 1 KB out:
-// performed for the first time, and repeated from the journal.
+// BenchmarkStep measures a run's own overhead per step with 1 KB in and 1 KB out, for a first
+// execution and for a replay from the journal.
 func BenchmarkStep(b *testing.B) {
 	ctx := context.Background()
 	in := question{Query: strings.Repeat("words of a query. ", 57), Limit: 10}
@@ -22,7 +22,7 @@ func BenchmarkStep(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	const steps = 100 // of one run
+	const steps = 100 // in one run
 	b.Run("live", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			b.StopTimer()

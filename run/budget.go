@@ -10,11 +10,11 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A branch is a part of a run whose steps follow one another: the run itself, or
-// one branch of Scope.Parallel. It keeps the ledger that its steps are checked
-// against. Only the goroutine that drives the branch touches it.
+// A branch is a sequential part of a run: the run itself, or one branch of Scope.Parallel. It keeps
+// the ledger against which its steps are checked. Only the goroutine that drives the branch uses
+// it.
 type branch struct {
-	busy      atomic.Bool // a step or a fork of the branch is under way
+	busy      atomic.Bool // a step or a fork of the branch is in progress
 	suspended bool        // a step waits for a person
 	limit     limit
 	spent     assay.Usage
@@ -30,10 +30,10 @@ func (b *branch) enter(path string) {
 
 func (b *branch) leave() { b.busy.Store(false) }
 
-// A limit is what a branch may spend, by dimension.
+// A limit is the amount that a branch may spend, by dimension.
 type limit struct{ calls, tokens, micros int64 }
 
-// unlimited is the limit of a dimension that has none.
+// unlimited is the limit of an unbounded dimension.
 const unlimited = math.MaxInt64
 
 func limitOf(b assay.Budget) limit {
@@ -46,7 +46,7 @@ func limitOf(b assay.Budget) limit {
 	return limit{calls: of(int64(b.Calls)), tokens: of(int64(b.Tokens)), micros: of(b.CostMicros)}
 }
 
-// left returns what is left to spend, at least 0 in each dimension.
+// left returns the amount left to spend, at least 0 in each dimension.
 func (b *branch) left() limit {
 	of := func(limit, spent int64) int64 {
 		if limit == unlimited {
@@ -61,8 +61,7 @@ func (b *branch) left() limit {
 	}
 }
 
-// share returns the i-th of n equal parts of l. What does not divide goes to the
-// first ones.
+// share returns the i-th of n equal parts of l. The remainder goes to the first parts.
 func (l limit) share(i, n int) limit {
 	of := func(left int64) int64 {
 		if left == unlimited {
@@ -77,9 +76,8 @@ func (l limit) share(i, n int) limit {
 	return limit{calls: of(l.calls), tokens: of(l.tokens), micros: of(l.micros)}
 }
 
-// reserve reports, as a *BudgetError, when a step that needs up to u does not fit
-// into what is left. Nothing needs to be held: the branch takes no other step
-// before this one is charged.
+// reserve returns a *BudgetError if a step that needs up to u exceeds the amount left. It holds
+// nothing back, because the branch takes no other step before this one is charged.
 func (b *branch) reserve(u assay.Usage) error {
 	left := b.left()
 	for _, d := range []struct {
@@ -97,7 +95,7 @@ func (b *branch) reserve(u assay.Usage) error {
 	return nil
 }
 
-// charge books what a step has spent, also beyond what was reserved.
+// charge records the cost of a step, even if it exceeds the reserve.
 func (b *branch) charge(u assay.Usage) {
 	u = nonNegative(u)
 	b.spent = assay.Usage{
@@ -109,8 +107,8 @@ func (b *branch) charge(u assay.Usage) {
 	}
 }
 
-// nonNegative returns u with its negative counts set to zero: what a provider
-// reports must not refill a budget.
+// nonNegative returns u with negative counts set to zero, so that a provider's report cannot refill
+// a budget.
 func nonNegative(u assay.Usage) assay.Usage {
 	return assay.Usage{
 		Calls: max(u.Calls, 0), InputTokens: max(u.InputTokens, 0), OutputTokens: max(u.OutputTokens, 0),
@@ -120,8 +118,8 @@ func nonNegative(u assay.Usage) assay.Usage {
 
 func tokens(u assay.Usage) int64 { return sum(int64(u.InputTokens), int64(u.OutputTokens)) }
 
-// sum returns a + b, neither negative; the larger one, which is beyond any
-// budget, when that overflows.
+// sum returns a + b for non-negative a and b. If that overflows, it returns the larger one, which
+// exceeds any budget.
 func sum[T int | int64](a, b T) T {
 	if s := a + b; s >= a {
 		return s
@@ -129,16 +127,15 @@ func sum[T int | int64](a, b T) T {
 	return max(a, b)
 }
 
-// A BudgetError says which part of the budget has no room for a step. It is
-// assay.ErrBudget.
+// A BudgetError is the part of the budget that a step exceeds. It wraps assay.ErrBudget.
 type BudgetError struct {
 	Path string     // of the step
 	Stop assay.Stop // StopCallBudget, StopTokenBudget or StopMoneyBudget
-	Need int64      // calls, tokens or millionths of the currency that the step may take
-	Left int64      // that its branch may still spend
+	Need int64      // calls, tokens or millionths of the currency that the step may need
+	Left int64      // the amount that its branch may still spend
 }
 
-// message is what a journal keeps of e: all but the path.
+// message returns the form of e in a journal, which lacks the path.
 func (e *BudgetError) message() string {
 	return fmt.Sprintf("%s: up to %d needed, %d left", e.Stop, e.Need, e.Left)
 }
@@ -150,7 +147,7 @@ func (e *BudgetError) Error() string {
 // Unwrap returns assay.ErrBudget.
 func (e *BudgetError) Unwrap() error { return assay.ErrBudget }
 
-// parseBudgetError is the inverse of message; nil when it is no such message.
+// parseBudgetError is the inverse of message. It returns nil for any other text.
 func parseBudgetError(path, message string) *BudgetError {
 	stop, numbers, _ := strings.Cut(message, ": ")
 	e := &BudgetError{Path: path, Stop: assay.Stop(stop)}
@@ -160,9 +157,8 @@ func parseBudgetError(path, message string) *BudgetError {
 	return e
 }
 
-// StopReason returns the reason to stop that err stands for: the part of the
-// budget that a [BudgetError] names, or assay.StopDeadline. It reports false for
-// any other error.
+// StopReason returns the reason to stop for err: the part of the budget in a [BudgetError], or
+// assay.StopDeadline. It reports false for any other error.
 func StopReason(err error) (assay.Stop, bool) {
 	var budget *BudgetError
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// spends is a step's function that uses u and fails with err.
+// spends returns a step function that uses u and returns err.
 func spends(u assay.Usage, err error) func(context.Context, int) (int, assay.Usage, error) {
 	return func(context.Context, int) (int, assay.Usage, error) { return 1, u, err }
 }
@@ -71,7 +71,7 @@ func TestBudgetRefuses(t *testing.T) {
 				}
 			}
 			check(err)
-			// The refusal is a record: it comes back even when there is no limit.
+			// The refusal is recorded, so it is returned even without a limit.
 			for _, again := range []*Run{replay(t, j.Records()), start(t, &j)} {
 				if _, err := Do(ctx, again.Scope(), call("first", assay.Usage{}), 1, never[int, int](t)); !errors.Is(err, failed) {
 					t.Error(err)
@@ -86,7 +86,7 @@ func TestBudgetRefuses(t *testing.T) {
 	}
 }
 
-// What was recorded counts towards the budget of a resumed run.
+// TestBudgetOfResumedRun checks that recorded steps count towards the budget of a resumed run.
 func TestBudgetOfResumedRun(t *testing.T) {
 	ctx := context.Background()
 	var j Memory

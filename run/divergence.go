@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Divergence is a way in which a run left the path that its journal holds.
+// A Divergence is a way in which a run left the path recorded in its journal.
 type Divergence string
 
 // The ways to diverge.
@@ -25,8 +25,8 @@ const (
 	NotTaken    Divergence = "the journal holds it but it was not taken"
 )
 
-// A DivergenceError says where a resumed or replayed run left the recorded path.
-// It is assay.ErrDiverged.
+// A DivergenceError is the first difference between a resumed or replayed run and its journal. It
+// wraps assay.ErrDiverged.
 type DivergenceError struct {
 	Path     string // of the step
 	Reason   Divergence
@@ -37,11 +37,11 @@ type DivergenceError struct {
 	//
 	//	in.filter.keys[2]: "author" != "source"
 	//
-	// with long values cut around it; for OtherKind both kinds; for OtherResult
-	// what is wrong.
+	// Long values are cut around the difference. For OtherKind it is both kinds, and for
+	// OtherResult the error.
 	Diff string
 
-	Steps int // for NotTaken: how many steps were not; Path names the first
+	Steps int // for NotTaken: the number of steps not taken; Path names the first
 }
 
 func (e *DivergenceError) Error() string {
@@ -58,8 +58,8 @@ func (e *DivergenceError) Error() string {
 // Unwrap returns assay.ErrDiverged.
 func (e *DivergenceError) Unwrap() error { return assay.ErrDiverged }
 
-// diff describes the first difference between two JSON values, in the order of
-// their canonical form. name is what both are called.
+// diff describes the first difference between two JSON values, in the order of their canonical
+// form. name is the name of both values.
 func diff(name string, a, b json.RawMessage) string {
 	x, errA := decodeNumbers(a)
 	y, errB := decodeNumbers(b)
@@ -80,11 +80,10 @@ func decodeNumbers(raw json.RawMessage) (any, error) {
 	return v, err
 }
 
-// missing stands for a value that one side does not have.
+// missing is a value that one side lacks.
 type missing struct{}
 
-// diffValues returns the first difference between a and b, empty when they are
-// equal.
+// diffValues returns the first difference between a and b, or "" if they are equal.
 func diffValues(path string, a, b any) string {
 	switch x := a.(type) {
 	case map[string]any:
@@ -165,7 +164,7 @@ const (
 	diffShown  = 120 // bytes shown of each side
 )
 
-// sides renders two texts that differ, cut around their first difference.
+// sides renders two different texts, cut around their first difference.
 func sides(a, b string) string {
 	same := 0
 	for same < min(len(a), len(b)) && a[same] == b[same] {
@@ -178,8 +177,8 @@ func sides(a, b string) string {
 	return window(a, from) + " != " + window(b, from)
 }
 
-// window returns up to diffShown bytes of s from there on, in whole runes, with …
-// for what is left out.
+// window returns up to diffShown bytes of s from the offset from, in whole runes, with … for the
+// parts cut off.
 func window(s string, from int) string {
 	from = min(from, len(s))
 	to := min(len(s), from+diffShown)

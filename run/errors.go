@@ -14,7 +14,7 @@ var kinds = []error{
 	assay.ErrUnavailable, assay.ErrSuspended,
 }
 
-// A StepError is the error of a step as the journal keeps it.
+// A StepError is the error of a step in its recorded form.
 type StepError struct {
 	Path    string
 	Kind    error // one of package assay's Err values, or nil
@@ -26,7 +26,7 @@ func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.Path, e
 // Unwrap returns e.Kind.
 func (e *StepError) Unwrap() error { return e.Kind }
 
-// recordError returns err in the form that a journal keeps.
+// recordError returns the recorded form of err.
 func recordError(err error) *assay.RecordedError {
 	rec := &assay.RecordedError{Message: err.Error()}
 	for _, kind := range kinds {
@@ -41,8 +41,8 @@ func recordError(err error) *assay.RecordedError {
 	return rec
 }
 
-// restoreError returns the error of the step at path; nil when it has none. A
-// kind that this version does not know is left out.
+// restoreError returns the error of the step at path, or nil if rec is nil. It drops a kind that
+// this version does not know.
 func restoreError(path string, rec *assay.RecordedError) error {
 	if rec == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Phase is what an event tells about a step.
+// A Phase is the phase of a step that an event reports.
 type Phase string
 
 // The phases of a step.
@@ -16,8 +16,8 @@ const (
 	StepEnd   Phase = "end"
 )
 
-// An Event tells that a step starts or has ended. Each start is followed by one
-// end with the same Path, also when the step is refused or panics.
+// An Event reports that a step starts or has ended. Each start is followed by one end with the same
+// Path, even if the step is refused or panics.
 type Event struct {
 	Phase    Phase
 	Path     string
@@ -27,16 +27,16 @@ type Event struct {
 	Input    json.RawMessage // canonical JSON
 	Started  time.Time
 
-	// The rest is set at the end of a step.
+	// The remaining fields are set at the end of a step.
 
-	Output  json.RawMessage // canonical JSON; nil when there is none
+	Output  json.RawMessage // canonical JSON; nil if there is none
 	Err     error           // as Do returns it
 	Usage   assay.Usage
-	Elapsed time.Duration // when it was performed, journal not included
-	Active  time.Duration // how long the run had been active when it ended; 0: not recorded
+	Elapsed time.Duration // of its execution, without the journal
+	Active  time.Duration // the run's active time when the step ended; 0: not recorded
 }
 
-// tell completes e with what it says about rec and hands it to the observer.
+// tell fills in e from rec and passes it to the observer.
 func (r *Run) tell(e Event, rec assay.Record, err error) {
 	if r.observe == nil {
 		return

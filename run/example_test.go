@@ -8,8 +8,8 @@ import (
 	"github.com/assay-rag/assay/run"
 )
 
-// A strategy is a function over a scope. Replayed from its journal it calls no
-// search and comes to the same result.
+// A strategy is a function over a scope. A replay from its journal performs no search and returns
+// the same result.
 func Example() {
 	search := func(_ context.Context, query string) ([]string, assay.Usage, error) {
 		fmt.Println("searching", query)
@@ -17,7 +17,7 @@ func Example() {
 	}
 	strategy := func(ctx context.Context, s run.Scope) ([]string, error) {
 		var found []string
-		for i, query := range []string{"shutdown", "timeout"} { // a visible bound
+		for i, query := range []string{"shutdown", "timeout"} { // a visible limit
 			step := run.Step{Name: "search", Kind: assay.StepSearch}
 			hits, err := run.Do(ctx, s.Sub("round", i), step, query, search)
 			if err != nil {

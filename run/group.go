@@ -13,18 +13,17 @@ import (
 	"github.com/assay-rag/assay/internal/journal"
 )
 
-// Group runs fn as a step that is made of steps: fn takes those in the scope that
-// it is given, whose path is the group's, and Group records what it makes of them
-// when they have ended. Its records follow theirs.
+// Group runs fn as a step that consists of steps. fn takes them in the scope that it is given,
+// whose path is the group's. When they have ended, Group records the result of fn, so its record
+// follows theirs.
 //
-// A group whose result the journal holds is not done again, nor are its steps:
-// they are taken and charged as the journal has them, whatever fn would ask for
-// today. One that was interrupted is: fn is called again and its steps return what
-// was recorded.
+// If the journal holds the group's result, neither the group nor its steps are executed again: they
+// are taken and charged as recorded, even if fn would now take different ones. An interrupted group
+// is resumed: fn is called again and its finished steps return their recorded results.
 //
-// A group spends nothing itself, so step.Reserve has to be zero, else Group panics:
-// its steps reserve what they need. Its fn gets a context that ends when the wall time does, and its
-// steps are refused from then on. Otherwise Group is as [Do].
+// A group spends nothing itself, because its steps reserve their own needs. Group panics if
+// step.Reserve is not zero. The context of fn ends with the wall time, and further steps are then
+// refused. Otherwise Group is like [Do].
 func Group[In, Out any](ctx context.Context, s Scope, step Step, in In, fn func(context.Context, Scope, In) (Out, error)) (Out, error) {
 	checkName(step.Name)
 	if step.Reserve != (assay.Usage{}) {
@@ -58,7 +57,7 @@ func Group[In, Out any](ctx context.Context, s Scope, step Step, in In, fn func(
 		if halted := s.run.halted(); halted != nil {
 			return nil, assay.Usage{}, haltError{halted}
 		}
-		if s.branch.suspended { // whatever fn made of it
+		if s.branch.suspended { // whatever fn returned
 			return nil, assay.Usage{}, fmt.Errorf("inside it: %w", assay.ErrSuspended)
 		}
 		if err != nil {
@@ -80,14 +79,12 @@ func inside[In, Out any](ctx context.Context, s Scope, in In, fn func(context.Co
 	return fn(ctx, s, in)
 }
 
-// haltError is the error of a group inside which the run was halted: nothing is
-// recorded of it.
+// haltError is the error of a group inside which the run was halted. The group is not recorded.
 type haltError struct{ error }
 
 func (e haltError) Unwrap() error { return e.error }
 
-// repeatWithin takes the recorded steps of the group at path as they are, in the
-// order in which they ended.
+// repeatWithin takes the steps of the group at path as recorded, in the order in which they ended.
 func (s Scope) repeatWithin(path string) {
 	var within []assay.Record
 	for p, rec := range s.run.recorded {
@@ -106,10 +103,9 @@ func (s Scope) repeatWithin(path string) {
 	}
 }
 
-// Affords returns how many times a step that spends up to u fits into what s's
-// branch has left: 0, not even once; math.MaxInt, where nothing limits it. It is the
-// same in every replay. Like a step, it must not be called while another step of
-// the branch is taken.
+// Affords returns how many steps that each spend up to u fit into the budget left to s's branch. It
+// is math.MaxInt if there is no limit. It is the same in every replay. Like a step, it must not be
+// called during another step of the branch.
 func (s Scope) Affords(u assay.Usage) int {
 	left, times := s.branch.left(), int64(math.MaxInt)
 	for _, d := range []struct{ need, left int64 }{

@@ -16,7 +16,7 @@ import (
 
 func group(name string) Step { return Step{Name: name, Kind: assay.StepGrade} }
 
-// twoCalls is a group of two calls, which returns the sum of what they bring.
+// twoCalls returns a group of two calls that returns the sum of their results.
 func twoCalls(perform func(context.Context, int) (int, assay.Usage, error)) func(context.Context, Scope, int) (int, error) {
 	return func(ctx context.Context, s Scope, in int) (int, error) {
 		total := 0
@@ -31,12 +31,12 @@ func twoCalls(perform func(context.Context, int) (int, assay.Usage, error)) func
 	}
 }
 
-// callsOnce returns its input and costs a call.
+// callsOnce returns its input and costs one call.
 func callsOnce(_ context.Context, n int) (int, assay.Usage, error) {
 	return n, assay.Usage{Calls: 1, InputTokens: 7}, nil
 }
 
-// notDone is the function of a group that must not be called.
+// notDone returns a group function that must not be called.
 func notDone(t *testing.T) func(context.Context, Scope, int) (int, error) {
 	return func(context.Context, Scope, int) (int, error) {
 		t.Error("the group's function is called")
@@ -44,7 +44,7 @@ func notDone(t *testing.T) func(context.Context, Scope, int) (int, error) {
 	}
 }
 
-// paths lists what j holds, in order.
+// paths lists the paths of the records in j, in order.
 func paths(j *Memory) []string {
 	var list []string
 	for _, rec := range j.Records() {
@@ -77,8 +77,8 @@ func TestGroupRecordsBeforeItReturns(t *testing.T) {
 	}
 }
 
-// A finished group is not done again, whatever its function would do today; what it
-// spent is charged, and observers are told of each of its steps.
+// TestGroupRepeats checks that a finished group is not executed again: its cost is charged, and
+// observers see each of its steps.
 func TestGroupRepeats(t *testing.T) {
 	ctx := context.Background()
 	var j Memory
@@ -132,7 +132,8 @@ func TestGroupRepeats(t *testing.T) {
 	}
 }
 
-// A group that was interrupted goes on: its finished steps are not done again.
+// TestGroupGoesOn checks that an interrupted group resumes without executing its finished steps
+// again.
 func TestGroupGoesOn(t *testing.T) {
 	ctx := context.Background()
 	var j Memory
@@ -183,7 +184,7 @@ func TestGroupDiverges(t *testing.T) {
 	}
 }
 
-// Groups stand in groups and in branches, and branches in groups.
+// TestGroupsNest checks groups in groups and in branches, and branches in groups.
 func TestGroupsNest(t *testing.T) {
 	ctx := context.Background()
 	var j Memory
@@ -217,7 +218,7 @@ func TestGroupsNest(t *testing.T) {
 	if sum, _, err := strategy(again); sum != 11 || err != nil || again.Finish() != nil || again.Scope().Spent().Calls != 6 {
 		t.Errorf("replay: sum = %d, %v, Finish() = %v, spent %+v", sum, err, again.Finish(), again.Scope().Spent())
 	}
-	// Of a run that ended inside, whatever is finished is not done again.
+	// A run that ended inside does not execute finished steps again.
 	for n := range len(j.Records()) {
 		var cut Memory
 		for _, rec := range j.Records()[:n] {
@@ -279,8 +280,8 @@ func TestGroupPanics(t *testing.T) {
 	}
 }
 
-// A caller that leaves inside a group halts the run, and nothing is recorded that has
-// not ended, whatever the group's function makes of it.
+// TestGroupIsCancelled checks that a cancellation inside a group halts the run, and that unfinished
+// steps are not recorded, whatever the group's function returns.
 func TestGroupIsCancelled(t *testing.T) {
 	for name, makes := range map[string]func(error) (int, error){
 		"returns it":          func(err error) (int, error) { return 0, err },
@@ -307,7 +308,7 @@ func TestGroupIsCancelled(t *testing.T) {
 	}
 }
 
-// A group's own error is its result, and is the same in every replay.
+// TestGroupFails checks that a group's own error is its result, and is the same in every replay.
 func TestGroupFails(t *testing.T) {
 	ctx := context.Background()
 	var j Memory
@@ -324,8 +325,8 @@ func TestGroupFails(t *testing.T) {
 	}
 }
 
-// When the wall time ends inside a group its steps are refused from then on, and
-// what the group makes of that is its result, the same in a replay.
+// TestGroupOutOfTime checks that the steps of a group are refused after the end of the wall time,
+// and that the group's result is the same in a replay.
 func TestGroupOutOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
@@ -368,8 +369,8 @@ func TestGroupOutOfTime(t *testing.T) {
 	})
 }
 
-// A function that does not come back of itself is stopped with the wall time, and
-// what it has by then can be its result.
+// TestGroupIsStopped checks that a function that does not return by itself is stopped with the wall
+// time, and may return a partial result.
 func TestGroupIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
@@ -391,8 +392,8 @@ func TestGroupIsStopped(t *testing.T) {
 	})
 }
 
-// A refusal inside a group says of what nothing is left, also when it comes from the
-// journal as the group's own error.
+// TestGroupOverBudget checks that a refusal inside a group names the exhausted budget, even if it
+// comes from the journal as the group's own error.
 func TestGroupOverBudget(t *testing.T) {
 	ctx := context.Background()
 	for stop, budget := range map[assay.Stop]assay.Budget{
@@ -426,8 +427,8 @@ func TestGroupOverBudget(t *testing.T) {
 	}
 }
 
-// A group with a step that waits for a person waits itself, whatever its function
-// makes of that, and is gone on with once the person has decided.
+// TestGroupSuspended checks that a group with a step that waits for a person is suspended, whatever
+// its function returns, and resumes after the decision.
 func TestGroupSuspended(t *testing.T) {
 	ctx := context.Background()
 	for name, makes := range map[string]func(int, error) (int, error){

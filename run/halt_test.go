@@ -11,8 +11,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// checkHalted checks that r takes no step any more, for the given reason, and
-// that j holds n records.
+// checkHalted checks that r takes no further step, for the given reason, and that j holds n
+// records.
 func checkHalted(t *testing.T, r *Run, want error, j *Memory, n int) {
 	t.Helper()
 	if _, err := Do(context.Background(), r.Scope(), search("later"), 0, never[int, int](t)); !errors.Is(err, want) {
@@ -30,7 +30,7 @@ func TestCancellationIsNotRecorded(t *testing.T) {
 	cause := errors.New("the user has left")
 	tests := []struct {
 		name string
-		fn   func(ctx context.Context, cancel func()) error // what the step does
+		fn   func(ctx context.Context, cancel func()) error // the function of the step
 		want error
 	}{
 		{"before", nil, context.Canceled},
@@ -66,7 +66,7 @@ func TestCancellationIsNotRecorded(t *testing.T) {
 	}
 }
 
-// A deadline of the caller's is a cancellation too.
+// TestCallersDeadlineIsNotRecorded checks that a deadline of the caller counts as a cancellation.
 func TestCallersDeadlineIsNotRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -84,7 +84,8 @@ func TestCallersDeadlineIsNotRecorded(t *testing.T) {
 	})
 }
 
-// A result that is there when the caller leaves is kept: it was paid for.
+// TestResultInSpiteOfCancellation checks that a result returned after a cancellation is kept, since
+// it was paid for.
 func TestResultInSpiteOfCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var j Memory
@@ -101,7 +102,8 @@ func TestResultInSpiteOfCancellation(t *testing.T) {
 	}
 }
 
-// A step's own timeout is its failure, not the end of the run.
+// TestOwnTimeoutIsRecorded checks that a step's own timeout is its failure and does not end the
+// run.
 func TestOwnTimeoutIsRecorded(t *testing.T) {
 	var j Memory
 	r := start(t, &j)
@@ -178,7 +180,7 @@ func TestPanicInStep(t *testing.T) {
 	}
 }
 
-// Journals that fail, lie or hang.
+// TestHostileJournals checks journals that fail, lie or hang.
 func TestHostileJournals(t *testing.T) {
 	ctx := context.Background()
 	lie := func(change func(*assay.Record)) func(*Memory) Journal {
@@ -224,7 +226,8 @@ func TestHostileJournals(t *testing.T) {
 	}
 }
 
-// A journal that hangs gets a while after the caller has left, then the run ends.
+// TestHangingJournal checks that a hanging journal gets appendGrace after a cancellation, and that
+// the run then ends.
 func TestHangingJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())

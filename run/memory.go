@@ -10,16 +10,15 @@ import (
 	"github.com/assay-rag/assay/internal/journal"
 )
 
-// Memory is a journal that lasts as long as the process, for tests and for runs
-// that nobody wants to keep. The zero Memory is empty.
+// Memory is a journal in memory, for tests and for runs that need not be kept. The zero Memory is
+// empty and ready to use.
 type Memory struct {
 	mu      sync.Mutex
 	records []assay.Record
-	paths   map[string]map[string]bool // by run; a run's count is its next ordinal
+	paths   map[string]map[string]bool // by run; the number of paths is the run's next ordinal
 }
 
-// Append implements Journal. Like a store it refuses a path that it holds with
-// assay.ErrInvalid.
+// Append implements Journal. Like a store, it refuses a duplicate path with assay.ErrInvalid.
 func (m *Memory) Append(ctx context.Context, rec assay.Record) (assay.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return assay.Record{}, err

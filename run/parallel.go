@@ -10,22 +10,19 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Parallel runs fn for the branches name[0] to name[n-1], at most limit of them
-// at a time (less than 1 counts as 1), and returns when all have ended. Each
-// branch gets its own scope, and its equal share of what s's branch has left to
-// spend; what does not divide goes to the first ones. A branch affects neither
-// another branch nor the scopes around it, until all are joined, in order: what
-// they spent is charged to s's branch. fn keeps to the same: it takes its steps
-// in the scope that it is given, in no other, and writes what belongs to branch i
-// and nothing else.
+// Parallel runs fn for the branches name[0] to name[n-1], at most limit of them at a time (less
+// than 1 counts as 1), and returns when all have ended. Each branch gets its own scope and an equal
+// share of the budget left to s's branch; the remainder goes to the first ones. A branch does not
+// affect other branches or the scopes around it until all are joined, in order, and their cost is
+// charged to s's branch. fn must do likewise: it takes steps only in the scope that it is given,
+// and writes only data of branch i.
 //
-// A branch that fails does not stop the others: when one ended would depend on
-// chance. Parallel returns the error of the first branch, by number, that failed.
-// It returns assay.ErrSuspended instead when a branch is suspended, and why the
-// run was halted when it was.
+// A failing branch does not stop the others, because the moment of the stop would be random.
+// Parallel returns the error of the failed branch with the lowest number. If a branch is suspended
+// it returns assay.ErrSuspended instead, and if the run was halted the reason for that.
 //
-// A panic of fn halts the run; when the other branches have ended, Parallel
-// panics with a *[BranchPanic].
+// A panic of fn halts the run. After the other branches have ended, Parallel panics with a
+// *[BranchPanic].
 func (s Scope) Parallel(ctx context.Context, name string, n, limit int, fn func(ctx context.Context, i int, s Scope) error) error {
 	if n <= 0 {
 		return nil
@@ -37,7 +34,7 @@ func (s Scope) Parallel(ctx context.Context, name string, n, limit int, fn func(
 	return f.join(s)
 }
 
-// A fork is the branches of one Parallel.
+// A fork is the set of branches of one Parallel.
 type fork struct {
 	run    *Run
 	scopes []Scope
@@ -56,8 +53,8 @@ func (s Scope) fork(name string, n int) *fork {
 	return f
 }
 
-// work runs all branches. A replay has nothing to wait for, and finds the same
-// divergence first when it runs them in order.
+// work runs all branches. A replay runs them in order: it has nothing to wait for, and so always
+// finds the same divergence first.
 func (f *fork) work(ctx context.Context, limit int, fn func(ctx context.Context, i int, s Scope) error) {
 	worker := func() {
 		for i := f.take(); i < len(f.scopes); i = f.take() {
@@ -78,7 +75,7 @@ func (f *fork) work(ctx context.Context, limit int, fn func(ctx context.Context,
 
 func (f *fork) take() int { return int(f.next.Add(1)) - 1 }
 
-// branch runs branch i, unless the run was halted before.
+// branch runs branch i, unless the run is already halted.
 func (f *fork) branch(ctx context.Context, i int, fn func(ctx context.Context, i int, s Scope) error) {
 	if f.errs[i] = f.run.halted(); f.errs[i] != nil {
 		return
@@ -96,7 +93,7 @@ func (f *fork) branch(ctx context.Context, i int, fn func(ctx context.Context, i
 	returned = true
 }
 
-// join charges the branches to those of s and returns Parallel's error.
+// join charges the branches to the branch of s and returns Parallel's error.
 func (f *fork) join(s Scope) error {
 	var first error
 	failed := 0
@@ -124,18 +121,18 @@ func (f *fork) join(s Scope) error {
 	return first
 }
 
-// A BranchPanic is what Parallel panics with when a branch has.
+// A BranchPanic is the value with which Parallel panics after a branch has panicked.
 type BranchPanic struct {
 	Path  string // of the branch
-	Value any    // what it panicked with; nil when it called runtime.Goexit
-	Stack []byte // where
+	Value any    // the panic value; nil if it called runtime.Goexit
+	Stack []byte // stack trace of the panic
 }
 
 func (p *BranchPanic) Error() string {
 	return fmt.Sprintf("branch %s: %v\n\n%s", p.Path, p.Value, p.Stack)
 }
 
-// Unwrap returns Value when it is an error.
+// Unwrap returns Value if it is an error, otherwise nil.
 func (p *BranchPanic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err

@@ -22,7 +22,7 @@ func TestParallelShares(t *testing.T) {
 	var j Memory
 	budget := withBudget(assay.Budget{Calls: 9})
 	one := assay.Usage{Calls: 1}
-	// Branches call as often as they are let, in any order: 8 left make 3, 3, 2.
+	// Branches call as often as the budget allows, in any order: 8 calls left give 3, 3, 2.
 	strategy := func(r *Run) (calls [3]int, rest error) {
 		s := r.Scope()
 		if _, err := Do(ctx, s, call("before", one), 0, spends(one, nil)); err != nil {
@@ -55,7 +55,8 @@ func TestParallelShares(t *testing.T) {
 	}
 }
 
-// What a branch spends beyond its share counts at the join, not before.
+// TestParallelOverrun checks that a branch's spending beyond its share counts at the join, not
+// before.
 func TestParallelOverrun(t *testing.T) {
 	ctx := context.Background()
 	var j Memory
@@ -93,8 +94,8 @@ func TestParallelBounds(t *testing.T) {
 	})
 }
 
-// The first branch by number decides, whichever fails first, and no branch is cut
-// off by another's failure.
+// TestParallelErrors checks that the error of the first branch by number is returned, whichever
+// fails first, and that a failure does not stop the other branches.
 func TestParallelErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j Memory
@@ -119,7 +120,7 @@ func TestParallelErrors(t *testing.T) {
 		if n := len(j.Records()); n != 4 {
 			t.Errorf("%d records, want 4", n)
 		}
-		// Replay does not depend on the order of the journal.
+		// A replay does not depend on the order of the journal.
 		records := j.Records()
 		slices.Reverse(records)
 		if again, err := strategy(replay(t, records)); again != live || err != nil {
@@ -128,7 +129,8 @@ func TestParallelErrors(t *testing.T) {
 	})
 }
 
-// A suspended branch does not keep the others from their end; the join waits.
+// TestParallelSuspended checks that a suspended branch does not stop the others, and suspends the
+// join.
 func TestParallelSuspended(t *testing.T) {
 	ctx := context.Background()
 	var j Memory
@@ -206,8 +208,8 @@ func TestParallelPanic(t *testing.T) {
 	}
 }
 
-// When the run is halted in one branch, Parallel says so, whatever the branches
-// return, and steps of other branches that were stored stay.
+// TestParallelHalted checks that Parallel reports a halt in one branch, whatever the branches
+// return, and that stored steps of other branches are kept.
 func TestParallelHalted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j Memory
@@ -236,7 +238,8 @@ func TestParallelHalted(t *testing.T) {
 	})
 }
 
-// A replay takes branches in order, so it finds the same divergence first.
+// TestParallelReplayDivergence checks that a replay, which takes branches in order, always finds
+// the same divergence first.
 func TestParallelReplayDivergence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()

@@ -19,11 +19,11 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A program is a random strategy: what it does next depends on all results so
-// far, which are folded into a state.
+// A program is a random strategy. Its next action depends on all results so far, which are folded
+// into a state.
 type program []op
 
-// An op is one statement of a program: exactly one of its parts is set.
+// An op is one statement of a program. Exactly one of its parts is set.
 type op struct {
 	step     *stepOp
 	clock    bool
@@ -35,7 +35,7 @@ type op struct {
 type stepOp struct {
 	reserve, usage assay.Usage
 	fails          error
-	suspends       int  // how often it waits before it has a result
+	suspends       int  // how often it is suspended before it has a result
 	fatal          bool // its error ends the program
 }
 
@@ -94,22 +94,22 @@ func randomStep(rnd *rand.Rand) *stepOp {
 	return s
 }
 
-// A world is what the steps of one program act on, across crashes.
+// A world is the environment of the steps of one program, across crashes.
 type world struct {
 	t       *testing.T
 	journal *Memory
-	calm    bool // nothing is interrupted and nobody is waited for
+	calm    bool // no interruptions and no suspensions
 
 	mu     sync.Mutex
 	rnd    *rand.Rand
 	waited map[string]int
 	stored map[string]bool
-	cancel context.CancelFunc // the caller leaves
+	cancel context.CancelFunc // cancels the caller's context
 }
 
 var errCrash = errors.New("crash")
 
-// Append fails now and then, before or after it stores the record.
+// Append fails at random, before or after it stores the record.
 func (w *world) Append(ctx context.Context, rec assay.Record) (assay.Record, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,7 +147,7 @@ func (w *world) act(path string, op *stepOp, state uint64) (uint64, assay.Usage,
 		w.cancel()
 		return 0, op.usage, context.Canceled
 	case 1:
-		w.cancel() // and it has a result all the same
+		w.cancel() // and the step still returns a result
 	case 2:
 		panic(errCrash)
 	}
@@ -224,8 +224,7 @@ func (w *world) execOp(ctx context.Context, s Scope, op op, state uint64) (uint6
 	return mix(state, states, err, s.Spent()), nil
 }
 
-// drive runs the program once over what the journal holds. done says that its
-// result counts.
+// drive runs the program once from the journal's state. done reports whether its result counts.
 func (w *world) drive(p program, budget assay.Budget) (result string, done bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -266,8 +265,8 @@ func newWorld(t *testing.T, seed uint64, calm bool) *world {
 	}
 }
 
-// Random programs, interrupted at random moments and resumed until they are done,
-// end as if nothing had happened; replays agree.
+// TestRandomPrograms checks that random programs, interrupted at random moments and resumed until
+// they finish, return the result of an uninterrupted run, and that replays agree.
 func TestRandomPrograms(t *testing.T) {
 	programs := 1500
 	switch {
@@ -312,7 +311,7 @@ func TestRandomPrograms(t *testing.T) {
 	t.Logf("%d programs, %d steps, %d interruptions", programs, steps, interruptions)
 }
 
-// ignoreMinted leaves out what says when and as which record a step was stored.
+// ignoreMinted ignores the fields that the journal assigns.
 var ignoreMinted = cmpopts.IgnoreFields(assay.Record{}, "Sequence", "Ordinal", "Bytes", "Leaf")
 
 func byPath(m *Memory) []assay.Record {
@@ -321,13 +320,13 @@ func byPath(m *Memory) []assay.Record {
 	return records
 }
 
-// checkReplays replays records, and again with one of them gone or changed.
+// checkReplays replays records, and again with one of them removed or changed.
 func checkReplays(t *testing.T, seed uint64, p program, records []assay.Record, want string) {
 	t.Helper()
 	replayed := func(records []assay.Record) (string, error) {
 		w := newWorld(t, seed, true)
 		for _, rec := range records {
-			w.stored[rec.Path] = true // none is performed
+			w.stored[rec.Path] = true // steps must not be executed
 		}
 		r := replay(t, records)
 		state, err := w.exec(context.Background(), r.Scope(), p, 1)
@@ -336,7 +335,7 @@ func checkReplays(t *testing.T, seed uint64, p program, records []assay.Record, 
 	if got, err := replayed(records); got != want || err != nil {
 		t.Errorf("seed %d: replay = %s, %v, want %s", seed, got, err, want)
 	}
-	// What is inside a group that has a result is taken as it is.
+	// Records inside a group with a result are taken unchecked.
 	outside := slices.DeleteFunc(slices.Clone(records), func(rec assay.Record) bool { return within(records, rec.Path) })
 	if len(outside) == 0 {
 		return
@@ -352,7 +351,7 @@ func checkReplays(t *testing.T, seed uint64, p program, records []assay.Record, 
 	}
 }
 
-// within reports whether path is inside a group that records holds.
+// within reports whether path is inside a group that has a record.
 func within(records []assay.Record, path string) bool {
 	return slices.ContainsFunc(records, func(rec assay.Record) bool {
 		return rec.Kind == assay.StepGrade && strings.HasPrefix(path, rec.Path+"/")

@@ -12,38 +12,36 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Journal keeps the records of one run. It is safe for concurrent use. A
-// store's lease is one, and so is [Memory].
+// A Journal keeps the records of one run. It is safe for concurrent use. A store's lease and
+// [Memory] implement it.
 type Journal interface {
-	// Append stores rec durably and returns it with Sequence, Ordinal, Bytes and
-	// Leaf filled in and the rest unchanged. On an error the record may be stored
-	// or not, but never in part.
+	// Append stores rec durably and returns it with Sequence, Ordinal, Bytes and Leaf filled in and
+	// the rest unchanged. After an error the record may be stored or not, but never in part.
 	Append(ctx context.Context, rec assay.Record) (assay.Record, error)
 }
 
-// Config says what a run works with.
+// Config configures a run.
 type Config struct {
-	Run     string  // its ID
-	Journal Journal // where its steps go; nil for Replay
+	Run     string  // the run's ID
+	Journal Journal // stores its steps; nil for Replay
 
-	// Records are what the journal already holds: a run that was interrupted
-	// goes on after them. None: a new run.
+	// Records are the records already in the journal, after which an interrupted run continues. A
+	// new run has none.
 	Records []assay.Record
 
-	// Budget is what the run may spend, the steps in Records included. Zero
-	// fields set no limit. Iterations are the strategy's to count.
+	// Budget limits the run's spending, including the steps in Records. Zero fields set no limit.
+	// The strategy counts Iterations.
 	Budget assay.Budget
 
-	// Now reads the clock; time.Now when nil. Only differences count.
+	// Now reads the clock; nil means time.Now. Only differences count.
 	Now func() time.Time
 
-	// Observe, when set, is told of every step as it starts and ends. Calls
-	// follow one another, in the goroutine that takes the step; the step waits.
-	// It must not take steps itself.
+	// Observe, if not nil, is called when a step starts and when it ends. Calls are sequential and
+	// in the goroutine that takes the step, which waits. Observe must not take steps.
 	Observe func(Event)
 }
 
-// A Run is one question's session being driven.
+// A Run is the session of one question in progress.
 type Run struct {
 	id       string
 	journal  Journal // nil: a replay
@@ -51,20 +49,20 @@ type Run struct {
 	wall     time.Duration // 0: no limit
 	now      func() time.Time
 	start    time.Time
-	base     time.Duration // how long the run had been active before start
+	base     time.Duration // the run's active time before start
 	root     *branch
 
-	observing sync.Mutex // makes calls of observe follow one another
+	observing sync.Mutex // serialises calls of observe
 	observe   func(Event)
 
 	mu    sync.Mutex
-	taken map[string]bool // the paths of all steps taken so far
-	halt  error           // why no step is taken any more
+	taken map[string]bool // paths of all steps taken so far
+	halt  error           // why the run is halted
 }
 
-// New returns a run that performs its steps, after those in cfg.Records. Its
-// active time starts now. A Config without Run or Journal is assay.ErrInvalid,
-// as are records of another run; records that share a path are assay.ErrDamaged.
+// New returns a run that executes its steps, after those in cfg.Records. Its active time starts
+// now. A Config without Run or Journal is assay.ErrInvalid, as are records of another run. Records
+// that share a path are assay.ErrDamaged.
 func New(cfg Config) (*Run, error) {
 	if cfg.Journal == nil {
 		return nil, fmt.Errorf("run %q has no journal: %w", cfg.Run, assay.ErrInvalid)
@@ -72,11 +70,10 @@ func New(cfg Config) (*Run, error) {
 	return newRun(cfg)
 }
 
-// Replay returns a run that performs nothing: each step returns what cfg.Records
-// hold for it, and one that they do not hold is a [DivergenceError]. Branches run
-// one after the other. cfg.Journal must be nil; Budget and Now do not matter,
-// because refusals and clock readings are in the records. Otherwise Replay is
-// like New.
+// Replay returns a run that executes nothing: each step returns its result from cfg.Records, and a
+// step without one is a [DivergenceError]. Branches run sequentially. cfg.Journal must be nil.
+// Budget and Now are ignored, because refusals and clock readings are in the records. Otherwise
+// Replay is like New.
 func Replay(cfg Config) (*Run, error) {
 	if cfg.Journal != nil {
 		return nil, fmt.Errorf("replay of run %q has a journal: %w", cfg.Run, assay.ErrInvalid)
@@ -114,10 +111,10 @@ func newRun(cfg Config) (*Run, error) {
 // Scope returns the run's outermost scope.
 func (r *Run) Scope() Scope { return Scope{run: r, branch: r.root} }
 
-// Finish is called when the strategy has returned, and says whether its result
-// counts. It does not when Finish returns an error: why the run was halted,
-// assay.ErrSuspended when a step waits for a person, or a [DivergenceError] when
-// the journal holds a step that was not taken.
+// Finish must be called after the strategy has returned. The strategy's result counts only if
+// Finish returns nil. Otherwise the error is the reason why the run was halted, assay.ErrSuspended
+// if a step waits for a person, or a [DivergenceError] if the journal holds a step that was not
+// taken.
 func (r *Run) Finish() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,7 +139,7 @@ func (r *Run) Finish() error {
 	return &DivergenceError{Path: first.Path, Reason: NotTaken, Recorded: first.Input, Steps: len(untaken)}
 }
 
-// activeAt returns how long the run has been active at a moment of its clock.
+// activeAt returns the run's active time at time t of its clock.
 func (r *Run) activeAt(t time.Time) time.Duration { return r.base + max(0, t.Sub(r.start)) }
 
 // claim marks the step at path as taken.
@@ -155,8 +152,8 @@ func (r *Run) claim(path string) {
 	r.taken[path] = true
 }
 
-// stop halts the run for err, unless it is halted already, and returns err as it
-// is: the error of the step that met it.
+// stop halts the run with err unless it is already halted. It returns err unchanged, as the error
+// of the current step.
 func (r *Run) stop(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,16 +163,15 @@ func (r *Run) stop(err error) error {
 	return err
 }
 
-// halted returns why the run is halted; nil when it is not.
+// halted returns the reason why the run is halted, or nil.
 func (r *Run) halted() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.halt
 }
 
-// appendGrace is how long a journal may take to store a result after the
-// caller's context has ended: what was paid for is kept, and a journal that hangs
-// does not hang the run.
+// appendGrace is the time that a journal has to store a result after the caller's context has
+// ended. A result that was paid for is kept, but a journal that hangs does not hang the run.
 const appendGrace = 2 * time.Second
 
 // append stores rec, and halts the run if that fails.
@@ -192,15 +188,15 @@ func (r *Run) append(ctx context.Context, rec assay.Record) error {
 	return nil
 }
 
-// sameResult reports whether the journal kept what a replay returns.
+// sameResult reports whether the journal kept all that a replay returns.
 func sameResult(a, b assay.Record) bool {
 	sameError := a.Error == nil && b.Error == nil || a.Error != nil && b.Error != nil && *a.Error == *b.Error
 	return sameError && a.Run == b.Run && a.Path == b.Path && a.Kind == b.Kind && a.Model == b.Model && a.Usage == b.Usage && a.Active == b.Active &&
 		string(a.Input) == string(b.Input) && string(a.Output) == string(b.Output)
 }
 
-// outlive returns a context that ends grace after ctx does. Its goroutine, if it
-// needs one, has ended when cancel returns.
+// outlive returns a context that ends grace after ctx does. cancel waits for its goroutine, if it
+// needs one.
 func outlive(ctx context.Context, grace time.Duration) (longer context.Context, cancel func()) {
 	longer, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -222,8 +218,8 @@ func outlive(ctx context.Context, grace time.Duration) (longer context.Context, 
 	}
 }
 
-// cancelled returns the error of a step whose caller has gone: ctx's, and its
-// cause where that says more.
+// cancelled returns the error of a step whose context has ended: ctx.Err and, if it adds
+// information, the cause.
 func cancelled(ctx context.Context, path string) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); !errors.Is(cause, err) {

@@ -33,7 +33,7 @@ type result struct {
 	hidden int
 }
 
-// start returns a live run over j, resumed when j holds records.
+// start returns a live run over j, resumed if j holds records.
 func start(t testing.TB, j *Memory, change ...func(*Config)) *Run {
 	t.Helper()
 	cfg := Config{Run: "r", Journal: j, Records: j.Records()}
@@ -64,17 +64,17 @@ func call(name string, reserve assay.Usage) Step {
 	return Step{Name: name, Kind: assay.StepModel, Model: "m", Reserve: reserve}
 }
 
-// answer is a step's function that returns out.
+// answer returns a step function that returns out.
 func answer[In, Out any](out Out) func(context.Context, In) (Out, assay.Usage, error) {
 	return func(context.Context, In) (Out, assay.Usage, error) { return out, assay.Usage{}, nil }
 }
 
-// fails is a step's function that returns err.
+// fails returns a step function that returns err.
 func fails(err error) func(context.Context, int) (int, assay.Usage, error) {
 	return func(context.Context, int) (int, assay.Usage, error) { return 0, assay.Usage{}, err }
 }
 
-// never is a step's function that must not be called.
+// never returns a step function that must not be called.
 func never[In, Out any](t testing.TB) func(context.Context, In) (Out, assay.Usage, error) {
 	return func(context.Context, In) (out Out, _ assay.Usage, _ error) {
 		t.Error("the step's function is called")
@@ -82,7 +82,7 @@ func never[In, Out any](t testing.TB) func(context.Context, In) (Out, assay.Usag
 	}
 }
 
-// journalFunc makes a function a journal.
+// journalFunc adapts a function to a Journal.
 type journalFunc func(ctx context.Context, rec assay.Record) (assay.Record, error)
 
 func (f journalFunc) Append(ctx context.Context, rec assay.Record) (assay.Record, error) {
@@ -103,7 +103,7 @@ func TestDoRecordsBeforeItReturns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What encoding/json does not keep is not there the first time either.
+	// Data that encoding/json drops is missing from the first result too.
 	if diff := cmp.Diff(result{Score: 0.5}, got, cmp.AllowUnexported(result{})); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
@@ -171,7 +171,7 @@ func TestDivergence(t *testing.T) {
 	tests := []struct {
 		name     string
 		take     func(s Scope) error
-		inReplay bool // only there
+		inReplay bool // only in a replay
 		want     DivergenceError
 		text     string
 	}{
@@ -244,7 +244,7 @@ func TestDivergence(t *testing.T) {
 			if tt.want.Reason == NotTaken {
 				continue
 			}
-			// The run is halted, whatever the strategy makes of it.
+			// The run is halted, even if the strategy ignores the error.
 			if _, err := Do(ctx, r.Scope(), search("later"), 0, never[int, int](t)); !errors.Is(err, assay.ErrDiverged) {
 				t.Errorf("%s, %s: a later step's error = %v, want ErrDiverged", tt.name, mode, err)
 			}
@@ -258,7 +258,7 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// Every kind of error that package assay has survives the journal.
+// TestErrorKinds checks that every kind of error in package assay survives the journal.
 func TestErrorKinds(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../errors.go", nil, 0)
 	if err != nil {
@@ -296,8 +296,8 @@ func TestErrorKinds(t *testing.T) {
 	}
 }
 
-// What has no JSON form: as an input an error of the strategy's, as an output a
-// recorded failure of the step.
+// TestNoJSON checks values without a JSON form: an input is an error of the strategy, and an output
+// is a recorded failure of the step.
 func TestNoJSON(t *testing.T) {
 	ctx := context.Background()
 	var j Memory

@@ -10,22 +10,21 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Scope is a place in a run. Steps are taken in a scope and are named by its
-// path. It is a small value, handed down explicitly; the zero Scope is no place.
+// A Scope is a place in a run. Steps are taken in a scope and are named by its path. It is a small
+// value, passed explicitly. The zero Scope cannot be used.
 type Scope struct {
 	run    *Run
 	branch *branch
 	path   string        // "sub[1]/round[0]"; empty for the outermost
-	until  time.Duration // active time at which its steps end; 0: when the run's do
+	until  time.Duration // active time at which its steps end; 0: the run's wall time
 }
 
-// Path returns where s is: "sub[1]/round[0]", empty for the outermost scope.
+// Path returns the path of s: "sub[1]/round[0]", empty for the outermost scope.
 func (s Scope) Path() string { return s.path }
 
-// Sub returns the scope name[i] inside s. It has no budget of its own. A name is
-// not empty and holds no slash, bracket, white space or control character, and i
-// is at least 0; else Sub panics. Names come from the strategy, never from a
-// model or a user.
+// Sub returns the scope name[i] inside s. It has no budget of its own. Sub panics if name is empty
+// or contains a slash, bracket, white space or control character, or if i is negative. Names come
+// from the strategy, never from a model or a user.
 func (s Scope) Sub(name string, i int) Scope {
 	checkName(name)
 	if i < 0 {
@@ -35,9 +34,8 @@ func (s Scope) Sub(name string, i int) Scope {
 	return s
 }
 
-// Until returns a scope in the same place whose steps end when the run has been
-// active for d, if that is before the run's own wall time. A strategy uses it to
-// keep time for its finish.
+// Until returns a scope with the same path whose steps end when the run has been active for d, if
+// that is before the run's own wall time. A strategy uses it to reserve time for its final steps.
 func (s Scope) Until(d time.Duration) Scope {
 	if s.until == 0 || d < s.until {
 		s.until = max(d, 1)
@@ -45,14 +43,13 @@ func (s Scope) Until(d time.Duration) Scope {
 	return s
 }
 
-// Spent returns what the steps of s's branch have cost so far, joined branches
-// included; for the outermost scope that is the whole run. It is the same in
-// every replay. Like a step, it must not be called while another step of the
-// branch is taken.
+// Spent returns the cost so far of the steps of s's branch, including joined branches. For the
+// outermost scope that is the whole run. It is the same in every replay. Like a step, it must not
+// be called during another step of the branch.
 func (s Scope) Spent() assay.Usage { return s.branch.spent }
 
-// Elapsed reads the clock: how long the run has been active, as a recorded step.
-// Readings in one scope are numbered by themselves. No deadline refuses them.
+// Elapsed returns the run's active time as a recorded step. Readings are numbered separately in
+// each scope. No deadline refuses them.
 func (s Scope) Elapsed(ctx context.Context) (time.Duration, error) {
 	if s.branch.clocks == nil {
 		s.branch.clocks = map[string]int{}
@@ -73,8 +70,8 @@ func (s Scope) join(name string) string {
 	return s.path + "/" + name
 }
 
-// deadline returns the active time at which steps of this kind end; 0: never. A
-// clock reading takes no time, and a person takes theirs.
+// deadline returns the active time at which steps of this kind end; 0 means never. Clock readings
+// take no time, and human decisions have no deadline.
 func (s Scope) deadline(kind assay.StepKind) time.Duration {
 	switch {
 	case kind == assay.StepClock || kind == assay.StepHuman:

@@ -16,44 +16,40 @@ import (
 type Step struct {
 	Name  string // unique in its scope; see Scope.Sub for its form
 	Kind  assay.StepKind
-	Model string // that is called; empty: none. It is recorded, not compared.
+	Model string // the model called; empty: none. It is recorded, not compared.
 
-	// Reserve is the most that the step can spend: the step is refused when that
-	// does not fit into what its branch has left. Zero counts are not checked.
+	// Reserve is the most that the step can spend. The step is refused if that exceeds the amount
+	// left to its branch. Zero counts are not checked.
 	Reserve assay.Usage
 }
 
-// Do runs fn as one step, once. The result is in the journal before Do returns.
-// When the run is resumed or replayed, Do returns the recorded result (or error,
-// by kind) and does not call fn.
+// Do runs fn as one step, once. The result is in the journal before Do returns. In a resumed or
+// replayed run, Do returns the recorded result (or error, by kind) and does not call fn.
 //
-// The result is what encoding/json reads back from the recorded JSON, the first
-// time too, so that every run of the strategy sees the same value. in is recorded
-// as JSON and says what fn works on: a recorded step with another input, or of
-// another kind, is a [DivergenceError]. What has no JSON form is
-// assay.ErrInvalid.
+// The result is the value that encoding/json reads back from the recorded JSON, even the first
+// time, so that every run of the strategy sees the same value. in is recorded as JSON and
+// identifies the input of fn: a recorded step with another input, or of another kind, is a
+// [DivergenceError]. A value without a JSON form is assay.ErrInvalid.
 //
-// fn gets a context that ends when the wall time of the run, or of the scope,
-// does. It returns what it spent even when it fails; negative counts are taken
-// as zero. It must not take steps, and may be called again by a resumed run if
-// this one ends before the result is stored.
+// The context of fn ends with the wall time of the run or of the scope. fn returns its cost even if
+// it fails; negative counts are taken as zero. It must not take steps. A resumed run may call it
+// again if this run ends before the result is stored.
 //
-// An error of fn is recorded by its kind (the assay.Err value that it wraps) and
-// text, and Do returns a [StepError] made from those; fn's own error types do not
-// pass. A step that does not fit into the budget is refused with a [BudgetError]
-// and fn is not called. When the wall time is spent, the error is
-// assay.ErrDeadline. All of these cost what fn says was spent, and are returned
-// again by every replay.
+// An error of fn is recorded by its kind (the assay.Err value that it wraps) and text, and Do
+// returns a [StepError] with those; other error types are lost. A step that exceeds the budget is
+// refused with a [BudgetError] without calling fn. If the wall time is spent, the error is
+// assay.ErrDeadline. All of these cost the amount that fn returned, and every replay returns them
+// again.
 //
-// The rest is not recorded: assay.ErrSuspended from fn, and what halts the run
-// (see the package comment), among it an end of ctx while fn fails. A result that
-// fn returns in spite of that is kept.
+// Other errors are not recorded: assay.ErrSuspended from fn, and errors that halt the run (see the
+// package comment), including the end of ctx while fn fails. A result that fn returns after the end
+// of ctx is kept.
 func Do[In, Out any](ctx context.Context, s Scope, step Step, in In, fn func(context.Context, In) (Out, assay.Usage, error)) (Out, error) {
 	checkName(step.Name)
 	return do(ctx, s, s.join(step.Name), step, in, fn)
 }
 
-// do is Do with the whole path of the step.
+// do is Do with the full path of the step.
 func do[In, Out any](ctx context.Context, s Scope, path string, step Step, in In, fn func(context.Context, In) (Out, assay.Usage, error)) (Out, error) {
 	s.branch.enter(path)
 	defer s.branch.leave()
@@ -88,7 +84,7 @@ func do[In, Out any](ctx context.Context, s Scope, path string, step Step, in In
 	return out, nil
 }
 
-// An effect is a step's function with its result as canonical JSON.
+// An effect is a step function that returns its result as canonical JSON.
 type effect func(context.Context) (json.RawMessage, assay.Usage, error)
 
 // roundTrip returns v as canonical JSON and reads it back into out.
@@ -103,8 +99,8 @@ func roundTrip(v, out any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// lookup replaces rec by what the journal holds for it, and reports whether it
-// holds anything. The error says that the step must not be taken.
+// lookup replaces rec by the journal's record of the step and reports whether there is one. If it
+// returns an error, the step must not be taken.
 func (s Scope) lookup(ctx context.Context, rec *assay.Record) (bool, error) {
 	r := s.run
 	if err := r.halted(); err != nil {
@@ -137,7 +133,7 @@ func (s Scope) lookup(ctx context.Context, rec *assay.Record) (bool, error) {
 	return true, nil
 }
 
-// repeat takes the recorded step rec: it charges it and reads its result into out.
+// repeat takes the recorded step rec: it charges its cost and reads its result into out.
 func (s Scope) repeat(rec assay.Record, out any) error {
 	s.run.tell(Event{Phase: StepStart, Replayed: true}, rec, nil)
 	s.branch.charge(rec.Usage)
@@ -153,7 +149,7 @@ func (s Scope) repeat(rec assay.Record, out any) error {
 	return err
 }
 
-// perform takes the step rec for the first time and records its result.
+// perform executes the step rec for the first time and records its result.
 func (s Scope) perform(ctx context.Context, rec assay.Record, reserve assay.Usage, fn effect) (err error) {
 	r := s.run
 	rec.Started = r.now()
@@ -170,8 +166,8 @@ func (s Scope) perform(ctx context.Context, rec assay.Record, reserve assay.Usag
 	return err
 }
 
-// settle gets the step's result, completes rec with it and stores it. The error
-// is the step's, as Do returns it.
+// settle obtains the step's result, completes rec with it and stores it. The error is the one that
+// Do returns.
 func (s Scope) settle(ctx context.Context, rec *assay.Record, reserve assay.Usage, fn effect) error {
 	r := s.run
 	output, usage, err := s.attempt(ctx, *rec, reserve, fn)
@@ -195,14 +191,14 @@ func (s Scope) settle(ctx context.Context, rec *assay.Record, reserve assay.Usag
 		rec.Error = recordError(err)
 	}
 	if err := r.append(ctx, *rec); err != nil {
-		rec.Output = nil // it is not durable
+		rec.Output = nil // the result is not durable
 		return err
 	}
 	s.branch.charge(rec.Usage)
 	return restoreError(rec.Path, rec.Error)
 }
 
-// attempt calls fn, unless the budget or the wall time refuses it.
+// attempt calls fn, unless the budget or the wall time refuses the step.
 func (s Scope) attempt(ctx context.Context, rec assay.Record, reserve assay.Usage, fn effect) (json.RawMessage, assay.Usage, error) {
 	if err := s.branch.reserve(nonNegative(reserve)); err != nil {
 		return nil, assay.Usage{}, err
@@ -224,15 +220,15 @@ func (s Scope) attempt(ctx context.Context, rec assay.Record, reserve assay.Usag
 	return output, usage, err
 }
 
-// gone reports whether the caller has gone: ctx has ended, and not because a group
-// around the step ran out of wall time, which refuses the step like any other.
+// gone reports whether the caller's context has ended. A context that ended because a group around
+// the step ran out of wall time does not count; such a step is refused like any other.
 func gone(ctx context.Context) bool { return ctx.Err() != nil && context.Cause(ctx) != errWall }
 
-// errWall is the cause of a context that the run's wall time has ended.
+// errWall is the cause of a context ended by the run's wall time.
 var errWall = fmt.Errorf("%w: the step was stopped", assay.ErrDeadline)
 
-// deadlineError says that the wall time is spent: before the step, or during it,
-// so that it failed with err.
+// deadlineError returns the error for spent wall time. A nil err means that the step was not
+// started; otherwise the step was stopped and failed with err.
 func deadlineError(deadline time.Duration, err error) error {
 	if err == nil {
 		return fmt.Errorf("not started: %w: %v of active time are spent", assay.ErrDeadline, deadline)

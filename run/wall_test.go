@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// sleeps is a step's function that takes d, or less when its context ends.
+// sleeps returns a step function that takes d, or less if its context ends.
 func sleeps(d time.Duration) func(context.Context, int) (int, assay.Usage, error) {
 	return func(ctx context.Context, n int) (int, assay.Usage, error) {
 		select {
@@ -34,7 +34,7 @@ func TestWallTime(t *testing.T) {
 		if _, err := Do(ctx, r.Scope(), search("one"), 1, sleeps(4*time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		// The run is interrupted and rests for a day, which does not count.
+		// The run is interrupted for a day, which does not count.
 		time.Sleep(24 * time.Hour)
 		r = start(t, &j, wall)
 		began := time.Now()
@@ -81,8 +81,8 @@ func TestWallTime(t *testing.T) {
 	})
 }
 
-// A function that hides why it failed cannot hide that the wall time is spent,
-// and a result that came too late is a result.
+// TestWallTimeEndsStep checks that a function that hides its reason to fail cannot hide spent wall
+// time, and that a late result is still a result.
 func TestWallTimeEndsStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
@@ -109,7 +109,7 @@ func TestWallTimeEndsStep(t *testing.T) {
 		if _, err := Do(ctx, until.Until(time.Hour).Sub("sub", 0), search("refused"), 1, never[int, int](t)); !errors.Is(err, assay.ErrDeadline) {
 			t.Errorf("a scope inside has more time: %v", err)
 		}
-		// The scope's end is not the run's: there is time to finish.
+		// The end of the scope is before that of the run, so there is time to finish.
 		if got, err := Do(ctx, r.Scope(), search("late"), 1, late); got != 3 || err != nil {
 			t.Errorf("late result = %v, %v", got, err)
 		}
@@ -150,7 +150,7 @@ func TestElapsed(t *testing.T) {
 	})
 }
 
-// A clock that goes backwards makes nothing negative.
+// TestClockGoesBackwards checks that a clock that goes backwards gives no negative times.
 func TestClockGoesBackwards(t *testing.T) {
 	var j Memory
 	now := time.Unix(1000, 0)

@@ -18,11 +18,11 @@ import (
 	"github.com/assay-rag/assay/internal/visible"
 )
 
-// maxNesting is how deep the brackets of arguments may be nested; the schemas have 2.
+// maxNesting limits the nesting of brackets in arguments. The schemas have 2 levels.
 const maxNesting = 8
 
-// A Refusal is why a call was not made. Its text is meant for whoever made the call,
-// and says what can be called instead.
+// A Refusal is the error of a call that was not made. Its text is for the caller and lists valid
+// alternatives.
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return r.Reason }
@@ -30,11 +30,11 @@ func (r *Refusal) Error() string { return r.Reason }
 // Unwrap returns assay.ErrInvalid.
 func (*Refusal) Unwrap() error { return assay.ErrInvalid }
 
-// A Call is a call whose arguments follow the tool's schema. Its JSON says all of it.
+// A Call is a call whose arguments follow the tool's schema. Its JSON describes it completely.
 type Call struct {
 	Tool string `json:"tool"`
-	// Arguments are the call's in one spelling, with the defaults that were left out:
-	// calls that ask for the same have the same.
+	// Arguments are the arguments in canonical form, with defaults filled in: equivalent calls have
+	// equal Arguments.
 	Arguments json.RawMessage `json:"arguments"`
 
 	search   searchArguments
@@ -43,7 +43,7 @@ type Call struct {
 	compare  compareArguments
 }
 
-// Key identifies what a call asks for, whatever its spelling.
+// Key identifies a call. Equivalent calls have equal keys.
 func (c Call) Key() string { return c.Tool + " " + string(c.Arguments) }
 
 type searchArguments struct {
@@ -72,9 +72,9 @@ type compareArguments struct {
 	Question  string   `json:"question,omitempty"`
 }
 
-// Parse reads a call: the arguments are the JSON of an object that follows the tool's
-// schema, exactly. What it does not take is a *[Refusal]. It knows no session: whether
-// the results and documents that are named exist is for [Session.Parse].
+// Parse parses a call. The arguments must be a JSON object that follows the tool's schema exactly;
+// otherwise the error is a *[Refusal]. Parse does not check that the named results and documents
+// exist; [Session.Parse] does.
 func Parse(name, arguments string) (Call, error) {
 	d, ok := define(name)
 	if !ok {
@@ -91,7 +91,7 @@ func Parse(name, arguments string) (Call, error) {
 		return Call{}, d.refuse(err)
 	}
 	c := Call{Tool: name}
-	plain, err := json.Marshal(value) // whole numbers are written without a point
+	plain, err := json.Marshal(value) // whole numbers lose their decimal point
 	if err == nil {
 		err = c.take(plain)
 	}
@@ -101,7 +101,7 @@ func Parse(name, arguments string) (Call, error) {
 	return c, nil
 }
 
-// refuse says what is wrong with a call of the tool, and what the tool takes.
+// refuse returns a Refusal with the error and the parameters that the tool accepts.
 func (d definition) refuse(err error) *Refusal {
 	var takes []string
 	for _, name := range d.schema.PropertyOrder {
@@ -115,7 +115,7 @@ func (d definition) refuse(err error) *Refusal {
 	return &Refusal{fmt.Sprintf("%s was not called: %s. It takes one JSON object with %s", d.name, err, strings.Join(takes, ", "))}
 }
 
-// describe says in a few words what a schema takes.
+// describe describes the values that a schema accepts in a few words.
 func describe(s *jsonschema.Schema) string {
 	switch s.Type {
 	case "string":
@@ -127,7 +127,7 @@ func describe(s *jsonschema.Schema) string {
 	}
 }
 
-// take reads arguments that follow the schema, and writes them in one spelling.
+// take decodes arguments that follow the schema, and sets c.Arguments to their canonical form.
 func (c *Call) take(plain []byte) error {
 	var spelled any
 	var err error
@@ -168,8 +168,8 @@ func (c *Call) take(plain []byte) error {
 	return err
 }
 
-// takeSearch reads the arguments of a search. The query keeps its words and loses its
-// case in the spelling alone: a search does not tell it.
+// takeSearch decodes the arguments of a search. Only the canonical form lowercases the query,
+// because search ignores case.
 func (c *Call) takeSearch(plain []byte) (any, error) {
 	a := &c.search
 	if err := json.Unmarshal(plain, a); err != nil {
@@ -197,8 +197,8 @@ func (c *Call) takeSearch(plain []byte) (any, error) {
 	return spelled, said("query", a.Query, maxQuery)
 }
 
-// said refuses a text of which nothing is left to see, or more than most characters:
-// some are written as two.
+// said returns an error if text has no visible characters, or has more than most. The length needs
+// this second check because visible.Line writes some characters as two.
 func said(name, text string, most int) error {
 	switch n := utf8.RuneCountInString(text); {
 	case n == 0:
@@ -215,8 +215,8 @@ func or(field *int, value int) {
 	}
 }
 
-// strictJSON reads one JSON value and nothing else: no field twice, no bytes that are
-// not UTF-8, no more brackets inside each other than arguments have.
+// strictJSON decodes exactly one JSON value. It rejects duplicate fields, invalid UTF-8 and nesting
+// deeper than maxNesting.
 func strictJSON(text string) (any, error) {
 	switch {
 	case len(text) > MaxArguments:
@@ -237,7 +237,7 @@ func strictJSON(text string) (any, error) {
 	return value, nil
 }
 
-// readValue reads the next value of a decoder.
+// readValue decodes the next value.
 func readValue(d *json.Decoder, depth int) (any, error) {
 	t, err := d.Token()
 	if err != nil {
@@ -273,7 +273,7 @@ func readValue(d *json.Decoder, depth int) (any, error) {
 			items = append(items, v)
 		}
 	}
-	if _, err := d.Token(); err != nil { // its end
+	if _, err := d.Token(); err != nil { // the closing bracket
 		return nil, errors.New("the arguments are no valid JSON")
 	}
 	if open == '{' {
@@ -282,8 +282,8 @@ func readValue(d *json.Decoder, depth int) (any, error) {
 	return items, nil
 }
 
-// mismatch says where a value is not of a schema, in words: the first place in the
-// order of the schema. It knows the keywords that the schemas of this package use.
+// mismatch returns an error that describes the first place, in schema order, at which value does
+// not follow s. It supports only the keywords that the schemas of this package use.
 func mismatch(at string, value any, s *jsonschema.Schema) error {
 	if at == "" {
 		at = "what is given"
@@ -331,7 +331,7 @@ func mismatch(at string, value any, s *jsonschema.Schema) error {
 	return nil
 }
 
-// fieldMismatch is mismatch of an object's fields.
+// fieldMismatch is mismatch for the fields of an object.
 func fieldMismatch(fields map[string]any, s *jsonschema.Schema) error {
 	for _, name := range s.PropertyOrder {
 		v, there := fields[name]
@@ -358,7 +358,7 @@ func fieldMismatch(fields map[string]any, s *jsonschema.Schema) error {
 	return nil
 }
 
-// brief is a text of others on one line, cut to at most n bytes.
+// brief returns untrusted text on one line, cut to at most n bytes.
 func brief(text string, n int) string {
 	if text = visible.Line(text[:min(len(text), 8*n)]); len(text) <= n {
 		return text

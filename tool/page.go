@@ -8,12 +8,12 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Reference names a document: a version of it that was found, or its URI.
+// A Reference names a document: a version of it by ID, or its URI.
 type Reference struct {
 	Document   string `json:"document,omitempty"` // ID, with Version
 	Version    string `json:"version,omitempty"`
-	URI        string `json:"uri,omitempty"`        // where Document is empty
-	Collection string `json:"collection,omitempty"` // of the URI; empty: any that may be read
+	URI        string `json:"uri,omitempty"`        // if Document is empty
+	Collection string `json:"collection,omitempty"` // of the URI; empty: any readable collection
 }
 
 // A Page is a part of a document's text.
@@ -32,9 +32,8 @@ type Page struct {
 	Text       string `json:"text"`  // the document's text[Start:End]
 }
 
-// PageOf cuts the page at offset out of a document: at most limit bytes, and less
-// where a line ends, so that it holds whole lines as far as it can. An offset inside a
-// character is that of the character.
+// PageOf returns the page of d that starts at offset. It has at most limit bytes and ends at a line
+// break if one is in its second half. An offset inside a character is moved back to its start.
 func PageOf(d assay.Document, offset, limit int) Page {
 	start := min(max(offset, 0), len(d.Text))
 	for start > 0 && start < len(d.Text) && !utf8.RuneStart(d.Text[start]) {
@@ -60,7 +59,7 @@ func PageOf(d assay.Document, offset, limit int) Page {
 	}
 }
 
-// Hit returns the page as a hit with that relevance. Its chunk is none of the index.
+// Hit returns the page as a hit with the given relevance. Its chunk is not in the index.
 func (p Page) Hit(relevance float64) assay.Hit {
 	return assay.Hit{
 		Chunk: assay.Chunk{

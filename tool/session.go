@@ -13,16 +13,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A Reach is what the tools can reach, on behalf of whoever asks: it works with their
-// access and within their filter and collections, whatever is asked of it. Errors that
-// are assay.ErrInvalid, ErrNotFound or ErrUnavailable are told to whoever made the
-// call; others end it. It is safe for concurrent use.
+// A Reach executes tool calls on behalf of the principal. It always applies the principal's access,
+// filter and collections. An assay.ErrInvalid, ErrNotFound or ErrUnavailable is reported to the
+// agent that made the call; any other error ends the run. It is safe for concurrent use.
 type Reach interface {
-	// Search searches. The query's filter and collections narrow those of whoever asks.
+	// Search searches. The filter and collections of q narrow those of the principal.
 	Search(ctx context.Context, q assay.Query) (assay.Results, error)
 
-	// Page reads a part of a document, as PageOf. A document that does not exist, may
-	// not be seen or is not within the filter is assay.ErrNotFound.
+	// Page reads a part of a document, as PageOf does. It returns assay.ErrNotFound for a document
+	// that does not exist, is not visible to the principal or does not match the filter.
 	Page(ctx context.Context, ref Reference, offset, limit int) (Page, error)
 
 	Summarise(ctx context.Context, in role.Reading) (role.Summary, error)
@@ -30,36 +29,36 @@ type Reach interface {
 	Extract(ctx context.Context, in role.Reading) (role.Extraction, error)
 }
 
-// A Session is the calls that are made for one question: it numbers what they bring.
-// Parse and Do may run side by side, also for several calls; Show may not.
+// A Session tracks the tool calls for one question and numbers their results. Parse and Do may run
+// concurrently, even for several calls; Show may not.
 type Session struct {
-	// Collections are those that a call may name; none: any.
+	// Collections are the collections that a call may name; empty means any.
 	Collections []string
 
-	results   []assay.Hit // number n at n-1
-	documents []reference // dn at n-1
+	results   []assay.Hit // result n is at index n-1
+	documents []reference // document dn is at index n-1
 }
 
-// A reference is a document that results are of.
+// A reference is a document of the session's results.
 type reference struct{ id, version, uri string }
 
-// An Output is what a call brought. Its JSON holds all of it.
+// An Output is the outcome of a call. Its JSON contains all of it.
 type Output struct {
-	Query      *assay.Query     `json:"query,omitempty"` // that was searched, before it was narrowed
+	Query      *assay.Query     `json:"query,omitempty"` // the query, before narrowing
 	Results    *assay.Results   `json:"results,omitempty"`
 	Page       *Page            `json:"page,omitempty"`
 	Summary    *role.Summary    `json:"summary,omitempty"`
 	Contrast   *role.Contrast   `json:"contrast,omitempty"`
 	Extraction *role.Extraction `json:"extraction,omitempty"`
 
-	// Refused says why nothing came of the call, in words for whoever made it; Invalid,
-	// that its arguments are to blame.
+	// Refused is the reason why the call gave no results, for the agent that made it. Invalid
+	// reports whether the arguments are the cause.
 	Refused string `json:"refused,omitempty"`
 	Invalid bool   `json:"invalid,omitempty"`
 }
 
-// Parse is the function Parse, and refuses results, documents and collections that do
-// not exist here.
+// Parse is like the function Parse, and also refuses results, documents and collections that this
+// session does not have.
 func (s *Session) Parse(name, arguments string) (Call, error) {
 	c, err := Parse(name, arguments)
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *Session) Parse(name, arguments string) (Call, error) {
 	return c, nil
 }
 
-// known says what of that which a call names does not exist.
+// known returns an error for the first name in c that does not exist in the session.
 func (s *Session) known(c Call) error {
 	named := c.search.Collections
 	if c.document.Collection != "" {
@@ -128,13 +127,13 @@ func (s *Session) handles() string {
 	return fmt.Sprintf("there are d1 to d%d", len(s.documents))
 }
 
-// isHandle reports whether a text has the form of a document's handle.
+// isHandle reports whether text has the form of a document handle.
 func isHandle(text string) bool {
 	n, err := strconv.Atoi(strings.TrimPrefix(text, "d"))
 	return err == nil && n >= 0 && strings.HasPrefix(text, "d")
 }
 
-// document returns which of the session's documents is named, by handle or URI.
+// document returns the index of the session's document with the given handle or URI.
 func (s *Session) document(name string) (at int, ok bool) {
 	if isHandle(name) {
 		n, _ := strconv.Atoi(name[1:])
@@ -144,8 +143,8 @@ func (s *Session) document(name string) (at int, ok bool) {
 	return at, at >= 0
 }
 
-// Do makes a call that the session has parsed. The error is one that ends whatever the
-// call is made for; that a call brought nothing is an Output.
+// Do executes a call that the session has parsed. A non-nil error ends the run. A call that merely
+// fails returns an Output with Refused set.
 func (s *Session) Do(ctx context.Context, reach Reach, c Call) (Output, error) {
 	out, err := s.do(ctx, reach, c)
 	switch {
@@ -163,7 +162,7 @@ func (s *Session) Do(ctx context.Context, reach Reach, c Call) (Output, error) {
 	return Output{}, err
 }
 
-// reason is an error's text without the step that it is of and the kind that it has.
+// reason returns the text of err without its step prefix and its error kind.
 func reason(err error) string {
 	text := strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error())
 	if rest, ok := strings.CutPrefix(text, "step "); ok {
@@ -196,7 +195,7 @@ func (s *Session) do(ctx context.Context, reach Reach, c Call) (out Output, err 
 	return Output{}, fmt.Errorf("there is no tool %q: %w", c.Tool, assay.ErrInvalid)
 }
 
-// refer returns which document is to be read.
+// refer returns a Reference to the document to read.
 func (s *Session) refer(a documentArguments) Reference {
 	if at, ok := s.document(a.Document); ok {
 		r := s.documents[at]
@@ -213,7 +212,7 @@ func (s *Session) evidence(numbers []int) []assay.Evidence {
 	return out
 }
 
-// ofDocuments returns the best results of each document.
+// ofDocuments returns the best results of each document, at most 4 each.
 func (s *Session) ofDocuments(names []string) []assay.Evidence {
 	const most = 4
 	var out []assay.Evidence
@@ -233,7 +232,7 @@ func (s *Session) ofDocuments(names []string) []assay.Evidence {
 	return out
 }
 
-// Evidence returns all that calls have brought and that was shown, by its number.
+// Evidence returns all the results that were shown, by number.
 func (s *Session) Evidence() []assay.Evidence {
 	out := make([]assay.Evidence, len(s.results))
 	for i, h := range s.results {
@@ -242,7 +241,7 @@ func (s *Session) Evidence() []assay.Evidence {
 	return out
 }
 
-// number returns the number of a result, a new one where it was not there before.
+// number returns the number of a result and assigns one to a new result.
 func (s *Session) number(h assay.Hit) int {
 	i := slices.IndexFunc(s.results, func(o assay.Hit) bool { return o.Chunk.ID == h.Chunk.ID })
 	if i < 0 {
@@ -254,8 +253,8 @@ func (s *Session) number(h assay.Hit) int {
 	return i + 1
 }
 
-// handle returns the handle of a result's document, a new one where it had none. The
-// version is that of the result that was shown first.
+// handle returns the handle of a result's document and assigns one to a new document. The version
+// is that of the first result shown.
 func (s *Session) handle(h assay.Hit) string {
 	i := slices.IndexFunc(s.documents, func(r reference) bool { return r.id == h.Chunk.Document })
 	if i < 0 {
@@ -265,9 +264,9 @@ func (s *Session) handle(h assay.Hit) string {
 	return fmt.Sprintf("d%d", i+1)
 }
 
-// relevanceOf returns the relevance that a page has as evidence: that of the best
-// result that lies in it, for what holds a passage helps as much as the passage. Of one
-// that holds none nothing is known, and it is 0.
+// relevanceOf returns the relevance of a page as evidence: the best relevance of the results inside
+// it, since a page that contains a passage helps as much as the passage. It is 0 for a page without
+// any.
 func (s *Session) relevanceOf(p Page) float64 {
 	best := 0.0
 	for _, h := range s.results {

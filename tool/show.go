@@ -12,10 +12,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// MaxObservation is how long an observation is at most, in bytes.
+// MaxObservation is the maximum size of an observation, in bytes.
 const MaxObservation = 8000
 
-// The bounds of what is shown of one thing, in bytes.
+// Limits of the parts of an observation, in bytes.
 const (
 	maxShown  = 1600 // of a passage of a search
 	minShown  = 120
@@ -24,16 +24,16 @@ const (
 	mostListed = 100 // entries of a list
 )
 
-// An Observation is what whoever made a call is told of what it brought: a JSON object
-// of MaxObservation bytes at most. What did not fit is said.
+// An Observation is the outcome of a call as shown to the agent: a JSON object of at most
+// MaxObservation bytes. It reports omitted parts.
 type Observation struct {
 	Text   string
-	Failed bool        // the call brought nothing, and the text says why
-	Hits   []assay.Hit // that it brought, those seen before too
-	Brief  string      // the same in a few words, without any of a document's
+	Failed bool        // the call gave no results; the text has the reason
+	Hits   []assay.Hit // the hits found, including those seen before
+	Brief  string      // a short summary without document text
 }
 
-// Show numbers what a call brought and writes it down.
+// Show numbers the results of a call and renders them.
 func (s *Session) Show(c Call, out Output) Observation {
 	switch {
 	case out.Refused != "":
@@ -52,7 +52,7 @@ func (s *Session) Show(c Call, out Output) Observation {
 	return Refuse(c.Tool + " brought nothing")
 }
 
-// Refuse is the observation of a call that was not made, or that brought nothing.
+// Refuse returns the observation of a call that was not made or gave no results.
 func Refuse(why string) Observation {
 	why = brief(why, 2000)
 	return Observation{Text: written(struct {
@@ -60,13 +60,13 @@ func Refuse(why string) Observation {
 	}{why}), Failed: true, Brief: brief(why, 120)}
 }
 
-// written is v as JSON.
+// written returns v as JSON.
 func written(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // nobody shows it in a page
+	e.SetEscapeHTML(false) // observations are not shown in HTML
 	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("tool: an observation has no JSON: %v", err)) // structs of strings and numbers have
+		panic(fmt.Sprintf("tool: an observation has no JSON: %v", err)) // structs of strings and numbers always do
 	}
 	return string(bytes.TrimSpace(b.Bytes()))
 }
@@ -86,7 +86,7 @@ type shownResult struct {
 
 type shownResults struct {
 	Results []shownResult `json:"results"`
-	Left    int           `json:"left_out,omitempty"` // for want of room
+	Left    int           `json:"left_out,omitempty"` // results omitted for lack of room
 	Note    string        `json:"note,omitempty"`
 }
 
@@ -124,7 +124,7 @@ func (s *Session) showResults(found assay.Results) Observation {
 	}
 }
 
-// resultOf shows up to room bytes of a hit.
+// resultOf renders a hit with up to room bytes of its text.
 func resultOf(h assay.Hit, number int, handle string, room int) shownResult {
 	out := shownResult{
 		Result: number, Document: handle, URI: brief(h.URI, maxPhrase), Title: brief(h.Title, 120),
@@ -141,7 +141,7 @@ func resultOf(h assay.Hit, number int, handle string, room int) shownResult {
 	return out
 }
 
-// upTo returns the first n bytes of a text, or what of them are whole characters.
+// upTo returns the longest prefix of text of whole characters with at most n bytes.
 func upTo(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -164,7 +164,7 @@ type shownPage struct {
 	Next     string `json:"next,omitempty"`
 }
 
-// showPage shows a page. What of it does not fit is not shown and not evidence either.
+// showPage renders a page. Text that does not fit is neither shown nor used as evidence.
 func (s *Session) showPage(p Page) Observation {
 	h := p.Hit(0)
 	handle := s.handle(h)
@@ -190,7 +190,7 @@ func (s *Session) showPage(p Page) Observation {
 	}
 }
 
-// peek returns the number that a result has or would have.
+// peek returns the number that number would return, without assigning it.
 func (s *Session) peek(h assay.Hit) int {
 	for i, o := range s.results {
 		if o.Chunk.ID == h.Chunk.ID {
@@ -205,7 +205,7 @@ type shownStatement struct {
 	Results []int  `json:"results"`
 }
 
-// statements are those of a role as they are shown: with results that there are.
+// statements renders a role's statements. It drops those without an existing result.
 func (s *Session) statements(from []role.Statement) []shownStatement {
 	out := []shownStatement{}
 	for _, st := range from {
@@ -217,7 +217,7 @@ func (s *Session) statements(from []role.Statement) []shownStatement {
 	return out
 }
 
-// real returns the numbers that results have, ascending.
+// real returns the numbers that belong to results, ascending and without duplicates.
 func (s *Session) real(numbers []int) []int {
 	var out []int
 	for _, n := range numbers {
@@ -287,7 +287,7 @@ func (s *Session) showExtraction(x role.Extraction) Observation {
 	})
 }
 
-// fitted shows a list, as much of it as fits.
+// fitted renders as many of the first entries of list as fit.
 func fitted[T any](list []T, noun string, o role.Outcome, write func(list []T, left int) any) Observation {
 	if len(list) == 0 {
 		if o.Failure != "" {
@@ -307,7 +307,7 @@ func fitted[T any](list []T, noun string, o role.Outcome, write func(list []T, l
 	return Observation{Text: text, Brief: fmt.Sprintf("%d × %s", n, noun)}
 }
 
-// runs writes numbers for people, runs as such: "1-5, 8".
+// runs formats numbers with ranges: "1-5, 8".
 func runs(numbers []int) string {
 	numbers = slices.Clone(numbers)
 	slices.Sort(numbers)

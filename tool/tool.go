@@ -1,14 +1,12 @@
-// Package tool holds the five read-only tools by which whoever reasons about a
-// question looks at the documents: search, get_document, summarise_results,
-// compare_documents and extract_entities. They are the same for a strategy's actor and
-// for a client at the door.
+// Package tool implements the five read-only tools that an agent uses to inspect the documents:
+// search, get_document, summarise_results, compare_documents and extract_entities. A strategy's
+// actor and an external client get the same tools.
 //
-// A [Session] reads a call, refuses what is not exactly of the tool's schema, and shows
-// what came of it. What a call can reach is a [Reach], which works on behalf of
-// whoever asks: a tool knows neither the run nor the store, and there is nothing that
-// it could change. What it shows is JSON, so that no text of a document can pass for
-// anything else, and what can be named in a later call has a handle that the session
-// gave it: results are numbered from 1, documents are d1, d2, and so on.
+// A [Session] parses a call, refuses arguments that do not follow the tool's schema exactly, and
+// renders the results. A [Reach] executes the call on behalf of the principal. A tool has no access
+// to the run or the store, and it cannot change anything. Results are rendered as JSON, so that
+// document text cannot pass for anything else. The session assigns a handle to everything that a
+// later call can name: results are numbered from 1, and documents are d1, d2, and so on.
 package tool
 
 import (
@@ -33,7 +31,7 @@ const (
 // Names lists the tools.
 func Names() []string { return []string{Search, GetDocument, Summarise, Compare, Extract} }
 
-// The bounds of what a call may say, and their defaults.
+// Limits of a call's arguments, and their defaults.
 const (
 	MaxArguments = 8 << 10 // bytes
 
@@ -42,7 +40,7 @@ const (
 	maxReference   = 2000
 	maxFilter      = 1000
 	maxCollections = 8
-	maxResults     = 20 // of a search, and named in one call
+	maxResults     = 20 // of a search, and as arguments of one call
 	defaultResults = 8
 	maxDocuments   = 4
 	minPage        = 200 // bytes
@@ -52,7 +50,7 @@ const (
 	maxNumber      = 1 << 20
 )
 
-// A definition is a tool as models and clients are told of it.
+// A definition is a tool as models and clients see it.
 type definition struct {
 	name        string
 	description string
@@ -61,7 +59,7 @@ type definition struct {
 	raw         json.RawMessage
 }
 
-// Tools returns the tools as a model is given them, in the order of Names.
+// Tools returns the tool definitions for a model, in the order of Names.
 func Tools() []llm.Tool {
 	var tools []llm.Tool
 	for _, d := range definitions() {
@@ -114,7 +112,7 @@ var definitions = sync.OnceValue(func() []definition {
 	return list
 })
 
-// define returns the tool of a name.
+// define returns the tool with the given name.
 func define(name string) (definition, bool) {
 	for _, d := range definitions() {
 		if d.name == name {

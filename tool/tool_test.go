@@ -15,8 +15,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// What models are told of the tools: a name that providers take, words that teach, and a
-// schema that a stranger reads as this package does.
+// TestTools checks the tool definitions: names that providers accept, descriptions, and schemas
+// that a standard JSON Schema reader accepts.
 func TestTools(t *testing.T) {
 	if len(Tools()) != 5 || len(Names()) != 5 {
 		t.Fatalf("%d tools, %d names; want five", len(Tools()), len(Names()))
@@ -126,8 +126,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The checks of this package and the schema that models are given take and refuse the
-// same.
+// TestSchemasAgree checks that this package and the schema shown to models accept the same
+// arguments.
 func TestSchemasAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 11))
 	taken := 0
@@ -166,7 +166,7 @@ func TestSchemasAgree(t *testing.T) {
 	}
 }
 
-// randomValue is a value of a schema, or one that is nearly of it.
+// randomValue returns a value that follows a schema, or nearly does.
 func randomValue(random *rand.Rand, s *jsonschema.Schema) any {
 	if random.IntN(12) == 0 {
 		return []any{nil, true, "x", 3.0, -1.0, 0.5, []any{}, map[string]any{}, strings.Repeat("é", 2001)}[random.IntN(9)]
@@ -190,7 +190,8 @@ func randomValue(random *rand.Rand, s *jsonschema.Schema) any {
 	}
 }
 
-// Equal calls have equal keys, whatever their spelling, and others have others.
+// TestKeys checks that equivalent calls have equal keys, whatever their spelling, and different
+// calls have different keys.
 func TestKeys(t *testing.T) {
 	keys := map[string]string{}
 	for _, c := range []struct{ same, tool, arguments string }{
@@ -219,8 +220,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Whatever comes in, a call that is taken follows the schema, and its spelling is taken
-// again as it stands.
+// FuzzParse checks that every accepted call follows the schema, and that its canonical form parses
+// to an equal call.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"query":"x"}`, `{"document":"d1","offset":3}`, `{"results":[1,2]}`, `{"documents":["d1","d2"]}`, `{"a":{"a":[]}}`, "\xff", `{"query":"\ud800"}`} {
 		for i := range Names() {
@@ -237,7 +238,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if utf8.RuneCountInString(call.search.Filter) > maxFilter || utf8.RuneCountInString(call.document.Collection) > maxName {
-			return // its one spelling is longer than what was given
+			return // the canonical form is longer than the input
 		}
 		d, _ := define(name)
 		var value any

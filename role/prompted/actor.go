@@ -14,25 +14,25 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Actor has a model call the tools, as a conversation: its calls and what they brought
-// are turns of it, in the provider's own form, so that one step's prompt is the
-// beginning of the next one's. A model that takes no tools is told of them in words and
-// replies with JSON. It checks no argument: who makes the calls does, and tells.
+// Actor has a model call the tools in a conversation. Its calls and their results are turns in the
+// provider's own form, so that the prompt of each step extends the previous one. A model without
+// tool support gets the tools in words and replies with JSON. Actor does not check arguments; the
+// code that executes the calls does, and reports errors to the model.
 type Actor struct {
 	Config
 
-	// Local acts when the provider fails; nil: the cautious output.
+	// Local acts if the provider fails; nil means the cautious output.
 	Local role.Actor
 }
 
-// agentPrompt is the template of an actor in the style role.AllInOne.
+// agentPrompt is the template of an actor with the style role.AllInOne.
 const agentPrompt = "agent"
 
-// The bounds of what is taken over from a reply, and of what is shown again.
+// Limits of the parts of a reply that are kept, and of the parts that are shown again.
 const (
 	maxThought   = 600     // bytes
-	maxArguments = 9 << 10 // bytes of a call: more than any tool takes, so that a longer one is refused
-	maxShownUse  = 240     // bytes of a call whose result is not shown any more
+	maxArguments = 9 << 10 // bytes of a call; more than any tool accepts, so that a longer one is refused
+	maxShownUse  = 240     // bytes of a call whose result is no longer shown
 	actTokens    = 700     // of a reply
 )
 
@@ -63,19 +63,19 @@ func (a Actor) Act(ctx context.Context, c role.Caller, in role.ActInput) (role.A
 	return action, nil
 }
 
-// A turn is a job of the actor on the way.
+// A turn is one request to the actor in progress.
 type turn struct {
 	config  Config
 	in      role.ActInput
 	prompt  prompt
 	window  int
-	plain   bool          // tools are told of in words
-	base    []llm.Message // of the first request
+	plain   bool          // tools are described in words
+	base    []llm.Message // messages of the first request
 	request llm.Request
 	notes   []string
 }
 
-// ask asks the model, as ask does for a typed output.
+// ask asks the model, like the function ask does for a typed output.
 func (t *turn) ask(ctx context.Context, c role.Caller) (role.Action, role.Outcome, error) {
 	if !t.begin() {
 		return role.Action{}, t.failed("what is asked does not fit into the model's window of %d tokens", t.window), nil
@@ -99,8 +99,8 @@ func (t *turn) ask(ctx context.Context, c role.Caller) (role.Action, role.Outcom
 	}
 }
 
-// call asks once. A provider that does not take the tools is told of them in words; one
-// that finds the request too long is sent less.
+// call makes one request. If the provider rejects the tools, it retries with the tools in words. If
+// the provider reports that the request is too long, it retries with less.
 func (t *turn) call(ctx context.Context, c role.Caller) (llm.Response, error) {
 	for {
 		reply, err := c.Call(ctx, role.Call{Role: role.ActorRole, Prompt: t.prompt.id, Model: t.config.Model, Request: t.request})
@@ -134,8 +134,8 @@ func (t *turn) failed(format string, args ...any) role.Outcome {
 	return role.Outcome{Failure: failure(t.config.Model, format, args...), Notes: t.notes}
 }
 
-// begin writes the first request, with as many of the latest steps as fit, and of the
-// last at least a part. It reports whether the question fits.
+// begin builds the first request, with as many of the latest steps as fit and at least a part of
+// the last one. It reports whether the question fits.
 func (t *turn) begin() bool {
 	reply := max(1, min(actTokens, t.window/4))
 	if most := llm.FactsOf(t.config.Model).MaxOutput; most > 0 {
@@ -161,8 +161,8 @@ func (t *turn) begin() bool {
 	return fits(0, 0)
 }
 
-// messages are the conversation with the last k steps. A room that is not 0 is how many
-// bytes of each observation are shown.
+// messages returns the conversation with the last k steps. A positive room limits the bytes shown
+// of each observation.
 func (t *turn) messages(k, room int) []llm.Message {
 	steps := t.in.Steps
 	left := len(steps) - k
@@ -190,8 +190,8 @@ func (t *turn) messages(k, room int) []llm.Message {
 	return messages
 }
 
-// inCalls is a step as two turns of a conversation with tools. What the model wrote goes
-// back as it was, but for what a provider would not take.
+// inCalls returns a step as two turns of a conversation with tools. The model's own output is
+// repeated unchanged, except for parts that a provider would reject.
 func inCalls(s role.ActStep, room int, after string, ids map[string]bool) []llm.Message {
 	said := llm.Message{Speaker: llm.Assistant, Text: harmless(s.Thought)}
 	told := llm.Message{Speaker: llm.User, Text: after}
@@ -214,10 +214,10 @@ func inCalls(s role.ActStep, room int, after string, ids map[string]bool) []llm.
 	return []llm.Message{said, told}
 }
 
-// plainName matches what providers take for the name or the ID of a call.
+// plainName matches the names and IDs of calls that providers accept.
 var plainName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// inWords is a step as two turns of a conversation without tools.
+// inWords returns a step as two turns of a conversation without tools.
 func inWords(s role.ActStep, room int, after string) []llm.Message {
 	reply := actReply{Thought: harmless(s.Thought)}
 	var told strings.Builder
@@ -231,7 +231,7 @@ func inWords(s role.ActStep, room int, after string) []llm.Message {
 		told.WriteString(fenced("observation", inRoom(u.Brought, room)) + "\n")
 	}
 	text, err := json.Marshal(reply)
-	if err != nil { // it was read from JSON
+	if err != nil { // cannot happen, since it was read from JSON
 		text = []byte(`{"thought":"","calls":[],"done":false}`)
 	}
 	return []llm.Message{
@@ -240,7 +240,7 @@ func inWords(s role.ActStep, room int, after string) []llm.Message {
 	}
 }
 
-// inRoom is an observation of which at most room bytes are shown; 0: all.
+// inRoom returns at most room bytes of an observation; 0 means all.
 func inRoom(text string, room int) string {
 	if room == 0 {
 		return text
@@ -248,7 +248,7 @@ func inRoom(text string, room int) string {
 	return shorten(text, room)
 }
 
-// usesText lists calls, one a line, with what they brought in a few words.
+// usesText lists calls, one per line, with a short summary of their results.
 func usesText(uses []role.ToolUse) string {
 	lines := make([]string, len(uses))
 	for i, u := range uses {
@@ -257,7 +257,7 @@ func usesText(uses []role.ToolUse) string {
 	return strings.Join(lines, "\n")
 }
 
-// memoText lists statements, one a line, with the numbers of their results.
+// memoText lists statements, one per line, with the numbers of their results.
 func memoText(memo []role.Statement) string {
 	lines := make([]string, len(memo))
 	for i, s := range memo {
@@ -266,7 +266,7 @@ func memoText(memo []role.Statement) string {
 	return strings.Join(lines, "\n")
 }
 
-// toolsText tells of the tools in words.
+// toolsText describes the tools in words.
 func toolsText(tools []llm.Tool) string {
 	lines := make([]string, len(tools))
 	for i, d := range tools {
@@ -275,8 +275,8 @@ func toolsText(tools []llm.Tool) string {
 	return strings.Join(lines, "\n")
 }
 
-// again writes the next request: the first one, and at its end what was wrong with the
-// reply. A reply that was cut off gets twice the room.
+// again builds the next request: the first one, followed by the problem with the reply. A reply
+// that was cut off gets twice the room.
 func (t *turn) again(try int, reply llm.Response, problem string) {
 	if reply.Finish == llm.FinishLength {
 		more := min(2*t.request.MaxTokens, t.window/2, t.window-t.request.InputTokens()-retryRoom)
@@ -288,22 +288,22 @@ func (t *turn) again(try int, reply llm.Response, problem string) {
 	t.request.Messages = messages
 }
 
-// actReply is what a model replies that takes no tools.
+// actReply is the reply of a model without tools.
 type actReply struct {
 	Thought string      `json:"thought"`
 	Calls   []callReply `json:"calls"`
 	Done    bool        `json:"done"`
 
-	callReply // of one that says no more than its call
+	callReply // set in a reply that consists of one call only
 }
 
 type callReply struct {
 	Tool      string          `json:"tool,omitempty"`
-	Name      string          `json:"name,omitempty"` // as some models write Tool
+	Name      string          `json:"name,omitempty"` // some models write this instead of Tool
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// read reads a reply, or says what is wrong with it.
+// read parses a reply, or returns the problem with it.
 func (t *turn) read(reply llm.Response) (role.Action, string) {
 	if len(reply.Calls) > 0 {
 		return t.action(reply.Text, reply.Calls), ""
@@ -326,10 +326,10 @@ func (t *turn) read(reply llm.Response) (role.Action, string) {
 	case t.plain || !errors.Is(err, errNoObject):
 		return role.Action{}, err.Error()
 	}
-	return t.action(text, nil), "" // words and no call: it is done
+	return t.action(text, nil), "" // text without a call means done
 }
 
-// action is what a reply asks to have done: as many of its calls as are made.
+// action returns the action that a reply requests, limited to t.in.Most calls.
 func (t *turn) action(thought string, calls []llm.ToolCall) role.Action {
 	a := role.Action{Thought: shorten(line(thought[:min(len(thought), 8*maxThought)]), maxThought), Done: len(calls) == 0}
 	if len(calls) > max(1, t.in.Most) {
@@ -342,14 +342,13 @@ func (t *turn) action(thought string, calls []llm.ToolCall) role.Action {
 	return a
 }
 
-// cutTo returns the first n bytes of arguments: of those that are longer, which no tool
-// takes, the rest is of no use.
+// cutTo returns the first n bytes of arguments. No tool accepts longer ones, so the rest is not
+// needed.
 func cutTo(text string, n int) string {
 	return strings.ToValidUTF8(text[:min(len(text), n)], "\uFFFD")
 }
 
-// actsIn reads what a model without tools replies: one JSON object, or one for each
-// call.
+// actsIn parses the reply of a model without tools: one JSON object, or one for each call.
 func actsIn(text string) (actReply, error) {
 	var all actReply
 	if len(text) > maxReply {
@@ -388,7 +387,7 @@ func actsIn(text string) (actReply, error) {
 	return all, nil
 }
 
-// readAct reads one object, repaired where it is nearly JSON.
+// readAct decodes one object, and repairs it if it is nearly JSON.
 func readAct(piece string, into *actReply) error {
 	if nesting(piece) > maxNesting {
 		return fmt.Errorf("its brackets are nested deeper than %d", maxNesting)
@@ -416,7 +415,7 @@ func (c callReply) tool() string {
 	return c.Name
 }
 
-// unquoted are the arguments, also where they were written as a text that holds them.
+// unquoted returns the arguments, decoded if they were written as a string of JSON.
 func (c callReply) unquoted() json.RawMessage {
 	var text string
 	if json.Unmarshal(c.Arguments, &text) == nil {

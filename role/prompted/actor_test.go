@@ -16,7 +16,7 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// observed is a step with calls as models make them, and what they brought.
+// observed returns a step with calls and their results.
 func observed(n int, calls ...llm.ToolCall) role.ActStep {
 	s := role.ActStep{Thought: fmt.Sprintf("Thought %d.", n)}
 	for i, c := range calls {
@@ -33,8 +33,8 @@ func acting(steps ...role.ActStep) role.ActInput {
 	return role.ActInput{Question: asked, Tools: someTools, Most: 4, Left: 8 - len(steps), Steps: steps}
 }
 
-// A model that takes tools calls them, and sees its calls and what they brought as
-// turns of a conversation.
+// TestActorCallsTools checks that a model with tool support calls the tools, and sees its calls and
+// their results as turns of a conversation.
 func TestActorCallsTools(t *testing.T) {
 	calls := []llm.ToolCall{searchCall("a", "one"), searchCall("b", "two")}
 	c := replies(t, llm.Response{Text: "I search.", Calls: calls, Finish: llm.FinishTools})
@@ -65,7 +65,8 @@ func TestActorCallsTools(t *testing.T) {
 	}
 }
 
-// One step's prompt begins as the one before it did, for providers that cache that.
+// TestActorsPromptsGrow checks that the prompt of each step extends the previous one, so that
+// providers can cache it.
 func TestActorsPromptsGrow(t *testing.T) {
 	var before []llm.Message
 	var steps []role.ActStep
@@ -83,7 +84,7 @@ func TestActorsPromptsGrow(t *testing.T) {
 	}
 }
 
-// What providers would refuse does not go back to them.
+// TestActorsTranscript checks that calls that a provider would reject are not sent back to it.
 func TestActorsTranscript(t *testing.T) {
 	step := observed(1,
 		llm.ToolCall{ID: "same", Name: "rm -rf /", Arguments: "no JSON"}, llm.ToolCall{ID: "same", Name: "search", Arguments: "[]"},
@@ -105,7 +106,8 @@ func TestActorsTranscript(t *testing.T) {
 	}
 }
 
-// A provider that does not take tools is asked in words, at once and from then on.
+// TestActorWithoutTools checks that a provider without tool support gets the tools in words,
+// immediately and in later steps.
 func TestActorWithoutTools(t *testing.T) {
 	refused := &llm.Error{Model: "fake/small", Kind: llm.BadRequest, Status: 400, Message: "this model does not support tools"}
 	for _, reply := range []string{
@@ -134,8 +136,8 @@ func TestActorWithoutTools(t *testing.T) {
 	}
 }
 
-// A reply that cannot be used is asked for again, with what was wrong, and then done
-// stands for it.
+// TestActorIsAskedAgain checks that an unusable reply is requested again with the problem, and that
+// the action is finally done.
 func TestActorIsAskedAgain(t *testing.T) {
 	good := llm.Response{Calls: []llm.ToolCall{searchCall("a", "x")}}
 	for what, bad := range map[string]any{
@@ -162,7 +164,7 @@ func TestActorIsAskedAgain(t *testing.T) {
 	}
 }
 
-// Of a reply that asks for a thousand things, or endless ones, only so much is taken.
+// TestActorsBounds checks the limits on the number of calls and the length of a reply.
 func TestActorsBounds(t *testing.T) {
 	var calls []llm.ToolCall
 	for i := range 1000 {
@@ -176,8 +178,8 @@ func TestActorsBounds(t *testing.T) {
 	}
 }
 
-// In a small window the latest steps are shown, and of the others what was called; of
-// the last at least a part.
+// TestActorInSmallWindows checks that a small window shows the latest steps, at least a part of the
+// last one, and only the calls of the others.
 func TestActorInSmallWindows(t *testing.T) {
 	var steps []role.ActStep
 	for n := range 8 {
@@ -189,7 +191,7 @@ func TestActorInSmallWindows(t *testing.T) {
 	for _, window := range []int{2048, 4096, 8192, 1 << 20} {
 		for _, plain := range []bool{false, true} {
 			in.Plain = plain
-			c := replies(t, `{"thought":"","calls":[],"done":true}`) // which checks that the request fits
+			c := replies(t, `{"thought":"","calls":[],"done":true}`) // also checks that the request fits
 			got, err := prompted.Actor{Config: prompted.Config{Model: model{llm.Facts{Window: window}}}}.Act(t.Context(), c, in)
 			if err != nil || got.Failure != "" {
 				t.Errorf("window %d, plain %t: %+v, %v", window, plain, got, err)
@@ -218,8 +220,8 @@ func TestActorInSmallWindows(t *testing.T) {
 	}
 }
 
-// The local actor stands in where the provider fails; a style of its own has a prompt
-// of its own.
+// TestActorStandInAndStyle checks that the local actor is used if the provider fails, and that the
+// style role.AllInOne has its own prompt.
 func TestActorStandInAndStyle(t *testing.T) {
 	in := acting()
 	got, err := prompted.Actor{Config: config(), Local: local.Actor{}}.Act(t.Context(), replies(t, down), in)
@@ -239,7 +241,7 @@ func TestActorStandInAndStyle(t *testing.T) {
 	}
 }
 
-// Whatever a model without tools replies, it is read or refused.
+// FuzzActions checks that any reply of a model without tools is either read or refused.
 func FuzzActions(f *testing.F) {
 	for _, seed := range []string{`{"thought":"t","calls":[{"tool":"search","arguments":{"query":"x"}}]}`, `{"done":true}`, `{"name":"x","arguments":"{"}`, `<think>`, `{"calls":[null]}`, `{"calls":{"a":1}}`, "{\"\xff\":[}"} {
 		f.Add(seed)

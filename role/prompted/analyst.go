@@ -9,15 +9,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Analyst sorts by category what evidence says. What it says of something that it
-// names rests on a source that has the name verbatim: that is checked here, and
-// statements that do not are left out and listed.
+// Analyst sorts the statements of the evidence by category. A statement that names something must
+// cite a source that contains the name verbatim. Analyst checks this, and drops and lists
+// statements that fail.
 type Analyst struct {
 	Config
-	Local role.Analyst // for when the provider fails; nil: the cautious output
+	Local role.Analyst // used if the provider fails; nil: the cautious output
 }
 
-// analysisReply is what the model is asked for.
+// analysisReply is the reply requested from the model.
 type analysisReply struct {
 	Categories []categoryReply `json:"categories"`
 	Answered   []string        `json:"answered,omitempty"`
@@ -29,7 +29,7 @@ type categoryReply struct {
 	Statements []claimReply `json:"statements"`
 }
 
-// A claimReply is a statement as most roles ask for it.
+// A claimReply is a statement in the form that most roles request.
 type claimReply struct {
 	Text    string `json:"text"`
 	Sources []int  `json:"sources"`
@@ -50,7 +50,7 @@ func (a Analyst) Analyse(ctx context.Context, c role.Caller, in role.Reading) (r
 			}
 			return problems
 		},
-		salvage: func(r *analysisReply) ([]string, bool) { return nil, sourced(textsOf(*r), given) }, // the others are dropped below
+		salvage: func(r *analysisReply) ([]string, bool) { return nil, sourced(textsOf(*r), given) }, // invalid ones are dropped below
 	})
 	behind := stander[role.Analysis]{
 		role:    role.AnalystRole,
@@ -89,7 +89,8 @@ func textsOf(r analysisReply) []claimReply {
 	return all
 }
 
-// readingAll shows evidence for a question, and keeps in given which.
+// readingAll returns a job's write function that shows the evidence for a question and stores the
+// shown numbers in given.
 func readingAll(in role.Reading, given *[]int) func(prompt, int) (string, []string, bool) {
 	best, _ := contextOf(role.GenerateInput{Evidence: in.Evidence, Context: in.Context})
 	return reading(best, func(shown []passage) any {
@@ -98,7 +99,7 @@ func readingAll(in role.Reading, given *[]int) func(prompt, int) (string, []stri
 	})
 }
 
-// checkClaims says what of statements is wrong.
+// checkClaims returns the problems of statements.
 func checkClaims(where string, claims []claimReply, given []int) []string {
 	var problems []string
 	for i, s := range claims {
@@ -113,12 +114,12 @@ func checkClaims(where string, claims []claimReply, given []int) []string {
 	return problems
 }
 
-// sourced reports whether a statement has a source that was given.
+// sourced reports whether any of the statements has a source that was given.
 func sourced(claims []claimReply, given []int) bool {
 	return slices.ContainsFunc(claims, func(c claimReply) bool { return len(known(c.Sources, given)) > 0 })
 }
 
-// leftOut notes in an outcome that statements were dropped.
+// leftOut adds a note on dropped statements to an outcome.
 func leftOut(o role.Outcome, name string, dropped []role.Dropped) role.Outcome {
 	if n := len(dropped); n == 1 {
 		o.Notes = append(o.Notes, fmt.Sprintf("%s: a statement is left out: %s", name, dropped[0].Reason))

@@ -8,15 +8,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Clarifier says whether a question can mean several things by reading what was found.
-// It chooses among the meanings that it is shown, by number. Where there is nothing to
-// choose from the local one says it.
+// Clarifier decides whether a question is ambiguous by reading the search results. The model
+// chooses by number among the meanings that it is shown. With fewer than two meanings the local
+// role decides.
 type Clarifier struct {
 	Config
-	Local role.Clarifier // for that, and for when the provider fails; nil: the cautious output
+	Local role.Clarifier // used with fewer than two meanings or if the provider fails; nil: the cautious output
 }
 
-// clarityReply is what the model is asked for.
+// clarityReply is the reply requested from the model.
 type clarityReply struct {
 	Reason    string `json:"reason,omitempty"`
 	Ambiguous bool   `json:"ambiguous"`
@@ -25,8 +25,8 @@ type clarityReply struct {
 
 var clarityOutput = outputOf[clarityReply]("clarity")
 
-// shownMeanings is how many meanings a model is shown, and shownTurns how many turns of
-// the conversation, the last ones.
+// shownMeanings is the number of meanings that a model is shown. shownTurns is the number of the
+// last conversation turns that it is shown.
 const (
 	shownMeanings = 8
 	shownTurns    = 2
@@ -74,8 +74,8 @@ func (x Clarifier) Clarify(ctx context.Context, c role.Caller, in role.ClarifyIn
 	return out, nil
 }
 
-// writeClarifying shows each meaning as its best passage, under the meaning's name and
-// number, and keeps in given which.
+// writeClarifying shows the best passage of each meaning under the meaning's name and number, and
+// stores the shown numbers in given.
 func writeClarifying(in role.ClarifyInput, given *[]int) func(prompt, int) (string, []string, bool) {
 	var meanings []passage
 	for i, m := range in.Means[:min(len(in.Means), shownMeanings)] {

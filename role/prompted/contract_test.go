@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// A checker is a caller whose model judges the claims of the contract rightly, but for
-// its fault.
+// A checker is a caller whose model judges the claims of the contract correctly, except for its
+// fault.
 type checker struct {
 	t     *testing.T
 	fault groundtest.Fault

@@ -14,13 +14,13 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A Domain is what a team adds to the prompts: its words, what counts as a name in
-// its documents, the sections that an answer has, and its house rules. It is read
-// from a Markdown file by [ParseDomain]. The nil Domain adds nothing.
+// A Domain is a team's addition to the prompts: its vocabulary, its conventions for names, the
+// sections of an answer, and its house rules. [ParseDomain] reads it from a Markdown file. The nil
+// Domain adds nothing.
 //
-// It adds to what roles are told, and takes nothing away: the rules of a prompt
-// stand below it and say so, numbers and names are checked in code, and the
-// verifier and the grader of support never see it.
+// A Domain cannot remove anything from a prompt. The rules of a prompt follow it and state their
+// precedence. Numbers and names are checked in code. The verifier and the graders of support and
+// answers never see it.
 type Domain struct {
 	name     string
 	about    string
@@ -31,16 +31,16 @@ type Domain struct {
 	hash     string
 }
 
-// A term is a word of the domain with those that mean the same.
+// A term is a word of the domain with its synonyms.
 type term struct {
 	word     string
 	synonyms []string
 }
 
-// A section is one that an answer has.
+// A section is a section of an answer.
 type section struct{ name, about string }
 
-// The bounds of a domain file.
+// Limits of a domain file.
 const (
 	maxDomain     = 32 << 10 // bytes
 	maxDomainLine = 400      // bytes
@@ -49,8 +49,8 @@ const (
 	maxRules      = 40 // of each kind
 )
 
-// ParseDomain reads a domain file. What is wrong with it is assay.ErrInvalid and
-// names the file and the line. Its form:
+// ParseDomain parses a domain file. Errors are assay.ErrInvalid and name the file and the line. The
+// format is:
 //
 //	---
 //	name: toxicology
@@ -70,8 +70,7 @@ const (
 //	## House rules
 //	- Give doses in mg/kg body weight.
 //
-// The name is required, the rest is not; each heading may stand once. Comments of
-// HTML are left out.
+// Only the name is required. Each heading may occur once. HTML comments are skipped.
 func ParseDomain(file string, text []byte) (*Domain, error) {
 	r := domainReader{file: file, domain: &Domain{}}
 	if err := r.read(text); err != nil {
@@ -82,7 +81,7 @@ func ParseDomain(file string, text []byte) (*Domain, error) {
 	return r.domain, nil
 }
 
-// Name returns the domain's name; "" for nil.
+// Name returns the domain's name, or "" for nil.
 func (d *Domain) Name() string {
 	if d == nil {
 		return ""
@@ -90,7 +89,7 @@ func (d *Domain) Name() string {
 	return d.name
 }
 
-// Hash returns 8 hex digits of the file's SHA-256; "" for nil.
+// Hash returns 8 hex digits of the file's SHA-256, or "" for nil.
 func (d *Domain) Hash() string {
 	if d == nil {
 		return ""
@@ -98,7 +97,7 @@ func (d *Domain) Hash() string {
 	return d.hash
 }
 
-// Sections returns the names of the sections that an answer has, in their order.
+// Sections returns the names of the answer sections, in order.
 func (d *Domain) Sections() []string {
 	if d == nil {
 		return nil
@@ -114,7 +113,7 @@ func (d *Domain) hasSection(name string) bool {
 	return name != "" && slices.Contains(d.Sections(), name)
 }
 
-// A domainReader reads a domain file line by line.
+// A domainReader parses a domain file line by line.
 type domainReader struct {
 	file   string
 	line   int
@@ -160,7 +159,7 @@ func (r *domainReader) read(text []byte) error {
 	return nil
 }
 
-// invalidAt returns where the first bytes stand that are no UTF-8.
+// invalidAt returns the offset of the first byte that is not valid UTF-8.
 func invalidAt(text []byte) int {
 	at := 0
 	for at < len(text) {
@@ -173,8 +172,7 @@ func invalidAt(text []byte) int {
 	return at
 }
 
-// readFront reads the fields between the two lines "---" and returns how many
-// lines those are.
+// readFront parses the fields between the two "---" lines and returns the number of lines read.
 func (r *domainReader) readFront(lines []string) (int, error) {
 	if strings.TrimSpace(lines[0]) != "---" {
 		return 0, r.wrong(`want "---", the name of the domain as "name: NAME", and "---"`)
@@ -226,7 +224,7 @@ func (r *domainReader) readLine(l string) error {
 		return r.readHeading(strings.ToLower(strings.TrimSpace(strings.TrimLeft(title, "#"))), strings.HasPrefix(l, "## "))
 	}
 	if len(r.seen) == 0 {
-		return nil // for people
+		return nil // ignored: text for people
 	}
 	item, ok := strings.CutPrefix(l, "- ")
 	if !ok {
@@ -297,8 +295,7 @@ func (r *domainReader) readItem(item string) error {
 	}
 }
 
-// part returns what a role is told of the domain; "" for one that it does not
-// concern.
+// part returns the part of the domain for a role's prompt, or "" for a role that does not use it.
 func (d *Domain) part(name string) string {
 	if d == nil || name == role.VerifierRole || name == role.SupportGraderRole || name == role.AnswerGraderRole {
 		return ""
@@ -337,8 +334,8 @@ func (d *Domain) part(name string) string {
 	return harmless(strings.TrimSpace(b.String()))
 }
 
-// Variants returns the wordings of a text in which a term of the domain stands in
-// its other words, at most n, in the order of the file; none for nil.
+// Variants returns up to n rewordings of text, each with a term of the domain replaced by a
+// synonym, in the order of the file. It returns none for a nil Domain.
 func (d *Domain) Variants(text string, n int) []string {
 	if d == nil {
 		return nil

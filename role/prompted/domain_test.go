@@ -60,7 +60,8 @@ func TestParseDomainRefuses(t *testing.T) {
 	}
 }
 
-// Each role is told of a domain what concerns it, and the domain is in the id.
+// TestDomainInPrompts checks that each role's prompt has its part of the domain, and that the
+// prompt's ID depends on the domain.
 func TestDomainInPrompts(t *testing.T) {
 	cfg := prompted.Config{Model: model{}, Domain: domain(t, "toxicology.md")}
 	for _, name := range prompted.Roles() {
@@ -79,7 +80,7 @@ func TestDomainInPrompts(t *testing.T) {
 	}
 }
 
-// A domain file cannot switch off the rules, the fences or the checks.
+// TestHostileDomain checks that a domain file cannot disable the rules, the fences or the checks.
 func TestHostileDomain(t *testing.T) {
 	cfg := prompted.Config{Model: model{}, Domain: domain(t, "hostile.md")}
 	for _, name := range prompted.Roles() {
@@ -96,7 +97,7 @@ func TestHostileDomain(t *testing.T) {
 			t.Errorf("%s: the domain is in the user's part", name)
 		}
 	}
-	// The checks are code: a number and a name that no source has stay out.
+	// The checks are in code: a number and a name that no source contains are rejected.
 	got, err := prompted.Analyst{Config: cfg}.Analyse(t.Context(), replies(t,
 		`{"categories":[{"name":"Verified","statements":[{"text":"Evilcorp pays 5 euros, say Landlords.","sources":[1,9]}]}]}`), reading)
 	if err != nil || len(got.Categories) != 0 || len(got.Dropped) != 1 {

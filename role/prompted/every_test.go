@@ -35,7 +35,7 @@ func domain(t *testing.T, file string) *prompted.Domain {
 	return d
 }
 
-// outcome returns the Outcome in a role's output; a verifier's has none.
+// outcome returns the Outcome of a role's output. A verifier's output has none.
 func outcome(out any) role.Outcome {
 	v := reflect.ValueOf(out)
 	if v.Kind() != reflect.Struct {
@@ -71,9 +71,9 @@ func TestEveryRole(t *testing.T) {
 	}
 }
 
-// checkStrict holds a schema to what all strict modes take: only the words below,
-// every field required and no other allowed.
-// Source: OpenAI, "Structured model outputs", section "Supported schemas".
+// checkStrict checks that all strict modes accept a schema: only the keywords below, every field
+// required and no other allowed. Source: OpenAI, "Structured model outputs", section "Supported
+// schemas".
 func checkStrict(t *testing.T, s *llm.Schema) {
 	t.Helper()
 	var walk func(at string, node map[string]any)
@@ -129,7 +129,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// Equal input and equal replies make equal calls and equal output.
+// TestDeterministic checks that equal input and equal replies give equal calls and equal output.
 func TestDeterministic(t *testing.T) {
 	for _, name := range prompted.Roles() {
 		r := everyRole[name]
@@ -156,8 +156,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Whatever a model says, a role returns its cautious output and why, after three
-// prompts at most, and never an error.
+// TestHostileReplies checks that for any reply a role returns its cautious output with the reason,
+// after at most three prompts, and never an error.
 func TestHostileReplies(t *testing.T) {
 	deep := strings.Repeat(`{"a":[`, 100_000)
 	for what, script := range map[string][]any{
@@ -198,7 +198,7 @@ func TestHostileReplies(t *testing.T) {
 					t.Errorf("%s, %s: call %d has %d tokens", what, name, i, n)
 				}
 			}
-			called := name == role.ActorRole && what == "invented tool" // which whoever makes the calls refuses
+			called := name == role.ActorRole && what == "invented tool" // refused by the code that executes the calls
 			if name != role.VerifierRole && !called && outcome(out).Failure == "" {
 				t.Errorf("%s, %s: no failure: %+v", what, name, out)
 			}
@@ -206,7 +206,7 @@ func TestHostileReplies(t *testing.T) {
 	}
 }
 
-// The cautious outcomes, by design.
+// TestCautious checks the cautious output of each role.
 func TestCautious(t *testing.T) {
 	want := map[string]string{
 		role.PlannerRole:         `"shape":"single","sub_questions":[{"text":"How long is`,
@@ -254,11 +254,12 @@ func TestCautious(t *testing.T) {
 	}
 }
 
-// All roles work in the window of a small model, and say what they left out.
+// TestSmallWindows checks that all roles work in the window of a small model, and report the parts
+// left out.
 func TestSmallWindows(t *testing.T) {
 	for _, name := range prompted.Roles() {
 		for _, window := range []int{2048, 4096, 1 << 20} {
-			c := replies(t, everyRole[name].good) // which checks that the request fits
+			c := replies(t, everyRole[name].good) // also checks that the request fits
 			out, err := everyRole[name].do(t.Context(), c, prompted.Config{Model: model{llm.Facts{Window: window}}})
 			if err != nil || outcome(out).Failure != "" || len(c.calls) == 0 {
 				t.Errorf("%s in %d tokens: %+v, %v", name, window, out, err)
@@ -267,7 +268,8 @@ func TestSmallWindows(t *testing.T) {
 	}
 }
 
-// A model sees no ID, and the system part of a role is the same in every call.
+// TestPromptsHoldNoID checks that prompts contain no ID, and that the system part of a role is the
+// same in every call.
 func TestPromptsHoldNoID(t *testing.T) {
 	for _, name := range prompted.Roles() {
 		c := replies(t, "no", everyRole[name].good)

@@ -17,20 +17,20 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// The bounds of a reply that is read.
+// Limits of a reply.
 const (
 	maxReply   = 256 << 10 // bytes
-	maxObjects = 32        // that are tried
-	maxNesting = 64        // brackets inside each other; our own schemas have 4
+	maxObjects = 32        // tried per reply
+	maxNesting = 64        // depth of brackets; our own schemas have 4
 )
 
-// errNoObject says that a reply has nothing to read.
+// errNoObject means that a reply contains no JSON object.
 var errNoObject = errors.New("there is no JSON object in it")
 
-// extract finds the one JSON object in a reply that has the form of out: the
-// reply itself, or what is left of it without a fence, the prose around it and a
-// model's thoughts. What is nearly JSON is repaired. Two that differ are an error:
-// nobody can tell which is meant, and one may be copied from a document.
+// extract returns the one JSON object in a reply that has the form of out: the reply itself, or the
+// rest of it without a fence, surrounding prose and a model's thoughts. Text that is nearly JSON is
+// repaired. Two different objects are an error: it is unknown which one is meant, and one may be
+// copied from a document.
 func extract(text string, out output) (json.RawMessage, error) {
 	if len(text) > maxReply {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are read", len(text), maxReply)
@@ -57,11 +57,11 @@ func extract(text string, out output) (json.RawMessage, error) {
 	return found, nil
 }
 
-// thought matches the marks around what reasoning models put before their reply.
+// thought matches the tags around the thoughts that reasoning models put before their reply.
 var thought = lazyregexp.New(`</?(?:think|thinking|reasoning)>`)
 
-// withoutThoughts returns what follows a model's thoughts, whose first mark some
-// servers keep to themselves: nothing, where they do not end.
+// withoutThoughts returns the text after a model's thoughts. Some servers omit the opening tag. If
+// the thoughts do not end, the result is empty.
 func withoutThoughts(text string) string {
 	marks := thought.FindAllStringIndex(text, -1)
 	for i := len(marks) - 1; i >= 0; i-- {
@@ -75,8 +75,8 @@ func withoutThoughts(text string) string {
 	return text
 }
 
-// objects returns the pieces of a reply that stand between matching braces,
-// outermost ones; the last may lack its end.
+// objects returns the outermost pieces of a reply between matching braces. The last one may be
+// unterminated.
 func objects(text string) []string {
 	var pieces []string
 	for len(pieces) < maxObjects {
@@ -91,8 +91,8 @@ func objects(text string) []string {
 	return pieces
 }
 
-// objectEnd returns where the object that text begins with ends, taking care of
-// strings; the length of text, if it does not.
+// objectEnd returns the end of the object that text begins with, ignoring braces in strings. It
+// returns len(text) if the object does not end.
 func objectEnd(text string) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -113,8 +113,7 @@ func objectEnd(text string) int {
 	return len(text)
 }
 
-// read returns the JSON of a piece, in one spelling, if it has the form of out or
-// can be brought into it.
+// read returns the canonical JSON of a piece that has, or can be coerced to, the form of out.
 func read(piece string, out output) (json.RawMessage, error) {
 	if nesting(piece) > maxNesting {
 		return nil, fmt.Errorf("its brackets are nested deeper than %d", maxNesting)
@@ -143,8 +142,8 @@ func read(piece string, out output) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
-// mismatch says where a value is not of a schema, the first place in the order of
-// the schema's fields: the same words for the same value, for they are prompted.
+// mismatch returns an error that describes the first place, in the order of the schema's fields, at
+// which value does not follow s. The text is deterministic, because it becomes part of a prompt.
 func mismatch(at string, value any, s *jsonschema.Schema) error {
 	switch s.Type {
 	case "object":
@@ -198,7 +197,7 @@ func mismatch(at string, value any, s *jsonschema.Schema) error {
 	return nil
 }
 
-// kindOf names what a value is.
+// kindOf describes the kind of a value.
 func kindOf(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -214,8 +213,8 @@ func kindOf(value any) string {
 	}
 }
 
-// nesting returns how deep the brackets of a text are nested at most, wherever
-// they stand. Parsers go down once for each.
+// nesting returns the maximum depth of brackets in a text, including those in strings. Parsers
+// recurse once per level.
 func nesting(text string) int {
 	depth, most := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -230,9 +229,8 @@ func nesting(text string) int {
 	return most
 }
 
-// repair makes JSON of what is nearly JSON: quotes of the wrong kind, trailing
-// commas, a missing bracket. The library is not ours and the text is anybody's: a
-// panic of it is an error.
+// repair turns text that is nearly JSON into JSON: wrong quotes, trailing commas, a missing
+// bracket. The library is third-party and the text is untrusted, so a panic becomes an error.
 func repair(text string) (repaired string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -246,13 +244,13 @@ func repair(text string) (repaired string, err error) {
 	return repaired, err
 }
 
-// checkKeys refuses an object that has a field twice: decoders would take the
-// last one and hide the first.
+// checkKeys rejects an object with a duplicate field, since decoders would take the last one and
+// hide the first.
 func checkKeys(text string) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	type level struct {
 		keys map[string]bool // nil: a list
-		key  bool            // the next token is one
+		key  bool            // the next token is a key
 	}
 	var levels []level
 	for {
@@ -288,9 +286,8 @@ func checkKeys(text string) error {
 	}
 }
 
-// coerce brings a value nearer to a schema where its meaning is plain: fields
-// that the schema does not have are dropped, null is nothing, one thing is a list
-// of one, "2" is 2, and "Sufficient" is "sufficient".
+// coerce adapts a value to a schema if its meaning is clear: unknown fields and null are dropped, a
+// single value becomes a list of one, "2" becomes 2, and "Sufficient" becomes "sufficient".
 func coerce(value any, s *jsonschema.Schema) any {
 	if s == nil {
 		return value

@@ -52,8 +52,8 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// Whatever is extracted has the form that was asked for, and the same text gives
-// the same words.
+// FuzzExtract checks that an extracted object has the requested form, and that the same text gives
+// the same result or error.
 func FuzzExtract(f *testing.F) {
 	f.Add(`{"relevant_chunks":[1],"verdict":"partly"}`)
 	f.Add("```json\n{'relevant_chunks': [\"1\",], verdict: partly\n```")

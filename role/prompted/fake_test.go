@@ -15,8 +15,8 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// A caller is a role's caller that answers by a script, one entry a call; the last
-// one goes on. It keeps what was asked.
+// A caller is a role's caller that answers by a script, one entry per call. The last entry is
+// repeated. It records the calls.
 type caller struct {
 	t      *testing.T
 	script []any // string: a reply; llm.Response; error
@@ -53,13 +53,13 @@ func (c *caller) Check(context.Context, ground.Service, role.Claim) (ground.Judg
 	return ground.Judgement{}, errors.New("no prompted role checks with a service")
 }
 
-// last is the user's last message of the nth call, from 0.
+// last returns the last message of the nth call, from 0.
 func (c *caller) last(n int) string {
 	m := c.calls[n].Request.Messages
 	return m[len(m)-1].Text
 }
 
-// model is a model that is only named; callers answer for it.
+// model is a model without an implementation; callers answer for it.
 type model struct{ facts llm.Facts }
 
 func (model) Model() string      { return "fake/small" }
@@ -72,7 +72,7 @@ func config() prompted.Config { return prompted.Config{Model: model{}} }
 
 func replies(t *testing.T, script ...any) *caller { return &caller{t: t, script: script} }
 
-// down is how a provider fails.
+// down is the error of a failing provider.
 var down = &llm.Error{Model: "fake/small", Kind: llm.RateLimited, Status: 429, Message: "slow down"}
 
 func hit(n int, text string) assay.Hit {
@@ -98,10 +98,10 @@ func evidence(texts ...string) []assay.Evidence {
 	return out
 }
 
-// An act does a role's job for fixed input.
+// An act runs a role on fixed input.
 type act func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error)
 
-// The input of everyRole.
+// Input of everyRole.
 var (
 	sources = []string{
 		"Tenants of Acme Housing give notice three months ahead. The deposit is 900 euros.",
@@ -122,10 +122,10 @@ var (
 	}
 )
 
-// someTools are what an actor has in tests.
+// someTools are the tools of an actor in tests.
 var someTools = []llm.Tool{{Name: "search", Description: "Searches.", Parameters: json.RawMessage(`{"type":"object"}`)}}
 
-// everyRole are the roles, with a reply that is right.
+// everyRole lists the roles, each with a valid reply.
 var everyRole = map[string]struct {
 	do   act
 	good string

@@ -9,26 +9,24 @@ import (
 	"github.com/assay-rag/assay/internal/visible"
 )
 
-// unmarked stands for the marker of a message until that is known. Text that
-// has been made visible does not hold it.
+// unmarked is the placeholder of a message's marker. Text that has passed visible.Text does not
+// contain it.
 const unmarked = "\x00"
 
-// steady stands in a message where what comes before it is all that the next one like it
-// begins with: the marker is made of that alone, so that a provider that keeps the
-// beginnings of requests finds it again.
+// steady marks the end of a message's common prefix, the part that it shares with similar messages.
+// The marker depends on that prefix only, so that a provider's prompt cache can reuse it.
 const steady = "\x01"
 
-// fenced marks text as data with a name, in a message that mark is yet to see.
+// fenced marks text as data with a name, for a message that still has to pass through mark.
 func fenced(name, text string) string {
 	tag := strings.TrimSpace(name) + ` id="` + unmarked + `"`
 	short, _, _ := strings.Cut(name, " ")
 	return "<" + tag + ">\n" + harmless(text) + "\n</" + short + ` id="` + unmarked + `">`
 }
 
-// mark gives a message its marker: one that nothing else in the message holds, so
-// that no data can end its fence. It is made of a hash of the message, up to where that
-// is steady: messages that begin alike have equal markers, and whoever writes a document
-// cannot know it.
+// mark fills in a message's marker, a string that occurs nowhere else in the message, so that no
+// data can close its fence. The marker is a hash of the message up to steady. Messages with the
+// same prefix have the same marker, and the author of a document cannot predict it.
 func mark(message string) string {
 	begins, rest, _ := strings.Cut(message, steady)
 	message = begins + rest
@@ -41,15 +39,15 @@ func mark(message string) string {
 	}
 }
 
-// harmless returns text as it may stand in a prompt: without invisible
-// characters, and without the signs by which servers tell the turns of a
-// conversation apart. (A server of open models may read them wherever they stand.)
+// harmless returns text in a form that is safe in a prompt: without invisible characters and
+// without the tokens that separate the turns of a conversation. A server of open models may
+// interpret those anywhere in a message.
 func harmless(text string) string { return turnSigns.Replace(visible.Text(text)) }
 
-// line is harmless on one line.
+// line is harmless, with the result on one line.
 func line(text string) string { return strings.Join(strings.Fields(harmless(text)), " ") }
 
-// turnSigns puts a blank into the signs of the common chat templates.
+// turnSigns inserts a blank into the tokens of common chat templates.
 var turnSigns = strings.NewReplacer(
 	"<|", "< |", "|>", "| >", "<｜", "< ｜", "｜>", "｜ >",
 	"[INST]", "[ INST]", "[/INST]", "[ /INST]", "<<SYS>>", "< <SYS>>", "<</SYS>>", "< </SYS>>",

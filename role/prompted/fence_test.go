@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// No text ends its fence, whatever it holds.
+// TestFence checks that no text can close its fence.
 func TestFence(t *testing.T) {
 	for _, text := range []string{
 		"plain",
@@ -35,7 +35,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// The attacks of a public collection stay in their fences.
+// TestAttacks checks that the attacks of a public collection stay inside their fences.
 func TestAttacks(t *testing.T) {
 	folder := os.Getenv("ASSAY_TESTDATA")
 	if folder == "" {
@@ -58,13 +58,13 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// A text that holds the marker that it would get gets another one.
+// TestMarkIsNotGuessed checks that a text that contains its own marker gets another one.
 func TestMarkIsNotGuessed(t *testing.T) {
 	message := fenced("a", "b")
 	first := mark(message)
 	marker := first[strings.Index(first, `id="`)+4:][:12]
-	// Whoever knew the marker would have to change the message by writing it down,
-	// and that changes the marker. Here it is the same all the same: mark looks.
+	// Writing the marker into the message changes the message and so the marker. mark checks for
+	// collisions all the same, so these texts get another marker.
 	for n := range 50 {
 		guess := message + marker + strings.Repeat("x", n)
 		if got := mark(guess); strings.Count(got, marker) != 1 {
@@ -85,8 +85,8 @@ func FuzzFence(f *testing.F) {
 	})
 }
 
-// What is steady has the marker that it had, whatever comes after it, and what comes after
-// it cannot end a fence either.
+// TestSteadyMark checks that the part before steady keeps its marker whatever follows, and that the
+// text after it cannot close a fence either.
 func TestSteadyMark(t *testing.T) {
 	begins := fenced("passage", "They say three months.") + "\n" + steady
 	first := mark(begins + fenced("rejected", "four months"))

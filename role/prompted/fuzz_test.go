@@ -11,8 +11,8 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// Whatever a model replies, no role fails, and no output has a number that was not
-// given.
+// FuzzReplies checks that no reply makes a role fail, and that no output contains a number that was
+// not given.
 func FuzzReplies(f *testing.F) {
 	for _, name := range prompted.Roles() {
 		f.Add(everyRole[name].good)
@@ -118,7 +118,7 @@ func checkNumbers(t *testing.T, out any) {
 	}
 }
 
-// Each value of a good reply is replaced by others, or goes.
+// TestMutatedReplies replaces or removes each value of a valid reply.
 func TestMutatedReplies(t *testing.T) {
 	others := []any{nil, "", "x", -1, 0, 1, 2, 99, 1.5, 1e12, true, []any{}, map[string]any{}, []any{nil}, []any{1, 1, 2}}
 	if testing.Short() {

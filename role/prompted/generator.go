@@ -15,14 +15,14 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Generator writes an answer in its own words, each statement resting on evidence
-// by its number. Its cautious output is a draft that says nothing.
+// Generator writes an answer in its own words and cites evidence by number for each statement. Its
+// cautious output is an empty draft.
 type Generator struct {
 	Config
-	Local role.Generator // for when the provider fails; nil: the cautious output
+	Local role.Generator // used if the provider fails; nil: the cautious output
 }
 
-// draftReply is what the model is asked for.
+// draftReply is the reply requested from the model.
 type draftReply struct {
 	Shape      role.AnswerShape `json:"shape,omitempty"`
 	Columns    []string         `json:"columns,omitempty"`
@@ -40,11 +40,11 @@ type statementReply struct {
 }
 
 type conflictReply struct {
-	One   int `json:"one"` // statements, from 1
+	One   int `json:"one"` // statement numbers, from 1
 	Other int `json:"other"`
 }
 
-// The bounds of a draft.
+// Limits of a draft.
 const (
 	maxStatements = 40
 	maxStatement  = 1200 // bytes
@@ -100,8 +100,8 @@ func (g Generator) Generate(ctx context.Context, c role.Caller, in role.Generate
 	return d, nil
 }
 
-// contextOf returns what of the evidence there is to read: best first, as its
-// parts have it, and where in the prompt each stands, as the context has it.
+// contextOf returns the evidence to read, best first by the ranks of the parts, and each passage's
+// position in the prompt, by the order of the context.
 func contextOf(in role.GenerateInput) (best []passage, order map[int]int) {
 	order = map[int]int{}
 	for i, x := range excerptsOf(in.Evidence, in.Context) {
@@ -123,8 +123,8 @@ func contextOf(in role.GenerateInput) (best []passage, order map[int]int) {
 	return best, order
 }
 
-// excerptsOf returns the context, of evidence that there is; without one the
-// whole of the evidence.
+// excerptsOf returns the context without excerpts of unknown evidence. If there is no context, it
+// returns the whole evidence.
 func excerptsOf(evidence []assay.Evidence, context []role.Excerpt) []role.Excerpt {
 	if len(context) == 0 {
 		for _, ev := range evidence {
@@ -137,7 +137,7 @@ func excerptsOf(evidence []assay.Evidence, context []role.Excerpt) []role.Excerp
 	})
 }
 
-// partsOf lists the sub-questions of a question that has several, one a line.
+// partsOf lists the sub-questions of a question with several, one per line.
 func partsOf(in role.GenerateInput) string {
 	if len(in.Parts) < 2 {
 		return ""
@@ -149,10 +149,10 @@ func partsOf(in role.GenerateInput) string {
 	return strings.Join(lines, "\n")
 }
 
-// maxRejected is how many rejected statements a prompt shows.
+// maxRejected is the number of rejected statements that a prompt shows.
 const maxRejected = 12
 
-// rejectedOf lists what was written before and not let through, one a line.
+// rejectedOf lists the statements of earlier drafts that were rejected, one per line.
 func rejectedOf(in role.GenerateInput) string {
 	var lines []string
 	for _, r := range in.Rejected[:min(len(in.Rejected), maxRejected)] {
@@ -164,10 +164,10 @@ func rejectedOf(in role.GenerateInput) string {
 	return strings.Join(lines, "\n")
 }
 
-// maxAdvice is how many pieces of advice a prompt shows.
+// maxAdvice is the number of pieces of advice that a prompt shows.
 const maxAdvice = 8
 
-// adviceOf lists what was found wanting in a draft before, one a line.
+// adviceOf lists the criticism of an earlier draft, one piece per line.
 func adviceOf(in role.GenerateInput) string {
 	var lines []string
 	for _, a := range in.Advice[:min(len(in.Advice), maxAdvice)] {
@@ -176,7 +176,7 @@ func adviceOf(in role.GenerateInput) string {
 	return strings.Join(lines, "\n")
 }
 
-// checkDraft says what of a draft is wrong.
+// checkDraft returns the problems of a draft.
 func checkDraft(r *draftReply, given []int, asked string) []string {
 	var problems []string
 	if n := len(r.Statements); n > maxStatements {
@@ -221,7 +221,7 @@ func isPair(c conflictReply, statements int) bool {
 	return c.One >= 1 && c.Other >= 1 && c.One <= statements && c.Other <= statements && c.One != c.Other
 }
 
-// saidBy is all that a draft says.
+// saidBy returns the text of all statements of a draft.
 func saidBy(r *draftReply) string {
 	texts := make([]string, len(r.Statements))
 	for i, s := range r.Statements {
@@ -230,10 +230,10 @@ func saidBy(r *draftReply) string {
 	return strings.Join(texts, " ")
 }
 
-// mendDraft leaves out what checkDraft refuses, and notes it.
+// mendDraft removes everything that checkDraft rejects, and returns notes on it.
 func mendDraft(r *draftReply, given []int, asked string) []string {
 	var notes []string
-	at := map[int]int{} // number as the model has it → as it is now
+	at := map[int]int{} // the model's number → the new number
 	var kept []statementReply
 	for i, s := range r.Statements {
 		invented := len(unknown("passage", s.Sources, given)) > 0
@@ -270,8 +270,8 @@ func mendDraft(r *draftReply, given []int, asked string) []string {
 	return notes
 }
 
-// tornIn reports whether kept, what is left of a draft, lacks something of a list, a table
-// or a conflict.
+// tornIn reports whether kept, the rest of a draft, lacks an entry of a list, a table or a
+// conflict.
 func (r draftReply) tornIn(kept draftReply) bool {
 	pairs := func(d draftReply) (n int) {
 		for _, c := range d.Conflicts {
@@ -285,18 +285,18 @@ func (r draftReply) tornIn(kept draftReply) bool {
 	return parts && len(kept.Statements) < len(r.Statements) || pairs(kept) < pairs(r)
 }
 
-// citationMarks matches the brackets by which a model cites in its text; the
-// numbers that count are those of the sources.
+// citationMarks matches the brackets that a model writes for citations in its text. Only the
+// numbers in sources count.
 var citationMarks = lazyregexp.New(`\s*\B\[(?:(?:passage|source|sources|passages) )?\d+(?:\s*[,;–-]\s*\d+)*\]`)
 
-// draftOf turns a reply that is right into the draft. What is said again is left
-// out, and its evidence goes to where it was said first.
+// draftOf converts a valid reply to the draft. Repeated statements are dropped, and their evidence
+// is added to the first occurrence.
 func (g Generator) draftOf(r draftReply, outcome role.Outcome) role.Draft {
 	d := role.Draft{Statements: []role.Statement{}, Shape: r.Shape, Open: phrases(r.Open), Outcome: outcome}
 	if len(d.Open) == 0 {
 		d.Open = nil
 	}
-	at := make([]int, len(r.Statements)) // where each of them is in the draft
+	at := make([]int, len(r.Statements)) // index of each statement in the draft
 	for i, s := range r.Statements {
 		st := role.Statement{Text: statementText(s.Text), Evidence: ascending(s.Sources), Item: s.Item}
 		if g.Domain.hasSection(s.Section) {
@@ -327,11 +327,10 @@ func (g Generator) draftOf(r draftReply, outcome role.Outcome) role.Draft {
 	return d
 }
 
-// ascending returns numbers in their order, each once.
+// ascending returns the numbers sorted, without duplicates.
 func ascending(numbers []int) []int { return slices.Compact(slices.Sorted(slices.Values(numbers))) }
 
-// statementText is a statement's text without citation marks, on one line unless
-// it is code.
+// statementText returns a statement's text without citation marks, on one line unless it is code.
 func statementText(text string) string {
 	text = citationMarks.ReplaceAllString(text, "")
 	if surface.Code(text) {
@@ -340,7 +339,7 @@ func statementText(text string) string {
 	return visible.Line(text)
 }
 
-// lines are texts on one line each.
+// lines returns the texts without citation marks, each on one line.
 func lines(texts []string) []string {
 	var out []string
 	for _, t := range texts {

@@ -81,8 +81,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// What is read is the context, in its order; what does not fit is the evidence
-// that its part ranks last.
+// TestGenerateReadsContext checks that the prompt shows the excerpts of the context, in its order.
 func TestGenerateReadsContext(t *testing.T) {
 	in := generateInput()
 	in.Context = []role.Excerpt{
@@ -100,7 +99,7 @@ func TestGenerateReadsContext(t *testing.T) {
 	}
 }
 
-// What was not let through before is told, with the reason.
+// TestGenerateAgain checks that the prompt lists the rejected statements with the reason.
 func TestGenerateAgain(t *testing.T) {
 	in := generateInput()
 	ask := func() string {
@@ -149,7 +148,7 @@ func TestGenerateStandIn(t *testing.T) {
 	}
 }
 
-// The sections of the domain are the only ones.
+// TestSections checks that only the sections of the domain are kept.
 func TestSections(t *testing.T) {
 	c := replies(t, `{"statements":[{"text":"Tenants give notice three months ahead.","sources":[1],"section":"Rule"},{"text":"It is so.","sources":[1],"section":"rule of mine"}]}`)
 	got, err := prompted.Generator{Config: prompted.Config{Model: model{}, Domain: domain(t, "legal.md")}}.Generate(t.Context(), c, generateInput())

@@ -9,19 +9,18 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Grader judges evidence by reading it: all the hits that it is given, whatever
-// their relevance, for words that are not the question's may answer it. Its cautious
-// output is Insufficient.
+// Grader judges evidence by reading it. It reads all the hits whatever their relevance, because a
+// text may answer the question without its words. Its cautious output is Insufficient.
 type Grader struct {
 	Config
 
-	// Local grades when the provider fails, and where there is nothing to read, and says
-	// how likely the hits hold the answer: the model's word is not enough to answer by.
-	// nil: the cautious output, and no likelihood.
+	// Local grades if the provider fails, if no reply is usable and if there are no hits. It also
+	// estimates the probability that the hits contain the answer, since the model's verdict alone
+	// is not enough to answer. nil means the cautious output and no probability.
 	Local role.Grader
 }
 
-// gradeReply is what the model is asked for.
+// gradeReply is the reply requested from the model.
 type gradeReply struct {
 	Reason   string             `json:"reason,omitempty"`
 	Relevant []int              `json:"relevant_chunks"`
@@ -89,7 +88,7 @@ func (g Grader) Grade(ctx context.Context, c role.Caller, in role.GradeInput) (r
 	return grade, nil
 }
 
-// nothing grades a search that found nothing, which takes no model.
+// nothing grades an empty search result, without a model.
 func (g Grader) nothing(ctx context.Context, c role.Caller, in role.GradeInput) (role.Grade, error) {
 	if g.Local != nil {
 		return g.Local.Grade(ctx, c, in)
@@ -97,8 +96,8 @@ func (g Grader) nothing(ctx context.Context, c role.Caller, in role.GradeInput) 
 	return role.Grade{Verdict: assay.Insufficient, Relevant: []string{}, Missing: []string{in.Question}, Reason: "nothing was found"}, nil
 }
 
-// gradeOf turns a reply into the grade. A verdict of sufficient with something
-// missing is taken at its more cautious word.
+// gradeOf converts a reply to the grade. If the verdict is sufficient and something is missing, the
+// grade is Partly.
 func gradeOf(r gradeReply, outcome role.Outcome, in role.GradeInput) role.Grade {
 	g := role.Grade{
 		Verdict: r.Verdict, Relevant: []string{}, Missing: phrases(r.Missing), Reason: shorten(line(r.Reason), 500), Outcome: outcome,

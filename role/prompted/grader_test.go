@@ -36,7 +36,7 @@ func TestGrade(t *testing.T) {
 		script []any
 		want   role.Grade
 		calls  int
-		says   string // in the failure or the notes
+		says   string // part of the failure or the notes
 	}{
 		{"good", []any{good}, sufficient, 1, ""},
 		{"fenced", []any{"```json\n" + good + "\n```"}, sufficient, 1, ""},
@@ -99,7 +99,7 @@ func TestGrade(t *testing.T) {
 	}
 }
 
-// What is said of the reply is in the next prompt, with the reply itself.
+// TestAskedAgain checks that the next prompt contains the unusable reply and the problem with it.
 func TestAskedAgain(t *testing.T) {
 	wrong := `{"relevant_chunks":[7],"verdict":"partly"}`
 	c := replies(t, wrong, "```", `{"relevant_chunks":[1],"verdict":"partly"}`)
@@ -118,7 +118,7 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// No request is made twice: the reply would be the same.
+// TestAskedDifferently checks that no request is made twice, since the reply would be the same.
 func TestAskedDifferently(t *testing.T) {
 	c := replies(t, `{"relevant_chunks":[7],"verdict":"partly"}`)
 	if _, err := (prompted.Grader{Config: config()}).Grade(t.Context(), c, gradeInput); err != nil {
@@ -154,7 +154,7 @@ func TestProviderFails(t *testing.T) {
 	}
 }
 
-// The end of the run is nobody's to hide.
+// TestRunEnds checks that an error that ends the run is returned.
 func TestRunEnds(t *testing.T) {
 	over := fmt.Errorf("step x: %w", assay.ErrBudget)
 	if _, err := (prompted.Grader{Config: config(), Local: local.Grader{}}).Grade(t.Context(), replies(t, over), gradeInput); !errors.Is(err, assay.ErrBudget) {
@@ -179,7 +179,8 @@ func TestWithoutSchema(t *testing.T) {
 	}
 }
 
-// Where no request would be taken none is made again, of a replayed error neither.
+// TestNobodyThere checks that a request is not retried if any request to the address would fail,
+// even if the error is replayed.
 func TestNobodyThere(t *testing.T) {
 	for _, status := range []int{307, 404, 405} {
 		refusal := error(&llm.Error{Model: "fake/small", Kind: llm.BadRequest, Status: status, Message: "page not found"})
@@ -193,7 +194,8 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// What does not fit into the window is left out, the worst last, and noted.
+// TestSmallWindow checks that hits that do not fit into the window are left out, the worst first,
+// with a note.
 func TestSmallWindow(t *testing.T) {
 	in := gradeInput
 	in.Hits = nil
@@ -212,14 +214,14 @@ func TestSmallWindow(t *testing.T) {
 	if p := c.last(0); !strings.Contains(p, `number="1"`) || strings.Contains(p, `number="20"`) {
 		t.Errorf("the prompt has not the best passage, or the worst")
 	}
-	// A server that turns out to have less room than is known.
+	// The server has less room than is known.
 	long := &llm.Error{Model: "fake/small", Kind: llm.TooLong, Status: 400, Message: "exceeds the available context size (2048 tokens)"}
 	c = replies(t, long, long, good)
 	got, err = prompted.Grader{Config: config()}.Grade(t.Context(), c, in)
 	if err != nil || got.Verdict != assay.Sufficient || len(c.calls) != 3 || len(c.last(2)) >= len(c.last(0)) {
 		t.Errorf("%+v, %v after %d calls", got, err, len(c.calls))
 	}
-	// One in which nothing fits.
+	// No hit fits the window.
 	c = replies(t, good)
 	got, err = prompted.Grader{Config: prompted.Config{Model: model{llm.Facts{Window: 300}}}}.Grade(t.Context(), c, in)
 	if err != nil || got.Failure == "" || len(c.calls) != 0 {
@@ -227,8 +229,8 @@ func TestSmallWindow(t *testing.T) {
 	}
 }
 
-// What is far from the question's words is read all the same; where nothing is, no
-// model is asked; and a local grader that stands in goes by the floor.
+// TestGraderReadsAll checks that hits far from the question's words are read too, that no model is
+// called without hits, and that a local grader in the model's place applies the relevance floor.
 func TestGraderReadsAll(t *testing.T) {
 	in := gradeInput
 	in.Hits = hits("Renters tell the owner a quarter of a year before they leave.")
@@ -252,8 +254,8 @@ func TestGraderReadsAll(t *testing.T) {
 	}
 }
 
-// A reply that was cut off gets more room, as far as the model and its window have
-// it.
+// TestCutOff checks that a reply that was cut off gets more room, within the limits of the model
+// and its window.
 func TestCutOff(t *testing.T) {
 	good := `{"relevant_chunks":[1],"verdict":"sufficient"}`
 	cut := func(text string) llm.Response { return llm.Response{Text: text, Finish: llm.FinishLength} }
@@ -285,7 +287,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// brokenGrader is a local role that fails, which none does.
+// brokenGrader is a local role that fails, unlike the real ones.
 type brokenGrader struct{ err error }
 
 func (b brokenGrader) Grade(context.Context, role.Caller, role.GradeInput) (role.Grade, error) {

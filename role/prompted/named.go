@@ -17,27 +17,27 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Holdings are what the sources of a job say, for holding statements to them: a
-// statement that names something has to cite a source that names it verbatim, and
-// one that gives a number in digits a source that has the number.
+// holdings are the words of a job's sources, used to check statements against them. A statement
+// that names something must cite a source that contains the name verbatim. A statement with a
+// number in digits must cite a source with that number.
 //
-// Names are told by their form. In languages that write all nouns with a capital
-// (German) these are identifiers and quotations, and of the nouns those of which
-// neither the sources nor the question have a relative ([nouns]); in scripts without capitals Latin words with one.
+// Names are recognised by their form. In languages that capitalise all nouns (German), names are
+// identifiers, quotations, and those nouns without a related word in the sources or the question
+// ([nouns]). In scripts without capitals, names are Latin words with a capital.
 //
-// Measured: of 936 sentences of Markdown documents, held to their own paragraph, 3
-// are refused, all of them listings. Of WiCE's development claims (Wikipedia against
-// web pages) 35% of the supported ones are, mostly for a name that the page writes in
-// another way, 88% of those not supported, and 94% of all held to another's page; of
-// SciFact's 35%, 67% and 61%.
+// Measured: of 936 sentences of Markdown documents, checked against their own paragraph, 3 are
+// rejected, all of them listings. Of WiCE's development claims (Wikipedia against web pages), 35%
+// of the supported ones are rejected, mostly for a name that the page spells differently, 88% of
+// the unsupported ones, and 94% of all claims checked against another claim's page. For SciFact the
+// rates are 35%, 67% and 61%.
 type holdings struct {
 	given  []int
 	texts  map[int]string  // by number, on one line, with title and headings
-	names  map[string]bool // that the sources or the question have as names
-	words  map[string]bool // that any of them has, as they stand
-	stems  map[string]bool // of those
-	nouned bool            // the statements are of a language that writes nouns with a capital
-	nouns  map[int]nouns   // by number, where nouned; under 0 those of the question
+	names  map[string]bool // names in the sources or the question
+	words  map[string]bool // words of the sources and the question, verbatim
+	stems  map[string]bool // stems of words
+	nouned bool            // the statements are in a language that capitalises nouns
+	nouns  map[int]nouns   // by number, set if nouned; 0 is the question
 }
 
 func newHoldings(in role.Reading, given []int, claims []claimReply) holdings {
@@ -72,9 +72,8 @@ func newHoldings(in role.Reading, given []int, claims []claimReply) holdings {
 	return h
 }
 
-// nounsCapitalised reports whether a text is of a language that writes all nouns
-// with a capital, or at least looks so. Where that is not plain, as with a text that
-// is names and little else, it is taken to be of the language of what it speaks of.
+// nounsCapitalised reports whether a text is in a language that capitalises all nouns, or looks so.
+// If that is unclear, as for a text of mostly names, the language of about decides.
 func nounsCapitalised(text, about string) bool {
 	const manyNouns = 0.3 // of the words that do not begin a sentence
 	switch cmp.Or(language.Guess(text), language.Guess(about)) {
@@ -99,8 +98,7 @@ func nounsCapitalised(text, about string) bool {
 	return words >= 20 && float64(capitals) > manyNouns*float64(words)
 }
 
-// vet returns the statements that their sources can carry, and the others with
-// the reason.
+// vet returns the statements that their sources support, and the others with the reason.
 func (h holdings) vet(claims []claimReply) (kept []role.Statement, dropped []role.Dropped) {
 	kept = []role.Statement{}
 	for _, c := range claims {
@@ -119,8 +117,7 @@ func (h holdings) vet(claims []claimReply) (kept []role.Statement, dropped []rol
 	return kept, dropped
 }
 
-// objection says why sources cannot carry a statement; "" when nothing speaks
-// against it.
+// objection returns the reason why the sources cannot support a statement, or "" if there is none.
 func (h holdings) objection(text string, sources []int) string {
 	if len(sources) == 0 {
 		return "it has no source that was given"
@@ -150,8 +147,8 @@ func (h holdings) objection(text string, sources []int) string {
 	return ""
 }
 
-// nobodyNames says that a name is in none of a statement's sources. People read that: an
-// address that a model was told to show is not in it either.
+// nobodyNames returns the objection that no source of a statement contains a name. People read it,
+// so it does not repeat addresses that a model may have been told to show.
 func nobodyNames(name string) string {
 	if anAddress.MatchString(name) {
 		return "none of its sources has an address that it gives"
@@ -159,9 +156,9 @@ func nobodyNames(name string) string {
 	return fmt.Sprintf("none of its sources names %q", name)
 }
 
-// stranger returns a noun of a statement, in a language that writes nouns with a
-// capital, that is a name which neither its sources nor the question have; "" if there
-// is none. Next to sources in another language nothing tells one.
+// stranger returns a noun of a statement that is a name in neither its sources nor the question, or
+// "" if there is none. It applies only to languages that capitalise nouns. If a source is in
+// another language, names cannot be recognised and the result is "".
 func (h holdings) stranger(text string, sources []int) string {
 	if !h.nouned {
 		return ""
@@ -179,8 +176,8 @@ func (h holdings) stranger(text string, sources []int) string {
 	return ""
 }
 
-// says reports whether a source has a name verbatim; of one with an owner ("Acme's
-// Terms"), both.
+// says reports whether a source contains a name verbatim. For a name with an owner ("Acme's
+// Terms"), the source must contain both parts.
 func (h holdings) says(number int, name string) bool {
 	text := h.texts[number]
 	if name = visible.Line(name); verbatim(text, name) {
@@ -190,11 +187,10 @@ func (h holdings) says(number int, name string) bool {
 	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return !verbatim(text, p) })
 }
 
-// owner matches what joins an owner to what it owns.
+// owner matches the separator between an owner and its property.
 var owner = lazyregexp.New(`['’]s? `)
 
-// verbatim reports whether a text has a name as it is written, not as a part of a
-// longer word.
+// verbatim reports whether a text contains a name exactly, not as a part of a longer word.
 func verbatim(text, name string) bool {
 	for from := 0; name != ""; {
 		i := strings.Index(text[from:], name)
@@ -209,7 +205,7 @@ func verbatim(text, name string) bool {
 	return false
 }
 
-// named returns what a statement names, as far as the form of its words tells.
+// named returns the names in a statement, as far as the form of its words shows.
 func (h holdings) named(text string) []string {
 	var out []string
 	add := func(name string) {
@@ -236,8 +232,8 @@ func (h holdings) named(text string) []string {
 // possessive matches the ending of "Acme's".
 var possessive = lazyregexp.New(`['’]s?$`)
 
-// plainWord reports whether a name is words of letters with at most a capital in
-// front, which in some languages any noun is.
+// plainWord reports whether a name consists of words of letters with at most an initial capital. In
+// some languages any noun has that form.
 func plainWord(name string) bool {
 	for _, w := range strings.Fields(name) {
 		for i, r := range w {
@@ -249,15 +245,13 @@ func plainWord(name string) bool {
 	return true
 }
 
-// capitalRun matches the capitalised words that a sentence opens with, and the
-// word after them.
+// capitalRun matches the capitalised words at the start of a sentence, and the word after them.
 var capitalRun = lazyregexp.New(`^["'“‘(\[]*(\p{Lu}[\p{L}\p{M}\p{N}_&.'’-]*(?: \p{Lu}[\p{L}\p{M}\p{N}_&.'’-]*)*)( [\p{Ll}]+)?`)
 
-// opening returns the name that a sentence opens with. The capital of its first
-// word says nothing, so that one is a name only where more speaks for it: others
-// with a capital follow, a source or the question has it as a name or with a
-// capital only, or nobody has the word at all and it is told of in the singular,
-// as a name is.
+// opening returns the name at the start of a sentence, or "". The capital of the first word proves
+// nothing. The word is a name only with further evidence: more capitalised words follow, a source
+// or the question has it as a name or only with a capital, or it is unknown to both and followed by
+// a singular verb.
 func (h holdings) opening(s string) string {
 	m := capitalRun.FindStringSubmatch(s)
 	if m == nil {
@@ -279,7 +273,7 @@ func (h holdings) opening(s string) string {
 	return ""
 }
 
-// singular are verbs that tell of one thing.
+// singular are verbs in the singular.
 var singular = map[string]bool{"is": true, "was": true, "has": true, "does": true, "said": true, "made": true}
 
 // knows reports whether a source or the question has a word in any form.
@@ -292,8 +286,7 @@ func (h holdings) knows(word string) bool {
 	return surface.Function(strings.ToLower(word))
 }
 
-// wordAt finds a word, or words in a row, in a text, whatever their case, where
-// nothing goes on before or after it.
+// wordAt finds a word or phrase in a text, ignoring case. It matches whole words only.
 func wordAt(text, word string) (start, end int, ok bool) {
 	for from := 0; from+len(word) <= len(text) && word != ""; {
 		if strings.EqualFold(text[from:from+len(word)], word) && bounded(text, from, from+len(word)) {

@@ -12,20 +12,21 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// Nouns are what a text read has for telling names in a language that writes all nouns
-// with a capital. There the form of a word does not tell a name from any other noun;
-// what tells one is that nothing read has the word, nor a relative of it, and that it
-// is no noun of everyday. Some nouns of the writer's own are refused with the names.
+// nouns is the vocabulary of a text, used to recognise names in a language that capitalises all
+// nouns. There the form of a word does not distinguish a name from any other noun. A noun is taken
+// for a name if neither it nor a related word occurs in the text and it is not an everyday noun.
+// Some of the writer's own nouns are therefore rejected as names.
 //
-// Measured on XQuAD in German: of the 1317 sentences of its paragraphs none has a name
-// beside its own paragraph and 1271 have beside another, of 1190 questions, which people
-// put into words of their own, 259 beside their paragraph and 1146 beside another.
+// Measured on XQuAD in German: of the 1317 sentences of its paragraphs, none has a name when
+// compared with its own paragraph and 1271 have one when compared with another. Of 1190 questions,
+// which people put into their own words, 259 have one compared with their paragraph and 1146
+// compared with another.
 type nouns struct {
 	stems map[string]bool
 	words []string // folded, of four letters and more
 }
 
-// newNouns returns the words of texts that have been read.
+// newNouns returns the vocabulary of texts.
 func newNouns(texts ...string) nouns {
 	n := nouns{stems: map[string]bool{}}
 	seen := map[string]bool{}
@@ -45,7 +46,7 @@ func newNouns(texts ...string) nouns {
 	return n
 }
 
-// strangers returns the words of a text that are names which none of the read has.
+// strangers returns the words of text that are names and occur in none of the vocabularies.
 func strangers(text string, read ...nouns) []string {
 	var out []string
 	for _, sp := range sentence.Spans(text) {
@@ -66,7 +67,7 @@ func strangers(text string, read ...nouns) []string {
 	return out
 }
 
-// noun reports whether a word may be a name: a noun, and not one of everyday.
+// noun reports whether a word may be a name: a noun, and not an everyday one.
 func noun(word string) bool {
 	first, size := utf8.DecodeRuneInString(word)
 	if !unicode.IsUpper(first) || size == len(word) || !plainWord(word) {
@@ -75,8 +76,8 @@ func noun(word string) bool {
 	return !everyday[folded(word)] && !abstract.MatchString(word)
 }
 
-// has reports whether what was read has a word in any form, or a relative of it. A
-// word that carries nothing every text has.
+// has reports whether the vocabulary contains a word in any form, or a related word. It is true for
+// a word without tokens.
 func (n nouns) has(word string) bool {
 	tokens := analysis.Tokens(word, "de")
 	for _, t := range tokens {
@@ -87,8 +88,8 @@ func (n nouns) has(word string) bool {
 	return len(tokens) == 0 || n.related(folded(word))
 }
 
-// related reports whether a folded word shares its beginning with one that was read
-// ("Kündigung", "kündigen"), or is a compound of it, or a part of it as one.
+// related reports whether a folded word has the same beginning as one in the vocabulary
+// ("Kündigung", "kündigen"), is a compound of one, or is a part of a compound.
 func (n nouns) related(word string) bool {
 	const beginning = 5 // letters
 	stem := ending.ReplaceAllString(word, "")
@@ -103,14 +104,14 @@ func (n nouns) related(word string) bool {
 	return false
 }
 
-// folded returns a word in small letters, without what inflection changes inside it.
+// folded returns a word in lower case, without umlauts and ß.
 func folded(word string) string { return umlauts.Replace(strings.ToLower(word)) }
 
 var umlauts = strings.NewReplacer("ä", "a", "ö", "o", "ü", "u", "ß", "ss")
 
-// named reports whether the words of a sentence, whose first has a capital in any
-// case, are told of that first one as of a name: a verb follows in the singular, and
-// it has not the form of a word that may stand before one without being a noun.
+// named reports whether the first word of a sentence, which is always capitalised, is used as a
+// name: a singular verb follows, and the word does not have the form of one that can precede a verb
+// without being a noun.
 func named(words []string) bool {
 	if len(words) < 2 || adverb.MatchString(words[0]) || openers[folded(words[0])] {
 		return false
@@ -123,14 +124,14 @@ func named(words []string) bool {
 }
 
 var (
-	// abstract matches nouns that are made of other words, which names are not.
+	// abstract matches nouns derived from other words, which names are not.
 	abstract = lazyregexp.New(`(ung|heit|keit|ität|tion|ierung|nis)(en|s|se|ses|sen)?$`)
 
-	// adverb matches what stands before a verb and is no noun: adverbs, adjectives
-	// and participles ("Zusätzlich gilt", "Vereinbart ist", "Ausgeschlossen wird").
+	// adverb matches words that precede a verb and are not nouns: adverbs, adjectives and
+	// participles ("Zusätzlich gilt", "Vereinbart ist", "Ausgeschlossen wird").
 	adverb = lazyregexp.New(`(lich|ig|isch|weise|end|bar|sam|haft|los|falls|mals|wärts|dem|en)$|^(Ge|Be|Ver|Er|Ent|Zer|Ein|Aus|Ab|An|Vor|Auf|Zu|Un|Mit|Nach).*t$|iert$`)
 
-	// ending matches how a noun is inflected, about.
+	// ending matches the usual inflections of a noun.
 	ending = lazyregexp.New(`(es|en|s|n|e)$`)
 
 	// inflected matches the endings of an adjective before a noun.
@@ -142,7 +143,7 @@ kam ging gab sah fand nahm ließ hieß schrieb bot trug zog hielt stand lag star
 
 var notVerb = wordSet(`mit seit nicht erst fast oft jetzt samt laut meist selbst sonst heute beste erste letzte gute nächste damit somit weit insgesamt`)
 
-// openers are words that open a sentence and are no nouns, folded.
+// openers are words that open a sentence and are not nouns, folded.
 var openers = wordSet(`daher bisher ferner spater fruher immer ausser weiter seither nachher vorher leider lieber wieder eher sicher
 heute gestern morgen ohne beide gerade meist sonst jetzt dort dann danach davor dabei dafur dagegen damit daran darauf daraus darin daruber
 darum darunter davon dazu hier hierbei hierfur hiermit hierzu so somit also nun nur noch oft fast erst bereits bis bevor sobald sofern soweit solange
@@ -150,8 +151,8 @@ wann warum wie wieso weshalb wo woher wohin wofur womit wozu was wer wen wem wes
 je jeder jede jedes niemand jemand etwas nichts alles vieles manches anders besonders stets bald spat fruh gern genug zuerst zuletzt zudem
 schon auch allerdings hingegen jedoch indes gleichwohl gegebenenfalls insgesamt insbesondere umgekehrt mindestens hochstens wenigstens spatestens fruhestens`)
 
-// everyday are nouns that any text may use: of time, measure and order, of people in
-// general, and of texts. Folded.
+// everyday are nouns that any text may use: of time, measure and order, of people in general, and
+// of texts. They are folded.
 var everyday = wordSet(`tag tage tagen tages woche wochen monat monate monaten monats jahr jahre jahren jahres jahrhundert jahrhunderts stunde stunden minute minuten sekunde sekunden uhr
 montag dienstag mittwoch donnerstag freitag samstag sonntag werktag werktage werktagen januar februar marz april mai juni juli august september oktober november dezember
 zeit zeiten zeitpunkt zeitraum datum anfang beginn ende mitte dauer frist fristen mal male

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// In German a name is a noun that nothing read has, and no other noun is one.
+// TestStrangers checks that only nouns that the text does not contain are names in German.
 func TestStrangers(t *testing.T) {
 	read := newNouns("Die Mieter kündigen drei Monate vorher mit dem Formular E1042. Der Vertrag von Acme Housing endet mit der Frist.")
 	tests := []struct {

@@ -11,10 +11,10 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// A passage is what a model reads of a hit, under a small number.
+// A passage is the numbered text of a hit that a model reads.
 type passage struct {
 	number int
-	head   string // the title of its document and the headings it stands under
+	head   string // the document's title and the headings above the passage
 	text   string
 }
 
@@ -22,7 +22,7 @@ func passageOf(number int, h assay.Hit, text string) passage {
 	return passage{number: number, head: strings.Join(append([]string{h.Title}, h.Chunk.Headings...), " › "), text: text}
 }
 
-// numbered are hits as passages from 1 on, in their order.
+// numbered returns hits as passages, numbered from 1.
 func numbered(hits []assay.Hit) []passage {
 	out := make([]passage, len(hits))
 	for i, h := range hits {
@@ -31,17 +31,16 @@ func numbered(hits []assay.Hit) []passage {
 	return out
 }
 
-// String returns the passage as it stands in a prompt.
+// String returns the passage in its prompt form.
 func (p passage) String() string {
 	return fenced(fmt.Sprintf("passage number=\"%d\"", p.number), shorten(line(p.head), 200)+"\n"+p.text)
 }
 
-// minCut is the least of a passage, in tokens, that is worth reading of it.
+// minCut is the least part of a passage, in tokens, that is worth reading.
 const minCut = 60
 
-// fit takes the passages, best first, that fit into room tokens together. Of the
-// first that does not a part is taken, if it is a part worth reading; the others
-// are left out, and the notes say so.
+// fit returns the passages, best first, that together fit into room tokens. The first one that does
+// not fit is shortened if enough of it remains; the others are left out. The notes report this.
 func fit(passages []passage, room int) (kept []passage, notes []string) {
 	cut := ""
 	for _, p := range passages {
@@ -66,8 +65,8 @@ func fit(passages []passage, room int) (kept []passage, notes []string) {
 	return kept, notes
 }
 
-// upTo returns the passage with the sentences of its text that fit into room
-// tokens; ok is false when they are hardly any.
+// upTo returns the passage with the sentences of its text that fit into room tokens. ok is false if
+// hardly any fit.
 func (p passage) upTo(room int) (short passage, ok bool) {
 	if room < minCut {
 		return passage{}, false
@@ -86,14 +85,14 @@ func (p passage) upTo(room int) (short passage, ok bool) {
 	return short, llm.EstimateTokens(short.text) >= minCut/2
 }
 
-// most returns the largest k of 0 to n for which fits holds; what fits with more
-// fits with less. It is 0 also where not even that fits.
+// most returns the largest k in 0 to n for which fits holds, or 0 if there is none. fits must be
+// monotonic: if it holds for k, it holds for less.
 func most(n int, fits func(k int) bool) int {
 	return max(0, sort.Search(n+1, func(k int) bool { return !fits(k) })-1)
 }
 
-// fitting returns how a job writes its prompt that shows the first k of n things,
-// as many as fit. fill makes the template's data; what names them in the note.
+// fitting returns a job's write function that shows the first k of n items, as many as fit. fill
+// returns the template's data. what is the noun for the items in the note.
 func fitting(n int, what string, fill func(k int) any) func(prompt, int) (string, []string, bool) {
 	return func(p prompt, room int) (string, []string, bool) {
 		k := most(n, func(k int) bool { return llm.EstimateTokens(p.render(fill(k))) <= room })
@@ -106,9 +105,8 @@ func fitting(n int, what string, fill func(k int) any) func(prompt, int) (string
 	}
 }
 
-// reading returns how a job that shows passages, best first, writes its prompt.
-// fill makes the template's data of those that are shown; it is called with none
-// first.
+// reading returns a job's write function that shows passages, best first. fill returns the
+// template's data for the passages shown; it is first called with none.
 func reading(passages []passage, fill func(shown []passage) any) func(prompt, int) (string, []string, bool) {
 	return func(p prompt, room int) (string, []string, bool) {
 		room -= llm.EstimateTokens(p.render(fill(nil)))
@@ -120,7 +118,7 @@ func reading(passages []passage, fill func(shown []passage) any) func(prompt, in
 	}
 }
 
-// numbersOf returns the numbers of the passages that are shown.
+// numbersOf returns the numbers of passages.
 func numbersOf(passages []passage) []int {
 	out := make([]int, len(passages))
 	for i, p := range passages {
@@ -129,7 +127,7 @@ func numbersOf(passages []passage) []int {
 	return out
 }
 
-// unknown returns a complaint for each number that was not given.
+// unknown returns a problem for each number that was not given.
 func unknown(what string, numbers, given []int) []string {
 	var problems []string
 	for _, n := range numbers {
@@ -140,7 +138,7 @@ func unknown(what string, numbers, given []int) []string {
 	return problems
 }
 
-// listed writes numbers for people: "1, 2 and 5"; "none".
+// listed formats numbers for people: "1, 2 and 5"; "none".
 func listed(numbers []int) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -149,7 +147,7 @@ func listed(numbers []int) string {
 	return joined(words)
 }
 
-// joined writes words for people: "a, b and c"; "none".
+// joined formats words for people: "a, b and c"; "none".
 func joined(words []string) string {
 	switch n := len(words); n {
 	case 0:
@@ -161,7 +159,7 @@ func joined(words []string) string {
 	}
 }
 
-// known returns the numbers that were given, each once, in their order.
+// known returns the given ones of numbers, each once, in order.
 func known(numbers, given []int) []int {
 	out := []int{}
 	for _, n := range numbers {

@@ -40,7 +40,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A passage of megabytes is cut in no time; the test passes by ending.
+// TestFitHuge checks that a passage of several megabytes is cut quickly. A slow implementation
+// would not finish.
 func TestFitHuge(t *testing.T) {
 	for _, text := range []string{strings.Repeat("A short one. ", 1<<18), strings.Repeat("x", 4<<20), strings.Repeat("\u202e", 1<<20)} {
 		kept, _ := fit([]passage{{1, "", text}}, 50_000)

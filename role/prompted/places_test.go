@@ -8,8 +8,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A place for the answer to an earlier sub-question is one that it needs; a reply with
-// places for others is refused, and mended by leaving those out.
+// TestPlannerPlaces checks that a placeholder must refer to an earlier sub-question. A reply with
+// other placeholders is rejected, and then mended by removing those sub-questions.
 func TestPlannerPlaces(t *testing.T) {
 	const question = "Who is the spouse of the director of the #1 film?"
 	p := Planner{}

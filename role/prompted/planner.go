@@ -15,33 +15,33 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// maxParts is how many sub-questions a plan may have.
+// maxParts is the maximum number of sub-questions of a plan.
 const maxParts = 6
 
-// Planner cuts a question into sub-questions that may need one another: one that has
-// "#1" in the place of an answer needs the first. Which name was found there, and goes
-// there, is found without a model. Its cautious output is the question as it stands.
+// Planner splits a question into sub-questions that may depend on one another: one with "#1" in
+// place of a name needs the answer to the first. The name that replaces it is found without a
+// model. The cautious output is the question unchanged.
 type Planner struct {
 	Config
-	Local role.Planner // for when the provider fails; nil: the cautious output
+	Local role.Planner // used if the provider fails or no reply is usable; nil: the cautious output
 
-	// Keys are the metadata keys that a sub-question may be narrowed by; none: no
-	// plan has a filter.
+	// Keys are the metadata keys by which a sub-question may be filtered. If there are none, plans
+	// have no filters.
 	Keys []Key
 }
 
 // A Key is a metadata key that a planner may use.
 type Key struct {
 	Name  string            `json:"name"`
-	Kinds []assay.ValueKind `json:"kinds"` // that its values have
+	Kinds []assay.ValueKind `json:"kinds"` // the kinds of its values
 
-	// Values are those of a key that has few, all of them: nothing is said to equal
-	// another one. None: there are too many to list. A filter's value is always one
-	// that the question names.
+	// Values are all values of a key with few. A condition cannot require equality with any other
+	// value. It is empty if there are too many to list. A filter's value is always one that the
+	// question names.
 	Values []string `json:"values,omitempty"`
 }
 
-// planReply is what the model is asked for.
+// planReply is the reply requested from the model.
 type planReply struct {
 	Shape role.PlanShape `json:"shape,omitempty"`
 	Parts []partReply    `json:"sub_questions"`
@@ -59,8 +59,7 @@ type conditionReply struct {
 	Value    string   `json:"value"`
 }
 
-// An operator is a comparison that a plan may make: those of a filter that
-// compare with one value.
+// An operator is a comparison that a plan may use: a filter operator with a single value.
 type operator string
 
 var operators = []assay.FilterOp{
@@ -102,7 +101,7 @@ func (p Planner) Plan(ctx context.Context, c role.Caller, question string) (role
 	return p.planOf(question, reply, outcome), nil
 }
 
-// write shows the question, and of the keys those that fit.
+// write shows the question and as many of the keys as fit.
 func (p Planner) write(question string) func(prompt, int) (string, []string, bool) {
 	lines := p.keyLines()
 	return fitting(len(lines), "metadata keys", func(k int) any {
@@ -110,7 +109,7 @@ func (p Planner) write(question string) func(prompt, int) (string, []string, boo
 	})
 }
 
-// keyLines describes the keys, one a line.
+// keyLines describes the keys, one per line.
 func (p Planner) keyLines() []string {
 	const shown = 12
 	var lines []string
@@ -131,7 +130,7 @@ func (p Planner) keyLines() []string {
 	return lines
 }
 
-// check says what of a plan is wrong.
+// check returns the problems of a plan.
 func (p Planner) check(question string, r *planReply) []string {
 	var problems []string
 	if len(r.Parts) == 0 {
@@ -160,11 +159,11 @@ func (p Planner) check(question string, r *planReply) []string {
 	return problems
 }
 
-// place matches where the answer to an earlier sub-question goes.
+// place matches a placeholder for the answer to an earlier sub-question.
 var place = lazyregexp.New(`#(\d{1,3})\b`)
 
-// places returns the numbers of the sub-questions whose answers go into a text. What the
-// question itself has is no such place.
+// places returns the numbers of the sub-questions whose answers are inserted into text. Matches
+// that also occur in the question are not placeholders.
 func places(question, text string) []int {
 	var list []int
 	for _, m := range place.FindAllStringSubmatch(text, -1) {
@@ -175,8 +174,8 @@ func places(question, text string) []int {
 	return list
 }
 
-// mostPart is how long, in bytes, a sub-question may be: as long as the question
-// where that is long. One alone stands for the question, whatever it says.
+// mostPart returns the maximum length of a sub-question in bytes, which is at least the length of
+// the question. A single sub-question has no such limit, because the question itself replaces it.
 func mostPart(question string, r *planReply) int {
 	if len(r.Parts) == 1 {
 		return maxReply
@@ -184,10 +183,10 @@ func mostPart(question string, r *planReply) int {
 	return max(maxQuery, len(question))
 }
 
-// mend leaves out what check refuses, and notes it.
+// mend removes everything that check rejects, and returns notes on it.
 func (p Planner) mend(question string, r *planReply) []string {
 	var notes []string
-	at := map[int]int{} // number as the model has it → as it is now
+	at := map[int]int{} // the model's number → the new number
 	var kept []partReply
 	for i, part := range r.Parts {
 		same := slices.ContainsFunc(kept, func(o partReply) bool { return strings.EqualFold(line(o.Text), line(part.Text)) })
@@ -221,8 +220,8 @@ func (p Planner) mend(question string, r *planReply) []string {
 	return notes
 }
 
-// planOf turns a reply that is right into the plan. A filter that cannot be is left
-// out, and a note says so: a plan is good without, and not worth another prompt.
+// planOf converts a valid reply to the plan. An invalid filter is dropped with a note, because the
+// plan works without it and another prompt is not worth the cost.
 func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role.Plan {
 	plan := role.Plan{Shape: r.Shape, Outcome: outcome}
 	chained := false
@@ -247,7 +246,7 @@ func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role
 	switch {
 	case len(plan.SubQuestions) == 1:
 		plan.Shape = role.Single
-		plan.SubQuestions[0].Text = question // which nobody can put better than who asked
+		plan.SubQuestions[0].Text = question // the user's own wording
 	case chained:
 		plan.Shape = role.Chain
 	case plan.Shape == role.Single || plan.Shape == "" || plan.Shape == role.Chain:
@@ -256,8 +255,8 @@ func (p Planner) planOf(question string, r planReply, outcome role.Outcome) role
 	return plan
 }
 
-// filter returns a condition as a filter: of a known key, with a value of its
-// kind that the question names.
+// filter converts a condition to a filter: of a known key, with a value of its kind that the
+// question names.
 func (p Planner) filter(question string, c conditionReply) (assay.Filter, error) {
 	i := slices.IndexFunc(p.Keys, func(k Key) bool { return k.Name == c.Key })
 	if i < 0 {
@@ -287,7 +286,7 @@ func (p Planner) filter(question string, c conditionReply) (assay.Filter, error)
 	return assay.Filter{}, refused
 }
 
-// valuesOf returns what a value, written as text, may be, the likeliest first.
+// valuesOf returns the possible values of a text, the likeliest first.
 func valuesOf(text string) []assay.Value {
 	var out []assay.Value
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
@@ -304,8 +303,8 @@ func valuesOf(text string) []assay.Value {
 	return append(out, assay.StringValue(text))
 }
 
-// named reports whether a question names a value of a key, as it stands or in
-// another form; of a value that is true or false, the key.
+// named reports whether a question names a value of a key, literally or in another form. A boolean
+// value may also be named by its key.
 func (p Planner) named(question string, key Key, value string) bool {
 	if names(question, value) {
 		return true
@@ -323,7 +322,7 @@ func (p Planner) named(question string, key Key, value string) bool {
 	return false
 }
 
-// names reports whether a question names a value: it has its words, or, of a
+// names reports whether a question names a value: it contains the words of the value or, for a
 // number or a date, the first of its numbers.
 func names(question, value string) bool {
 	if numbers := surface.Numbers(strings.ReplaceAll(value, "-", " ")); len(numbers) > 0 && !strings.ContainsFunc(value, unicode.IsLetter) {

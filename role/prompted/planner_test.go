@@ -83,7 +83,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A filter's value is one that the question names, in some form, and that there is.
+// TestPlanFilters checks that a filter's value is named by the question in some form, and exists.
 func TestPlanFilters(t *testing.T) {
 	keys := []prompted.Key{
 		{Name: "team", Kinds: []assay.ValueKind{assay.KindString}, Values: []string{"Engineering", "legal"}},
@@ -94,7 +94,7 @@ func TestPlanFilters(t *testing.T) {
 	const question = "Which drafts of the engineers are about tenants, since 2023?"
 	for _, tt := range []struct {
 		key, operator, value string
-		want                 string // as a filter reads; empty: refused
+		want                 string // in the filter syntax; empty: rejected
 	}{
 		{"team", "equals", "engineering", `team = "Engineering"`},
 		{"team", "equals", "legal", ""},
@@ -120,7 +120,8 @@ func TestPlanFilters(t *testing.T) {
 	}
 }
 
-// A long question is its own sub-question, whatever its length.
+// TestPlanLongQuestion checks that a long question is accepted as its own sub-question, whatever
+// its length.
 func TestPlanLongQuestion(t *testing.T) {
 	question := strings.Repeat("What does the lease say of the garden? ", 200)
 	for _, reply := range []string{
@@ -135,7 +136,7 @@ func TestPlanLongQuestion(t *testing.T) {
 	}
 }
 
-// Without keys no plan has a filter.
+// TestPlanWithoutKeys checks that a plan has no filters without keys.
 func TestPlanWithoutKeys(t *testing.T) {
 	c := replies(t, `{"sub_questions":[{"text":"a","conditions":[{"key":"year","operator":"equals","value":"2021"}]},{"text":"b"}]}`)
 	got, err := prompted.Planner{Config: config()}.Plan(t.Context(), c, "What of 2021?")

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// sent is what a request says, in the order in which providers keep its beginning.
+// sent returns the text of a request in the order in which providers cache its prefix.
 func sent(r llm.Request) string {
 	text := r.System
 	for _, m := range r.Messages {
@@ -23,7 +23,7 @@ func sent(r llm.Request) string {
 	return text
 }
 
-// shared is how much of two texts is the same from the beginning on.
+// shared returns the common prefix of two texts.
 func shared(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -32,8 +32,8 @@ func shared(a, b string) string {
 	return a[:n]
 }
 
-// What a role's system text says is the same for every question: nothing of the question
-// or of the documents is in it, and nothing that is made of them.
+// TestSystemIsSteady checks that a role's system text is the same for every question and does not
+// depend on the documents.
 func TestSystemIsSteady(t *testing.T) {
 	for _, name := range prompted.Roles() {
 		r := everyRole[name]
@@ -48,8 +48,8 @@ func TestSystemIsSteady(t *testing.T) {
 	}
 }
 
-// Requests of one role begin alike as far as what they say is alike, so that a provider
-// that keeps the beginnings of requests reads as little as can be anew.
+// TestRequestsBeginAlike checks that similar requests of a role share as long a prefix as possible,
+// for the provider's prompt cache.
 func TestRequestsBeginAlike(t *testing.T) {
 	const other = "Who pays the deposit back?"
 	ev := reading.Evidence
@@ -85,7 +85,7 @@ func TestRequestsBeginAlike(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		one, other func(context.Context, role.Caller) error
-		role, ends string // what both begin with ends in that, at least
+		role, ends string // ends: the shared prefix contains at least this
 	}{
 		{"a second draft", write(first), write(again), role.GeneratorRole, asked + "\n</question"},
 		{"a judge's second round", judge(drafted), judge(redrafted), role.JudgeRole, asked + "\n</question"},
@@ -94,7 +94,7 @@ func TestRequestsBeginAlike(t *testing.T) {
 	} {
 		good := everyRole[tt.role].good
 		a, b := replies(t, good, good, good), replies(t, good, good, good)
-		_, _ = tt.one(t.Context(), a), tt.other(t.Context(), b) // what comes of them does not matter
+		_, _ = tt.one(t.Context(), a), tt.other(t.Context(), b) // the results do not matter
 		if diff := cmp.Diff(a.calls[0].Request.Schema, b.calls[0].Request.Schema); diff != "" {
 			t.Errorf("%s: the schemas differ:\n%s", tt.name, diff)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// The templates: one file for each role, which defines "system" and "user", and
-// one that all share. The first line of each has its version.
+// templates are the prompt templates: one file for each role, which defines "system" and "user",
+// and one shared file. The first line of each file has its version.
 //
 //go:embed prompts/*.tmpl
 var templates embed.FS
@@ -21,24 +21,24 @@ var templates embed.FS
 // shared is the file that every template includes.
 const shared = "prompts/shared.tmpl"
 
-// functions are how templates write what is not theirs: no other way leads text
-// into a prompt.
+// functions are the template functions. All text from outside the templates enters a prompt through
+// them.
 var functions = template.FuncMap{"data": fenced, "steady": func() string { return steady }}
 
-// A prompt is a role's template, filled for a configuration.
+// A prompt is a role's template for one configuration.
 type prompt struct {
-	id     string // the role and a hash of all that is constant: "grader@5f0c7a1e"
+	id     string // the role and a hash of all constant parts: "grader@5f0c7a1e"
 	system string
 	user   *template.Template
 }
 
-// promptOf returns the prompt of a role. A template that cannot be read is a
-// programmer's mistake, and panics.
+// promptOf returns the prompt of a role. It panics if the template is invalid, which is a
+// programming error.
 func (c Config) promptOf(name string) prompt {
 	return newPrompt(name, c.Domain.part(name), source(shared), source("prompts/"+name+".tmpl"))
 }
 
-// source is the text of one of the templates.
+// source returns the text of a template file.
 func source(file string) string {
 	raw, err := templates.ReadFile(file)
 	if err != nil {
@@ -47,7 +47,7 @@ func source(file string) string {
 	return string(raw)
 }
 
-// newPrompt makes a prompt of the texts of templates and of what is put into "system".
+// newPrompt returns the prompt of the given templates. in is the data of "system".
 func newPrompt(name string, in any, sources ...string) prompt {
 	t := template.New(name).Funcs(functions)
 	for _, raw := range sources {
@@ -65,12 +65,12 @@ func newPrompt(name string, in any, sources ...string) prompt {
 	for _, raw := range sources {
 		sum.Write([]byte(raw))
 	}
-	sum.Write([]byte(p.system)) // with the domain's part
+	sum.Write([]byte(p.system)) // includes the domain's part
 	p.id = name + "@" + hex.EncodeToString(sum.Sum(nil)[:4])
 	return p
 }
 
-// render fills the user part.
+// render fills in the user part.
 func (p prompt) render(in any) string {
 	var text strings.Builder
 	if err := p.user.Execute(&text, in); err != nil {
@@ -79,9 +79,9 @@ func (p prompt) render(in any) string {
 	return mark(strings.TrimSpace(text.String()))
 }
 
-// Prompt returns the id of a role's prompt: its name and a hash of the template
-// and of what the domain adds to it. That of the actor in the style role.AllInOne has
-// the name "agent", and that of a scorer which refines hits "refiner". It is "" for a name that is no role of this package.
+// Prompt returns the ID of a role's prompt: its name and a hash of the template and of the domain's
+// part. The name is "agent" for an actor with the style role.AllInOne and "refiner" for a scorer
+// that refines hits. Prompt returns "" for a name that is not a role of this package.
 func (c Config) Prompt(name string) string {
 	if !slices.Contains(Roles(), name) && name != agentPrompt && name != refinerPrompt {
 		return ""
@@ -89,8 +89,7 @@ func (c Config) Prompt(name string) string {
 	return c.promptOf(name).id
 }
 
-// Roles returns the names of the roles that this package has, in alphabetical
-// order.
+// Roles returns the names of the roles in this package, in alphabetical order.
 func Roles() []string {
 	return []string{
 		role.ActorRole, role.AnalystRole, role.AnswerGraderRole, role.ClarifierRole, role.ComparerRole, role.CriticRole, role.ExtractorRole, role.GeneratorRole, role.GraderRole, role.JudgeRole,

@@ -1,28 +1,26 @@
-// Package prompted does the roles with a language model: each has a prompt
-// template (in prompts, embedded) and a typed output, and nothing of a reply is
-// believed before it has been checked.
+// Package prompted implements the roles with a language model. Each role has a prompt template (in
+// prompts, embedded) and a typed output. No part of a reply is used before it has been checked.
 //
-// # What a model is told
+// # Prompts
 //
-// The system part of a prompt is the same in every call of a role, so that
-// providers can cache it; the domain file's part belongs to it. The user part
-// holds the question and the passages, each between marks that no text can
-// contain, and without invisible characters; it says that they are data. Passages
-// have small numbers, which are the engine's; a model never sees an ID.
+// The system part of a prompt, which includes the domain file's part, is the same in every call of
+// a role, so that providers can cache it. The user part holds the question and the passages,
+// without invisible characters. Each is between marks that no text can contain, and the prompt
+// declares them to be data. Passages have small numbers, assigned by the engine; a model never sees
+// an ID.
 //
-// What does not fit into the model's window is left out, the worst passages first,
-// and the output's notes say so.
+// If the prompt exceeds the model's window, the worst passages are left out first, and the output's
+// notes report it.
 //
-// # What a model replies
+// # Replies
 //
-// One JSON object (typed.go): taken out of what surrounds it, repaired, held to
-// its schema and to what it may mean: a number that was not given, a value that
-// does not exist and a name that no source has are caught here. A reply that
-// cannot be used is asked for again with what was wrong, three prompts in all.
-// Then the role's cautious output stands, and says why.
+// A reply is one JSON object (typed.go). It is extracted from the surrounding text, repaired, and
+// checked against its schema and its meaning: numbers that were not given, values that do not exist
+// and names that no source contains are rejected. An unusable reply is requested again with the
+// problem, for at most three prompts. Then the role returns its cautious output with the reason.
+// The planner and the grader use the local role instead, if there is one.
 //
-// A provider that fails is another matter: where there is a local role it stands
-// in, and a note says so.
+// If the provider fails, the local role is used if there is one, and a note reports it.
 package prompted
 
 import (
@@ -34,25 +32,24 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Config is what every prompted role has.
+// Config is the common configuration of the prompted roles.
 type Config struct {
 	Model llm.Model
 
-	// Domain adds a team's words and rules to the prompts; nil: there are none.
+	// Domain adds a team's vocabulary and rules to the prompts; nil adds nothing.
 	Domain *Domain
 }
 
-// A stander is a role that has a local one behind it: what it takes to make its
-// output when the model did not.
+// A stander makes a role's output if the model did not, with the local role as fallback.
 type stander[Out any] struct {
 	role     string
-	local    func() (Out, error)      // nil: there is none
-	outcome  func(*Out) *role.Outcome // where an output has its outcome
-	cautious func(role.Outcome) Out   // the output that stands for none
+	local    func() (Out, error)      // nil: none
+	outcome  func(*Out) *role.Outcome // the Outcome field of an output
+	cautious func(role.Outcome) Out   // the output of a failed role
 }
 
-// without returns the output of a role whose provider failed: the local role's, or
-// the cautious one. The error is the run's end.
+// without returns the output of a role whose provider failed: that of the local role or the
+// cautious one. An error ends the run.
 func (s stander[Out]) without(ctx context.Context, failed error) (Out, error) {
 	if s.local == nil {
 		return s.cautious(without(s.role, failed)), nil
@@ -60,8 +57,8 @@ func (s stander[Out]) without(ctx context.Context, failed error) (Out, error) {
 	return s.standIn(ctx, role.Outcome{}, providerText(failed))
 }
 
-// unusable returns the output of a role whose model gave no reply that can be used: the local
-// role's, or the cautious one. The error is the run's end.
+// unusable returns the output of a role whose model gave no usable reply: that of the local role or
+// the cautious one. An error ends the run.
 func (s stander[Out]) unusable(ctx context.Context, o role.Outcome) (Out, error) {
 	if s.local == nil {
 		return s.cautious(o), nil
@@ -69,7 +66,7 @@ func (s stander[Out]) unusable(ctx context.Context, o role.Outcome) (Out, error)
 	return s.standIn(ctx, o, o.Failure)
 }
 
-// standIn returns the output of the local role in place of a model's, whose outcome was o.
+// standIn returns the output of the local role instead of a model's output with the outcome o.
 func (s stander[Out]) standIn(ctx context.Context, o role.Outcome, why string) (Out, error) {
 	notes := append(o.Notes, fmt.Sprintf("%s: %s; the local %s stood in", s.role, why, s.role))
 	out, err := s.local()
@@ -84,8 +81,8 @@ func (s stander[Out]) standIn(ctx context.Context, o role.Outcome, why string) (
 	return out, nil
 }
 
-// instead returns the output of a role whose model gave none, done: the provider failed,
-// or no reply could be used. It is done as well with an error that ends the run.
+// instead returns the output of a role if its model gave none because the provider failed or no
+// reply was usable. done is then true. It is also true for an error that ends the run.
 func (s stander[Out]) instead(ctx context.Context, o role.Outcome, err error) (out Out, ended error, done bool) {
 	switch {
 	case failed(ctx, err):
@@ -99,8 +96,8 @@ func (s stander[Out]) instead(ctx context.Context, o role.Outcome, err error) (o
 	return out, nil, false
 }
 
-// providerText is the text of a call's error as it was when the call was made,
-// also when it comes from the journal.
+// providerText returns the text of a call's error as at the time of the call, even if the error
+// comes from the journal.
 func providerText(err error) string {
 	text := err.Error()
 	if rest, ok := strings.CutPrefix(text, "step "); ok {
@@ -111,8 +108,8 @@ func providerText(err error) string {
 	return line(text)
 }
 
-// isKind reports whether a provider's error is of a kind. Its text tells, as
-// llm.Error writes it: an error that comes from the journal has nothing else.
+// isKind reports whether a provider's error has a kind. It checks the text, as llm.Error writes it,
+// because an error from the journal has only its text.
 func isKind(err error, kind llm.ErrorKind) bool {
 	_, said, _ := strings.Cut(providerText(err), ": ") // after the model's name
 	return strings.HasPrefix(said, string(kind))

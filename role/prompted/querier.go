@@ -11,14 +11,14 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Querier chooses the next query. That it repeats none is checked here, by its
-// words and by those that the domain says mean the same.
+// Querier chooses the next query. It rejects a query that repeats an earlier one, by its words and
+// the domain's synonyms.
 type Querier struct {
 	Config
-	Local role.Querier // for when the provider fails; nil: the cautious output
+	Local role.Querier // used if the provider fails; nil: the cautious output
 }
 
-// queryReply is what the model is asked for.
+// queryReply is the reply requested from the model.
 type queryReply struct {
 	Reason string `json:"reason,omitempty"`
 	Gap    string `json:"gap,omitempty"`
@@ -27,7 +27,7 @@ type queryReply struct {
 
 var queryOutput = outputOf[queryReply]("next_query")
 
-// shownBrought is how much, in bytes, is shown of what a query brought.
+// shownBrought is the number of bytes shown of a query's results.
 const shownBrought = 300
 
 // Next implements role.Querier.
@@ -72,8 +72,8 @@ func (q Querier) Next(ctx context.Context, c role.Caller, in role.QueryInput) (r
 	}, nil
 }
 
-// writeQuery shows the question, what is missing and what was searched: all
-// queries, and what they brought as far as it fits, the latest first.
+// writeQuery shows the question, the missing information and the search history: all queries, and
+// their results as far as they fit, the latest first.
 func writeQuery(in role.QueryInput) func(prompt, int) (string, []string, bool) {
 	n := len(in.History)
 	return fitting(n, "searches with what they brought", func(k int) any {
@@ -88,14 +88,14 @@ func writeQuery(in role.QueryInput) func(prompt, int) (string, []string, bool) {
 	})
 }
 
-// rephrases reports whether a query asks what an earlier one did, by words of content of
-// which the domain says what means the same.
+// rephrases reports whether a query asks the same as an earlier one, by their content words and the
+// domain's synonyms.
 func (d *Domain) rephrases(query, earlier string) bool {
 	return surface.Rephrases(query, earlier, d.content)
 }
 
-// content returns the stems of a text's words of content, those that the domain
-// says mean the same by one word.
+// content returns the stems of a text's content words. It replaces the domain's synonyms by their
+// term.
 func (d *Domain) content(text string) map[string]bool {
 	stems := contentStems(text)
 	if d != nil {
@@ -112,10 +112,10 @@ func (d *Domain) content(text string) map[string]bool {
 	return set
 }
 
-// contentStems returns the stems of a text's words of content, in order.
+// contentStems returns the stems of a text's content words, in order.
 func contentStems(text string) []string { return surface.Content(line(text)) }
 
-// replaced returns a list with one sequence put in the place of another.
+// replaced returns list with each occurrence of old replaced by with.
 func replaced(list, old, with []string) []string {
 	if len(old) == 0 {
 		return list

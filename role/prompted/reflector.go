@@ -9,14 +9,14 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Reflector says whether what is known suffices. That COMPLETED reaches the
-// threshold is checked here.
+// Reflector judges whether the known statements suffice. It checks that the coverage of COMPLETED
+// reaches the threshold.
 type Reflector struct {
 	Config
-	Local role.Reflector // for when the provider fails; nil: the cautious output
+	Local role.Reflector // used if the provider fails; nil: the cautious output
 }
 
-// reflectionReply is what the model is asked for.
+// reflectionReply is the reply requested from the model.
 type reflectionReply struct {
 	Justification string                `json:"justification,omitempty"`
 	Coverage      float64               `json:"coverage"`
@@ -68,7 +68,7 @@ func (r Reflector) Reflect(ctx context.Context, c role.Caller, in role.ReflectIn
 	return out, nil
 }
 
-// writeReflection shows what is known, the first of it where not all fits.
+// writeReflection shows the known statements, as many of the first ones as fit.
 func writeReflection(in role.ReflectInput, threshold float64) func(prompt, int) (string, []string, bool) {
 	return fitting(len(in.Known), "known statements", func(k int) any {
 		return map[string]any{

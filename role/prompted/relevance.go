@@ -9,14 +9,14 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// AnswerGrader has a model say how far an answer answers its question. It has no domain:
-// what counts as an answer is nobody's to change.
+// AnswerGrader has a model grade how far an answer answers its question. It ignores the domain,
+// which cannot change what counts as an answer.
 type AnswerGrader struct {
 	Config                   // Domain is not used
-	Local  role.AnswerGrader // for when the provider fails; nil: the cautious output
+	Local  role.AnswerGrader // used if the provider fails; nil: the cautious output
 }
 
-// answerGradeReply is what the model is asked for.
+// answerGradeReply is the reply requested from the model.
 type answerGradeReply struct {
 	Lacks []string `json:"lacks,omitempty"`
 	Score float64  `json:"score"` // 0 to maxScore
@@ -24,7 +24,7 @@ type answerGradeReply struct {
 
 var answerGradeOutput = outputOf[answerGradeReply]("answer_grade")
 
-// offTopicScore is the score up to which an answer does not respond to its question.
+// offTopicScore is the highest score of an answer that does not respond to its question.
 const offTopicScore = 2
 
 // GradeAnswer implements role.AnswerGrader.

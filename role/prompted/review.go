@@ -10,14 +10,14 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Judge decides whether a draft may go out. A draft that says nothing, and an
-// ACCEPT with something to revise, are to be revised.
+// Judge decides whether a draft can be published. An empty draft, and an ACCEPT with something to
+// revise, become REVISE.
 type Judge struct {
 	Config
-	Local role.Judge // for when the provider fails; nil: the cautious output
+	Local role.Judge // used if the provider fails; nil: the cautious output
 }
 
-// judgementReply is what the model is asked for.
+// judgementReply is the reply requested from the model.
 type judgementReply struct {
 	Reason  string            `json:"reason,omitempty"`
 	Revise  []string          `json:"revise,omitempty"`
@@ -67,13 +67,13 @@ func (j Judge) Judge(ctx context.Context, c role.Caller, in role.DraftInput) (ro
 	return out, nil
 }
 
-// Critic looks at a draft from fixed sides.
+// Critic reviews a draft by fixed criteria.
 type Critic struct {
 	Config
-	Local role.Critic // for when the provider fails; nil: the cautious output
+	Local role.Critic // used if the provider fails; nil: the cautious output
 }
 
-// critiqueReply is what the model is asked for.
+// critiqueReply is the reply requested from the model.
 type critiqueReply struct {
 	Remarks  []remarkReply `json:"remarks,omitempty"`
 	Grounded role.Rating   `json:"grounded"`
@@ -83,7 +83,7 @@ type critiqueReply struct {
 }
 
 type remarkReply struct {
-	Statement int       `json:"statement"` // from 1; 0: the draft
+	Statement int       `json:"statement"` // from 1; 0 means the draft
 	Flaw      role.Flaw `json:"flaw"`
 	Advice    string    `json:"advice"`
 }
@@ -131,11 +131,12 @@ func (k Critic) Criticise(ctx context.Context, c role.Caller, in role.DraftInput
 	return out, nil
 }
 
-// SupportGrader grades a draft's statements. One without evidence is not
-// supported; one whose grade cannot be read is partly. It has no domain.
+// SupportGrader grades the support of a draft's statements. A statement without evidence is not
+// supported. A statement whose grade is unreadable is partly supported. SupportGrader ignores the
+// domain.
 type SupportGrader struct {
 	Config                    // Domain is not used
-	Local  role.SupportGrader // for when the provider fails; nil: the cautious output
+	Local  role.SupportGrader // used if the provider fails; nil: the cautious output
 }
 
 type supportsReply struct {
@@ -196,7 +197,7 @@ func (g SupportGrader) GradeSupport(ctx context.Context, c role.Caller, in role.
 	return cited(reply, outcome), nil
 }
 
-// readingDraft shows a draft and the evidence that it cites first, then the rest.
+// readingDraft shows a draft, then the evidence that it cites, then the rest.
 func readingDraft(in role.DraftInput) func(prompt, int) (string, []string, bool) {
 	cited := map[int]bool{}
 	var statements []labelled
@@ -221,11 +222,11 @@ func readingDraft(in role.DraftInput) func(prompt, int) (string, []string, bool)
 	})
 }
 
-// maxRemarks is how many remarks of a critic a prompt shows.
+// maxRemarks is the number of a critic's remarks that a prompt shows.
 const maxRemarks = 12
 
-// remarksOf lists what a critic said, one a line: its ratings and its remarks. Of a critic
-// that failed there is nothing to say.
+// remarksOf lists a critic's ratings and remarks, one per line. It returns "" for a critic that
+// failed.
 func remarksOf(k *role.Critique) string {
 	if k == nil || k.Failure != "" {
 		return ""

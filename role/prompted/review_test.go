@@ -79,7 +79,7 @@ func TestGradeSupport(t *testing.T) {
 	}
 }
 
-// What is said of something is said by a source that names it.
+// TestAnalyse checks that a statement must cite a source that contains the names in it.
 func TestAnalyse(t *testing.T) {
 	in := role.Reading{Question: "What do Acme Housing and Bolt GmbH ask of tenants?", Evidence: evidence(
 		"Tenants of Acme Housing give notice three months ahead. The form is E1042.",
@@ -122,7 +122,7 @@ func TestAnalyse(t *testing.T) {
 	}
 }
 
-// Nouns with a capital are no names in German, but identifiers are.
+// TestAnalyseGerman checks that in German capitalised nouns are not names, but identifiers are.
 func TestAnalyseGerman(t *testing.T) {
 	in := role.Reading{Question: "Was müssen die Mieter tun?", Evidence: evidence("Die Mieter kündigen drei Monate vorher mit dem Formular E1042.")}
 	reply := `{"categories":[{"name":"Frist","statements":[
@@ -141,7 +141,8 @@ func TestAnalyseGerman(t *testing.T) {
 	}
 }
 
-// Next to sources in another language nothing tells which German noun is a name.
+// TestAnalyseTranslated checks that German nouns are not taken for names if the sources are in
+// another language.
 func TestAnalyseTranslated(t *testing.T) {
 	in := role.Reading{Question: "Was müssen die Mieter tun?", Evidence: evidence("Tenants of the house give notice three months before they leave, and they use the form E1042 for that.")}
 	reply := `{"categories":[{"name":"Frist","statements":[{"text":"Die Mieter müssen die Kündigung drei Monate vor dem Auszug mit E1042 einreichen.","sources":[1]}]}]}`
@@ -151,8 +152,8 @@ func TestAnalyseTranslated(t *testing.T) {
 	}
 }
 
-// A statement that is names and little else is held to its sources too: that many of
-// its words have a capital does not make it German.
+// TestAnalyseNames checks that a statement of mostly names is checked too: its many capitals do not
+// make it German.
 func TestAnalyseNames(t *testing.T) {
 	in := role.Reading{Question: "Who works at Acme Housing?", Evidence: evidence("Alice Brown and Bob Smith work at Acme Housing, and so does the caretaker of the house.")}
 	reply := `{"categories":[{"name":"People","statements":[{"text":"Chair Alice Brown; Auditor Bob Smith; Founder Carol Jones; Counsel David Lee; Head Erin Gray; Clerk Frank Moore; Owner Grace Hall; Porter Henry Ford.","sources":[1]}]}]}`

@@ -12,14 +12,14 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Rewriter puts a question into other words. With role.Expand the domain's own
-// words for it come first, and they come also when the model fails.
+// Rewriter rephrases a question. With role.Expand the domain's synonyms come first, even if the
+// model fails.
 type Rewriter struct {
 	Config
-	Local role.Rewriter // for when the provider fails; nil: the cautious output
+	Local role.Rewriter // used if the provider fails; nil: the cautious output
 }
 
-// rewritingReply is what the model is asked for.
+// rewritingReply is the reply requested from the model.
 type rewritingReply struct {
 	Queries []string `json:"queries"`
 }
@@ -29,12 +29,11 @@ var rewritingOutput = outputOf[rewritingReply]("rewriting")
 const (
 	defaultQueries = 3
 	maxQueries     = 8
-	maxPassage     = 1000 // bytes, of HyDE
+	maxPassage     = 1000 // bytes of a HyDE passage
 	shownAnswer    = 600  // bytes of an answer in the conversation
 )
 
-// Rewrite implements role.Rewriter. A technique that does not exist is
-// assay.ErrInvalid.
+// Rewrite implements role.Rewriter. An unknown technique is assay.ErrInvalid.
 func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInput) (role.Rewriting, error) {
 	switch in.Technique {
 	case role.Resolve, role.Expand, role.HyDE, role.StepBack:
@@ -79,7 +78,7 @@ func (r Rewriter) Rewrite(ctx context.Context, c role.Caller, in role.RewriteInp
 	return r.rewriting(reply, outcome, in, most), nil
 }
 
-// rewriting is what a reply makes of a question, beside the domain's words.
+// rewriting converts a reply to the output and adds the domain's synonyms.
 func (r Rewriter) rewriting(reply rewritingReply, outcome role.Outcome, in role.RewriteInput, most int) role.Rewriting {
 	out := role.Rewriting{Queries: []string{}, Outcome: outcome}
 	add := func(q string) {
@@ -99,7 +98,7 @@ func (r Rewriter) rewriting(reply rewritingReply, outcome role.Outcome, in role.
 	return out
 }
 
-// mostBytes is how long a rewriting may be.
+// mostBytes returns the maximum length of a rewriting.
 func mostBytes(in role.RewriteInput) int {
 	if in.Technique == role.HyDE {
 		return maxPassage
@@ -107,7 +106,7 @@ func mostBytes(in role.RewriteInput) int {
 	return max(maxQuery, 2*len(in.Question))
 }
 
-// writeRewriting shows the conversation from its last turn back, as far as it fits.
+// writeRewriting shows as many turns of the conversation as fit, from the last one back.
 func writeRewriting(in role.RewriteInput, texts int) func(prompt, int) (string, []string, bool) {
 	turns := make([]string, len(in.History))
 	for i, t := range in.History {
@@ -118,8 +117,8 @@ func writeRewriting(in role.RewriteInput, texts int) func(prompt, int) (string, 
 	})
 }
 
-// checkRewriting says what of a rewriting is wrong. One that stands for the
-// question may name only what the conversation does.
+// checkRewriting returns the problems of a rewriting. A rewriting that replaces the question may
+// name only what the conversation names.
 func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string {
 	var problems []string
 	if n := len(r.Queries); n > most {
@@ -152,7 +151,7 @@ func checkRewriting(r *rewritingReply, in role.RewriteInput, most int) []string 
 	return problems
 }
 
-// digits returns the numbers of a text that are written in digits, as they stand.
+// digits returns the numbers in a text that are written in digits, verbatim.
 func digits(text string) []string {
 	var out []string
 	for _, w := range surface.Words(text) {

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// When the provider fails, the local roles stand in, and a note says so.
+// TestRoundsStandIn checks that the local roles are used if the provider fails, with a note.
 func TestRoundsStandIn(t *testing.T) {
 	roles := map[string]act{
 		role.RouterRole: func(ctx context.Context, c role.Caller, cfg prompted.Config) (any, error) {
@@ -44,7 +44,7 @@ func TestRoundsStandIn(t *testing.T) {
 		if o := outcome(out); !o.StoodIn || o.Failure != "" || len(o.Notes) != 1 || o.Notes[0] != note {
 			t.Errorf("%s: %+v, want that the local one stood in", name, o)
 		}
-		// What cannot be used is the model's output all the same: nobody stands in.
+		// The local role does not replace an unusable reply.
 		out, err = do(t.Context(), replies(t, "no"), config())
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestRoundsStandIn(t *testing.T) {
 	}
 }
 
-// A generator is told what was found wanting, a judge what a critic says.
+// TestAdviceAndCritique checks that a generator sees the advice and a judge sees the critique.
 func TestAdviceAndCritique(t *testing.T) {
 	c := replies(t, everyRole[role.GeneratorRole].good)
 	in := role.GenerateInput{Question: asked, Evidence: reading.Evidence, Advice: []string{"name the\nlandlord", strings.Repeat("x", 5000)}}

@@ -7,13 +7,13 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Router says how much work a question is.
+// Router estimates how complex a question is.
 type Router struct {
 	Config
-	Local role.Router // for when the provider fails; nil: the cautious output
+	Local role.Router // used if the provider fails; nil: the cautious output
 }
 
-// routeReply is what the model is asked for.
+// routeReply is the reply requested from the model.
 type routeReply struct {
 	Reason     string          `json:"reason,omitempty"`
 	Complexity role.Complexity `json:"complexity"`

@@ -14,20 +14,20 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// An output is the form of what a role asks a model for.
+// An output is the form of a role's reply.
 type output struct {
-	// sent is what models are given: every field required, no other allowed, no
-	// bound on lengths. That is what all providers' strict modes take.
+	// sent is the schema for models: every field is required, no other is allowed, and lengths are
+	// unbounded. The strict modes of all providers accept that.
 	sent *llm.Schema
 
-	// tree and held are what replies are held to: fields that a role can do
-	// without ("omitempty") may be missing.
+	// tree and held are the schema for checking replies: optional fields ("omitempty") may be
+	// missing.
 	tree *jsonschema.Schema
 	held *jsonschema.Resolved
 }
 
-// outputOf returns the form of T's JSON, made when it is first asked for. A T
-// that has none is a programmer's mistake, and panics.
+// outputOf returns a function that builds the form of T's JSON on first use. The function panics if
+// T has no schema, which is a programming error.
 func outputOf[T any](name string) func() output {
 	return sync.OnceValue(func() output {
 		tree, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: enums()})
@@ -49,7 +49,7 @@ func outputOf[T any](name string) func() output {
 	})
 }
 
-// plain takes null out of a schema's lists and, for models, requires every field.
+// plain removes null from the type lists of a schema and, if strict, requires every field.
 func plain(s *jsonschema.Schema, strict bool) {
 	if s == nil {
 		return
@@ -66,7 +66,7 @@ func plain(s *jsonschema.Schema, strict bool) {
 	}
 }
 
-// enums are the schemas of the types that have few values.
+// enums returns the schemas of the enumerated types.
 func enums() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[assay.GradeVerdict](): enum(assay.Sufficient, assay.Partly, assay.Insufficient),
@@ -86,7 +86,7 @@ func enums() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// enum is the schema of a string that is one of values.
+// enum returns the schema of a string that is one of values.
 func enum[T ~string](values ...T) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	for _, v := range values {

@@ -11,15 +11,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Scorer scores hits by reading them. One that it is not shown, or whose score
-// cannot be read, has the cautious score.
+// Scorer scores hits by reading them. A hit that is not shown, or whose score is unreadable, gets
+// the cautious score.
 type Scorer struct {
 	Config
-	Local role.Scorer // for when the provider fails; nil: the cautious output
+	Local role.Scorer // used if the provider fails; nil: the cautious output
 }
 
-// scoresReply is what the model is asked for: whole numbers, which models tell
-// apart better than fractions.
+// scoresReply is the reply requested from the model. The scores are integers, which models
+// distinguish better than fractions.
 type scoresReply struct {
 	Scores []scoreReply `json:"scores"`
 }
@@ -80,10 +80,10 @@ func (s Scorer) Score(ctx context.Context, c role.Caller, question string, hits 
 	return out, nil
 }
 
-// refinerPrompt is the template of a scorer that finds the parts of hits.
+// refinerPrompt is the template of a scorer that selects the relevant parts of hits.
 const refinerPrompt = "refiner"
 
-// quotesReply is what the model is asked for: words of the passages.
+// quotesReply is the reply requested from the model: quotes of the passages.
 type quotesReply struct {
 	Passages []quotedReply `json:"passages"`
 }
@@ -95,12 +95,12 @@ type quotedReply struct {
 
 var quotesOutput = outputOf[quotesReply]("quotes")
 
-// refineTokens is the room for the quotes of a passage in a reply.
+// refineTokens is the room for the quotes of one passage in a reply.
 const refineTokens = 240
 
-// Refine implements role.Scorer. The parts are the sentences that the model quotes, and a hit
-// that it quotes nothing of has none. A quote that is not in its passage is left out; a hit
-// that the model is not shown, or says nothing of, stays whole.
+// Refine implements role.Scorer. The parts are the sentences that the model quotes; a hit without a
+// quote has no parts. Quotes that are not in their passage are dropped. A hit that the model is not
+// shown or does not mention stays whole.
 func (s Scorer) Refine(ctx context.Context, c role.Caller, question string, hits []assay.Hit) (role.Refinement, error) {
 	whole := role.Refinement{Parts: make([][]role.Span, len(hits))}
 	for i, h := range hits {
@@ -153,8 +153,8 @@ func (s Scorer) Refine(ctx context.Context, c role.Caller, question string, hits
 	return whole, nil
 }
 
-// sentencesWith returns the sentences of a hit that hold quotes, joined where they touch. Wrong is
-// the first quote that is not in the hit.
+// sentencesWith returns the sentences of a hit that contain quotes, with adjacent ones joined.
+// wrong is the first quote that is not in the hit.
 func sentencesWith(h assay.Hit, quotes []string) (parts []role.Span, wrong string) {
 	sentences := sentence.Spans(h.Text)
 	held := make([]bool, len(sentences))
@@ -179,11 +179,11 @@ func sentencesWith(h assay.Hit, quotes []string) (parts []role.Span, wrong strin
 	return parts, ""
 }
 
-// RetrievalGrader grades hits by reading them. One that it is not shown, or whose
-// grade cannot be read, is partly relevant.
+// RetrievalGrader grades hits by reading them. A hit that is not shown, or whose grade is
+// unreadable, is partly relevant.
 type RetrievalGrader struct {
 	Config
-	Local role.RetrievalGrader // for when the provider fails; nil: the cautious output
+	Local role.RetrievalGrader // used if the provider fails; nil: the cautious output
 }
 
 type relevancesReply struct {
@@ -232,7 +232,7 @@ func (g RetrievalGrader) GradeRetrieval(ctx context.Context, c role.Caller, ques
 	return out, nil
 }
 
-// readingFor shows hits for a question, and keeps in given which.
+// readingFor shows hits for a question and stores the shown numbers in given.
 func readingFor(question string, hits []assay.Hit, given *[]int) func(prompt, int) (string, []string, bool) {
 	return reading(numbered(hits), func(shown []passage) any {
 		*given = numbersOf(shown)
@@ -240,8 +240,8 @@ func readingFor(question string, hits []assay.Hit, given *[]int) func(prompt, in
 	})
 }
 
-// eachOnce complains of numbers that were not given, and of those given that are
-// not there exactly once.
+// eachOnce returns a problem for each number that was not given, and for each given number that
+// does not occur exactly once.
 func eachOnce(what string, numbers, given []int) []string {
 	problems := unknown(what, numbers, given)
 	for _, n := range given {
@@ -258,7 +258,7 @@ func eachOnce(what string, numbers, given []int) []string {
 	return problems
 }
 
-// onceOnly keeps the entries whose number was given and is there exactly once.
+// onceOnly returns the entries whose number was given and occurs exactly once.
 func onceOnly[T any](list []T, number func(T) int, given []int) []T {
 	numbers := mapped(list, number)
 	var out []T

@@ -59,7 +59,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// The domain's own words for a question come first, also without a model.
+// TestRewriteWithDomain checks that the domain's synonyms come first, even without a model.
 func TestRewriteWithDomain(t *testing.T) {
 	cfg := prompted.Config{Model: model{}, Domain: domain(t, "legal.md")}
 	in := role.RewriteInput{Question: "What is the notice period of a lessee?", Technique: role.Expand}
@@ -75,7 +75,7 @@ func TestRewriteWithDomain(t *testing.T) {
 	}
 }
 
-// A long conversation is shown from its end.
+// TestRewriteLongConversation checks that a long conversation is shown from its end.
 func TestRewriteLongConversation(t *testing.T) {
 	in := role.RewriteInput{Question: "And then?", Technique: role.Resolve}
 	for range 100 {

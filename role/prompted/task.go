@@ -7,43 +7,42 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A Task is something to get out of a model that is no role's job, with a prompt of its
-// own: an evaluation's judge has such. All that the package comment says of prompts and
-// replies holds for it, but that nothing is left out: what does not fit into the window
-// is a failure. T is what the reply is unmarshalled into; fields that may be missing have
-// "omitempty". A Task can be done any number of times, also at once.
+// A Task is a typed request to a model that is not the job of a role, such as that of an
+// evaluation's judge. It has its own prompt. The package comment on prompts and replies applies to
+// it, except that no part of the prompt is left out: a prompt that exceeds the window is a failure.
+// A reply is unmarshalled into T; optional fields have "omitempty". A Task may be used repeatedly
+// and concurrently.
 type Task[T any] struct {
 	name   string
 	prompt prompt
 	out    func() output
 }
 
-// NewTask returns a task. Its name is of letters, digits and _. The templates define
-// "system", which is filled with system and has {{template "rules"}}, and "user"; there
-// the function data fences what is not theirs, by a name and the text: {{data "answer"
-// .Answer}}. Templates and types that cannot be used are a programmer's mistake, and panic.
+// NewTask returns a task. The name consists of letters, digits and _. The templates define
+// "system", which is executed with system and includes {{template "rules"}}, and "user". In "user"
+// the function data fences external text with a name: {{data "answer" .Answer}}. NewTask panics if
+// a template or T is invalid, which is a programming error.
 func NewTask[T any](name, templates string, system any) *Task[T] {
 	return &Task[T]{name: name, prompt: newPrompt(name, system, source(shared), templates), out: outputOf[T](name)}
 }
 
-// Prompt returns the id of the prompt: the task's name and a hash of all that is constant.
+// Prompt returns the ID of the prompt: the task's name and a hash of all constant parts.
 func (t *Task[T]) Prompt() string { return t.prompt.id }
 
-// A Sheet is what a task is done with.
+// A Sheet is the input of a task.
 type Sheet[T any] struct {
 	Model     llm.Model
 	Data      any // for the template "user"
-	MaxTokens int // of a reply; one that is cut off gets more room when it is asked for again
+	MaxTokens int // of a reply; a reply that is cut off gets more room on retry
 
-	// Check says, in words for the model, what of a reply that has the form is wrong all
-	// the same; it is then asked again, twice at most. The third such reply is returned as
-	// it is, with Outcome.Notes that say what is wrong: the caller leaves that out.
+	// Check returns the problems of a reply that has the right form, in words for the model, which
+	// is then asked again, at most twice. The third such reply is returned unchanged, with the
+	// problems in Outcome.Notes. The caller must drop the invalid parts.
 	Check func(*T) []string
 }
 
-// Do gets the output. A Failure in the outcome says why there is none, as where the
-// provider failed or no reply could be read; the error is the end of the caller's run, as
-// [role.Ends] has it.
+// Do returns the output. A Failure in the outcome means that there is no output because the
+// provider failed or no reply was readable. A non-nil error ends the caller's run; see [role.Ends].
 func (t *Task[T]) Do(ctx context.Context, c role.Caller, s Sheet[T]) (T, role.Outcome, error) {
 	var wrong []string
 	own := t.prompt

@@ -35,8 +35,8 @@ func TestTask(t *testing.T) {
 		script  []any
 		calls   int
 		want    string
-		failure string // in it
-		notes   string // in them
+		failure string // part of the failure
+		notes   string // part of the notes
 	}{
 		{"at once", []any{`{"colour":"red","sure":1}`}, 1, "red", "", ""},
 		{"the second time", []any{`{"colour":"blue"}`, `{"colour":"red"}`}, 2, "red", "", ""},

@@ -8,13 +8,13 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Extractor lists what evidence names and says.
+// Extractor lists the entities and facts in evidence.
 type Extractor struct {
 	Config
-	Local role.Extractor // for when the provider fails; nil: the cautious output
+	Local role.Extractor // used if the provider fails; nil: the cautious output
 }
 
-// extractionReply is what the model is asked for.
+// extractionReply is the reply requested from the model.
 type extractionReply struct {
 	Entities []entityReply `json:"entities"`
 	Facts    []claimReply  `json:"facts,omitempty"`
@@ -45,7 +45,7 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 			}
 			return problems
 		},
-		salvage: func(r *extractionReply) ([]string, bool) { // what has no source is dropped below
+		salvage: func(r *extractionReply) ([]string, bool) { // entries without a source are dropped below
 			named := slices.ContainsFunc(r.Entities, func(x entityReply) bool { return len(known(x.Sources, given)) > 0 })
 			return nil, named || sourced(r.Facts, given)
 		},
@@ -80,10 +80,10 @@ func (e Extractor) Extract(ctx context.Context, c role.Caller, in role.Reading) 
 	return out, nil
 }
 
-// Summariser says in short what evidence says.
+// Summariser summarises evidence.
 type Summariser struct {
 	Config
-	Local role.Summariser // for when the provider fails; nil: the cautious output
+	Local role.Summariser // used if the provider fails; nil: the cautious output
 }
 
 type summaryReply struct {
@@ -122,10 +122,10 @@ func (s Summariser) Summarise(ctx context.Context, c role.Caller, in role.Readin
 	return out, nil
 }
 
-// Comparer holds pieces of evidence against one another.
+// Comparer compares pieces of evidence.
 type Comparer struct {
 	Config
-	Local role.Comparer // for when the provider fails; nil: the cautious output
+	Local role.Comparer // used if the provider fails; nil: the cautious output
 }
 
 type contrastReply struct {
@@ -161,7 +161,7 @@ func (m Comparer) Compare(ctx context.Context, c role.Caller, in role.Reading) (
 			}
 			return problems
 		},
-		salvage: func(r *contrastReply) ([]string, bool) { // points with less than two sides are dropped below
+		salvage: func(r *contrastReply) ([]string, bool) { // points with fewer than two sides are dropped below
 			return nil, slices.ContainsFunc(r.Points, func(p pointReply) bool { return sourced(p.Sides, given) })
 		},
 	})

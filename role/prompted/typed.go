@@ -16,45 +16,45 @@ import (
 )
 
 const (
-	// maxPrompts is how often a model is asked for one output.
+	// maxPrompts is the maximum number of prompts for one output.
 	maxPrompts = 3
 
-	// shownReply is how much, in bytes, of a reply that could not be used a model
-	// is shown of when it is asked again.
+	// shownReply is the number of bytes of an unusable reply that the model is shown on retry.
 	shownReply = 1500
 
-	// unknownWindow is the window, in tokens, of a model of which nothing is known,
-	// and minWindow the smallest that is tried.
+	// unknownWindow is the assumed window, in tokens, of an unknown model, and minWindow the
+	// smallest that is tried.
 	unknownWindow = 8192
 	minWindow     = 1024
 
-	// retryRoom is kept free in the window, in tokens, for what was wrong.
+	// retryRoom is the number of tokens of the window reserved for the problem with a reply.
 	retryRoom = 120
 )
 
-// A job is one output to get out of a model.
+// A job is one output requested from a model.
 type job[T any] struct {
 	Config
 	role      string
 	out       output
 	maxTokens int     // of the reply
-	own       *prompt // nil: the role's
+	own       *prompt // nil: the prompt of the role
 
-	// write makes the user's part of the prompt so that it takes at most room
-	// tokens, and says what it left out; ok is false when nothing sensible fits.
+	// write returns the user part of the prompt, in at most room tokens, with notes on the parts
+	// left out. ok is false if no useful prompt fits.
 	write func(p prompt, room int) (user string, notes []string, ok bool)
 
-	// check says, in words for the model, what of an output that follows the
-	// schema is wrong all the same; nil: nothing can be.
+	// check returns the problems of an output that follows the schema, in words for the model. nil
+	// means that there can be none.
 	check func(*T) []string
 
-	// salvage makes usable what check still refuses after the last prompt, by
-	// leaving out what is wrong, and notes that. nil, or false: there is no way.
+	// salvage makes an output that check still rejects after the last prompt usable, by removing
+	// the invalid parts, and returns notes on them. It is nil, or returns false, if that is
+	// impossible.
 	salvage func(*T) (notes []string, ok bool)
 }
 
-// ask gets the output. Its error is the Caller's, as it is: the run ends, or the
-// provider failed. A Failure in the outcome says why there is no output.
+// ask requests the output. Its error is the Caller's, unchanged: the run ends, or the provider
+// failed. A Failure in the outcome is the reason why there is no output.
 func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, error) {
 	var none T
 	a := asking[T]{job: j, window: llm.FactsOf(j.Model).Window}
@@ -91,20 +91,20 @@ func ask[T any](ctx context.Context, c role.Caller, j job[T]) (T, role.Outcome, 
 	}
 }
 
-// asking is a job on the way.
+// asking is a job in progress.
 type asking[T any] struct {
 	job[T]
 	prompt  prompt
 	window  int
 	user    string
-	left    []string // what the prompt leaves out
+	left    []string // parts that the prompt leaves out
 	request llm.Request
 	notes   []string
 	said    string // the last reply
-	best    *T     // the last output that could be read, though check refused it
+	best    *T     // the last output that could be read but that check rejected
 }
 
-// begin writes the first request. It reports whether it fits the window.
+// begin builds the first request. It reports whether it fits the window.
 func (a *asking[T]) begin() bool {
 	reply := a.replyTokens(a.maxTokens)
 	a.request = llm.Request{System: a.prompt.system, Schema: a.out.sent, MaxTokens: reply}
@@ -123,8 +123,7 @@ func (a *asking[T]) begin() bool {
 	return true
 }
 
-// replyTokens bounds a reply by what the model can say and by a quarter of its
-// window.
+// replyTokens limits want to the model's maximum output and a quarter of the window.
 func (a *asking[T]) replyTokens(want int) int {
 	if most := llm.FactsOf(a.Model).MaxOutput; most > 0 {
 		want = min(want, most)
@@ -132,8 +131,9 @@ func (a *asking[T]) replyTokens(want int) int {
 	return max(1, min(want, a.window/4))
 }
 
-// call asks once. A provider that does not take a schema is asked without one, for
-// the prompt says it in words; one that finds the request too long is sent less.
+// call makes one request. If the provider rejects the schema, it retries without one, since the
+// prompt describes it in words. If the provider reports that the request is too long, it retries
+// with less.
 func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, error) {
 	for {
 		reply, err := c.Call(ctx, role.Call{Role: a.role, Prompt: a.prompt.id, Model: a.Model, Request: a.request})
@@ -156,17 +156,17 @@ func (a *asking[T]) call(ctx context.Context, c role.Caller) (llm.Response, erro
 	}
 }
 
-// refusesRequest reports whether a provider has refused what a request says, so that
-// another may do better: not one that redirects, or that has nothing at its address.
+// refusesRequest reports whether a provider rejected the contents of a request, so that a different
+// request may succeed. Redirects and missing addresses do not count.
 func refusesRequest(err error) bool {
 	return isKind(err, llm.BadRequest) && !elsewhere.MatchString(providerText(err))
 }
 
-// elsewhere matches errors of HTTP that no other request to the address avoids.
+// elsewhere matches HTTP errors that any request to the address gets.
 var elsewhere = lazyregexp.New(`^.*?: ` + string(llm.BadRequest) + ` \(HTTP (3\d\d|404|405|410)\)`)
 
-// read reads a reply and says what is wrong with it; readable, when all that is
-// wrong is what it means.
+// read parses a reply and returns the problems with it. readable reports whether v was decoded, so
+// that only check may have rejected it.
 func (a *asking[T]) read(reply llm.Response) (v T, problems []string, readable bool) {
 	if len(reply.Calls) > 0 {
 		return v, []string{fmt.Sprintf("it calls the tool %q, and there are no tools here", shorten(line(reply.Calls[0].Name), 64))}, false
@@ -190,7 +190,7 @@ func (a *asking[T]) read(reply llm.Response) (v T, problems []string, readable b
 	return v, a.check(&v), true
 }
 
-// whole reports whether a text holds a JSON object that ends.
+// whole reports whether a text contains a complete JSON object.
 func whole(text string) bool {
 	for _, piece := range objects(withoutThoughts(text)) {
 		if json.Valid([]byte(piece)) {
@@ -200,10 +200,10 @@ func whole(text string) bool {
 	return false
 }
 
-// again writes the next request: the first one, the reply, and what is wrong with
-// it. A reply that was cut off gets twice the room; one that never began, for a
-// model has used it up with its thoughts, four times. No two requests are the same,
-// for the same would come of them; a reply that was repeated is not shown again.
+// again builds the next request: the first one, the reply, and the problems with it. A reply that
+// was cut off gets twice the room. A reply that never began, because the model used the room for
+// its thoughts, gets four times the room. No two requests are the same, since they would get the
+// same reply. A reply that was repeated is not shown again.
 func (a *asking[T]) again(try int, reply llm.Response, problems []string) {
 	complaint := fmt.Sprintf("That reply cannot be used: %s.\nReply again, with one JSON object as it was asked for and nothing else. This is try %d of %d.",
 		shorten(line(strings.Join(problems, "; ")), 600), try, maxPrompts)
@@ -230,7 +230,7 @@ func (a *asking[T]) again(try int, reply llm.Response, problems []string) {
 	}
 }
 
-// last ends a job whose last reply could not be used either.
+// last returns the result of a job whose last reply was unusable too.
 func (a *asking[T]) last(problems []string) (T, role.Outcome, error) {
 	var none T
 	if a.best != nil && a.salvage != nil {
@@ -242,21 +242,21 @@ func (a *asking[T]) last(problems []string) (T, role.Outcome, error) {
 	return none, a.failed("no reply of the model could be used after %d prompts; of the last: %s", maxPrompts, shorten(line(strings.Join(problems, "; ")), 300)), nil
 }
 
-// failed is the outcome of a job without an output.
+// failed returns the outcome of a job without an output.
 func (a *asking[T]) failed(format string, args ...any) role.Outcome {
 	return role.Outcome{Failure: failure(a.Model, format, args...), Notes: a.allNotes()}
 }
 
-// failure says why a model has brought nothing. People read that, and it may quote the
-// model: an address that it was told to show is not in it.
+// failure returns the reason why a model gave no output. People read it and it may quote the model,
+// so it omits addresses that the model may have been told to show.
 func failure(m llm.Model, format string, args ...any) string {
 	return m.Model() + ": " + anAddress.ReplaceAllString(fmt.Sprintf(format, args...), "(an address)")
 }
 
-// anAddress matches what could be followed.
+// anAddress matches addresses that a reader could follow.
 var anAddress = lazyregexp.New(`(?i)(?:\b[a-z][a-z0-9+.-]*://|\bwww\.|\bmailto:|\bjavascript:|\bdata:)[^\s"'<>)\]…]*`)
 
-// allNotes are the notes of the job, each with the role's name.
+// allNotes returns the notes of the job, each with the role's name.
 func (a *asking[T]) allNotes() []string {
 	var notes []string
 	for _, n := range slices.Concat(a.left, a.notes) {
@@ -265,7 +265,7 @@ func (a *asking[T]) allNotes() []string {
 	return notes
 }
 
-// shorten cuts a text to at most n bytes, and shows that it did.
+// shorten cuts a text to at most n bytes and marks the cut.
 func shorten(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -15,26 +15,25 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// Verifier judges claims against what they cite, several at a time. It fails
-// closed: a claim that the model does not judge, or judges twice, is Unsupported,
-// and so are all when the provider fails. It has no domain: how claims are checked
-// is nobody's to change.
+// Verifier judges claims against the passages that they cite, several at a time. It fails closed: a
+// claim that the model does not judge, or judges twice, is Unsupported, and so are all claims if
+// the provider fails. It ignores the domain, which cannot change how claims are checked.
 //
-// A claim is Supported only with a quote that stands in what it cites. The model may
-// have been talked into its verdict by the very text that it reads, so callers combine
-// it with checks that cannot be: see [role.Guarded].
+// A claim is Supported only with a quote from the passages that it cites. The text that the model
+// reads may itself have influenced the verdict, so callers combine it with checks that no text can
+// influence; see [role.Guarded].
 type Verifier struct {
 	Config // Domain is not used
 }
 
-// maxBatch is how many claims one call judges, and verdictTokens how many tokens
-// a verdict may have.
+// maxBatch is the number of claims that one call judges, and verdictTokens the number of tokens for
+// one verdict.
 const (
 	maxBatch      = 8
 	verdictTokens = 180
 )
 
-// verdictsReply is what the model is asked for.
+// verdictsReply is the reply requested from the model.
 type verdictsReply struct {
 	Verdicts []verdictReply `json:"verdicts"`
 }
@@ -52,7 +51,7 @@ var verdictsOutput = outputOf[verdictsReply]("verdicts")
 // Verify implements role.Verifier.
 func (v Verifier) Verify(ctx context.Context, c role.Caller, claims []role.Claim) ([]ground.Judgement, error) {
 	out := make([]ground.Judgement, len(claims))
-	var open []int // claims that somebody has to read
+	var open []int // claims that need a verdict from the model
 	for i, claim := range claims {
 		if len(claim.Cited) == 0 {
 			out[i] = ground.Judgement{Verdict: assay.Unsupported, Reason: "cites nothing"}
@@ -70,12 +69,12 @@ func (v Verifier) Verify(ctx context.Context, c role.Caller, claims []role.Claim
 	return out, nil
 }
 
-// batch has as many of the open claims judged as fit into one prompt, and returns
-// how many those are, at least one. When the provider fails that settles all.
+// batch judges as many of the open claims as fit into one prompt, and returns how many, at least
+// one. If the provider fails, it settles all of them.
 func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim, open []int, out []ground.Judgement) (int, error) {
 	v.Domain = nil
 	which, shown := open[:min(maxBatch, len(open))], 0
-	if w := llm.FactsOf(v.Model).Window; w > 0 { // a verdict has its tokens also in a small one
+	if w := llm.FactsOf(v.Model).Window; w > 0 { // leave room for the verdicts in a small window
 		which = which[:max(1, min(len(which), w/4/verdictTokens))]
 	}
 	j := job[verdictsReply]{
@@ -98,7 +97,7 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 	if err != nil {
 		return 0, err
 	}
-	if shown == 0 { // a claim that is too long for the model: the others may not be
+	if shown == 0 { // this claim is too long for the model; the others may not be
 		shown = 1
 	}
 	if outcome.Failure != "" {
@@ -114,12 +113,12 @@ func (v Verifier) batch(ctx context.Context, c role.Caller, claims []role.Claim,
 	return shown, nil
 }
 
-// A labelled text is data with the name that it has in a prompt.
+// A labelled text is data with its name in a prompt.
 type labelled struct {
 	Name, Text string
 }
 
-// A claimData is a claim as the template shows it.
+// A claimData is the template data of a claim.
 type claimData struct {
 	labelled
 	Sources []labelled
@@ -141,7 +140,7 @@ func claimsOf(claims []role.Claim, which []int) []claimData {
 	return out
 }
 
-// checkVerdicts says what of the verdicts is wrong.
+// checkVerdicts returns the problems of the verdicts.
 func checkVerdicts(r *verdictsReply, claims int) []string {
 	var problems []string
 	judged := map[int]int{}
@@ -162,8 +161,8 @@ func checkVerdicts(r *verdictsReply, claims int) []string {
 	return problems
 }
 
-// judgementOf returns what the model says of a claim. What is not exactly one
-// verdict that can be read is Unsupported.
+// judgementOf returns the model's verdict on a claim. The claim is Unsupported unless there is
+// exactly one readable verdict.
 func judgementOf(r verdictsReply, number int) (j ground.Judgement, quotes []string) {
 	none := ground.Judgement{Verdict: assay.Unsupported, Reason: "the verifier gave no verdict on it", Failed: true}
 	found, seen := none, 0
@@ -190,8 +189,8 @@ func judgementOf(r verdictsReply, number int) (j ground.Judgement, quotes []stri
 	return found, quotes
 }
 
-// checkQuotes says which quotes of the verdicts are not in what the claims cite, and which
-// claims are called supported without one.
+// checkQuotes returns the quotes that are not in the passages cited, and the claims called
+// supported without a quote.
 func checkQuotes(r *verdictsReply, claims []role.Claim, which []int) []string {
 	var problems []string
 	for _, v := range r.Verdicts {
@@ -209,8 +208,8 @@ func checkQuotes(r *verdictsReply, claims []role.Claim, which []int) []string {
 	return problems
 }
 
-// decided is j with the words that decide it. A verdict of Supported without a quote, or
-// with one that is not in the source, is Unsupported.
+// decided returns j with the spans of its quotes. A verdict of Supported without a quote, or with
+// one that is not in the passages, becomes Unsupported.
 func decided(j ground.Judgement, quotes []string, claim role.Claim) ground.Judgement {
 	var wrong string
 	j.Spans, wrong = spansOf(quotes, claim.Cited)
@@ -225,8 +224,8 @@ func decided(j ground.Judgement, quotes []string, claim role.Claim) ground.Judge
 	return j
 }
 
-// spansOf finds quotes in the passages that are cited, in the words that are cited first.
-// Wrong is the first that is not there; one that tells nothing counts for nothing.
+// spansOf finds quotes in the passages cited, first in the words cited themselves. wrong is the
+// first quote that is in none. Quotes without information are skipped.
 func spansOf(quotes []string, cited []ground.Passage) (spans []ground.Span, wrong string) {
 	for _, q := range quotes {
 		q = strings.Trim(q, " \t\r\n\"'…“”„«»")
@@ -236,7 +235,7 @@ func spansOf(quotes []string, cited []ground.Passage) (spans []ground.Span, wron
 		if sp, ok := standsIn(q, cited); ok {
 			spans = append(spans, sp)
 		} else if !slices.ContainsFunc(cited, func(p ground.Passage) bool { return strings.Contains(line(strings.Join(p.Heading, " › ")), q) }) {
-			wrong = cmp.Or(wrong, q) // and not a heading, which is shown as well
+			wrong = cmp.Or(wrong, q) // unless it is a heading, which the prompt also shows
 		}
 	}
 	return spans, wrong
@@ -273,12 +272,10 @@ func standsIn(quote string, cited []ground.Passage) (ground.Span, bool) {
 	return ground.Span{}, false
 }
 
-// shownAround is how much, in bytes, is shown of a passage before and after the
-// words that are cited.
+// shownAround is the number of bytes of a passage shown before and after the words cited.
 const shownAround = 240
 
-// around returns what stands before and after a quote in its passage; "" when
-// nothing does.
+// around returns the text before and after the quote in its passage, or "" if there is none.
 func around(p ground.Passage) string {
 	at := strings.Index(p.Context, p.Quote)
 	if at < 0 || p.Quote == "" {

@@ -61,8 +61,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// The words that a model says decide a claim are found in its sources, to the byte. With
-// words that are not there nothing is supported, and it is asked for others first.
+// TestVerifierQuotes checks that the quotes behind a verdict are located in the sources exactly. A
+// verdict with invented quotes is requested again, and finally not supported.
 func TestVerifierQuotes(t *testing.T) {
 	const context = "Größe zählt nicht. Tenants give notice three months\nahead. Landlords take six."
 	cited := []ground.Passage{
@@ -78,7 +78,7 @@ func TestVerifierQuotes(t *testing.T) {
 		name   string
 		script []any
 		want   assay.Verdict
-		quotes []string // as they stand in the sources
+		quotes []string // verbatim from the sources
 		calls  int
 	}{
 		{"none", []any{reply("supported")}, assay.Unsupported, nil, 3},
@@ -112,7 +112,7 @@ func TestVerifierQuotes(t *testing.T) {
 	}
 }
 
-// What a model reads of a claim is how it reads by itself.
+// TestVerifierReadsTheClaimAlone checks that the model reads the self-contained form of a claim.
 func TestVerifierReadsTheClaimAlone(t *testing.T) {
 	c := replies(t, `{"verdicts":[{"claim":1,"quotes":["three months"],"verdict":"supported","score":1}]}`)
 	said := claim("They give notice three months ahead.", "Tenants give notice three months ahead.")
@@ -132,8 +132,8 @@ func mustJSON(t *testing.T, v any) string {
 	return string(data)
 }
 
-// Twenty claims are three calls, in order; a provider that fails settles those
-// that are left.
+// TestVerifyBatches checks that twenty claims take three calls, in order, and that a provider
+// failure settles the remaining claims.
 func TestVerifyBatches(t *testing.T) {
 	var claims []role.Claim
 	for i := range 20 {
@@ -174,7 +174,8 @@ func TestVerifyBatches(t *testing.T) {
 	}
 }
 
-// In a small window a batch is smaller, and a claim that fits none fails by itself.
+// TestVerifySmallWindow checks that a batch is smaller in a small window, and that a claim that
+// never fits fails alone.
 func TestVerifySmallWindow(t *testing.T) {
 	long := claim("a b", strings.Repeat("word ", 4000))
 	claims := []role.Claim{claim("a b", "able"), long, claim("c d", "able")}
@@ -185,7 +186,8 @@ func TestVerifySmallWindow(t *testing.T) {
 	}
 }
 
-// Neither a document nor a domain file changes how claims are checked.
+// TestVerifierIsNotTalkedInto checks that neither a document nor a domain file changes how claims
+// are checked.
 func TestVerifierIsNotTalkedInto(t *testing.T) {
 	hostile := prompted.Config{Model: model{}, Domain: domain(t, "hostile.md")}
 	for _, name := range []string{role.VerifierRole, role.SupportGraderRole} {

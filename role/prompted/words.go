@@ -11,16 +11,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// The bounds of what is taken over from a reply.
+// Limits of the parts of a reply that are kept.
 const (
 	maxPhrases = 12
 	maxPhrase  = 300 // bytes
 	maxQuery   = 400 // bytes
 )
 
-// phrases are a model's words for a list: each on a line, those that say nothing
-// and those said before left out. Of very many the last says how many more there
-// are.
+// phrases returns the items of a model's list, each on one line, without empty items and
+// duplicates. If there are too many, the last item gives the number of the rest.
 func phrases(words []string) []string {
 	out := []string{}
 	for _, w := range words {
@@ -34,10 +33,10 @@ func phrases(words []string) []string {
 	return out
 }
 
-// query is a model's words for a search: one line without the quotes around it.
+// query returns a model's search query on one line, without quotes around it.
 func query(text string) string { return strings.Trim(line(text), "\"'`“” ") }
 
-// tooLong complains of a query that is longer than most bytes.
+// tooLong returns a problem if a query is longer than most bytes.
 func tooLong(text string, most int) []string {
 	if n := len(query(text)); n > most {
 		return []string{fmt.Sprintf("a query has %d bytes, at most %d are allowed", n, most)}
@@ -50,7 +49,7 @@ func failed(ctx context.Context, err error) bool {
 	return errors.Is(err, assay.ErrUnavailable) && !role.Ends(ctx, err)
 }
 
-// without is the outcome of a role whose provider failed and that has no stand-in.
+// without returns the outcome of a role whose provider failed and that has no local role.
 func without(name string, err error) role.Outcome {
 	text := providerText(err)
 	return role.Outcome{Failure: text, Notes: []string{name + ": " + text + "; there is no local " + name}}
