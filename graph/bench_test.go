@@ -22,10 +22,9 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// A crowd is a source of many passages: real ones, each in many copies, in which two
-// of three names got a number of their own or one that some copies share. So names
-// are as common as in a collection of that size: most are in a few passages, some
-// in thousands.
+// A crowd is a source of many passages. It has many copies of each real passage, in which two of
+// three names get a number, either unique or shared by some copies. So names are as common as in a
+// collection of that size: most are in a few passages, some in thousands.
 type crowd struct {
 	passages  []passage
 	documents int
@@ -93,10 +92,9 @@ func readSet(tb testing.TB, path string) []passage {
 	return list
 }
 
-// BenchmarkWalk walks over an index of ASSAY_CHUNKS passages (20,000) from the ten
-// best by words for each question of two sets, in all of it and in one of its two
-// collections. ASSAY_BENCH_INDEX is a folder in which
-// the index is kept from one run to the next.
+// BenchmarkWalk walks over an index of ASSAY_CHUNKS passages (default 20,000) from the ten best
+// hits by words for each question of two sets, once in the whole index and once in one of its two
+// collections. ASSAY_BENCH_INDEX is a folder in which the index is kept between runs.
 func BenchmarkWalk(b *testing.B) {
 	root := os.Getenv("ASSAY_TESTDATA")
 	if root == "" {

@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// A walk is the part of a graph that mass has come to.
+// A walk is the part of a graph that mass has reached.
 type walk struct {
 	view    View
 	total   int
-	most    int // passages that an entity may have that links them
+	most    int // most passages that may name an entity for it to link them
 	damping float64
-	edges   int // followed so far
+	edges   int // links followed so far
 
 	passages []passageNode
-	places   map[uint64]uint32 // of passages in passages, by number
+	places   map[uint64]uint32 // index in passages, by passage number
 	entities []entityNode
-	known    map[uint32]uint32 // the same of entities
+	known    map[uint32]uint32 // index in entities, by entity number
 
-	// With mass that is to move on: now, and with the step after.
+	// Nodes with mass to move on, in this step and in the next.
 	passagesNow, passagesNext []uint32
 	entitiesNow, entitiesNext []uint32
 }
 
-// A flow is the mass that goes through a node.
+// A flow is the mass that moves through a node.
 type flow struct {
 	pending, next int64
-	most          int64  // that came at once
-	from          uint32 // whence; place of a node of the other kind
+	most          int64  // largest single amount received
+	from          uint32 // its origin, the place of a node of the other kind
 }
 
 type passageNode struct {
@@ -37,14 +37,14 @@ type passageNode struct {
 	number uint64
 	seed   bool
 	mass   int64
-	own    int64 // of it, as a seed
+	own    int64 // part of mass that it has as a seed
 	read   bool
-	links  []link // to entities that link
+	links  []link // to entities that link passages
 	weight float64
 }
 
 type link struct {
-	entity uint32 // place
+	entity uint32 // place of the entity
 	weight float64
 }
 
@@ -52,19 +52,19 @@ type entityNode struct {
 	flow
 	number   uint32
 	count    int
-	asked    bool    // the question names it
-	weight   float64 // 0: it links nothing
+	asked    bool    // named by the question
+	weight   float64 // 0: it links no passages
 	passages []share // nil: not read
-	shares   int     // of all of them
+	shares   int     // sum over passages
 }
 
-// A share is what a passage gets of an entity's mass: two for a title, else one.
+// A share is a passage's part of an entity's mass: two for a title, else one.
 type share struct {
-	passage uint32 // place
+	passage uint32 // place of the passage
 	shares  int
 }
 
-// theQuestion is whence mass comes that starts at an entity.
+// theQuestion is the origin of the initial mass.
 const theQuestion = math.MaxUint32
 
 func newWalk(view View, damping float64) *walk {
@@ -79,14 +79,14 @@ func newWalk(view View, damping float64) *walk {
 	}
 }
 
-// start puts the mass where the walk begins: a share of it at the entities of the
-// question, all of it where one of the two is nothing.
+// start distributes the initial mass. The given share goes to the entities of the question and the
+// rest to the seeds. If one of the two is empty, the other gets all mass.
 func (w *walk) start(seeds []Seed, power float64, question []string, share float64) error {
 	var places []uint32
 	var weights []float64
 	sum := 0.0
 	seeds = slices.DeleteFunc(slices.Clone(seeds), func(s Seed) bool { return !(s.Score > 0) || math.IsInf(s.Score, 1) })
-	best := 0.0 // scores are taken relative to it, so that no power is out of range
+	best := 0.0 // scores are relative to it, so that no power overflows
 	for _, s := range seeds {
 		best = max(best, s.Score)
 	}
@@ -124,7 +124,7 @@ func (w *walk) start(seeds []Seed, power float64, question []string, share float
 	return nil
 }
 
-// asked returns the places of those entities of the question that lead somewhere.
+// asked returns the places of those entities of the question that lead to a passage.
 func (w *walk) asked(question []string) ([]uint32, error) {
 	var list []uint32
 	for _, key := range question {
@@ -144,7 +144,7 @@ func (w *walk) asked(question []string) ([]uint32, error) {
 	return list, nil
 }
 
-// passage returns the place of a passage.
+// passage returns the place of a passage, adding it if necessary.
 func (w *walk) passage(number uint64) uint32 {
 	place, ok := w.places[number]
 	if !ok {
@@ -155,7 +155,7 @@ func (w *walk) passage(number uint64) uint32 {
 	return place
 }
 
-// entity returns the place of an entity.
+// entity returns the place of an entity, adding it if necessary.
 func (w *walk) entity(number uint32) (uint32, error) {
 	place, ok := w.known[number]
 	if ok {
@@ -175,7 +175,7 @@ func (w *walk) entity(number uint32) (uint32, error) {
 	return place, nil
 }
 
-// step moves all that is pending on by one link.
+// step moves all pending mass along one link.
 func (w *walk) step() error {
 	w.sortPassages(w.passagesNow)
 	w.sortEntities(w.entitiesNow)
@@ -199,7 +199,7 @@ func (w *walk) step() error {
 	return nil
 }
 
-// turn makes what came pending, and gives passages their part of it.
+// turn makes the received mass pending and gives passages their part of it.
 func (w *walk) turn() {
 	w.passagesNow, w.passagesNext = w.passagesNext, w.passagesNow[:0]
 	w.entitiesNow, w.entitiesNext = w.entitiesNext, w.entitiesNow[:0]
@@ -214,7 +214,7 @@ func (w *walk) turn() {
 	}
 }
 
-// toPassage brings a passage mass from an entity.
+// toPassage moves mass from an entity to a passage.
 func (w *walk) toPassage(place uint32, mass int64, from uint32) {
 	p := &w.passages[place]
 	if mass > p.most || mass == p.most && mass > 0 && w.key(from) < w.key(p.from) {
@@ -226,7 +226,7 @@ func (w *walk) toPassage(place uint32, mass int64, from uint32) {
 	p.next += mass
 }
 
-// toEntity brings an entity mass from a passage.
+// toEntity moves mass from a passage to an entity.
 func (w *walk) toEntity(place uint32, mass int64, from uint32) {
 	e := &w.entities[place]
 	if mass > e.most || mass == e.most && mass > 0 && w.byChunk(from, e.from) < 0 {
@@ -238,7 +238,7 @@ func (w *walk) toEntity(place uint32, mass int64, from uint32) {
 	e.next += mass
 }
 
-// byChunk orders passages by chunk ID, the question before all.
+// byChunk orders passages by chunk ID, with the question first.
 func (w *walk) byChunk(a, b uint32) int {
 	if a == theQuestion || b == theQuestion {
 		return cmp.Compare(b, a)
@@ -246,7 +246,7 @@ func (w *walk) byChunk(a, b uint32) int {
 	return w.view.Compare(w.passages[a].number, w.passages[b].number)
 }
 
-// chunk returns the ID of a passage's chunk, nothing for the question.
+// chunk returns the chunk ID of a passage, or "" for the question.
 func (w *walk) chunk(place uint32) string {
 	if place == theQuestion {
 		return ""
@@ -254,7 +254,7 @@ func (w *walk) chunk(place uint32) string {
 	return w.view.Chunk(w.passages[place].number)
 }
 
-// key returns an entity's key, nothing for the question.
+// key returns an entity's key, or "" for the question.
 func (w *walk) key(place uint32) string {
 	if place == theQuestion {
 		return ""
@@ -262,8 +262,8 @@ func (w *walk) key(place uint32) string {
 	return w.view.Key(w.entities[place].number)
 }
 
-// sortPassages puts those with the most to move first: they go as long as there are
-// links to be followed.
+// sortPassages puts the passages with the most pending mass first, because they are pushed only
+// while the budget of links lasts.
 func (w *walk) sortPassages(list []uint32) {
 	slices.SortFunc(list, func(a, b uint32) int {
 		if c := cmp.Compare(w.passages[b].pending, w.passages[a].pending); c != 0 || w.passages[a].pending < minMass {
@@ -282,7 +282,7 @@ func (w *walk) sortEntities(list []uint32) {
 	})
 }
 
-// follow reports whether so many links may still be followed, and counts them.
+// follow reports whether the given number of links may still be followed, and counts them if so.
 func (w *walk) follow(links int) bool {
 	if w.edges+links > maxEdges {
 		return false
@@ -291,7 +291,7 @@ func (w *walk) follow(links int) bool {
 	return true
 }
 
-// pushPassage moves a passage's mass on to the entities that it names.
+// pushPassage moves a passage's mass to the entities that it names.
 func (w *walk) pushPassage(place uint32) error {
 	if w.passages[place].pending < minMass {
 		return nil
@@ -309,7 +309,7 @@ func (w *walk) pushPassage(place uint32) error {
 	return nil
 }
 
-// readLinks reads which entities a passage names.
+// readLinks reads the entities that a passage names.
 func (w *walk) readLinks(place uint32) error {
 	p := &w.passages[place]
 	if p.read {
@@ -338,7 +338,7 @@ func (w *walk) readLinks(place uint32) error {
 	return cmp.Or(failed, err)
 }
 
-// pushEntity moves an entity's mass on to the passages that name it.
+// pushEntity moves an entity's mass to the passages that name it.
 func (w *walk) pushEntity(place uint32) error {
 	e := &w.entities[place]
 	if e.pending < minMass || e.pending/int64(2*max(e.count, 1)) < minPart || !w.follow(e.count) {
@@ -391,7 +391,7 @@ func (w *walk) best(limit int) []Score {
 	return scores
 }
 
-// path returns the way by which most of a passage's mass came.
+// path returns the path on which most of a passage's mass came.
 func (w *walk) path(place uint32) []Step {
 	var path []Step
 	for range maxHops {

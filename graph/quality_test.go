@@ -18,8 +18,8 @@ import (
 	"github.com/assay-rag/assay/internal/entity"
 )
 
-// A labelled set has its passages' chunks by their names, and for each question
-// which ones answer it together.
+// A labelled set is an index of a data set. It has the passages' chunks by name and, for each
+// question, the passages that answer it together.
 type labelled struct {
 	index     *index.Searcher
 	chunks    []string
@@ -27,7 +27,7 @@ type labelled struct {
 	gold      [][]string
 }
 
-// lines reads a file of JSON objects.
+// lines reads a file of JSON objects, one per line.
 func lines[T any](t *testing.T, path string) []T {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -87,10 +87,10 @@ func openSet(t *testing.T, name string) labelled {
 	return s
 }
 
-// A shuffled view is a graph whose passages have one another's entities.
+// A shuffled view is a graph in which the entities of passages are permuted.
 type shuffled struct {
 	graph.View
-	other, back map[string]string // chunks
+	other, back map[string]string // chunk to chunk, in both directions
 }
 
 func newShuffled(chunks []string) shuffled {
@@ -104,8 +104,8 @@ func newShuffled(chunks []string) shuffled {
 func (s shuffled) Passage(chunk string) (uint64, bool) { return s.View.Passage(s.other[chunk]) }
 func (s shuffled) Chunk(passage uint64) string         { return s.back[s.View.Chunk(passage)] }
 
-// allGold returns the share of the questions whose gold is all among the first ten:
-// by words, with the walk's mass added, and with that of a shuffled graph.
+// allGold returns the share of the questions whose gold passages are all among the first ten: by
+// words, with the mass of a walk added, and with the mass of a walk in a shuffled graph added.
 func (s labelled) allGold(t *testing.T) (words, walked, control float64) {
 	t.Helper()
 	access := assay.Local().Access()
@@ -137,7 +137,7 @@ func (s labelled) allGold(t *testing.T) (words, walked, control float64) {
 	return words / n, walked / n, control / n
 }
 
-// with adds half the root of the share of the greatest mass.
+// with adds half the root of each mass, relative to the greatest, to the scores.
 func with(scores map[string]float64, masses []graph.Score) map[string]float64 {
 	sum := map[string]float64{}
 	for chunk, score := range scores {
@@ -149,7 +149,7 @@ func with(scores map[string]float64, masses []graph.Score) map[string]float64 {
 	return sum
 }
 
-// complete returns 1 if all gold of a question is among the ten best.
+// complete returns 1 if all gold passages of a question are among the ten best, else 0.
 func (s labelled) complete(question int, scores map[string]float64) float64 {
 	var order []string
 	for chunk := range scores {
@@ -164,16 +164,16 @@ func (s labelled) complete(question int, scores map[string]float64) float64 {
 	return 1
 }
 
-// The walk brings passages together that answer a question only together, and what
-// it gains it gains from what passages name: if they had others' names, nothing.
+// TestQuality checks that the walk finds passages that answer a question only together. It also
+// checks that the gain comes from the named entities: in a shuffled graph there is none.
 func TestQuality(t *testing.T) {
 	for _, test := range []struct {
 		set  string
-		gain float64 // of all gold in the first ten, at least
+		gain float64 // minimum gain in the share of questions with all gold in the first ten
 	}{
 		{"hotpotqa-train100", 0.10},
 		{"musique-train100", 0.08},
-		{"xquad-en", -0.005}, // one passage answers each
+		{"xquad-en", -0.005}, // a single passage answers each question
 	} {
 		t.Run(test.set, func(t *testing.T) {
 			words, walked, control := openSet(t, test.set).allGold(t)

@@ -5,70 +5,70 @@ import (
 	"context"
 )
 
-// A View is the graph of the passages that a search may find. Passages and entities
-// are numbers in it; entities are counted up from 0 in the order in which they are
-// met.
+// A View is the graph of the passages that a search may find. It identifies passages and entities
+// by numbers. Entities are numbered from 0 in the order in which they are first seen.
 type View interface {
-	// Passages returns how many passages there are.
+	// Passages returns the number of passages.
 	Passages() int
-	// Passage returns the number of a chunk's passage; ok is false when it is not in
-	// the graph.
+	// Passage returns the number of a chunk's passage. ok is false if the passage is not in the
+	// graph.
 	Passage(chunk string) (passage uint64, ok bool)
-	// Chunk returns the ID of the chunk that a passage is.
+	// Chunk returns the chunk ID of a passage.
 	Chunk(passage uint64) string
-	// Compare orders passages by the IDs of their chunks.
+	// Compare compares passages by their chunk IDs.
 	Compare(a, b uint64) int
-	// Entity returns the number of the entity with this key.
+	// Entity returns the number of the entity with the given key.
 	Entity(key string) uint32
 	// Key returns the key of an entity.
 	Key(entity uint32) string
-	// Entities calls f for each entity that a passage names, in the order of their
-	// keys; title: it is one that the passage stands under.
+	// Entities calls f for each entity that a passage names, in the order of their keys. title
+	// reports whether the passage stands under the entity as its title.
 	Entities(passage uint64, f func(entity uint32, title bool)) error
-	// Count returns how many passages name an entity.
+	// Count returns the number of passages that name an entity.
 	Count(entity uint32) (int, error)
-	// Named calls f for each of them, in any order.
+	// Named calls f for each passage that names an entity, in any order.
 	Named(entity uint32, f func(passage uint64, title bool)) error
 }
 
-// A Seed is a passage that a walk starts from.
+// A Seed is a passage that a walk starts from. Its share of the initial mass is proportional to its
+// score to the power of Options.Power. Seeds with a score that is not positive are ignored.
 type Seed struct {
 	Chunk string  // ID
-	Score float64 // of the search that found it; positive, else it is left out; it starts with a share proportional to its power of Options.Power
+	Score float64 // in the search that found it
 }
 
-// A Score is what a passage has of a walk's mass.
+// A Score is a passage's share of a walk's mass.
 type Score struct {
 	Chunk string
-	Mass  float64 // in (0, 1]; those of all passages sum up to 1 at most
-	// Received is the part of Mass that came over links; the rest it has as a seed.
+	Mass  float64 // in (0, 1]; the sum over all passages is at most 1
+	// Received is the part of Mass that came over links. The rest belongs to the passage as a seed.
 	Received float64
-	Path     []Step // the way by which most of it came, from the passage back to a start; empty: it is a start itself
+	Path     []Step // path of most of the mass, from the passage back to a start; empty for a start
 }
 
-// A Step is one step back on the way to a passage: it was reached because it names
+// A Step is one step back on the path to a passage. The passage was reached because it names
 // Entity, which Chunk names too.
 type Step struct {
-	Entity string // its key
-	Chunk  string // ID; empty: the question names it
+	Entity string // key of the entity
+	Chunk  string // chunk ID; empty: the question names the entity
 }
 
-// Options are the settings of a walk; zero values are the defaults.
+// Options are the settings of a walk. Zero values select the defaults.
 type Options struct {
-	Seeds    int     // that it starts from, the first ones; 0: 5
-	Power    float64 // of the seeds' scores; 0: 10
-	Question float64 // share of the mass that starts at the entities of the question, where the graph has them; 0: 0.3, negative: none
-	Damping  float64 // share of the mass that goes on with each step; 0: 0.8
-	Limit    int     // passages to return; 0: 100
+	Seeds    int     // number of seeds to start from, the first ones; 0: 5
+	Power    float64 // exponent of the seeds' scores; 0: 10
+	Question float64 // share of the mass that starts at entities of the question in the graph; 0: 0.3, negative: none
+	Damping  float64 // share of the mass that moves on in each step; 0: 0.8
+	Limit    int     // maximum number of results; 0: 100
 }
 
-// The defaults of Options, chosen on the nine shared sets, with gte-small and BM25
-// fused and half the root of mass/max(mass) added: nDCG@10 and all gold in the first
-// ten on hotpotqa-train100 0.848 and 0.83 to 0.900 and 0.96, musique-train100 0.723
-// and 0.50 to 0.772 and 0.63, anthropic-docs 0.785 and 0.72 to 0.799 and 0.78,
-// mtrag-un-reference 0.849 and 0.85 to 0.850 and 0.85. Three seeds by their squares
-// and damping 0.7 give 0.899, 0.755, 0.778 and 0.844: a hit that is only a little
-// worse than the best starts with too much.
+// The defaults of Options. They were chosen on the nine shared sets, with gte-small and BM25 fused
+// and half the root of mass/max(mass) added. The walk changes nDCG@10 and the rate of all gold in
+// the first ten as follows: hotpotqa-train100 from 0.848 and 0.83 to 0.900 and 0.96,
+// musique-train100 from 0.723 and 0.50 to 0.772 and 0.63, anthropic-docs from 0.785 and 0.72 to
+// 0.799 and 0.78, mtrag-un-reference from 0.849 and 0.85 to 0.850 and 0.85. With three seeds
+// weighted by the squares of their scores and damping 0.7, nDCG@10 is 0.899, 0.755, 0.778 and
+// 0.844. There a hit that is only a little worse than the best starts with too much mass.
 const (
 	defaultSeeds    = 5
 	defaultPower    = 10
@@ -76,55 +76,58 @@ const (
 	defaultDamping  = 0.8
 )
 
-// Which entities link passages.
+// Limits on the entities that link passages.
 const (
-	minCount  = 2    // passages that name one; 1 where the question names it
+	minCount  = 2    // passages that name the entity; 1 if the question names it
 	maxShare  = 0.05 // of all passages
-	fewNaming = 5    // are never too many
+	fewNaming = 5    // this many are never too many
 	maxNaming = 1000
 
-	// What the question names itself leads on from a passage by this part of its
-	// weight: what is new does more. nDCG@10 on hotpotqa-train100 0.898 to 0.908, on
-	// musique-train100 0.772 to 0.782, elsewhere the same (0.5: 0.903 and 0.778).
+	// askedWeight scales the weight of an entity that the question itself names when mass leaves a
+	// passage, because new entities help more. It raises nDCG@10 on hotpotqa-train100 from 0.898 to
+	// 0.908 and on musique-train100 from 0.772 to 0.782, and changes nothing elsewhere (with 0.5:
+	// 0.903 and 0.778).
 	askedWeight = 0.2
 )
 
-// How far a walk goes. On the shared sets all gold is in the first ten as often with
-// these as when every mass is followed for good, for a fifth of the edges.
+// Limits on the length of a walk. On the shared sets, all gold is in the first ten as often with
+// these limits as when every mass is followed to the end, for a fifth of the links.
 const (
-	maxHops  = 4 // from passages to passages
+	maxHops  = 4 // from passage to passage
 	maxEdges = 20_000
-	minMass  = whole >> 10 // what is less does not go on
-	minPart  = whole >> 14 // nor does an entity's mass, when each passage would get less
+	minMass  = whole >> 10 // smaller pending mass does not move on
+	minPart  = whole >> 14 // nor does an entity's mass if each passage would get less
 )
 
-// whole is a walk's mass. It is counted in whole numbers, so that sums depend on no
-// order.
+// whole is the total mass of a walk. Mass is an integer, so that sums do not depend on the order of
+// addition.
 const whole = 1 << 50
 
 // Walk returns the passages with the most mass, best first, ties by chunk ID, at most
-// options.Limit: the personalised PageRank of a walker that starts at the seeds and
-// at the entities of the question, given by key, and goes from a passage to the
-// entities that it names and from those to the passages that name them. An entity
-// that n of N passages name has the weight log(N/n), twice that where the passage
-// stands under it as its title, and from a passage on a fifth of that where the
-// question names it. What is named by one passage, by more than one in twenty or by
-// more than 1000 links nothing. Seeds and entities that are not in the graph are left
-// out. Equal graphs give equal results, however they are numbered.
+// options.Limit. The mass is the personalised PageRank of a random walk that starts at the seeds
+// and at the entities of the question, given by key. It moves from a passage to the entities that
+// it names and from an entity to the passages that name it.
 //
-// Mass is followed as far as it is notable, over at most 20,000 links: what a
-// passage has is a lower bound.
+// An entity named by n of N passages has the weight log(N/n). The weight is doubled for a passage
+// that has the entity as its title. On links from a passage it is reduced to a fifth if the
+// question names the entity. Entities that are named by more than one passage in twenty (if that is
+// more than five) or by more than 1000 passages link no passages. An entity that only one passage
+// names counts only if the question names it. Seeds and entities that are not in the graph are
+// ignored. Equal graphs give equal results, regardless of how they are numbered.
 //
-// Source: Andersen, Chung and Lang, "Local graph partitioning using PageRank
-// vectors", FOCS 2006, for pushing mass on from where it is; all that is pending is
-// pushed at a time here, so that no order matters.
+// Walk follows mass only while it is significant, and over at most 20,000 links, so the mass of a
+// passage is a lower bound.
+//
+// Source: Andersen, Chung and Lang, "Local graph partitioning using PageRank vectors", FOCS 2006,
+// for pushing mass locally. Here all pending mass is pushed at once, so that the order does not
+// matter.
 func Walk(ctx context.Context, view View, seeds []Seed, question []string, options Options) ([]Score, error) {
 	w := newWalk(view, cmp.Or(options.Damping, defaultDamping))
 	seeds = seeds[:min(len(seeds), cmp.Or(options.Seeds, defaultSeeds))]
 	if err := w.start(seeds, cmp.Or(options.Power, defaultPower), question, cmp.Or(options.Question, defaultQuestion)); err != nil {
 		return nil, err
 	}
-	// Passages and entities step at once: what starts at entities of the question is
+	// Passages and entities step at the same time. Mass that starts at entities of the question is
 	// half a hop ahead.
 	for range 2 * maxHops {
 		if err := ctx.Err(); err != nil {

@@ -17,18 +17,18 @@ import (
 	"github.com/assay-rag/assay/graph"
 )
 
-// A plainView is a graph in memory. Titles are keys with a star.
+// A plainView is a graph in memory. A name with a star is a title.
 type plainView struct {
-	chunks []string // by passage
+	chunks []string // by passage number
 	names  [][]string
-	keys   []string // by entity
-	failAt int      // calls until errBroken; 0: never
+	keys   []string // by entity number
+	failAt int      // number of calls until errBroken; 0: never
 }
 
 var errBroken = errors.New("broken")
 
-// viewOf returns the graph of passages, each a chunk ID, a colon and the keys that it
-// names: "a: x y*".
+// viewOf returns a graph of passages. Each is given as a chunk ID, a colon and the keys that it
+// names, such as "a: x y*".
 func viewOf(passages ...string) *plainView {
 	v := new(plainView)
 	for _, p := range passages {
@@ -103,7 +103,7 @@ func walk(t testing.TB, view graph.View, seeds []graph.Seed, question []string, 
 	return scores
 }
 
-// The mass that is left after each of the first steps, damping being 0.8.
+// The mass that remains after each of the first steps, with damping 0.8.
 const restart, first, second = 0.2, 0.2 * 0.8, 0.2 * 0.8 * 0.8
 
 func TestWalk(t *testing.T) {
@@ -124,7 +124,7 @@ func TestWalk(t *testing.T) {
 		view     *plainView
 		seeds    []graph.Seed
 		question []string
-		want     []graph.Score // masses of at least; further ones may come
+		want     []graph.Score // with minimum masses; more may follow
 	}{
 		{name: "nothing", view: viewOf()},
 		{name: "no seeds", view: viewOf("a: x", "b: x", "c:")},
@@ -194,7 +194,7 @@ func TestWalk(t *testing.T) {
 				t.Errorf("-want +got\n%s", diff)
 			}
 			for i, w := range test.want {
-				// What comes back later is more than the table says.
+				// The masses in the table leave out what flows back later.
 				if i < len(got) && (got[i].Mass < w.Mass-1e-9 || got[i].Received < w.Received-1e-9) {
 					t.Errorf("%s has mass %v, received %v, want %v and %v or more", w.Chunk, got[i].Mass, got[i].Received, w.Mass, w.Received)
 				}
@@ -203,8 +203,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// randomView is a graph of passages that name a few of so many entities, the first
-// ones most.
+// randomView returns a graph of passages that name a few of the given number of entities. The first
+// entities are named most often.
 func randomView(random *rand.Rand, passages, entities int) *plainView {
 	var list []string
 	for i := range passages {
@@ -226,7 +226,7 @@ func randomView(random *rand.Rand, passages, entities int) *plainView {
 	return viewOf(list...)
 }
 
-// pageRank is the mass of all passages by iteration until nothing moves.
+// pageRank returns the mass of all passages, computed by iterating 60 times over the whole graph.
 func pageRank(v *plainView, seeds []graph.Seed) map[string]float64 {
 	const damping = 0.8
 	most := max(5, len(v.chunks)/20)
@@ -293,7 +293,8 @@ func pageRank(v *plainView, seeds []graph.Seed) map[string]float64 {
 	return mass
 }
 
-// Masses are those of the whole iteration, less what was not followed.
+// TestWalkIsPageRank checks that masses are those of the full iteration, less what was not
+// followed.
 func TestWalkIsPageRank(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 4))
@@ -313,7 +314,7 @@ func TestWalkIsPageRank(t *testing.T) {
 	}
 }
 
-// Results do not depend on how passages are numbered.
+// TestWalkNumbering checks that results do not depend on the numbering of passages.
 func TestWalkNumbering(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 5))
@@ -340,7 +341,7 @@ func TestWalkNumbering(t *testing.T) {
 	}
 }
 
-// A walk in a dense graph ends, and follows at most 20,000 links.
+// TestWalkBounded checks that a walk in a dense graph ends and follows at most 20,000 links.
 func TestWalkBounded(t *testing.T) {
 	random := rand.New(rand.NewPCG(6, 6))
 	var list []string
@@ -387,7 +388,7 @@ func TestWalkErrors(t *testing.T) {
 		v.failAt = call
 		_, err := graph.Walk(t.Context(), v, seeds, []string{"w"}, graph.Options{})
 		if v.failAt > 0 {
-			break // it was not called so often
+			break // there were fewer calls
 		}
 		if !errors.Is(err, errBroken) {
 			t.Errorf("call %d fails: error %v", call, err)

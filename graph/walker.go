@@ -10,10 +10,10 @@ import (
 	"github.com/assay-rag/assay/internal/entity"
 )
 
-// An Index has a graph of what a search may find; *index.Searcher is one.
+// An Index provides the graph of the passages that a search may find. *index.Searcher is an Index.
 type Index interface {
-	// Graph returns the graph of the passages that access may see, that are in
-	// q.Collections and that q.Filter keeps.
+	// Graph returns the graph of the passages that access may see, that are in q.Collections and
+	// that q.Filter keeps.
 	Graph(ctx context.Context, access assay.Access, q assay.Query) (*index.Graph, error)
 }
 
@@ -23,12 +23,12 @@ type Walker struct {
 	options Options
 }
 
-// A far walk (assay.WalkFar) starts at the best seeds almost alone and goes on longer.
-// With the weight that retrieve gives it nDCG@10 and all gold in the first ten are 0.846
-// and 0.80 on musique-train100, where a near one has 0.826 and 0.76; on
-// hotpotqa-train100 0.929 and 0.97, near 0.936 and 0.99; on anthropic-docs 0.819 and
-// 0.80, near 0.837 and 0.83. To start from ten seeds more evenly (power 3) is worse on
-// all of them.
+// farPower and farDamping are the settings of a far walk (assay.WalkFar), which starts almost only
+// at the best seeds and continues longer. With the weight that package retrieve gives to the walk,
+// nDCG@10 and the rate of all gold in the first ten are 0.846 and 0.80 on musique-train100 (near
+// walk: 0.826 and 0.76), 0.929 and 0.97 on hotpotqa-train100 (near: 0.936 and 0.99), and 0.819 and
+// 0.80 on anthropic-docs (near: 0.837 and 0.83). Starting more evenly from ten seeds (power 3) is
+// worse on all of them.
 const (
 	farPower   = 20
 	farDamping = 0.9
@@ -37,10 +37,9 @@ const (
 // New returns a walker over an index.
 func New(ix Index, options Options) *Walker { return &Walker{ix, options} }
 
-// Walk returns the passages that the seeds, best first, and the entities of q's text
-// lead to, as the function Walk does, of those that a search for q by access may
-// find. What q.From names, which is to come first, is started from beside as many others
-// as without it.
+// Walk runs the function Walk on the graph of the passages that a search for q by access may find.
+// It starts from the seeds, best first, and from the entities of q's text. The passages of q.From
+// must come first among the seeds. They are used in addition to the usual number of seeds.
 func (w *Walker) Walk(ctx context.Context, access assay.Access, q assay.Query, seeds []Seed) ([]Score, error) {
 	g, err := w.index.Graph(ctx, access, q)
 	if err != nil {

@@ -25,8 +25,8 @@ func openIndex(t *testing.T, source index.Source) *index.Searcher {
 	return ix
 }
 
-// What the best hit names leads to the article about it, which shares no word with
-// the question; an article that comes later is found as well.
+// TestWalker checks that the name in the best hit leads to the article about that person, which
+// shares no word with the question, and that an article added later is found as well.
 func TestWalker(t *testing.T) {
 	source := indextest.NewSource("a")
 	film := indextest.NewEntry("c", "film", "The Long Road", "The Long Road is a film. It was directed by Jane Q. Doe.")
@@ -59,7 +59,7 @@ func TestWalker(t *testing.T) {
 	if diff := gocmp.Diff([]graph.Step{{Entity: "jane q doe", Chunk: film.Chunks[0].ID}}, got[1].Path); diff != "" {
 		t.Errorf("path: -want +got\n%s", diff)
 	}
-	mass := func(scores []graph.Score, e indextest.Entry) float64 { // beside that of the best
+	mass := func(scores []graph.Score, e indextest.Entry) float64 { // relative to the best
 		for _, s := range scores {
 			if s.Chunk == e.Chunks[0].ID {
 				return s.Mass / scores[0].Mass
@@ -82,8 +82,8 @@ func TestWalker(t *testing.T) {
 	}
 }
 
-// Passages that access may not see carry no mass and count nowhere: a walk is what it
-// would be without them.
+// TestWalkerHidden checks that passages that access may not see carry no mass and are not counted.
+// A walk is the same as without them.
 func TestWalkerHidden(t *testing.T) {
 	names := []string{"Ada Lovelace", "Charles Babbage", "Lord Byron", "Analytical Engine", "os.Open", "Menabrea X", "University of Turin", "Zürich"}
 	for seed := range uint64(10) {
@@ -100,7 +100,7 @@ func TestWalkerHidden(t *testing.T) {
 				visible.Put(e)
 			}
 			all.Put(e)
-			if i < 8 { // hidden ones among them
+			if i < 8 { // including hidden ones
 				seeds = append(seeds, graph.Seed{Chunk: e.Chunks[0].ID, Score: 1})
 			}
 		}

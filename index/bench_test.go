@@ -11,8 +11,8 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// corpus returns n documents of one to four chunks of real text, and questions
-// as people type them.
+// corpus returns documents of real text with n chunks in total, and questions that people have
+// typed.
 func corpus(b *testing.B, n int) ([]indextest.Entry, []string) {
 	root := filepath.Join(testdata(b), "data", "retrieval")
 	var entries []indextest.Entry
@@ -81,7 +81,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen is a fresh process's way to its first answer.
+// BenchmarkOpen measures the time until the first answer of a new process.
 func BenchmarkOpen(b *testing.B) {
 	entries, questions := corpus(b, benchChunks)
 	dir := b.TempDir()
@@ -97,7 +97,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what an open index holds on to.
+// BenchmarkMemory measures the memory that an open index retains.
 func BenchmarkMemory(b *testing.B) {
 	entries, _ := corpus(b, benchChunks)
 	dir := b.TempDir()
@@ -112,11 +112,11 @@ func BenchmarkMemory(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	perChunk := float64(after.HeapAlloc-before.HeapAlloc) / float64(len(kept)) / benchChunks
-	b.ReportMetric(perChunk, "KB/1000chunks") // bytes a chunk are kB a thousand
+	b.ReportMetric(perChunk, "KB/1000chunks") // bytes per chunk are kB per thousand
 	runtime.KeepAlive(kept)
 }
 
-// BenchmarkUpdate is one document changed, searched for at once.
+// BenchmarkUpdate changes one document and searches immediately.
 func BenchmarkUpdate(b *testing.B) {
 	entries, questions := corpus(b, benchChunks)
 	s, ix := openWith(b, entries, b.TempDir())

@@ -2,8 +2,8 @@ package index
 
 import "math/bits"
 
-// A bitset is a set of small numbers. The nil bitset is empty; a set made for n
-// numbers holds only numbers under n.
+// A bitset is a set of small numbers. The nil bitset is empty. A bitset made for n numbers holds
+// only numbers below n.
 type bitset []uint64
 
 func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
@@ -16,7 +16,7 @@ func (s bitset) has(i uint32) bool {
 func (s bitset) set(i uint32)   { s[i>>6] |= 1 << (i & 63) }
 func (s bitset) unset(i uint32) { s[i>>6] &^= 1 << (i & 63) }
 
-// setRange adds start to end-1.
+// setRange adds the numbers start to end-1.
 func (s bitset) setRange(start, end uint32) {
 	for ; start < end && start&63 != 0; start++ {
 		s.set(start)
@@ -29,10 +29,10 @@ func (s bitset) setRange(start, end uint32) {
 	}
 }
 
-// fill adds all numbers under n, which s was made for.
+// fill adds all numbers below n, the size that s was made for.
 func (s bitset) fill(n int) { s.setRange(0, uint32(n)) }
 
-// complement turns s, made for n numbers, into those under n that are not in it.
+// complement replaces s, made for n numbers, by the numbers below n that are not in it.
 func (s bitset) complement(n int) {
 	for i := range s {
 		s[i] = ^s[i]
@@ -42,14 +42,14 @@ func (s bitset) complement(n int) {
 	}
 }
 
-// and removes from s what is not in o, which was made for as many numbers.
+// and removes from s the numbers that are not in o, which has the same size.
 func (s bitset) and(o bitset) {
 	for i := range s {
 		s[i] &= o[i]
 	}
 }
 
-// or adds o to s, which was made for as many numbers.
+// or adds the numbers in o, which has the same size, to s.
 func (s bitset) or(o bitset) {
 	for i := range s {
 		s[i] |= o[i]
@@ -65,8 +65,7 @@ func (s bitset) each(f func(i uint32)) {
 	}
 }
 
-// andNot removes from s what is in o, which was made for as many numbers or is
-// nil.
+// andNot removes from s the numbers in o, which has the same size or is nil.
 func (s bitset) andNot(o bitset) {
 	for i := range o {
 		s[i] &^= o[i]
@@ -82,8 +81,7 @@ func (s bitset) count() int {
 	return n
 }
 
-// next returns the first number from i on that is in s, and false if there is
-// none.
+// next returns the first number in s that is at least i, and false if none is.
 func (s bitset) next(i uint32) (uint32, bool) {
 	w := int(i >> 6)
 	if w >= len(s) {
@@ -99,8 +97,8 @@ func (s bitset) next(i uint32) (uint32, bool) {
 	}
 }
 
-// nextHole returns the first number from i on that is not in s; at most what s
-// was made for, rounded up to words, or i if that is more.
+// nextHole returns the first number not in s that is at least i. The result is at most the size of
+// s rounded up to words, or i if that is more.
 func (s bitset) nextHole(i uint32) uint32 {
 	w := int(i >> 6)
 	if w >= len(s) {

@@ -10,11 +10,11 @@ import (
 type blockList struct {
 	count  int
 	chunks uint32 // in the segment
-	table  []byte // empty for a list that is one short block
-	data   []byte // of the blocks, with the padding
+	table  []byte // skip table; empty for a single short block
+	data   []byte // encoded blocks and the padding
 }
 
-// open takes the list apart and checks that its skip table is there.
+// open splits the list into skip table and blocks and checks that the skip table is complete.
 func (p postings) open() (blockList, error) {
 	if p.count < 0 || p.count > int(p.chunks) {
 		return blockList{}, damaged("number of postings")
@@ -31,13 +31,14 @@ func (p postings) open() (blockList, error) {
 	return list, nil
 }
 
-// blocks returns how many blocks there are.
+// blocks returns the number of blocks.
 func (l *blockList) blocks() int { return (l.count + blockSize - 1) / blockSize }
 
-// size returns how many postings block i has.
+// size returns the number of postings in block i.
 func (l *blockList) size(i int) int { return min(blockSize, l.count-i*blockSize) }
 
-// last returns the last chunk of block i, or of a short list the segment's.
+// last returns the last chunk of block i. For a single short block it returns the last chunk of the
+// segment.
 func (l *blockList) last(i int) uint32 {
 	if len(l.table) == 0 {
 		return l.chunks - 1
@@ -45,7 +46,7 @@ func (l *blockList) last(i int) uint32 {
 	return binary.LittleEndian.Uint32(l.table[i*skipRow:])
 }
 
-// before returns the chunk before all that block i may hold; -1: none.
+// before returns the last chunk of the block before block i, or -1 for the first block.
 func (l *blockList) before(i int) int64 {
 	if i == 0 {
 		return -1
@@ -53,8 +54,8 @@ func (l *blockList) before(i int) int64 {
 	return int64(l.last(i - 1))
 }
 
-// find returns the first block from i on whose last chunk is at least chunk, or
-// the number of blocks when there is none. It looks at the next ones first.
+// find returns the first block, starting at i, whose last chunk is at least chunk, or the number of
+// blocks if there is none. It gallops: nearby blocks are tried first.
 func (l *blockList) find(chunk uint32, i int) int {
 	n, step := l.blocks(), 1
 	if i >= n || l.last(i) >= chunk {
@@ -64,7 +65,7 @@ func (l *blockList) find(chunk uint32, i int) int {
 		i += step
 		step *= 2
 	}
-	low, high := i+1, min(i+step, n) // the block is one of these or between them
+	low, high := i+1, min(i+step, n) // the block is in low..high
 	for low < high {
 		middle := (low + high) / 2
 		if l.last(middle) < chunk {
@@ -79,20 +80,20 @@ func (l *blockList) find(chunk uint32, i int) int {
 // A block holds the decoded postings of one block.
 type block struct {
 	n       int                         // at least 1
-	chunks  [blockSize]uint32           // the first n ascend and are in the segment
-	tfs     []byte                      // each less 1, packed, and the padding
+	chunks  [blockSize]uint32           // the first n ascend and are below the segment's count
+	tfs     []byte                      // packed frequencies, each less 1, and the padding
 	tfWidth uint                        // in bits, at most 32
-	short   [4*blockSize + padding]byte // what tfs is of a short block
+	short   [4*blockSize + padding]byte // backs tfs for a short block
 }
 
-// tf returns the frequency of the i-th posting, which is under n.
+// tf returns the frequency of posting i, which is less than n.
 func (b *block) tf(i int) uint32 {
 	bit := uint(i) * b.tfWidth
 	return 1 + uint32(binary.LittleEndian.Uint64(b.tfs[bit>>3:])>>(bit&7)&(1<<(b.tfWidth&63)-1))
 }
 
-// search returns the number of postings before chunk. It has no branches, which
-// could not be foreseen.
+// search returns the number of postings before chunk. It has no branches, because they would be
+// unpredictable.
 func (b *block) search(chunk uint32) int {
 	i := uint32(0)
 	for step := uint32(blockSize / 2); step > 0; step /= 2 {
@@ -126,16 +127,14 @@ func (l *blockList) read(i int, b *block) error {
 	}
 	b.n = blockSize
 	b.tfs, b.tfWidth = data[gaps:][:tfs+padding], tfWidth
-	// Gaps are not negative and sum up to the difference, so that all chunks
-	// between are in order.
+	// Gaps are not negative and add up to the difference, so all chunks in between are in order.
 	if sum := unpackChunks(&b.chunks, data[:gaps+padding], gapWidth, uint64(before+1)); sum != uint64(last)+1 {
 		return damaged("block of postings")
 	}
 	return nil
 }
 
-// readShort decodes n postings that follow the chunk before. They take all of
-// data.
+// readShort decodes n postings that follow the chunk before. They must take up all of data.
 func (l *blockList) readShort(data []byte, before int64, n int, b *block) error {
 	chunk := uint64(before + 1)
 	b.n, b.tfs, b.tfWidth = n, b.short[:], 32
@@ -162,14 +161,14 @@ func (l *blockList) readShort(data []byte, before int64, n int, b *block) error 
 	return nil
 }
 
-// unpackChunks reads 128 gaps of width bits, at most 32, and makes chunks of
-// them, of which the first is next if its gap is 0. It returns the last chunk
-// and 1, exactly. b holds 16 x width bytes and the padding.
+// unpackChunks reads 128 gaps of width bits, at most 32, and turns them into chunks. The first
+// chunk is next plus the first gap. unpackChunks returns the last chunk plus 1, without overflow. b
+// holds 16 x width bytes and the padding.
 //
-// Eight numbers take width bytes, so that each eight start at a byte. They are
-// taken several from a word of eight bytes: 8 of at most 8 bits, and 2 of at most
-// 28, which start within the first seven bits. One by one, text searches take a
-// tenth more time; with 4 of at most 16 bits from a word less than a hundredth is won.
+// Eight numbers take width bytes, so each group of eight starts at a byte. Several numbers are
+// taken from each eight-byte word: 8 if they have at most 8 bits, or 2 if they have at most 28
+// bits, since a pair starts within the first seven bits. Reading them one by one makes text
+// searches a tenth slower. Reading 4 of at most 16 bits from a word saves less than a hundredth.
 func unpackChunks(chunks *[blockSize]uint32, b []byte, width uint, next uint64) uint64 {
 	width &= 63
 	switch {
@@ -193,7 +192,8 @@ func unpackWide(chunks *[blockSize]uint32, b []byte, width uint, next uint64) ui
 	return next
 }
 
-// unpack8 reads gaps of at most 8 bits, and returns how far they reach.
+// unpack8 reads gaps of at most 8 bits and returns the distance from first to the chunk after the
+// last.
 func unpack8(chunks *[blockSize]uint32, b []byte, width uint, first uint32) uint32 {
 	width &= 63
 	mask := uint32(1)<<width - 1
@@ -222,7 +222,8 @@ func unpack8(chunks *[blockSize]uint32, b []byte, width uint, first uint32) uint
 	return next - first
 }
 
-// unpack24 reads gaps of at most 24 bits, and returns how far they reach.
+// unpack24 reads gaps of at most 24 bits and returns the distance from first to the chunk after the
+// last.
 func unpack24(chunks *[blockSize]uint32, b []byte, width uint, first uint32) uint32 {
 	mask := uint32(1)<<(width&63) - 1
 	next := first

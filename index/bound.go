@@ -5,28 +5,27 @@ import (
 	"math"
 )
 
-// What a term may contribute to the score of any chunk of a block is bounded by
-// the block's pairs of tf and chunk length. More tf and less length score more,
-// whatever the average length is, which is known only when it is searched. So
-// the pairs than which no other has as much tf at as little length bound all. Of
-// those a skip row holds boundPoints: neighbours are taken together, as the tf of
-// the one with more and the length of the one with less, until they are so few.
+// boundPoints is the number of (tf, length) pairs that a skip row stores for its block. They bound
+// the contribution of the term to the score of any chunk in the block.
 //
-// Source: Ding and Suel, "Faster Top-k Document Retrieval Using Block-Max
-// Indexes", SIGIR 2011; Mallia, Ottaviano, Porciani, Tonellotto and Venturini,
-// "Faster BlockMax WAND with Variable-sized Blocks", SIGIR 2017, use the largest
-// score, for which the average must not change.
+// A higher tf and a shorter chunk score more, whatever the average length is, and the average is
+// known only at search time. So the block is bounded by its frontier: the pairs for which no other
+// pair has at least the tf at no more length. Neighbours on the frontier are merged, taking the
+// higher tf and the lower length, until boundPoints are left.
+//
+// Source: Ding and Suel, "Faster Top-k Document Retrieval Using Block-Max Indexes", SIGIR 2011;
+// Mallia, Ottaviano, Porciani, Tonellotto and Venturini, "Faster BlockMax WAND with Variable-sized
+// Blocks", SIGIR 2017. Both store the largest score, which requires that the average does not
+// change.
 const boundPoints = 2
 
-// In a skip row a tf of unboundedTF means as much or more, and so does a length
-// of longLength.
+// In a skip row, a tf of unboundedTF and a length of longLength mean that value or more.
 const (
 	unboundedTF = math.MaxUint8
 	longLength  = math.MaxUint16
 )
 
-// putBound writes the points of a block's bound. Those that are not needed are
-// zero.
+// putBound writes the points of a block's bound. Unused points are zero.
 func putBound(row []byte, block []posting, lengths []uint32) {
 	points := reduce(frontier(block, lengths))
 	for i := range points {
@@ -37,13 +36,13 @@ func putBound(row []byte, block []posting, lengths []uint32) {
 
 type tfLength struct{ tf, length uint32 }
 
-// frontier returns the pairs of a block than which no other has at least the tf
-// at no more length, ascending by both.
+// frontier returns the pairs of a block for which no other pair has at least the tf at no more
+// length. Both components ascend.
 func frontier(block []posting, lengths []uint32) []tfLength {
 	var points []tfLength
 	for _, p := range block {
 		x := tfLength{tf: p.tf, length: lengths[p.chunk]}
-		// Those with less tf stay before it if they are shorter.
+		// Pairs with a lower tf stay before x if they are shorter.
 		i := len(points)
 		for i > 0 && points[i-1].tf > x.tf {
 			i--
@@ -63,8 +62,8 @@ func frontier(block []posting, lengths []uint32) []tfLength {
 	return points
 }
 
-// reduce takes neighbours together until at most boundPoints are left, each time
-// those whose bound is then the lowest.
+// reduce merges neighbours until at most boundPoints are left. Each time it merges the two
+// neighbours whose joint bound is the lowest.
 func reduce(points []tfLength) []tfLength {
 	for len(points) > boundPoints {
 		best, lowest := 0, math.Inf(1)
@@ -80,12 +79,12 @@ func reduce(points []tfLength) []tfLength {
 	return points
 }
 
-// typical is what the pair would score if chunks had 100 words on average.
+// typical returns the score of the pair if the average chunk had 100 words.
 func (p tfLength) typical() float64 {
 	return float64(p.tf) / (float64(p.tf) + k1*(1-b) + float64(k1*b/100*float64(p.length)))
 }
 
-// bound returns what a term of so many units contributes at most in block i of a
+// bound returns an upper bound on the contribution of a term with the given units to block i of a
 // list with a skip table.
 func (l *blockList) bound(i int, units float64, s saturation) uint64 {
 	most := uint64(0)
@@ -97,7 +96,7 @@ func (l *blockList) bound(i int, units float64, s saturation) uint64 {
 		case unboundedTF:
 			most = max(most, uint64(int64(units))+2)
 		default:
-			// One more: a product rounded the other way may make a unit of difference.
+			// Add one, because a product rounded the other way may differ by one unit.
 			most = max(most, s.contribution(units, tf, length)+1)
 		}
 	}

@@ -12,40 +12,40 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// A builder collects documents and makes a segment of them.
+// A builder collects documents and builds a segment from them.
 type builder struct {
 	rows    rows
 	filters *filterWriter
 
 	terms  map[string]uint32
-	texts  []string // of the terms, by number
-	counts []uint32 // rows that hold each
+	texts  []string // terms by number
+	counts []uint32 // number of rows that hold each term
 
-	// log has for each row how many terms it holds and for each of those a varint
-	// of twice its number, plus one where its weighted frequency follows as a
-	// varint because it is not 1.
+	// log has, for each row, the number of its terms and for each term a varint of twice the term's
+	// number. The varint has 1 added if the weighted frequency is not 1, and the frequency follows
+	// as another varint.
 	log      []byte
 	postings int
-	size     int // of what filters and terms take, about
+	size     int // approximate bytes of filters and terms
 
-	// Of the chunk being added: how often it holds each term, weighted, and which.
+	// Weighted frequency of each term in the chunk being added, and the terms that occur in it.
 	frequencies []uint32
 	touched     []uint32
 
-	fields map[string]field // of the document being added, by text
-	list   []posting        // room for all postings, kept from one segment to the next
+	fields map[string]field // titles and headings of the current document, by text
+	list   []posting        // buffer for all postings, reused for the next segment
 
 	entities entityBuilder
 }
 
-// A field is what a title or heading adds to each chunk under it.
+// A field is the contribution of a title or heading to each chunk under it.
 type field struct {
 	terms []uint32 // one for each token
 	words uint32
 }
 
-// Headings of one document that are remembered; documents have been seen that
-// are all headings.
+// maxFields is how many headings of one document are cached. Some documents consist only of
+// headings.
 const maxFields = 1 << 10
 
 func newBuilder() *builder {
@@ -62,8 +62,8 @@ func (b *builder) full(l limits) bool {
 	return b.postings >= l.builderPostings || b.size >= l.builderBytes
 }
 
-// add takes a document with its chunks; no ID comes twice. Section chunks are
-// left out: they are not searched. After an error b is of no use.
+// add adds a document and its chunks. Each ID must occur only once. Section chunks are skipped
+// because they are not searched. After an error b is unusable.
 func (b *builder) add(d *assay.Document, chunks []assay.Chunk, a *analysis.Analyzer) error {
 	id, ok := parseID(d.ID)
 	version, okVersion := parseID(d.Version)
@@ -98,8 +98,7 @@ func (b *builder) add(d *assay.Document, chunks []assay.Chunk, a *analysis.Analy
 	return nil
 }
 
-// language returns the language that a document says it is in, empty where it
-// says nothing.
+// language returns the language that the document's metadata declares, or the empty string.
 func language(d *assay.Document) string {
 	if v, ok := d.Metadata["language"]; ok && v.Kind == assay.KindString {
 		return v.String
@@ -132,8 +131,8 @@ func (b *builder) addChunk(d *assay.Document, c *assay.Chunk, a *analysis.Analyz
 	return nil
 }
 
-// addField notes the terms of a title or heading of the current chunk and returns
-// how many words they are; a compound is one, its parts do not make a text longer.
+// addField counts the terms of a title or heading in the current chunk and returns its length in
+// words. A compound counts as one word; its parts do not make a text longer.
 func (b *builder) addField(text string, weight uint32, a *analysis.Analyzer) uint32 {
 	f, known := b.fields[text]
 	if !known {
@@ -153,7 +152,7 @@ func (b *builder) addField(text string, weight uint32, a *analysis.Analyzer) uin
 	return f.words
 }
 
-// term returns the number of a term.
+// term returns the number of a term, adding the term if it is new.
 func (b *builder) term(text string) uint32 {
 	n, ok := b.terms[text]
 	if !ok {
@@ -176,7 +175,7 @@ func (b *builder) hold(term, weight uint32) {
 	b.frequencies[term] += weight
 }
 
-// endChunk writes what was counted since the last chunk to the log.
+// endChunk writes the terms counted since the last chunk to the log.
 func (b *builder) endChunk() {
 	b.log = binary.AppendUvarint(b.log, uint64(len(b.touched)))
 	for _, term := range b.touched {
@@ -193,7 +192,7 @@ func (b *builder) endChunk() {
 	b.touched = b.touched[:0]
 }
 
-// write writes the segment of what was added.
+// write writes the segment of the added documents.
 func (b *builder) write(w io.Writer) error {
 	sw, err := newSegmentWriter(w, &b.rows, b.filters)
 	if err != nil {
@@ -212,10 +211,10 @@ func (b *builder) write(w io.Writer) error {
 	return b.entities.write(sw)
 }
 
-// sortPostings brings the log's postings into b.list, term by term, and returns
-// where each term's end.
+// sortPostings copies the log's postings into b.list, grouped by term, and returns the end of each
+// term's postings.
 func (b *builder) sortPostings() []uint32 {
-	next := make([]uint32, len(b.counts)) // where each term's next posting goes
+	next := make([]uint32, len(b.counts)) // position of each term's next posting
 	sum := uint32(0)
 	for term, n := range b.counts {
 		next[term] = sum
@@ -238,7 +237,7 @@ func (b *builder) sortPostings() []uint32 {
 	return next
 }
 
-// byText returns the numbers of some texts by their bytes.
+// byText returns the indices of texts, sorted by the bytes of the texts.
 func byText(texts []string) []uint32 {
 	type key struct {
 		start uint64 // first bytes
@@ -261,7 +260,7 @@ func byText(texts []string) []uint32 {
 	return order
 }
 
-// reset makes b ready for the next segment.
+// reset prepares b for the next segment.
 func (b *builder) reset() {
 	b.rows.reset()
 	b.filters = newFilterWriter()
@@ -272,7 +271,7 @@ func (b *builder) reset() {
 	b.entities.reset()
 }
 
-// cut makes a segment of what was added, and b ready for the next.
+// cut makes a segment of the added documents and resets b.
 func (b *builder) cut(to *site) (*segment, error) {
 	defer b.reset()
 	return makeSegment(to, b.write)

@@ -13,10 +13,9 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// CatchUp makes the index hold all that the source has committed, as the next
-// search would. Where the folder holds nothing usable that takes as long as
-// reading and analysing every document, which is better not done in a search that
-// somebody waits for.
+// CatchUp brings the index up to date with the source, as the next search would. If the folder
+// holds no usable index, CatchUp reads and analyses every document, so it is better called before a
+// user waits for a search.
 func (s *Searcher) CatchUp(ctx context.Context) error {
 	snap, err := s.catchUp(ctx)
 	if err != nil {
@@ -26,8 +25,8 @@ func (s *Searcher) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// advance returns the snapshot after s, which holds all that src had committed
-// up to sequence, and whatever it committed since. Fresh segments go to the site.
+// advance returns the snapshot after s. It holds everything that src had committed up to sequence,
+// and possibly later commits. New segments are written to the site.
 func (s *snapshot) advance(ctx context.Context, src Source, sequence int64, w *workers, to *site) (*snapshot, error) {
 	r := reading{to: to, workers: w, sequence: sequence, changed: make(map[rawID]struct{})}
 	if err := r.read(ctx, src, s.sequence); err != nil {
@@ -55,9 +54,8 @@ type reading struct {
 	fresh []*segment
 }
 
-// read makes segments of the changes after a sequence. A few documents are not
-// worth waking anybody for; what does not fit into one batch is analysed by a crew,
-// beside reading the source.
+// read makes segments of the changes after a sequence number. A single batch is analysed without
+// starting goroutines. More than one batch is analysed by a crew while the source is being read.
 func (r *reading) read(ctx context.Context, src Source, after int64) error {
 	var c *crew // nil: not needed yet
 	err := r.eachBatch(ctx, src, after, func(batch []assay.Change, last bool) error {
@@ -75,8 +73,8 @@ func (r *reading) read(ctx context.Context, src Source, after int64) error {
 	return err
 }
 
-// eachBatch calls f with the changes that bring documents, in batches of about
-// limits.batchBytes of text, and with what is left, perhaps nothing, at last.
+// eachBatch calls f with the changes that carry documents, in batches of about limits.batchBytes of
+// text. The last call has the remaining changes, possibly none.
 func (r *reading) eachBatch(ctx context.Context, src Source, after int64, f func(batch []assay.Change, last bool) error) error {
 	var batch []assay.Change
 	size := 0
@@ -101,17 +99,17 @@ func (r *reading) eachBatch(ctx context.Context, src Source, after int64, f func
 	return f(batch, true)
 }
 
-// A crew is one worker for each processor, up to maxCrew.
+// A crew is a group of workers, one for each processor, up to maxCrew.
 type crew struct {
 	group *errgroup.Group
 	ctx   context.Context
 	queue chan []assay.Change
 }
 
-// maxCrew bounds the memory of a crew. Its builders share the limits, so that each
-// cuts smaller segments where there are many, but each worker remembers words of
-// its own: flushing 300,000 chunks of 100 words takes 260 MB with two workers, 350
-// with four and 580 with eight. (16 that did not share took 1.5 GB.)
+// maxCrew bounds the memory of a crew. Its builders share the limits, so with more workers each
+// cuts smaller segments, but each worker has its own cache of words. Flushing 300,000 chunks of 100
+// words takes 260 MB with two workers, 350 MB with four and 580 MB with eight. (16 workers that did
+// not share the limits took 1.5 GB.)
 const maxCrew = 4
 
 func (r *reading) hire(ctx context.Context) *crew {
@@ -125,7 +123,7 @@ func (r *reading) hire(ctx context.Context) *crew {
 	return c
 }
 
-// send hands a batch to the next worker that is free.
+// send hands a batch to the next free worker.
 func (c *crew) send(batch []assay.Change) error {
 	select {
 	case c.queue <- batch:
@@ -135,8 +133,8 @@ func (c *crew) send(batch []assay.Change) error {
 	}
 }
 
-// wait waits until all is built, or, where err has ended the reading, until all
-// have given up. It returns the first error.
+// wait waits until all workers have finished, or until all have stopped if err ended the reading.
+// It returns the first error.
 func (c *crew) wait(err error) error {
 	if err != nil {
 		c.group.Go(func() error { return err })
@@ -145,7 +143,7 @@ func (c *crew) wait(err error) error {
 	return c.group.Wait()
 }
 
-// note checks a change and remembers its document.
+// note checks a change and records its document as changed.
 func (r *reading) note(c assay.Change) error {
 	r.sequence = max(r.sequence, c.Sequence)
 	if !c.Deleted && (c.Document == nil || c.Document.ID != c.ID) {
@@ -154,7 +152,7 @@ func (r *reading) note(c assay.Change) error {
 	id, ok := parseID(c.ID)
 	if !ok {
 		if c.Deleted {
-			return nil // the index never had it
+			return nil // it was never indexed
 		}
 		return fmt.Errorf("document %q: an ID is 32 hexadecimal digits: %w", c.ID, assay.ErrInvalid)
 	}
@@ -165,7 +163,7 @@ func (r *reading) note(c assay.Change) error {
 	return nil
 }
 
-// work builds what comes through the queue.
+// work builds segments of the batches in the queue.
 func (r *reading) work(ctx context.Context, w *worker, queue <-chan []assay.Change) error {
 	for batch := range queue {
 		if err := r.build(ctx, w, batch); err != nil {
@@ -188,7 +186,7 @@ func (r *reading) buildAlone(ctx context.Context, batch []assay.Change) error {
 	return r.cut(w)
 }
 
-// build adds documents to w's builder and cuts what is full.
+// build adds documents to w's builder and cuts a segment when the builder is full.
 func (r *reading) build(ctx context.Context, w *worker, batch []assay.Change) error {
 	for _, c := range batch {
 		if err := ctx.Err(); err != nil {
@@ -220,8 +218,8 @@ func (r *reading) cut(w *worker) error {
 	return nil
 }
 
-// workers are who builds segments. The first is kept from one small update to the
-// next, because an analyzer that has met words before is faster.
+// workers holds the limits of builders and the first worker. That worker is kept between small
+// updates, because an analyzer is faster on words that it has seen before.
 type workers struct {
 	limits limits
 	first  worker

@@ -7,15 +7,15 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// A chunkSet is a set of a segment's chunks as a segment stores it: a varint, twice
-// the bytes that follow, plus one if those are a roaring bitmap in its portable format
+// A chunkSet is a set of a segment's chunks in stored form. It starts with a varint: twice the
+// number of bytes that follow, plus one if those are a roaring bitmap in its portable format
 // (https://github.com/RoaringBitmap/RoaringFormatSpec).
 //
-// Otherwise they are the set's runs of neighbouring chunks, of each a varint: twice the
-// number of chunks between it and the run before (the first: from chunk 0), plus one if
-// it has more than one chunk; then, if it has, how many it has less two as another. A
-// document's chunks are one run, so the values of a key that tells documents apart take
-// about four bytes.
+// Otherwise the bytes are the set's runs of consecutive chunks. Each run starts with a varint:
+// twice the number of chunks between the previous run (or chunk 0) and this one, plus one if the
+// run has more than one chunk. In that case another varint follows, the length of the run less two.
+// A document's chunks are one run, so the values of a key that is unique per document take about
+// four bytes.
 type chunkSet struct {
 	roaring bool
 	bytes   []byte
@@ -23,14 +23,14 @@ type chunkSet struct {
 
 var errChunkSet = damaged("set of chunks")
 
-// maxStoredRuns is how many runs are stored as runs. Reading one takes about as long
-// as reading four members of a roaring bitmap, whose header takes the space of four.
+// maxStoredRuns is the largest number of runs that are stored as runs. Reading a run takes about as
+// long as reading four members of a roaring bitmap, whose header takes the space of four members.
 const maxStoredRuns = 32
 
-// A chunkRun is the chunks start to end-1, at least one.
+// A chunkRun is the non-empty range of chunks start to end-1.
 type chunkRun struct{ start, end uint32 }
 
-// appendRun adds the chunks start to end-1 to runs that all lie before them.
+// appendRun adds the chunks start to end-1 to runs that all lie before start.
 func appendRun(runs []chunkRun, start, end uint32) []chunkRun {
 	if n := len(runs); n > 0 && runs[n-1].end == start {
 		runs[n-1].end = end
@@ -39,7 +39,7 @@ func appendRun(runs []chunkRun, start, end uint32) []chunkRun {
 	return append(runs, chunkRun{start, end})
 }
 
-// appendChunkSet writes runs that ascend and do not touch.
+// appendChunkSet appends the set of the given runs, which ascend and do not touch, to b.
 func appendChunkSet(b []byte, runs []chunkRun) []byte {
 	if len(runs) > maxStoredRuns {
 		return appendRoaring(b, roaringOf(runs))
@@ -60,11 +60,11 @@ func appendChunkSet(b []byte, runs []chunkRun) []byte {
 	return append(b, packed[:size]...)
 }
 
-// runsGain is how many times smaller a bitmap has to become by storing runs where it
-// can. Less does not pay: a run takes longer to read than 64 chunks that are a bit each.
+// runsGain is how many times smaller run containers must make a bitmap to be used. A smaller gain
+// does not pay, because a run takes longer to read than 64 chunks that are one bit each.
 const runsGain = 4
 
-// appendRoaring writes a bitmap.
+// appendRoaring appends a bitmap to b.
 func appendRoaring(b []byte, bitmap *roaring.Bitmap) []byte {
 	ofRuns := bitmap.Clone()
 	ofRuns.RunOptimize()
@@ -74,7 +74,7 @@ func appendRoaring(b []byte, bitmap *roaring.Bitmap) []byte {
 	b = binary.AppendUvarint(b, bitmap.GetSerializedSizeInBytes()<<1|1)
 	w := sliceWriter(b)
 	if _, err := bitmap.WriteTo(&w); err != nil {
-		panic(err) // only the writer fails, and it does not
+		panic(err) // only the writer can fail, and it never does
 	}
 	return w
 }
@@ -86,7 +86,7 @@ func (w *sliceWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// roaringOf returns the bitmap of runs that ascend.
+// roaringOf returns the bitmap of ascending runs.
 func roaringOf(runs []chunkRun) *roaring.Bitmap {
 	bitmap := roaring.New()
 	var few [256]uint32
@@ -111,13 +111,13 @@ func roaringOf(runs []chunkRun) *roaring.Bitmap {
 	return bitmap
 }
 
-// chunkSet reads what appendChunkSet and appendRoaring write.
+// chunkSet reads a set written by appendChunkSet or appendRoaring.
 func (d *decoder) chunkSet() chunkSet {
 	head := d.uint()
 	return chunkSet{roaring: head&1 != 0, bytes: d.bytes(head >> 1)}
 }
 
-// eachRun calls f for the runs of a set that is stored as such.
+// eachRun calls f for each run of a set that is stored as runs.
 func (s chunkSet) eachRun(chunks uint32, f func(start, end uint32)) error {
 	d, next := decoder{rest: s.bytes}, uint32(0)
 	for len(d.rest) > 0 {
@@ -136,13 +136,12 @@ func (s chunkSet) eachRun(chunks uint32, f func(start, end uint32)) error {
 	return nil
 }
 
-// A chunkUnion gathers sets into words of one bit a chunk.
+// A chunkUnion collects sets into a bitset with one bit for each chunk.
 type chunkUnion struct {
 	chunks uint32
 	words  bitset
-	// clear is all ones for a union. It is zero for a symmetric difference, which
-	// of sets that have nothing in common is their union, and takes a set away when
-	// it comes the second time.
+	// clear is all ones for a union. It is zero for a symmetric difference. The symmetric
+	// difference of disjoint sets is their union, and adding a set a second time removes it.
 	clear uint64
 }
 
@@ -154,15 +153,15 @@ func newDifference(chunks uint32) *chunkUnion {
 	return &chunkUnion{chunks: chunks, words: newBitset(int(chunks))}
 }
 
-// set returns what was gathered. Nothing may be added to it after.
+// set returns the collected set. The caller must not add to the union afterwards.
 func (u *chunkUnion) set() bitset {
-	if rest := u.chunks & 63; rest != 0 { // a forged set may have more
+	if rest := u.chunks & 63; rest != 0 { // a forged set may have more chunks
 		u.words[len(u.words)-1] &= 1<<rest - 1
 	}
 	return u.words
 }
 
-// unlessAll returns what set returns, or nil if that is all chunks.
+// unlessAll returns the collected set, or nil if it has all chunks.
 func (u *chunkUnion) unlessAll() bitset {
 	set := u.set()
 	if set.count() == int(u.chunks) {
@@ -176,7 +175,7 @@ func (u *chunkUnion) put(word int, mask uint64) {
 	u.words[word] = u.words[word]&^(mask&u.clear) ^ mask
 }
 
-// addRun adds start to end-1, which are chunks.
+// addRun adds the chunks start to end-1.
 func (u *chunkUnion) addRun(start, end uint32) {
 	first, last := int(start>>6), int((end-1)>>6)
 	low, high := ^uint64(0)<<(start&63), ^uint64(0)>>(63-(end-1)&63)
@@ -207,8 +206,8 @@ func (u *chunkUnion) add(s chunkSet) error {
 	return nil
 }
 
-// walk calls f for the runs of a stored set, ascending, which may touch. It takes an
-// empty union, and leaves it so.
+// walk calls f for the runs of a stored set in ascending order. Runs may touch. The union must be
+// empty and is empty again afterwards.
 func (u *chunkUnion) walk(s chunkSet, f func(start, end uint32)) error {
 	if !s.roaring {
 		return s.eachRun(u.chunks, f)
@@ -228,7 +227,7 @@ func (u *chunkUnion) walk(s chunkSet, f func(start, end uint32)) error {
 	return nil
 }
 
-// addContainer adds a container, which need not have been checked.
+// addContainer adds a container, which may be invalid.
 func (u *chunkUnion) addContainer(c container) error {
 	if c.base >= u.chunks {
 		return errChunkSet

@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// randomRuns makes runs of chunks that neither touch nor overlap: few or many, short or
-// long, near each other or apart.
+// randomRuns returns runs of chunks that neither touch nor overlap. They are few or many, short or
+// long, close together or far apart.
 func randomRuns(r *rand.Rand, chunks uint32) []chunkRun {
 	var runs []chunkRun
 	gap, length := 1+r.Uint32N(1<<r.IntN(14)), 1+r.Uint32N(1<<r.IntN(12))
@@ -88,8 +88,8 @@ func TestChunkSets(t *testing.T) {
 	}
 }
 
-// TestForgedSets checks what a checksum does not: sets that no writer makes, where they
-// would be read or written past an end.
+// TestForgedSets checks sets that no writer produces but that have a valid checksum. They must not
+// cause reads or writes out of bounds.
 func TestForgedSets(t *testing.T) {
 	u16 := func(numbers ...uint16) []byte {
 		var b []byte
@@ -142,7 +142,7 @@ func TestForgedSets(t *testing.T) {
 	}
 }
 
-// FuzzChunkSet reads sets from any bytes: the readers fail or agree.
+// FuzzChunkSet reads sets from arbitrary bytes and checks that the readers fail or agree.
 func FuzzChunkSet(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 3))
 	const chunks = 70_000
@@ -162,7 +162,7 @@ func FuzzChunkSet(f *testing.F) {
 	})
 }
 
-// checkChunkSet returns how the readers of a set disagree.
+// checkChunkSet returns an error if the readers of a set disagree.
 func checkChunkSet(set chunkSet, chunks uint32) error {
 	union, scratch := newUnion(chunks), newUnion(chunks)
 	walked := newBitset(int(chunks))

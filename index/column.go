@@ -12,11 +12,10 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A columnID says what the values of a column are. The columns of a segment ascend by
-// class, key and kind.
+// A columnID identifies a column. The columns of a segment ascend by class, key and kind.
 type columnID struct {
 	class columnClass
-	key   string // of metadata
+	key   string // metadata key
 	kind  columnKind
 }
 
@@ -30,19 +29,19 @@ func (a columnID) compare(b columnID) int {
 	return int(a.kind) - int(b.kind)
 }
 
-// A columnClass says what a column is about.
+// A columnClass is the kind of property that a column holds.
 type columnClass byte
 
 const (
-	aclColumns        columnClass = iota // booleanKind: the value true, of what everyone may see; stringKind: names on ACLs
+	aclColumns        columnClass = iota // booleanKind: true for public chunks; stringKind: names on ACLs
 	collectionColumns                    // stringKind
-	languageColumns                      // stringKind: what its document was analysed as
+	languageColumns                      // stringKind: the language the document was analysed as
 	metadataColumns                      // by key
 )
 
-// A columnKind says of which type the values of a column are. A list has a memberKind
-// value for each different member; its listKind value are the numbers of its members
-// among those, each in memberBytes bytes.
+// A columnKind is the type of the values in a column. A list has a memberKind value for each
+// distinct member. Its listKind value is the sequence of the numbers of its members in that column,
+// each in memberBytes bytes.
 type columnKind byte
 
 const (
@@ -55,17 +54,16 @@ const (
 	columnKinds
 )
 
-// ranged reports whether the column's values are asked for by ranges. No chunk has
-// two values of such a column.
+// ranged reports whether the column supports range queries. A chunk has at most one value in such a
+// column.
 func (id columnID) ranged() bool {
 	return id.class == metadataColumns && (id.kind == stringKind || id.kind == numberKind || id.kind == timeKind)
 }
 
-// valueKinds are the kinds of metadata values, by the bit that stands for them in a
-// kindSet.
+// valueKinds lists the kinds of metadata values in the order of their bits in a kindSet.
 var valueKinds = []assay.ValueKind{assay.KindString, assay.KindNumber, assay.KindBoolean, assay.KindTime, assay.KindList}
 
-// columnKindOf returns the kind of the columns of such values.
+// columnKindOf returns the kind of the column for values of the given kind.
 func columnKindOf(kind assay.ValueKind) columnKind {
 	switch kind {
 	case assay.KindNumber:
@@ -80,7 +78,7 @@ func columnKindOf(kind assay.ValueKind) columnKind {
 	return stringKind
 }
 
-// A kindSet is a set of value kinds: bit i is valueKinds[i].
+// A kindSet is a set of value kinds. Bit i is valueKinds[i].
 type kindSet uint8
 
 func (s kindSet) list() []assay.ValueKind {
@@ -93,16 +91,16 @@ func (s kindSet) list() []assay.ValueKind {
 	return kinds
 }
 
-// appendValue writes a value of any kind but list so that bytes compare as the values
-// do: a string as it is; a number as the bits of its float64, the sign bit flipped if
-// it is positive and all bits if negative, big-endian; a boolean as 0 or 1; a time as
+// appendValue appends a value of any kind except list, so that the bytes compare as the values do.
+// A string is stored unchanged. A number is the bits of its float64, big-endian, with the sign bit
+// flipped if it is positive and all bits flipped if it is negative. A boolean is 0 or 1. A time is
 // its seconds since 1970 plus 2^63 and its nanoseconds, big-endian in 8 and 4 bytes.
 func appendValue(b []byte, v assay.Value) []byte {
 	switch v.Kind {
 	case assay.KindString:
 		return append(b, v.String...)
 	case assay.KindNumber:
-		n := math.Float64bits(v.Number + 0) // -0 becomes 0, which it equals
+		n := math.Float64bits(v.Number + 0) // turns -0 into 0, which it equals
 		if n>>63 == 0 {
 			n |= 1 << 63
 		} else {
@@ -121,8 +119,8 @@ func appendValue(b []byte, v assay.Value) []byte {
 	return b
 }
 
-// memberBytes is how many bytes a list's value has for each member, big-endian,
-// where lists have so many different members.
+// memberBytes returns the number of bytes for each member in a list's value, big-endian, given the
+// number of distinct members.
 func memberBytes(members int) int {
 	size := 1
 	for n := members - 1; n > 0xff; n >>= 8 {
@@ -146,53 +144,51 @@ func memberNumber(b []byte) uint64 {
 	return n
 }
 
-// blockValues is how many values lie between two that can be found without reading
-// those before.
+// blockValues is the number of values in a block. A block can be found without reading the values
+// before it.
 const blockValues = 16
 
-// A filterEncoder writes the filters of a segment. They are columns, little-endian:
+// A filterEncoder writes the filters of a segment. The layout is little-endian:
 //
 //	columns
-//	uint64s  where the head of each column begins
+//	uint64s  offset of the head of each column
 //	uint32   number of columns
 //	uint32   number of chunks in the segment
 //
-// A column holds the values of one thing of one kind, such as the numbers under the
-// metadata key "year", and of each value the set of the chunks that have it. Columns
-// ascend by columnID. A column's head is at its end, so that it can be written value by
-// value:
+// A column holds the values of one property of one kind, such as the numbers under the metadata key
+// "year", and for each value the set of chunks that have it. Columns ascend by columnID. A column's
+// head is at its end, so that the column can be written value by value:
 //
-//	values   strings, ascending by bytes, as appendValue makes them
-//	sets     of the values, in the same order (see chunkSet)
-//	blocks   of each 16 values two uint64: where the first and its set begin in those
-//	anchors  of each two uint64: a number of values, and where its set begins in
-//	sets     of the anchors: the chunks that have one of so many first values
-//	head     where the directory points to:
-//	         byte     its class
-//	         string   its key; empty but for metadata
-//	         byte     its kind
-//	         varints  number of values, and bytes of each of the parts before
+//	values   strings, ascending by bytes, as appendValue writes them
+//	sets     the set of each value, in the same order (see chunkSet)
+//	blocks   for each 16 values two uint64: the offsets of the first value and of its set
+//	anchors  for each anchor two uint64: a number of values, and the offset of its set in
+//	sets     the anchors' sets: the chunks that have one of that many first values
+//	head     the target of the directory's offset:
+//	         byte     class
+//	         string   key; empty except for metadata
+//	         byte     kind
+//	         varints  number of values, and size in bytes of each of the parts before
 //	         set      all chunks that have a value
 //
-// The sets of a column of strings, numbers or times have no chunk in common, as a
-// document has one value of a key. So the chunks with a value of a range are the
-// difference of the sets of two anchors and a few values around them, however many
-// values lie between.
+// The sets in a column of strings, numbers or times are disjoint, because a document has one value
+// for a key. So the chunks with a value in a range are the difference of the sets of two anchors,
+// corrected by a few values near them, regardless of the number of values in the range.
 //
-// The encoder holds the sets of one column, not its values.
+// The encoder keeps the sets of one column in memory, but not its values.
 type filterEncoder struct {
 	chunks    uint32
 	out       io.Writer
-	size      uint64 // written
-	err       error  // of out, the first
+	size      uint64 // bytes written
+	err       error  // first error of out
 	directory []byte
 
-	// The column in progress, whose values were written from start.
+	// The current column, whose values begin at start.
 	id     columnID
 	start  uint64
 	count  int
-	last   []byte // value
-	entry  []byte // of it, as it was written
+	last   []byte // last value
+	entry  []byte // its encoded form
 	sets   []byte
 	blocks []byte
 }
@@ -204,14 +200,14 @@ func (e *filterEncoder) put(b []byte) {
 	}
 }
 
-// begin starts a column; IDs ascend.
+// begin starts a column. IDs must ascend.
 func (e *filterEncoder) begin(id columnID) {
 	e.id, e.start, e.count = id, e.size, 0
 	e.sets, e.blocks = e.sets[:0], e.blocks[:0]
 }
 
-// add appends a value and the runs of its chunks, of which there is at least one.
-// Values ascend; the error says that they do not, or is that of the output.
+// add appends a value and the runs of its chunks, of which there is at least one. It returns
+// ErrDamaged if the values do not ascend, or the error of the output.
 func (e *filterEncoder) add(value []byte, runs []chunkRun) error {
 	if e.count > 0 && bytes.Compare(e.last, value) >= 0 {
 		return damaged("values of key " + e.id.key)
@@ -228,7 +224,7 @@ func (e *filterEncoder) add(value []byte, runs []chunkRun) error {
 	return e.err
 }
 
-// end finishes the column. Without values it leaves none.
+// end finishes the column. A column without values is not written.
 func (e *filterEncoder) end() error {
 	if e.count == 0 {
 		return e.err
@@ -251,7 +247,7 @@ func (e *filterEncoder) end() error {
 	return e.err
 }
 
-// finish writes what follows the columns.
+// finish writes the directory that follows the columns.
 func (e *filterEncoder) finish() error {
 	count := len(e.directory) / 8
 	e.directory = binary.LittleEndian.AppendUint32(e.directory, uint32(count))
@@ -259,16 +255,17 @@ func (e *filterEncoder) finish() error {
 	return e.err
 }
 
-// An anchor stands wherever the sets since the one before have so many bytes: a fraction
-// of all, and at least what is read in a few microseconds. The fraction bounds the space:
-// an anchor takes up to a bit a chunk. Measured on 200,000 documents of one chunk, each
-// with its own time: a range takes 10 to 20 microseconds and 6 bytes a document.
+// An anchor is placed as soon as the sets since the previous anchor have max(anchorBytes, size of
+// all sets / anchorShare) bytes. The minimum is what can be read in a few microseconds. The
+// fraction bounds the space, because an anchor takes up to one bit for each chunk. Measured on
+// 200,000 documents of one chunk, each with its own time: a range takes 10 to 20 microseconds and 6
+// bytes a document.
 const (
 	anchorShare = 48
 	anchorBytes = 4096
 )
 
-// anchors makes the anchors of the values that were added, and the set of all.
+// anchors returns the anchors of the added values and the union of all their sets.
 func (e *filterEncoder) anchors() (rows, sets []byte, all *roaring.Bitmap, err error) {
 	step := max(anchorBytes, len(e.sets)/anchorShare)
 	union, size := newUnion(e.chunks), 0

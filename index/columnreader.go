@@ -6,11 +6,11 @@ import (
 	"sort"
 )
 
-// A column is one that has been opened. The zero column has no values.
+// A column is an opened column of a segment. The zero column has no values.
 type column struct {
 	id         columnID
-	chunks     uint32 // of the segment
-	count      int    // of values
+	chunks     uint32 // in the segment
+	count      int    // number of values
 	all        chunkSet
 	blocks     []byte
 	values     []byte
@@ -19,7 +19,7 @@ type column struct {
 	anchorSets []byte
 }
 
-// decodeID reads how a column begins.
+// decodeID reads the columnID at the start of a column's head.
 func decodeID(d *decoder) (class columnClass, key []byte, kind columnKind) {
 	class = columnClass(d.byte())
 	key = d.bytes(d.uint())
@@ -34,7 +34,7 @@ func (d *decoder) byte() byte {
 	return b[0]
 }
 
-// decodeColumn returns the column whose head begins at a place of b.
+// decodeColumn returns the column whose head begins at offset head of b.
 func decodeColumn(b []byte, head uint64, chunks uint32) (column, error) {
 	head = min(head, uint64(len(b)))
 	d := decoder{rest: b[head:]}
@@ -62,17 +62,17 @@ func decodeColumn(b []byte, head uint64, chunks uint32) (column, error) {
 	return c, nil
 }
 
-// A valueCursor stands at a value of a column, or after the last.
+// A valueCursor points at a value of a column or past the last.
 type valueCursor struct {
 	column *column
-	index  int // of the value; the column's count: after the last
+	index  int // number of the value; the column's count at the end
 	value  []byte
 	set    chunkSet
 
-	values, sets decoder // of what comes after
+	values, sets decoder // the data after the current value
 }
 
-// block returns where a block's values and sets begin.
+// block returns decoders at the start of a block's values and sets.
 func (c *column) block(n int) (values, sets decoder) {
 	v, s := c.valuesOf(n), binary.LittleEndian.Uint64(c.blocks[16*n+8:])
 	if v > uint64(len(c.values)) || s > uint64(len(c.sets)) {
@@ -81,7 +81,7 @@ func (c *column) block(n int) (values, sets decoder) {
 	return decoder{rest: c.values[v:]}, decoder{rest: c.sets[s:]}
 }
 
-// next moves to the value after; to the end where there is none.
+// next moves to the next value, or to the end if there is none.
 func (at *valueCursor) next() {
 	if at.index++; at.index >= at.column.count {
 		at.index = at.column.count
@@ -96,7 +96,7 @@ func (at *valueCursor) next() {
 
 func (at *valueCursor) ended() bool { return at.index >= at.column.count }
 
-// err says whether the cursor has ended because there is no value where one has to be.
+// err returns an error if the cursor ended because the data is damaged.
 func (at *valueCursor) err() error {
 	if at.values.failed || at.sets.failed {
 		return damaged("values of key " + at.column.id.key)
@@ -104,7 +104,7 @@ func (at *valueCursor) err() error {
 	return nil
 }
 
-// at returns a cursor at a value by its number, from 0 to the column's count.
+// at returns a cursor at the value with the given number, from 0 to the column's count.
 func (c *column) at(index int) valueCursor {
 	if index >= c.count {
 		return valueCursor{column: c, index: c.count}
@@ -119,16 +119,16 @@ func (c *column) at(index int) valueCursor {
 	return at
 }
 
-// seek returns the number of the first value, not before the one given, for which
-// before does not hold; it holds for none after that.
+// seek returns the number of the first value, starting at from, for which before is false. before
+// must be true for a prefix of the values.
 func (c *column) seek(from int, before func(value []byte) bool) (int, error) {
 	blocks := (c.count + blockValues - 1) / blockValues
 	reached := func(n int) bool {
 		values, _ := c.block(n)
 		return !before(values.bytes(values.uint()))
 	}
-	low, high := from/blockValues, blocks // the first block that is reached is not before low, nor after high
-	if from > 0 {                         // it is likely to be near
+	low, high := from/blockValues, blocks // the first reached block is in low..high
+	if from > 0 {                         // it is probably close
 		for step := 1; low+step < blocks; step *= 2 {
 			if reached(low + step) {
 				high = low + step
@@ -154,8 +154,8 @@ func (c *column) seek(from int, before func(value []byte) bool) (int, error) {
 	return max(index, from), nil
 }
 
-// find returns a cursor at a value that is not before the one whose number is given,
-// or where it would be; ok is false where it is not.
+// find returns a cursor at a value, searching from the value with number from. If the value is
+// missing, ok is false and the cursor is at its insertion point.
 func (c *column) find(from int, value string) (at valueCursor, ok bool, err error) {
 	index, err := c.seek(from, func(v []byte) bool { return string(v) < value })
 	if err != nil {
@@ -165,9 +165,8 @@ func (c *column) find(from int, value string) (at valueCursor, ok bool, err erro
 	return at, !at.ended() && string(at.value) == value, at.err()
 }
 
-// addContaining adds the chunks that have a value that contains part, which is not
-// empty. The values lie side by side, so that what is not there is seen without looking
-// at each.
+// addContaining adds the chunks that have a value that contains part, which must not be empty. The
+// values are adjacent in memory, so one scan over their bytes skips those without a match.
 func (c *column) addContaining(u *chunkUnion, part []byte) error {
 	at := c.at(0)
 	for place := 0; ; {
@@ -185,7 +184,7 @@ func (c *column) addContaining(u *chunkUnion, part []byte) error {
 		if at.ended() || at.end() <= place {
 			return damaged("values of key " + c.id.key)
 		}
-		if bytes.Contains(at.value, part) { // and not only with the size before it
+		if bytes.Contains(at.value, part) { // the match may include the length prefix
 			if err := u.add(at.set); err != nil {
 				return err
 			}
@@ -194,29 +193,29 @@ func (c *column) addContaining(u *chunkUnion, part []byte) error {
 	}
 }
 
-// end returns where the cursor's value ends among those of the column.
+// end returns the offset of the end of the cursor's value in the column's values.
 func (at *valueCursor) end() int { return len(at.column.values) - len(at.values.rest) }
 
-// valuesOf returns where a block's values begin.
+// valuesOf returns the offset of a block's values.
 func (c *column) valuesOf(block int) uint64 {
 	return binary.LittleEndian.Uint64(c.blocks[16*block:])
 }
 
-// blockAt returns the block with the value at a place among the bytes of values.
+// blockAt returns the block that holds the given offset in the column's values.
 func (c *column) blockAt(place int) int {
 	return max(1, sort.Search(len(c.blocks)/16, func(n int) bool {
 		return c.valuesOf(n) > uint64(place)
 	})) - 1
 }
 
-// An anchor is a number of values and, unless it is 0, the set of the chunks that
-// have one of so many first values.
+// An anchor is a number of values and the union of the sets of that many first values. The set is
+// empty if the number is 0.
 type anchor struct {
 	values int
 	set    chunkSet
 }
 
-// nearest returns the anchor that is the fewest values away from a number of them.
+// nearest returns the anchor closest to the given number of values.
 func (c *column) nearest(values int) (anchor, error) {
 	n := len(c.anchors) / 16
 	place := func(i int) int {
@@ -249,9 +248,9 @@ func (c *column) nearest(values int) (anchor, error) {
 	return anchor{values: place(i), set: set}, nil
 }
 
-// addRange adds to a symmetric difference the chunks that have one of the values low
-// to high-1 of a column that is ranged: those of the first high values without those of
-// the first low, or, where it is less to read, one value after the other.
+// addRange adds the chunks that have one of the values low to high-1 of a ranged column to a
+// symmetric difference. It adds the chunks of the first high values and those of the first low
+// values, which cancel out. If reading the values one by one is less work, it does that.
 func (c *column) addRange(u *chunkUnion, low, high int) error {
 	if low >= high {
 		return nil
@@ -273,8 +272,8 @@ func (c *column) addRange(u *chunkUnion, low, high int) error {
 	return c.addFirst(u, end, high)
 }
 
-// addFirst adds to a symmetric difference the chunks that have one of so many first
-// values, by way of an anchor.
+// addFirst adds the chunks that have one of the first values to a symmetric difference, starting
+// from an anchor.
 func (c *column) addFirst(u *chunkUnion, from anchor, values int) error {
 	if from.values > 0 {
 		if err := u.add(from.set); err != nil {

@@ -10,8 +10,8 @@ import (
 
 func TestContract(t *testing.T) { indextest.Run(t, open) }
 
-// The contract holds as well where a few documents make many segments, builders
-// and merges.
+// TestContractSmall checks the contract with limits so small that a few documents make many
+// segments, builders and merges.
 func TestContractSmall(t *testing.T) { indextest.Run(t, openSmall) }
 
 func open(t testing.TB, source index.Source, dir string) index.Index {
@@ -30,7 +30,7 @@ func opened(t testing.TB, open func(context.Context, string, index.Source) (*ind
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A test's readers and crashed writers are not closed by it.
+	// The index is closed here, because a test does not close its readers and crashed writers.
 	t.Cleanup(func() {
 		if err := ix.Close(); err != nil {
 			t.Error(err)

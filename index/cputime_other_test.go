@@ -4,5 +4,5 @@ package index
 
 import "time"
 
-// cpuTime returns 0, for want of a portable way to learn it.
+// cpuTime returns 0, because there is no portable way to read the CPU time.
 func cpuTime() time.Duration { return 0 }

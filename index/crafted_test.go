@@ -16,8 +16,8 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// A crafted index is one of which a file was changed by somebody who knows the
-// format: all checksums are right.
+// A crafted index has a file that was changed by someone who knows the format, so all checksums are
+// correct.
 type crafted struct {
 	source *indextest.Source
 	names  []string
@@ -55,7 +55,7 @@ func newCrafted(t testing.TB) crafted {
 	return c
 }
 
-// write makes a folder of the index, with one file replaced.
+// write makes a folder with the index, in which one file is replaced, and returns its path.
 func (c crafted) write(t testing.TB, name string, file []byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func (c crafted) write(t testing.TB, name string, file []byte) string {
 	return dir
 }
 
-// chunks returns the IDs of all chunks that the index was made of.
+// chunks returns the IDs of all chunks of the source.
 func (c crafted) chunks(t testing.TB) []string {
 	t.Helper()
 	var ids []string
@@ -85,8 +85,7 @@ func (c crafted) chunks(t testing.TB) []string {
 	return ids
 }
 
-// try does with the index what there is to do. It may fail, by an error, and may
-// find anything.
+// try uses the index in all ways. Each operation may return an error or any result.
 func (c crafted) try(t testing.TB, dir string, seed uint64) {
 	t.Helper()
 	allowed := func(err error) {
@@ -141,12 +140,12 @@ func (c crafted) try(t testing.TB, dir string, seed uint64) {
 	}
 }
 
-// extremes are numbers that a reader must not believe.
+// extremes are numbers that a reader must not trust.
 var extremes = []uint64{0, 1, 2, 0x7f, 0x80, 0xff, 0x3fff, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 40, 1<<63 - 1, 1 << 63, 1<<64 - 1}
 
-// craft changes something in a file, where it must not be believed.
+// craft makes a random change in a file.
 func craft(random *rand.Rand, name string, file []byte) {
-	if name == "MANIFEST" && random.IntN(4) > 0 { // it stays JSON, and what is base64 in it that
+	if name == "MANIFEST" && random.IntN(4) > 0 { // keep JSON and base64 valid
 		for i := random.IntN(len(file)); i < len(file); i++ {
 			switch c := file[i]; {
 			case '0' <= c && c <= '9':
@@ -159,7 +158,7 @@ func craft(random *rand.Rand, name string, file []byte) {
 		}
 	}
 	at := random.IntN(len(file))
-	if random.IntN(4) == 0 { // where the sections are
+	if random.IntN(4) == 0 { // the table of sections
 		at = len(file) - 1 - random.IntN(min(len(file), 200))
 	}
 	rest := file[at:]
@@ -182,8 +181,8 @@ func craft(random *rand.Rand, name string, file []byte) {
 	}
 }
 
-// A file whose checksum is right but whose contents are not gives an error or any
-// answer, but no panic, no endless loop and no giant allocation.
+// TestCraftedFiles checks that a file with a correct checksum and wrong contents causes an error or
+// any answer, but no panic, no endless loop and no huge allocation.
 func TestCraftedFiles(t *testing.T) {
 	rounds := 150
 	if os.Getenv("ASSAY_LONG") == "1" {

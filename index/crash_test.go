@@ -24,9 +24,8 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// A child is what a process that is to be killed does, as JSON in the
-// environment variable childEnv: it changes a source and writes its index, over
-// and over.
+// A child describes a process to be killed, as JSON in the environment variable childEnv. The
+// process repeatedly changes a source and writes its index.
 type child struct {
 	Dir  string
 	Seed uint64
@@ -34,12 +33,12 @@ type child struct {
 
 const childEnv = "ASSAY_TEST_CHILD"
 
-// crashDocuments is how many different documents each collection of the child's
-// source has: so few that most of what it does is writing files.
+// crashDocuments is the number of distinct documents in each collection of the child's source. It
+// is so small that the child spends most of its time writing files.
 const crashDocuments = 25
 
-// TestMain is the child in a process that a test starts to kill it. Else it runs
-// the tests, which must leave no goroutine behind.
+// TestMain runs the child in a process that a test has started in order to kill it. Otherwise it
+// runs the tests, which must not leak goroutines.
 func TestMain(m *testing.M) {
 	if spec := os.Getenv(childEnv); spec != "" {
 		if err := runChild(spec); err != nil {
@@ -51,7 +50,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// What a child is doing, kept in a file that its death leaves as it was.
+// States of a child. It writes its state to a file, which survives the kill.
 const (
 	committing byte = 'c'
 	flushing   byte = 'f'
@@ -100,7 +99,7 @@ func runChild(spec string) error {
 			return nil
 		})
 		do(flushing, ix.Flush)
-		if step%4 != 0 { // else the merges go on beside what follows
+		if step%4 != 0 { // otherwise merges continue in the background
 			do(settling, ix.Settle)
 		}
 		if err != nil {
@@ -109,7 +108,7 @@ func runChild(spec string) error {
 	}
 }
 
-// start starts a child, which is at work when start returns.
+// start starts a child and returns when it is at work.
 func (c child) start(t *testing.T) *exec.Cmd {
 	t.Helper()
 	spec, err := json.Marshal(c)
@@ -132,7 +131,7 @@ func (c child) start(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// kill ends a child, which must be at work, as kill -9 does.
+// kill kills a child, which must be at work, as kill -9 does.
 func kill(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Process.Kill(); err != nil {
@@ -144,15 +143,15 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// met is where a kill fell.
+// met describes the moment of a kill.
 type met struct {
 	state byte
 	files bool // there were files that the manifest does not name
 }
 
-// Killed at random moments of flushes and merges, again and again, an index opens
-// as it was or as it was to be, and answers as one that is made afresh does. What
-// was left of files is gone after the next Flush.
+// TestKillAtRandomMoments checks that an index that is killed repeatedly, at random moments of
+// flushes and merges, opens in its old or its new state and answers like a new index. Leftover
+// files must be gone after the next Flush.
 func TestKillAtRandomMoments(t *testing.T) {
 	kills := 10
 	switch {
@@ -181,8 +180,8 @@ func TestKillAtRandomMoments(t *testing.T) {
 		case settling:
 			inMerge++
 		}
-		// A child's first Flush takes longer than others, the more so the busier the
-		// machine: where the kills meet little else they come later.
+		// A child's first Flush takes longer than later ones, especially on a busy machine. If few
+		// kills fall into merges, let them come later.
 		if inMerge < inFlush/2 {
 			span = min(span+span/4, time.Second)
 		} else {
@@ -195,7 +194,7 @@ func TestKillAtRandomMoments(t *testing.T) {
 	t.Logf("%d kills in flushes, %d in merges; %v", inFlush, inMerge, fell)
 }
 
-// check checks what a child left, in a copy, and says what it was killed in.
+// check checks a copy of the index that a child left and returns the moment of the kill.
 func (c child) check(t *testing.T) met {
 	t.Helper()
 	state, err := os.ReadFile(c.state())

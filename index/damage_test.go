@@ -15,8 +15,8 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// churned returns a source after random changes, and the folder of its index,
-// flushed in several steps by an index with small limits.
+// churned returns a source after random changes, and the folder of its index, flushed in several
+// steps by an index with small limits.
 func churned(t testing.TB, seed uint64, documents int) (*indextest.Source, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "index")
@@ -40,7 +40,7 @@ func churned(t testing.TB, seed uint64, documents int) (*indextest.Source, strin
 	return s, dir
 }
 
-// A damage is what happens to a file; a nil result is that it is gone.
+// A damage returns the damaged content of a file. A nil result means that the file is deleted.
 type damage func(random *rand.Rand, file []byte) []byte
 
 var damages = map[string]damage{
@@ -100,7 +100,7 @@ func filesIn(t testing.TB, dir string) []string {
 	return names
 }
 
-// unnamed lists the files in dir that its manifest does not name.
+// unnamed returns the files in dir that its manifest does not name.
 func unnamed(t testing.TB, dir string) []string {
 	t.Helper()
 	named, err := index.ManifestFiles(dir)
@@ -120,8 +120,8 @@ func unnamed(t testing.TB, dir string) []string {
 	return list
 }
 
-// Whatever happens to several files at once, the index answers rightly, and has
-// mended itself after the next Flush.
+// TestDamagedFiles checks that the index answers correctly after damage to several files at once,
+// and that the next Flush repairs it.
 func TestDamagedFiles(t *testing.T) {
 	rounds := 40
 	if os.Getenv("ASSAY_LONG") == "1" {
@@ -172,7 +172,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// Vectors whose file is lost are read again from the source, the documents not.
+// TestLostVectors checks that lost vectors are read again from the source, but documents are not.
 func TestLostVectors(t *testing.T) {
 	s, dir := churned(t, 2, 30)
 	random := rand.New(rand.NewPCG(2, 2))
@@ -205,8 +205,8 @@ func TestLostVectors(t *testing.T) {
 	}
 }
 
-// An index that was written for a source which then lost its last commits, as an
-// older copy of it has, is made again.
+// TestOlderSourceMidway checks that an index is rebuilt if its source has lost its last commits, as
+// an older copy of the source has.
 func TestOlderSourceMidway(t *testing.T) {
 	s, dir := churned(t, 4, 30)
 	older := indextest.NewSource("a")

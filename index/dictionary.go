@@ -6,38 +6,38 @@ import (
 	"sort"
 )
 
-// A dictionary maps the terms of a segment to their postings. Little-endian:
+// A dictionary maps the terms of a segment to their postings. The layout is little-endian:
 //
 //	 0  uint64  number of terms
 //	 8  a row of dictionaryRow bytes for each block of 16 terms (the last may be shorter):
 //	     0  uint64  the block's first term's first eight bytes, big-endian, zeros after its end
-//	     8  uint64  where the block's text starts, from the end of the rows
-//	    16  uint64  where the postings of its first term start, in the section of postings
-//	and to the end the text of the blocks, for each term in order of bytes:
-//	    varint  bytes that it shares with the term before; 0 for a block's first
+//	     8  uint64  offset of the block's text from the end of the rows
+//	    16  uint64  offset of the postings of its first term in the section of postings
+//	then the text of the blocks, for each term in byte order:
+//	    varint  length of the prefix shared with the term before; 0 for a block's first
 //	    varint  length of the rest, and the rest
 //	    varint  number of its postings, at least 1
 //	    varint  size of its postings in bytes
 //
-// The postings follow each other as the terms do. A lookup searches the rows and
-// reads one block; nothing is decoded before.
+// Postings are in the order of the terms. A lookup searches the rows and reads one block. Opening a
+// dictionary decodes nothing.
 const (
 	dictionaryBlock  = 16
 	dictionaryRow    = 24
 	dictionaryHeader = 8
 )
 
-// A dictionaryWriter makes the bytes of a dictionary.
+// A dictionaryWriter builds the bytes of a dictionary.
 type dictionaryWriter struct {
 	terms int
 	rows  []byte
 	text  []byte
 	last  []byte // the last term added
-	next  uint64 // where the next term's postings start
+	next  uint64 // offset of the next term's postings
 }
 
-// add adds a term with count postings in size bytes, which follow those of the
-// term before. Terms come ascending by bytes, each once.
+// add adds a term with count postings in size bytes, which follow the postings of the term before.
+// Terms must ascend by bytes without duplicates.
 func (w *dictionaryWriter) add(term string, count int, size int) {
 	shared := 0
 	if w.terms%dictionaryBlock == 0 {
@@ -56,14 +56,14 @@ func (w *dictionaryWriter) add(term string, count int, size int) {
 	w.terms++
 }
 
-// bytes returns the dictionary of what was added.
+// bytes returns the encoded dictionary.
 func (w *dictionaryWriter) bytes() []byte {
 	b := make([]byte, 0, dictionaryHeader+len(w.rows)+len(w.text))
 	b = binary.LittleEndian.AppendUint64(b, uint64(w.terms))
 	return append(append(b, w.rows...), w.text...)
 }
 
-// prefix returns a number that orders terms as their first eight bytes do.
+// prefix returns a number that orders terms by their first eight bytes.
 func prefix(term string) uint64 {
 	var first [8]byte
 	copy(first[:], term)
@@ -78,17 +78,17 @@ func sharedPrefix(a []byte, b string) int {
 	return n
 }
 
-// A dictionary reads the bytes of a dictionaryWriter where they are.
+// A dictionary reads the output of a dictionaryWriter in place.
 type dictionary struct {
-	count    int // of terms
+	count    int // number of terms
 	rows     []byte
 	text     []byte
 	postings []byte
 	chunks   uint32
 }
 
-// openDictionary reads a dictionary of a segment with so many chunks and the
-// section of its postings. It decodes nothing.
+// openDictionary opens the dictionary b of a segment with the given number of chunks and section of
+// postings. It decodes nothing.
 func openDictionary(b []byte, postings []byte, chunks uint32) (dictionary, error) {
 	if len(b) < dictionaryHeader {
 		return dictionary{}, damaged("dictionary")
@@ -106,11 +106,11 @@ func openDictionary(b []byte, postings []byte, chunks uint32) (dictionary, error
 
 func (d dictionary) blocks() int { return len(d.rows) / dictionaryRow }
 
-// lookup returns a term's postings, empty ones if the segment does not hold it.
+// lookup returns a term's postings, which are empty if the segment does not hold the term.
 func (d dictionary) lookup(term string) (postings, error) {
 	var failed error
 	first := prefix(term)
-	// The last block that starts with the term or one before it.
+	// Find the last block whose first term is not after the term.
 	i := sort.Search(d.blocks(), func(i int) bool {
 		row := d.rows[i*dictionaryRow:]
 		if n := binary.LittleEndian.Uint64(row); n != first {
@@ -126,7 +126,7 @@ func (d dictionary) lookup(term string) (postings, error) {
 	if failed != nil || i < 0 {
 		return postings{}, failed
 	}
-	var room [64]byte // for most terms
+	var room [64]byte // enough for most terms
 	it := termIterator{dictionary: d, block: i, text: room[:0]}
 	for it.next() && it.block == i+1 {
 		switch bytes.Compare(it.text, []byte(term)) {
@@ -154,7 +154,7 @@ func (d dictionary) firstTerm(row []byte) ([]byte, error) {
 	return term, nil
 }
 
-// at returns an iterator at the n-th term, which there must be.
+// at returns an iterator at term n. It returns an error if the dictionary has no term n.
 func (d dictionary) at(n uint32) (*termIterator, error) {
 	if int64(n) >= int64(d.count) {
 		return nil, damaged("number of a term")
@@ -168,24 +168,24 @@ func (d dictionary) at(n uint32) (*termIterator, error) {
 	return it, nil
 }
 
-// terms goes over all terms in order.
+// terms returns an iterator over all terms in order.
 func (d dictionary) terms() *termIterator { return &termIterator{dictionary: d} }
 
-// A termIterator goes over terms in the order of their bytes.
+// A termIterator iterates over terms in byte order.
 type termIterator struct {
 	dictionary dictionary
-	block      int     // whose first term is to be read next
-	left       int     // terms to be read before that
-	rest       decoder // the text of those
-	text       []byte  // of the current term
+	block      int     // next block
+	left       int     // terms left in the current block
+	rest       decoder // their text
+	text       []byte  // current term
 	count      int
 	bytes      []byte
-	start      uint64 // of the next term's postings
+	start      uint64 // offset of the next term's postings
 	failed     error
 }
 
-// next goes to the next term, the first at first. It returns false after the
-// last and when the bytes are damaged, which err tells apart.
+// next advances to the next term. It returns false after the last term and if the bytes are
+// damaged. The method err tells these cases apart.
 func (it *termIterator) next() bool {
 	d := &it.dictionary
 	if it.failed != nil || it.left == 0 && it.block == d.blocks() {
@@ -207,7 +207,7 @@ func (it *termIterator) next() bool {
 	return it.read()
 }
 
-// read decodes the term that comes next.
+// read decodes the next term.
 func (it *termIterator) read() bool {
 	all := it.dictionary.postings
 	shared := it.rest.uint()
@@ -238,5 +238,5 @@ func (it *termIterator) postings() postings {
 	return postings{count: it.count, bytes: it.bytes, chunks: it.dictionary.chunks}
 }
 
-// err returns what ended the iteration, nil after the last term.
+// err returns the error that ended the iteration, or nil after the last term.
 func (it *termIterator) err() error { return it.failed }

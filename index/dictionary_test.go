@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// randomTerms returns distinct terms in order, many of which start alike.
+// randomTerms returns distinct terms in order. Many of them share a prefix.
 func randomTerms(random *rand.Rand, n int) []string {
 	seen := map[string]bool{}
 	starts := []string{"", "a", "over", "überfall", "prefixes\x00", "\xff\xff", strings.Repeat("long ", 40)}
@@ -30,7 +30,7 @@ func randomTerms(random *rand.Rand, n int) []string {
 	return terms
 }
 
-// writeDictionary gives the i-th term i%5+1 postings in i%7+1 bytes, each i.
+// writeDictionary writes a dictionary in which term i has i%5+1 postings in i%7+1 bytes of value i.
 func writeDictionary(terms []string) (dictionary, section []byte) {
 	var w dictionaryWriter
 	for i, term := range terms {
@@ -85,7 +85,7 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
-// FuzzDictionary reads bytes that nobody wrote.
+// FuzzDictionary reads arbitrary bytes as a dictionary.
 func FuzzDictionary(f *testing.F) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for _, n := range []int{0, 1, 17, 100} {

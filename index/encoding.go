@@ -12,8 +12,8 @@ func damaged(what string) error { return fmt.Errorf("segment: %s: %w", what, ass
 // u32 returns the i-th uint32 of a row.
 func u32(row []byte, i int) uint32 { return binary.LittleEndian.Uint32(row[4*i:]) }
 
-// A decoder reads varints and strings from bytes. After the first that is not
-// there it has failed and gives zeros.
+// A decoder reads varints and strings from bytes. After the first value that is missing or invalid,
+// failed is true and all reads return zero values.
 type decoder struct {
 	rest   []byte
 	failed bool

@@ -6,21 +6,22 @@ import (
 	"slices"
 )
 
-// What the passages of a segment name is kept both ways. From an entity to the
-// chunks that name it leads a dictionary of entities' keys, as of terms, whose
-// postings have 2 instead of a frequency where the entity is a title that the chunk
-// stands under, else 1. From a chunk to its entities leads the section of mentions, for
-// each row:
+// mentionBlock is the number of rows in a block of mentions.
+//
+// A segment stores which passages name which entities in both directions. A dictionary of entity
+// keys, in the format of the dictionary of terms, maps an entity to the chunks that name it.
+// Instead of a frequency, its postings have 2 if the entity is a title that the chunk stands under,
+// else 1. The section of mentions maps a chunk to its entities. It has for each row:
 //
 //	varint  number of entities
-//	for each, ascending: varint of twice its distance to the one before (the first:
-//	        to -1) less 1, plus 1 where it is a title
+//	for each, ascending: varint of twice its distance to the one before (for the first:
+//	        to -1) less 1, plus 1 if it is a title
 //
-// An entity is its number in the order of the dictionary. A second section has for
-// each 16 rows uint64, where the first of them begins.
+// An entity is identified by its number in the order of the dictionary. A second section has for
+// each block of 16 rows a uint64, the offset of its first row.
 const mentionBlock = 16
 
-// What the postings of entities have for a frequency.
+// Values that the postings of entities have in place of a frequency.
 const (
 	named  = 1
 	titled = 2
@@ -41,7 +42,7 @@ type mention struct {
 	title  bool
 }
 
-// add adds the next row's entities, which it sorts; none comes twice.
+// add adds the next row's entities, which must be distinct. It sorts list.
 func (w *mentionWriter) add(list []mention) {
 	if w.rows%mentionBlock == 0 {
 		w.starts = binary.LittleEndian.AppendUint64(w.starts, w.size)
@@ -66,7 +67,7 @@ func (w *mentionWriter) add(list []mention) {
 
 func byEntity(a, b mention) int { return cmp.Compare(a.entity, b.entity) }
 
-// mentions reads what a mentionWriter wrote.
+// mentions reads the output of a mentionWriter.
 type mentions struct {
 	rows     int
 	entities int
@@ -98,7 +99,7 @@ func (n *mentions) of(row uint32, list []mention) ([]mention, error) {
 	return r.next(list, false)
 }
 
-// from returns a reader of the rows from a block on.
+// from returns a reader that starts at the first row of a block.
 func (n *mentions) from(block uint32) (*mentionReader, error) {
 	start := uint64(0)
 	if int(block) < len(n.starts)/8 {
@@ -110,19 +111,19 @@ func (n *mentions) from(block uint32) (*mentionReader, error) {
 	return &mentionReader{rest: decoder{rest: n.bytes[start:]}, entities: n.entities}, nil
 }
 
-// A mentionReader reads the entities of one row after the other.
+// A mentionReader reads the entities of one row after another.
 type mentionReader struct {
 	rest     decoder
 	entities int
 }
 
-// next appends the next row's entities to list, or passes over them.
+// next appends the next row's entities to list, or skips them.
 func (r *mentionReader) next(list []mention, skip bool) ([]mention, error) {
 	count := r.rest.uint()
 	if r.rest.failed || count > uint64(len(r.rest.rest)) {
 		return list, damaged("mentions of a row")
 	}
-	entity := uint64(0) // the first that may come
+	entity := uint64(0) // smallest possible next entity
 	for range count {
 		head := r.rest.uint()
 		entity += head >> 1

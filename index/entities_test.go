@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// writeMentions returns the two sections of some rows' mentions.
+// writeMentions returns the two sections of mentions for the given rows.
 func writeMentions(t testing.TB, rows [][]mention) (section, starts []byte) {
 	t.Helper()
 	var file bytes.Buffer
@@ -31,7 +31,7 @@ func writeMentions(t testing.TB, rows [][]mention) (section, starts []byte) {
 	return sections[0], w.starts
 }
 
-// randomMentions returns rows that name up to so many different entities.
+// randomMentions returns rows that name up to 20 of the given number of entities.
 func randomMentions(random *rand.Rand, rows, entities int) [][]mention {
 	list := make([][]mention, rows)
 	for i := range list {
@@ -94,8 +94,8 @@ func FuzzMentions(f *testing.F) {
 	})
 }
 
-// A segment whose mentions name entities that its rows' postings do not have is
-// merged into one that reads as damaged or as something, never into a panic.
+// TestMergeForgedMentions checks that merging a segment whose mentions name entities without
+// postings does not panic. The merged segment may be damaged or have any content.
 func TestMergeForgedMentions(t *testing.T) {
 	v := wholeView(buildSegment(t, upTo(9)...))
 	random := rand.New(rand.NewPCG(3, 3))

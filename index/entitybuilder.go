@@ -9,20 +9,19 @@ import (
 // An entityBuilder collects the entities that the chunks of a segment name.
 type entityBuilder struct {
 	finder  entity.Finder
-	numbers map[string]uint32 // of the entities, by key
-	keys    []string          // by number
-	counts  []uint32          // rows that name each
+	numbers map[string]uint32 // entity numbers by key
+	keys    []string          // keys by number
+	counts  []uint32          // number of rows that name each entity
 
-	// log has for each row how many entities it names and for each of those a varint
-	// of twice its number, plus one where it is a title.
+	// log has, for each row, the number of its entities and for each entity a varint of twice its
+	// number, plus one if the entity is a title.
 	log      []byte
 	mentions int
 
-	list []posting // room, kept from one segment to the next
+	list []posting // buffer, reused for the next segment
 }
 
-// add takes the entities of the next row and returns about how many bytes they
-// take.
+// add adds the entities of the next row and returns the approximate number of bytes they take.
 func (b *entityBuilder) add(list []entity.Entity) int {
 	before := len(b.log)
 	size := 0
@@ -51,7 +50,7 @@ func (b *entityBuilder) add(list []entity.Entity) int {
 func (b *entityBuilder) write(w *segmentWriter) error {
 	w.endTerms()
 	ends := b.sortPostings()
-	ordinals := make([]uint32, len(b.keys)) // by number
+	ordinals := make([]uint32, len(b.keys)) // position in the dictionary, by number
 	for i, n := range byText(b.keys) {
 		ordinals[n] = uint32(i)
 		if err := w.entity(b.keys[n], b.list[ends[n]-b.counts[n]:ends[n]]); err != nil {
@@ -71,10 +70,10 @@ func (b *entityBuilder) write(w *segmentWriter) error {
 	return w.finish()
 }
 
-// sortPostings brings the log into b.list, entity by entity, and returns where the
-// postings of each end.
+// sortPostings copies the log into b.list, grouped by entity, and returns the end of each entity's
+// postings.
 func (b *entityBuilder) sortPostings() []uint32 {
-	next := make([]uint32, len(b.counts)) // where each entity's next posting goes
+	next := make([]uint32, len(b.counts)) // position of each entity's next posting
 	sum := uint32(0)
 	for n, count := range b.counts {
 		next[n] = sum

@@ -1,15 +1,14 @@
 package index
 
-// BeforePublish makes every merge call f when it is done and nobody knows of it
-// yet; nil: nothing. The merge fails with f's error.
+// BeforePublish makes every merge call f when it is complete but not yet published. If f returns an
+// error, the merge fails with it. A nil f does nothing.
 func (s *Searcher) BeforePublish(f func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pause = f
 }
 
-// WaitForMerge waits for the merge under way, if any, and leaves its error to
-// others.
+// WaitForMerge waits for the running merge, if any, and does not consume its error.
 func (s *Searcher) WaitForMerge() {
 	s.mu.Lock()
 	m := s.merging
@@ -19,10 +18,10 @@ func (s *Searcher) WaitForMerge() {
 	}
 }
 
-// ReplaceWhileFilesAreLetGo makes the index one of nothing, while what it was
-// cannot be unmapped yet, and returns when others see that.
+// ReplaceWhileFilesAreLetGo replaces the snapshot by an empty one while the old files cannot be
+// unmapped yet. It returns an error of the replacement, and only after the new snapshot is visible.
 func (s *Searcher) ReplaceWhileFilesAreLetGo() error {
-	s.setFlushed(nil, nil) // which holds the same files
+	s.setFlushed(nil, nil) // it holds the same files
 	next := newSnapshot(0, nil, nil)
 	defer next.release()
 	s.folder.mu.Lock()
@@ -37,8 +36,8 @@ func (s *Searcher) ReplaceWhileFilesAreLetGo() error {
 	return <-replaced
 }
 
-// FindBehind tells the index what one learns that looks at the manifest and finds
-// it behind: too late, when the manifest's writer has told of it.
+// FindBehind simulates a search that reads the manifest, finds it outdated, and records this only
+// after the writer has recorded the same manifest.
 func (s *Searcher) FindBehind() error {
 	info, err := s.folder.stat()
 	s.setFlushed(nil, info)

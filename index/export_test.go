@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 )
 
-// OpenSmall is Open with limits so small that a few documents make several
-// segments, builders and merges.
+// OpenSmall is like Open, with limits so small that a few documents make several segments, builders
+// and merges.
 func OpenSmall(ctx context.Context, dir string, source Source) (*Searcher, error) {
 	return open(ctx, dir, source, smallLimits)
 }
 
-// OpenEager is OpenSmall with a merge after nearly every Flush.
+// OpenEager is like OpenSmall, with a merge after nearly every Flush.
 func OpenEager(ctx context.Context, dir string, source Source) (*Searcher, error) {
 	eager := smallLimits
 	eager.smallRows = 0
@@ -25,7 +25,7 @@ func OpenEager(ctx context.Context, dir string, source Source) (*Searcher, error
 
 var smallLimits = limits{builderPostings: 300, builderBytes: 16 << 10, batchBytes: 2 << 10, vectorBytes: 2 << 10, smallRows: 8}
 
-// ManifestFiles returns the names of the files that the manifest in dir names.
+// ManifestFiles returns the files that the manifest in dir names.
 func ManifestFiles(dir string) ([]string, error) {
 	raw, _, err := newFolder(dir).readManifest()
 	if err != nil {
@@ -45,8 +45,8 @@ func ManifestFiles(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Forge writes a file of the index in dir as somebody would who knows the format:
-// with the checksum that its bytes have, in the manifest too.
+// Forge writes a file of the index in dir as someone who knows the format would, with a correct
+// checksum in the file and in the manifest.
 func Forge(dir, name string, file []byte) error {
 	if len(file) >= 4 {
 		sum := crc32.Checksum(file[:len(file)-4], castagnoli)
@@ -86,8 +86,8 @@ func Forge(dir, name string, file []byte) error {
 	})
 }
 
-// LargestSegment returns how many postings are in the largest segment that the
-// manifest in dir names.
+// LargestSegment returns the number of postings in the largest segment that the manifest in dir
+// names.
 func LargestSegment(dir string) (int, error) {
 	d := newFolder(dir)
 	names, err := ManifestFiles(dir)

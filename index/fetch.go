@@ -12,9 +12,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// catchUpModel returns the snapshot with all vectors of a model that src has for
-// it: with none of a model that src has none of any more. New sidecars go to the
-// site.
+// catchUpModel returns the snapshot with all vectors that src has of a model. If src no longer has
+// the model, the snapshot has none of its vectors. New sidecars are written to the site.
 func (s *snapshot) catchUpModel(ctx context.Context, src VectorSource, model string, batchBytes int, to *site) (*snapshot, error) {
 	if complete, known := s.models[model]; known && complete == s.sequence {
 		return s.use(), nil
@@ -31,8 +30,8 @@ func (s *snapshot) catchUpModel(ctx context.Context, src VectorSource, model str
 	return without, nil
 }
 
-// fetchVectors returns the snapshot with all vectors of a model that src had
-// committed up to its sequence. New sidecars go to the site.
+// fetchVectors returns the snapshot with all vectors of a model that src had committed up to the
+// snapshot's sequence number. New sidecars are written to the site.
 func (s *snapshot) fetchVectors(ctx context.Context, src VectorSource, model string, batchBytes int, to *site) (*snapshot, error) {
 	f := &fetching{batchBytes: batchBytes, views: slices.Clone(s.views), snapshot: s, model: model, to: to}
 	most := wellCentred - 1
@@ -47,7 +46,7 @@ func (s *snapshot) fetchVectors(ctx context.Context, src VectorSource, model str
 	after := s.models[model]
 	err := f.fetch(ctx, src, after)
 	if after > 0 && (errors.Is(err, errOtherDimensions) || errors.Is(err, assay.ErrNotFound)) {
-		// The model's vectors were dropped, and others may have come since.
+		// The model's vectors were dropped, and new ones may have been added since.
 		s = s.withoutModels(func(name string) bool { return name == model })
 		defer s.release()
 		return s.fetchVectors(ctx, src, model, batchBytes, to)
@@ -63,29 +62,29 @@ func (s *snapshot) fetchVectors(ctx context.Context, src VectorSource, model str
 // A fetching is one pass over a source's vectors of a model.
 type fetching struct {
 	snapshot *snapshot
-	views    []*view // as they become
+	views    []*view // updated as vectors arrive
 	model    string
 	to       *site
 
-	// batchBytes is how many bytes of vectors are collected before sidecars are made
-	// of them.
+	// batchBytes is how many bytes of vectors are collected before sidecars are made of them.
 	batchBytes int
 
 	dimensions int       // 0: not known yet
-	known      []float32 // centre, nil: not known yet
+	known      []float32 // centre; nil: not known yet
 
-	rows   []fetchedRow // collected
+	rows   []fetchedRow // collected so far
 	values []float32
 }
 
-// A fetchedRow is whose vector the values from start on are.
+// A fetchedRow is the row whose vector begins at start in the collected values.
 type fetchedRow struct {
 	view  int
 	row   uint32
 	start int
 }
 
-// errOtherDimensions is damage, unless the vectors before are of another time.
+// errOtherDimensions reports vectors of different dimensions. This is damage unless the earlier
+// vectors were dropped from the source.
 var errOtherDimensions = fmt.Errorf("vectors of different dimensions: %w", assay.ErrDamaged)
 
 func (f *fetching) fetch(ctx context.Context, src VectorSource, after int64) error {
@@ -103,7 +102,7 @@ func (f *fetching) fetch(ctx context.Context, src VectorSource, after int64) err
 		}
 		view, row, ok := f.snapshot.findChunk(id)
 		if !ok {
-			continue // not searched, or not yet or no more in the text
+			continue // not searched, not indexed yet, or deleted
 		}
 		f.rows = append(f.rows, fetchedRow{view, row, len(f.values)})
 		f.values = append(f.values, v.Values...)
@@ -116,7 +115,7 @@ func (f *fetching) fetch(ctx context.Context, src VectorSource, after int64) err
 	return f.cut(ctx)
 }
 
-// cut makes sidecars of what was collected.
+// cut makes sidecars of the collected vectors.
 func (f *fetching) cut(ctx context.Context) error {
 	if len(f.rows) == 0 {
 		return nil
@@ -150,8 +149,8 @@ func (f *fetching) cut(ctx context.Context) error {
 	return nil
 }
 
-// byView yields the collected rows of one view after the other, ascending and of
-// several of a row the last.
+// byView yields the collected rows grouped by view, in ascending order. If a row occurs more than
+// once, the last one wins.
 func (f *fetching) byView() iter.Seq[[]fetchedRow] {
 	return func(yield func([]fetchedRow) bool) {
 		slices.SortStableFunc(f.rows, func(a, b fetchedRow) int {
@@ -173,9 +172,9 @@ func (f *fetching) byView() iter.Seq[[]fetchedRow] {
 	}
 }
 
-// joinSmall joins the last sidecars of a model as long as the one before is not
-// twice as large: vectors that come in small batches are then rewritten about
-// log₃ n times each, and lie in as many sidecars.
+// joinSmall joins the last two sidecars of a model until the one before the last is more than twice
+// as large as the last. Vectors that arrive in small batches are then rewritten about log₃ n times
+// each and are stored in about as many sidecars.
 func (v *view) joinSmall(ctx context.Context, model string, to *site) (*view, error) {
 	for {
 		parts := v.moved(model, nil)
@@ -194,8 +193,7 @@ func (v *view) joinSmall(ctx context.Context, model string, to *site) (*view, er
 	}
 }
 
-// withoutModels returns the snapshot without the vectors of models that drop
-// names.
+// withoutModels returns the snapshot without the vectors of the models for which drop returns true.
 func (s *snapshot) withoutModels(drop func(model string) bool) *snapshot {
 	models := cloneModels(s.models)
 	maps.DeleteFunc(models, func(name string, _ int64) bool { return drop(name) })

@@ -2,21 +2,21 @@ package index
 
 import "bytes"
 
-// A filterMerge walks the columns of all its sources side by side.
+// A filterMerge merges the columns of all its sources in one parallel walk.
 type filterMerge struct {
 	sources []filterSource
 	out     *filterEncoder
-	members int // of the memberKind column that was merged last
+	members int // of the last merged memberKind column
 
-	// The value that is being merged.
+	// The value being merged.
 	value   []byte
 	runs    []chunkRun
-	holders []*mergedColumn // that have it
+	holders []*mergedColumn // the columns that have it
 }
 
 func mergeFilters(sources []filterSource, out *filterEncoder) error {
 	m := filterMerge{sources: sources, out: out}
-	next := make([]int, len(sources)) // column of each
+	next := make([]int, len(sources)) // next column of each source
 	for {
 		parts, err := m.firstColumns(next)
 		if err != nil {
@@ -31,8 +31,7 @@ func mergeFilters(sources []filterSource, out *filterEncoder) error {
 	}
 }
 
-// firstColumns returns the columns with the first of the IDs that come next in the
-// sources, and moves those on.
+// firstColumns returns the next columns with the lowest ID and advances their sources.
 func (m *filterMerge) firstColumns(next []int) ([]*mergedColumn, error) {
 	var parts []*mergedColumn
 	for i := range m.sources {
@@ -59,7 +58,7 @@ func (m *filterMerge) firstColumns(next []int) ([]*mergedColumn, error) {
 	return parts, nil
 }
 
-// merge merges the columns of one ID.
+// merge merges columns that have the same ID.
 func (m *filterMerge) merge(parts []*mergedColumn) error {
 	id := parts[0].column.id
 	m.out.begin(id)
@@ -90,7 +89,7 @@ func (m *filterMerge) merge(parts []*mergedColumn) error {
 	return m.out.end()
 }
 
-// firstValue returns the part whose value is first; nil when all have ended.
+// firstValue returns the part with the smallest current value, or nil if all have ended.
 func firstValue(parts []*mergedColumn) *mergedColumn {
 	var first *mergedColumn
 	for _, p := range parts {
@@ -101,7 +100,7 @@ func firstValue(parts []*mergedColumn) *mergedColumn {
 	return first
 }
 
-// mergeValue writes m.value with its chunks in all parts and moves those on.
+// mergeValue writes m.value with its chunks from all parts and advances the parts that have it.
 func (m *filterMerge) mergeValue(parts []*mergedColumn) error {
 	m.runs = m.runs[:0]
 	m.holders = m.holders[:0]
@@ -133,7 +132,7 @@ func (m *filterMerge) mergeValue(parts []*mergedColumn) error {
 	return nil
 }
 
-// addRuns adds the chunks that the value has in one part.
+// addRuns adds the chunks that have the value in one part.
 func (m *filterMerge) addRuns(p *mergedColumn) error {
 	ascending := true
 	err := p.source.scratch.walk(p.at.set, func(start, end uint32) {
@@ -153,23 +152,23 @@ func (m *filterMerge) addRuns(p *mergedColumn) error {
 	return err
 }
 
-// A mergedColumn is one source's part of a column, at one of its values.
+// A mergedColumn is one source's part of a column, with a cursor at one of its values.
 type mergedColumn struct {
 	source *filterSource
 	number int // of the source
 	column column
 	at     valueCursor
-	value  []byte // that at stands at, as it is in the merged column
+	value  []byte // current value in the encoding of the merged column
 }
 
-// start goes to the first value. members is how many the merged list's column has.
+// start moves to the first value. members is the number of members of the merged lists.
 func (p *mergedColumn) start(members int) error {
 	p.at = p.column.at(0)
 	return p.settle(members)
 }
 
-// settle sets value to the one that the cursor stands at. Lists with a member that no
-// chunk has any more are passed over, as no chunk has them either.
+// settle sets value to the current value of the cursor. Lists with a member that no chunk has any
+// more are skipped, because no chunk has those lists either.
 func (p *mergedColumn) settle(members int) error {
 	for ; !p.at.ended(); p.at.next() {
 		if p.column.id.kind != listKind {
@@ -187,8 +186,8 @@ func (p *mergedColumn) settle(members int) error {
 	return p.at.err()
 }
 
-// renumber sets value to the list that the cursor stands at. kept is false when a
-// member of it is gone, ok when it is no list.
+// renumber sets value to the list at the cursor with renumbered members. kept is false if one of
+// its members is gone. ok is false if the value is not a valid list.
 func (p *mergedColumn) renumber(members int) (kept, ok bool) {
 	had, has := memberBytes(len(p.source.newMember)), memberBytes(members)
 	if len(p.at.value)%had != 0 {

@@ -10,16 +10,16 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// filters answers which chunks of a segment a query may score, from the segment's
-// bytes, of which it decodes what a question needs. The sets it returns are made for
-// all chunks and the caller's.
+// filters selects the chunks of a segment that a query may score. It works on the segment's bytes
+// and decodes only the columns that a query needs. The returned sets are made for all chunks and
+// belong to the caller.
 type filters struct {
 	bytes     []byte
-	directory []byte // of each column where its head begins
+	directory []byte // offset of each column's head
 	chunks    uint32
 }
 
-// openFilters reads what a filterEncoder writes.
+// openFilters reads the output of a filterEncoder.
 func openFilters(b []byte, chunks uint32) (filters, error) {
 	if len(b) < 8 {
 		return filters{}, damaged("filters")
@@ -33,16 +33,16 @@ func openFilters(b []byte, chunks uint32) (filters, error) {
 	return filters{bytes: body[:split], directory: body[split:], chunks: chunks}, nil
 }
 
-// columns returns how many columns there are.
+// columns returns the number of columns.
 func (f filters) columns() int { return len(f.directory) / 8 }
 
-// head returns where the head of a column begins.
+// head returns the offset of a column's head.
 func (f filters) head(i int) uint64 { return binary.LittleEndian.Uint64(f.directory[8*i:]) }
 
-// columnAt returns a column by its number.
+// columnAt returns the column with the given number.
 func (f filters) columnAt(i int) (column, error) { return decodeColumn(f.bytes, f.head(i), f.chunks) }
 
-// column returns the column of an ID; the zero column where there is none.
+// column returns the column with the given ID, or an empty column if there is none.
 func (f filters) column(id columnID) (column, error) {
 	i := sort.Search(f.columns(), func(i int) bool { return f.compareID(i, id) >= 0 })
 	if i == f.columns() || f.compareID(i, id) != 0 {
@@ -51,7 +51,7 @@ func (f filters) column(id columnID) (column, error) {
 	return f.columnAt(i)
 }
 
-// compareID compares the ID of a column with another.
+// compareID compares the ID of column i with id.
 func (f filters) compareID(i int, id columnID) int {
 	d := decoder{rest: f.bytes[min(f.head(i), uint64(len(f.bytes))):]}
 	class, key, kind := decodeID(&d)
@@ -64,8 +64,8 @@ func (f filters) compareID(i int, id columnID) int {
 	return int(kind) - int(id.kind)
 }
 
-// keep returns exactly the chunks of the documents that filter.Match holds for; nil,
-// which is all chunks, for the zero Filter. filter has passed Check.
+// keep returns exactly the chunks of the documents for which filter.Match is true. For the zero
+// Filter it returns nil, which means all chunks. filter must have passed Check.
 func (f filters) keep(filter assay.Filter) (bitset, error) {
 	if filter.Op == "" {
 		return nil, nil
@@ -73,7 +73,7 @@ func (f filters) keep(filter assay.Filter) (bitset, error) {
 	return f.matching(filter)
 }
 
-// matching is keep, but never nil.
+// matching is like keep but never returns nil.
 func (f filters) matching(filter assay.Filter) (bitset, error) {
 	if without, ok := negated(filter); ok {
 		set, err := f.matching(without)
@@ -124,8 +124,8 @@ func (f filters) matching(filter assay.Filter) (bitset, error) {
 	return u.set(), nil
 }
 
-// negated returns the filter that keeps what the given one does not, if that says what
-// not to keep.
+// negated returns the filter that the given one negates. ok is false if the filter is not a
+// negation.
 func negated(filter assay.Filter) (without assay.Filter, ok bool) {
 	switch filter.Op {
 	case assay.OpNot:
@@ -152,8 +152,7 @@ func (f filters) matchingAny(parts []assay.Filter) (bitset, error) {
 	return any, nil
 }
 
-// matchingAll combines what bounds the values of one key from below and from above to
-// one range of it.
+// matchingAll combines lower and upper bounds on the values of one key into a single range.
 func (f filters) matchingAll(parts []assay.Filter) (bitset, error) {
 	var all bitset // nil: all chunks
 	and := func(set bitset, err error) error {
@@ -197,19 +196,19 @@ func (f filters) matchingAll(parts []assay.Filter) (bitset, error) {
 	return all, nil
 }
 
-// A valueRange is the values low to high-1 of a column that is ranged.
+// A valueRange is the range of values low to high-1 of a ranged column.
 type valueRange struct {
 	column    column
 	low, high int
 }
 
-// valueRange returns the values for which a comparison holds that asks for an order or
-// a prefix; ok is false for others.
+// valueRange returns the values that satisfy an order or prefix comparison. ok is false for other
+// operators.
 func (f filters) valueRange(filter assay.Filter) (r valueRange, ok bool, err error) {
 	bound := string(appendValue(nil, filter.Value))
 	before := func(v []byte) bool { return string(v) < bound }
 	upTo := func(v []byte) bool { return string(v) <= bound }
-	var low, high func(value []byte) bool // hold for what comes before the range, and before its end
+	var low, high func(value []byte) bool // true for values before the range, and before its end
 	switch filter.Op {
 	case assay.OpGreaterThan:
 		low = upTo
@@ -243,8 +242,8 @@ func (f filters) valueRange(filter assay.Filter) (r valueRange, ok bool, err err
 	return r, true, nil
 }
 
-// onlyRange is valueRange for a comparison that holds for no value but those of the range: ok
-// is false where strings may be dates.
+// onlyRange is like valueRange, but ok is also false if strings that are dates could satisfy the
+// comparison.
 func (f filters) onlyRange(filter assay.Filter) (r valueRange, ok bool, err error) {
 	if filter.Value.Kind == assay.KindTime {
 		texts, err := f.column(columnID{metadataColumns, filter.Key, stringKind})
@@ -255,8 +254,8 @@ func (f filters) onlyRange(filter assay.Filter) (r valueRange, ok bool, err erro
 	return f.valueRange(filter)
 }
 
-// addDates adds the chunks with a string that is a date for which a comparison with a time
-// holds. It looks through all strings that the key has.
+// addDates adds the chunks with a string that is a date and satisfies a comparison with a time. It
+// scans all strings of the key.
 func (f filters) addDates(u *chunkUnion, filter assay.Filter) error {
 	c, err := f.column(columnID{metadataColumns, filter.Key, stringKind})
 	if err != nil || c.count == 0 {
@@ -273,7 +272,7 @@ func (f filters) addDates(u *chunkUnion, filter assay.Filter) error {
 	return at.err()
 }
 
-// intersect adds a range to those that all have to hold.
+// intersect adds a range to a conjunction of ranges, with at most one range for each column.
 func intersect(ranges []valueRange, r valueRange) []valueRange {
 	for i := range ranges {
 		if o := &ranges[i]; o.column.id == r.column.id {
@@ -293,7 +292,7 @@ func (r valueRange) set() (bitset, error) {
 	return u.set(), nil
 }
 
-// addEqual adds the chunks that have exactly this value for a key.
+// addEqual adds the chunks that have exactly the value v for a key.
 func (f filters) addEqual(u *chunkUnion, key string, v assay.Value) error {
 	value := appendValue(nil, v)
 	if v.Kind == assay.KindList {
@@ -321,8 +320,8 @@ func (f filters) addEqual(u *chunkUnion, key string, v assay.Value) error {
 	return f.addValues(u, columnID{metadataColumns, key, columnKindOf(v.Kind)}, string(value))
 }
 
-// addHaving adds the chunks with a string under a key that is in list, or a list with
-// such a member.
+// addHaving adds the chunks that have, for a key, a string that is in list or a list with a member
+// that is in list.
 func (f filters) addHaving(u *chunkUnion, key string, list []string) error {
 	if err := f.addValues(u, columnID{metadataColumns, key, stringKind}, list...); err != nil {
 		return err
@@ -330,8 +329,8 @@ func (f filters) addHaving(u *chunkUnion, key string, list []string) error {
 	return f.addValues(u, columnID{metadataColumns, key, memberKind}, list...)
 }
 
-// addContaining adds the chunks with a string under a key that contains part, or a
-// list with such a member. It looks through all strings and members that the key has.
+// addContaining adds the chunks that have, for a key, a string that contains part or a list with
+// such a member. It scans all strings and members of the key.
 func (f filters) addContaining(u *chunkUnion, key string, part []byte) error {
 	for _, kind := range []columnKind{stringKind, memberKind} {
 		c, err := f.column(columnID{metadataColumns, key, kind})
@@ -351,7 +350,7 @@ func (f filters) addContaining(u *chunkUnion, key string, part []byte) error {
 	return nil
 }
 
-// addValues adds the chunks that have one of the values of a column.
+// addValues adds the chunks that have one of the given values in a column.
 func (f filters) addValues(u *chunkUnion, id columnID, values ...string) error {
 	c, err := f.column(id)
 	if err != nil || c.count == 0 {
@@ -376,8 +375,8 @@ func (f filters) addValues(u *chunkUnion, id columnID, values ...string) error {
 	return nil
 }
 
-// inCollections returns the chunks of the collections; nil, which is all chunks, for
-// no names, and where that is all.
+// inCollections returns the chunks of the named collections. It returns nil, which means all
+// chunks, if there are no names or if the collections have all chunks.
 func (f filters) inCollections(names []string) (bitset, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -387,7 +386,7 @@ func (f filters) inCollections(names []string) (bitset, error) {
 	return u.unlessAll(), err
 }
 
-// allowed returns the chunks that access may see; nil where that is all.
+// allowed returns the chunks that access may see, or nil if it may see all chunks.
 func (f filters) allowed(access assay.Access) (bitset, error) {
 	u := newUnion(f.chunks)
 	if access.IsZero() {
@@ -400,8 +399,8 @@ func (f filters) allowed(access assay.Access) (bitset, error) {
 	return u.unlessAll(), err
 }
 
-// kinds returns the kinds of value that the seen chunks (nil: all) have for a
-// metadata key, none where no chunk has the key.
+// kinds returns the kinds of value that the seen chunks (nil: all) have for a metadata key. The set
+// is empty if no seen chunk has the key.
 func (f filters) kinds(key string, seen bitset) (kindSet, error) {
 	kinds := kindSet(0)
 	for i, kind := range valueKinds {
@@ -423,7 +422,7 @@ func (f filters) kinds(key string, seen bitset) (kindSet, error) {
 	return kinds, nil
 }
 
-// languages returns what languages the seen chunks (nil: all) were analysed as, sorted.
+// languages returns the sorted languages that the seen chunks (nil: all) were analysed as.
 func (f filters) languages(seen bitset) ([]string, error) {
 	c, err := f.column(columnID{class: languageColumns, kind: stringKind})
 	if err != nil {
@@ -443,7 +442,7 @@ func (f filters) languages(seen bitset) ([]string, error) {
 	return languages, at.err()
 }
 
-// meets reports whether a stored set, which is not empty, has one of the seen chunks.
+// meets reports whether s, which is not empty, contains one of the seen chunks.
 func (f filters) meets(s chunkSet, seen bitset) (bool, error) {
 	if seen == nil {
 		return true, nil

@@ -12,15 +12,15 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// shares are the parts of the documents that the filters below keep, by the first
-// letter of the values that they ask for.
+// shares are the fractions of the documents that the filters below keep, by the first letter of the
+// values in the filter.
 var shares = []struct {
 	letter string
 	share  float64
 }{{"a", 0.0001}, {"b", 0.01}, {"c", 0.1}, {"d", 0.5}, {"e", 1}}
 
-// benchmarkFilters makes the filters of a segment whose documents have so many chunks:
-// keys with few values, and with one for each document.
+// benchmarkFilters returns the filters of a segment whose documents have the given number of chunks
+// each. Some keys have few values, others one for each document.
 func benchmarkFilters(b testing.TB, chunks, perDocument int, seed uint64) filters {
 	b.Helper()
 	r := rand.New(rand.NewPCG(seed, seed))
@@ -60,7 +60,7 @@ func benchmarkFilters(b testing.TB, chunks, perDocument int, seed uint64) filter
 	return f
 }
 
-// benchmarkChunks is how many chunks are filtered: 200,000, or what ASSAY_CHUNKS says.
+// benchmarkChunks returns the number of chunks to filter: ASSAY_CHUNKS, or 200,000 by default.
 func benchmarkChunks() int {
 	if n, err := strconv.Atoi(os.Getenv("ASSAY_CHUNKS")); err == nil {
 		return n
@@ -127,7 +127,7 @@ func BenchmarkKeep(b *testing.B) {
 	}
 }
 
-// BenchmarkMergeFilters also reports how many bytes the merged filters have.
+// BenchmarkMergeFilters measures merging and also reports the size of the merged filters in bytes.
 func BenchmarkMergeFilters(b *testing.B) {
 	chunks := benchmarkChunks()
 	for _, perDocument := range []int{1, 20} {

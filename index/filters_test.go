@@ -18,7 +18,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A filteredDocument is a document as filters know it.
+// A filteredDocument is a document as the filters see it.
 type filteredDocument struct {
 	first, end           uint32
 	metadata             assay.Metadata
@@ -26,8 +26,8 @@ type filteredDocument struct {
 	collection, language string
 }
 
-// randomDocuments makes documents whose values are often equal, of several kinds under
-// one key, and at the edges of their kinds.
+// randomDocuments returns documents whose values are often equal, of several kinds under one key,
+// and at the limits of their kinds.
 func randomDocuments(r *rand.Rand, count int) []filteredDocument {
 	docs := make([]filteredDocument, count)
 	next := uint32(0)
@@ -113,8 +113,7 @@ func randomValue(r *rand.Rand, key string) assay.Value {
 	}
 }
 
-// randomFilter makes a filter that Check accepts, most often with values that
-// documents have.
+// randomFilter returns a filter that Check accepts, usually with values that documents have.
 func randomFilter(r *rand.Rand, docs []filteredDocument, depth int) assay.Filter {
 	ops := []assay.FilterOp{assay.OpEquals, assay.OpNotEquals, assay.OpGreaterThan, assay.OpGreaterThanOrEquals,
 		assay.OpLessThan, assay.OpLessThanOrEquals, assay.OpIn, assay.OpNotIn, assay.OpStartsWith,
@@ -154,7 +153,7 @@ func randomFilter(r *rand.Rand, docs []filteredDocument, depth int) assay.Filter
 	}
 }
 
-// encodeFilters makes filters of the documents.
+// encodeFilters returns the filters of the documents.
 func encodeFilters(t testing.TB, docs []filteredDocument) filters {
 	t.Helper()
 	w := newFilterWriter()
@@ -183,7 +182,7 @@ func finishFilters(t testing.TB, w *filterWriter, docs []filteredDocument) filte
 	return f
 }
 
-// chunksOf returns the chunks of the documents for which keep holds.
+// chunksOf returns the chunks of the documents for which keep is true.
 func chunksOf(docs []filteredDocument, keep func(d filteredDocument) bool) bitset {
 	want := newBitset(int(docs[len(docs)-1].end))
 	for _, d := range docs {
@@ -194,8 +193,8 @@ func chunksOf(docs []filteredDocument, keep func(d filteredDocument) bool) bitse
 	return want
 }
 
-// mergedFilters splits documents among segments, and merges what is left of those when
-// some are dropped. It returns the documents that are left.
+// mergedFilters splits documents into segments, drops some documents, and merges the rest. It
+// returns the remaining documents and the merged filters.
 func mergedFilters(t *testing.T, r *rand.Rand, docs []filteredDocument) ([]filteredDocument, filters) {
 	t.Helper()
 	var kept []filteredDocument
@@ -268,8 +267,7 @@ func TestFiltersKeepWhatMatches(t *testing.T) {
 	}
 }
 
-// TestRangesOfManyValues asks for ranges of keys with so many values that they have
-// anchors.
+// TestRangesOfManyValues checks ranges of keys that have enough values for anchors.
 func TestRangesOfManyValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	docs := make([]filteredDocument, 12_000)
@@ -284,7 +282,7 @@ func TestRangesOfManyValues(t *testing.T) {
 			"number": assay.NumberValue(float64(n-1<<19) / 3),
 			"ninety": assay.NumberValue(float64(n % 90)),
 			"string": assay.StringValue(fmt.Sprintf("%x", n)),
-			"time":   assay.TimeValue(time.Unix(int64(i), int64(n))), // in the order of the chunks
+			"time":   assay.TimeValue(time.Unix(int64(i), int64(n))), // in chunk order
 		}}
 		if r.IntN(4) == 0 {
 			delete(docs[i].metadata, []string{"number", "string", "time"}[r.IntN(3)])
@@ -421,8 +419,8 @@ func TestFiltersOfValuesWithoutKind(t *testing.T) {
 	}
 }
 
-// FuzzFilters opens filters from damaged bytes, of which the checksum knows nothing, and
-// asks them everything. They answer or fail.
+// FuzzFilters opens filters from damaged bytes with a valid checksum and runs all queries on them.
+// They must return results or errors.
 func FuzzFilters(f *testing.F) {
 	const chunks = 3000
 	r := rand.New(rand.NewPCG(13, 14))
@@ -447,15 +445,15 @@ func FuzzFilters(f *testing.F) {
 	})
 }
 
-// encoded returns the bytes that were opened.
+// encoded returns the bytes that f was opened from.
 func (f filters) encoded() []byte {
 	b := slices.Concat(f.bytes, f.directory)
 	b = binary.LittleEndian.AppendUint32(b, uint32(f.columns()))
 	return binary.LittleEndian.AppendUint32(b, f.chunks)
 }
 
-// askEverything checks that what filters answer is chunks and that they fail with
-// assay.ErrDamaged only.
+// askEverything checks that all results of f are valid chunks and that all errors wrap
+// assay.ErrDamaged.
 func askEverything(t *testing.T, f filters, docs []filteredDocument) {
 	t.Helper()
 	check := func(kept bitset, err error) {

@@ -11,24 +11,24 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A filterWriter makes the filters of a segment, either from documents or from the
-// filters of other segments. Equal content gives equal bytes.
+// A filterWriter writes the filters of a segment, either from documents or from the filters of
+// other segments. Equal content gives equal bytes.
 type filterWriter struct {
-	columns map[columnID]*columnBuilder // of the documents
+	columns map[columnID]*columnBuilder // from documents
 	sources []filterSource
-	value   []byte // of the call in progress
+	value   []byte // buffer for the current call
 }
 
-// A filterSource is filters to be merged. Their chunk c becomes newChunk[c], and is
-// left out if that is gone.
+// A filterSource is a set of filters to be merged. Chunk c becomes newChunk[c], and is dropped if
+// that is gone.
 type filterSource struct {
 	filters  filters
 	newChunk []uint32
 
-	scratch *chunkUnion // empty, for the filters' chunks
+	scratch *chunkUnion // empty, sized for the source's chunks
 
-	// newMember is of the memberKind column that was merged last: of each value its
-	// number in the merged one, or gone.
+	// newMember belongs to the memberKind column that was merged last. It maps each value's number
+	// to its number in the merged column, or to gone.
 	newMember []uint32
 }
 
@@ -36,9 +36,9 @@ func newFilterWriter() *filterWriter {
 	return &filterWriter{columns: make(map[columnID]*columnBuilder)}
 }
 
-// add takes the chunks first to end-1 of one document, which come after those of the
-// documents before. A document without chunks leaves no trace. A metadata value of no
-// kind is assay.ErrInvalid.
+// add adds the chunks first to end-1 of one document. They must come after the chunks of the
+// documents before. A document without chunks is ignored. A metadata value of an unknown kind is an
+// error that wraps assay.ErrInvalid.
 func (w *filterWriter) add(first, end uint32, m assay.Metadata, acl assay.ACL, collection, language string) error {
 	for key, v := range m {
 		if !slices.Contains(valueKinds, v.Kind) {
@@ -73,8 +73,8 @@ func (w *filterWriter) addValue(id columnID, v assay.Value, run chunkRun) uint32
 	return w.column(id).add(w.value, run)
 }
 
-// addList notes a list as the numbers of its members in the order in which they were
-// first seen; documents makes their order of those.
+// addList records a list as the numbers of its members, in the order in which the members were
+// first seen. writeDocuments replaces these numbers by sorted ranks.
 func (w *filterWriter) addList(key string, list []string, run chunkRun) {
 	var value []byte
 	for _, member := range list {
@@ -93,10 +93,9 @@ func (w *filterWriter) column(id columnID) *columnBuilder {
 	return b
 }
 
-// addSegment takes the filters of another segment, of which chunk c gets the number
-// newChunk[c], or none if that is gone. New numbers ascend, and come after those of
-// the segments before. Both are read by writeTo: until that has returned they must not
-// change nor go away.
+// addSegment adds the filters of another segment. Chunk c gets the number newChunk[c], or is
+// dropped if that is gone. New numbers ascend and come after those of the segments before. writeTo
+// reads both f and newChunk, so they must stay unchanged and valid until writeTo has returned.
 func (w *filterWriter) addSegment(f filters, newChunk []uint32) error {
 	if len(newChunk) != int(f.chunks) {
 		return fmt.Errorf("%d new numbers for %d chunks: %w", len(newChunk), f.chunks, assay.ErrInvalid)
@@ -105,8 +104,8 @@ func (w *filterWriter) addSegment(f filters, newChunk []uint32) error {
 	return nil
 }
 
-// writeTo writes the filters of all that was added, for a segment with so many chunks.
-// An error is that of a damaged source or of out, which ends it.
+// writeTo writes the filters of everything that was added, for a segment with the given number of
+// chunks. It returns an error if a source is damaged or if out fails.
 func (w *filterWriter) writeTo(out io.Writer, chunks uint32) error {
 	e := &filterEncoder{chunks: chunks, out: out}
 	switch {
@@ -118,9 +117,9 @@ func (w *filterWriter) writeTo(out io.Writer, chunks uint32) error {
 	return mergeFilters(w.sources, e)
 }
 
-// writeDocuments writes what add took.
+// writeDocuments writes the filters of the documents passed to add.
 func (w *filterWriter) writeDocuments(e *filterEncoder) error {
-	var ranks []uint32 // of the column before, of each value by the order in which they came
+	var ranks []uint32 // ranks of the previous column's values, by insertion order
 	for _, id := range slices.SortedFunc(maps.Keys(w.columns), columnID.compare) {
 		b := w.columns[id]
 		values := make([]string, len(b.numbers))
@@ -144,7 +143,7 @@ func (w *filterWriter) writeDocuments(e *filterEncoder) error {
 	return e.finish()
 }
 
-// rankList turns what addList makes of a list into the value of its column.
+// rankList converts a list as recorded by addList into its column value.
 func rankList(value string, ranks []uint32) string {
 	var b []byte
 	size := memberBytes(len(ranks))
@@ -154,9 +153,9 @@ func rankList(value string, ranks []uint32) string {
 	return string(b)
 }
 
-// A columnBuilder collects the values that documents have.
+// A columnBuilder collects the values of one column from documents.
 type columnBuilder struct {
-	numbers map[string]uint32 // of the values, in the order in which they came
+	numbers map[string]uint32 // value numbers, in insertion order
 	entries []columnEntry
 }
 
@@ -175,8 +174,7 @@ func (b *columnBuilder) add(value []byte, run chunkRun) uint32 {
 	return n
 }
 
-// write writes the values, which are given by their numbers, and returns of each its
-// rank among them.
+// write writes values, indexed by number, in sorted order. It returns the rank of each value.
 func (b *columnBuilder) write(e *filterEncoder, values []string) ([]uint32, error) {
 	order := make([]uint32, len(values))
 	for i := range order {
@@ -193,7 +191,7 @@ func (b *columnBuilder) write(e *filterEncoder, values []string) ([]uint32, erro
 	for rank, n := range order {
 		joined = joined[:0]
 		for _, r := range runs[start:ends[rank]] {
-			if n := len(joined); n == 0 || r.start >= joined[n-1].end { // else a list has a member twice
+			if n := len(joined); n == 0 || r.start >= joined[n-1].end { // otherwise a list has a duplicate member
 				joined = appendRun(joined, r.start, r.end)
 			}
 		}
@@ -205,10 +203,9 @@ func (b *columnBuilder) write(e *filterEncoder, values []string) ([]uint32, erro
 	return ranks, nil
 }
 
-// byRank returns the runs of all values, one value's after the other's, and where those
-// of each end.
+// byRank returns the runs of all values grouped by rank, and the end of each group.
 func (b *columnBuilder) byRank(ranks []uint32) (runs []chunkRun, ends []int) {
-	ends = make([]int, len(ranks)+1) // first one place later: where those of the value begin
+	ends = make([]int, len(ranks)+1) // during counting shifted by one: the starts of the groups
 	for _, entry := range b.entries {
 		ends[ranks[entry.value]+1]++
 	}

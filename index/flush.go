@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// Flush implements Index. Errors of writing wrap assay.ErrFull or
-// assay.ErrReadOnly; the index on disk is then what it was, and this one goes on.
-// After it segments are merged in the background, see Settle; the error of a merge
-// that failed since the last Flush is among those returned.
+// Flush implements Index. Write errors wrap assay.ErrFull or assay.ErrReadOnly. After an error the
+// index on disk is unchanged, and this index remains usable. After a flush, segments are merged in
+// the background (see Settle). If such a merge has failed since the last Flush, its error is
+// returned too.
 func (s *Searcher) Flush(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return fmt.Errorf("flush index to %s: %w", s.folder.dir, errors.Join(err, s.takeFailure()))
@@ -32,7 +32,7 @@ func (s *Searcher) flush(ctx context.Context) error {
 	defer release(s.flushing)
 	to := &site{folder: s.folder}
 	defer to.close()
-	// In steps, so that a search waits for no more than the text.
+	// Flush in steps, so that a concurrent search waits only for the text.
 	text, err := s.update(ctx, func(snap *snapshot) (*snapshot, error) { return s.advance(ctx, snap, to) })
 	if err != nil {
 		return err
@@ -59,7 +59,8 @@ func (s *Searcher) flush(ctx context.Context) error {
 	return s.folder.removeOthers(snap.files())
 }
 
-// flushVectors catches up with all models' vectors and drops those of others.
+// flushVectors catches up with the vectors of all models in the source and drops the vectors of
+// other models.
 func (s *Searcher) flushVectors(ctx context.Context, to *site) error {
 	source, ok := s.source.(VectorSource)
 	if !ok {
@@ -87,7 +88,7 @@ func (s *Searcher) flushVectors(ctx context.Context, to *site) error {
 	return nil
 }
 
-// save makes the folder hold the snapshot. The caller is flushing.
+// save writes the snapshot to the folder. The caller must hold s.flushing.
 func (s *Searcher) save(snap *snapshot) error {
 	info, err := s.folder.save(snap, s.identity)
 	if err != nil {
@@ -97,8 +98,8 @@ func (s *Searcher) save(snap *snapshot) error {
 	return nil
 }
 
-// setFlushed notes which manifest is on disk and what it says; nil: not known. Who
-// does not know leaves what is known of the same manifest already.
+// setFlushed records the manifest on disk and the snapshot that it describes. A nil snap means that
+// the content is unknown. In that case setFlushed keeps what is already known of the same manifest.
 func (s *Searcher) setFlushed(snap *snapshot, info fs.FileInfo) {
 	s.mu.Lock()
 	if s.closed || snap == nil && info != nil && sameManifest(info, s.seen) {
@@ -116,8 +117,8 @@ func (s *Searcher) setFlushed(snap *snapshot, info fs.FileInfo) {
 	}
 }
 
-// useFlushed returns what the manifest says that was last read or written, which
-// the caller releases; nil: not known.
+// useFlushed returns the snapshot of the manifest that was last read or written, or nil if it is
+// unknown. The caller must release it.
 func (s *Searcher) useFlushed() *snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +128,8 @@ func (s *Searcher) useFlushed() *snapshot {
 	return s.flushed.use()
 }
 
-// manifestSays reports whether the manifest that was last read or written is still
-// there and says what snap is.
+// manifestSays reports whether the manifest that was last read or written is still on disk and
+// describes snap.
 func (s *Searcher) manifestSays(snap *snapshot) (bool, error) {
 	unchanged, err := s.manifestUnchanged()
 	s.mu.Lock()
@@ -136,8 +137,7 @@ func (s *Searcher) manifestSays(snap *snapshot) (bool, error) {
 	return unchanged && s.flushed.same(snap), err
 }
 
-// manifestUnchanged reports whether the manifest that was last read or written is
-// still there.
+// manifestUnchanged reports whether the manifest that was last read or written is still on disk.
 func (s *Searcher) manifestUnchanged() (bool, error) {
 	info, err := s.folder.stat()
 	s.mu.Lock()
@@ -145,7 +145,7 @@ func (s *Searcher) manifestUnchanged() (bool, error) {
 	return info != nil && sameManifest(info, s.seen), err
 }
 
-// same reports whether two snapshots say the same.
+// same reports whether two snapshots have the same content.
 func (s *snapshot) same(o *snapshot) bool {
 	if s == nil || s.sequence != o.sequence || len(s.models) != len(o.models) {
 		return false
@@ -158,8 +158,9 @@ func (s *snapshot) same(o *snapshot) bool {
 	return slices.Equal(s.views, o.views)
 }
 
-// persist returns the snapshot with all of it in files, new ones at the site: what
-// is only in memory, or was removed from the folder by others.
+// persist returns the snapshot with all its data in files. It writes new files to the site for
+// segments and vectors that are only in memory or whose files were removed from the folder by
+// another process.
 func (s *snapshot) persist(ctx context.Context, to *site) (*snapshot, error) {
 	views := slices.Clone(s.views)
 	lost := slices.DeleteFunc(slices.Clone(views), func(v *view) bool { return v.segment.file.onDisk() })

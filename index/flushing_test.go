@@ -11,8 +11,8 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// A Flush during which the source fails leaves nothing of it, and the next one
-// goes on.
+// TestFlushSourceFails checks that a Flush during which the source fails leaves no partial state,
+// and that the next Flush succeeds.
 func TestFlushSourceFails(t *testing.T) {
 	s, dir := churned(t, 3, 60)
 	random := rand.New(rand.NewPCG(3, 3))
@@ -30,7 +30,7 @@ func TestFlushSourceFails(t *testing.T) {
 		}
 		if err := ix.Flush(t.Context()); err != nil && !errors.Is(err, broken) {
 			t.Fatal(err)
-		} else if err != nil && round%2 == 0 && ix.Version() != before { // else the text is known, as after a search
+		} else if err != nil && round%2 == 0 && ix.Version() != before { // otherwise the text is known, as after a search
 			t.Errorf("round %d: version %v after a failed Flush, want %v", round, ix.Version(), before)
 		}
 		s.FailAfter(-1, nil)
@@ -49,8 +49,7 @@ func TestFlushSourceFails(t *testing.T) {
 	}
 }
 
-// Flushes and merges go on side by side, and neither removes what the other
-// makes.
+// TestFlushBesideMerges checks that concurrent flushes and merges do not remove each other's files.
 func TestFlushBesideMerges(t *testing.T) {
 	rounds := 150
 	if os.Getenv("ASSAY_LONG") == "1" {
@@ -87,7 +86,8 @@ func TestFlushBesideMerges(t *testing.T) {
 	}
 }
 
-// What a crash left goes with the first Flush, though nothing has changed.
+// TestFlushSweeps checks that the first Flush removes the leftovers of a crash even if nothing has
+// changed.
 func TestFlushSweeps(t *testing.T) {
 	s, dir := churned(t, 6, 10)
 	for _, name := range []string{"0123456789abcdef01234567.segment", "0123456789abcdef01234567.vectors", "0123456789abcdef01234567.segment.tmp", "MANIFEST.tmp"} {

@@ -9,15 +9,14 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Every file of the index is a frame, written from its start to its end,
-// little-endian:
+// Every file of the index is a frame. It is written sequentially and is little-endian:
 //
 //	header   8 bytes "assayidx", uint32 format version, uint32 kind of the file
-//	sections each begins at a multiple of 64 bytes; zeros before it
-//	table    for each section uint64 where it begins and uint64 its bytes
+//	sections each begins at a multiple of 64 bytes, padded with zeros before it
+//	table    for each section two uint64: its offset and its size in bytes
 //	trailer  uint32 number of sections, uint32 CRC-32C of everything before
 //
-// What a section holds is its kind's own affair.
+// The content of a section depends on the kind of the file.
 const (
 	magic         = "assayidx"
 	formatVersion = 3
@@ -27,7 +26,7 @@ const (
 	trailerBytes  = 8
 )
 
-// A fileKind says what a file's sections are.
+// A fileKind identifies the content of a file's sections.
 type fileKind uint32
 
 const (
@@ -38,15 +37,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A frameWriter writes a frame. After an error of the writer below it writes
-// nothing more; finish returns it.
+// A frameWriter writes a frame. After a write error it writes nothing more, and finish returns the
+// error.
 type frameWriter struct {
 	w       io.Writer
-	pending []byte // not yet summed and written
+	pending []byte // not yet added to the checksum and written
 	sum     uint32
-	size    uint64 // with what is pending
+	size    uint64 // including pending bytes
 	table   []byte
-	begun   bool // a section, of which the table has only the beginning
+	begun   bool // in a section, whose size is missing in the table
 	err     error
 }
 
@@ -61,8 +60,8 @@ func newFrameWriter(w io.Writer, kind fileKind) *frameWriter {
 	return f
 }
 
-// section begins the next section; what is written until the following one or
-// finish is in it.
+// section begins the next section. It contains everything written until the next call of section or
+// finish.
 func (f *frameWriter) section() *frameWriter {
 	f.endSection()
 	var zeros [alignment]byte
@@ -80,7 +79,7 @@ func (f *frameWriter) endSection() {
 	}
 }
 
-// Write adds to the section that was begun.
+// Write appends to the current section.
 func (f *frameWriter) Write(p []byte) (int, error) {
 	f.put(p)
 	return len(p), f.err
@@ -105,7 +104,7 @@ func (f *frameWriter) drain() {
 	f.pending = f.pending[:0]
 }
 
-// finish ends the frame.
+// finish ends the frame and returns the first error.
 func (f *frameWriter) finish() error {
 	f.endSection()
 	f.put(f.table)
@@ -116,7 +115,7 @@ func (f *frameWriter) finish() error {
 	return f.err
 }
 
-// checksum returns the checksum that a frame carries; 0 of what is too short.
+// checksum returns the checksum stored in a frame, or 0 if the frame is too short.
 func checksum(frame []byte) uint32 {
 	if len(frame) < 4 {
 		return 0
@@ -124,8 +123,8 @@ func checksum(frame []byte) uint32 {
 	return binary.LittleEndian.Uint32(frame[len(frame)-4:])
 }
 
-// unframe checks a file's bytes and returns the sections in it, of which there
-// must be so many. The error says whether they are foreign, newer, older or damaged.
+// unframe checks a file's bytes and returns its sections, whose number must be the given one. The
+// error tells whether the file is foreign, newer, older or damaged.
 func unframe(frame []byte, kind fileKind, sections int) ([][]byte, error) {
 	if len(frame) < headerBytes+trailerBytes {
 		return nil, fmt.Errorf("%d bytes are no file of the index: %w", len(frame), assay.ErrDamaged)
@@ -152,7 +151,7 @@ func unframe(frame []byte, kind fileKind, sections int) ([][]byte, error) {
 	return cutSections(rest[:len(rest)-sections*entryBytes], rest[len(rest)-sections*entryBytes:])
 }
 
-// cutSections returns the spans of b that the table names.
+// cutSections returns the parts of b that the table lists.
 func cutSections(b, table []byte) ([][]byte, error) {
 	var list [][]byte
 	for ; len(table) > 0; table = table[entryBytes:] {

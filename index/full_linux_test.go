@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// smallDisk mounts a disk of a few megabytes, where the system lets us.
+// smallDisk mounts a disk of a few megabytes, or skips the test if the system does not allow it.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// fill writes a file that leaves so many bytes of a disk free.
+// fill writes a file that leaves the given number of bytes free on a disk.
 func fill(t *testing.T, path string, leaveBytes int) {
 	t.Helper()
 	var disk syscall.Statfs_t
@@ -41,9 +41,9 @@ func fill(t *testing.T, path string, leaveBytes int) {
 	}
 }
 
-// While the disk is full Flush and Settle say so, and the index answers rightly,
-// from memory and from what the disk holds. When there is room again, the next Flush
-// writes everything, and nothing is left of what was begun.
+// TestFullDisk checks that Flush and Settle report a full disk, and that the index answers
+// correctly from memory and from the files on disk meanwhile. When space is available again, the
+// next Flush must write everything and leave no incomplete files.
 func TestFullDisk(t *testing.T) {
 	disk := smallDisk(t)
 	dir, filler := filepath.Join(disk, "index"), filepath.Join(disk, "filler")

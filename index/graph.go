@@ -9,9 +9,9 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Graph is the passages that a search may find and what they name, in one
-// snapshot. Passages and entities have numbers in it, which mean nothing in another.
-// It holds files of the index until Close, and is not safe for concurrent use.
+// A Graph is a graph of the passages that a search may find and the entities that they name, in one
+// snapshot. The numbers of passages and entities are valid only in their Graph. A Graph holds files
+// of the index until Close. It is not safe for concurrent use.
 type Graph struct {
 	snapshot *snapshot
 	views    []graphView
@@ -19,30 +19,30 @@ type Graph struct {
 
 	entities []graphEntity
 	byKey    map[string]uint32
-	row      []mention // room
+	row      []mention // buffer
 	closed   bool
 }
 
-// A graphView is what of a view is in a Graph.
+// A graphView is the part of a Graph that lies in one view.
 type graphView struct {
 	segment *segment
 	kept    bitset            // rows; nil: all
-	members int               // of kept
-	known   map[uint32]uint32 // the Graph's number of an entity, by the segment's
+	members int               // number of kept rows
+	known   map[uint32]uint32 // Graph's entity numbers by the segment's
 }
 
-// A graphEntity is an entity that was met.
+// A graphEntity is an entity that has been seen in the Graph.
 type graphEntity struct {
 	key   string
-	view  int        // where it was met, whose postings are known; -1: in none
-	met   postings   // those
+	view  int        // view whose postings are in met; -1: none
+	met   postings   // postings in that view
 	lists []postings // by view; nil: not looked up
-	count int        // passages that name it; -1: not counted
+	count int        // passages that name it; -1: not counted yet
 }
 
-// Graph returns the graph of the passages that a search for q by access may find:
-// visible, in its collections, kept by its filter. Of others nothing is in it: they
-// are not counted and lead nowhere. The caller closes it. Errors are those of
+// Graph returns the graph of the passages that a search for q by access may find, which are
+// visible, in q's collections and kept by q's filter. Other passages are not in the graph: they are
+// not counted and have no links. The caller must close the graph. Graph returns the same errors as
 // Search.
 func (s *Searcher) Graph(ctx context.Context, access assay.Access, q assay.Query) (*Graph, error) {
 	snap, err := s.catchUp(ctx)
@@ -83,7 +83,7 @@ func (s *snapshot) graph(access assay.Access, q assay.Query) (*Graph, error) {
 	return g, nil
 }
 
-// Close lets the files go.
+// Close releases the graph's files. It may be called more than once.
 func (g *Graph) Close() {
 	if !g.closed {
 		g.closed = true
@@ -91,14 +91,14 @@ func (g *Graph) Close() {
 	}
 }
 
-// Passages returns how many passages there are.
+// Passages returns the number of passages.
 func (g *Graph) Passages() int { return g.passages }
 
-// A passage's number is its view's in the upper half and its row in the lower.
+// passageNumber returns the number of a passage, which has the view in its upper half and the row
+// in its lower half.
 func passageNumber(view int, row uint32) uint64 { return uint64(view)<<32 | uint64(row) }
 
-// Passage returns the number of a chunk's passage; ok is false when it is not in the
-// graph.
+// Passage returns the number of a chunk's passage. ok is false if the passage is not in the graph.
 func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
 	id, ok := parseID(chunk)
 	if !ok || id == (rawID{}) {
@@ -113,19 +113,18 @@ func (g *Graph) Passage(chunk string) (passage uint64, ok bool) {
 	return 0, false
 }
 
-// Chunk returns the ID of the chunk that a passage is.
+// Chunk returns the chunk ID of a passage.
 func (g *Graph) Chunk(passage uint64) string {
 	v := g.views[passage>>32]
 	return hex.EncodeToString(id(v.segment.ids, uint32(passage)))
 }
 
-// Compare orders passages by the IDs of their chunks.
+// Compare compares passages by their chunk IDs.
 func (g *Graph) Compare(a, b uint64) int {
 	return bytes.Compare(id(g.views[a>>32].segment.ids, uint32(a)), id(g.views[b>>32].segment.ids, uint32(b)))
 }
 
-// Entity returns the number of the entity with this key, whether or not a passage
-// names it.
+// Entity returns the number of the entity with the given key, whether or not a passage names it.
 func (g *Graph) Entity(key string) uint32 {
 	n, ok := g.byKey[key]
 	if !ok {
@@ -139,8 +138,7 @@ func (g *Graph) Entity(key string) uint32 {
 // Key returns the key of an entity.
 func (g *Graph) Key(entity uint32) string { return g.entities[entity].key }
 
-// Entities calls f for each entity that a passage names, in an order that is the
-// same whenever the passage is.
+// Entities calls f for each entity that a passage names. The order depends only on the passage.
 func (g *Graph) Entities(passage uint64, f func(entity uint32, title bool)) error {
 	view := &g.views[passage>>32]
 	row, err := view.segment.mentions.of(uint32(passage), g.row[:0])
@@ -164,7 +162,7 @@ func (g *Graph) Entities(passage uint64, f func(entity uint32, title bool)) erro
 	return nil
 }
 
-// Count returns how many passages name an entity.
+// Count returns the number of passages that name an entity.
 func (g *Graph) Count(entity uint32) (int, error) {
 	e := &g.entities[entity]
 	if e.count >= 0 {
@@ -185,7 +183,7 @@ func (g *Graph) Count(entity uint32) (int, error) {
 	return count, nil
 }
 
-// lookup finds an entity's postings.
+// lookup finds an entity's postings in all views.
 func (g *Graph) lookup(e *graphEntity) error {
 	if e.lists != nil {
 		return nil
@@ -205,8 +203,8 @@ func (g *Graph) lookup(e *graphEntity) error {
 	return nil
 }
 
-// Named calls f for each passage that names an entity; title: it stands under that
-// title.
+// Named calls f for each passage that names an entity. title reports whether the passage stands
+// under the entity as its title.
 func (g *Graph) Named(entity uint32, f func(passage uint64, title bool)) error {
 	e := &g.entities[entity]
 	if err := g.lookup(e); err != nil {

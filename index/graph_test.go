@@ -19,12 +19,12 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// errInconsistent says that the two sides of a graph do not agree, which only
-// somebody who forges one can bring about.
+// errInconsistent reports that the two directions of a graph disagree, which is possible only in a
+// forged index.
 var errInconsistent = errors.New("inconsistent graph")
 
-// describe returns all that is in a graph, from both sides: for each of the chunks
-// what it names and how many name that, and for each of the keys who names it.
+// describe returns the content of a graph in both directions: the entities that each chunk names,
+// with the number of passages that name them, and the passages that name each key.
 func describe(g *index.Graph, chunks, keys []string) ([]string, error) {
 	var failed error
 	lines := []string{fmt.Sprint(g.Passages(), " passages")}
@@ -66,7 +66,7 @@ func describe(g *index.Graph, chunks, keys []string) ([]string, error) {
 	return lines, failed
 }
 
-// graphOf describes the graph that a search has.
+// graphOf describes the graph of a search.
 func graphOf(t testing.TB, ix *index.Searcher, access assay.Access, q assay.Query, chunks, keys []string) []string {
 	t.Helper()
 	g, err := ix.Graph(t.Context(), access, q)
@@ -102,7 +102,7 @@ func TestGraph(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 
-	// What comes later is linked to what mentioned it before.
+	// A later document is linked to the documents that mentioned it before.
 	flushAndSettle(t, ix)
 	title := indextest.NewEntry("c", "new", "Ada Lovelace", "She was a mathematician.")
 	source.Put(title)
@@ -116,7 +116,7 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// names are what random documents are about.
+// names are the entities in random documents.
 var names = []string{
 	"Ada Lovelace", "Charles Babbage", "Analytical Engine", "os.Open", "ReadHeaderTimeout", "University of Cambridge", "Zürich", "E1042", "Über", "Lord Byron", "Menabrea",
 }
@@ -143,8 +143,8 @@ func randomGraphEntry(random *rand.Rand) indextest.Entry {
 	return e
 }
 
-// A graph is what that of a tenant without all that the search may not find would
-// be, after whatever happened to the index.
+// TestGraphHidden checks that, after random changes of the index, a graph equals that of a tenant
+// that has only the passages that the search may find.
 func TestGraphHidden(t *testing.T) {
 	rounds := 40
 	if os.Getenv("ASSAY_LONG") == "1" {
@@ -196,7 +196,7 @@ func checkHidden(t *testing.T, ix *index.Searcher, latest map[string]indextest.E
 	}
 	got, err := ix.Graph(t.Context(), who.Access(), q)
 	if errors.Is(err, assay.ErrInvalid) && q.Filter.Op != "" {
-		return // nothing in sight has the key
+		return // no visible document has the key
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// What holds for some hundred chunks holds for more than a bitmap's container, a
-// window or a short list take, in one segment and in several, with deletions.
+// TestLarge repeats the random checks with more chunks than a bitmap container, a window or a short
+// list holds, in one segment and in several, with deletions.
 func TestLarge(t *testing.T) {
 	if os.Getenv("ASSAY_LONG") != "1" {
 		t.Skip("reads every document for every question: only with ASSAY_LONG=1")
@@ -25,7 +25,7 @@ func TestLarge(t *testing.T) {
 	for step := range 4 {
 		var entries []indextest.Entry
 		for i := range 15_000 {
-			entries = append(entries, largeEntry(random, step*12_000+i)) // some of the step before again
+			entries = append(entries, largeEntry(random, step*12_000+i)) // overlaps the previous step
 		}
 		s.Put(entries...)
 		for model, dimensions := range map[string]int{"small/24": 24, "odd/7": 7} {

@@ -50,7 +50,8 @@ func putMany(s *indextest.Source, from, to int) {
 	}
 }
 
-// After Settle few segments are left, and what the manifest does not name is gone.
+// TestSettle checks that after Settle few segments are left, and files that the manifest does not
+// name are removed.
 func TestSettle(t *testing.T) {
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
@@ -84,8 +85,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// However many processors there are, what builders hold together is bounded: each of
-// four cuts its segments at a fourth.
+// TestBuildersShare checks that the memory of the builders is bounded for any number of processors:
+// each of four builders cuts its segments at a fourth of the limit.
 func TestBuildersShare(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
 	dir := t.TempDir()
@@ -97,15 +98,15 @@ func TestBuildersShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	ix.WaitForMerge()
-	_ = ix.Settle(t.Context())          // not now
-	const limit, document = 300 / 4, 20 // postings
+	_ = ix.Settle(t.Context())          // the error "not now"
+	const limit, document = 300 / 4, 20 // in postings
 	if n, err := index.LargestSegment(dir); err != nil || n > limit+document {
 		t.Errorf("a segment has %d postings (%v), want at most %d and a document's", n, err, limit)
 	}
 }
 
-// A search that finds the manifest of a Flush under way, and behind what it knows,
-// does not keep its segments from being merged.
+// TestMergeAfterLookAtManifest checks that segments are still merged after a search has read the
+// manifest of a concurrent Flush and found it outdated.
 func TestMergeAfterLookAtManifest(t *testing.T) {
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
@@ -117,7 +118,7 @@ func TestMergeAfterLookAtManifest(t *testing.T) {
 	}
 	ix.WaitForMerge()
 	ix.BeforePublish(nil)
-	_ = ix.Settle(t.Context()) // not yet
+	_ = ix.Settle(t.Context()) // the error "not yet"
 	if err := ix.FindBehind(); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestMergeAfterLookAtManifest(t *testing.T) {
 	}
 }
 
-// Searches do not wait while files that are not used any more are unmapped and
+// TestLettingGoBlocksNobody checks that searches do not wait while unused files are unmapped and
 // removed.
 func TestLettingGoBlocksNobody(t *testing.T) {
 	s := indextest.NewSource("a")
@@ -144,7 +145,8 @@ func TestLettingGoBlocksNobody(t *testing.T) {
 	}
 }
 
-// A merge that fails is told of, and tried again after the next Flush.
+// TestMergeFails checks that the error of a failed merge is reported, and that the merge is tried
+// again after the next Flush.
 func TestMergeFails(t *testing.T) {
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
@@ -172,14 +174,15 @@ func TestMergeFails(t *testing.T) {
 	}
 	ix.WaitForMerge()
 	ix.BeforePublish(nil)
-	_ = ix.Settle(t.Context()) // of the Flush before
+	_ = ix.Settle(t.Context()) // for the Flush before
 	flushAndSettle(t, ix)
 	if named, err := index.ManifestFiles(dir); err != nil || len(named) > 5 {
 		t.Errorf("after all the manifest names %v, %v", named, err)
 	}
 }
 
-// Settle whose context ends gives the merge up, and Close does.
+// TestMergeGivenUp checks that Settle abandons the merge when its context ends, and that Close does
+// too.
 func TestMergeGivenUp(t *testing.T) {
 	s := indextest.NewSource("a")
 	ix := small(t, s, t.TempDir())
@@ -201,8 +204,8 @@ func TestMergeGivenUp(t *testing.T) {
 	}
 }
 
-// Searches, updates and Flush go on while segments are merged, and what is deleted
-// meanwhile is gone afterwards too, from memory and from disk.
+// TestChangesDuringMerge checks that searches, updates and Flush proceed during a merge, and that
+// documents deleted meanwhile are gone afterwards, both in memory and on disk.
 func TestChangesDuringMerge(t *testing.T) {
 	dir := t.TempDir()
 	s := indextest.NewSource("a")
@@ -219,12 +222,12 @@ func TestChangesDuringMerge(t *testing.T) {
 	}
 	<-reached
 	s.Delete(assay.DocumentID("c", "d0"), assay.DocumentID("c", "d1"))
-	putMany(s, 2, 4) // replaced by themselves
+	putMany(s, 2, 4) // replaced by equal documents
 	putMany(s, 200, 210)
 	if err := ix.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.Delete(assay.DocumentID("c", "d5")) // known in memory only
+	s.Delete(assay.DocumentID("c", "d5")) // in memory only
 	before := find(t, ix, "needle number7 number5")
 	if before.Total != 207 {
 		t.Errorf("%d found while merging, want 207", before.Total)
@@ -247,7 +250,7 @@ func TestChangesDuringMerge(t *testing.T) {
 	}
 }
 
-// A process that only reads takes over what the writer has written instead of
+// TestReaderAdopts checks that a process that only reads adopts the writer's files instead of
 // reading the source, and never writes.
 func TestReaderAdopts(t *testing.T) {
 	dir := t.TempDir()
@@ -268,8 +271,8 @@ func TestReaderAdopts(t *testing.T) {
 			t.Errorf("the reader read %d changes that the writer had written", n)
 		}
 	}
-	// What the writer has not flushed the reader reads, and one that only reads has
-	// nothing to settle.
+	// The reader reads unflushed changes from the source. A process that only reads has no merges
+	// to wait for.
 	putMany(s, 500, 502)
 	if got := find(t, reader, "needle number501"); got.Hits[0].Document != assay.DocumentID("c", "d501") {
 		t.Errorf("the reader finds %+v", got.Hits[0])
@@ -277,7 +280,7 @@ func TestReaderAdopts(t *testing.T) {
 	if err := reader.Settle(t.Context()); err != nil {
 		t.Error(err)
 	}
-	// A reader that becomes the writer goes on from what is there.
+	// A reader that becomes the writer continues from the existing files.
 	putMany(s, 600, 601)
 	flushAndSettle(t, reader)
 	read := s.Read()
@@ -286,8 +289,8 @@ func TestReaderAdopts(t *testing.T) {
 	}
 }
 
-// The folder may be deleted at any time, also under an open index: the next Flush
-// writes all of it again.
+// TestFolderDeleted checks that the folder may be deleted at any time, even under an open index,
+// and that the next Flush writes everything again.
 func TestFolderDeleted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "index")
 	s := indextest.NewSource("a")
@@ -303,7 +306,7 @@ func TestFolderDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	flushAndSettle(t, ix) // though nothing has changed
+	flushAndSettle(t, ix) // although nothing has changed
 	want := find(t, ix, "needle number7")
 	if want.Total != 396 {
 		t.Errorf("%d found, want 396", want.Total)
@@ -315,7 +318,7 @@ func TestFolderDeleted(t *testing.T) {
 	}
 }
 
-// Close lets all files go, also those that a search still used.
+// TestCloseUnmaps checks that Close unmaps all files, including those that a search was using.
 func TestCloseUnmaps(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("mappings are listed in /proc")
@@ -341,7 +344,7 @@ func TestCloseUnmaps(t *testing.T) {
 	}
 }
 
-// mappings counts the files of a folder that this process has mapped.
+// mappings returns how many files of a folder this process has mapped.
 func mappings(t *testing.T, dir string) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")

@@ -19,24 +19,24 @@ import (
 	"github.com/assay-rag/assay/internal/entity"
 )
 
-// manifestName is the file that says what the index is made of. It is replaced
-// as a whole; no other file is ever changed after it was named there.
+// manifestName is the name of the file that lists the files of the index. It is replaced
+// atomically. Other files never change after the manifest has named them.
 const manifestName = "MANIFEST"
 
-// A manifest is the one section of the manifest file, as JSON.
+// A manifest is the content of the manifest file's only section, as JSON.
 type manifest struct {
-	Source   string           `json:"source"`   // whose content it is, see Identified; empty: not known
-	Analysis int              `json:"analysis"` // analysis.Version of its terms
-	Entities int              `json:"entities"` // entity.Version of what its chunks name
+	Source   string           `json:"source"`   // identity of the source, see Identified; empty: unknown
+	Analysis int              `json:"analysis"` // analysis.Version of the terms
+	Entities int              `json:"entities"` // entity.Version of the entities
 	Sequence int64            `json:"sequence"`
-	Models   map[string]int64 `json:"models,omitempty"` // up to which sequence it has all vectors
+	Models   map[string]int64 `json:"models,omitempty"` // sequence up to which all vectors are included
 	Segments []segmentEntry   `json:"segments"`
 }
 
 type segmentEntry struct {
 	File     string         `json:"file"`
 	Checksum uint32         `json:"checksum"`
-	Deleted  []byte         `json:"deleted,omitempty"` // rows, a roaring bitmap
+	Deleted  []byte         `json:"deleted,omitempty"` // deleted rows, a roaring bitmap
 	Vectors  []vectorsEntry `json:"vectors,omitempty"`
 }
 
@@ -44,13 +44,13 @@ type vectorsEntry struct {
 	File     string `json:"file"`
 	Checksum uint32 `json:"checksum"`
 	Model    string `json:"model"`
-	Replaced []byte `json:"replaced,omitempty"` // rows whose vector counts no more, a roaring bitmap
+	Replaced []byte `json:"replaced,omitempty"` // rows with replaced vectors, a roaring bitmap
 }
 
-// load reads the index that the folder holds, if it belongs to this source, and
-// tells which manifest it read.
+// load reads the index in the folder if it belongs to the given source. It also returns the file
+// info of the manifest that it read.
 func (d *folder) load(source string) (*snapshot, fs.FileInfo, error) {
-	const attempts = 10 // each lost to a writer that replaced the manifest meanwhile
+	const attempts = 10 // each fails only if a writer replaced the manifest meanwhile
 	var before []byte
 	var lost error
 	for range attempts {
@@ -101,7 +101,7 @@ func parseManifest(file []byte) (manifest, error) {
 	return m, nil
 }
 
-// open opens what m names.
+// open opens the files that m names.
 func (m manifest) open(d *folder, source string) (*snapshot, error) {
 	if m.Source != source {
 		return nil, fmt.Errorf("the index is of source %q, not %q: %w", m.Source, source, assay.ErrForeign)
@@ -118,7 +118,7 @@ func (m manifest) open(d *folder, source string) (*snapshot, error) {
 			v.eachFile((*file).release)
 		}
 	}()
-	lost := make(map[string]bool) // models
+	lost := make(map[string]bool) // models with unusable sidecars
 	for _, entry := range m.Segments {
 		v, err := entry.open(d, lost)
 		if err != nil {
@@ -134,9 +134,8 @@ func (m manifest) open(d *folder, source string) (*snapshot, error) {
 	return whole.withoutModels(func(name string) bool { return lost[name] }), nil
 }
 
-// open opens a segment with its sidecars, whose files are then held. The models
-// of sidecars that cannot be used are put into lost: their vectors have to be
-// fetched again.
+// open opens a segment with its sidecars and holds their files. If a sidecar cannot be used, open
+// adds its model to lost, and the model's vectors must be fetched again.
 func (e segmentEntry) open(d *folder, lost map[string]bool) (v *view, err error) {
 	s, err := d.openSegment(e.File, e.Checksum)
 	if err != nil {
@@ -166,7 +165,7 @@ func (e segmentEntry) open(d *folder, lost map[string]bool) (v *view, err error)
 	return v, nil
 }
 
-// openSegment opens the segment file of that name, which is then held.
+// openSegment opens the named segment file and holds it.
 func (d *folder) openSegment(name string, sum uint32) (*segment, error) {
 	if name != filepath.Base(name) || !strings.HasSuffix(name, segmentSuffix) {
 		return nil, fmt.Errorf("no name of a segment: %w", assay.ErrDamaged)
@@ -186,7 +185,7 @@ func (d *folder) openSegment(name string, sum uint32) (*segment, error) {
 	return s, nil
 }
 
-// open opens a sidecar of a segment, whose file is then held.
+// open opens a sidecar of a segment and holds its file.
 func (e vectorsEntry) open(d *folder, s *segment) (*sidecar, error) {
 	if e.File != filepath.Base(e.File) || !strings.HasSuffix(e.File, vectorsSuffix) {
 		return nil, fmt.Errorf("no name of vectors: %w", assay.ErrDamaged)
@@ -210,7 +209,7 @@ func (e vectorsEntry) open(d *folder, s *segment) (*sidecar, error) {
 	return &sidecar{file: f, vectors: v, replaced: replaced}, nil
 }
 
-// parseRows reads a roaring bitmap of rows; nil for none.
+// parseRows reads a roaring bitmap of rows, or returns nil for an empty b.
 func parseRows(b []byte, rows int) (bitset, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -222,7 +221,7 @@ func parseRows(b []byte, rows int) (bitset, error) {
 	return u.set(), nil
 }
 
-// appendRows writes a roaring bitmap of rows; nothing for none.
+// appendRows returns a roaring bitmap of rows, or nil if there are none.
 func appendRows(rows bitset) ([]byte, error) {
 	if rows.count() == 0 {
 		return nil, nil
@@ -232,7 +231,7 @@ func appendRows(rows bitset) ([]byte, error) {
 	return set.ToBytes()
 }
 
-// manifest returns what says all that s is. Its files are in a folder.
+// manifest returns the manifest that describes s. The files of s must be in a folder.
 func (s *snapshot) manifest(source string) (manifest, error) {
 	m := manifest{Source: source, Analysis: analysis.Version, Entities: entity.Version, Sequence: s.sequence, Models: s.models, Segments: []segmentEntry{}}
 	for _, v := range s.views {
@@ -253,9 +252,9 @@ func (s *snapshot) manifest(source string) (manifest, error) {
 	return m, nil
 }
 
-// save makes the folder hold the snapshot, whose files are in it, by replacing the
-// manifest. Until then the index on disk is what it was. It tells which manifest
-// it wrote.
+// save writes the snapshot to the folder by replacing the manifest. The snapshot's files must be in
+// the folder. If save fails before the replacement, the index on disk is unchanged. save returns
+// the file info of the new manifest.
 func (d *folder) save(s *snapshot, source string) (fs.FileInfo, error) {
 	m, err := s.manifest(source)
 	if err != nil {
@@ -268,7 +267,7 @@ func (d *folder) save(s *snapshot, source string) (fs.FileInfo, error) {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, writeError(err)
 	}
-	if err := d.sync(); err != nil { // what the manifest names is there before it
+	if err := d.sync(); err != nil { // makes the named files durable before the manifest
 		return nil, writeError(err)
 	}
 	err = d.write(manifestName, func(w io.Writer) error {
@@ -285,7 +284,7 @@ func (d *folder) save(s *snapshot, source string) (fs.FileInfo, error) {
 	return d.stat()
 }
 
-// stat tells which manifest is there; nil: none.
+// stat returns the file info of the manifest, or nil if there is none.
 func (d *folder) stat() (fs.FileInfo, error) {
 	info, err := os.Stat(d.path(manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -294,7 +293,7 @@ func (d *folder) stat() (fs.FileInfo, error) {
 	return info, err
 }
 
-// sameManifest reports whether two looks saw one manifest.
+// sameManifest reports whether two file infos describe the same manifest.
 func sameManifest(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

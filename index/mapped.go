@@ -20,18 +20,18 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A file is one file of the index, mapped into memory, or the same bytes held in
-// memory. Its bytes never change and are valid while it is held: each snapshot
-// holds its files, and so does whoever is making one.
+// A file is one file of the index, either mapped into memory or held in memory only. Its bytes
+// never change and are valid while it is held. Each snapshot holds its files, and so does the code
+// that builds a snapshot.
 type file struct {
-	name  string // in its folder; empty: only in memory
+	name  string // in the folder; empty: only in memory
 	bytes []byte
 
 	folder  *folder
 	mapping mmap.MMap
-	holders int  // guarded by folder.mu, as the following
-	pending bool // made at a site that is not closed
-	removed bool // from the folder when it is let go
+	holders int  // guarded by folder.mu, like the fields below
+	pending bool // made at a site that is still open
+	removed bool // remove from the folder on the last release
 
 	segmentOnce, vectorsOnce sync.Once
 	opened                   *segment
@@ -39,20 +39,20 @@ type file struct {
 	openError                error
 }
 
-// segment returns the segment that f holds, the same one each time.
+// segment returns the segment in f, the same one on each call.
 func (f *file) segment() (*segment, error) {
 	f.segmentOnce.Do(func() { f.opened, f.openError = openSegment(f) })
 	return f.opened, f.openError
 }
 
-// vectors returns the vectors that f holds, the same ones each time.
+// vectors returns the vectors in f, the same ones on each call.
 func (f *file) vectors(chunks uint32) (*vectors, error) {
 	f.vectorsOnce.Do(func() { f.openedVectors, f.openError = openVectorsFile(f.bytes, chunks) })
 	return f.openedVectors, f.openError
 }
 
-// onDisk reports whether f is in its folder, and not in memory alone: somebody may
-// have deleted the folder.
+// onDisk reports whether f exists in its folder. It is false for a file that is only in memory or
+// that has been deleted, for example with the whole folder.
 func (f *file) onDisk() bool {
 	if f.folder == nil {
 		return false
@@ -71,7 +71,7 @@ func (f *file) hold() {
 	f.holders++
 }
 
-// release undoes one hold. After the last the file is unmapped.
+// release undoes one hold. The last release unmaps the file.
 func (f *file) release() {
 	if f.folder == nil {
 		return
@@ -83,25 +83,25 @@ func (f *file) release() {
 	}
 	f.bytes = nil
 	if f.mapping != nil {
-		_ = f.mapping.Unmap() // fails only for what is not mapped
+		_ = f.mapping.Unmap() // fails only if nothing is mapped
 	}
 	delete(f.folder.mapped, f.name)
 	if f.removed {
-		_ = os.Remove(f.folder.path(f.name)) // what is left is removed the next time
+		_ = os.Remove(f.folder.path(f.name)) // on failure the next sweep removes it
 	}
 }
 
-// A folder is where an index keeps its files.
+// A folder is the directory of an index.
 type folder struct {
 	dir string
 
 	mu      sync.Mutex
 	mapped  map[string]*file    // by name
-	writing map[string]struct{} // names of files that are being made
+	writing map[string]struct{} // names of files being written
 }
 
-// Files whose names end so are the index's own and removed when the manifest
-// does not name them.
+// Suffixes of the index's own files. Files with these suffixes are removed if the manifest does not
+// name them.
 const (
 	segmentSuffix   = ".segment"
 	vectorsSuffix   = ".vectors"
@@ -114,8 +114,7 @@ func newFolder(dir string) *folder {
 
 func (d *folder) path(name string) string { return filepath.Join(d.dir, name) }
 
-// open maps the file of that name, which the caller then holds. A file that is
-// mapped already is shared.
+// open maps the named file and holds it for the caller. A file that is already mapped is shared.
 func (d *folder) open(name string) (*file, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +133,7 @@ func (d *folder) open(name string) (*file, error) {
 	}
 	f := &file{name: name, folder: d, holders: 1}
 	if info.Size() == 0 || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is empty or no file: %w", name, assay.ErrDamaged) // what cannot be mapped
+		return nil, fmt.Errorf("%s is empty or no file: %w", name, assay.ErrDamaged) // such a file cannot be mapped
 	}
 	if int64(int(info.Size())) != info.Size() {
 		return nil, fmt.Errorf("%s has %d bytes, more than this machine can map: %w", name, info.Size(), assay.ErrInvalid)
@@ -147,8 +146,8 @@ func (d *folder) open(name string) (*file, error) {
 	return f, nil
 }
 
-// A site is where one update or merge makes its files: in a folder or, where that
-// is nil, in memory. It holds them until it is closed.
+// A site is the place where one update or merge creates its files: a folder, or memory if folder is
+// nil. It holds the files until it is closed.
 type site struct {
 	folder *folder
 
@@ -156,7 +155,7 @@ type site struct {
 	made []*file
 }
 
-// make makes a file of what write writes. It appears whole or not at all.
+// make creates a file with the output of write. The file appears complete or not at all.
 func (s *site) make(suffix string, write func(io.Writer) error) (*file, error) {
 	if s.folder == nil {
 		var b bytes.Buffer
@@ -188,7 +187,7 @@ func (s *site) make(suffix string, write func(io.Writer) error) (*file, error) {
 	return f, nil
 }
 
-// close lets the files go. Those that no snapshot holds by now are removed.
+// close releases the files. It removes those that no snapshot holds by then.
 func (s *site) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +200,8 @@ func (s *site) close() {
 	s.made = nil
 }
 
-// write makes a file of that name appear in the folder, whole, or not at all; it
-// is durable after sync. A file that had the name is replaced.
+// write creates or replaces the named file in the folder. The file appears complete or not at all,
+// and is durable after sync.
 func (d *folder) write(name string, write func(io.Writer) error) (err error) {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
@@ -229,7 +228,7 @@ func (d *folder) write(name string, write func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), d.path(name))
 }
 
-// setWriting notes whether a file of that name is being made.
+// setWriting records whether the named file is being written.
 func (d *folder) setWriting(name string, writing bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -240,7 +239,7 @@ func (d *folder) setWriting(name string, writing bool) {
 	}
 }
 
-// sync makes renames in the folder durable, where a folder can be synced.
+// sync makes renames in the folder durable on systems that can sync a folder.
 func (d *folder) sync() error {
 	f, err := os.Open(d.dir)
 	if err != nil {
@@ -253,9 +252,9 @@ func (d *folder) sync() error {
 	return nil
 }
 
-// removeOthers removes the index's own files that are not among names, nor of an
-// open site: those now mapped when they are let go. What cannot be removed, as where another process
-// has it open that may be forbidden, is left for the next time.
+// removeOthers removes the index's own files that are not in names and do not belong to an open
+// site. Mapped files are removed on their last release. Files that cannot be removed, for example
+// because another process has them open, are left for the next call.
 func (d *folder) removeOthers(names []string) error {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -279,7 +278,7 @@ func (d *folder) removeOthers(names []string) error {
 	return nil
 }
 
-// writeError adds the kind that callers tell apart.
+// writeError wraps err with the error kind that callers check for.
 func writeError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

@@ -8,24 +8,23 @@ import (
 	"strings"
 )
 
-// mergeRatio says how much larger than all smaller segments together a segment
-// is that stays as it is: a segment of at most mergeRatio times their rows is
-// merged with them. So after merging n rows are in about log₅ n segments, and a
-// row is rewritten some times for each factor of five by which the index grows
-// in small steps; what a first ingest leaves is merged once.
+// mergeRatio is the size ratio below which segments are merged. A segment is merged with all
+// smaller segments if it has at most mergeRatio times their rows together. So after merging, n rows
+// are in about log₅ n segments. A row is rewritten a few times for each factor of five by which the
+// index grows in small steps. The segments of a first ingest are merged once.
 const mergeRatio = 4
 
-// Fewer segments than fewSmall, of fewer rows together than limits.smallRows, are
-// left alone: merging them after every update would cost more than searching them
-// does.
+// fewSmall is the number of small segments that triggers a merge. Fewer than fewSmall segments with
+// fewer than limits.smallRows rows together are left alone, because merging them after every update
+// would cost more than searching them.
 const fewSmall = 4
 
-// maxMergedRows is the size up to which segments are merged: rewriting them takes
-// about a minute, and as much disk as they do for that long.
+// maxMergedRows is the largest number of rows of a merged segment. Rewriting that many rows takes
+// about a minute, and during that time as much disk space as they occupy.
 const maxMergedRows = 4 << 20
 
-// toMerge returns the views that should become one next, nil for none. It may be
-// a single one, of which more than half is deleted.
+// toMerge returns the views to merge next, or nil if there are none. It may return a single view if
+// more than half of its rows are deleted.
 func toMerge(views []*view, smallRows int) []*view {
 	bySize := slices.Clone(views)
 	slices.SortStableFunc(bySize, func(a, b *view) int { return cmp.Compare(b.live, a.live) })
@@ -34,7 +33,7 @@ func toMerge(views []*view, smallRows int) []*view {
 			return []*view{v}
 		}
 	}
-	sum := 0 // of the views from the end on
+	sum := 0 // live rows of the views after i
 	var group []*view
 	for i := len(bySize) - 1; i >= 0; i-- {
 		v := bySize[i]
@@ -47,19 +46,19 @@ func toMerge(views []*view, smallRows int) []*view {
 	return slices.Clone(group)
 }
 
-// gone is what a row that is not in a merged segment becomes, and a member of lists
-// that is not in its filters.
+// gone is the new number of a row that is not in a merged segment, and of a list member that is not
+// in its filters.
 const gone = ^uint32(0)
 
-// A merged segment is what several views became.
+// A merged segment is the result of merging several views.
 type merged struct {
-	view    *view // nil: nothing of them was left
+	view    *view // nil: no live rows were left
 	from    []*view
-	newRows [][]uint32 // for each of from: what its rows became, gone for the deleted
+	newRows [][]uint32 // new row numbers for each of from, gone for deleted rows
 }
 
-// merge makes one segment of the live documents of several, and of their vectors
-// one sidecar for each model.
+// merge merges the live documents of several views into one segment, and their vectors into one
+// sidecar for each model.
 func merge(ctx context.Context, views []*view, to *site) (*merged, error) {
 	m := &merged{from: views}
 	r := roomFor(views)
@@ -82,7 +81,7 @@ func merge(ctx context.Context, views []*view, to *site) (*merged, error) {
 		if err != nil {
 			return err
 		}
-		filters = nil // a large part of what a merge needs
+		filters = nil // frees a large part of a merge's memory
 		if err := m.mergeTerms(ctx, (*segment).termDictionary, func(term string, list []posting, _ []*mergeSource) error {
 			return sw.term(term, list)
 		}); err != nil {
@@ -110,7 +109,7 @@ func merge(ctx context.Context, views []*view, to *site) (*merged, error) {
 	return m, nil
 }
 
-// roomFor returns no rows yet, with room for all that views have.
+// roomFor returns empty rows with capacity for all live rows of the views.
 func roomFor(views []*view) rows {
 	live, documents := 0, 0
 	for _, v := range views {
@@ -120,7 +119,7 @@ func roomFor(views []*view) rows {
 	return rows{ids: make([]byte, 0, live*idBytes), lengths: make([]uint32, 0, live), documents: make([]byte, 0, documents*documentBytes)}
 }
 
-// addView adds a view's live documents and returns what its rows became.
+// addView adds a view's live documents and returns the new number of each of its rows.
 func (r *rows) addView(v *view) ([]uint32, error) {
 	s := v.segment
 	newRow := make([]uint32, s.rows)
@@ -153,11 +152,11 @@ func (r *rows) addView(v *view) ([]uint32, error) {
 	return newRow, nil
 }
 
-// A mergeSource is one of the dictionaries that are merged.
+// A mergeSource is one of the dictionaries being merged.
 type mergeSource struct {
 	terms   *termIterator
 	current string
-	ordinal int // of the current term in its dictionary
+	ordinal int // number of the current term in its dictionary
 	newRow  []uint32
 	number  int
 }
@@ -174,14 +173,14 @@ func (s *mergeSource) next() (bool, error) {
 func (s *segment) termDictionary() dictionary   { return s.dictionary }
 func (s *segment) entityDictionary() dictionary { return s.entities }
 
-// mergeTerms calls add for each term of some dictionary of the views that has
-// postings left, in order, with those and whose it is.
+// mergeTerms calls add, in order, for each term in the views' dictionaries that has postings left.
+// It passes the postings and the sources that have the term.
 func (m *merged) mergeTerms(ctx context.Context, of func(*segment) dictionary, add func(string, []posting, []*mergeSource) error) error {
-	var sources []*mergeSource // by current term and number
+	var sources []*mergeSource // sorted by current term and number
 	order := func(a, b *mergeSource) int {
 		return cmp.Or(strings.Compare(a.current, b.current), cmp.Compare(a.number, b.number))
 	}
-	// advance puts a source that is not in the list back to its place.
+	// advance moves a source to its next term and inserts it in the list.
 	advance := func(s *mergeSource) error {
 		more, err := s.next()
 		if err != nil || !more {
@@ -231,11 +230,11 @@ func (m *merged) mergeTerms(ctx context.Context, of func(*segment) dictionary, a
 	return nil
 }
 
-// mergeEntities writes the entities of all views and which of them each row names,
-// and ends the segment.
+// mergeEntities writes the entities of all views and the mentions of each row, and ends the
+// segment.
 func (m *merged) mergeEntities(ctx context.Context, w *segmentWriter) error {
 	w.endTerms()
-	became := make([][]uint32, len(m.from)) // by the number that each view's entities had
+	became := make([][]uint32, len(m.from)) // new entity numbers by view and old number
 	for i, v := range m.from {
 		became[i] = make([]uint32, v.segment.entities.count)
 		for n := range became[i] {
@@ -263,8 +262,8 @@ func (m *merged) mergeEntities(ctx context.Context, w *segmentWriter) error {
 	return w.finish()
 }
 
-// moveMentions writes the mentions of the segment's rows that become next and those
-// after it, and returns the row after the last.
+// moveMentions writes the mentions of the segment's rows, whose new numbers start at next, and
+// returns the row after the last.
 func (s *segment) moveMentions(w *segmentWriter, newRow, became []uint32, next uint32) (uint32, error) {
 	r, err := s.mentions.from(0)
 	if err != nil {
@@ -292,12 +291,11 @@ func (s *segment) moveMentions(w *segmentWriter, newRow, became []uint32, next u
 	return next, nil
 }
 
-// in returns a snapshot's views with the merged one in place of those that it was
-// made of. What has been deleted in those or got vectors since the merge began is
-// so in it too.
+// in returns a snapshot's views with the merged view in place of its sources. Deletions and vectors
+// that the sources have received since the merge began are applied to the merged view.
 func (m *merged) in(ctx context.Context, views []*view, to *site) ([]*view, error) {
 	var rest []*view
-	now := make([]*view, len(m.from)) // nil: everything in it was deleted
+	now := make([]*view, len(m.from)) // nil: all its rows were deleted
 	for _, v := range views {
 		i := slices.IndexFunc(m.from, func(f *view) bool { return f.segment == v.segment })
 		if i < 0 {
@@ -330,11 +328,10 @@ func (m *merged) in(ctx context.Context, views []*view, to *site) ([]*view, erro
 	return append(rest, v), nil
 }
 
-// lateVectors returns the merged view with a model's vectors as its sources have
-// them now.
+// lateVectors returns the merged view with a model's vectors as its sources have them now.
 func (m *merged) lateVectors(ctx context.Context, v *view, now []*view, model string, to *site) (*view, error) {
 	var late, all []movedSidecar
-	kept := true // those that were merged are still there
+	kept := true // the merged sidecars are still in use
 	for i, n := range now {
 		if n == nil {
 			continue
@@ -362,7 +359,7 @@ func (m *merged) lateVectors(ctx context.Context, v *view, now []*view, model st
 	return v.addSidecar(c), nil
 }
 
-// mergeInMemory merges the views that are only in memory, as toMerge says.
+// mergeInMemory merges the views that are only in memory, as selected by toMerge.
 func mergeInMemory(ctx context.Context, views []*view, smallRows int) ([]*view, error) {
 	for {
 		var inMemory []*view

@@ -11,8 +11,7 @@ import (
 	"github.com/assay-rag/assay/index/indextest"
 )
 
-// A movingSource replaces a document each time that its vectors are asked for, so
-// many times.
+// A movingSource replaces a document at each of the first left calls of Vectors.
 type movingSource struct {
 	*indextest.Source
 	left int
@@ -26,14 +25,14 @@ func (s *movingSource) Vectors(ctx context.Context, model string, after int64) i
 	return s.Source.Vectors(ctx, model, after)
 }
 
-// edition returns a version of the document; the first chunk's words and so its
-// vector are those of the others.
+// edition returns a version of the document. All versions have the same first chunk and so the same
+// vector.
 func edition(n int) indextest.Entry {
 	return indextest.NewEntry("c", "uri", "", "the same words", fmt.Sprint("edition ", n))
 }
 
-// A document that is replaced between the looks at the text and at the vectors is
-// found by its vector all the same.
+// TestNearestOfMovingSource checks that a document that is replaced between reading the text and
+// reading the vectors is found by its vector.
 func TestNearestOfMovingSource(t *testing.T) {
 	s := &movingSource{Source: indextest.NewSource("a"), left: 20}
 	first := edition(s.left)

@@ -14,15 +14,16 @@ import (
 	"github.com/assay-rag/assay/internal/vector"
 )
 
-// counts says how many rows each step of a search hands on to the next. A row's
-// similarity is estimated from the signs of both the query's and the row's residual
-// (all rows), then from the query's numbers and the row's signs (short), then
-// computed from twelve bits a dimension (rescored).
+// counts holds the number of rows that each step of a search passes to the next. First, the
+// similarity of all rows is estimated from the signs of the residuals of both the query and the
+// row. The best short rows are then estimated from the query's values and the row's signs. For the
+// best rescored of those, the similarity is computed from twelve bits per dimension.
 type counts struct{ short, rescored int }
 
-// countsFor returns the counts for so many neighbours of so many rows. Up to a
-// certain number every row's similarity is computed. Chosen by TestRecallOfReal on
-// two encoders' vectors of passages, with 500 questions; found of the ten nearest
+// countsFor returns the counts for a search of limit neighbours among the given number of rows. If
+// there are few rows, the similarity of every row is computed. The constants were chosen with
+// TestRecallOfReal on passage vectors of two encoders, with 500 questions. Recall of the ten
+// nearest:
 //
 //	                       gte-small, of           all-minilm-l6-v2
 //	short  rescored   20,000  60,000  200,000      of 110,000 rows
@@ -34,7 +35,7 @@ type counts struct{ short, rescored int }
 //	10 asked, chosen   0.996   0.998    0.997           0.998
 //	50 asked, chosen   0.999   0.999    0.999           0.999
 //
-// The short list has to grow about as the cube root of the rows.
+// The short list must grow about as the cube root of the number of rows.
 func countsFor(limit, rows int) counts {
 	n := counts{short: 2500 + 30*limit, rescored: 200 + 6*limit}
 	if rows <= n.short {
@@ -44,24 +45,24 @@ func countsFor(limit, rows int) counts {
 	return counts{short: int(scale * float64(n.short)), rescored: int(max(1, scale) * float64(n.rescored))}
 }
 
-// A vectorView is one sidecar as one search sees it.
+// A vectorView is one sidecar as seen by one search.
 type vectorView struct {
 	vectors *vectors // nil: none
-	ids     []byte   // 16 bytes a chunk
+	ids     []byte   // chunk IDs, 16 bytes each
 	kept    bitset   // chunks that may be found; nil: all
 }
 
-// A neighbour is a chunk that nearest found.
+// A neighbour is a chunk found by nearest.
 type neighbour struct {
 	view       int
 	chunk      uint32
 	similarity float64
 }
 
-// nearest returns the limit chunks most similar to q over all views, best first,
-// ties by chunk ID, and how many kept rows there are. Equal views give equal
-// results. A q of other dimensions, not finite, zero under Cosine or of an unknown
-// metric is assay.ErrInvalid.
+// nearest returns the limit chunks most similar to q over all views, best first, ties by chunk ID,
+// and the number of kept rows. Equal views give equal results. The error wraps assay.ErrInvalid if
+// q has other dimensions than the views, is not finite, is zero under Cosine, or has an unknown
+// metric.
 func nearest(ctx context.Context, views []vectorView, q Vector, limit int) ([]neighbour, int, error) {
 	s := searches.Get().(*vectorSearch)
 	defer s.end()
@@ -73,11 +74,11 @@ func nearest(ctx context.Context, views []vectorView, q Vector, limit int) ([]ne
 	return found, s.total, err
 }
 
-// sparse is of how many rows one has to be kept so that to look at the kept ones
-// alone takes less time than to estimate all.
+// sparse is the ratio of all rows to kept rows above which reading only the kept rows is faster
+// than estimating all rows.
 const sparse = 50
 
-// nearest finds the limit best rows.
+// nearest returns the limit best rows.
 func (s *vectorSearch) nearest(ctx context.Context, limit int, n counts) ([]neighbour, error) {
 	if limit < 1 || s.total == 0 {
 		return nil, nil
@@ -100,10 +101,10 @@ func (s *vectorSearch) nearest(ctx context.Context, limit int, n counts) ([]neig
 	return s.found(limit), nil
 }
 
-// searches keeps the memory of searches that have ended.
+// searches is a pool of the memory of finished searches.
 var searches = sync.Pool{New: func() any { return new(vectorSearch) }}
 
-// end gives the search's memory back, without what it has of the views.
+// end returns the search's memory to the pool, without references to the views.
 func (s *vectorSearch) end() {
 	for i := range s.views {
 		s.views[i] = searchedView{memory: s.views[i].memory}
@@ -114,14 +115,14 @@ func (s *vectorSearch) end() {
 	searches.Put(s)
 }
 
-// A vectorSearch is one search under way.
+// A vectorSearch is the state of one search.
 type vectorSearch struct {
 	views  []searchedView
 	angles []*angle
 	metric Metric
 	length float64 // of the query
-	total  int     // kept rows
-	size   int     // rows of the views that have kept ones
+	total  int     // number of kept rows
+	size   int     // number of rows in views with kept rows
 
 	rows   []scoredRow
 	ties   []scoredRow
@@ -133,27 +134,27 @@ type searchedView struct {
 	vectorView
 	angle  *angle
 	set    bitset // nil: all rows
-	count  int    // of rows in it
-	memory bitset // of set
+	count  int    // rows in set
+	memory bitset // buffer for set
 }
 
-// An angle is the query as seen from a centre.
+// An angle is the query relative to a centre.
 type angle struct {
 	centre    []float32
-	base      float64 // product of the query's direction with the centre
+	base      float64 // dot product of the query's direction with the centre
 	residual  residual
 	estimator vector.Estimator
-	table     vector.Table // of the residual's integers, once it is filled
+	table     vector.Table // of the residual's integers, valid if filled
 	filled    bool
 }
 
-// A scoredRow is a row of a view with the key that its score orders by.
+// A scoredRow is a row of a view with a sort key made from its score.
 type scoredRow struct {
 	key       uint64
 	view, row uint32
 }
 
-// prepare checks the query and learns which rows are kept.
+// prepare checks the query and finds the kept rows.
 func (s *vectorSearch) prepare(views []vectorView, q Vector) error {
 	switch q.Metric {
 	case Cosine, Dot, L2:
@@ -195,8 +196,8 @@ func (s *vectorSearch) prepare(views []vectorView, q Vector) error {
 	return nil
 }
 
-// angle returns the query as seen from the centre; the first so many are of this
-// search already.
+// angle returns the query relative to the centre. The first known angles belong to this search. The
+// second result is the new number of such angles.
 func (s *vectorSearch) angle(centre []float32, values []float32, known int) (*angle, int) {
 	for _, a := range s.angles[:known] {
 		if slices.Equal(a.centre, centre) {
@@ -226,7 +227,7 @@ func (s *vectorSearch) angle(centre []float32, values []float32, known int) (*an
 	return a, known + 1
 }
 
-// all takes every kept row.
+// all selects every kept row.
 func (s *vectorSearch) all() {
 	s.rows = s.rows[:0]
 	for i := range s.views {
@@ -244,7 +245,7 @@ func (s *vectorSearch) all() {
 	}
 }
 
-// scan estimates the similarity of every kept row and takes the best n.
+// scan estimates the similarity of every kept row and selects the best n.
 func (s *vectorSearch) scan(ctx context.Context, n int) error {
 	for _, threshold := range []float32{s.sample(n), everyScore} {
 		if err := s.gather(ctx, n, threshold); err != nil {
@@ -261,9 +262,9 @@ func (s *vectorSearch) scan(ctx context.Context, n int) error {
 // everyScore is a threshold that every estimate reaches.
 const everyScore = -math.MaxFloat32
 
-// sample looks at every fourth row of some 256 groups in equal distances and
-// guesses from them an estimate that half as many rows again as n reach. When n is
-// not much less than all rows, that is what all reach.
+// sample returns a threshold that about 1.5 n rows should reach. It estimates every fourth row of
+// about 256 evenly spaced groups. If n is not much less than the number of rows, it returns
+// everyScore.
 func (s *vectorSearch) sample(n int) float32 {
 	if s.total < 4*n {
 		return everyScore
@@ -293,8 +294,8 @@ func (s *vectorSearch) sample(n int) float32 {
 	return float32(scoreOf(lowest(s.best(s.rows, rank))))
 }
 
-// gather takes the kept rows whose estimate reaches the threshold. Whenever twice
-// n are together it keeps n and raises the threshold to the last of them.
+// gather selects the kept rows whose estimate reaches the threshold. Whenever it has 2 n rows, it
+// keeps the best n and raises the threshold to the lowest of their scores.
 func (s *vectorSearch) gather(ctx context.Context, n int, threshold float32) error {
 	s.rows = slices.Grow(s.rows[:0], 2*n)
 	var scores [vector.GroupRows]float32
@@ -322,7 +323,7 @@ func (s *vectorSearch) gather(ctx context.Context, n int, threshold float32) err
 	return nil
 }
 
-// mask returns which of the 64 rows from row, a multiple of 64, may be found.
+// mask returns a mask of the rows that may be found among the 64 rows from row, a multiple of 64.
 func (v *searchedView) mask(row int) uint64 {
 	if v.set != nil {
 		return v.set[row/vector.GroupRows]
@@ -333,16 +334,16 @@ func (v *searchedView) mask(row int) uint64 {
 	return ^uint64(0)
 }
 
-// orderOf returns a number that is greater for a greater score, which is not NaN.
+// orderOf returns a sort key that ascends with the score, which must not be NaN.
 func orderOf(score float64) uint64 {
-	b := math.Float64bits(score + 0) // -0 is 0
+	b := math.Float64bits(score + 0) // turns -0 into 0
 	if b>>63 != 0 {
 		return ^b
 	}
 	return b | 1<<63
 }
 
-// scoreOf returns the score that has this order.
+// scoreOf is the inverse of orderOf.
 func scoreOf(key uint64) float64 {
 	if key>>63 != 0 {
 		return math.Float64frombits(key &^ (1 << 63))
@@ -358,10 +359,10 @@ func lowest(rows []scoredRow) uint64 {
 	return key
 }
 
-// ahead is how many rows before their turn the memory of rows is asked for.
+// ahead is how many rows in advance the memory of a row is prefetched.
 const ahead = 8
 
-// refine scores the rows by the query's numbers and their signs.
+// refine scores the rows by the query's values and the rows' signs.
 func (s *vectorSearch) refine(ctx context.Context) error {
 	for i := range s.rows {
 		if i%1024 == 0 && ctx.Err() != nil {
@@ -391,8 +392,8 @@ func (s *vectorSearch) refine(ctx context.Context) error {
 	return nil
 }
 
-// score orders rows as their similarity does: cosine is that of a row with the
-// query, norm the row's.
+// score returns a value that orders rows by similarity. cosine is the cosine of the row with the
+// query and norm is the row's norm.
 func (s *vectorSearch) score(cosine, norm float64) float64 {
 	switch s.metric {
 	case Dot:
@@ -403,7 +404,7 @@ func (s *vectorSearch) score(cosine, norm float64) float64 {
 	return cosine
 }
 
-// rescore computes the rows' similarities from twelve bits a dimension.
+// rescore computes the rows' similarities from twelve bits per dimension.
 func (s *vectorSearch) rescore(ctx context.Context) error {
 	for i := range s.rows {
 		if i%1024 == 0 && ctx.Err() != nil {
@@ -444,8 +445,8 @@ func (s *vectorSearch) found(limit int) []neighbour {
 	return list
 }
 
-// similarity is what the metric says of a row that has this cosine with the
-// query's direction and this norm.
+// similarity returns the similarity, under the search's metric, of a row with the given norm and
+// cosine with the query's direction.
 func (s *vectorSearch) similarity(cosine, norm float64) float64 {
 	if norm == 0 {
 		cosine = 0
@@ -467,12 +468,12 @@ func (s *vectorSearch) id(r scoredRow) []byte {
 	return view.ids[16*int(view.vectors.chunkOf(int(r.row))):][:16]
 }
 
-// selectBits is how many bits of keys best looks at in one round.
+// selectBits is the number of key bits that best examines in one round.
 const selectBits = 11
 
-// best moves the n best rows to the front, in no order, and returns them. Ties go
-// to the smaller chunk ID. It counts rows by the leading bits in which their keys
-// differ and looks further only at those in the bucket where the n-th falls.
+// best moves the n best rows to the front, in no particular order, and returns them. Ties go to the
+// smaller chunk ID. Each round counts rows by the leading bits in which their keys differ and
+// continues only with the bucket that contains the n-th row.
 func (s *vectorSearch) best(rows []scoredRow, n int) []scoredRow {
 	rest := rows
 	for n := n; len(rest) > n; {

@@ -19,7 +19,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// similarityOf is the metric by its definition.
+// similarityOf computes the metric by its definition.
 func similarityOf(m Metric, a, b []float32) float64 {
 	var dot, distance float64
 	for i := range a {
@@ -55,15 +55,15 @@ func TestNearestOfFew(t *testing.T) {
 	}
 }
 
-// checkFew searches several views that together have fewer rows than the short
-// list, so that every row's similarity is computed, and compares the results with
-// the vectors that the rows hold (in order) and those they were made of (nearly).
+// checkFew searches several views that together have fewer rows than the short list, so that every
+// row's similarity is computed. It compares the results with the stored vectors, including their
+// order, and with the original vectors, approximately.
 func checkFew(t *testing.T, r *rand.Rand, dimensions int, m Metric) {
 	t.Helper()
 	type chunk struct {
 		neighbour
 		id   []byte
-		was  float64 // similarity of the vector that was written
+		was  float64 // similarity of the original vector
 		norm float64
 	}
 	var views []vectorView
@@ -121,9 +121,9 @@ func checkFew(t *testing.T, r *rand.Rand, dimensions int, m Metric) {
 	}
 }
 
-// near says whether two similarities are equal but for what twelve bits lose: a
-// cosine may be off by 1e-3 (one dimension of two is a quarter of that), a product
-// and a squared distance by that times the norms.
+// near reports whether two similarities are equal up to the precision of twelve bits. A cosine may
+// be off by 1e-3 (one dimension of two is a quarter of that), a product and a squared distance by
+// that times the norms.
 func near(m Metric, a, b, norms float64) bool {
 	switch m {
 	case Dot:
@@ -152,10 +152,10 @@ func TestNearestRefuses(t *testing.T) {
 	}
 }
 
-// manyRows make the search estimate, not compute, most similarities.
+// manyRows is enough rows that most similarities are estimated, not computed.
 const manyRows = 20_000
 
-// TestNearestOfMany holds the search to the recall it promises, with filters.
+// TestNearestOfMany checks the promised recall, with and without filters.
 func TestNearestOfMany(t *testing.T) {
 	const dimensions, rounds = 96, 20
 	for _, norms := range []float64{0, 0.5} {
@@ -170,7 +170,7 @@ func TestNearestOfMany(t *testing.T) {
 				kept.set(uint32(c))
 			}
 		}
-		// eligible says what may be found, filtered or not.
+		// eligible holds the vectors that may be found, by whether a filter is set.
 		eligible := map[bool][][]float32{true: slices.Clone(held), false: held}
 		for c := range rows {
 			if !kept.has(uint32(c)) {
@@ -208,8 +208,8 @@ func TestNearestOfMany(t *testing.T) {
 	}
 }
 
-// TestNearestOfSparse keeps so few rows that the others are not estimated, but more
-// than are rescored.
+// TestNearestOfSparse keeps so few rows that the others are not estimated, but more than are
+// rescored.
 func TestNearestOfSparse(t *testing.T) {
 	const dimensions, rounds = 96, 20
 	r := rand.New(rand.NewPCG(1, 17))
@@ -239,8 +239,8 @@ func TestNearestOfSparse(t *testing.T) {
 	}
 }
 
-// TestNearestOverViews finds the same whether rows lie in one sidecar or in several
-// around the same centre.
+// TestNearestOverViews checks that the results are the same if the rows are in one sidecar or in
+// several around the same centre.
 func TestNearestOverViews(t *testing.T) {
 	const dimensions = 64
 	r := rand.New(rand.NewPCG(1, 12))
@@ -279,7 +279,7 @@ func TestNearestOverViews(t *testing.T) {
 	}
 }
 
-// TestNearestTies has many chunks with the same vectors: the smallest IDs win.
+// TestNearestTies checks that among many chunks with the same vectors the smallest IDs win.
 func TestNearestTies(t *testing.T) {
 	const dimensions = 32
 	r := rand.New(rand.NewPCG(1, 13))
@@ -313,8 +313,8 @@ func TestNearestTies(t *testing.T) {
 	}
 }
 
-// TestNearestSample has the best rows side by side, where the sample of estimates
-// does not look or looks at nothing else. The short list is the same.
+// TestNearestSample checks that the short list is the same if the best rows are adjacent, so that
+// the sample of estimates misses them or consists only of them.
 func TestNearestSample(t *testing.T) {
 	const dimensions = 64
 	r := rand.New(rand.NewPCG(1, 14))
@@ -395,11 +395,10 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestRecallOfReal measures on vectors that an encoder made how many of the truly
-// nearest are found, with the counts that nearest takes and with others.
-// ASSAY_VECTORS names a file of rows of 384 float32, little-endian, of which the
-// first ASSAY_VECTORS_ROWS are used (all); beside it lie queries in the same form:
-// NAME.queries.f32 for NAME.f32.
+// TestRecallOfReal measures the recall on an encoder's vectors, with the counts that nearest uses
+// and with others. ASSAY_VECTORS names a file of rows of 384 float32, little-endian. The first
+// ASSAY_VECTORS_ROWS rows (default: all) are used. A file next to it has the queries in the same
+// format: NAME.queries.f32 for NAME.f32.
 func TestRecallOfReal(t *testing.T) {
 	file := os.Getenv("ASSAY_VECTORS")
 	if file == "" {
@@ -414,7 +413,7 @@ func TestRecallOfReal(t *testing.T) {
 	}
 	view := vectorView{vectors: sidecarOf(t, dimensions, nil, rows), ids: idsOf(len(rows))}
 	exact := make([][]neighbour, len(queries))
-	for i, q := range queries { // of unit length: the product is the cosine
+	for i, q := range queries { // of unit length, so the product is the cosine
 		exact[i] = exactly(Vector{Metric: Dot, Values: q}, rows, 50)
 	}
 	t.Logf("%d vectors, %d queries", len(rows), len(queries))
@@ -439,7 +438,7 @@ func TestRecallOfReal(t *testing.T) {
 	}
 }
 
-// nearestBy is nearest with other counts.
+// nearestBy is like nearest with other counts.
 func nearestBy(t *testing.T, view vectorView, q Vector, limit int, n counts) []neighbour {
 	t.Helper()
 	s := new(vectorSearch)
@@ -476,8 +475,8 @@ func readRows(t testing.TB, name string, dimensions, limit int) [][]float32 {
 	return rows
 }
 
-// exactly returns the limit rows most similar to q by the definition of its metric
-// but for a constant factor or summand. It computes in float32.
+// exactly returns the limit rows most similar to q, best first. Similarities follow the definition
+// of the metric up to a constant factor or summand, and are computed in float32.
 func exactly(q Vector, rows [][]float32, limit int) []neighbour {
 	var best []neighbour
 	for i, values := range rows {
@@ -504,7 +503,7 @@ func exactly(q Vector, rows [][]float32, limit int) []neighbour {
 	return best
 }
 
-// product adds up in eight sums, which compilers keep in registers.
+// product returns the dot product. It uses eight sums, which compilers keep in registers.
 func product(a, b []float32) float32 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	for ; len(a) >= 8 && len(b) >= 8; a, b = a[8:], b[8:] {
@@ -523,7 +522,7 @@ func product(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7
 }
 
-// recall returns which part of the exact neighbours were found.
+// recall returns the fraction of the exact neighbours that were found.
 func recall(got, exact []neighbour) float64 {
 	want := map[uint32]bool{}
 	for _, n := range exact {
@@ -538,8 +537,8 @@ func recall(got, exact []neighbour) float64 {
 	return float64(found) / float64(max(1, len(exact)))
 }
 
-// clustered returns vectors as an encoder might make them: around topics, which
-// lie around a common direction; and queries near some of them.
+// clustered returns vectors like those of an encoder, around topics that lie around a common
+// direction, and queries close to some of them.
 func clustered(r *rand.Rand, n, queries, dimensions int, norms float64) (rows, qs [][]float32) {
 	common := gaussian(r, dimensions, 1)
 	topics := make([][]float32, max(1, n/100))
@@ -562,7 +561,7 @@ func plus(a, b []float32) []float32 {
 	return b
 }
 
-// scaled gives a vector this norm.
+// scaled scales a vector to the given norm.
 func scaled(v []float32, norm float64) []float32 {
 	factor := float32(norm / length(v))
 	for i := range v {
@@ -571,9 +570,8 @@ func scaled(v []float32, norm float64) []float32 {
 	return v
 }
 
-// BenchmarkNearest searches 200,000 vectors, or ASSAY_VECTORS_ROWS: clustered ones,
-// or those of the file that ASSAY_VECTORS names. The CPU time is what counts where
-// other programs run beside.
+// BenchmarkNearest searches 200,000 vectors, or ASSAY_VECTORS_ROWS. They are clustered, or read
+// from the file ASSAY_VECTORS. The CPU time is the relevant figure if other programs are running.
 func BenchmarkNearest(b *testing.B) {
 	const dimensions = 384
 	chunks, _ := strconv.Atoi(os.Getenv("ASSAY_VECTORS_ROWS"))

@@ -13,16 +13,16 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// An Identified source has a name of its own. An index that was written for
-// another source is then recognised, whatever the sequences are; without it
-// only by a sequence that the source has not reached.
+// An Identified source has a unique name. The index of another source is then recognised regardless
+// of its sequence number. Without a name, it is recognised only if its sequence number is one that
+// the source has not reached.
 type Identified interface {
-	// Identity returns a name that no other source has and that never changes.
+	// Identity returns a name that is unique to this source and never changes.
 	Identity(ctx context.Context) (string, error)
 }
 
-// A Searcher is the index on one machine: immutable segments, mapped from a
-// folder or in memory. It implements Index.
+// A Searcher is the index on one machine: immutable segments, mapped from a folder or in memory. It
+// implements Index.
 type Searcher struct {
 	folder   *folder
 	source   Source
@@ -33,31 +33,32 @@ type Searcher struct {
 	sequence atomic.Int64 // of current
 
 	mu      sync.Mutex
-	current *snapshot // what is searched; nil after Close
+	current *snapshot // searched snapshot; nil after Close
 	closed  bool
-	seen    fs.FileInfo  // the manifest that was last read or written; nil: none
-	flushed *snapshot    // what it says; nil: not known
+	seen    fs.FileInfo  // manifest last read or written; nil: none
+	flushed *snapshot    // its snapshot; nil: unknown
 	merging *merging     // nil: none
-	failed  error        // of the merges since it was last reported
-	pause   func() error // of tests: called before a merge is published
+	failed  error        // errors of merges not yet reported
+	pause   func() error // set by tests: called before a merge is published
 
-	// updating is held, by having put something into it, while the snapshot is
-	// replaced. It is a channel so that who waits for it can be cancelled.
+	// updating is a lock that is held while the snapshot is replaced. Sending to it acquires the
+	// lock. It is a channel so that waiting can be cancelled.
 	updating chan struct{}
-	workers  workers // of who is updating
+	workers  workers // guarded by updating
 
-	// flushing is held while the manifest is replaced; it is taken before updating.
+	// flushing is a lock that is held while the manifest is replaced. It is acquired before
+	// updating.
 	flushing chan struct{}
-	swept    bool // what others left in the folder has been removed
+	swept    bool // leftover files have been removed from the folder
 
 	lifetime context.Context // of merges
 	end      context.CancelFunc
 }
 
-// Limits are sizes that tests make small.
+// limits are sizes that tests can reduce.
 type limits struct {
-	builderPostings, builderBytes int // of all builders at work, see builder.full
-	batchBytes                    int // of text, see reading
+	builderPostings, builderBytes int // of all builders together, see builder.full
+	batchBytes                    int // bytes of text, see reading
 	vectorBytes                   int // see fetching
 	smallRows                     int // see toMerge
 }
@@ -70,7 +71,7 @@ var defaultLimits = limits{
 	smallRows:       2048,
 }
 
-// share returns the limits of one of so many builders.
+// share returns the limits of one builder if there are the given number of builders.
 func (l limits) share(builders int) limits {
 	l.builderPostings /= builders
 	l.builderBytes /= builders
@@ -79,10 +80,9 @@ func (l limits) share(builders int) limits {
 
 var _ Index = (*Searcher)(nil)
 
-// Open opens the index of a source that is kept in dir. It does not write: the
-// folder may be missing or read-only. Whatever there is unusable (missing, torn,
-// of another source or another version) is left aside, see Lost, and the first
-// search reads the source again.
+// Open opens the index of a source, stored in dir. It does not write, so the folder may be missing
+// or read-only. If the stored index is unusable (torn, of another source or of another version),
+// Open ignores it, Lost returns the reason, and the first search reads the source again.
 func Open(ctx context.Context, dir string, source Source) (*Searcher, error) {
 	return open(ctx, dir, source, defaultLimits)
 }
@@ -127,8 +127,8 @@ func open(ctx context.Context, dir string, source Source, l limits) (*Searcher, 
 	return s, nil
 }
 
-// Lost returns why Open could not use the index that was there, nil when it
-// could or there was none.
+// Lost returns the reason why Open could not use the stored index. It returns nil if Open could use
+// it or if there was none.
 func (s *Searcher) Lost() error { return s.lost }
 
 // Version implements Index.
@@ -198,7 +198,7 @@ func (s *Searcher) Vectors(ctx context.Context, access assay.Access, model strin
 	return list, nil
 }
 
-// use returns the current snapshot, which the caller releases.
+// use returns the current snapshot. The caller must release it.
 func (s *Searcher) use() (*snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,8 +208,8 @@ func (s *Searcher) use() (*snapshot, error) {
 	return s.current.use(), nil
 }
 
-// replace makes next the current snapshot, of which the caller keeps a use. The
-// caller is updating.
+// replace makes next the current snapshot. The caller keeps its own use of next and must hold
+// s.updating.
 func (s *Searcher) replace(next *snapshot) error {
 	s.mu.Lock()
 	if s.closed {
@@ -220,12 +220,12 @@ func (s *Searcher) replace(next *snapshot) error {
 	s.current = next.use()
 	s.sequence.Store(next.sequence)
 	s.mu.Unlock()
-	before.release() // which may unmap and remove large files: searches need not wait for that
+	before.release() // outside the lock, because it may unmap and remove large files
 	return nil
 }
 
-// catchUp returns a snapshot that holds all that the source had committed when
-// it was called. The caller releases it.
+// catchUp returns a snapshot that includes everything that the source had committed when catchUp
+// was called. The caller must release it.
 func (s *Searcher) catchUp(ctx context.Context) (*snapshot, error) {
 	sequence, err := s.source.Sequence(ctx)
 	if err != nil {
@@ -241,10 +241,10 @@ func (s *Searcher) catchUp(ctx context.Context) (*snapshot, error) {
 	})
 }
 
-// catchUpVectors is catchUp for the vectors of a model too. It looks at both until
-// the source has not moved between the two looks: of a document that was replaced
-// then, neither the old vectors nor the new are there. A source that never rests
-// keeps it until the context ends.
+// catchUpVectors is like catchUp but also includes the vectors of a model. It repeats both steps
+// until the source has not changed between them, because otherwise a document that was replaced in
+// between would have neither its old nor its new vectors. If the source changes constantly,
+// catchUpVectors runs until the context ends.
 func (s *Searcher) catchUpVectors(ctx context.Context, model string) (*snapshot, error) {
 	source, ok := s.source.(VectorSource)
 	if !ok {
@@ -276,7 +276,7 @@ func (s *Searcher) catchUpVectors(ctx context.Context, model string) (*snapshot,
 	}
 }
 
-// update replaces the current snapshot by what make makes of it, and returns it.
+// update replaces the current snapshot by the result of make and returns that result.
 func (s *Searcher) update(ctx context.Context, make func(*snapshot) (*snapshot, error)) (*snapshot, error) {
 	if err := acquire(ctx, s.updating); err != nil {
 		return nil, err
@@ -298,8 +298,8 @@ func (s *Searcher) update(ctx context.Context, make func(*snapshot) (*snapshot, 
 	return next, nil
 }
 
-// advance returns the snapshot after snap, which holds all that the source has
-// committed. A manifest that is newer is adopted first. The caller is updating.
+// advance returns the snapshot after snap, which includes everything that the source has committed.
+// It first adopts a newer manifest. The caller must hold s.updating.
 func (s *Searcher) advance(ctx context.Context, snap *snapshot, to *site) (*snapshot, error) {
 	sequence, err := s.source.Sequence(ctx)
 	if err != nil {
@@ -307,7 +307,7 @@ func (s *Searcher) advance(ctx context.Context, snap *snapshot, to *site) (*snap
 	}
 	snap = s.adopt(snap, sequence)
 	defer snap.release()
-	// Another search may have updated meanwhile.
+	// Another search may have updated in the meantime.
 	if snap.sequence == sequence {
 		return snap.use(), nil
 	}
@@ -319,8 +319,8 @@ func (s *Searcher) advance(ctx context.Context, snap *snapshot, to *site) (*snap
 	return snap.advance(ctx, s.source, sequence, &s.workers, to)
 }
 
-// adopt returns what another process has written since, if that is as new as
-// snap and no newer than the source, else snap. The caller is updating.
+// adopt returns the snapshot that another process has written, if it is at least as new as snap and
+// not newer than the source. Otherwise it returns snap. The caller must hold s.updating.
 func (s *Searcher) adopt(snap *snapshot, sequence int64) *snapshot {
 	if unchanged, err := s.manifestUnchanged(); err != nil || unchanged {
 		return snap.use()
@@ -330,10 +330,10 @@ func (s *Searcher) adopt(snap *snapshot, sequence int64) *snapshot {
 		if err == nil {
 			written.release()
 		}
-		s.setFlushed(nil, info) // unusable, or behind: there is no reason to look again
+		s.setFlushed(nil, info) // unusable or outdated: do not read it again
 		return snap.use()
 	}
-	if written.sequence > sequence { // by more than what was committed just now?
+	if written.sequence > sequence { // possibly by more than a commit in between
 		written.release()
 		return snap.use()
 	}
@@ -341,11 +341,11 @@ func (s *Searcher) adopt(snap *snapshot, sequence int64) *snapshot {
 	return written
 }
 
-// Close implements Index. A search or Flush after it fails; those under way end
-// as they would have; a merge is given up.
+// Close implements Index. Later calls of Search and Flush fail. Calls in progress finish normally,
+// and a background merge is abandoned.
 func (s *Searcher) Close() error {
 	s.end()
-	s.flushing <- struct{}{} // who updates or flushes ends before
+	s.flushing <- struct{}{} // wait for updates and flushes in progress
 	s.updating <- struct{}{}
 	s.mu.Lock()
 	s.closed = true
@@ -380,7 +380,7 @@ func acquire(ctx context.Context, lock chan struct{}) error {
 
 func release(lock chan struct{}) { <-lock }
 
-// union returns the distinct strings of some sorted lists, sorted.
+// union returns the distinct strings of the given lists, sorted.
 func union(lists ...[]string) []string {
 	all := slices.Concat(lists...)
 	slices.Sort(all)

@@ -33,7 +33,7 @@ func flushed(t *testing.T) (*indextest.Source, string) {
 	return s, dir
 }
 
-// Lost says why what was there is not used.
+// TestLost checks that Lost returns the reason why an existing index is not used.
 func TestLost(t *testing.T) {
 	rewrite := func(change func(file []byte)) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
@@ -50,7 +50,7 @@ func TestLost(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(t *testing.T, manifest string)
-		want   error // nil: nothing is lost
+		want   error // nil: the index is used or missing
 	}{
 		{"nothing", func(*testing.T, string) {}, nil},
 		{"no manifest", func(t *testing.T, path string) {
@@ -84,7 +84,7 @@ func TestLost(t *testing.T) {
 			}
 		})
 	}
-	t.Run("older", func(t *testing.T) { // which is no damage
+	t.Run("older", func(t *testing.T) { // an older format is not damage
 		s, dir := flushed(t)
 		rewrite(func(file []byte) { binary.LittleEndian.PutUint32(file[8:], 1) })(t, filepath.Join(dir, manifestName))
 		ix, err := index.Open(t.Context(), dir, s)
@@ -103,7 +103,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// Flush leaves only the files that the manifest names, and others' alone.
+// TestFlushRemoves checks that Flush removes index files that the manifest does not name, and
+// leaves other files alone.
 func TestFlushRemoves(t *testing.T) {
 	s, dir := flushed(t)
 	for _, name := range []string{"stale.segment", "MANIFEST.123.tmp", "notes.txt"} {
@@ -138,7 +139,8 @@ func TestFlushRemoves(t *testing.T) {
 	}
 }
 
-// A Flush that cannot write says why, and the index goes on in memory.
+// TestFlushFails checks that a Flush that cannot write returns the reason, and that the index
+// remains usable in memory.
 func TestFlushFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -159,7 +161,7 @@ func TestFlushFails(t *testing.T) {
 	}
 }
 
-// A question of a megabyte is answered like any other.
+// TestLongQuestion checks that a question of a megabyte is answered normally.
 func TestLongQuestion(t *testing.T) {
 	s, dir := flushed(t)
 	ix, err := index.Open(t.Context(), dir, s)

@@ -5,40 +5,39 @@ import (
 	"math/bits"
 )
 
-// A posting says that a chunk of the segment holds a term: tf is the sum over
-// the fields of the field's weight times how often it is there, at least 1.
+// A posting records that a chunk of the segment holds a term. tf is the sum over the fields of the
+// term's frequency times the field's weight, and is at least 1.
 type posting struct{ chunk, tf uint32 }
 
-// The postings of one term in one segment, ascending by chunk, are cut into
-// blocks of 128; the last may be shorter. A list shorter than one block, as most
-// are, is written as varints and nothing else, for each posting:
+// The postings of one term in one segment ascend by chunk and are cut into blocks of 128. The last
+// block may be shorter. Most lists are shorter than one block. Such a list consists of varints
+// only, for each posting:
 //
-//	varint  2 x gap, plus 1 if tf > 1; gap: chunks since the one before (of the
-//	        first: since chunk -1), less 1
+//	varint  2 x gap, plus 1 if tf > 1; gap: distance to the previous chunk (for
+//	        the first: to chunk -1), less 1
 //	varint  if tf > 1: tf - 2
 //
-// A longer list is little-endian and starts with a skip table, a row of skipRow
-// bytes for each block, so that a cursor finds its way without decoding blocks:
+// A longer list is little-endian and starts with a skip table, so that a cursor can skip blocks
+// without decoding them. The table has a row of skipRow bytes for each block:
 //
 //	 0  uint32  the block's last chunk
-//	 4  uint32  where its data start, from the end of the table
+//	 4  uint32  offset of its data from the end of the table
 //	 8  uint8   width of a gap in bits, at most 32
 //	 9  uint8   width of a tf in bits, at most 32
 //	10  boundPoints x (uint8 tf, uint16 length): see bound.go
 //
-// after which come the data of the blocks: of a whole one, 128 gaps of that
-// width, bit-packed from the lowest bit of the first byte, then 128 times tf - 1;
-// of the short last one, if there is one, varints as above, its widths being 0.
-// Eight zero bytes end the list, so that a reader may load eight bytes wherever
-// a number starts.
+// The data of the blocks follow. A full block has 128 gaps of the given width, bit-packed from the
+// lowest bit of the first byte, and then 128 values of tf - 1. A short last block has varints as
+// above, and its widths are 0. Eight zero bytes end the list, so that a reader may load eight bytes
+// wherever a number starts.
 const (
 	blockSize = 128
 	skipRow   = 10 + 3*boundPoints
 	padding   = 8
 )
 
-// appendPostings appends a list to b. It is not empty and ascends by chunk;
-// lengths[c] is the weighted length of chunk c.
+// appendPostings appends a list, which must not be empty and must ascend by chunk, to b. lengths[c]
+// is the weighted length of chunk c.
 func appendPostings(b []byte, list []posting, lengths []uint32) []byte {
 	if len(list) < blockSize {
 		return appendShort(b, list, -1)
@@ -82,7 +81,7 @@ func appendShort(b []byte, list []posting, before int64) []byte {
 	return b
 }
 
-// appendBlock appends a whole block that follows the chunk before.
+// appendBlock appends a full block that follows the chunk before.
 func appendBlock(b []byte, block []posting, before int64) (out []byte, gapWidth, tfWidth uint) {
 	var gaps, tfs [blockSize]uint32
 	var allGaps, allTFs uint32
@@ -97,7 +96,7 @@ func appendBlock(b []byte, block []posting, before int64) (out []byte, gapWidth,
 	return appendPacked(appendPacked(b, &gaps, gapWidth), &tfs, tfWidth), gapWidth, tfWidth
 }
 
-// appendPacked appends 128 numbers under 1<<width: 16 x width bytes.
+// appendPacked appends 128 numbers less than 1<<width, in 16 x width bytes.
 func appendPacked(b []byte, numbers *[blockSize]uint32, width uint) []byte {
 	var word uint64
 	var filled uint
@@ -112,14 +111,14 @@ func appendPacked(b []byte, numbers *[blockSize]uint32, width uint) []byte {
 	return b
 }
 
-// postings are those of one term in one segment; the zero value is empty.
+// postings holds the encoded postings of one term in one segment. The zero value is empty.
 type postings struct {
-	count  int    // of them
-	bytes  []byte // as appendPostings wrote them
+	count  int    // number of postings
+	bytes  []byte // written by appendPostings
 	chunks uint32 // in the segment
 }
 
-// each calls f for all of them in order.
+// each calls f for all postings in order.
 func (p postings) each(f func(posting)) error {
 	list, err := p.open()
 	if err != nil {
@@ -137,7 +136,7 @@ func (p postings) each(f func(posting)) error {
 	return nil
 }
 
-// addTo adds all their chunks to set, which was made for the segment's chunks.
+// addTo adds the chunks of all postings to set, which must have the size of the segment.
 func (p postings) addTo(set bitset) error {
 	list, err := p.open()
 	if err != nil {
@@ -155,10 +154,9 @@ func (p postings) addTo(set bitset) error {
 	return nil
 }
 
-// countIn returns how many of the postings' chunks are in set, which was made for
-// the segment's chunks and has so many members; nil is the set of all chunks. A
-// block that lies between members, or between chunks that are none, is not
-// decoded.
+// countIn returns the number of postings whose chunk is in set. set must have the size of the
+// segment and the given number of members. A nil set means all chunks. Blocks whose chunks are all
+// in set, or all outside it, are not decoded if that is evident from the skip table.
 func (p postings) countIn(set bitset, members int) (int, error) {
 	if set == nil || members >= int(p.chunks) {
 		return p.count, nil
@@ -172,7 +170,7 @@ func (p postings) countIn(set bitset, members int) (int, error) {
 	}
 	n := 0
 	var block block
-	var member, hole uint32 // the next ones, from the block on
+	var member, hole uint32 // the next ones at or after the block
 	for i := 0; i < list.blocks(); i++ {
 		first, last := uint32(list.before(i)+1), list.last(i)
 		var ok bool
@@ -197,8 +195,8 @@ func (p postings) countIn(set bitset, members int) (int, error) {
 	return n, nil
 }
 
-// among calls f(i) for each chunks[i] that is among the postings' chunks, in
-// order. chunks ascend; what lies between them is not decoded.
+// among calls f(i), in order, for each chunks[i] that has a posting. chunks must ascend. Blocks
+// between them are not decoded.
 func (p postings) among(chunks []uint32, f func(i int)) error {
 	if len(chunks) == 0 || p.count == 0 {
 		return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A postingsShape says what the random lists of a test look like.
+// A postingsShape describes the random lists of a test.
 type postingsShape struct {
 	chunks uint32
 	count  int
 	maxTF  uint32
 }
 
-// shapes have sizes around the borders of blocks, and sparse and dense lists of
-// small and of large frequencies.
+// shapes returns shapes with sizes around the boundaries of blocks, for sparse and dense lists with
+// small and large frequencies.
 func shapes() []postingsShape {
 	var list []postingsShape
 	for _, count := range []int{1, 2, 127, 128, 129, 255, 256, 257, 1000, 1024} {
@@ -32,7 +32,7 @@ func shapes() []postingsShape {
 	return append(list, postingsShape{chunks: 1 << 20, count: 5, maxTF: 3}, postingsShape{chunks: 1 << 20, count: 128, maxTF: 3})
 }
 
-// randomPostings returns a list of a shape. Small frequencies are the most.
+// randomPostings returns a list of the given shape, mostly with small frequencies.
 func randomPostings(random *rand.Rand, shape postingsShape) []posting {
 	var list []posting
 	for c, left := uint32(0), shape.count; left > 0; c++ {
@@ -44,7 +44,7 @@ func randomPostings(random *rand.Rand, shape postingsShape) []posting {
 	return list
 }
 
-// writePostings writes a list for chunks of length 100.
+// writePostings encodes a list for chunks of length 100.
 func writePostings(list []posting, chunks uint32) postings {
 	return written(list, slices.Repeat([]uint32{100}, int(chunks)))
 }
@@ -67,7 +67,7 @@ func TestPostings(t *testing.T) {
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(posting{})); diff != "" {
 				t.Errorf("postings come back different (-want +got):\n%s", diff)
 			}
-			sets := []int{40, 1, 2, 1000, int(shape.chunks)} // in so many chunks is one member
+			sets := []int{40, 1, 2, 1000, int(shape.chunks)} // one member in this many chunks
 			for _, one := range sets[:rounds(1, len(sets), len(sets))] {
 				checkSets(t, p, want, randomSet(random, int(shape.chunks), one))
 			}
@@ -75,7 +75,7 @@ func TestPostings(t *testing.T) {
 	}
 }
 
-// randomSet returns a set of about one in so many of the numbers under n.
+// randomSet returns a set of about n/one numbers less than n.
 func randomSet(random *rand.Rand, n, one int) bitset {
 	set := newBitset(n)
 	if one == 1 {
@@ -121,8 +121,7 @@ func checkSets(t *testing.T, p postings, list []posting, set bitset) {
 	}
 }
 
-// TestWidePostings: gaps of every width, from lists whose segment need not be
-// there.
+// TestWidePostings checks gaps of every width, in lists without a segment.
 func TestWidePostings(t *testing.T) {
 	for width := range 33 {
 		var gaps, tfs [blockSize]uint32
@@ -130,7 +129,7 @@ func TestWidePostings(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, uint64(width)))
 		chunk := uint64(0)
 		for i := range want {
-			if i%40 == 17 || width < 20 { // so few that the sum fits
+			if i%40 == 17 || width < 20 { // few enough that the sum fits
 				gaps[i] = uint32(random.Uint64N(1 << width))
 			}
 			if i == 17 {
@@ -173,8 +172,8 @@ func TestPostingsOfNothing(t *testing.T) {
 	}
 }
 
-// FuzzPostings reads bytes that nobody wrote: an error or postings that ascend
-// and are in the segment, however they are asked for.
+// FuzzPostings reads arbitrary bytes. All ways of reading must return an error or postings that
+// ascend and are in the segment.
 func FuzzPostings(f *testing.F) {
 	random := rand.New(rand.NewPCG(2, 2))
 	for _, count := range []int{1, 5, 128, 300, 1000} {
@@ -187,7 +186,7 @@ func FuzzPostings(f *testing.F) {
 			b[int(at)%len(b)] ^= flip
 		}
 		if chunks > 1<<20 {
-			return // nothing but slow
+			return // only slow
 		}
 		p := postings{count: count, bytes: b, chunks: chunks}
 		list, err := readPostings(p)

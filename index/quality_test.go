@@ -73,7 +73,7 @@ func readQrels(t testing.TB, path string) map[string]map[string]int {
 	return qrels
 }
 
-// ndcg10 is nDCG@10 of a ranking of document IDs, with the grades as gains.
+// ndcg10 returns nDCG@10 of a ranking of document IDs, with the grades as gains.
 func ndcg10(ranking []string, grades map[string]int) float64 {
 	gain := 0.0
 	for i, id := range ranking[:min(10, len(ranking))] {
@@ -95,7 +95,7 @@ func ndcg10(ranking []string, grades map[string]int) float64 {
 	return gain / ideal
 }
 
-// testdata returns the folder of shared test data or skips.
+// testdata returns the folder of shared test data. It skips the test if there is none.
 func testdata(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("ASSAY_TESTDATA")
@@ -105,8 +105,8 @@ func testdata(t testing.TB) string {
 	return dir
 }
 
-// loadCorpus puts each document of a BEIR folder into an index as a title and
-// one chunk, and returns the corpus IDs by document ID.
+// loadCorpus puts each document of a BEIR folder into an index, as a title and one chunk, and
+// returns the corpus IDs by document ID.
 func loadCorpus(t testing.TB, dir string) (index.Index, map[string]string) {
 	t.Helper()
 	source := indextest.NewSource(dir)
@@ -125,7 +125,7 @@ func loadCorpus(t testing.TB, dir string) (index.Index, map[string]string) {
 	return ix, names
 }
 
-// TestQuality holds the ranking to golden figures: nDCG@10 in thousandths.
+// TestQuality compares the ranking's nDCG@10, in thousandths, with golden figures.
 func TestQuality(t *testing.T) {
 	root := filepath.Join(testdata(t), "data", "retrieval")
 	golden, err := os.ReadFile(filepath.Join("testdata", "quality.txt"))

@@ -5,12 +5,12 @@ import (
 	"iter"
 )
 
-// A container is a part of a serialised roaring bitmap: the chunks that agree in their
-// upper 16 bits. The library that the bitmaps are combined with takes bytes as they
-// are, in assembly too. What is read here is checked, so that no bytes of a file make it
-// read or write where it must not; and unlike there containers can be added to words.
+// A container is a part of a serialised roaring bitmap. It has the chunks that share their upper 16
+// bits. The roaring library that builds the bitmaps does not validate serialised bytes, and parts
+// of it are assembly. The code here checks everything it reads, so a damaged file cannot cause
+// reads or writes out of bounds. It can also add containers to a bitset, which the library cannot.
 type container struct {
-	base uint32 // the first chunk that could be in it
+	base uint32 // smallest chunk that the container can have
 	form containerForm
 	data []byte
 }
@@ -18,22 +18,22 @@ type container struct {
 type containerForm int
 
 const (
-	arrayForm containerForm = iota // uint16s, the members' lower 16 bits, ascending
-	bitsForm                       // a bit for each possible member
-	runsForm                       // uint16s, the first member of a run and how many follow it
+	arrayForm containerForm = iota // uint16s, the lower 16 bits of the members, ascending
+	bitsForm                       // one bit for each possible member
+	runsForm                       // uint16s, first member of a run and number of members after it
 )
 
-// Of the portable format of roaring bitmaps.
+// Constants of the portable format of roaring bitmaps.
 const (
 	roaringCookie     = 12346
 	roaringRunsCookie = 12347 // in the lower 16 bits: some containers are in runsForm
-	offsetsThreshold  = 4     // containers from which a bitmap with such has a table of offsets
+	offsetsThreshold  = 4     // with runs, a table of offsets exists from this many containers
 	maxArrayMembers   = 4096
 	bitsFormWords     = 1024
 )
 
-// containers yields the containers of a serialised bitmap, ascending, or ends with an
-// error. What they hold has not been checked.
+// containers yields the containers of a serialised bitmap in ascending order. If the bitmap is
+// malformed, the sequence ends with an error. The content of the containers is not checked.
 func containers(b []byte) iter.Seq2[container, error] {
 	return func(yield func(container, error) bool) {
 		headers, isRun, d := roaringHeaders(b)
@@ -68,9 +68,9 @@ func containers(b []byte) iter.Seq2[container, error] {
 	}
 }
 
-// roaringHeaders returns of each container four bytes, its upper 16 bits and its
-// cardinality less one; which are in runsForm, a bit each (nil: none); and a decoder of
-// the containers.
+// roaringHeaders returns three parts of a bitmap: four bytes for each container, its upper 16 bits
+// and its cardinality less one; one bit for each container that is in runsForm (nil: none); and a
+// decoder of the containers.
 func roaringHeaders(b []byte) (headers, isRun []byte, d decoder) {
 	d = decoder{rest: b}
 	head := d.bytes(4)

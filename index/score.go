@@ -8,12 +8,13 @@ import (
 	"sync"
 )
 
-// A chunk's score for a query is the sum over the query's distinct terms of
+// k1 and b are the parameters of BM25. A chunk's score for a query is the sum over the query's
+// distinct terms of
 //
 //	idf · tf / (tf + k1 · (1 - b + b · length / average length))
 //
-// where tf and length are sums over the fields, weighted. This is BM25F in its
-// simple form: a word in the title counts as so many in the body.
+// where tf and length are weighted sums over the fields. This is the simple form of BM25F: a word
+// in the title counts as much as titleWeight words in the body.
 //
 // Source: Robertson, Zaragoza and Taylor, "Simple BM25 Extension to Multiple
 // Weighted Fields", CIKM 2004.
@@ -22,12 +23,11 @@ const (
 	b  = 0.4
 )
 
-// scoreUnit is what a score of 1 counts. What a term contributes is a whole
-// number of units, so that the sum does not depend on the order in which terms
-// are added.
+// scoreUnit is the integer that represents a score of 1. A term's contribution is a whole number of
+// units, so that the sum does not depend on the order in which terms are added.
 const scoreUnit = 1 << 32
 
-// A saturation makes contributions of frequencies and lengths.
+// A saturation computes contributions from frequencies and lengths.
 type saturation struct{ perLength float64 }
 
 func newSaturation(average float64) saturation {
@@ -37,27 +37,27 @@ func newSaturation(average float64) saturation {
 	return saturation{perLength: k1 * b / average}
 }
 
-// contribution returns what a term adds to a chunk's score: whole units, rounded
-// down, and one more, so that a chunk that holds a term has a score. units is the
-// term's idf times scoreUnit.
+// contribution returns the number of units that a term adds to a chunk's score. It rounds down and
+// adds one, so that a chunk that holds a term has a positive score. units is the term's idf times
+// scoreUnit.
 func (s saturation) contribution(units float64, tf, length uint32) uint64 {
 	f := float64(tf)
 	norm := float64(s.perLength*float64(length)) + k1*(1-b)
 	return uint64(int64(float64(units*f)/(f+norm))) + 1
 }
 
-// A scoredTerm is a term of the query with its postings in one view. The forms
-// of one word are several with the same idf.
+// A scoredTerm is a term of the query with its postings in one view. Each form of a word is a
+// scoredTerm of its own, with the same idf.
 type scoredTerm struct {
 	postings postings
 	idf      float64 // at least 0
 }
 
-// A textView is what of one segment takes part in a search by text.
+// A textView is the input from one segment for a text search.
 type textView struct {
 	terms   []scoredTerm
-	ids     []byte // 16 bytes a chunk
-	lengths []byte // weighted length, uint32 a chunk
+	ids     []byte // 16 bytes per chunk
+	lengths []byte // weighted length, a uint32 per chunk
 	kept    bitset // chunks that may be found; nil: all
 }
 
@@ -70,9 +70,9 @@ type candidate struct {
 	score uint64 // in units
 }
 
-// bestByText returns the limit best chunks over all views, best first, ties by
-// chunk ID, and how many kept chunks hold at least one of the terms, at most
-// MaxTotal. average is the average weighted length of the chunks in sight.
+// bestByText returns the limit best chunks over all views, best first, ties by chunk ID. It also
+// returns the number of kept chunks that hold at least one of the terms, at most MaxTotal. average
+// is the average weighted length of the visible chunks.
 func bestByText(ctx context.Context, views []textView, average float64, limit int) ([]candidate, int, error) {
 	s := scorers.Get().(*scorer)
 	defer scorers.Put(s)
@@ -88,11 +88,11 @@ func bestByText(ctx context.Context, views []textView, average float64, limit in
 	return best, min(s.total, MaxTotal), nil
 }
 
-// scorers keeps the buffers of searches.
+// scorers is a pool of search buffers.
 var scorers = sync.Pool{New: func() any { return new(scorer) }}
 
-// maxCursors is the number of terms up to which postings are read side by side.
-// A cursor takes 1.2 KB. No person asks for more words.
+// maxCursors is the largest number of terms whose postings are read in parallel. A cursor takes 1.2
+// KB. Questions that people write do not have more words.
 const maxCursors = 256
 
 func (s *scorer) searchAll(ctx context.Context, views []textView) error {
@@ -145,16 +145,16 @@ func (s *scorer) searchOneByOne(ctx context.Context, view int, v *textView) erro
 	return nil
 }
 
-// bestCandidates keeps the best of those it is offered, in a heap whose first is
-// the worst.
+// bestCandidates keeps the best of the candidates offered to it, in a heap with the worst at the
+// root.
 type bestCandidates struct {
 	views []textView
 	limit int
 	heap  []candidate
 }
 
-// threshold returns the score that a candidate must have to be among the best.
-// It may be too little: ties go to the smaller ID.
+// threshold returns the minimum score that a candidate needs to be among the best. A candidate with
+// exactly this score may still be rejected, because ties go to the smaller ID.
 func (t *bestCandidates) threshold() uint64 {
 	if len(t.heap) < t.limit {
 		return 1
@@ -170,7 +170,7 @@ func (t *bestCandidates) compare(x, y candidate) int {
 	return bytes.Compare(t.id(x), t.id(y))
 }
 
-// better says whether x comes before y.
+// better reports whether x comes before y.
 func (t *bestCandidates) better(x, y *candidate) bool {
 	if x.score != y.score {
 		return x.score > y.score
@@ -190,7 +190,7 @@ func (t *bestCandidates) offer(c candidate) {
 	}
 }
 
-// up moves the last to its place.
+// up restores the heap after the last element was added.
 func (t *bestCandidates) up() {
 	for i := len(t.heap) - 1; i > 0; {
 		parent := (i - 1) / 2
@@ -202,7 +202,7 @@ func (t *bestCandidates) up() {
 	}
 }
 
-// down moves the first to its place.
+// down restores the heap after the first element was replaced.
 func (t *bestCandidates) down() {
 	for i, child := 0, 1; child < len(t.heap); child = 2*i + 1 {
 		if child+1 < len(t.heap) && t.better(&t.heap[child], &t.heap[child+1]) {
@@ -216,7 +216,7 @@ func (t *bestCandidates) down() {
 	}
 }
 
-// sorted returns a copy of what was kept, best first.
+// sorted returns a copy of the kept candidates, best first.
 func (t *bestCandidates) sorted() []candidate {
 	slices.SortFunc(t.heap, t.compare)
 	return slices.Clone(t.heap)

@@ -17,14 +17,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A testView is a view and what it was made of.
+// A testView is a view and the data that it was made from.
 type testView struct {
 	textView
 	lists       [][]posting // by term
 	chunkLength []uint32
 }
 
-// exhaustive is what bestByText promises, in the simplest way.
+// exhaustive computes the result of bestByText in the simplest way.
 func exhaustive(views []testView, average float64, limit int) ([]candidate, int) {
 	var all []candidate
 	s := newSaturation(average)
@@ -62,15 +62,14 @@ func textViews(views []testView) []textView {
 
 func pick[T any](random *rand.Rand, list ...T) T { return list[random.IntN(len(list))] }
 
-// randomView makes a segment of terms that are rare and common, in chunks whose
-// lengths are alike or extreme.
+// randomView returns a segment of rare and common terms, in chunks with similar or extreme lengths.
 func randomView(random *rand.Rand, idfs []float64) testView {
 	chunks := pick(random, 1, 2, 100, 128, 129, windowSize-1, windowSize, windowSize+1, 3*windowSize, 4*windowSize+random.IntN(windowSize))
 	v := testView{chunkLength: make([]uint32, chunks)}
 	longest := pick[uint32](random, 1, 3, 200, 200, 200, 70_000, 1<<32-1)
 	for c := range v.chunkLength {
 		v.chunkLength[c] = random.Uint32N(longest)
-		v.ids = binary.BigEndian.AppendUint64(v.ids, random.Uint64N(3)) // mostly the second half decides
+		v.ids = binary.BigEndian.AppendUint64(v.ids, random.Uint64N(3)) // usually the second half decides
 		v.ids = binary.BigEndian.AppendUint64(v.ids, random.Uint64())
 		v.lengths = binary.LittleEndian.AppendUint32(v.lengths, v.chunkLength[c])
 	}
@@ -97,13 +96,13 @@ func written(list []posting, lengths []uint32) postings {
 	return postings{count: len(list), bytes: appendPostings(nil, list, lengths), chunks: uint32(len(lengths))}
 }
 
-// randomKept keeps all, none, runs or some.
+// randomKept keeps all chunks, none, runs or single ones.
 func randomKept(random *rand.Rand, chunks int) bitset {
 	kept := newBitset(chunks)
 	switch random.IntN(6) {
 	case 0, 1:
 		return nil
-	case 2: // all, or nothing
+	case 2: // all or none
 		if random.IntN(2) == 0 {
 			kept.fill(chunks)
 		}
@@ -135,7 +134,7 @@ func randomIDFs(random *rand.Rand) []float64 {
 	return idfs
 }
 
-// rounds is how often a random test is repeated.
+// rounds returns the number of repetitions of a random test.
 func rounds(short, normal, long int) int {
 	switch {
 	case os.Getenv("ASSAY_LONG") != "":
@@ -146,8 +145,7 @@ func rounds(short, normal, long int) int {
 	return normal
 }
 
-// TestBestByTextIsExhaustive: leaving out what cannot be among the best changes
-// nothing, to the last unit.
+// TestBestByTextIsExhaustive checks that pruning does not change the result, to the last unit.
 func TestBestByTextIsExhaustive(t *testing.T) {
 	for seed := range uint64(rounds(30, 300, 20_000)) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -190,7 +188,7 @@ func TestContribution(t *testing.T) {
 	}
 }
 
-// TestBound: no posting of a block contributes more than its bound, whatever the
+// TestBound checks that no posting of a block contributes more than the block's bound, for any
 // average.
 func TestBound(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
@@ -237,8 +235,8 @@ func TestBestByTextEndsWhenCancelled(t *testing.T) {
 	}
 }
 
-// FuzzBestByText scores postings in which bytes have changed: an error or some
-// result, and the scorer's buffers are as good as new afterwards.
+// FuzzBestByText scores postings with changed bytes. The result must be an error or any result, and
+// the scorer's buffers must be clean afterwards.
 func FuzzBestByText(f *testing.F) {
 	for seed := range uint64(12) {
 		f.Add(seed, uint32(seed*seed*7), byte(1<<(seed%8)), byte(seed%3), uint16(seed*100))
@@ -268,7 +266,7 @@ func FuzzBestByText(f *testing.F) {
 	})
 }
 
-// BenchmarkBestByText scores 8 terms with Zipf's frequencies in 200,000 chunks.
+// BenchmarkBestByText scores 8 terms with Zipf-distributed frequencies in 200,000 chunks.
 func BenchmarkBestByText(b *testing.B) {
 	const chunks = 200_000
 	random := rand.New(rand.NewPCG(8, 8))

@@ -13,26 +13,25 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// Weights of the fields, chosen on the sets of testdata/quality.txt, where a title
-// that counts three times as much as the body is better on six of seven than one
-// that counts as much (hotpotqa-train100 0.787 to 0.806, scifact-train 0.700 to
-// 0.703), and 4 little better than 3. No set has headings; those of anthropic-docs
-// stand in its titles. Counting a term that a query repeats more than once, or
-// normalising lengths by field, is worse or no better there.
+// Weights of the fields. They were chosen on the sets of testdata/quality.txt. There a title weight
+// of 3 is better than a weight of 1 on six of seven sets (hotpotqa-train100 0.787 to 0.806,
+// scifact-train 0.700 to 0.703), and 4 is little better than 3. No set has headings, except that
+// the titles of anthropic-docs contain them. Counting a term more than once if the query repeats
+// it, or normalising lengths by field, is worse or no better on these sets.
 const (
 	titleWeight    = 3
 	headingsWeight = 3
 	bodyWeight     = 1
 )
 
-// idf is ln(1 + (N - n + 0.5) / (n + 0.5)) for a term in n of N chunks.
+// idf returns ln(1 + (N - n + 0.5) / (n + 0.5)) for a term in n of N chunks.
 func idf(chunks, holding int) float64 {
 	return math.Log(1 + (float64(chunks-holding)+0.5)/(float64(holding)+0.5))
 }
 
-// weight scales idf to (0, 1]: 1 for a term that no chunk holds, less the more
-// do. It counts in a background of some chunks that hold none of the index's
-// words but one each: what a handful of documents share is no commonplace yet.
+// weight scales idf to (0, 1]. It is 1 for a term that no chunk holds and decreases with the number
+// of chunks that do. It adds a background of chunks, of which one holds the term, so that a term
+// shared by a handful of documents in a small index does not count as common.
 func weight(chunks, holding int) float64 {
 	const background = 100
 	return idf(chunks+background, holding+1) / idf(chunks+background, 1)
@@ -45,19 +44,19 @@ func checkQuery(q assay.Query) error {
 	return nil
 }
 
-// A query is one search of a snapshot: what its access sees of each view, and
-// what of that the search may find.
+// A query is one search of a snapshot. It has the visible rows of each view and the rows that the
+// search may find.
 type query struct {
 	views  []*view
 	seen   []*sight
 	kept   []bitset // rows; nil: all of the view
-	chunks int      // that access sees
+	chunks int      // number of visible chunks
 	total  uint64   // sum of their lengths
 }
 
-// prepare finds out what a search may see and find. What access does not see
-// counts no more than what was deleted: so neither the counts and scores of what is
-// found nor the keys that a filter may name tell of it.
+// prepare determines the rows that a search may see and find. Invisible rows count no more than
+// deleted ones. So the counts and scores of the results, and the keys that a filter may name,
+// reveal nothing about them.
 func (s *snapshot) prepare(access assay.Access, q assay.Query) (*query, error) {
 	p := &query{views: s.views}
 	for _, v := range s.views {
@@ -82,8 +81,8 @@ func (s *snapshot) prepare(access assay.Access, q assay.Query) (*query, error) {
 	return p, nil
 }
 
-// checkFilter returns the error that Index.Search names for a filter whose keys
-// no document in sight has, or has with other kinds of values only.
+// checkFilter returns the error documented by Index.Search for a filter with a key that no visible
+// document has, or that visible documents have only with other kinds of values.
 func (p *query) checkFilter(f assay.Filter) error {
 	var failed error
 	err := f.Check(func(key string) []assay.ValueKind {
@@ -98,8 +97,8 @@ func (p *query) checkFilter(f assay.Filter) error {
 	return cmp.Or(failed, err)
 }
 
-// keep returns the rows of v that a search may find: in sight, in the query's
-// collections, kept by its filter. It returns nil where that is all of them.
+// keep returns the rows of v that a search may find: those that are visible, in the query's
+// collections and kept by its filter. It returns nil if these are all rows.
 func (v *view) keep(q assay.Query, seen *sight) (bitset, error) {
 	kept, err := v.segment.filters.keep(q.Filter)
 	if err != nil {
@@ -119,15 +118,15 @@ func (v *view) keep(q assay.Query, seen *sight) (bitset, error) {
 	return kept, nil
 }
 
-// A queryTerm is a term of the query with its postings in each view, by form.
+// A queryTerm is a term of the query with the postings of its forms in each view.
 type queryTerm struct {
 	text   string
 	forms  []string     // the first is shown
-	lists  [][]postings // of each view those of the forms that it holds
-	chunks int          // in sight that hold any form
+	lists  [][]postings // for each view, the postings of the forms that it holds
+	chunks int          // visible chunks that hold any form
 }
 
-// search answers a query by text from one snapshot.
+// search answers a text query from one snapshot.
 func (s *snapshot) search(ctx context.Context, access assay.Access, q assay.Query) (Result, error) {
 	result := Result{Index: assay.IndexVersion{Sequence: s.sequence}}
 	if access.IsZero() {
@@ -153,7 +152,7 @@ func (s *snapshot) search(ctx context.Context, access assay.Access, q assay.Quer
 		}
 		result.Terms = append(result.Terms, shown)
 		if t.chunks == 0 {
-			continue // whatever it has is out of sight
+			continue // all its chunks are invisible
 		}
 		for i, lists := range t.lists {
 			for _, list := range lists {
@@ -204,7 +203,7 @@ func (p *query) terms(text string) ([]queryTerm, error) {
 	return terms, nil
 }
 
-// holdingAny returns how many chunks in sight are in any of some lists.
+// holdingAny returns the number of visible chunks that are in any of the lists.
 func (seen *sight) holdingAny(lists []postings, rows int) (int, error) {
 	switch len(lists) {
 	case 0:
@@ -224,11 +223,11 @@ func (seen *sight) holdingAny(lists []postings, rows int) (int, error) {
 	return any.count(), nil
 }
 
-// textHits completes candidates: their IDs and which terms they hold.
+// textHits converts candidates to hits, with their IDs and matched terms.
 func (p *query) textHits(found []candidate, terms []queryTerm) ([]Hit, error) {
 	hits := make([]Hit, len(found))
-	held := make([]bool, len(found)*len(terms)) // for each hit, by term
-	byView := make([][]int, len(p.views))       // the view's hits
+	held := make([]bool, len(found)*len(terms)) // by hit and term
+	byView := make([][]int, len(p.views))       // indices of the view's hits
 	for i, c := range found {
 		var err error
 		if hits[i], err = p.hit(c.view, c.chunk); err != nil {
@@ -264,22 +263,22 @@ func (p *query) textHits(found []candidate, terms []queryTerm) ([]Hit, error) {
 	return hits, nil
 }
 
-// hit returns what the index knows of a chunk.
+// hit returns the hit for a row, without scores.
 func (p *query) hit(view int, row uint32) (Hit, error) {
 	s := p.views[view].segment
 	n, err := s.documentOf(row)
 	if err != nil {
 		return Hit{}, err
 	}
-	const size = 2 * idBytes // in digits
+	const size = 2 * idBytes // hexadecimal digits of an ID
 	var digits [3 * size]byte
 	hex.Encode(digits[:], id(s.ids, row))
-	hex.Encode(digits[size:], s.document(n)[:2*idBytes]) // and its version
+	hex.Encode(digits[size:], s.document(n)[:2*idBytes]) // document ID and version
 	all := string(digits[:])
 	return Hit{Chunk: all[:size], Document: all[size : 2*size], Version: all[2*size:]}, nil
 }
 
-// nearest answers a query by vector from one snapshot.
+// nearest answers a vector query from one snapshot.
 func (s *snapshot) nearest(ctx context.Context, access assay.Access, q assay.Query, v Vector) (Result, error) {
 	result := Result{Index: assay.IndexVersion{Sequence: s.sequence, Model: v.Model}}
 	if access.IsZero() {
@@ -292,7 +291,7 @@ func (s *snapshot) nearest(ctx context.Context, access assay.Access, q assay.Que
 	}
 	result.Chunks = p.chunks
 	var views []vectorView
-	var from []int // whose view each is
+	var from []int // index of each view in p.views
 	covered := 0
 	for i, view := range p.views {
 		for _, c := range view.sidecars {
@@ -323,7 +322,7 @@ func (s *snapshot) nearest(ctx context.Context, access assay.Access, q assay.Que
 	return result, nil
 }
 
-// covered returns how many chunks in sight have a vector in c.
+// covered returns the number of visible chunks that have a live vector in c.
 func (c *sidecar) covered(seen *sight) int {
 	n := 0
 	for i, word := range c.vectors.has() {
@@ -338,7 +337,7 @@ func (c *sidecar) covered(seen *sight) int {
 	return n
 }
 
-// live returns those of the kept rows (nil: all) whose vector in c counts.
+// live returns the kept rows (nil: all) whose vector in c is not replaced.
 func (c *sidecar) live(kept bitset) bitset {
 	if c.replaced == nil {
 		return kept

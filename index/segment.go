@@ -11,22 +11,22 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A segment is an immutable set of documents with their chunks and postings. It
-// is its file's bytes: opening one checks them and decodes little.
+// A segment is an immutable set of documents with their chunks and postings. It reads its file's
+// bytes in place. Opening a segment checks the bytes and decodes little.
 //
-// A chunk is known by its row, its number in the segment; a document's chunks
-// have successive rows. A document without chunks has one blank row, so that its
-// metadata is known: a row with the ID zero that no search finds or counts.
+// A chunk is identified by its row, its number in the segment. A document's chunks have consecutive
+// rows. A document without chunks has one blank row, so that its metadata is indexed. A blank row
+// has the ID zero, and no search finds or counts it.
 //
-// A segment's file is a frame (see frame.go) of these sections, in this order;
-// IDs are 16 bytes, numbers little-endian:
+// A segment's file is a frame (see frame.go) with the following sections, in this order. IDs are 16
+// bytes, and numbers are little-endian.
 //
-//	ids         for each row the ID of its chunk
-//	lengths     for each row uint32, the weighted length of its chunk in words
-//	documents   for each document its ID, its version and uint32 its first row
-//	documentIDs uint32, the documents' numbers sorted by ID
-//	chunkIDs    uint32, the rows sorted by the ID of their chunk
-//	blank       uint32, the blank rows, ascending
+//	ids         the chunk ID of each row
+//	lengths     for each row a uint32, the weighted length of its chunk in words
+//	documents   for each document its ID, its version and a uint32, its first row
+//	documentIDs uint32s, the documents' numbers sorted by ID
+//	chunkIDs    uint32s, the rows sorted by the ID of their chunk
+//	blank       uint32s, the blank rows, ascending
 //	sums        uint64, the sum of all lengths
 //	filters     see filters.go
 //	postings    see postings.go
@@ -44,7 +44,7 @@ type segment struct {
 	total         uint64   // sum of the lengths
 	filters       filters
 	dictionary    dictionary
-	entities      dictionary // their keys
+	entities      dictionary // of entity keys
 	mentions      mentions
 }
 
@@ -54,11 +54,11 @@ const (
 	segmentSections = 14
 )
 
-// A rawID is an ID as it is stored: what its 32 hexadecimal digits stand for.
+// A rawID is the binary form of an ID of 32 hexadecimal digits.
 type rawID [idBytes]byte
 
-// parseID returns the raw form of an ID; false for what is not 32 lower-case
-// hexadecimal digits.
+// parseID returns the raw form of an ID. It returns false if id is not 32 lower-case hexadecimal
+// digits.
 func parseID(id string) (rawID, bool) {
 	var raw rawID
 	if len(id) != 2*idBytes {
@@ -74,7 +74,7 @@ func parseID(id string) (rawID, bool) {
 	return raw, true
 }
 
-// hexDigit returns the value of a lower-case digit, 0xff for what is none.
+// hexDigit returns the value of a lower-case hexadecimal digit, or 0xff if c is not one.
 func hexDigit(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':
@@ -85,7 +85,7 @@ func hexDigit(c byte) byte {
 	return 0xff
 }
 
-// openSegment checks a segment's file, which it does not hold.
+// openSegment checks a segment's file and opens it. It does not hold the file.
 func openSegment(f *file) (*segment, error) {
 	sections, err := unframe(f.bytes, segmentFile, segmentSections)
 	if err != nil {
@@ -120,10 +120,10 @@ func openSegment(f *file) (*segment, error) {
 	return s, nil
 }
 
-// maxRows is how many rows a segment may have.
+// maxRows is the maximum number of rows in a segment.
 const maxRows = 1 << 30
 
-// readAscending reads ascending uint32s under n.
+// readAscending reads ascending uint32s less than n.
 func readAscending(b []byte, n int) ([]uint32, error) {
 	list := make([]uint32, len(b)/4)
 	for i := range list {
@@ -135,18 +135,18 @@ func readAscending(b []byte, n int) ([]uint32, error) {
 	return list, nil
 }
 
-// document returns the row of the n-th document in the table.
+// document returns the table entry of document n.
 func (s *segment) document(n uint32) []byte {
 	return s.documents[int(n)*documentBytes : int(n+1)*documentBytes]
 }
 
 func (s *segment) length(row uint32) uint32 { return u32(s.lengths, int(row)) }
 
-// id returns the n-th of a list of IDs.
+// id returns the ID at index n of a list of IDs.
 func id(ids []byte, n uint32) []byte { return ids[int(n)*idBytes : int(n+1)*idBytes] }
 
-// firstRow returns the first row of a document, of one after the last how many
-// rows there are.
+// firstRow returns the first row of document n, or the number of rows if n is past the last
+// document.
 func (s *segment) firstRow(n int) uint32 {
 	if n >= s.documentCount {
 		return uint32(s.rows)
@@ -154,13 +154,13 @@ func (s *segment) firstRow(n int) uint32 {
 	return min(u32(s.document(uint32(n))[2*idBytes:], 0), uint32(s.rows))
 }
 
-// rowsOf returns the first row of a document and the one after its last.
+// rowsOf returns the first row of a document and the row after its last.
 func (s *segment) rowsOf(n uint32) (first, end uint32) {
 	first = s.firstRow(int(n))
 	return first, max(first, s.firstRow(int(n)+1))
 }
 
-// documentOf returns the document that a row is of.
+// documentOf returns the number of the document that a row belongs to.
 func (s *segment) documentOf(row uint32) (uint32, error) {
 	n := sort.Search(s.documentCount, func(n int) bool { return s.firstRow(n) > row }) - 1
 	if n < 0 {
@@ -169,18 +169,18 @@ func (s *segment) documentOf(row uint32) (uint32, error) {
 	return uint32(n), nil
 }
 
-// findDocument returns the number of the document with this ID.
+// findDocument returns the number of the document with the given ID.
 func (s *segment) findDocument(raw rawID) (uint32, bool) {
 	return find(raw, s.documentIDs, s.documents, documentBytes)
 }
 
-// findChunk returns the row of the chunk with this ID.
+// findChunk returns the row of the chunk with the given ID.
 func (s *segment) findChunk(raw rawID) (uint32, bool) {
 	return find(raw, s.chunkIDs, s.ids, idBytes)
 }
 
-// find looks an ID up among rows of so many bytes that begin with one; order
-// holds their numbers by ID.
+// find looks up an ID in rows of size bytes that each begin with an ID. order holds the row numbers
+// sorted by ID.
 func find(raw rawID, order, rows []byte, size int) (uint32, bool) {
 	at := func(i int) []byte {
 		start := min(int(u32(order, i))*size, len(rows)-size)
@@ -194,7 +194,7 @@ func find(raw rawID, order, rows []byte, size int) (uint32, bool) {
 	return n, int(n) < len(rows)/size
 }
 
-// Rows are the rows and documents of a segment that is being made.
+// rows holds the rows and documents of a segment under construction.
 type rows struct {
 	ids       []byte
 	lengths   []uint32
@@ -205,13 +205,13 @@ type rows struct {
 
 func (r *rows) count() int { return len(r.lengths) }
 
-// addDocument begins a document; the rows that follow are its.
+// addDocument starts a document. The rows added next belong to it.
 func (r *rows) addDocument(document, version []byte) {
 	r.documents = append(append(r.documents, document...), version...)
 	r.documents = binary.LittleEndian.AppendUint32(r.documents, uint32(r.count()))
 }
 
-// addChunk adds a row to the document.
+// addChunk adds a row to the current document.
 func (r *rows) addChunk(id []byte, length uint32) {
 	r.ids = append(r.ids, id...)
 	r.lengths = append(r.lengths, length)
@@ -228,8 +228,8 @@ func (r *rows) reset() {
 	*r = rows{ids: r.ids[:0], lengths: r.lengths[:0], documents: r.documents[:0], blank: r.blank[:0]}
 }
 
-// A segmentWriter writes a segment: first its rows and filters, then its terms one
-// after the other, then its entities, and what entities each row names.
+// A segmentWriter writes a segment: first its rows and filters, then its terms one by one, then its
+// entities, and finally the mentions of each row.
 type segmentWriter struct {
 	frame    *frameWriter
 	lengths  []uint32
@@ -255,7 +255,7 @@ func newSegmentWriter(w io.Writer, r *rows, f *filterWriter) (*segmentWriter, er
 	if err := f.writeTo(frame.section(), uint32(r.count())); err != nil {
 		return nil, err
 	}
-	frame.section() // of the postings
+	frame.section() // postings
 	return sw, frame.err
 }
 
@@ -271,10 +271,10 @@ func (w *segmentWriter) numbers(list []uint32) {
 	}
 }
 
-// sortedIDs returns the numbers of rows of so many bytes, by the ID they begin with.
+// sortedIDs returns the indices of rows of size bytes, sorted by the ID at the start of each row.
 func sortedIDs(rows []byte, size int) []uint32 {
 	type key struct {
-		start uint64 // of the ID
+		start uint64 // first bytes of the ID
 		n     uint32
 	}
 	keys := make([]key, len(rows)/size)
@@ -301,7 +301,7 @@ func sortedIDs(rows []byte, size int) []uint32 {
 	return order
 }
 
-// term adds a term with its postings, by chunk; terms come sorted by their bytes.
+// term adds a term with its postings, which ascend by chunk. Terms must be added in byte order.
 func (w *segmentWriter) term(text string, list []posting) error {
 	return w.postings(&w.terms, text, list)
 }
@@ -313,20 +313,20 @@ func (w *segmentWriter) postings(d *dictionaryWriter, key string, list []posting
 	return err
 }
 
-// endTerms ends the terms; the entities follow.
+// endTerms ends the section of terms. Entities follow.
 func (w *segmentWriter) endTerms() {
 	_, _ = w.frame.section().Write(w.terms.bytes()) // errors are returned by finish
 	w.terms = dictionaryWriter{}
-	w.frame.section() // of the entities' postings
+	w.frame.section() // postings of the entities
 }
 
-// entity adds an entity with the rows that name it; entities come sorted by the
-// bytes of their keys.
+// entity adds an entity with the rows that name it. Entities must be added in byte order of their
+// keys.
 func (w *segmentWriter) entity(key string, list []posting) error {
 	return w.postings(&w.entities, key, list)
 }
 
-// endEntities ends the entities; the mentions of each row follow.
+// endEntities ends the section of entities. The mentions of each row follow.
 func (w *segmentWriter) endEntities() {
 	_, _ = w.frame.section().Write(w.entities.bytes())
 	w.entities = dictionaryWriter{}

@@ -22,7 +22,7 @@ import (
 	"github.com/assay-rag/assay/internal/entity"
 )
 
-// testDocument returns a document with its chunks, of which it may have none.
+// testDocument returns a document with its chunks, possibly none.
 func testDocument(i int) (*assay.Document, []assay.Chunk) {
 	uri := fmt.Sprintf("d%02d", i)
 	d := &assay.Document{
@@ -46,7 +46,7 @@ func testDocument(i int) (*assay.Document, []assay.Chunk) {
 	return d, chunks
 }
 
-// buildSegment returns a segment in memory of the documents with these numbers.
+// buildSegment returns a segment in memory of the documents with the given numbers.
 func buildSegment(t testing.TB, numbers ...int) *segment {
 	t.Helper()
 	b := newBuilder()
@@ -71,7 +71,7 @@ func upTo(n int) []int {
 	return list
 }
 
-// contents reads everything there is in the live rows of some views.
+// contents returns all data in the live rows of some views.
 func contents(views ...*view) ([]string, error) {
 	var lines []string
 	var failed error
@@ -132,7 +132,7 @@ func contents(views ...*view) ([]string, error) {
 	return slices.Compact(lines), failed
 }
 
-// entityContents calls f for what each live row of a view names, from both sides.
+// entityContents calls f with the entities that each live row of a view names, in both directions.
 func entityContents(v *view, f func(row uint32, line string)) error {
 	s := v.segment
 	var keys []string
@@ -170,7 +170,7 @@ func wantContents(t *testing.T, want []string, views ...*view) {
 	}
 }
 
-// withVectors returns v with vectors of a model for the rows that take says.
+// withVectors returns v with vectors of a model for the rows for which take is true.
 func withVectors(t *testing.T, v *view, model string, add float32, take func(row uint32) bool) *view {
 	t.Helper()
 	c, err := makeSidecar(new(site), v.segment, model, 3, []float32{0, 0, 0}, func(w *vectorsWriter) error {
@@ -189,7 +189,7 @@ func withVectors(t *testing.T, v *view, model string, add float32, take func(row
 	return v.addSidecar(c)
 }
 
-// evenDocuments returns the rows of the documents with even, or odd, numbers.
+// evenDocuments returns the rows of the documents with even numbers, or with odd ones if odd is 1.
 func evenDocuments(s *segment, odd uint32) bitset {
 	set := newBitset(s.rows)
 	for n := range uint32(s.documentCount) {
@@ -200,7 +200,8 @@ func evenDocuments(s *segment, odd uint32) bitset {
 	return set
 }
 
-// Merging what was deleted in halves gives what was whole, vectors included.
+// TestMerge checks that merging two complementary halves of a segment restores its content,
+// including vectors.
 func TestMerge(t *testing.T) {
 	whole := wholeView(buildSegment(t, upTo(20)...))
 	whole = withVectors(t, whole, "m", 0, func(row uint32) bool { return row%3 != 0 })
@@ -236,8 +237,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What is deleted, and what vectors come, while segments are merged is so in the
-// merged one.
+// TestMergeLate checks that deletions and vectors that arrive during a merge are applied to the
+// merged segment.
 func TestMergeLate(t *testing.T) {
 	a, b, other := wholeView(buildSegment(t, upTo(12)...)), wholeView(buildSegment(t, 12, 13, 14, 15)), wholeView(buildSegment(t, 16, 17, 18, 19))
 	a = withVectors(t, a, "m", 0, func(row uint32) bool { return row%2 == 0 })
@@ -277,8 +278,8 @@ func TestMergeLate(t *testing.T) {
 	}
 }
 
-// However documents arrive, few segments are left, and a chunk is not merged
-// often.
+// TestToMerge checks that few segments are left, in whatever sizes documents arrive, and that a
+// chunk is not merged often.
 func TestToMerge(t *testing.T) {
 	const smallRows = 2048
 	settle := func(sizes []int) (left []int, rewritten int) {
@@ -323,7 +324,7 @@ func TestToMerge(t *testing.T) {
 	}
 }
 
-// The score is what its formula says, computed here from the texts.
+// TestScore checks the score against its formula, computed here from the texts.
 func TestScore(t *testing.T) {
 	titles := []string{"red fox", "a dog", ""}
 	bodies := []string{"the fox is quick and the fox is red", "dogs chase a fox", "nothing of that here, only long and boring words"}
@@ -372,7 +373,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// IDs are 32 lower-case hexadecimal digits; with others nothing is indexed.
+// TestIDs checks that IDs must be 32 lower-case hexadecimal digits, and that documents with other
+// IDs are not indexed.
 func TestIDs(t *testing.T) {
 	good := assay.DocumentID("c", "x")
 	if raw, ok := parseID(good); !ok || hex.EncodeToString(raw[:]) != good {
@@ -392,10 +394,10 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// fileOf returns the bytes of a segment's file that can be changed.
+// fileOf returns a copy of the bytes of a segment's file.
 func fileOf(s *segment) []byte { return slices.Clone(s.file.bytes) }
 
-// Every flipped bit and every cut of a file is seen.
+// TestSegmentDamaged checks that every flipped bit and every truncation of a file is detected.
 func TestSegmentDamaged(t *testing.T) {
 	good := buildSegment(t, upTo(20)...)
 	for n := 0; n < len(good.file.bytes); n += 1 + n/8 {
@@ -414,7 +416,7 @@ func TestSegmentDamaged(t *testing.T) {
 	}
 }
 
-// The frame gives back what was written, each section where it may be mapped.
+// TestFrame checks that a frame returns the sections as written, each aligned for mapping.
 func TestFrame(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 50 {
@@ -505,8 +507,7 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// FuzzManifest: whatever a manifest with a right checksum says, it opens or is an
-// error.
+// FuzzManifest checks that any manifest with a correct checksum opens or returns an error.
 func FuzzManifest(f *testing.F) {
 	d := newFolder(f.TempDir())
 	to := &site{folder: d}

@@ -7,14 +7,14 @@ import (
 	"io/fs"
 )
 
-// A merging is one stretch of background merges.
+// A merging is one run of background merges.
 type merging struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed at its end
+	done   chan struct{} // closed when the run ends
 }
 
-// startMerging begins to merge in the background, if a merge is due and none is
-// under way. It reports whether one is under way then.
+// startMerging starts a background merge if one is due and none is running. It reports whether one
+// is running afterwards.
 func (s *Searcher) startMerging() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *Searcher) startMerging() bool {
 		err := s.mergeAll(ctx)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if ctx.Err() == nil { // else it was given up
+		if ctx.Err() == nil { // otherwise the merge was abandoned
 			s.failed = errors.Join(s.failed, err)
 		}
 		cancel()
@@ -44,7 +44,7 @@ func (s *Searcher) startMerging() bool {
 	return true
 }
 
-// mergeAll merges until nothing is due.
+// mergeAll merges until no merge is due.
 func (s *Searcher) mergeAll(ctx context.Context) error {
 	for {
 		more, err := s.mergeOnce(ctx)
@@ -57,11 +57,11 @@ func (s *Searcher) mergeAll(ctx context.Context) error {
 	}
 }
 
-// mergeOnce merges the segments on disk that are due, if any. Searches, updates and
-// Flush go on until it puts the merged one into their place.
+// mergeOnce merges the segments on disk that are due, if any. Searches, updates and Flush are not
+// blocked until the merged segment is published.
 func (s *Searcher) mergeOnce(ctx context.Context) (more bool, err error) {
 	before := s.useFlushed()
-	if before == nil { // closed meanwhile, or the manifest is another's
+	if before == nil { // closed meanwhile, or another process wrote the manifest
 		return false, nil
 	}
 	defer before.release()
@@ -86,9 +86,8 @@ func (s *Searcher) mergeOnce(ctx context.Context) (more bool, err error) {
 	return s.publish(ctx, m, to)
 }
 
-// publish puts what was merged into the place of what it was made of: on disk,
-// and in what is searched. It reports whether it could: not when another process
-// has replaced the manifest.
+// publish replaces the sources of a merge by the merged segment, on disk and in the searched
+// snapshot. It returns false if another process has replaced the manifest.
 func (s *Searcher) publish(ctx context.Context, m *merged, to *site) (bool, error) {
 	if err := acquire(ctx, s.flushing); err != nil {
 		return false, err
@@ -100,7 +99,7 @@ func (s *Searcher) publish(ctx context.Context, m *merged, to *site) (bool, erro
 		return false, err
 	}
 	flushed := s.useFlushed()
-	if flushed == nil { // as before
+	if flushed == nil { // see mergeOnce
 		return false, nil
 	}
 	defer flushed.release()
@@ -130,11 +129,10 @@ func (s *Searcher) publish(ctx context.Context, m *merged, to *site) (bool, erro
 	return true, s.folder.removeOthers(append(onDisk.files(), current.files()...))
 }
 
-// Settle waits until no merge is due or under way, or returns the error of one
-// that failed. When ctx ends it gives the one under way up: after Settle nothing is
-// written until the next Flush, and the content's writer may give its place up. A
-// process that only reads has nothing to merge. After Close it returns
-// fs.ErrClosed.
+// Settle waits until no merge is due or running. It returns the error of a merge that failed. If
+// ctx ends, Settle abandons the running merge. After Settle returns, nothing is written until the
+// next Flush, so the content's writer may hand over its role. In a process that only reads, no
+// merges run. After Close, Settle returns fs.ErrClosed.
 func (s *Searcher) Settle(ctx context.Context) error {
 	for {
 		if err := s.takeFailure(); err != nil {

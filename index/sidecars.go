@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// A vectors file is a frame of one section, which vectors.go describes.
+// vectorsSections is the number of sections in a vectors file. The layout of the section is
+// described in vectors.go.
 const vectorsSections = 1
 
 func openVectorsFile(b []byte, chunks uint32) (*vectors, error) {
@@ -41,14 +42,14 @@ func makeSidecar(to *site, s *segment, model string, dimensions int, centre []fl
 	return &sidecar{file: f, vectors: v}, nil
 }
 
-// A movedSidecar is one of the sidecars that become one, and the rows that its
-// rows get; nil: they keep theirs.
+// A movedSidecar is a sidecar that is being joined with others. newRow has the new numbers of its
+// rows; if it is nil, the rows keep their numbers.
 type movedSidecar struct {
 	*sidecar
 	newRow []uint32
 }
 
-// row returns the row that the i-th vector gets, gone if it counts no more.
+// row returns the new row of vector i, or gone if the vector is no longer live.
 func (m movedSidecar) row(i int) uint32 {
 	row := m.vectors.chunkOf(i)
 	switch {
@@ -60,8 +61,8 @@ func (m movedSidecar) row(i int) uint32 {
 	return row
 }
 
-// joinSidecars makes one sidecar of several of one model, for segment s. It
-// returns nil when no vector is left.
+// joinSidecars joins several sidecars of one model into one, for segment s. It returns nil if no
+// vector is left.
 func joinSidecars(ctx context.Context, parts []movedSidecar, s *segment, to *site) (*sidecar, error) {
 	centre, left := centreOf(parts)
 	if left == 0 {
@@ -69,7 +70,7 @@ func joinSidecars(ctx context.Context, parts []movedSidecar, s *segment, to *sit
 	}
 	model := parts[0].vectors
 	return makeSidecar(to, s, model.model(), model.dimensions(), centre, func(w *vectorsWriter) error {
-		next := make([]int, len(parts)) // vector of each part
+		next := make([]int, len(parts)) // next vector of each part
 		for n := 0; ; n++ {
 			if n%1024 == 0 && ctx.Err() != nil {
 				return ctx.Err()
@@ -94,14 +95,14 @@ func joinSidecars(ctx context.Context, parts []movedSidecar, s *segment, to *sit
 	})
 }
 
-// wellCentred is how many vectors have a mean that serves as the centre for all of
-// their model. One centre in the whole index lets rows be copied from one sidecar
-// into another, and a query be prepared once.
+// wellCentred is the minimum number of vectors whose mean serves as the centre for all vectors of
+// the model. With a single centre in the index, rows can be copied between sidecars and a query is
+// prepared only once.
 const wellCentred = 1000
 
-// centreOf returns the centre for the codes of several sidecars together, and how
-// many vectors are left in them. That of the largest is kept if it is of enough
-// vectors; else it is made of a sample of all.
+// centreOf returns the centre for the joint codes of several sidecars, and the number of vectors
+// left in them. It keeps the centre of the largest sidecar if that has enough vectors. Otherwise it
+// computes the centre from a sample of all vectors.
 func centreOf(parts []movedSidecar) (centre []float32, left int) {
 	const sample = 10_000
 	largest, most := 0, 0
@@ -137,7 +138,7 @@ func centreOf(parts []movedSidecar) (centre []float32, left int) {
 	return c.centre(parts[largest].vectors.dimensions()), left
 }
 
-// moved returns v's sidecars of a model, with the rows that v's rows get.
+// moved returns v's sidecars of a model with the new numbers of v's rows.
 func (v *view) moved(model string, newRow []uint32) []movedSidecar {
 	var list []movedSidecar
 	for _, c := range v.sidecars {
@@ -148,7 +149,7 @@ func (v *view) moved(model string, newRow []uint32) []movedSidecar {
 	return list
 }
 
-// modelsOf returns the models that views have vectors of; nil views have none.
+// modelsOf returns the models that the views have vectors of. Nil views are ignored.
 func modelsOf(views []*view) []string {
 	var models []string
 	for _, v := range views {
@@ -163,8 +164,8 @@ func modelsOf(views []*view) []string {
 	return slices.Compact(models)
 }
 
-// addSidecar returns v with newer vectors, which replace those that its rows have
-// by the same model.
+// addSidecar returns v with an additional sidecar, whose vectors replace those of the same rows and
+// model.
 func (v *view) addSidecar(added *sidecar) *view {
 	list := slices.Clone(v.sidecars)
 	for i, c := range list {
@@ -190,7 +191,7 @@ func (v *view) addSidecar(added *sidecar) *view {
 	return v.withSidecars(append(list, added))
 }
 
-// withoutModels returns v without the vectors of models that drop names.
+// withoutModels returns v without the vectors of the models for which drop returns true.
 func (v *view) withoutModels(drop func(model string) bool) *view {
 	if !slices.ContainsFunc(v.sidecars, func(c *sidecar) bool { return drop(c.vectors.model()) }) {
 		return v

@@ -7,23 +7,24 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A sight is what an access may see of a view. What all searches with that access
-// need is found once and kept.
+// A sight is the visibility of a view's rows for an access. It is computed once and cached for all
+// searches with that access.
 type sight struct {
-	visible   bitset   // live rows, blank ones among them; nil: all rows
-	members   int      // of visible
+	visible   bitset   // live rows including blank ones; nil: all rows
+	members   int      // number of rows in visible
 	chunks    int      // visible rows that are not blank
 	total     uint64   // sum of their lengths
 	languages []string // of the visible documents that have chunks, sorted
 
 	mu    sync.Mutex
-	kinds map[string]kindSet // of the metadata keys asked for
+	kinds map[string]kindSet // of the metadata keys looked up so far
 }
 
-// maxKinds is how many keys a sight remembers; a query may name any.
+// maxKinds is the maximum number of keys that a sight caches, because a query may name arbitrary
+// keys.
 const maxKinds = 256
 
-// sights are what some accesses see of a view, the last used last.
+// sights caches the visibility of a view for several accesses, with the most recently used last.
 type sights struct {
 	mu   sync.Mutex
 	list []*keyedSight
@@ -36,11 +37,10 @@ type keyedSight struct {
 	err  error
 }
 
-// maxSights is how many accesses are remembered for each view. Each takes up to
-// one bit a chunk.
+// maxSights is the number of accesses cached for each view. Each takes up to one bit per chunk.
 const maxSights = 16
 
-// seenBy returns what access sees of v.
+// seenBy returns the rows of v that are visible to access.
 func (v *view) seenBy(access assay.Access) (*sight, error) {
 	k := v.sights.of(access.Key())
 	k.once.Do(func() { k.seen, k.err = v.look(access) })
@@ -62,7 +62,7 @@ func (s *sights) of(key string) *keyedSight {
 	return k
 }
 
-// look finds out what access sees of v.
+// look computes the rows of v that are visible to access.
 func (v *view) look(access assay.Access) (*sight, error) {
 	s := v.segment
 	visible, err := s.filters.allowed(access)
@@ -80,7 +80,7 @@ func (v *view) look(access assay.Access) (*sight, error) {
 	if visible != nil {
 		v.count(seen)
 	}
-	spoken := visible // without blank rows: no chunk is in their language
+	spoken := visible // without blank rows, which have no chunk in their language
 	if len(s.blank) > 0 {
 		spoken = newBitset(s.rows)
 		if visible == nil {
@@ -96,7 +96,7 @@ func (v *view) look(access assay.Access) (*sight, error) {
 	return seen, err
 }
 
-// count counts what is visible, from what there is.
+// count sets the counts of seen from its visible rows.
 func (v *view) count(seen *sight) {
 	s := v.segment
 	seen.members = seen.visible.count()
@@ -106,13 +106,13 @@ func (v *view) count(seen *sight) {
 			seen.chunks--
 		}
 	}
-	hidden := newBitset(s.rows) // mostly few
+	hidden := newBitset(s.rows) // usually few
 	copy(hidden, seen.visible)
 	hidden.complement(s.rows)
 	hidden.each(func(row uint32) { seen.total -= uint64(s.length(row)) })
 }
 
-// kindsOf returns the kinds that a metadata key's values have in sight.
+// kindsOf returns the kinds of the visible values of a metadata key.
 func (v *view) kindsOf(key string, seen *sight) (kindSet, error) {
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
@@ -126,7 +126,7 @@ func (v *view) kindsOf(key string, seen *sight) (kindSet, error) {
 	return kinds, err
 }
 
-// holding returns how many of the chunks in sight have these postings.
+// holding returns the number of visible chunks in p.
 func (seen *sight) holding(p postings) (int, error) {
 	if seen.visible == nil {
 		return p.count, nil

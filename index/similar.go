@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// similarities returns how similar v is to the vectors of chunks; nil where access
-// sees no such chunk, or it has no vector of the model.
+// similarities returns the similarity of v to the vectors of chunks. An element is nil if access
+// cannot see the chunk or the chunk has no vector of the model.
 func (s *snapshot) similarities(ctx context.Context, access assay.Access, v Vector, chunks []string) ([]*float64, error) {
 	known, err := s.known(access, v.Model, chunks)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *snapshot) similarities(ctx context.Context, access assay.Access, v Vect
 	return list, nil
 }
 
-// vectorsOf returns the vectors of chunks; nil where similarities has none.
+// vectorsOf returns the vectors of chunks. An element is nil if that of similarities is nil.
 func (s *snapshot) vectorsOf(access assay.Access, model string, chunks []string) ([][]float32, error) {
 	known, err := s.known(access, model, chunks)
 	if err != nil {
@@ -44,20 +44,20 @@ func (s *snapshot) vectorsOf(access assay.Access, model string, chunks []string)
 	return list, nil
 }
 
-// knownVectors says where the vectors of some chunks are.
+// knownVectors locates the vectors of a list of chunks.
 type knownVectors struct {
-	views []vectorView // all of the model's
-	rows  []scoredRow  // of those chunks that have one
-	of    []int        // which chunk each row is of
+	views []vectorView // all views of the model
+	rows  []scoredRow  // rows of the chunks that have a vector
+	of    []int        // index of each row's chunk in the list
 }
 
-// known finds the vectors of the chunks that access sees.
+// known finds the vectors of the chunks that are visible to access.
 func (s *snapshot) known(access assay.Access, model string, chunks []string) (knownVectors, error) {
 	var k knownVectors
 	if access.IsZero() {
 		return k, nil
 	}
-	first := make([]int, len(s.views)) // of the view's sidecars among k.views
+	first := make([]int, len(s.views)) // index of the view's first sidecar in k.views
 	seen := make([]*sight, len(s.views))
 	for i, view := range s.views {
 		var err error
@@ -99,7 +99,7 @@ func (v *view) of(model string) []*sidecar {
 	return list
 }
 
-// rowOf returns which row is that of a chunk, which has one.
+// rowOf returns the row of a chunk. The chunk must have a row.
 func (v *vectors) rowOf(chunk uint32) int {
 	word := chunk / 64
 	below := v.held[word] & (1<<(chunk%64) - 1)

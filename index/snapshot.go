@@ -5,36 +5,34 @@ import (
 	"sync/atomic"
 )
 
-// A snapshot is one state of the index. It is immutable: searches share it, and
-// an update makes another that shares the segments. While it has users it holds
-// the files of its views.
+// A snapshot is one state of the index. It is immutable. Searches share it, and an update makes a
+// new snapshot that shares the segments. A snapshot holds the files of its views as long as it has
+// users.
 type snapshot struct {
-	sequence int64            // of the source, up to which it holds all changes
-	models   map[string]int64 // the same of the vectors, by model
+	sequence int64            // of the source; all changes up to it are included
+	models   map[string]int64 // the same for the vectors of each model
 	views    []*view
 
 	users atomic.Int64
 }
 
-// A view is a segment, what of it has been deleted since, and the vectors that
-// its chunks have.
+// A view is a segment with its deleted rows and the vectors of its chunks.
 type view struct {
 	segment  *segment
 	deleted  bitset     // rows; nil: none
-	live     int        // rows that are not deleted
-	sidecars []*sidecar // each row has at most one live vector of a model in them
+	live     int        // number of rows that are not deleted
+	sidecars []*sidecar // together they have at most one live vector of a model for each row
 	sights   *sights
 }
 
-// A sidecar is a file of vectors of a segment's chunks by one model.
+// A sidecar is a file with one model's vectors of a segment's chunks.
 type sidecar struct {
 	file     *file
 	vectors  *vectors
-	replaced bitset // rows whose vector in it counts no more; nil: none
+	replaced bitset // rows whose vector in it is obsolete; nil: none
 }
 
-// newSnapshot returns a snapshot with one user, which leaves views without live
-// rows out.
+// newSnapshot returns a snapshot with one user. It leaves out views without live rows.
 func newSnapshot(sequence int64, models map[string]int64, views []*view) *snapshot {
 	s := &snapshot{sequence: sequence, models: models}
 	for _, v := range views {
@@ -47,13 +45,13 @@ func newSnapshot(sequence int64, models map[string]int64, views []*view) *snapsh
 	return s
 }
 
-// use adds a user; the caller has or guards one already.
+// use adds a user. The caller must already have a use or hold a lock that protects one.
 func (s *snapshot) use() *snapshot {
 	s.users.Add(1)
 	return s
 }
 
-// release ends one use. After the last the snapshot lets its files go.
+// release ends one use. The last release releases the files.
 func (s *snapshot) release() {
 	if s.users.Add(-1) == 0 {
 		for _, v := range s.views {
@@ -69,7 +67,7 @@ func (v *view) eachFile(f func(*file)) {
 	}
 }
 
-// files returns the names of its files that are in the folder.
+// files returns the names of the snapshot's files in the folder.
 func (s *snapshot) files() []string {
 	var names []string
 	for _, v := range s.views {
@@ -82,8 +80,8 @@ func wholeView(s *segment) *view {
 	return &view{segment: s, live: s.rows, sights: new(sights)}
 }
 
-// without returns a view of the same segment in which these rows are deleted too;
-// v itself when they were.
+// without returns a view of the same segment with additional deleted rows, or v if all of them were
+// deleted already.
 func (v *view) without(rows bitset) *view {
 	deleted := newBitset(v.segment.rows)
 	copy(deleted, v.deleted)
@@ -95,12 +93,12 @@ func (v *view) without(rows bitset) *view {
 	return &view{segment: v.segment, deleted: deleted, live: live, sidecars: v.sidecars, sights: new(sights)}
 }
 
-// withSidecars returns a view of the same rows with other vectors.
+// withSidecars returns a view of the same rows with the given sidecars.
 func (v *view) withSidecars(list []*sidecar) *view {
 	return &view{segment: v.segment, deleted: v.deleted, live: v.live, sidecars: list, sights: v.sights}
 }
 
-// withoutDocuments returns the views with the documents of these IDs deleted.
+// withoutDocuments returns the views with the given documents deleted.
 func withoutDocuments(views []*view, ids map[rawID]struct{}) []*view {
 	views = slices.Clone(views)
 	for i, v := range views {

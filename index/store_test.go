@@ -20,9 +20,9 @@ import (
 
 var _ index.VectorSource = store.Content(nil)
 
-// TestStore holds the index over a real store to what the store says: documents
-// and vectors come and go, a model is dropped, the index is written, merged, opened
-// again and deleted, and another process's reader follows.
+// TestStore compares the index with a real store while documents and vectors come and go, a model
+// is dropped, and the index is written, merged, opened again and deleted. A reader in another
+// process follows.
 func TestStore(t *testing.T) {
 	ctx, dir, rng := t.Context(), t.TempDir(), rand.New(rand.NewPCG(8, 3))
 	s, err := sqlite.Open(ctx, t.TempDir())
@@ -70,7 +70,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// storeStep changes the content.
+// storeStep makes a random change to the content.
 func storeStep(t *testing.T, w store.Writer, rng *rand.Rand) error {
 	t.Helper()
 	ctx := t.Context()
@@ -103,8 +103,8 @@ func storeStep(t *testing.T, w store.Writer, rng *rand.Rand) error {
 	}
 }
 
-// checkNearest compares which chunks the index has vectors of, and how many there
-// are, with the store.
+// checkNearest compares the set and number of chunks with vectors in the index with those in the
+// store.
 func checkNearest(t *testing.T, who string, c store.Content, ix index.Index) {
 	t.Helper()
 	want, got := map[string]bool{}, map[string]bool{}

@@ -12,46 +12,47 @@ import (
 	"github.com/assay-rag/assay/internal/vector"
 )
 
-// A sidecar holds the vectors that one model gave to chunks of one segment. A
-// vector v of norm |v| is kept as its direction u = v/|v|, seen from a centre c
-// that all rows share, the mean direction: as the residual r = u - c,
+// A sidecar holds one model's vectors of chunks of one segment. A vector v of norm |v| is stored as
+// its direction u = v/|v|, relative to the centre c, the mean direction, which all rows share. The
+// residual r = u - c is stored twice:
 //
-//   - in one bit a dimension, its sign, with the scale |r|²/Σ|rᵢ| that makes the
-//     product of a query with the signs an unbiased estimate of that with r
+//   - In one bit per dimension, its sign, with the scale |r|²/Σ|rᵢ| that makes the
+//     product of a query with the signs an unbiased estimate of the product with r
 //     (Gao and Long, "RaBitQ: Quantizing High-Dimensional Vectors with a
 //     Theoretical Error Bound for Approximate Nearest Neighbor Search", SIGMOD
-//     2024; without its rotation, by which less than 1 of 1,000 more is found);
-//   - in twelve bits a dimension: rᵢ = step * integer, from -2047 to 2047. (Eight
-//     would lose 4 of 1,000 of the ten nearest of 110,000 vectors, as much
-//     as all the lists of a search together; eight of the vector itself, not of
-//     its residual, 17 of 1,000.)
+//     2024). The rotation of that paper is left out, because it finds less than 1
+//     more of 1,000.
+//   - In twelve bits per dimension: rᵢ = step * integer, from -2047 to 2047. Eight
+//     bits would lose 4 of 1,000 of the ten nearest of 110,000 vectors, as much
+//     as all the lists of a search together. Eight bits of the vector itself
+//     instead of its residual would lose 17 of 1,000.
 //
-// Beside them stand the offset ⟨c, r⟩ and the norm. For a query of direction p,
+// The offset ⟨c, r⟩ and the norm are stored too. For a query of direction p,
 //
 //	cos(p, v) = ⟨p, u⟩ = ⟨p, c⟩ + ⟨c, r⟩ + ⟨p-c, r⟩
 //
-// where only the last product is approximated, and both factors of it are short.
+// where only the last product is approximated, and both of its factors are short.
 //
-// Its bytes, little-endian:
+// The layout is little-endian:
 //
-//	model name (string), dimensions (varint), centre (float32 a dimension)
+//	model name (string), dimensions (varint), centre (a float32 per dimension)
 //	zeros to a multiple of 64 bytes
-//	blocks of 1,024 rows, the last of fewer, each filled up with zeros to a
+//	blocks of 1,024 rows, the last possibly shorter, each padded with zeros to a
 //	multiple of 64 bytes:
 //	    groups of 64 rows (vector.Group): codes, scales, offsets, norms and
-//	        steps; the last filled up with zeros
+//	        steps; the last padded with zeros
 //	    chunk numbers (uint32), ascending over the whole sidecar
 //	    rows in twelve bits (vector.PutRow)
 //	uint32  number of rows
 //
-// A chunk without a row is one whose vector is not known.
+// A chunk without a row has no known vector.
 const (
 	blockRows     = 1024
 	maxDimensions = assay.MaxDimensions
 	maxNorm       = assay.MaxNorm
 )
 
-// vectorBlock says where the parts of a block of so many rows are.
+// A vectorBlock has the offsets of the parts of a block.
 type vectorBlock struct{ chunks, rows, end int }
 
 func layoutBlock(dimensions, rows int) vectorBlock {
@@ -62,24 +63,24 @@ func layoutBlock(dimensions, rows int) vectorBlock {
 	return b
 }
 
-// A vectorsWriter writes a sidecar as a stream. It holds one block.
+// A vectorsWriter writes a sidecar as a stream. It buffers one block.
 type vectorsWriter struct {
 	w          io.Writer
-	err        error // of the first write that went wrong
+	err        error // first write error
 	dimensions int
 	centre     []float32
 	rows       int
 	last       uint32 // chunk of the last row
 
-	groups, chunks, precise []byte // the parts of the block at hand
+	groups, chunks, precise []byte // parts of the current block
 
 	residual residual
 	values   []float32
 }
 
-// newVectorsWriter returns a writer of a sidecar of the model. The centre, of so
-// many dimensions, is best the mean direction of vectors like those to come, see
-// centroid; any is right.
+// newVectorsWriter returns a writer of a sidecar of the model. The centre must have the given
+// number of dimensions. Any centre is correct, but the mean direction of the vectors to be written
+// is best, see centroid.
 func newVectorsWriter(w io.Writer, model string, dimensions int, centre []float32) *vectorsWriter {
 	out := &vectorsWriter{w: w, dimensions: dimensions, centre: centre}
 	if dimensions < 1 || dimensions > maxDimensions || len(centre) != dimensions {
@@ -106,9 +107,9 @@ func (w *vectorsWriter) write(b []byte) {
 	}
 }
 
-// add writes the vector of a chunk, whose number is greater than the last one's.
-// Values of another number of dimensions, not finite or longer than maxNorm are
-// assay.ErrDamaged.
+// add writes the vector of a chunk, whose number must be greater than that of the last one. The
+// error wraps assay.ErrDamaged if the values have another number of dimensions, are not finite or
+// have a norm greater than maxNorm.
 func (w *vectorsWriter) add(chunk uint32, values []float32) error {
 	if w.err != nil {
 		return w.err
@@ -139,18 +140,18 @@ func length(values []float32) float64 {
 	return math.Sqrt(squares)
 }
 
-// A residual is what of a vector's direction lies beyond a centre.
+// A residual is the difference between a vector's direction and a centre.
 type residual struct {
 	values   []float64
-	offset   float64  // product with the centre
+	offset   float64  // dot product with the centre
 	code     []uint64 // signs, see vector.Group
-	scale    float64  // from a product with the signs to one with the residual
-	integers []int16  // the values in steps, filled up with zeros for vector.Dot
+	scale    float64  // factor from a product with the signs to one with the residual
+	integers []int16  // the values in steps, padded with zeros for vector.Dot
 	step     float32
 }
 
-// of computes the residual of a vector of this norm. A vector of norm 0 has the
-// zero direction.
+// of computes the residual of a vector with the given norm. A vector of norm 0 has the zero
+// direction.
 func (r *residual) of(values []float32, norm float64, centre []float32) {
 	n := len(centre)
 	r.values = slices.Grow(r.values[:0], n)[:n]
@@ -186,9 +187,9 @@ func (r *residual) of(values []float32, norm float64, centre []float32) {
 	}
 }
 
-// addRow writes a row of another sidecar of as many dimensions as the vector of a
-// chunk, whose number is greater than the last one's. It is copied as it is when
-// the centres are equal, and coded anew from its twelve bits else.
+// addRow writes a row of another sidecar with the same dimensions as the vector of a chunk, whose
+// number must be greater than that of the last one. It copies the row if the centres are equal.
+// Otherwise it encodes the row again from its twelve bits.
 func (w *vectorsWriter) addRow(v *vectors, row int, chunk uint32) error {
 	if w.err != nil {
 		return w.err
@@ -203,7 +204,7 @@ func (w *vectorsWriter) addRow(v *vectors, row int, chunk uint32) error {
 	return w.full()
 }
 
-// grow makes room for a row in the block at hand and returns its number there.
+// grow adds space for a row to the current block and returns the row's number in the block.
 func (w *vectorsWriter) grow(chunk uint32) int {
 	row := w.rows % blockRows
 	if row%vector.GroupRows == 0 {
@@ -220,7 +221,7 @@ func (w *vectorsWriter) group(row int) vector.Group {
 	return w.groups[row/vector.GroupRows*size:][:size]
 }
 
-// full writes the block when it is complete.
+// full writes the current block if it is complete.
 func (w *vectorsWriter) full() error {
 	if w.rows%blockRows == 0 {
 		w.writeBlock()
@@ -236,7 +237,7 @@ func (w *vectorsWriter) writeBlock() {
 	w.groups, w.chunks, w.precise = w.groups[:0], w.chunks[:0], w.precise[:0]
 }
 
-// finish writes what is left. The writer must not be used after it.
+// finish writes the remaining data. The writer must not be used afterwards.
 func (w *vectorsWriter) finish() error {
 	if len(w.chunks) > 0 {
 		w.writeBlock()
@@ -254,10 +255,10 @@ type vectors struct {
 	count      int
 	full, last vectorBlock
 	held       bitset   // the chunks that have a row
-	rowsBefore []uint32 // for each word of held, how many rows the words before have
+	rowsBefore []uint32 // for each word of held, the number of rows in the words before
 }
 
-// openVectors opens a sidecar of a segment of so many chunks.
+// openVectors opens a sidecar of a segment with the given number of chunks.
 func openVectors(file []byte, chunks uint32) (*vectors, error) {
 	if len(file) < 4 {
 		return nil, damaged("vectors: too few bytes")
@@ -285,7 +286,7 @@ func openVectors(file []byte, chunks uint32) (*vectors, error) {
 	return v, v.index(chunks)
 }
 
-// index learns which chunks have which rows.
+// index builds the mapping from chunks to rows.
 func (v *vectors) index(chunks uint32) error {
 	v.held = newBitset(int(chunks))
 	next := uint32(0)
@@ -310,13 +311,13 @@ func (v *vectors) model() string   { return v.name }
 func (v *vectors) dimensions() int { return v.dims }
 func (v *vectors) rows() int       { return v.count }
 
-// has returns the chunks that have a row, to be read only.
+// has returns the chunks that have a row. The caller must not modify it.
 func (v *vectors) has() bitset { return v.held }
 
-// centre returns the centre, to be read only.
+// centre returns the centre. The caller must not modify it.
 func (v *vectors) centre() []float32 { return v.centred }
 
-// blockOf returns the block that a row is in, its layout, and the row's place there.
+// blockOf returns the block of a row, its layout, and the row's number in the block.
 func (v *vectors) blockOf(row int) ([]byte, *vectorBlock, int) {
 	layout := &v.full
 	if row/blockRows == v.count/blockRows {
@@ -325,7 +326,7 @@ func (v *vectors) blockOf(row int) ([]byte, *vectorBlock, int) {
 	return v.blocks[row/blockRows*v.full.end:][:layout.end], layout, row % blockRows
 }
 
-// group returns the group that a row is in, at row%64 there.
+// group returns the group of a row. The row is at row%64 in the group.
 func (v *vectors) group(row int) vector.Group {
 	size := vector.GroupBytes(v.dims)
 	return v.blocks[row/blockRows*v.full.end+row%blockRows/vector.GroupRows*size:][:size]
@@ -336,15 +337,15 @@ func (v *vectors) chunkOf(row int) uint32 {
 	return u32(block[layout.chunks:], i)
 }
 
-// precise returns the row in twelve bits a dimension.
+// precise returns the row in twelve bits per dimension.
 func (v *vectors) precise(row int) []byte {
 	block, layout, i := v.blockOf(row)
 	size := vector.RowBytes(v.dims)
 	return block[layout.rows+i*size:][:size]
 }
 
-// values returns the row's vector, as exactly as twelve bits a dimension have it,
-// in the memory of into when that suffices.
+// values returns the row's vector at the precision of twelve bits per dimension. It uses the memory
+// of into if that is large enough.
 func (v *vectors) values(row int, into []float32) []float32 {
 	numbers := v.group(row).Numbers(vector.Words(v.dims), row%vector.GroupRows)
 	integers := make([]int16, v.dims)
@@ -357,8 +358,8 @@ func (v *vectors) values(row int, into []float32) []float32 {
 	return into
 }
 
-// keptRows returns the rows whose chunks are kept, as a set in the memory of into
-// when that suffices, and how many they are.
+// keptRows returns the set of rows whose chunks are kept, and its size. It uses the memory of into
+// if that is large enough.
 func (v *vectors) keptRows(kept bitset, into bitset) (bitset, int) {
 	into = append(into[:0], make(bitset, (v.count+63)/64)...)
 	n := 0
@@ -381,8 +382,8 @@ func (v *vectors) keptRows(kept bitset, into bitset) (bitset, int) {
 	return into, n
 }
 
-// extract moves the bits of word that are in mask together, to the low end. All
-// of word's bits are in mask.
+// extract moves the bits of word that are in mask together at the low end. All bits of word must be
+// in mask.
 func extract(word, mask uint64) uint64 {
 	if mask&(mask+1) == 0 {
 		return word
@@ -395,15 +396,15 @@ func extract(word, mask uint64) uint64 {
 	return out
 }
 
-// A centroid is the mean direction of vectors, which newVectorsWriter wants. Its
-// zero value has none.
+// A centroid computes the mean direction of vectors, for newVectorsWriter. The zero value is an
+// empty centroid.
 type centroid struct {
 	sum   []float64
 	count int
 }
 
-// add counts in a vector, of as many dimensions as the others. One that has no
-// direction, or is not finite, is passed over.
+// add adds a vector with the same number of dimensions as the others. Vectors that are zero or not
+// finite are ignored.
 func (c *centroid) add(values []float32) {
 	norm := length(values)
 	if norm == 0 || math.IsInf(norm, 0) || math.IsNaN(norm) {
@@ -418,7 +419,7 @@ func (c *centroid) add(values []float32) {
 	}
 }
 
-// centre returns the mean; with nothing added, zeros.
+// centre returns the mean direction, or zeros if no vector was added.
 func (c *centroid) centre(dimensions int) []float32 {
 	centre := make([]float32, dimensions)
 	for i, x := range c.sum {

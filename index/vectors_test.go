@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// idsOf returns distinct chunk IDs in an order that is not that of their numbers.
+// idsOf returns distinct chunk IDs that do not ascend with the chunks' numbers.
 func idsOf(chunks int) []byte { return idsFrom(0, chunks) }
 
 func idsFrom(first, chunks int) []byte {
@@ -24,8 +24,8 @@ func idsFrom(first, chunks int) []byte {
 	return ids
 }
 
-// sidecarOf writes the rows, of which nil ones have no vector, around a centre
-// (nil: their mean direction), and opens what was written.
+// sidecarOf writes a sidecar of the rows and opens it. Nil rows have no vector. A nil centre means
+// the mean direction of the rows.
 func sidecarOf(t testing.TB, dimensions int, centre []float32, rows [][]float32) *vectors {
 	t.Helper()
 	v, err := openVectors(sidecarBytes(t, dimensions, centre, rows), uint32(len(rows)))
@@ -62,7 +62,7 @@ func sidecarBytes(t testing.TB, dimensions int, centre []float32, rows [][]float
 	return b.Bytes()
 }
 
-// randomRows returns vectors of varied norms, some of them missing.
+// randomRows returns vectors with various norms, some of them missing.
 func randomRows(r *rand.Rand, chunks, dimensions int, missing float64) [][]float32 {
 	rows := make([][]float32, chunks)
 	shift := gaussian(r, dimensions, 1)
@@ -176,7 +176,7 @@ func TestVectorsMerged(t *testing.T) {
 	}
 }
 
-// A shortWriter takes so many bytes.
+// A shortWriter accepts a limited number of bytes.
 type shortWriter struct{ left int }
 
 var errFull = errors.New("no space")
@@ -208,8 +208,7 @@ func TestVectorsWriterStops(t *testing.T) {
 
 const damagedChunks = 150
 
-// searchDamaged opens a sidecar of damagedChunks that may be damaged, searches it
-// and copies it.
+// searchDamaged opens a sidecar of damagedChunks that may be damaged, searches it and copies it.
 func searchDamaged(t *testing.T, file []byte) {
 	t.Helper()
 	v, err := openVectors(file, damagedChunks)

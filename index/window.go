@@ -7,64 +7,64 @@ import (
 	"slices"
 )
 
-// Chunks are scored window by window. In a window, each term's contributions are
-// bounded by the blocks that reach into it (bound.go). The terms with the lowest
-// bounds that together stay under the worst score among the best are not
-// essential: no chunk that holds only these can be among the best. So the others
-// are added up first, and of the chunks that hold one only those go on that may
-// still be among the best with all that the rest can add. The rest is then added
-// to these, term by term from the highest bound, each time leaving out those that
-// have become hopeless. The result is that of adding up everything.
+// windowSize is the number of chunks in a window.
 //
-// Sources: Turtle and Flood, "Query Evaluation: Strategies and Optimizations",
-// IP&M 1995 (MaxScore); Ding and Suel, "Faster Top-k Document Retrieval Using
-// Block-Max Indexes", SIGIR 2011 (bounds by block); Chakrabarti, Chaudhuri and
-// Ganti, "Interval-Based Pruning for Top-k Processing over Compressed Lists",
-// ICDE 2011 (by interval).
+// Chunks are scored window by window. In a window, each term's contributions are bounded by the
+// blocks that overlap the window (bound.go). The terms with the lowest bounds are not essential if
+// the sum of these bounds is less than the worst score among the best so far, because no chunk that
+// holds only these terms can be among the best. So the essential terms are added up first. Of the
+// chunks that hold one, only those remain that can still be among the best with the most that the
+// other terms can add. The other terms are then added to these chunks, one by one from the highest
+// bound, and chunks that can no longer be among the best are dropped after each. The result is the
+// same as that of adding up everything.
 //
-// windowSize is the number of chunks in a window; the scores of 4,096 leave the
-// first-level cache room for the postings. Half and double as much are slower on
-// 200,000 chunks (short queries 0.159 and 0.154 ms, 0.150 with this).
+// Sources: Turtle and Flood, "Query Evaluation: Strategies and Optimizations", IP&M 1995
+// (MaxScore); Ding and Suel, "Faster Top-k Document Retrieval Using Block-Max Indexes", SIGIR 2011
+// (bounds by block); Chakrabarti, Chaudhuri and Ganti, "Interval-Based Pruning for Top-k Processing
+// over Compressed Lists", ICDE 2011 (by interval).
+//
+// The scores of 4,096 chunks leave space in the first-level cache for the postings. Half and double
+// that size are slower on 200,000 chunks (short queries take 0.159 and 0.154 ms, and 0.150 ms with
+// 4,096).
 const windowSize = 4096
 
-// How many of a window's chunks are kept decides how. Up to fewKept, they are
-// looked for among the postings. Up to mostKept, postings of kept chunks are
-// selected before they are scored. Above, it costs less to score all and leave
-// out those that are not kept.
+// The number of kept chunks in a window decides how they are scored. Up to fewKept, each kept chunk
+// is looked up in the postings. Up to mostKept, the postings of kept chunks are selected before
+// they are scored. Above that, it is cheaper to score all chunks and drop those that are not kept.
 const (
 	fewKept  = windowSize / 64
 	mostKept = windowSize * 3 / 4
 )
 
-// A scorer searches views one after the other.
+// A scorer searches views one after another.
 type scorer struct {
 	saturation saturation
 	best       bestCandidates
-	total      int // chunks found as long as it was under MaxTotal
+	total      int // number of chunks found; not counted on from MaxTotal
 	cursors    []cursor
 	order      []*cursor // those with postings left, ascending by bound
 
 	view       *textView
 	first, end uint32 // of the window
-	// scores of the window's chunks are base higher than they should be, or 0 for a
-	// chunk that is not, or no longer, among the found.
+	// scores of the window's chunks are too high by base. The score is 0 for a chunk that is not
+	// among the found, or no longer.
 	scores   [windowSize]uint64
 	base     uint64
-	hidden   bool     // chunks of the window are to be left out that are found and not kept
-	kept     []uint64 // of the window, when postings of kept chunks are to be selected
+	hidden   bool     // found chunks of the window that are not kept must be dropped
+	kept     []uint64 // words of the window, if postings of kept chunks must be selected
 	selected [blockSize]uint8
-	found    []uint16 // chunks of the window, from its first, each once; room for one more than all
+	found    []uint16 // distinct offsets of chunks in the window; capacity for one more than all
 }
 
-// A cursor is where a term's postings are being read.
+// A cursor is a position in a term's postings.
 type cursor struct {
 	list       blockList
 	units      float64 // idf · scoreUnit
-	at         int     // the first block that reaches into the window
-	bound      uint64  // of a contribution in the window, 0: none there
-	bounded    int     // whose bound blockBound is; -1: none
+	at         int     // first block that reaches into the window
+	bound      uint64  // bound of a contribution in the window; 0: no postings there
+	bounded    int     // block that blockBound belongs to; -1: none
 	blockBound uint64
-	decoded    int // which block is; -1: none
+	decoded    int // block that is decoded; -1: none
 	block      block
 }
 
@@ -98,7 +98,7 @@ func (s *scorer) search(ctx context.Context, view int, v *textView) error {
 	return nil
 }
 
-// open sets cursors to the start of the view's terms.
+// open sets the cursors to the start of the view's terms.
 func (s *scorer) open() error {
 	terms := s.view.terms
 	s.cursors = slices.Grow(s.cursors[:0], len(terms))[:len(terms)]
@@ -119,8 +119,8 @@ func (s *scorer) open() error {
 	return nil
 }
 
-// scoreWindow leaves in found those of the window's kept chunks that may be among
-// the best, with their scores.
+// scoreWindow sets found to the kept chunks of the window that may be among the best, and computes
+// their scores.
 func (s *scorer) scoreWindow() error {
 	if err := s.enter(); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (s *scorer) scoreWindow() error {
 	return nil
 }
 
-// enter moves the cursors into the window and puts them in the order of their
-// bounds there. Those at their end are left out from now on.
+// enter moves the cursors into the window and sorts them by their bounds there. It removes cursors
+// that have reached their end.
 func (s *scorer) enter() error {
 	n := 0
 	for _, c := range s.order {
@@ -166,7 +166,7 @@ func (s *scorer) enter() error {
 		if err := c.setBound(s); err != nil {
 			return err
 		}
-		i := n // insertion: the order is nearly the one before
+		i := n // insertion sort, because the order hardly changes
 		for ; i > 0 && s.order[i-1].bound > c.bound; i-- {
 			s.order[i] = s.order[i-1]
 		}
@@ -177,9 +177,8 @@ func (s *scorer) enter() error {
 	return nil
 }
 
-// split returns how many terms are not essential, which are the first in the
-// order, and what they may add together. As long as what is found must be
-// counted, all are essential.
+// split returns the number of terms that are not essential, which come first in the order, and the
+// sum of their bounds. As long as the found chunks must be counted, all terms are essential.
 func (s *scorer) split() (needed int, others uint64) {
 	threshold := s.best.threshold()
 	if s.total < MaxTotal {
@@ -192,7 +191,7 @@ func (s *scorer) split() (needed int, others uint64) {
 	return needed, others
 }
 
-// takeKept decides how what is kept in the window is told apart.
+// takeKept decides how the kept chunks of the window are selected.
 func (s *scorer) takeKept() {
 	s.base, s.kept, s.hidden = 0, nil, false
 	if s.view.kept == nil {
@@ -213,8 +212,8 @@ func (s *scorer) takeKept() {
 	}
 }
 
-// findKept makes the kept chunks the found: with a base of 1, only what is found
-// already is added to.
+// findKept makes the kept chunks the found ones. With a base of 1, contributions are added only to
+// chunks that are already found.
 func (s *scorer) findKept(words []uint64) {
 	s.base = 1
 	for w, word := range words {
@@ -226,7 +225,7 @@ func (s *scorer) findKept(words []uint64) {
 	}
 }
 
-// dropHidden leaves out what is found but not kept.
+// dropHidden drops found chunks that are not kept.
 func (s *scorer) dropHidden() {
 	words := s.view.kept[s.first/64 : (s.end+63)/64]
 	n := 0
@@ -239,8 +238,8 @@ func (s *scorer) dropHidden() {
 	s.found = s.found[:n]
 }
 
-// drop leaves out what is found with a score under least, which is at least 1.
-// There is no branch on a score, which could not be foreseen.
+// drop drops found chunks with a score less than least, which is at least 1. It does not branch on
+// scores, because such branches would be unpredictable.
 func (s *scorer) drop(least uint64) {
 	least += s.base
 	n := 0
@@ -254,7 +253,7 @@ func (s *scorer) drop(least uint64) {
 	s.found = s.found[:n]
 }
 
-// add adds a term to all chunks of the window, or, with a base, to those found.
+// add adds a term to all chunks of the window, or only to the found ones if base is positive.
 func (s *scorer) add(c *cursor) error {
 	if s.base > 0 {
 		return s.look(c)
@@ -273,11 +272,10 @@ func (s *scorer) add(c *cursor) error {
 	return nil
 }
 
-// addAll adds the postings from a block's from-th to before its to-th, and finds
-// their chunks.
+// addAll adds the postings from to to-1 of a block and adds their chunks to found.
 func (s *scorer) addAll(c *cursor, from, to int) {
-	// What the loop needs is taken out of the structs, whose fields the compiler
-	// would load again after each store.
+	// The loop uses local variables, because the compiler would reload struct fields after each
+	// store.
 	saturation, units, lengths, first := s.saturation, c.units, s.view.lengths, s.first
 	tfs, width, mask := c.block.tfs, c.block.tfWidth&63, uint64(1)<<(c.block.tfWidth&63)-1
 	scores, found, n := &s.scores, s.found[:windowSize+1], len(s.found)
@@ -314,8 +312,8 @@ func (s *scorer) look(c *cursor) error {
 	return nil
 }
 
-// lookups is the number of chunks to be found in a block, up to which they are
-// searched for one by one.
+// lookups is the largest number of found chunks per block for which each chunk is searched for
+// separately.
 const lookups = 4
 
 // lookEach searches the blocks for each found chunk.
@@ -337,7 +335,7 @@ func (s *scorer) lookEach(c *cursor) error {
 	return nil
 }
 
-// selectFound selects those of a block's postings that are of found chunks.
+// selectFound selects the postings of a block whose chunks are found.
 func (s *scorer) selectFound(c *cursor, from, to int) []uint8 {
 	n := 0
 	for j := from; j < to; j++ {
@@ -349,7 +347,7 @@ func (s *scorer) selectFound(c *cursor, from, to int) []uint8 {
 	return s.selected[:n]
 }
 
-// selectKept selects those of a block's postings that are of kept chunks.
+// selectKept selects the postings of a block whose chunks are kept.
 func (s *scorer) selectKept(c *cursor, from, to int) []uint8 {
 	n := 0
 	for j := from; j < to; j++ {
@@ -360,7 +358,7 @@ func (s *scorer) selectKept(c *cursor, from, to int) []uint8 {
 	return s.selected[:n]
 }
 
-// addSelected adds the selected postings of a block, and finds their chunks.
+// addSelected adds the selected postings of a block and adds their chunks to found.
 func (s *scorer) addSelected(c *cursor, selected []uint8) {
 	found := s.found[:cap(s.found)]
 	n := len(s.found)
@@ -376,12 +374,12 @@ func (s *scorer) addSelected(c *cursor, selected []uint8) {
 	s.found = found[:n]
 }
 
-// reaches says whether block i is there and may have chunks before end.
+// reaches reports whether block i exists and may have chunks before end.
 func (c *cursor) reaches(i int, end uint32) bool {
 	return i < c.list.blocks() && c.list.before(i)+1 < int64(end)
 }
 
-// decode decodes block i, unless it is.
+// decode decodes block i unless it is already decoded.
 func (c *cursor) decode(i int) error {
 	if c.decoded == i {
 		return nil
@@ -394,7 +392,7 @@ func (c *cursor) decode(i int) error {
 	return nil
 }
 
-// within returns which of the decoded block's postings are in a window.
+// within returns the range of the decoded block's postings that are in a window.
 func (c *cursor) within(first, end uint32) (from, to int) {
 	to = c.block.n
 	if c.block.chunks[0] < first {
@@ -406,8 +404,8 @@ func (c *cursor) within(first, end uint32) (from, to int) {
 	return from, to
 }
 
-// setBound bounds the term's contributions in the window, from the block at
-// which the cursor is.
+// setBound computes the bound of the term's contributions in the window, starting at the cursor's
+// block.
 func (c *cursor) setBound(s *scorer) error {
 	c.bound = 0
 	if len(c.list.table) == 0 {
@@ -422,7 +420,7 @@ func (c *cursor) setBound(s *scorer) error {
 	return nil
 }
 
-// setShortBound finds the highest contribution of a list without a skip table.
+// setShortBound computes the highest contribution of a list without a skip table.
 func (c *cursor) setShortBound(s *scorer) error {
 	if err := c.decode(0); err != nil {
 		return err

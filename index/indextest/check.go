@@ -14,9 +14,8 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// Check asks an index random questions, as different principals, of what the
-// source holds, and compares what it answers with what reading every document
-// gives. The source is one that Churn changed.
+// Check searches an index with random queries as different principals and compares the results with
+// those of a model that reads every document. The source must be one that Churn has changed.
 func Check(t testing.TB, ix index.Index, s *Source, seed uint64, questions int) {
 	t.Helper()
 	w, m := newWorld(seed, 1), newModel(s)
@@ -29,7 +28,7 @@ func Check(t testing.TB, ix index.Index, s *Source, seed uint64, questions int) 
 	}
 }
 
-// checkSearch checks what Search returned against what it has to.
+// checkSearch compares a result of Search with the expected answer.
 func checkSearch(t testing.TB, want answer, q assay.Query, got index.Result, err error) {
 	t.Helper()
 	about := fmt.Sprintf("Search(%q in %v, %s, limit %d)", q.Text, q.Collections, q.Filter, q.Limit)
@@ -46,12 +45,12 @@ func checkSearch(t testing.TB, want answer, q assay.Query, got index.Result, err
 	}
 }
 
-// exactUpTo is how many eligible chunks there may be for Nearest's hits to be
-// the nearest, apart from those that are as near within the tolerance; where
-// there are more it may miss some.
+// exactUpTo is the largest number of eligible chunks for which Nearest must return exactly the
+// nearest ones, up to chunks that are equally near within the tolerance. With more chunks it may
+// miss some.
 const exactUpTo = 100
 
-// checkNearest checks what Nearest returned against what it has to.
+// checkNearest compares a result of Nearest with the expected answer.
 func checkNearest(t testing.TB, want answer, q assay.Query, v index.Vector, got index.Result, err error) {
 	t.Helper()
 	about := fmt.Sprintf("Nearest(%s %s %v, in %v, %s, limit %d)", v.Model, v.Metric, v.Values, q.Collections, q.Filter, q.Limit)
@@ -71,7 +70,8 @@ func checkNearest(t testing.TB, want answer, q assay.Query, v index.Vector, got 
 	}
 }
 
-// accepted reports whether the query was answered and had to be.
+// accepted reports whether the query was answered and was expected to be. It fails the test on an
+// unexpected error or a missing one.
 func accepted(t testing.TB, about string, want answer, err error) bool {
 	t.Helper()
 	switch {
@@ -90,9 +90,8 @@ func wantCounts(t testing.TB, about string, want answer, total, limit int, got i
 	}
 }
 
-// checkHits checks that each hit is one of those wanted and has its score, that
-// they are in order, and that the first inOrder have the best scores there are.
-// It returns the first thing that is not so.
+// checkHits checks that each hit is one of the expected ones with the expected score, that the hits
+// are in order, and that the first inOrder have the best scores. It returns the first violation.
 func checkHits(want answer, inOrder int, hits []index.Hit, score func(index.Hit) float64) error {
 	eligible := make(map[string]found, len(want.found))
 	for _, f := range want.found {

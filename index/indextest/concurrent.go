@@ -19,9 +19,9 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// pair is two documents that are always put together, with the same counter in
-// both; a search must see both of one state. What they say is the same, so that
-// they get their vector at once, too.
+// pair returns two documents that are always put together with the same counter. A search must see
+// both in the same state. Their texts are equal, so that they also get their vector at the same
+// time.
 func pair(counter int) []Entry {
 	text := fmt.Sprintf("needle n%d", counter)
 	a, b := NewEntry("c", "first", "", text), NewEntry("c", "second", "", text)
@@ -35,15 +35,15 @@ func putPair(s *Source, counter int) int64 {
 	return s.PutVectors(near.Model, map[string][]float32{p[0].Chunks[0].ID: angled(float64(counter % 90))})
 }
 
-// A watcher searches an index, over and over, for the pair.
+// A watcher searches an index repeatedly for the pair.
 type watcher struct {
 	index     index.Index
-	committed *atomic.Int64 // sequence
-	vectors   bool          // that are searched, not the texts
+	committed *atomic.Int64 // last committed sequence
+	vectors   bool          // search vectors instead of texts
 }
 
-// look searches once. What it finds has to be of one state, and not of one before
-// what was committed when it began. The pair may lack its vectors.
+// look searches once. The result must be of one state, and that must not be older than what was
+// committed when look began. The pair may lack its vectors.
 func (w watcher) look(ctx context.Context) error {
 	atLeast := w.committed.Load()
 	var result index.Result
@@ -70,7 +70,7 @@ func (w watcher) look(ctx context.Context) error {
 	return nil
 }
 
-// watch looks until stop is called, which waits for those who are looking.
+// watch runs the watchers until stop is called. stop waits for searches in progress.
 func watch(t *testing.T, watchers ...func() watcher) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -90,9 +90,9 @@ func watch(t *testing.T, watchers ...func() watcher) (stop func()) {
 	}
 }
 
-// testReadersBesideWriter searches, in the writer and in a reader of the same
-// folder, while documents change and the index is flushed and merged: each search
-// sees one state, and at least what was committed before it.
+// testReadersBesideWriter checks that searches in the writer and in a reader of the same folder see
+// a single state, at least as new as the last commit before them, while documents change and the
+// index is flushed and merged.
 func testReadersBesideWriter(t *testing.T, open Opener) {
 	s := NewSource("a")
 	dir := t.TempDir()
@@ -133,8 +133,8 @@ func testReadersBesideWriter(t *testing.T, open Opener) {
 	}
 }
 
-// testOpenBesideFlush opens the index, as other processes do, while its writer
-// replaces the files.
+// testOpenBesideFlush checks that other processes can open the index while its writer replaces the
+// files.
 func testOpenBesideFlush(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := NewSource("a")
@@ -166,8 +166,8 @@ func testOpenBesideFlush(t *testing.T, open Opener) {
 	stop()
 }
 
-// A reader takes what the writer flushed from the files, not from the source,
-// and is not disturbed by files that go.
+// testReaderFollowsWriter checks that a reader reads flushed changes from the files instead of the
+// source, and that removed files do not disturb it.
 func testReaderFollowsWriter(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := NewSource("a")
@@ -204,7 +204,7 @@ func testReaderFollowsWriter(t *testing.T, open Opener) {
 	}
 }
 
-// listing returns the files in a folder with when they were written.
+// listing returns the files in a folder with their modification times.
 func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -222,7 +222,7 @@ func listing(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Who searches while the index is closed gets a right answer or an error.
+// testCloseBesideSearches checks that a search during Close returns a correct answer or an error.
 func testCloseBesideSearches(t *testing.T, open Opener) {
 	s := NewSource("a")
 	dir := t.TempDir()
@@ -264,7 +264,7 @@ func testCloseBesideSearches(t *testing.T, open Opener) {
 	}
 }
 
-// Merging changes no answer.
+// testSettle checks that merging changes no answer.
 func testSettle(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := NewSource("a")

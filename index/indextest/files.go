@@ -15,8 +15,8 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// A sample is a source whose index, in dir, has been flushed in several steps,
-// with deletes and vectors among them, and what it answers.
+// A sample is a source whose index, in a folder, has been flushed in several steps, including
+// deletes and vectors, and the results of searches in the index.
 type sample struct {
 	source *Source
 	want   []index.Result
@@ -51,8 +51,8 @@ func newSample(t *testing.T, open Opener, identity, dir string) sample {
 
 var sampleQuery = assay.Query{Text: "alpha beta os.Open gamma 日本"}
 
-// ask asks an index the sample's questions. The hits by vectors come by chunk ID,
-// for those that are about as near may change places.
+// ask runs the sample's queries. Hits by vector are sorted by chunk ID, because chunks that are
+// about equally near may swap places.
 func (s sample) ask(t *testing.T, ix index.Index) []index.Result {
 	t.Helper()
 	results := []index.Result{search(t, ix, sampleQuery)}
@@ -65,8 +65,8 @@ func (s sample) ask(t *testing.T, ix index.Index) []index.Result {
 	return results
 }
 
-// wantSame opens dir and checks that it answers as before, and so after what it
-// lost was flushed again, when nothing is read from the source any more.
+// wantSame opens dir and checks that the answers are the same as before. It then flushes what was
+// lost and checks again, this time without reading the source.
 func (s sample) wantSame(t *testing.T, open Opener, dir string) {
 	t.Helper()
 	for range 2 {
@@ -155,7 +155,8 @@ func testDamagedFiles(t *testing.T, open Opener) {
 	})
 }
 
-// The index of another source is not believed, though the sequences agree.
+// testForeignFiles checks that the index of another source is not used even if the sequence numbers
+// agree.
 func testForeignFiles(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	other := newSample(t, open, "other", dir)
@@ -182,8 +183,8 @@ func sequence(t *testing.T, s *Source) int64 {
 	return n
 }
 
-// A source that is behind its index is another one, or an older copy: what the
-// index holds is not believed, neither when it is opened nor while it is open.
+// testOlderSource checks that an index is not used if it is ahead of its source, which is then
+// another source or an older copy. This holds both when the index is opened and while it is open.
 func testOlderSource(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	_ = newSample(t, open, "a", dir)
@@ -200,7 +201,7 @@ func testOlderSource(t *testing.T, open Opener) {
 	wantDocuments(t, s, search(t, ix, sampleQuery), "1")
 }
 
-// A folder that does not exist is made by Flush and not needed before.
+// testNoFolder checks that Flush creates a missing folder and that the folder is not needed before.
 func testNoFolder(t *testing.T, open Opener) {
 	dir := filepath.Join(t.TempDir(), "not", "there")
 	s := sample{source: NewSource("a")}
@@ -214,8 +215,8 @@ func testNoFolder(t *testing.T, open Opener) {
 	s.wantSame(t, open, dir)
 }
 
-// The folder may be deleted at any time: who has the index open goes on, and the
-// next Flush writes all of it again.
+// testFolderDeleted checks that the folder may be deleted at any time: an open index continues to
+// work, and the next Flush writes everything again.
 func testFolderDeleted(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := newSample(t, open, "a", dir)

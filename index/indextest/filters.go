@@ -24,7 +24,7 @@ func day(s string) assay.Value {
 	return assay.TimeValue(t)
 }
 
-// filterMetadata are documents with every kind of value, mixed kinds under one
+// filterMetadata holds the metadata of documents with every kind of value, mixed kinds under one
 // key, and missing keys.
 var filterMetadata = []assay.Metadata{
 	nil,
@@ -113,8 +113,9 @@ func testFilter(t *testing.T, open Opener) {
 	}
 }
 
-// Many random filters, over documents of which some are deleted, hidden or put
-// again, say of each what Filter.Match says; or refuse what Filter.Check does.
+// testFilterRandom checks that random filters keep exactly the chunks that Filter.Match accepts,
+// and that filters rejected by Filter.Check are rejected. Some of the documents are deleted, hidden
+// or put again.
 func testFilterRandom(t *testing.T, open Opener) {
 	for _, seed := range seeds(t, 3) {
 		w := newWorld(seed, 60)
@@ -180,14 +181,13 @@ func testFilterErrors(t *testing.T, open Opener) {
 	check(assay.And(equals("team", assay.StringValue("legal")), assay.Filter{Op: assay.OpNot, Filters: []assay.Filter{equals("nokey", assay.BooleanValue(true))}}), "nokey", "boolean")
 	check(assay.Filter{Op: "near", Key: "year", Value: assay.NumberValue(1)}, "near")
 
-	// A key goes with the last document that has it.
+	// A key disappears with the last document that has it.
 	search(t, ix, assay.Query{Text: "needle", Filter: equals("pages", assay.NumberValue(3))})
 	s.Delete(other.Document.ID)
 	check(equals("pages", assay.NumberValue(3)), "pages")
 }
 
-// filter returns a random filter that is well formed, of at most depth
-// operators inside each other.
+// filter returns a random well-formed filter with at most depth nested operators.
 func (w world) filter(depth int) assay.Filter {
 	if depth > 1 && w.IntN(2) == 0 {
 		f := assay.Filter{Op: []assay.FilterOp{assay.OpAndAll, assay.OpOrAll, assay.OpNot}[w.IntN(3)]}
@@ -215,7 +215,7 @@ var comparisons = []assay.FilterOp{
 
 func (w world) pick(from ...string) string { return from[w.IntN(len(from))] }
 
-// value is one that the documents' metadata has, or a part of one, or another.
+// value returns a value that the documents' metadata has, a part of one, or another value.
 func (w world) value() assay.Value {
 	m := filterMetadata[w.IntN(len(filterMetadata))]
 	keys := slices.Sorted(maps.Keys(m))

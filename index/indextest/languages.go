@@ -22,8 +22,8 @@ func written(language, uri, text string, acl ...string) Entry {
 	return e.identified()
 }
 
-// A document is analysed in its own language, and a word of a query finds every
-// form that the languages in sight give it; they are one term.
+// testLanguages checks that a document is analysed in its own language, and that a word of a query
+// matches all forms that it has in the visible languages. The forms are one term.
 func testLanguages(t *testing.T, open Opener) {
 	s := NewSource("a")
 	s.Put(
@@ -52,7 +52,8 @@ func testLanguages(t *testing.T, open Opener) {
 	}
 }
 
-// The languages of what may not be seen do not show in how a query is analysed.
+// testLanguagesHidden checks that the languages of invisible documents do not influence the
+// analysis of a query.
 func testLanguagesHidden(t *testing.T, open Opener) {
 	s := NewSource("a")
 	ann := assay.Principal{User: "ann"}.Access()
@@ -88,7 +89,8 @@ func testLanguagesHidden(t *testing.T, open Opener) {
 	}
 }
 
-// Many documents in many languages are scored as their definition says.
+// testLanguagesModel checks the scores of many documents in many languages against their
+// definition.
 func testLanguagesModel(t *testing.T, open Opener) {
 	texts := map[string][]string{
 		"de": {"die Häuser der Stadt", "ein Haus in den Städten", "Wasser und Gewässer", "laufen läuft gelaufen", "running gag"},

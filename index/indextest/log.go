@@ -10,14 +10,14 @@ import (
 	"os"
 )
 
-// A commitLog keeps a source's commits in a file, so that they outlive its
-// process however that ends. Each is a gob behind its length and its CRC-32,
-// both uint32, little-endian. It is not made durable against a loss of power.
+// A commitLog keeps a source's commits in a file, so that they survive a crash of the process. Each
+// commit is a gob preceded by its length and its CRC-32, both uint32, little-endian. The log is not
+// durable against a loss of power.
 type commitLog struct{ file *os.File }
 
-// OpenSource returns the source that is kept in a file, an empty one if there is
-// none. What a process that was killed did not write whole was not committed. One
-// source at a time may have the file open. A write that fails panics.
+// OpenSource returns the source stored in a file, or an empty source if the file does not exist. A
+// commit that a killed process wrote only partly is ignored. Only one source at a time may have the
+// file open. A failing write panics.
 func OpenSource(identity, path string) (*Source, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -50,7 +50,7 @@ func OpenSource(identity, path string) (*Source, error) {
 	return s, err
 }
 
-// Close closes the file of a source that has one.
+// Close closes the source's file, if it has one.
 func (s *Source) Close() error {
 	if s.log == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// A model answers queries as an index has to, by reading every document and
-// computing every score from its definition. It is as plain as can be.
+// A model computes the expected answers of an index by reading every document and computing every
+// score from its definition. It is as simple as possible.
 type model struct {
 	source *Source
 	known  map[string]counted // by language and fields
@@ -19,36 +19,35 @@ type model struct {
 
 func newModel(s *Source) *model { return &model{source: s, known: make(map[string]counted)} }
 
-// counted are a chunk's terms: each as often as it stands in the body, and three
-// times as often as it stands in the title and the headings. Its length counts
-// words alike; a part of a compound makes no text longer.
+// counted holds the term frequencies of a chunk. Terms in the title and the headings count three
+// times as much as those in the body. The length counts words in the same way. The parts of a
+// compound do not add to it.
 type counted struct {
 	frequency map[string]float64
 	length    float64
 }
 
-// A found chunk is one that a query has to find.
+// A found chunk is one that a query must find.
 type found struct {
 	chunk, document, version string
 	score                    float64 // BM25 or similarity
-	tolerance                float64 // that an index may be off by
+	tolerance                float64 // allowed error of the score
 	matched                  []string
 }
 
-// An answer is what an index has to answer to a query, with all that is eligible
-// for its hits, best first.
+// An answer is the expected answer to a query, with all eligible hits, best first.
 type answer struct {
-	invalid  error // the filter is refused
+	invalid  error // expected error for a rejected filter
 	terms    []assay.Term
 	chunks   int
 	coverage float64
 	found    []found
 }
 
-// A sight is what access may see: nothing else counts.
+// A sight is the part of the source that is visible to an access.
 type sight struct {
 	documents []assay.Change
-	chunks    int // that are searched
+	chunks    int // chunks that are searched
 	languages []string
 }
 
@@ -74,7 +73,7 @@ func (m *model) see(access assay.Access) sight {
 	return s
 }
 
-// language returns what a document is analysed as.
+// language returns the language that a document is analysed as.
 func language(d *assay.Document) string {
 	v := d.Metadata[assay.MetaLanguage]
 	if v.Kind != assay.KindString || v.String == "" {
@@ -99,7 +98,7 @@ func keeps(q assay.Query, d *assay.Document) bool {
 	return q.Filter.Match(d.Metadata) && (len(q.Collections) == 0 || slices.Contains(q.Collections, d.Collection))
 }
 
-// search is what Index.Search has to answer.
+// search returns the expected answer of Index.Search.
 func (m *model) search(access assay.Access, q assay.Query) answer {
 	if access.IsZero() {
 		return answer{}
@@ -150,7 +149,7 @@ func (m *model) search(access assay.Access, q assay.Query) answer {
 	return a
 }
 
-// nearest is what Index.Nearest has to answer to a vector that it takes.
+// nearest returns the expected answer of Index.Nearest for a valid vector.
 func (m *model) nearest(access assay.Access, q assay.Query, v index.Vector) answer {
 	if access.IsZero() {
 		return answer{}
@@ -189,7 +188,7 @@ func (m *model) eachChunk(s sight, f func(*assay.Document, assay.Chunk, counted)
 	}
 }
 
-// count analyses a chunk, or remembers it.
+// count returns the counts of a chunk, from the cache if possible.
 func (m *model) count(d *assay.Document, c assay.Chunk) counted {
 	key := language(d) + "\n" + says(d, c)
 	if has, ok := m.known[key]; ok {
@@ -221,8 +220,7 @@ func idf(chunks, holding int) float64 {
 	return math.Log(1 + (float64(chunks-holding)+0.5)/(float64(holding)+0.5))
 }
 
-// saturated is a term's part of BM25, of a chunk that is so many times as long
-// as the average.
+// saturated returns a term's part of BM25 in a chunk. length is relative to the average.
 func saturated(tf, length float64) float64 {
 	const k1, b = 0.9, 0.4
 	if tf == 0 {
@@ -231,8 +229,8 @@ func saturated(tf, length float64) float64 {
 	return tf / (tf + k1*(1-b+b*length))
 }
 
-// similarity returns that of a query and a vector, and what an index may be off
-// by that keeps both in 8 bits a value, each with a scale of its own.
+// similarity returns the similarity of a query and a vector, and the error allowed to an index that
+// stores both in 8 bits per value, each with its own scale.
 func similarity(q index.Vector, values []float32) (similarity, tolerance float64) {
 	dot, a, b := 0.0, measure(q.Values), measure(values)
 	for i, x := range values {
@@ -253,7 +251,7 @@ func similarity(q index.Vector, values []float32) (similarity, tolerance float64
 	return dot, off
 }
 
-// A measured vector.
+// measured holds norms of a vector: Euclidean, sum and maximum.
 type measured struct{ norm, sum, most float64 }
 
 func measure(values []float32) (m measured) {

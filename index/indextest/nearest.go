@@ -15,15 +15,15 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// near is the vector that most tests here ask with; the chunk of a document put
-// by putNear with a smaller angle is nearer to it.
+// near is the query vector of most tests here. putNear puts chunks whose distance to it grows with
+// the given angle.
 var near = index.Vector{Model: "m", Metric: index.Cosine, Values: []float32{1, 0, 0, 0, 0, 0, 0, 0}}
 
-// approximately is how equal similarities of one vector are in two indexes: which
-// others it was encoded with may show in its last digits.
+// approximately compares similarities of the same vector in two indexes. The last digits may depend
+// on the vectors that it was encoded with.
 var approximately = cmpopts.EquateApprox(1e-3, 1e-3)
 
-// angled returns the vector at so many degrees from near.
+// angled returns the vector at the given angle to near, in degrees.
 func angled(degrees float64) []float32 {
 	sin, cos := math.Sincos(degrees * math.Pi / 180)
 	return []float32{float32(cos), float32(sin), 0, 0, 0, 0, 0, 0}
@@ -37,7 +37,7 @@ func putNear(s *Source, e Entry, degrees float64) {
 
 func about(uri string) Entry { return NewEntry("c", uri, "", "something of "+uri) }
 
-// The three metrics, in as many dimensions as models have, odd numbers included.
+// testNearestOrder checks the three metrics in typical numbers of dimensions, including odd ones.
 func testNearestOrder(t *testing.T, open Opener) {
 	for _, dimensions := range []int{1, 2, 7, 24, 64, 65, 384, 1024} {
 		w := newWorld(uint64(dimensions), 1)
@@ -71,7 +71,8 @@ func testNearestOrder(t *testing.T, open Opener) {
 	}
 }
 
-// Equal vectors come by chunk ID, and what no vector is known of not at all.
+// testNearestTies checks that equal vectors are ordered by chunk ID and that chunks without a
+// vector are not returned.
 func testNearestTies(t *testing.T, open Opener) {
 	s := NewSource("a")
 	var ids []string
@@ -155,8 +156,8 @@ func testNearestInvalid(t *testing.T, open Opener) {
 	}
 }
 
-// A model that the source has no vectors of is no error, whatever is asked, and
-// a source that never has any neither.
+// testNearestUnknownModel checks that a model without vectors is not an error for any query, and
+// neither is a source that never has vectors.
 func testNearestUnknownModel(t *testing.T, open Opener) {
 	s := NewSource("a")
 	ix := open(t, s, t.TempDir())
@@ -182,7 +183,8 @@ func testNearestUnknownModel(t *testing.T, open Opener) {
 // onlyText is a source without vectors.
 type onlyText struct{ index.Source }
 
-// Vectors come after the text, one by one, and go with their document.
+// testNearestLate checks vectors that arrive after the text, one by one, and are removed with their
+// document.
 func testNearestLate(t *testing.T, open Opener) {
 	s := NewSource("a")
 	dir := t.TempDir()
@@ -217,7 +219,7 @@ func testNearestLate(t *testing.T, open Opener) {
 	s.PutVectors("m", map[string][]float32{three.Chunks[0].ID: angled(5)})
 	want(1, "3", "1", "2")
 
-	// A better vector of the same chunk replaces the one before.
+	// A newer vector of the same chunk replaces the old one.
 	s.PutVectors("m", map[string][]float32{two.Chunks[0].ID: angled(1)})
 	want(1, "2", "3", "1")
 	flush()
@@ -229,8 +231,8 @@ func testNearestLate(t *testing.T, open Opener) {
 	flush()
 	want(1, "1", "2")
 
-	// A document put again with what it said finds its vector again; one that
-	// says something else has none, and comes back to the old one later.
+	// A document that is put again with the same text gets its vector back. A document with another
+	// text has no vector, and gets the old one back when its old text returns.
 	one.Document.Metadata = assay.Metadata{"year": assay.NumberValue(2024)}
 	one = one.identified()
 	s.Put(one)
@@ -246,8 +248,8 @@ func testNearestLate(t *testing.T, open Opener) {
 	want(0)
 }
 
-// A model whose vectors are all gone is as if it never was, and may come back
-// with others.
+// testNearestDropModel checks that a model whose vectors are all dropped is treated as unknown, and
+// may return with other vectors.
 func testNearestDropModel(t *testing.T, open Opener) {
 	s := NewSource("a")
 	dir := t.TempDir()
@@ -272,7 +274,7 @@ func testNearestDropModel(t *testing.T, open Opener) {
 		t.Fatal(err)
 	}
 
-	// Nobody looks between the end of the vectors before and the new ones.
+	// No search runs between the drop of the old vectors and the new ones.
 	two := about("2")
 	s.Put(two)
 	s.DropModel(near.Model)
@@ -291,7 +293,8 @@ func testNearestDropModel(t *testing.T, open Opener) {
 	}
 }
 
-// Chunks that say the same share a vector, and a section's is not searched.
+// testNearestShared checks that chunks with the same text share a vector, and that section chunks
+// are not searched.
 func testNearestShared(t *testing.T, open Opener) {
 	s := NewSource("a")
 	first, second := NewEntry("c", "first", "", "the same", "a section"), NewEntry("c", "second", "", "the same")
@@ -310,8 +313,8 @@ func testNearestShared(t *testing.T, open Opener) {
 	}
 }
 
-// Access, collections and filters cut before scoring, and what may not be seen
-// leaves no trace.
+// testNearestAccess checks that access, collections and filters are applied before scoring, and
+// that invisible chunks do not influence the result.
 func testNearestAccess(t *testing.T, open Opener) {
 	s := NewSource("a")
 	year := func(e Entry, n float64) Entry {
@@ -372,7 +375,7 @@ func testNearestAccess(t *testing.T, open Opener) {
 	}
 }
 
-// What was flushed is opened again without reading the vectors from the source.
+// testNearestReopen checks that a flushed index opens without reading the vectors from the source.
 func testNearestReopen(t *testing.T, open Opener) {
 	dir := t.TempDir()
 	s := NewSource("a")
@@ -416,8 +419,9 @@ func testNearestReopen(t *testing.T, open Opener) {
 	}
 }
 
-// When the source fails half way the vectors are not searched, the texts are, and
-// the next search tries again. Vectors of different lengths are damage.
+// testNearestSourceFails checks that if the source fails midway, the new vectors are not searched,
+// the texts are, and the next search tries again. Vectors of different lengths are reported as
+// damage.
 func testNearestSourceFails(t *testing.T, open Opener) {
 	s := NewSource("a")
 	putNear(s, about("1"), 10)

@@ -27,8 +27,8 @@ func settle(t testing.TB, ix index.Index) {
 	}
 }
 
-// testRandom does random things to an index and asks it random questions, of
-// which the model knows the answers. What fails is had again with ASSAY_SEED.
+// testRandom applies random operations to an index and compares random queries with the model.
+// ASSAY_SEED repeats a failure.
 func testRandom(t *testing.T, open Opener) {
 	for _, seed := range seeds(t, 5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -43,8 +43,7 @@ func testRandom(t *testing.T, open Opener) {
 	}
 }
 
-// A randomRun is an index with one writer and one reader beside it, as other
-// processes are.
+// A randomRun is an index with one writer and one reader, which act like separate processes.
 type randomRun struct {
 	t      *testing.T
 	open   Opener
@@ -64,7 +63,7 @@ func newRandomRun(t *testing.T, open Opener, seed uint64) *randomRun {
 	return r
 }
 
-// step does one thing and says what.
+// step performs one operation and returns its description.
 func (r *randomRun) step() string {
 	switch n := r.w.IntN(100); {
 	case n < 37:
@@ -112,8 +111,7 @@ func (r *randomRun) checkSequence(got index.Result, err error) {
 	}
 }
 
-// reopen opens the index again, as the next process does: after a Close, or
-// after a crash that left no time for one.
+// reopen opens the index again as the next process would, after a Close or after a crash.
 func (r *randomRun) reopen() string {
 	switch r.w.IntN(4) {
 	case 0:
@@ -123,7 +121,7 @@ func (r *randomRun) reopen() string {
 		r.writer = r.open(r.t, r.source, r.dir)
 		return "the writer closes and opens"
 	case 1:
-		settle(r.t, r.writer) // a process that crashed does not go on merging
+		settle(r.t, r.writer) // a process that crashed does not continue merging
 		crashed := r.writer
 		r.t.Cleanup(func() { _ = crashed.Close() })
 		r.writer = r.open(r.t, r.source, r.dir)

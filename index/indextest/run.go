@@ -16,12 +16,12 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// An Opener opens the index of a source that is kept in dir, which may hold
-// anything or not exist. It is called several times for one dir, as one process
-// after the other would, and as a reader beside a writer.
+// An Opener opens the index of a source, stored in dir. The folder may have any content or not
+// exist. The Opener is called several times for one dir, to simulate successive processes and a
+// reader beside a writer.
 type Opener func(t testing.TB, source index.Source, dir string) index.Index
 
-// Run holds an index to the contract of index.Index.
+// Run tests that an index meets the contract of index.Index.
 func Run(t *testing.T, open Opener) {
 	for _, test := range []struct {
 		name string
@@ -77,10 +77,10 @@ func Run(t *testing.T, open Opener) {
 	}
 }
 
-// everyone is an access that sees what is not restricted.
+// everyone is an access that sees all unrestricted documents.
 var everyone = assay.Local().Access()
 
-// search fails the test on an error.
+// search returns the result of a search. It fails the test on an error.
 func search(t *testing.T, ix index.Index, q assay.Query) index.Result {
 	t.Helper()
 	return searchAs(t, ix, everyone, q)
@@ -98,7 +98,7 @@ func searchAs(t *testing.T, ix index.Index, access assay.Access, q assay.Query) 
 	return result
 }
 
-// nearest fails the test on an error.
+// nearest returns the result of a vector search. It fails the test on an error.
 func nearest(t *testing.T, ix index.Index, q assay.Query, v index.Vector) index.Result {
 	t.Helper()
 	return nearestAs(t, ix, everyone, q, v)
@@ -116,7 +116,7 @@ func nearestAs(t *testing.T, ix index.Index, access assay.Access, q assay.Query,
 	return result
 }
 
-// documents returns the URIs that the hits' documents were put with.
+// documents returns the URIs of the hits' documents.
 func documents(s *Source, result index.Result) []string {
 	uris := []string{}
 	for _, h := range result.Hits {
@@ -251,7 +251,8 @@ func testTerms(t *testing.T, open Opener) {
 	}
 }
 
-// A whole identifier is worth more than its parts, and each part is found.
+// testIdentifiers checks that a whole identifier scores more than its parts, and that each part is
+// found.
 func testIdentifiers(t *testing.T, open Opener) {
 	s := NewSource("a")
 	s.Put(
@@ -278,7 +279,7 @@ func testNoTerms(t *testing.T, open Opener) {
 	}
 }
 
-// restricted returns an entry that only these may see.
+// restricted returns an entry that is visible only to the given names.
 func restricted(uri string, names ...string) Entry {
 	e := NewEntry("c", uri, "", "needle of "+uri)
 	acl, err := assay.RestrictTo(names...)
@@ -310,7 +311,7 @@ func testAccess(t *testing.T, open Opener) {
 		t.Errorf("the zero access sees %+v", result)
 	}
 
-	// What may not be seen is not counted either, and its keys do not exist.
+	// Invisible documents are not counted, and their keys do not exist.
 	secret := restricted("secret", "user:eve")
 	secret.Document.Metadata = assay.Metadata{"codename": assay.StringValue("x")}
 	s.Put(secret)
@@ -328,7 +329,7 @@ func testAccess(t *testing.T, open Opener) {
 		t.Errorf("documents that may not be seen change the result: -without +with\n%s", diff)
 	}
 
-	// A change of access is seen by the next search.
+	// The next search sees a change of an ACL.
 	s.Put(restricted("ann", "user:bob"), restricted("nobody", "user:ann"))
 	check(assay.Principal{User: "ann"}, "public", "all", "nobody")
 	check(assay.Principal{User: "bob"}, "public", "all", "ann")
@@ -428,7 +429,7 @@ func testCancel(t *testing.T, open Opener) {
 	}
 	wantDocuments(t, s, search(t, ix, assay.Query{Text: "needle"}), "1")
 
-	// One that waits for another's update can be cancelled, and the other ends.
+	// A search that waits for another's update can be cancelled without affecting the other.
 	s.Put(NewEntry("c", "2", "", "needle two"))
 	s.Block()
 	done := make(chan error)
@@ -448,8 +449,8 @@ func testCancel(t *testing.T, open Opener) {
 	}
 }
 
-// When the source fails half way nothing of the change is seen, and the next
-// search tries again.
+// testSourceFails checks that if the source fails midway, no part of the change is visible, and the
+// next search tries again.
 func testSourceFails(t *testing.T, open Opener) {
 	s := NewSource("a")
 	s.Put(NewEntry("c", "1", "", "needle"))

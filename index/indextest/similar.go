@@ -14,9 +14,9 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// checkSimilarities asks for the similarities and vectors of all chunks of the source, those
-// that access may not see included, and of some that do not exist, in no order,
-// one of them twice.
+// checkSimilarities compares the similarities and vectors of all chunks in the source with the
+// model. It includes chunks that access may not see and chunks that do not exist, in no particular
+// order, one of them twice.
 func checkSimilarities(t testing.TB, ix index.Index, m *model, access assay.Access, v index.Vector) {
 	t.Helper()
 	want := map[string]found{}
@@ -59,8 +59,9 @@ func checkSimilarities(t testing.TB, ix index.Index, m *model, access assay.Acce
 	}
 }
 
-// Similarities are those that Nearest gives, and Vectors those stored, in the order of the chunks asked for;
-// what access may not see is as unknown as what has no vector.
+// testSimilarities checks that Similarities returns the similarities of Nearest and Vectors the
+// stored vectors, in the order of the given chunks. Invisible chunks are treated like chunks
+// without a vector.
 func testSimilarities(t *testing.T, open Opener) {
 	s := NewSource("a")
 	seen, secret, later, section := about("seen"), restricted("secret", "user:ann"), about("later"), NewEntry("c", "long", "", "a part", "a section")
@@ -96,7 +97,7 @@ func testSimilarities(t *testing.T, open Opener) {
 		}
 		for name, test := range map[string]struct {
 			access assay.Access
-			want   []float64 // -1: not known
+			want   []float64 // -1: unknown
 		}{
 			"everyone": {everyone, []float64{-1, -1, cos(30), -1, cos(60), -1}},
 			"ann":      {assay.Principal{User: "ann"}.Access(), []float64{-1, cos(20), cos(30), -1, cos(60), -1}},

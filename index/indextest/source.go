@@ -11,29 +11,29 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Source is an index.VectorSource in memory, with the changes that a test
-// makes to it. It is safe for concurrent use.
+// A Source is an index.VectorSource in memory that a test can change. It is safe for concurrent
+// use.
 type Source struct {
 	identity string
 
 	mu       sync.Mutex
 	sequence int64
 	latest   map[string]assay.Change // by document ID
-	read     int                     // changes handed out
+	read     int                     // number of changes yielded
 	failAt   int                     // -1: never
 	failure  error
 	gate     chan struct{} // nil: Changes does not wait
 	blocked  chan struct{}
 
-	vectors       map[string]map[string]storedVector // by model and by what the chunk says
-	dropped       map[string]int64                   // by model, when its vectors were
-	readVectors   int                                // vectors handed out
+	vectors       map[string]map[string]storedVector // by model and by text of the chunk
+	dropped       map[string]int64                   // sequence of the last drop, by model
+	readVectors   int                                // number of vectors yielded
 	failVectorsAt int                                // -1: never
 
 	log *commitLog // nil: in memory only
 }
 
-// NewSource returns an empty source with this identity.
+// NewSource returns an empty source with the given identity.
 func NewSource(identity string) *Source {
 	return &Source{
 		identity:      identity,
@@ -46,20 +46,20 @@ func NewSource(identity string) *Source {
 	}
 }
 
-// Identity returns the name it was made with.
+// Identity returns the identity given to NewSource.
 func (s *Source) Identity(context.Context) (string, error) { return s.identity, nil }
 
-// A commit is one change that a Source was told to make.
+// A commit is one change of a Source.
 type commit struct {
 	Put     []Entry
 	Delete  []string // document IDs
 	Vectors map[string][]float32
-	Model   string // of Vectors
-	Drop    string // a model
+	Model   string // model of Vectors
+	Drop    string // model to drop
 }
 
-// commit makes a change, in the log first where there is one, and returns its
-// sequence.
+// commit applies a change, after writing it to the log if there is one, and returns its sequence
+// number.
 func (s *Source) commit(c commit) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,18 +86,17 @@ func (s *Source) apply(c commit) {
 	}
 }
 
-// Put commits documents with their chunks as one change and returns its
-// sequence.
+// Put commits documents with their chunks as one change and returns its sequence number.
 func (s *Source) Put(entries ...Entry) int64 { return s.commit(commit{Put: entries}) }
 
-// Delete commits the removal of documents as one change.
+// Delete commits the removal of documents as one change and returns its sequence number.
 func (s *Source) Delete(ids ...string) int64 { return s.commit(commit{Delete: ids}) }
 
-// Skip moves the sequence without a change of any document, as a store's own
-// housekeeping may.
+// Skip advances the sequence number without changing a document, as the internal operations of a
+// store may.
 func (s *Source) Skip() { s.commit(commit{}) }
 
-// Restore makes s hold what another source holds, its sequence included.
+// Restore replaces the content of s, including the sequence number, by that of another source.
 func (s *Source) Restore(other *Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,35 +109,35 @@ func (s *Source) Restore(other *Source) {
 	}
 }
 
-// Read returns how many changes have been handed out.
+// Read returns the number of changes that have been yielded.
 func (s *Source) Read() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.read
 }
 
-// FailAfter makes Changes end with err after n changes; n < 0 mends it.
+// FailAfter makes Changes fail with err after n changes. A negative n ends this.
 func (s *Source) FailAfter(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failAt, s.failure = n, err
 }
 
-// FailVectorsAfter makes Vectors end with err after n vectors; n < 0 mends it.
+// FailVectorsAfter makes Vectors fail with err after n vectors. A negative n ends this.
 func (s *Source) FailVectorsAfter(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failVectorsAt, s.failure = n, err
 }
 
-// Block makes Changes wait until Unblock. Blocked receives when one does.
+// Block makes Changes wait until Unblock. Blocked reports a waiting call.
 func (s *Source) Block() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gate = make(chan struct{})
 }
 
-// Unblock ends what Block began.
+// Unblock ends the effect of Block.
 func (s *Source) Unblock() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +145,7 @@ func (s *Source) Unblock() {
 	s.gate = nil
 }
 
-// Blocked receives when Changes waits.
+// Blocked returns a channel that receives when a call of Changes waits.
 func (s *Source) Blocked() <-chan struct{} { return s.blocked }
 
 // Sequence implements index.Source.
@@ -191,7 +190,7 @@ func (s *Source) wait(ctx context.Context) error {
 	}
 }
 
-// handOut counts the i-th change of a call, or fails it.
+// handOut counts change i of a call, or returns the failure.
 func (s *Source) handOut(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +201,7 @@ func (s *Source) handOut(i int) error {
 	return nil
 }
 
-// uri returns the URI of a document that was put at some time.
+// uri returns the URI of a document that has been put.
 func (s *Source) uri(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +211,7 @@ func (s *Source) uri(id string) string {
 	return "deleted " + id
 }
 
-// after returns one snapshot of the changes after a sequence, in order.
+// after returns a snapshot of the changes after a sequence number, in order.
 func (s *Source) after(sequence int64) []assay.Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +227,7 @@ func (s *Source) after(sequence int64) []assay.Change {
 	return changes
 }
 
-// documents returns the current documents by ID.
+// documents returns the current documents, sorted by ID.
 func (s *Source) documents() []assay.Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,8 +247,8 @@ type Entry struct {
 	Chunks   []assay.Chunk
 }
 
-// NewEntry returns a document of the collection, with identity and version set,
-// whose every text is one chunk of prose.
+// NewEntry returns a document of the collection with its identity and version. Each text becomes
+// one chunk of prose.
 func NewEntry(collection, uri, title string, texts ...string) Entry {
 	d := assay.Document{ID: assay.DocumentID(collection, uri), Collection: collection, URI: uri, Title: title}
 	var spans [][2]int

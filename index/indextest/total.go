@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// Past MaxTotal a search may leave chunks out, but never one of the best: what
-// it finds is what scoring everything finds, bit for bit.
+// testTotal checks that past MaxTotal, where a search may skip chunks, it never skips one of the
+// best: the results equal those of scoring everything, bit for bit.
 func testTotal(t *testing.T, open Opener) {
 	r := rand.New(rand.NewPCG(5, 5))
 	s := NewSource("a")
@@ -71,7 +71,7 @@ func testTotal(t *testing.T, open Opener) {
 	}
 }
 
-// Total is exact up to MaxTotal and stays there.
+// testTotalCap checks that Total is exact up to MaxTotal and never exceeds it.
 func testTotalCap(t *testing.T, open Opener) {
 	s := NewSource("a")
 	texts := make([]string, 100)
@@ -99,8 +99,8 @@ func wantTotal(t *testing.T, ix index.Index, total, chunks int) {
 	}
 }
 
-// An ID that is not 32 hexadecimal digits in lower case is refused, and what was
-// there goes on when it is gone.
+// testIDs checks that an ID other than 32 lower-case hexadecimal digits is rejected, and that the
+// index works again once the bad document is gone.
 func testIDs(t *testing.T, open Opener) {
 	good := NewEntry("c", "good", "", "needle")
 	for name, change := range map[string]func(*Entry){

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// A storedVector is a vector with the sequence of the change that stored it.
+// A storedVector is a vector with the sequence number of the change that stored it.
 type storedVector struct {
 	sequence int64
 	values   []float32
@@ -22,15 +22,15 @@ type storedVector struct {
 
 var _ index.VectorSource = (*Source)(nil)
 
-// says is what the vector of a chunk is made of; chunks that say the same have
-// the same vector.
+// says returns the text that the vector of a chunk is made from. Chunks with the same text have the
+// same vector.
 func says(d *assay.Document, c assay.Chunk) string {
 	return d.Title + "\n" + strings.Join(c.Headings, "\n") + "\n" + d.Text[c.Start:c.End]
 }
 
-// PutVectors commits vectors of a model, by chunk ID, as one change and returns
-// its sequence. A vector is kept for what its chunk says: a chunk that says the
-// same, now or later, has it too. IDs that no current chunk has are passed over.
+// PutVectors commits vectors of a model, by chunk ID, as one change and returns its sequence
+// number. A vector belongs to the text of its chunk: every chunk with that text, now or later, has
+// the vector. IDs without a current chunk are ignored.
 func (s *Source) PutVectors(model string, vectors map[string][]float32) int64 {
 	return s.commit(commit{Model: model, Vectors: vectors})
 }
@@ -39,7 +39,7 @@ func (s *Source) applyVectors(model string, vectors map[string][]float32) {
 	if len(vectors) == 0 {
 		return
 	}
-	// In one order, so that of two chunks that say the same always the same wins.
+	// Apply in a fixed order, so that of two chunks with the same text the same one always wins.
 	for _, id := range slices.Sorted(maps.Keys(s.latest)) {
 		change := s.latest[id]
 		for _, c := range change.Chunks {
@@ -58,7 +58,7 @@ func (s *Source) applyVectors(model string, vectors map[string][]float32) {
 // DropModel commits the removal of a model with all its vectors as one change.
 func (s *Source) DropModel(model string) int64 { return s.commit(commit{Drop: model}) }
 
-// ReadVectors returns how many vectors have been handed out.
+// ReadVectors returns the number of vectors that have been yielded.
 func (s *Source) ReadVectors() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *Source) Models(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(s.vectors)), ctx.Err()
 }
 
-// Vectors implements index.VectorSource. The vectors come in the order of chunk
-// IDs, which is that of nothing else, and are spoilt when the next is yielded.
+// Vectors implements index.VectorSource. The vectors are yielded in the order of chunk IDs, which
+// differs from all other orders. Their values are overwritten when the next vector is yielded.
 func (s *Source) Vectors(ctx context.Context, model string, after int64) iter.Seq2[index.ChunkVector, error] {
 	return func(yield func(index.ChunkVector, error) bool) {
 		if err := s.checkDropped(model, after); err != nil {
@@ -95,7 +95,7 @@ func (s *Source) Vectors(ctx context.Context, model string, after int64) iter.Se
 	}
 }
 
-// checkDropped fails for who knows vectors of a model that were dropped since.
+// checkDropped returns an error if vectors of a model have been dropped after a sequence number.
 func (s *Source) checkDropped(model string, after int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *Source) checkDropped(model string, after int64) error {
 	return nil
 }
 
-// handOutVector counts the i-th vector of a call, or fails it.
+// handOutVector counts vector i of a call, or returns the failure.
 func (s *Source) handOutVector(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +116,8 @@ func (s *Source) handOutVector(i int) error {
 	return nil
 }
 
-// vectorsAfter returns one snapshot of a model's vectors of current chunks: of
-// those whose document or whose vector came after a sequence.
+// vectorsAfter returns a snapshot of a model's vectors of current chunks whose document or vector
+// was stored after a sequence number.
 func (s *Source) vectorsAfter(model string, after int64) []index.ChunkVector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Source) vectorsAfter(model string, after int64) []index.ChunkVector {
 	return list
 }
 
-// vectorOf returns the vector that a model has of a chunk; nil: none.
+// vectorOf returns a model's vector of a chunk, or nil if there is none.
 func (s *Source) vectorOf(model string, d *assay.Document, c assay.Chunk) []float32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,10 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// long reports whether the tests may take their time.
+// long reports whether ASSAY_LONG=1 is set.
 func long() bool { return os.Getenv("ASSAY_LONG") == "1" }
 
-// rounds is n, or a hundred times as many with ASSAY_LONG=1, or a fifth with
-// -short.
+// rounds returns n, or a hundred times as many with ASSAY_LONG=1, or a fifth with -short.
 func rounds(n int) int {
 	switch {
 	case long():
@@ -29,8 +28,7 @@ func rounds(n int) int {
 	return n
 }
 
-// seeds are 0 to n-1, or the one that ASSAY_SEED names, so that a failure can be
-// had again.
+// seeds returns 0 to n-1, or only the value of ASSAY_SEED, to repeat a failure.
 func seeds(t *testing.T, n int) []uint64 {
 	t.Helper()
 	if s := os.Getenv("ASSAY_SEED"); s != "" {
@@ -52,7 +50,7 @@ var words = strings.Fields("alpha Beta gamma os.Open file_name running ran the o
 // A world makes random documents and queries.
 type world struct {
 	*rand.Rand
-	documents int // different ones, of each collection
+	documents int // number of distinct documents per collection
 }
 
 func newWorld(seed uint64, documents int) world {
@@ -68,7 +66,7 @@ func (w world) text(most int) string {
 	return b.String()
 }
 
-// uri is that of one of the world's documents.
+// uri returns the URI of a random document of the world.
 func (w world) uri() (collection, uri string) {
 	return fmt.Sprint("c", w.IntN(2)), fmt.Sprint("d", w.IntN(w.documents))
 }
@@ -95,8 +93,7 @@ func (w world) entry() Entry {
 	return e.identified()
 }
 
-// identified returns e with the version, and the chunk IDs, that its contents
-// give it.
+// identified returns e with the version and the chunk IDs that follow from its content.
 func (e Entry) identified() Entry {
 	d := e.Document
 	shape := fmt.Sprintf("%q", d.Title)
@@ -112,8 +109,8 @@ func (e Entry) identified() Entry {
 	return e
 }
 
-// Churn commits one random change to a source of so many documents, and says
-// what it was.
+// Churn commits one random change to a source with the given number of documents and returns a
+// description of the change.
 func Churn(s *Source, r *rand.Rand, documents int) string { return world{r, documents}.churn(s) }
 
 func (w world) churn(s *Source) string {
@@ -148,7 +145,7 @@ func (w world) churn(s *Source) string {
 	return fmt.Sprintf("put %d vectors of %s: %d", len(vectors), m.name, s.PutVectors(m.name, vectors))
 }
 
-// entries are different ones.
+// entries returns up to n distinct entries.
 func (w world) entries(n int) []Entry {
 	var list []Entry
 	seen := make(map[string]bool)
@@ -161,8 +158,8 @@ func (w world) entries(n int) []Entry {
 	return list
 }
 
-// changed returns a current document with another ACL, other metadata or in
-// another collection, its text as it was; false: there is none.
+// changed returns a current document with the same text and another ACL, metadata or collection. It
+// returns false if there are no documents.
 func (w world) changed(s *Source) (Entry, bool) {
 	current := s.documents()
 	if len(current) == 0 {
@@ -239,13 +236,13 @@ func (w world) query() assay.Query {
 	return q
 }
 
-// The models of a world's vectors, with their dimensions.
+// models are the models of a world's vectors, with their dimensions.
 var models = []struct {
 	name       string
 	dimensions int
 }{{"small/24", 24}, {"odd/7", 7}}
 
-// vector returns one near one of a few centres, as those of texts are.
+// vector returns a random vector close to one of a few centres, like the vectors of texts.
 func (w world) vector(dimensions int) []float32 {
 	centre := rand.New(rand.NewPCG(w.Uint64N(5), 0))
 	v := make([]float32, dimensions)
@@ -271,7 +268,7 @@ func (w world) vectors(s *Source, dimensions, n int) map[string][]float32 {
 	return vectors
 }
 
-// vectorQuery is one that is valid.
+// vectorQuery returns a random valid query.
 func (w world) vectorQuery() index.Vector {
 	m := models[w.IntN(len(models))]
 	v := index.Vector{Model: m.name, Metric: []index.Metric{index.Cosine, index.Dot, index.L2}[w.IntN(3)], Values: w.vector(m.dimensions)}
