@@ -25,8 +25,8 @@ import (
 	"github.com/assay-rag/assay/store/sqlite"
 )
 
-// childFolder and childData tell a process of this test binary to be the one
-// that is killed.
+// childFolder and childData are the environment variables that make this test binary act as the
+// ingesting process to be killed.
 const (
 	childFolder = "ASSAY_INGEST_CHILD_FOLDER"
 	childData   = "ASSAY_INGEST_CHILD_DATA"
@@ -50,8 +50,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ingestAsChild writes a line to standard output for each document that has been
-// acknowledged, and flushes the index now and then.
+// ingestAsChild writes a line to standard output for each acknowledged document, and flushes the
+// index now and then.
 func ingestAsChild(folder, data string) error {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, data)
@@ -90,23 +90,22 @@ func ingestAsChild(folder, data string) error {
 	return errors.Join(err, flushErr)
 }
 
-// crashWorld is a folder that changes from round to round, and a store whose
-// writer is killed.
+// A crashWorld is a folder that changes from round to round, and a store whose writer is killed.
 type crashWorld struct {
 	t       *testing.T
 	rng     *rand.Rand
 	folder  string
 	data    string
 	now     map[string]string          // URI → content
-	ever    map[string]map[string]bool // URI → every content it has had
+	ever    map[string]map[string]bool // URI → all contents it has had
 	names   int
 	vocab   []string
-	pending map[string]bool // acknowledged since the folder last changed
+	pending map[string]bool // URIs acknowledged since the folder last changed
 }
 
-// TestKillDuringIngest kills the ingesting process at moments drawn by chance.
-// After each kill, what was acknowledged is there, whole and once; whatever else
-// is there is whole too; and the index that is there answers as a new one does.
+// TestKillDuringIngest kills the ingesting process at random moments. After each kill, acknowledged
+// documents are stored completely and once, any other stored document is complete, and the index
+// answers like a newly built one.
 func TestKillDuringIngest(t *testing.T) {
 	rounds := 12 // kills between the first and the last document that a process stores
 	if testing.Short() {
@@ -123,7 +122,7 @@ func TestKillDuringIngest(t *testing.T) {
 	x.change(240)
 	killed, midway := 0, 0
 	longest := 300 * time.Millisecond
-	const most = 200 // kills: each round checks all that the ones before have left
+	const most = 200 // of kills, because each round checks everything left by the earlier ones
 	for midway < rounds && killed < most {
 		began, before := time.Now(), len(x.pending)
 		ended := x.ingestAndKill(time.Duration(x.rng.Int64N(int64(longest))))
@@ -152,7 +151,7 @@ func (x *crashWorld) change(n int) {
 	for range n {
 		name := fmt.Sprintf("%d/%04d.md", x.names%7, x.names)
 		x.names++
-		if x.names > 280 { // most of the time an old one
+		if x.names > 280 { // mostly reuse an existing name
 			i := x.rng.IntN(280)
 			name = fmt.Sprintf("%d/%04d.md", i%7, i)
 		}
@@ -197,8 +196,8 @@ func (x *crashWorld) text(name string) string {
 	return b.String()
 }
 
-// ingestAndKill runs the child for at most after and collects what it
-// acknowledges; it reports whether the child came to its end.
+// ingestAndKill runs the child for at most after and collects the URIs that it acknowledges. It
+// reports whether the child exited by itself.
 func (x *crashWorld) ingestAndKill(after time.Duration) (ended bool) {
 	x.t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -221,7 +220,7 @@ func (x *crashWorld) ingestAndKill(after time.Duration) (ended bool) {
 			if err != io.EOF {
 				x.t.Fatal(err)
 			}
-			break // what has no line end was not acknowledged in whole
+			break // a line without an end was cut off
 		}
 		x.pending[strings.TrimSuffix(line, "\n")] = true
 	}
@@ -236,7 +235,7 @@ func (x *crashWorld) ingestAndKill(after time.Duration) (ended bool) {
 	return true
 }
 
-// check looks at what is in the store.
+// check checks the contents of the store and the index.
 func (x *crashWorld) check() {
 	x.t.Helper()
 	tenant := x.open()
@@ -277,7 +276,7 @@ func (x *crashWorld) open() *sqlite.Tenant {
 	return tenant
 }
 
-// checkWhole holds a stored document to what its source gives.
+// checkWhole compares a stored document with the result of parsing its source.
 func (x *crashWorld) checkWhole(c assay.Change) {
 	x.t.Helper()
 	d := *c.Document
@@ -303,7 +302,7 @@ func (x *crashWorld) checkWhole(c assay.Change) {
 	x.t.Errorf("%s (acknowledged: %v) has a text that it should not have", d.URI, x.pending[d.URI])
 }
 
-// checkIndex compares the index that is there with one built from nothing.
+// checkIndex compares the existing index with a newly built one.
 func (x *crashWorld) checkIndex(tenant *sqlite.Tenant) {
 	x.t.Helper()
 	ctx := x.t.Context()
@@ -334,7 +333,7 @@ func (x *crashWorld) checkIndex(tenant *sqlite.Tenant) {
 	}
 }
 
-// checkComplete holds the store to the folder: an ingest came to its end.
+// checkComplete compares the store with the folder after an ingest that was not killed.
 func (x *crashWorld) checkComplete() {
 	x.t.Helper()
 	tenant := x.open()

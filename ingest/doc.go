@@ -1,20 +1,19 @@
-// Package ingest brings documents into a store: source → parse → chunk → store.
-// [Run] is the whole of it. [Embed] makes the vectors that the store then lacks.
+// Package ingest brings documents into a store: source → parse → chunk → store. [Run] does all of
+// it. [Embed] then makes the missing vectors.
 //
-// It is incremental. A source whose size, modification time and sidecar are as
-// they were is not read; one with the same bytes is not parsed; a change of its
-// ACL alone changes the ACL of the stored version. What is gone from below the
-// ingested roots is removed, unless it cannot be told: below a root that is
-// itself gone, or in a folder that cannot be read, documents are kept, and the
-// report says so. So are those that were ingested by another root and are still
-// there.
+// Ingestion is incremental. A source whose size, modification time and sidecar are unchanged is not
+// read, and one with the same bytes is not parsed. A change of only the ACL updates the ACL of the
+// stored version. Documents that disappeared from below the ingested roots are removed. If it is
+// uncertain whether they disappeared, because the root itself is missing or a folder cannot be
+// read, they are kept and the report lists them. Documents that were ingested by another root and
+// still exist are kept too.
 //
-// It fails closed. A document whose sidecar cannot be used is not ingested, and
-// an earlier version of it is removed, because who may see it is not known. So
-// is one without an ACL in a collection that requires one.
+// Ingestion fails closed. A document whose sidecar cannot be used is not ingested, and an earlier
+// version of it is removed, because its ACL is unknown. The same holds for a document without an
+// ACL in a collection that requires one.
 //
-// One goroutine writes, in small transactions: when ctx is cancelled or the
-// process killed, what was committed stays, and the next Run goes on from there.
+// One goroutine writes, in small transactions. If ctx is cancelled or the process is killed,
+// committed documents stay and the next Run continues from there.
 //
-// The package does not keep an index; an index follows the store by itself.
+// The package does not maintain an index; an index follows the store by itself.
 package ingest

@@ -13,90 +13,89 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// Vectors is what Embed works on; a store.Writer is one.
+// Vectors is the store that Embed works on; a store.Writer implements it.
 type Vectors interface {
-	// Unembedded yields the passages that the model has yet to embed; see
-	// store.Content.
+	// Unembedded yields the passages without a vector of the model; see store.Content.
 	Unembedded(ctx context.Context, model string, after int64) iter.Seq2[assay.Passage, error]
 
-	// Coverage counts how far the model has come.
+	// Coverage returns how many chunks have a vector of the model.
 	Coverage(ctx context.Context, model string) (store.Coverage, error)
 
 	// PutVectors stores vectors of the model in one transaction.
 	PutVectors(ctx context.Context, model string, vectors ...store.Vector) (int64, error)
 }
 
-// DefaultEmbedBatch is how many passages Embed hands to the embedder at a time, and
-// stores in one transaction: enough for several processors, and what a crash loses is
-// made again in a second.
+// DefaultEmbedBatch is how many passages Embed passes to the embedder at a time and stores in one
+// transaction. It is enough for several processors, and the work lost in a crash is redone in a
+// second.
 const DefaultEmbedBatch = 32
 
-// What Embed puts up with before it takes an embedder for broken.
+// Limits after which Embed gives up.
 const (
-	embedAttempts = 3   // for a passage that fails
-	embedFailures = 8   // passages in a row that fail
-	embedMost     = 100 // passages that fail, all in all
+	embedAttempts = 3   // attempts for a failing passage
+	embedFailures = 8   // consecutive passages that fail
+	embedMost     = 100 // passages that fail in total
 )
 
-// EmbedOptions says how to embed. Zero fields mean what their comments say.
+// EmbedOptions configures Embed. The zero value is valid.
 type EmbedOptions struct {
-	Batch int   // passages at a time; 0: DefaultEmbedBatch
-	After int64 // only documents that changed after this sequence are looked at
+	Batch int   // passages per batch; 0: DefaultEmbedBatch
+	After int64 // embed only documents that changed after this sequence
 
-	// Uncounted leaves Progress.Left at 0: to count looks at every chunk.
+	// Uncounted leaves Progress.Left at 0, because counting visits every chunk.
 	Uncounted bool
 
-	// Before is called before each batch, and holds it up until it returns: who
-	// shares the machine or the store waits there for others. Its error ends Embed.
+	// Before is called before each batch and may block, for example to yield the machine or the
+	// store to others. An error from it ends Embed.
 	Before func(context.Context) error
 
 	// Progress is called when Embed starts and whenever vectors were stored.
 	Progress func(EmbedProgress)
 
-	// Pause is how long to wait before a passage that failed is tried again, and
-	// twice as long the next time; 0: 100 ms.
+	// Pause is the delay before the first retry of a failed passage. It doubles for each further
+	// retry; 0 means 100 ms.
 	Pause time.Duration
 
-	// Now tells the time; nil: time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
 
-// EmbedProgress is where Embed is.
+// EmbedProgress is the progress of an Embed.
 type EmbedProgress struct {
 	Model  string
 	Stored int           // vectors stored so far
-	Left   int           // chunks without one, at most: some share one; documents that came meanwhile are not counted
-	Rate   float64       // vectors stored in a second so far; 0: not known yet
-	ETA    time.Duration // until all are stored, at that rate; 0: not known yet
+	Left   int           // upper bound of the chunks still to do; later documents are not counted
+	Rate   float64       // vectors stored per second so far; 0: not yet known
+	ETA    time.Duration // time until all are stored at that rate; 0: not yet known
 
-	// Hashes are the passages whose vectors became durable with this call.
+	// Hashes are the hashes of the passages whose vectors became durable since the last call.
 	Hashes []string
 }
 
-// An EmbedReport says what Embed did. What it counts is stored, whatever the error.
+// An EmbedReport is the result of Embed. The vectors counted are stored even if Embed returns an
+// error.
 type EmbedReport struct {
 	Model     string        `json:"model"`
 	Stored    int           `json:"stored"` // vectors
-	Failed    []EmbedFailed `json:"failed"` // in the order met
+	Failed    []EmbedFailed `json:"failed"` // in the order in which they failed
 	ElapsedMS int64         `json:"elapsed_ms"`
 }
 
-// EmbedFailed is a passage that the embedder failed at. The next Embed tries again.
+// EmbedFailed is a passage that the embedder failed on. The next Embed tries it again.
 type EmbedFailed struct {
 	URI    string `json:"uri"`
-	Chunk  string `json:"chunk"` // ID of one chunk that has it
-	Line   int    `json:"line"`  // 0: not known
+	Chunk  string `json:"chunk"` // ID of one chunk with this text
+	Line   int    `json:"line"`  // 0: unknown
 	Detail string `json:"detail"`
 }
 
-// Embed stores the vectors that the model lacks, passages worded alike once, until
-// there is none left, and reports what it did. A passage that the embedder fails at
-// several times is in the report, and the others are embedded all the same. What is
-// searched meanwhile finds each vector as soon as it is stored.
+// Embed stores the missing vectors of the model, once for all passages with the same text, until
+// none is missing. A passage that fails repeatedly is reported, and the others are still embedded.
+// Each vector is searchable as soon as it is stored.
 //
-// The error is ctx's, the store's, that of Before, or, when the embedder fails at
-// one passage after the other or at a hundred, or is a service that is down, the
-// embedder's. What was stored stays, and the next Embed goes on from there.
+// The error is from ctx, the store or Before. It is the embedder's error if several consecutive
+// passages or a hundred in total fail, or if the embedder is a service that is down. Stored vectors
+// stay, and the next Embed continues from there.
 func Embed(ctx context.Context, v Vectors, e llm.Embedder, opts EmbedOptions) (EmbedReport, error) {
 	opts.Batch = cmp.Or(opts.Batch, DefaultEmbedBatch)
 	opts.Pause = cmp.Or(opts.Pause, 100*time.Millisecond)
@@ -113,16 +112,16 @@ func Embed(ctx context.Context, v Vectors, e llm.Embedder, opts EmbedOptions) (E
 	return m.report, err
 }
 
-// An embedding is one Embed.
+// An embedding is the state of one Embed.
 type embedding struct {
 	v     Vectors
 	e     llm.Embedder
 	opts  EmbedOptions
 	began time.Time
 
-	lacking int             // chunks, when it began
-	failed  map[string]bool // hashes
-	inARow  int             // passages that failed since one did not
+	lacking int             // chunks without a vector at the start
+	failed  map[string]bool // hashes of the failed passages
+	inARow  int             // consecutive failed passages
 	report  EmbedReport
 }
 
@@ -136,7 +135,7 @@ func (m *embedding) run(ctx context.Context) error {
 	}
 	m.progress(nil)
 	batch := make([]assay.Passage, 0, m.opts.Batch)
-	held := map[string]bool{} // hashes of the batch
+	held := map[string]bool{} // hashes in the batch
 	for p, err := range m.v.Unembedded(ctx, m.e.Model(), m.opts.After) {
 		if err != nil {
 			return err
@@ -157,7 +156,7 @@ func (m *embedding) run(ctx context.Context) error {
 	return m.batch(ctx, batch)
 }
 
-// batch embeds and stores what was collected.
+// batch embeds and stores a batch.
 func (m *embedding) batch(ctx context.Context, passages []assay.Passage) error {
 	if len(passages) == 0 {
 		return nil
@@ -170,8 +169,8 @@ func (m *embedding) batch(ctx context.Context, passages []assay.Passage) error {
 	return m.embed(ctx, passages)
 }
 
-// embed embeds and stores passages. Where the embedder fails, it is asked again for
-// fewer, until it is known at which passage.
+// embed embeds and stores passages. If the embedder fails, it bisects them to find the failing
+// passage.
 func (m *embedding) embed(ctx context.Context, passages []assay.Passage) error {
 	made, err := llm.EmbedPassages(ctx, m.e, passages)
 	if err := m.put(ctx, passages[:len(made)], made); err != nil {
@@ -190,7 +189,7 @@ func (m *embedding) embed(ctx context.Context, passages []assay.Passage) error {
 	if len(rest) == 1 {
 		return m.again(ctx, rest[0], err)
 	}
-	first := 1 // it says which it failed at
+	first := 1 // the passage that failed, if the embedder returned those before it
 	if len(made) == 0 {
 		first = len(rest) / 2
 	}
@@ -200,9 +199,9 @@ func (m *embedding) embed(ctx context.Context, passages []assay.Passage) error {
 	return m.embed(ctx, rest[first:])
 }
 
-// down reports whether an embedder that is a service failed whatever it was asked: no
-// passage is to blame, and to ask for fewer is to ask a service more often that has
-// been asked again already.
+// down reports whether err means that an embedding service is unavailable, whatever its input. No
+// passage is to blame then, and splitting the batch would only add requests to those already
+// retried.
 func down(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -215,12 +214,12 @@ func down(err error) bool {
 	return e.Kind.Temporary()
 }
 
-// again tries a passage that failed with err some more times, then leaves it out.
+// again retries a passage that failed with err, and records it as failed if the retries fail too.
 func (m *embedding) again(ctx context.Context, p assay.Passage, err error) error {
 	pause := m.opts.Pause
 	for range embedAttempts - 1 {
 		if errors.As(err, new(*llm.TooLongError)) {
-			break // as it will be the next time
+			break // a retry would fail too
 		}
 		select {
 		case <-time.After(pause):
@@ -251,10 +250,10 @@ func (m *embedding) again(ctx context.Context, p assay.Passage, err error) error
 	return nil
 }
 
-// lastPut is how long what has been made may take to be stored once ctx has ended.
+// lastPut bounds the time to store finished vectors after ctx has ended.
 const lastPut = 2 * time.Second
 
-// put stores vectors. It does not end with ctx: what has been made is worth one more
+// put stores vectors. If ctx ends, it still stores the vectors already made in one more
 // transaction.
 func (m *embedding) put(ctx context.Context, passages []assay.Passage, made []llm.Vector) error {
 	if len(made) == 0 {

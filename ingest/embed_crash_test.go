@@ -17,12 +17,12 @@ import (
 	"github.com/assay-rag/assay/store/sqlite"
 )
 
-// childEmbed tells a process of this test binary to embed what is in the store
-// there, and to be killed.
+// childEmbed is the environment variable that makes this test binary embed the store at that path
+// as the process to be killed.
 const childEmbed = "ASSAY_INGEST_CHILD_EMBED"
 
-// embedAsChild writes the hash of each passage whose vector was acknowledged to
-// standard output, a line each.
+// embedAsChild writes the hash of each passage whose vector was acknowledged to standard output,
+// one per line.
 func embedAsChild(data string) error {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, data)
@@ -47,9 +47,9 @@ func embedAsChild(data string) error {
 	return err
 }
 
-// TestKillDuringEmbed kills the embedding process at moments drawn by chance. After
-// each kill every vector that was acknowledged is there and right; the processes
-// together embed little more than each passage once.
+// TestKillDuringEmbed kills the embedding process at random moments. After each kill all
+// acknowledged vectors are stored and correct. Together the processes embed little more than each
+// passage once.
 func TestKillDuringEmbed(t *testing.T) {
 	rounds := 10
 	if testing.Short() {
@@ -96,7 +96,7 @@ func TestKillDuringEmbed(t *testing.T) {
 	t.Logf("%d killed, %d of them after the first vectors", kills, midway)
 }
 
-// look opens the store for as long as fn takes.
+// look calls fn with the store open.
 func look(t *testing.T, data string, fn func(*embedWorld)) {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), data)
@@ -116,9 +116,9 @@ func look(t *testing.T, data string, fn func(*embedWorld)) {
 	fn(&embedWorld{t, w})
 }
 
-// embedAndKill runs the child for at most after, from its start or from what it
-// acknowledges first, and collects that; it reports whether the child came to its
-// end.
+// embedAndKill runs the child for at most after, counted from its start or from its first
+// acknowledgement, and collects the hashes that it acknowledges. It reports whether the child
+// exited by itself.
 func embedAndKill(t *testing.T, data string, after time.Duration, fromFirst bool, acknowledged map[string]bool) (ended bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -140,7 +140,7 @@ func embedAndKill(t *testing.T, data string, after time.Duration, fromFirst bool
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
 		if err == io.EOF {
-			break // what has no line end was not acknowledged in whole
+			break // a line without an end was cut off
 		}
 		if err != nil {
 			t.Fatal(err)

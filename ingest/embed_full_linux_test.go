@@ -12,8 +12,8 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// A disk that fills up ends Embed; what it acknowledged is there, and it goes on
-// once there is room.
+// TestEmbedOnAFullDisk checks that a full disk ends Embed, that acknowledged vectors are stored,
+// and that Embed continues once there is space.
 func TestEmbedOnAFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=16m"); err != nil {

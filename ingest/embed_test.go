@@ -63,8 +63,7 @@ func (x *embedWorld) passages(model string) map[string]assay.Passage {
 	return lacking
 }
 
-// check holds the vectors that are stored to what the embedder makes, and returns
-// how many chunks have one and how many there are.
+// check compares the stored vectors with those of the embedder and returns the coverage.
 func (x *embedWorld) check(e *llmtest.Hashing) store.Coverage {
 	x.t.Helper()
 	stored := 0
@@ -91,7 +90,7 @@ func (x *embedWorld) check(e *llmtest.Hashing) store.Coverage {
 	return c
 }
 
-// notes are n documents of two sections each; every third text is one of five.
+// notes returns n documents of two sections each. The second section has one of five texts.
 func notes(n int) map[string]string {
 	files := map[string]string{}
 	for i := range n {
@@ -134,13 +133,13 @@ func TestEmbed(t *testing.T) {
 		t.Errorf("coverage %+v, want all, and more chunks than the %d passages", c, want)
 	}
 
-	// Nothing is left to do.
+	// A second Embed has no work to do.
 	again, err := Embed(t.Context(), x.w, e, EmbedOptions{})
 	if err != nil || again.Stored != 0 || len(e.Texts()) != want {
 		t.Errorf("a second Embed: %+v, %v, %d texts embedded", again, err, len(e.Texts())-want)
 	}
 
-	// What comes later is embedded, what was there before is not.
+	// Later documents are embedded; earlier ones are not embedded again.
 	x.ingest(map[string]string{"later.md": "# Notes\n\n## Own\n\nLater than all others.\n\n## Shared\n\nShared text of kind3.\n"})
 	if later, err := Embed(t.Context(), x.w, e, EmbedOptions{}); err != nil || later.Stored != 1 {
 		t.Errorf("after another document: %+v, %v; want one vector", later, err)
@@ -155,7 +154,8 @@ func TestEmbed(t *testing.T) {
 	x.check(e)
 }
 
-// One passage that cannot be embedded is named; the others have their vectors.
+// TestEmbedNamesWhatFails checks that a passage which cannot be embedded is reported and that the
+// others get their vectors.
 func TestEmbedNamesWhatFails(t *testing.T) {
 	files := notes(40)
 	files["bad.md"] = "# Poison\n\nWhat no model can read.\n"
@@ -179,7 +179,7 @@ func TestEmbedNamesWhatFails(t *testing.T) {
 	}
 }
 
-// noPrefix keeps nothing on error.
+// noPrefix is an embedder that returns no vectors along with an error.
 type noPrefix struct{ llm.Embedder }
 
 func (n noPrefix) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]llm.Vector, error) {
@@ -190,7 +190,7 @@ func (n noPrefix) Embed(ctx context.Context, p llm.Purpose, texts []string) ([]l
 	return made, nil
 }
 
-// flaky fails every other time.
+// flaky fails on every other call.
 type flaky struct {
 	llm.Embedder
 	calls int
@@ -212,8 +212,8 @@ func TestEmbedTriesAgain(t *testing.T) {
 	}
 }
 
-// Nothing that breaks the contract is stored, and it is told; an embedder that only
-// breaks it is given up soon.
+// TestEmbedWithHostileEmbedders checks that results which break the contract are reported and not
+// stored, and that Embed soon gives up on an embedder that only breaks it.
 func TestEmbedWithHostileEmbedders(t *testing.T) {
 	for _, fault := range llmtest.Faults {
 		t.Run(string(fault), func(t *testing.T) {
@@ -236,7 +236,8 @@ func TestEmbedWithHostileEmbedders(t *testing.T) {
 	}
 }
 
-// An interrupted Embed keeps what was stored, and the next goes on.
+// TestEmbedInterrupted checks that an interrupted Embed keeps the stored vectors and that the next
+// one continues.
 func TestEmbedInterrupted(t *testing.T) {
 	x := newEmbedWorld(t, notes(50))
 	e := new(llmtest.Hashing)
@@ -260,7 +261,8 @@ func TestEmbedInterrupted(t *testing.T) {
 	x.check(e)
 }
 
-// slowlyEnding embeds what it has begun when ctx ends, and returns that prefix.
+// slowlyEnding cancels the context in the first call and returns the vectors of half of the texts
+// with its error.
 type slowlyEnding struct {
 	*llmtest.Hashing
 	cancel context.CancelFunc
@@ -275,7 +277,7 @@ func (s slowlyEnding) Embed(ctx context.Context, p llm.Purpose, texts []string) 
 	return made, ctx.Err()
 }
 
-// What was made when ctx ended is stored.
+// TestEmbedStoresWhatWasMadeWhenInterrupted checks that vectors finished when ctx ends are stored.
 func TestEmbedStoresWhatWasMadeWhenInterrupted(t *testing.T) {
 	x := newEmbedWorld(t, notes(20))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -286,7 +288,7 @@ func TestEmbedStoresWhatWasMadeWhenInterrupted(t *testing.T) {
 	}
 }
 
-// failingStore fails at the nth PutVectors.
+// failingStore fails at the nth call of PutVectors.
 type failingStore struct {
 	store.Writer
 	n   int
@@ -320,7 +322,8 @@ func TestEmbedEndsWithBefore(t *testing.T) {
 	}
 }
 
-// Passages that fail now and then are too many at some point.
+// TestEmbedGivesUpAfterManyFailures checks that scattered failures end Embed once there are
+// embedMost of them.
 func TestEmbedGivesUpAfterManyFailures(t *testing.T) {
 	files := map[string]string{}
 	for i := range 250 {
@@ -337,7 +340,7 @@ func TestEmbedGivesUpAfterManyFailures(t *testing.T) {
 	}
 }
 
-// A service that is down is not asked again for every passage, and not for fewer.
+// TestEmbedByAServiceThatIsDown checks which errors mean that a service is down.
 func TestEmbedByAServiceThatIsDown(t *testing.T) {
 	for kind, want := range map[llm.ErrorKind]bool{llm.Unreachable: true, llm.RateLimited: true, llm.BadKey: true, llm.NoQuota: true, llm.BadRequest: false, llm.BadReply: false} {
 		if got := down(fmt.Errorf("embed: %w", &llm.Error{Kind: kind})); got != want {

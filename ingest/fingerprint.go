@@ -15,30 +15,28 @@ import (
 	"github.com/assay-rag/assay/source"
 )
 
-// Version names how this package makes metadata. It changes whenever the same
-// source would give another document.
+// Version is the version of this package's metadata. It changes whenever the same source would
+// produce a different document.
 const Version = "3"
 
-// pipelineVersion identifies everything but the source that a document depends
-// on.
+// pipelineVersion identifies everything that a document depends on except its source.
 func pipelineVersion(o chunk.Options) string {
 	return fmt.Sprintf("ingest %s, parse %s, chunk %s %+v", Version, parse.Version, chunk.Version, o)
 }
 
-// A fingerprint is what SourceInfo.Hash holds: hashes of what a document was
-// made of, in parts, so that each change is told apart without reading more than
-// it needs. Its text is
+// A fingerprint is the content of SourceInfo.Hash: separate hashes of the inputs of a document, so
+// that each kind of change is detected with as little reading as possible. Its text is
 //
 //	pipeline "/" sidecar's metadata "/" content [ "/racy" ]
 //
-// each part the first 32 hexadecimal digits of a SHA-256. The ACL is not in it;
-// it is compared itself.
+// and each part is the first 32 hexadecimal digits of a SHA-256. The ACL is not included; it is
+// compared directly.
 type fingerprint struct {
 	pipeline string
 	metadata string
 	content  string
-	// racy: the file was so young when it was read that it could have changed
-	// once more without a change of its time. Then size and time prove nothing.
+	// racy means that the file was read so soon after its modification time that it could have
+	// changed again within the same tick. Its size and time then prove nothing.
 	racy bool
 }
 
@@ -53,8 +51,8 @@ func (f fingerprint) String() string {
 	return strings.Join(parts, "/")
 }
 
-// parseFingerprint reads the stored form. Anything else gives the zero
-// fingerprint, which is like no other.
+// parseFingerprint parses the stored form. For any other text it returns the zero fingerprint,
+// which matches no file.
 func parseFingerprint(s string) fingerprint {
 	parts := strings.Split(s, "/")
 	if len(parts) != 3 && (len(parts) != 4 || parts[3] != racySuffix) {
@@ -63,28 +61,27 @@ func parseFingerprint(s string) fingerprint {
 	return fingerprint{pipeline: parts[0], metadata: parts[1], content: parts[2], racy: len(parts) == 4}
 }
 
-// unread reports whether the stored document is what ingesting f would give, as
-// far as can be told without reading it.
+// unread reports whether the stored document is up to date, as far as can be determined without
+// reading the file.
 func (f fingerprint) unread(want fingerprint, stored assay.SourceInfo, file source.File) bool {
 	return f.pipeline == want.pipeline && f.metadata == want.metadata && !f.racy &&
 		!file.Modified.IsZero() && stored.SizeBytes == file.SizeBytes && stored.Modified.Equal(file.Modified)
 }
 
-// racyWindow is how much older than the moment of reading a file's time must be
-// to prove that it has not changed since. The coarsest clock of a file system in
-// use (FAT) ticks every 2 s. Git's index has the same guard.
+// racyWindow is the age that a file's modification time must have at the moment of reading to prove
+// that the file has not changed since. The coarsest file-system clock in use (FAT) ticks every 2 s.
+// Git's index has the same guard.
 const racyWindow = 2 * time.Second
 
 func isRacy(c source.Content) bool { return c.Read.Sub(c.Modified) < racyWindow }
 
 func contentHash(data []byte) string { return hash(data) }
 
-// metadataHash hashes a sidecar's metadata by meaning: white space and order of
-// keys do not count.
+// metadataHash hashes the meaning of a sidecar's metadata; white space and key order do not matter.
 func metadataHash(m assay.Metadata) string {
 	data, err := json.Marshal(m)
 	if err != nil {
-		panic("ingest: sidecar metadata with a value of no kind: " + err.Error()) // ParseSidecar makes none
+		panic("ingest: sidecar metadata with a value of no kind: " + err.Error()) // impossible for values from ParseSidecar
 	}
 	return hash(data)
 }

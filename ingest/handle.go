@@ -14,8 +14,8 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// handle finds out what is to be done with one file, reading and parsing it only
-// where needed. Its only error is that ctx has ended.
+// handle determines the outcome for one file. It reads and parses the file only if necessary. The
+// only error it returns is ctx's.
 func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
 	known, isKnown := j.known[f.URI]
 	sidecar, err := f.Sidecar()
@@ -39,7 +39,7 @@ func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
 	if err != nil {
 		o, err := skip(f, err)
 		if isKnown && o.skip != nil && keeps(o.skip.Reason) && !sameACL(known.ACL, sidecar.ACL) {
-			// Its text cannot be read now, but who may see it is known.
+			// The text cannot be read now, but the ACL is known.
 			o.entry = amended(known, known.Source, sidecar.ACL)
 		}
 		return o, err
@@ -62,7 +62,7 @@ func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
 		}
 		o, err := skip(f, err)
 		if o.skip != nil && same && o.skip.Reason == ParserFailed {
-			// The parser broke; the stored text is still what the source says.
+			// The parser failed, but the stored text still matches the source.
 			o.skip.Kept = 1
 			o.entry = amended(known, known.Source, sidecar.ACL)
 		}
@@ -78,8 +78,8 @@ func (j *job) handle(ctx context.Context, f source.File) (outcome, error) {
 	return outcome{file: f, entry: entry, what: updated}, nil
 }
 
-// damaged reports whether the stored text of a document was altered on disk. Only a run that
-// verifies looks.
+// damaged reports whether the stored text of a document was altered on disk. It checks only in a
+// run that verifies.
 func (j *job) damaged(ctx context.Context, known assay.Document) (bool, error) {
 	if known.ID == "" || !j.opts.Verify {
 		return false, nil
@@ -91,8 +91,8 @@ func (j *job) damaged(ctx context.Context, known assay.Document) (bool, error) {
 	return false, err
 }
 
-// skip turns an error of source or build into an outcome. Errors that are not a
-// *source.Skip are ctx's.
+// skip turns an error of source or build into an outcome. An error that is not a *source.Skip is
+// ctx's and is returned.
 func skip(f source.File, err error) (outcome, error) {
 	var s *source.Skip
 	if !errors.As(err, &s) {
@@ -101,7 +101,8 @@ func skip(f source.File, err error) (outcome, error) {
 	return outcome{file: f, what: skipped, skip: skippedBy(s)}, nil
 }
 
-// amend leaves the stored version as it is, but for its ACL and SourceInfo.
+// amend returns an outcome that keeps the stored version and updates its ACL and SourceInfo if they
+// changed.
 func (j *job) amend(f source.File, known assay.Document, info assay.SourceInfo, acl assay.ACL) outcome {
 	o := outcome{file: f, what: unchanged}
 	if !sameACL(known.ACL, acl) {
@@ -114,15 +115,15 @@ func (j *job) amend(f source.File, known assay.Document, info assay.SourceInfo, 
 	return o
 }
 
-// amended is an entry that changes a stored version's ACL and SourceInfo. The
-// store asks for no text and chunks when the version is the current one.
+// amended returns an entry that changes a stored version's ACL and SourceInfo. The store needs no
+// text or chunks for the current version.
 func amended(known assay.Document, info assay.SourceInfo, acl assay.ACL) *store.Entry {
 	known.Source = info
 	known.ACL = acl
 	return &store.Entry{Document: known}
 }
 
-// reserve waits until f's bytes fit into what may be in flight.
+// reserve waits until f's bytes fit into the limit of bytes in flight.
 func (j *job) reserve(ctx context.Context, f source.File) error {
 	return j.inFlight.Acquire(ctx, j.weight(f))
 }
@@ -137,8 +138,8 @@ func (j *job) weight(f source.File) int64 {
 	return min(size, j.maxBytes)
 }
 
-// build parses and chunks. An error is a *source.Skip, or anything once ctx has
-// ended. A parser that panics on its input costs that document, not the run.
+// build parses and chunks. The error is a *source.Skip, or any error if ctx has ended. A parser
+// that panics on its input fails that document, not the run.
 func (j *job) build(ctx context.Context, f source.File, c source.Content, s source.Sidecar) (e *store.Entry, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -168,7 +169,7 @@ func (j *job) build(ctx context.Context, f source.File, c source.Content, s sour
 }
 
 func parseSkip(f source.File, err error) *source.Skip {
-	// The skip names the file; the parser need not.
+	// The skip already names the file.
 	detail := strings.TrimPrefix(err.Error(), "parse "+path.Base(f.Rel)+": ")
 	s := &source.Skip{URI: f.URI, Reason: ParserFailed, Detail: detail, Err: err}
 	switch {

@@ -18,47 +18,47 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// DefaultCollection is where documents go when Options name no collection.
+// DefaultCollection is the collection of documents if Options name none.
 const DefaultCollection = "default"
 
-// DefaultMaxBytesInFlight bounds the source bytes that are read and not yet
-// handed to the writer. A parser needs several times the bytes it works on.
+// DefaultMaxBytesInFlight bounds the source bytes that are read and not yet passed to the writer. A
+// parser needs several times the size of its input.
 const DefaultMaxBytesInFlight = 64 << 20
 
-// Options says what to ingest, and how.
+// Options configures Run.
 type Options struct {
 	Roots      []string // files, folders, "-" for standard input
 	Collection string   // empty: DefaultCollection
 	Source     source.Options
 	Chunk      chunk.Options
 
-	// Verify reads every source, even where size and time say that it has not
-	// changed, and stores documents again whose stored text was altered on disk.
+	// Verify reads every source, even if its size and time are unchanged, and stores documents
+	// again whose stored text was altered on disk.
 	Verify bool
 
-	Workers          int   // that read and parse; 0: one per CPU
+	Workers          int   // goroutines that read and parse; 0: one per CPU
 	MaxBytesInFlight int64 // 0: DefaultMaxBytesInFlight
 
-	// Progress is called at every step, by one goroutine at a time, and holds
-	// the work up until it returns.
+	// Progress is called at every step, by one goroutine at a time. The work waits until it
+	// returns.
 	Progress func(Progress)
 
-	// Parse turns bytes into text; nil: parse.Parse.
+	// Parse converts bytes to text; nil means parse.Parse.
 	Parse func(context.Context, parse.Input) (parse.Document, error)
 
-	// Now tells the time; nil: time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
 
-// Run ingests the roots into the writer's store and reports what it did.
+// Run ingests the roots into the writer's store and reports the result.
 //
-// What is wrong with single files is in the report, not an error. The report is
-// right, and what it counts is stored, whatever the error:
+// Problems with single files are in the report and are not errors. The report is accurate and the
+// documents it counts are stored whatever the error, which is one of:
 //
-//   - ctx's error, with Report.Interrupted: the last transaction was finished,
-//     nothing was removed as disappeared; another Run continues.
-//   - One or more *source.RootError (assay.ErrInvalid), joined: these roots were
-//     not ingested, the others were.
+//   - ctx's error, with Report.Interrupted set: the last transaction was finished, no disappeared
+//     documents were removed, and another Run continues.
+//   - One or more *source.RootError (assay.ErrInvalid), joined: these roots were not ingested, the
+//     others were.
 //   - The writer's error (assay.ErrFull, ...), which ends the Run.
 func Run(ctx context.Context, w store.Writer, opts Options) (Report, error) {
 	now := opts.Now
@@ -77,26 +77,26 @@ func Run(ctx context.Context, w store.Writer, opts Options) (Report, error) {
 	return j.report, err
 }
 
-// A job is one Run.
+// A job is the state of one Run.
 type job struct {
 	w          store.Writer
 	opts       Options
 	collection string
 	requireACL bool
 	pipeline   string
-	known      map[string]assay.Document // by URI: what was stored before, without text
+	known      map[string]assay.Document // documents stored before, by URI, without text
 	inFlight   *semaphore.Weighted
 	maxBytes   int64
 	progress   tracker
 
-	// The walk's; read by others only after it has ended.
+	// Used by the walk; others may read it only after the walk has ended.
 	found map[string]bool // URIs
 
-	// The writer's.
+	// Used by the writer only.
 	report  Report
 	batch   batch
 	dropped map[string]bool // URIs of stored documents removed with a skip
-	kept    []Skipped       // hides what lies at and below it
+	kept    []Skipped       // roots and entries that hide what is at and below them
 	roots   []error         // *source.RootError
 }
 
@@ -143,17 +143,16 @@ func newJob(ctx context.Context, w store.Writer, opts Options) (*job, error) {
 	return j, nil
 }
 
-// An outcome is what became of one file, or why something was passed over.
+// An outcome is the result for one file, or the reason for a skip.
 type outcome struct {
-	file  source.File  // zero for what the walk passes over
-	entry *store.Entry // to put; nil: leave as it is
+	file  source.File  // zero if the walk skipped it
+	entry *store.Entry // to put; nil: no change
 	what  what
 	skip  *Skipped
 	root  *source.RootError
 }
 
-// bytes returns the size of the source. That of standard input is known only
-// once it has been read.
+// bytes returns the size of the source. The size of standard input is known only after reading it.
 func (o outcome) bytes() int64 {
 	if o.entry != nil {
 		return o.entry.Document.Source.SizeBytes
@@ -170,7 +169,7 @@ const (
 	skipped
 )
 
-// run is walk → workers → write. It returns when all three have ended.
+// run runs the walk, the workers and the writer, and returns when all have ended.
 func (j *job) run(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -192,7 +191,7 @@ func (j *job) run(ctx context.Context) error {
 	err := j.write(ctx, outcomes)
 	if err != nil {
 		stop()
-		for range outcomes { // let the senders see that they are to stop
+		for range outcomes { // drain, so that the senders see the cancellation
 		}
 	}
 	if werr := <-ended; err == nil {
@@ -210,7 +209,7 @@ func (j *job) run(ctx context.Context) error {
 	return errors.Join(j.roots...)
 }
 
-// walk sends what the source holds.
+// walk sends the files and skips that the source yields.
 func (j *job) walk(ctx context.Context, files chan<- source.File, outcomes chan<- outcome) error {
 	for f, err := range source.Walk(ctx, j.opts.Roots, j.opts.Source) {
 		var skip *source.Skip
@@ -243,7 +242,7 @@ func skippedBy(s *source.Skip) *Skipped {
 	return &Skipped{URI: s.URI, Reason: s.Reason, Detail: s.Detail}
 }
 
-// work handles files until there are no more.
+// work handles files until the channel is closed.
 func (j *job) work(ctx context.Context, files <-chan source.File, outcomes chan<- outcome) error {
 	for f := range files {
 		j.progress.update(func(p *Progress) { p.Current = f.URI })

@@ -21,7 +21,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// A world is a folder, a store and what has been parsed.
+// A world is a folder, a store and a count of the parsed files.
 type world struct {
 	t      *testing.T
 	dir    string
@@ -44,8 +44,8 @@ func newWorldIn(t *testing.T, w store.Writer, files map[string]string) *world {
 	return x
 }
 
-// write makes files two minutes old, so that no file is racy unless a test wants
-// it. "-" removes.
+// write writes files with a modification time two minutes ago, so that none is racy unless a test
+// makes it so. The content "-" removes a file.
 func (x *world) write(files map[string]string) {
 	x.t.Helper()
 	for name, content := range files {
@@ -80,8 +80,8 @@ func (x *world) run() (Report, error) {
 	return Run(context.Background(), x.w, x.opts)
 }
 
-// check runs an ingest and compares its report, written short:
-// "added updated unchanged removed; reason path ...".
+// check runs an ingest and compares its report in the short form "+added ~updated =unchanged
+// -removed; reason path ...".
 func (x *world) check(step, want string) {
 	x.t.Helper()
 	r, err := x.run()
@@ -108,7 +108,7 @@ func (x *world) short(r Report) string {
 	return s
 }
 
-// docs lists the stored documents as "path acl".
+// docs returns the stored documents in the form "path acl".
 func (x *world) docs() []string {
 	x.t.Helper()
 	got := []string{}
@@ -196,7 +196,7 @@ func TestSameSizeAndTime(t *testing.T) {
 	x.check("young file", "+1 ~0 =0 -0")
 	young := x.document("a.md").Source.Modified
 
-	// Changed within the same tick of the clock: nothing but the bytes tell.
+	// Changed within the same clock tick: only the bytes differ.
 	x.write(map[string]string{"a.md": "# A\n\nomega"})
 	path := filepath.Join(x.dir, "a.md")
 	if err := os.Chtimes(path, young, young); err != nil {
@@ -207,7 +207,7 @@ func TestSameSizeAndTime(t *testing.T) {
 		t.Errorf("text is %q, want the new one", got)
 	}
 
-	// Old enough, size and time are believed, unless they are not to be.
+	// Size and time of an old file are trusted unless Verify is set.
 	x.touch("a.md", -time.Hour)
 	x.check("old file", "+0 ~0 =1 -0")
 	old := x.document("a.md").Source.Modified
@@ -282,12 +282,12 @@ func TestBadAmongGood(t *testing.T) {
 		got[strings.TrimPrefix(s.URI, source.URI(x.dir)+"/")] = s.Reason
 	}
 	want := map[string]source.Reason{"bin.dat": Binary, "empty.md": NoText, "large.md": source.TooLarge, "fm.md": ACLInText}
-	delete(got, "utf8.md") // whether these bytes are text in some encoding is for parse to say
+	delete(got, "utf8.md") // parse decides whether these bytes are text in some encoding
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("skipped (-want +got):\n%s", d)
 	}
 
-	// A document that stops being one does not stay as it was.
+	// A document that can no longer be ingested is removed.
 	x.write(map[string]string{"good.md": strings.Repeat("good ", 100)})
 	r, err = x.run()
 	if err != nil || r.Removed != 1 || len(x.docs()) != r.Unchanged {
@@ -309,7 +309,7 @@ func TestParserPanics(t *testing.T) {
 	x.check("first", "+2 ~0 =0 -0")
 	x.opts.Parse = func(_ context.Context, in parse.Input) (parse.Document, error) {
 		var blocks []int
-		_ = blocks[len(in.Data)] // as a parser's mistake would
+		_ = blocks[len(in.Data)] // panics, like a parser with a bug
 		return parse.Document{}, nil
 	}
 	x.write(map[string]string{"b.md": "# B\n\nother", "c.md": "# C\n\nnew"})
@@ -324,7 +324,7 @@ func TestParserPanics(t *testing.T) {
 		t.Errorf("detail %q does not say what happened", r.Skipped[0].Detail)
 	}
 
-	// The stored text of a source that has not changed is still true.
+	// The stored text of an unchanged source is still correct.
 	x.opts.Chunk = other(x.opts.Chunk)
 	r, err = x.run()
 	if got, want := x.short(r), "+0 ~0 =0 -0; parser_failed a.md kept 1; parser_failed b.md; parser_failed c.md"; got != want || err != nil {
@@ -369,7 +369,7 @@ func testRoots(t *testing.T, w store.Writer) {
 	at("")
 	x.check("above it", "+0 ~0 =2 -1")
 
-	// What another root brought in stays while it is there.
+	// Documents ingested by another root stay while their files exist.
 	x.write(map[string]string{"a/.hid/4.md": "# 4\n\nfour", "a/.5.md": "# 5\n\nfive"})
 	at("a/.hid", "a/.5.md")
 	x.check("roots of their own", "+2 ~0 =0 -0")
@@ -420,7 +420,7 @@ func TestStdin(t *testing.T) {
 	x.check("a folder", "+1 ~0 =0 -0")
 	x.wantDocs("a.md", "stdin:notes.md")
 
-	// What has no name of its own is called what it is.
+	// Standard input without a name has the title "standard input".
 	x.opts.Roots, x.opts.Source.StdinName = []string{"-"}, ""
 	in("nothing but a line")
 	x.check("without a name", "+1 ~0 =0 -0")
@@ -466,14 +466,14 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// other returns options that make another pipeline.
+// other returns options that give another pipeline version.
 func other(o chunk.Options) chunk.Options {
 	o.TargetTokens = 77
 	return o
 }
 
-// Times that have no written form, which file systems and documents can hold, do
-// not spoil what is stored.
+// TestTimesOutOfRange checks that times without a written form, which file systems and documents
+// can contain, do not corrupt the store.
 func TestTimesOutOfRange(t *testing.T) {
 	x := newWorld(t, map[string]string{
 		"far.md":   "# Far\n\nalpha",

@@ -121,7 +121,7 @@ func TestBatches(t *testing.T) {
 		large[fmt.Sprintf("%d.txt", i)] = strings.Repeat(fmt.Sprintf("words %d and more of them\n", i), 1<<20/16)
 	}
 	x = newWorld(t, large)
-	x.opts.MaxBytesInFlight = 1 << 20 // less than one of them
+	x.opts.MaxBytesInFlight = 1 << 20 // smaller than any of the files
 	x.check("large", "+6 ~0 =0 -0")
 	if n := len(x.w.(*memory).sizes); n < 2 {
 		t.Errorf("%d transactions for 9 MB", n)

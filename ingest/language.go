@@ -7,19 +7,18 @@ import (
 	"github.com/assay-rag/assay/parse"
 )
 
-// A language is told from this many bytes of prose. On 1,100 documents of Go's
-// source tree a sample four times as long changed one answer.
+// maxSampleBytes is the size of the prose sample for language detection. On 1,100 documents of Go's
+// source tree a sample four times as large changed one result.
 const maxSampleBytes = 1 << 10
 
-// typeSource is what parse calls source code that it reads by comments and blank
-// lines only.
+// typeSource is the type that parse gives to source code that it splits only by comments and blank
+// lines.
 const typeSource = "source"
 
-// languageOf returns the ISO 639-1 code of the language that a document's prose is
-// written in, or "" where that is not certain. Code, tables and headings do not
-// count. Of Go it is the language of its comments; of other source code it is
-// not told, because there code cannot be kept out of the sample: of 60 files of
-// C and assembly in Go's runtime three were called Danish or Portuguese.
+// languageOf returns the ISO 639-1 code of the language of a document's prose, or "" if it is
+// uncertain. Code, tables and headings do not count. For Go it is the language of the comments. For
+// other source code it is "", because code cannot be kept out of the sample: of 60 files of C and
+// assembly in Go's runtime, three were detected as Danish or Portuguese.
 func languageOf(d parse.Document) string {
 	if d.Type == typeSource {
 		return ""
@@ -27,8 +26,8 @@ func languageOf(d parse.Document) string {
 	return language.Detect(prose(d))
 }
 
-// prose returns a sample of a document's running text: its paragraphs from the
-// beginning, then list items, which often are but names.
+// prose returns a sample of a document's running text: paragraphs from the beginning, then list
+// items, which are often only names.
 func prose(d parse.Document) string {
 	var b strings.Builder
 	for _, kind := range []parse.BlockKind{parse.Paragraph, parse.ListItem} {

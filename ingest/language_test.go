@@ -33,8 +33,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// A declared language counts when it is known, the sidecar's before the source's
-// own, and else the language of the prose.
+// TestDeclaredLanguage checks that a declared language counts if it is known, the sidecar's before
+// the source's own, and that otherwise the language of the prose is used.
 func TestDeclaredLanguage(t *testing.T) {
 	const german = "Ein Server, der geordnet beendet wird, nimmt keine neuen Verbindungen an und wartet, bis die laufenden Anfragen beantwortet sind."
 	tests := []struct{ own, sidecar, want string }{

@@ -13,13 +13,13 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// A memory is a store.Writer that keeps everything in memory and can be told to
-// fail. It checks what the contract forbids.
+// A memory is a store.Writer that keeps everything in memory and can be made to fail. It checks
+// that its caller keeps to the contract.
 type memory struct {
-	store.Writer // nil: what ingest has no use for
+	store.Writer // nil: methods that ingest does not use
 
-	failPut int   // the Nth Put fails, from 1; 0: none
-	failure error // with this
+	failPut int   // the number of the failing Put, from 1; 0: none
+	failure error // the error of that Put
 
 	mu          sync.Mutex
 	docs        map[string]store.Entry // by ID
@@ -28,7 +28,7 @@ type memory struct {
 	collections map[string]bool        // name → require ACL
 	sequence    int64
 	puts        int
-	sizes       []int // documents of each Put
+	sizes       []int // number of documents of each Put
 }
 
 func newMemory() *memory {

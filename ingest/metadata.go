@@ -10,15 +10,15 @@ import (
 	"github.com/assay-rag/assay/source"
 )
 
-// aclKey is the key of the ACL in sidecars. It never is metadata.
+// aclKey is the key of the ACL in sidecars. It is never stored as metadata.
 const aclKey = "acl"
 
-// metadata puts a document's typed keys together: what is derived from the file
-// and its text, over it what the source says of itself, over it the sidecar. A
-// language that nobody knows is none, whoever declares it.
+// metadata merges a document's typed metadata: values derived from the file and its text,
+// overridden by the source's own metadata, overridden by the sidecar. An unknown language code is
+// ignored in any of them.
 //
-// "path" is set for what lies below an ingested folder, and not for a file that
-// was named itself; rootOf depends on it.
+// "path" is set for files below an ingested folder, and not for a file that is a root itself;
+// rootOf depends on it.
 func metadata(f source.File, c source.Content, parsed parse.Document, sidecar assay.Metadata) assay.Metadata {
 	m := assay.Metadata{
 		assay.MetaSource: assay.StringValue(f.Source),
@@ -42,7 +42,7 @@ func metadata(f source.File, c source.Content, parsed parse.Document, sidecar as
 		}
 	}
 	for key, v := range sidecar {
-		if key == assay.MetaLanguage { // texts are analysed by it
+		if key == assay.MetaLanguage { // text analysis depends on it
 			var known bool
 			if v, known = fitting(key, v); !known {
 				continue
@@ -53,9 +53,8 @@ func metadata(f source.File, c source.Content, parsed parse.Document, sidecar as
 	return m
 }
 
-// title is what the source calls itself, else its first heading, else its file
-// name. A heading that every document of its kind has is no title, nor is that of
-// a file's first record.
+// title returns the source's own title, else its first heading, else its file name. Generic
+// headings, and headings of the first record of a file, are not titles.
 func title(f source.File, parsed parse.Document) string {
 	if t := strings.TrimSpace(parsed.Title); t != "" {
 		return t
@@ -77,19 +76,19 @@ func title(f source.File, parsed parse.Document) string {
 	return path.Base(f.Rel)
 }
 
-// anyones are headings that say nothing of the document that begins with them.
+// anyones are generic headings, which do not describe the document they begin.
 var anyones = map[string]bool{
 	"name": true, "synopsis": true, "description": true, "abstract": true, "summary": true, "introduction": true,
 	"overview": true, "contents": true, "table of contents": true, "preface": true, "foreword": true,
 }
 
-// fitting brings what a source says of itself under a key that assay knows to
-// the key's kind; ok is false where that cannot be done, and what is derived
-// stands. Other keys are the user's and stay as they are.
+// fitting converts a value from the source's own metadata to the kind of its key. ok is false if
+// that is not possible; the derived value is then kept. Values of other keys are returned
+// unchanged.
 func fitting(key string, v assay.Value) (fit assay.Value, ok bool) {
 	switch key {
 	case aclKey:
-		return v, false // the sidecar's ACL counts; without one, build has refused
+		return v, false // only the sidecar's ACL counts; without one, build refuses the document
 	case assay.MetaCreated, assay.MetaModified:
 		if v.Kind == assay.KindString {
 			t, ok := source.ParseTime(v.String)

@@ -2,25 +2,24 @@ package ingest
 
 import "sync"
 
-// Progress is where an ingest is.
+// Progress is the progress of an ingest.
 type Progress struct {
 	Found   int    // files found so far, and folders that cannot be read
-	Walked  bool   // all roots are walked: Found is final
-	Done    int    // of them, stored, unchanged or skipped
-	Skipped int    // of them, skipped
+	Walked  bool   // all roots are walked, so Found is final
+	Done    int    // files stored, unchanged or skipped
+	Skipped int    // files skipped
 	Bytes   int64  // of the sources stored or unchanged
-	Current string // URI of the file begun last
+	Current string // URI of the file started last
 
-	// Committed are the documents (URIs) that became durable with this call:
-	// put or removed, they survive a crash from here on.
+	// Committed are the URIs of the documents that were put or removed durably since the last call.
 	Committed []string
 
-	// Indexing says that the documents are stored and the index is being written,
-	// which is for who keeps one to say: Run does not.
+	// Indexing means that the documents are stored and the index is being written. It is set by
+	// callers of Run that maintain an index, not by Run.
 	Indexing bool
 }
 
-// tracker hands out Progress, one call at a time.
+// A tracker reports Progress, one call at a time.
 type tracker struct {
 	report func(Progress) // may be nil
 

@@ -13,9 +13,8 @@ import (
 	"github.com/assay-rag/assay/source"
 )
 
-// TestRealFolders ingests what people really have: every file is either stored,
-// with chunks that are of its text, or reported, and a second run changes
-// nothing.
+// TestRealFolders ingests real folders. Every file is either stored, with chunks that match its
+// text, or reported, and a second run changes nothing.
 func TestRealFolders(t *testing.T) {
 	goroot := goRoot(t)
 	folders := map[string]string{
@@ -71,8 +70,7 @@ func TestRealFolders(t *testing.T) {
 	}
 }
 
-// goRoot is where this machine's Go lies; it holds documents that everyone who
-// builds this has.
+// goRoot returns this machine's GOROOT, whose documents are available wherever the tests are built.
 func goRoot(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
@@ -82,8 +80,7 @@ func goRoot(t testing.TB) string {
 	return strings.TrimSpace(string(out))
 }
 
-// BenchmarkIngest reads, parses, chunks and stores Go's net/http; MB/s are of
-// source.
+// BenchmarkIngest reads, parses, chunks and stores Go's net/http. MB/s are of source.
 func BenchmarkIngest(b *testing.B) {
 	folder := filepath.Join(goRoot(b), "src", "net", "http")
 	for b.Loop() {
@@ -102,7 +99,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// BenchmarkUnchanged is what a second run over the same folder costs.
+// BenchmarkUnchanged measures a second run over the same folder.
 func BenchmarkUnchanged(b *testing.B) {
 	folder := filepath.Join(goRoot(b), "src", "net", "http")
 	w, err := openTenant(b, b.TempDir()).Writer(b.Context())
@@ -111,7 +108,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	}
 	defer w.Close()
 	var r Report
-	for range 2 { // a file as young as a fresh installation's is read once more
+	for range 2 { // files as new as a fresh installation's are read a second time
 		if r, err = Run(b.Context(), w, Options{Roots: []string{folder}}); err != nil {
 			b.Fatal(err)
 		}

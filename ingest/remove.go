@@ -14,9 +14,9 @@ import (
 	"github.com/assay-rag/assay/source"
 )
 
-// removeDisappeared deletes what the walk, which has ended, did not find below
-// the roots that it walked. What it keeps because it could not look is counted
-// with what hid it.
+// removeDisappeared deletes the documents that the finished walk did not find below the roots it
+// walked. Documents that it keeps because their folder or root could not be read are counted in the
+// entry that hides them.
 func (j *job) removeDisappeared(ctx context.Context) error {
 	roots, err := j.walkedRoots()
 	if err != nil {
@@ -57,7 +57,7 @@ func (j *job) removeDisappeared(ctx context.Context) error {
 	return nil
 }
 
-// walkedRoots returns the URIs of the roots that were walked to their end.
+// walkedRoots returns the URIs of the roots that were walked completely.
 func (j *job) walkedRoots() (map[string]bool, error) {
 	roots := map[string]bool{}
 	for _, r := range j.opts.Roots {
@@ -79,8 +79,7 @@ func (j *job) walkedRoots() (map[string]bool, error) {
 	return roots, nil
 }
 
-// hiderOf returns the entry that hides uri: its own, or that of the nearest
-// folder above it.
+// hiderOf returns the entry that hides uri: its own, or that of its nearest ancestor.
 func hiderOf(uri string, hiding map[string]*Skipped) *Skipped {
 	for len(hiding) > 0 {
 		if s, ok := hiding[uri]; ok {
@@ -109,7 +108,7 @@ func below(uri string, roots map[string]bool) bool {
 	}
 }
 
-// parent returns the folder that a URI lies in; that of "/a" is "/".
+// parent returns the folder of a URI; the parent of "/a" is "/".
 func parent(uri string) (string, bool) {
 	i := strings.LastIndexByte(uri, '/')
 	switch {
@@ -121,9 +120,9 @@ func parent(uri string) (string, bool) {
 	return uri[:i], true
 }
 
-// rootOf returns the root by which a document was ingested: its URI without its
-// path. Where it has no path (it was a root itself, or its own metadata say
-// something else) that is its URI.
+// rootOf returns the root by which a document was ingested, which is its URI without its path. For
+// a document without a path (it was a root itself, or its own metadata set another value) it is the
+// URI.
 func rootOf(d assay.Document) string {
 	p, ok := d.Metadata[assay.MetaPath]
 	if !ok || p.Kind != assay.KindList {
@@ -139,8 +138,8 @@ func rootOf(d assay.Document) string {
 	return root
 }
 
-// isGone reports whether the file that a URI names does not exist any more. When
-// that cannot be told it has not gone.
+// isGone reports whether the file that a URI names no longer exists. It returns false if that is
+// uncertain.
 func isGone(uri string) bool {
 	path := source.Path(uri)
 	if _, err := os.Lstat(path); err == nil {
@@ -148,7 +147,7 @@ func isGone(uri string) bool {
 	} else if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	// A file where one of its folders was: not "does not exist" to every system.
+	// If a parent folder became a file, not every system reports "does not exist".
 	info, err := os.Stat(filepath.Dir(path))
 	return err == nil && !info.IsDir()
 }

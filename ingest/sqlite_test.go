@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay/store/sqlite"
 )
 
-// eachStore runs a test against the fake and against the real store.
+// eachStore runs a test with the in-memory store and with the SQLite store.
 func eachStore(t *testing.T, test func(*testing.T, store.Writer)) {
 	t.Run("memory", func(t *testing.T) { test(t, newMemory()) })
 	t.Run("sqlite", func(t *testing.T) {

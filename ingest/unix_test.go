@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// asNobody runs f without root's right to read everything.
+// asNobody runs f without root's permission to read everything.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -48,6 +48,6 @@ func TestUnreadable(t *testing.T) {
 	asNobody(t, func() {
 		x.check("closed", "+0 ~0 =1 -1; unreadable closed kept 2; unreadable f.md kept 1")
 	})
-	// What cannot be read stays, but not under an ACL that is out of date.
+	// An unreadable document stays, but with its new ACL.
 	x.wantDocs("a.md", "closed/1.md", "closed/s/2.md", "f.md user:v")
 }

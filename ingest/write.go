@@ -10,7 +10,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// A transaction is closed at the first of these. Small ones lose little to a
+// A transaction is committed at the first of these limits. Small transactions lose little in a
 // crash; large ones wait less for the disk (about 2 ms each).
 const (
 	batchDocuments = 64
@@ -18,7 +18,7 @@ const (
 	batchAge       = 300 * time.Millisecond
 )
 
-// A batch is what the next transaction will hold.
+// A batch is the content of the next transaction.
 type batch struct {
 	entries []store.Entry
 	deletes []string // document IDs
@@ -31,9 +31,9 @@ func (b *batch) full() bool {
 	return len(b.entries)+len(b.deletes) >= batchDocuments || b.bytes >= batchBytes
 }
 
-// write takes outcomes until there are no more and puts them into the store. It
-// is the only goroutine that changes it. On an error of the store it returns at
-// once; what is left of outcomes is its caller's to drain.
+// write puts outcomes into the store until the channel is closed. It is the only goroutine that
+// changes the store. On an error of the store it returns immediately, and the caller must drain
+// outcomes.
 func (j *job) write(ctx context.Context, outcomes <-chan outcome) error {
 	timer := time.NewTimer(batchAge)
 	timer.Stop()
@@ -62,8 +62,8 @@ func (j *job) write(ctx context.Context, outcomes <-chan outcome) error {
 	}
 }
 
-// take adds an outcome to the batch, or counts it right away when it changes
-// nothing in the store.
+// take adds an outcome to the batch. An outcome that does not change the store is counted
+// immediately.
 func (j *job) take(o outcome) {
 	if o.root != nil {
 		j.roots = append(j.roots, o.root)
@@ -95,8 +95,8 @@ func (j *job) take(o outcome) {
 	b.done = append(b.done, o)
 }
 
-// keeps reports whether a reason says nothing about what the source holds, only
-// that it cannot be seen now.
+// keeps reports whether a reason means that the source cannot be read now, which reveals nothing
+// about its content.
 func keeps(r source.Reason) bool {
 	switch r {
 	case source.Unreadable, source.Changed, source.Vanished, source.BadIgnoreFile, source.BadStandardIn:
@@ -105,8 +105,8 @@ func keeps(r source.Reason) bool {
 	return false
 }
 
-// commit makes the batch durable, then counts it. It does not end with ctx: what
-// has been parsed is worth one more transaction.
+// commit makes the batch durable and counts it. It ignores the end of ctx, so that parsed documents
+// get one more transaction.
 func (j *job) commit(ctx context.Context) error {
 	b := j.batch
 	j.batch = batch{}

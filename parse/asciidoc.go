@@ -2,7 +2,7 @@ package parse
 
 import "strings"
 
-// isAsciiDoc reports whether src marks its headings as AsciiDoc does: "== Title".
+// isAsciiDoc reports whether src has AsciiDoc headings such as "== Title".
 func isAsciiDoc(src *source) bool {
 	switch src.ext {
 	case ".adoc", ".asciidoc", ".asc":
@@ -29,8 +29,7 @@ func asciiDocLevel(l string) int {
 	return level
 }
 
-// asciiDocBlock reads a heading, a delimited block, a table or a line for the
-// processor.
+// asciiDocBlock reads a heading, a delimited block, a table or a line for the processor.
 func (t *plainText) asciiDocBlock() bool {
 	l := strings.TrimRight(t.line(t.at), " \t")
 	switch {
@@ -44,7 +43,7 @@ func (t *plainText) asciiDocBlock() bool {
 	case len(l) >= 4 && strings.Trim(l, "/") == "":
 		t.delimited(l, "")
 	case len(l) >= 4 && (strings.Trim(l, "=") == "" || strings.Trim(l, "*") == "" || strings.Trim(l, "_") == ""):
-		t.at++ // around blocks that are read as they come
+		t.at++ // delimiters of blocks whose content is parsed normally
 	case strings.HasPrefix(l, "//"), isAttributeLine(l), l == "+":
 		t.at++
 	case imageLine(l) != "":
@@ -72,7 +71,7 @@ func isAsciiDocItem(l string) bool {
 	return len(words) < len(l) && len(l)-len(words) <= 5 && strings.HasPrefix(words, " ")
 }
 
-// imageLine returns the words for the image that l shows, or "".
+// imageLine returns the alternative text of the image in l, or "".
 func imageLine(l string) string {
 	rest, ok := strings.CutPrefix(l, "image::")
 	_, alt, ok2 := strings.Cut(strings.TrimSuffix(rest, "]"), "[")
@@ -83,7 +82,7 @@ func imageLine(l string) string {
 	return strings.TrimSpace(alt)
 }
 
-// isAttributeLine reports whether l is for the processor: ":name: value",
+// isAttributeLine reports whether l is an instruction to the processor: ":name: value",
 // "[source,go]", "[[anchor]]".
 func isAttributeLine(l string) bool {
 	if strings.HasPrefix(l, "[") && strings.HasSuffix(l, "]") {
@@ -93,8 +92,8 @@ func isAttributeLine(l string) bool {
 	return ok && strings.HasPrefix(l, ":") && name != "" && !strings.ContainsAny(name, " \t")
 }
 
-// delimited reads the lines up to one that is like fence as a block of a kind,
-// or as nothing for a comment.
+// delimited reads the lines up to the next line equal to fence as a block of a kind. An empty kind
+// is a comment and is dropped.
 func (t *plainText) delimited(fence string, kind BlockKind) {
 	end := t.at + 1
 	for end < len(t.lines) && strings.TrimRight(t.lines[end], " \t") != fence {
@@ -110,8 +109,7 @@ func (t *plainText) delimited(fence string, kind BlockKind) {
 	t.at = end + 1
 }
 
-// asciiDocTable reads a table whose rows are lines; cells on lines of their own
-// become rows of their own.
+// asciiDocTable reads a table. Each line becomes a row, including cells on their own lines.
 func (t *plainText) asciiDocTable(fence string) {
 	t.at++
 	for first := true; t.at < len(t.lines) && strings.TrimRight(t.line(t.at), " \t") != fence; t.at++ {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A builder makes a Document block by block: begin, put as often as needed, end.
-// It keeps the Document's promises: the text is normalised, no block is empty or
-// starts or ends blank, and the anchors give every byte its source line.
+// A builder makes a Document block by block: begin, put as often as needed, end. It guarantees that
+// the text is normalised, that no block is empty or starts or ends blank, and that the anchors give
+// every byte its source line.
 type builder struct {
 	ctx      context.Context // of Parse; long loops stop when it ends
 	title    string
@@ -22,26 +22,25 @@ type builder struct {
 	text    []byte
 	blocks  []Block
 	anchors []assay.Anchor
-	line    int // source line of the byte at len(text) as the anchors tell it; 0 not known
+	line    int // source line of the byte at len(text) according to the anchors; 0: not known
 
 	open    bool
 	cur     Block
 	sep     int    // len(text) before the separator of the open block
-	pending string // glued, and not yet in text
+	pending string // glued, but not yet in text
 
-	// Inside a string of another format, see embed:
-	fixed  int // the source line that all of it is on; 0: not inside one
+	// Set inside an embedded string of another format, see embed:
+	fixed  int // the source line of the whole string; 0: not inside one
 	deeper int // added to the levels of headings
 }
 
-// canceled reports whether the Parse that b works for should stop.
+// canceled reports whether the current Parse should stop.
 func (b *builder) canceled() bool { return b.ctx.Err() != nil }
 
-// begin starts a block of a kind, after a blank line.
+// begin starts a block of a kind after a blank line.
 func (b *builder) begin(kind BlockKind) { b.start(kind, "\n\n") }
 
-// beginTight starts a block of a kind on the next line: list items and rows
-// that follow one another.
+// beginTight starts a block of a kind on the next line, for consecutive list items and rows.
 func (b *builder) beginTight(kind BlockKind) { b.start(kind, "\n") }
 
 func (b *builder) start(kind BlockKind, separator string) {
@@ -54,8 +53,8 @@ func (b *builder) start(kind BlockKind, separator string) {
 	b.cur = Block{Kind: kind, Start: len(b.text)}
 }
 
-// put appends s, whose first byte is on the given source line; each "\n" in s is
-// one source line. The blank lines that a block would start with are left out.
+// put appends s, whose first byte is on the given source line; each "\n" in s starts the next
+// source line. Leading blank lines of a block are dropped.
 func (b *builder) put(s string, line int) {
 	s = visible.Text(s)
 	if len(b.text) == b.cur.Start {
@@ -91,8 +90,8 @@ func (b *builder) append(s string, line int) {
 	b.raw(s)
 }
 
-// embed has write write blocks of a document that is a string on one source
-// line, under a heading of the given level.
+// embed calls write to write the blocks of a document embedded as a string on one source line,
+// under a heading of the given level.
 func (b *builder) embed(line, level int, write func()) {
 	b.end()
 	b.fixed, b.deeper = line, level
@@ -101,12 +100,11 @@ func (b *builder) embed(line, level int, write func()) {
 	b.fixed, b.deeper = 0, 0
 }
 
-// glue has s, which has no place in the source of its own (a blank, a separator
-// between cells), come before what the block's next put appends. It must not
-// hold a "\n".
+// glue inserts s, which has no source position of its own (a space, a separator between cells),
+// before the text of the block's next put. s must not contain "\n".
 func (b *builder) glue(s string) { b.pending += s }
 
-// puts writes a whole block.
+// puts writes a complete block.
 func (b *builder) puts(kind BlockKind, s string, line int) {
 	b.begin(kind)
 	b.put(s, line)
@@ -128,7 +126,7 @@ func (b *builder) newline() {
 	}
 }
 
-// raw appends what is glued and s.
+// raw appends the glued text and s.
 func (b *builder) raw(s string) {
 	b.text = append(b.text, b.pending...)
 	b.text = append(b.text, s...)
@@ -138,7 +136,7 @@ func (b *builder) raw(s string) {
 	}
 }
 
-// anchor says that the byte at len(text) is on the given source line.
+// anchor records that the byte at len(text) is on the given source line.
 func (b *builder) anchor(line int) {
 	at := len(b.text)
 	for n := len(b.anchors); n > 0 && b.anchors[n-1].Start >= at; n-- {
@@ -148,7 +146,7 @@ func (b *builder) anchor(line int) {
 	b.line = line
 }
 
-// end ends the open block. One without text is dropped.
+// end ends the open block and drops it if it has no text.
 func (b *builder) end() {
 	if !b.open {
 		return
@@ -172,11 +170,11 @@ func (b *builder) end() {
 	b.blocks = append(b.blocks, b.cur)
 }
 
-// longestHeading is how many bytes a heading has at most: every chunk below
-// repeats it. What is marked as one and is longer is a paragraph.
+// longestHeading is the most bytes of a heading, because every chunk below repeats it. A longer
+// heading becomes a paragraph.
 const longestHeading = 300
 
-// truncate drops the text from n on, with its anchors.
+// truncate removes the text from n on and its anchors.
 func (b *builder) truncate(n int) {
 	if n == len(b.text) {
 		return
@@ -191,8 +189,8 @@ func (b *builder) truncate(n int) {
 	}
 }
 
-// normalise brings the open block's text into NFC where the pieces put together
-// are not, and moves its anchors along.
+// normalise converts the open block's text to NFC if the pieces together are not in NFC, and moves
+// the anchors accordingly.
 func (b *builder) normalise() {
 	body := b.text[b.cur.Start:]
 	if isASCII(body) || norm.NFC.IsNormal(body) {
@@ -216,8 +214,8 @@ func (b *builder) normalise() {
 	b.dropStackedAnchors(first)
 }
 
-// dropStackedAnchors keeps of the anchors from first on that share a start the
-// last, and none beyond the text.
+// dropStackedAnchors removes, from first on, all but the last of the anchors with the same start,
+// and anchors beyond the text.
 func (b *builder) dropStackedAnchors(first int) {
 	kept := b.anchors[:first]
 	for _, a := range b.anchors[first:] {
@@ -232,7 +230,7 @@ func (b *builder) dropStackedAnchors(first int) {
 	b.line = 0
 }
 
-// document returns what was built.
+// document returns the finished Document.
 func (b *builder) document(format string) Document {
 	b.end()
 	return Document{
@@ -245,7 +243,7 @@ func (b *builder) document(format string) Document {
 	}
 }
 
-// shorten cuts a title that is too long to be one.
+// shorten truncates a title that is too long.
 func shorten(title string) string {
 	if len(title) <= longestHeading {
 		return title
@@ -257,7 +255,7 @@ func shorten(title string) string {
 	return title[:at] + "…"
 }
 
-// set records metadata unless the key already has a value.
+// set sets metadata unless the key already has a value.
 func (b *builder) set(key string, v assay.Value) {
 	if _, ok := b.metadata[key]; ok || key == "" {
 		return

@@ -44,8 +44,8 @@ func goRoot(t testing.TB, parts ...string) string {
 	return dir
 }
 
-// files returns the paths of the files in dir and below, with one of the
-// extensions where some are given.
+// files returns the paths of the files in dir and below, restricted to the extensions if any are
+// given.
 func files(t testing.TB, dir string, exts ...string) []string {
 	t.Helper()
 	var list []string
@@ -79,8 +79,8 @@ func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// TestPositions checks on real files that the line which Position gives for a
-// sentence holds the sentence's first words, and so for each of its lines.
+// TestPositions checks on real files that Position returns the right line for the first words of
+// each sentence and of each of its lines.
 func TestPositions(t *testing.T) {
 	tests := []struct {
 		dir  string
@@ -105,14 +105,14 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// checkPositions counts the lines of doc's sentences, and those whose first word
-// is not on the source line that Position says.
+// checkPositions returns the number of lines of doc's sentences, and of those whose first word is
+// not on the source line that Position returns.
 func checkPositions(t *testing.T, path string, doc Document, data string) (checked, wrong int) {
 	source := strings.Split(data, "\n")
 	full := assay.Document{Text: doc.Text, Anchors: doc.Anchors}
 	for _, b := range doc.Blocks {
 		if b.Kind == Heading {
-			continue // of source code, not always its words
+			continue // for source code not always in its words
 		}
 		for _, s := range sentence.Spans(doc.Text[b.Start:b.End]) {
 			at := b.Start + s.Start
@@ -134,8 +134,8 @@ func checkPositions(t *testing.T, path string, doc Document, data string) (check
 	return checked, wrong
 }
 
-// overlap returns the share of want's words that got has, and of got's that want
-// has, counting repeated words as often as they are repeated.
+// overlap returns the share of want's words that are in got, and of got's words that are in want,
+// counting repetitions.
 func overlap(got, want []string) (recall, precision float64) {
 	count := map[string]int{}
 	for _, w := range got {
@@ -151,14 +151,14 @@ func overlap(got, want []string) (recall, precision float64) {
 	return float64(shared) / float64(max(len(want), 1)), float64(shared) / float64(max(len(got), 1))
 }
 
-// TestGroundTruth compares the words of real files with those of their reference
-// texts. The floors are a little under what was measured.
+// TestGroundTruth compares the words of real files with those of their reference texts. The
+// thresholds are slightly below the measured values.
 func TestGroundTruth(t *testing.T) {
 	tests := []struct {
 		format            string
 		recall, precision float64 // over all words of the format's files
 	}{
-		{"html", 0.88, 0.99}, // 0.998 without wiki_duck, whose reference has its navigation
+		{"html", 0.88, 0.99}, // 0.998 without wiki_duck, whose reference includes its navigation
 		{"md", 0.98, 0.99},
 		{"csv", 0.99, 0.65}, // each row repeats the column names
 		{"asciidoc", 0.95, 0.93},
@@ -186,8 +186,8 @@ func TestGroundTruth(t *testing.T) {
 	}
 }
 
-// markdownWords removes from reference texts what is not words of the source:
-// link targets and remarks on images.
+// markdownWords removes from reference texts the parts that are not words of the source: link
+// targets and notes about images.
 func markdownWords(text string) string {
 	for _, note := range []string{"<!-- image -->", "<!-- missing-text -->"} {
 		text = strings.ReplaceAll(text, note, " ")
@@ -208,8 +208,8 @@ func markdownWords(text string) string {
 	return out.String() + text
 }
 
-// TestNothingLost checks that the Go specification, the memory model and the
-// assembler guide keep every word of their source but markup.
+// TestNothingLost checks that the Go specification, the memory model and the assembler guide keep
+// every word of their source except markup.
 func TestNothingLost(t *testing.T) {
 	for _, path := range files(t, goRoot(t, "doc"), ".html") {
 		doc, data := parseFile(t, path)
@@ -222,8 +222,8 @@ func TestNothingLost(t *testing.T) {
 	}
 }
 
-// TestRealFolders parses what a Go installation and the shared data hold; only
-// the errors that say what a file is are allowed.
+// TestRealFolders parses the files of a Go installation and of the shared data. Only errors about
+// the kind of file are allowed.
 func TestRealFolders(t *testing.T) {
 	dirs := []string{goRoot(t, "doc"), goRoot(t, "src", "net"), goRoot(t, "src", "encoding"), goRoot(t, "lib"), goRoot(t, "misc")}
 	if os.Getenv("ASSAY_TESTDATA") != "" {

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// parseCSV reads delimited records. With column names in the first, each row
-// reads "column: value; column: value", so that it says by itself what it
-// holds; without, its cells are parted by " | ". Empty cells are left out of
-// named rows.
+// parseCSV parses delimited records. If the first record has column names, each row becomes
+// "column: value; column: value", so that it can be understood by itself, and empty cells are
+// omitted. Otherwise cells are separated by " | ".
 func parseCSV(src *source, b *builder) bool {
 	comma, ok := delimiter(src)
 	if !ok {
@@ -47,13 +46,13 @@ func parseCSV(src *source, b *builder) bool {
 	return true
 }
 
-// A cell is one field of a record and the source line that it starts on.
+// A cell is one field of a record and the source line on which it starts.
 type cell struct {
 	text string
 	line int
 }
 
-// putCells writes one record, with names as "name: value".
+// putCells writes one record, in the form "name: value" if there are names.
 func putCells(b *builder, row []cell, names []string) {
 	first := true
 	for i, c := range row {
@@ -84,8 +83,7 @@ func putCells(b *builder, row []cell, names []string) {
 	}
 }
 
-// readRecords reads all records. Without quotes, a quotation mark is a
-// character like others.
+// readRecords reads all records. If quotes is false, a quotation mark is an ordinary character.
 func readRecords(b *builder, text string, comma rune, quotes bool) ([][]cell, error) {
 	if !quotes {
 		return splitRecords(text, comma), nil
@@ -128,8 +126,8 @@ func splitRecords(text string, comma rune) [][]cell {
 	return rows
 }
 
-// swallowed reports whether a cell has so many lines that a stray quotation mark
-// must have opened it.
+// swallowed reports whether a cell has so many lines that a stray quotation mark must have opened
+// it.
 func swallowed(rows [][]cell) bool {
 	const most = 100
 	for _, r := range rows {
@@ -142,8 +140,8 @@ func swallowed(rows [][]cell) bool {
 	return false
 }
 
-// delimiter returns the mark that parts src's first lines into the most alike
-// records. A file named as CSV may have a single column.
+// delimiter returns the delimiter that splits src's first lines into the most uniform records. A
+// file with a CSV extension may have a single column.
 func delimiter(src *source) (rune, bool) {
 	start := head(src.text)
 	if len(start) < len(src.text) {
@@ -161,12 +159,12 @@ func delimiter(src *source) (rune, bool) {
 	if bestScore > 0 {
 		return best, true
 	}
-	// One column: short lines, and no prose.
+	// One column: short lines and no blank lines.
 	return ',', named && strings.Count(start, "\n") > 0 && len(start)/(1+strings.Count(start, "\n")) < 80 && !strings.Contains(start, "\n\n")
 }
 
-// delimiterScore is the number of columns that comma gives, weighed by how many
-// rows have as many; 0 when it does not part the text into records.
+// delimiterScore returns the number of columns that comma yields, weighted by the share of rows
+// with that number. It is 0 if comma does not split the text into records.
 func delimiterScore(text string, comma rune, named bool) float64 {
 	r := csv.NewReader(strings.NewReader(text))
 	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = comma, -1, true, true
@@ -201,7 +199,7 @@ func delimiterScore(text string, comma rune, named bool) float64 {
 	return float64(columns) * share * share
 }
 
-// hasNames reports whether the first row names the columns.
+// hasNames reports whether the first row contains column names.
 func hasNames(rows [][]cell) bool {
 	if len(rows) < 2 {
 		return false

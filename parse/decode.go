@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// decode returns in's bytes as the text of a source.
+// decode converts in's bytes to the text of a source.
 func decode(in Input) (string, error) {
 	data := in.Data
 	switch {
@@ -65,7 +65,7 @@ func decodeUTF16(data []byte, bigEndian bool) (string, error) {
 	return tidy(text), nil
 }
 
-// signatures are the first bytes of formats that people hand over as documents.
+// signatures are the first bytes of unsupported formats that users often ingest.
 var signatures = []struct{ prefix, name string }{
 	{"%PDF-", "PDF"},
 	{"{\\rtf", "RTF"},
@@ -83,7 +83,7 @@ var signatures = []struct{ prefix, name string }{
 	{"\xfd7zXZ\x00", "xz"},
 }
 
-// signature names the format that data's first bytes belong to, or returns "".
+// signature returns the name of the format that data's first bytes indicate, or "".
 func signature(data []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(data, []byte(s.prefix)) {
@@ -93,8 +93,8 @@ func signature(data []byte) string {
 	if !bytes.HasPrefix(data, []byte("PK\x03\x04")) {
 		return ""
 	}
-	// A ZIP archive names its entries in clear; the first few tell the formats
-	// that are archives apart.
+	// A ZIP archive lists its entries in clear text. The first few distinguish the formats based on
+	// it.
 	head := data[:min(len(data), 8<<10)]
 	for _, z := range []struct{ entry, name string }{
 		{"word/", "DOCX"},
@@ -110,7 +110,7 @@ func signature(data []byte) string {
 	return "a ZIP archive"
 }
 
-// binary says why data is no text, or returns "".
+// binary returns the reason why data is not text, or "".
 func binary(data []byte) string {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return "zero bytes"
@@ -128,8 +128,8 @@ func binary(data []byte) string {
 	return ""
 }
 
-// decodeLegacy decodes what is not UTF-8: Windows-1252, the commonest legacy
-// encoding, where the text can hardly be anything else.
+// decodeLegacy decodes text that is not UTF-8. It supports Windows-1252, the most common legacy
+// encoding, if the text is very unlikely to be anything else.
 func decodeLegacy(data []byte) (string, error) {
 	at := firstInvalid(data)
 	line := 1 + bytes.Count(data[:at], []byte("\n"))
@@ -157,8 +157,8 @@ func firstInvalid(data []byte) int {
 	return len(data)
 }
 
-// declaredCharset returns the charset that an HTML head names, unless it is one
-// that Windows-1252 stands for.
+// declaredCharset returns the charset that an HTML head declares, or "" if it is compatible with
+// Windows-1252.
 func declaredCharset(data []byte) string {
 	head := bytes.ToLower(data[:min(len(data), 2<<10)])
 	i := bytes.Index(head, []byte("charset="))
@@ -178,10 +178,10 @@ func declaredCharset(data []byte) string {
 	}
 }
 
-// isWindows1252 reports whether data reads as Western European prose: each byte
-// beyond ASCII is a letter of those languages inside a word, or typography; few
-// are; and none of them make up UTF-8 sequences, which would rather be a UTF-8
-// text with an error.
+// isWindows1252 reports whether data looks like Western European prose in Windows-1252. Every byte
+// beyond ASCII must be typography or a letter of those languages inside a word, and such bytes must
+// be rare. None may form UTF-8 sequences, because the data would then rather be UTF-8 with an
+// error.
 func isWindows1252(data []byte) bool {
 	const (
 		letters    = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜßàáâãäåæçèéêëìíîïñòóôõöøùúûüŒœŠšŽž"
@@ -212,7 +212,7 @@ func isWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// tidy gives every line a "\n" end and cleans it.
+// tidy converts line ends to "\n" and removes invisible characters.
 func tidy(text string) string {
 	if strings.IndexByte(text, '\r') >= 0 {
 		text = strings.ReplaceAll(text, "\r\n", "\n")

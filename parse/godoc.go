@@ -15,12 +15,10 @@ type docLine struct {
 func (l docLine) blank() bool    { return isBlank(l.text) }
 func (l docLine) indented() bool { return l.text != "" && (l.text[0] == ' ' || l.text[0] == '\t') }
 
-// writeDoc writes a comment by the rules of Go doc comments (go.dev/doc/comment):
-// paragraphs, "# " headings at the given level, lists, and indented code. The
-// brackets of doc links are left out.
+// writeDoc writes a comment by the rules of Go doc comments (go.dev/doc/comment): paragraphs, "# "
+// headings at the given level, lists, and indented code. The brackets of doc links are removed.
 //
-// go/doc/comment is not used because it does not tell where in the source its
-// parts are.
+// go/doc/comment is not used because it does not report source positions.
 func writeDoc(b *builder, lines []docLine, level int) {
 	for len(lines) > 0 {
 		n := 1
@@ -58,8 +56,7 @@ func writeDocLines(b *builder, kind BlockKind, lines []docLine) {
 	b.end()
 }
 
-// trimIndent removes l's indentation: all of it, or all but two blanks, under a
-// list's marker.
+// trimIndent removes l's indentation: all of it, or all but two spaces under a list marker.
 func trimIndent(l string, all bool) string {
 	t := strings.TrimLeft(l, " \t")
 	if all || len(t) == len(l) {
@@ -87,8 +84,8 @@ func writeDocCode(b *builder, lines []docLine) {
 	b.end()
 }
 
-// docCodeLines counts the lines of the code that lines start with: indented or
-// blank ones, up to the last that is not blank. A list less far in ends it.
+// docCodeLines returns the number of lines of the code block that lines start with: indented or
+// blank lines, up to the last that is not blank. A less indented list item ends it.
 func docCodeLines(lines []docLine) int {
 	indent := lines[0].text[:indentOf(lines[0].text)]
 	n := 0
@@ -106,7 +103,7 @@ func docCodeLines(lines []docLine) int {
 	return n
 }
 
-// docItemLines counts the lines of the list item that lines start with.
+// docItemLines returns the number of lines of the list item that lines start with.
 func docItemLines(lines []docLine) int {
 	n := 1
 	for n < len(lines) && !lines[n].blank() && !isDocItem(lines[n].text) && (lines[n].indented() || !lines[0].indented()) {
@@ -138,8 +135,8 @@ func isDocItem(l string) bool {
 	return i > 0 && i+1 < len(t) && (t[i] == '.' || t[i] == ')') && (t[i+1] == ' ' || t[i+1] == '\t')
 }
 
-// isDocHeading reports whether lines start with a heading: "# Title", or a line
-// by itself that reads as one, as Go told headings before 1.19.
+// isDocHeading reports whether lines start with a heading: "# Title", or a single line that
+// qualifies as a heading under the rules before Go 1.19.
 func isDocHeading(lines []docLine) bool {
 	if len(lines) > 1 && !lines[1].blank() {
 		return false
@@ -199,7 +196,7 @@ func isWordRune(r rune) bool {
 
 const longestDocLink = 160
 
-// isDocLink reports whether name reads as a Go name or an import path with one.
+// isDocLink reports whether name looks like a Go name or an import path with a name.
 func isDocLink(name string) bool {
 	name = strings.TrimPrefix(name, "*")
 	first, _ := utf8.DecodeRuneInString(name)

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// parseGo reads a Go file. The package and each declaration is a heading; its
-// section holds the doc comment as prose, then the code. The doc comments inside
-// exported types and groups of constants and variables are prose too, each
-// before the lines it is about.
+// parseGo parses a Go file. The package and each declaration get a heading; the section contains
+// the doc comment as prose, followed by the code. Doc comments inside exported types and inside
+// groups of constants and variables are prose too, each before the lines that it documents.
 func parseGo(src *source, b *builder) bool {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, src.name, src.text, parser.ParseComments|parser.SkipObjectResolution)
@@ -37,7 +36,7 @@ type goFile struct {
 	src      *source
 	b        *builder
 	file     *token.File
-	comments []*ast.CommentGroup // not yet passed
+	comments []*ast.CommentGroup // not yet processed
 	label    string              // "package http"
 }
 
@@ -49,8 +48,8 @@ func (g *goFile) isImport(d ast.Decl) bool {
 	return ok && gen.Tok == token.IMPORT
 }
 
-// packageClause writes the package's doc comment, its clause with the imports,
-// and last, as code, what stands above them: licence and build constraints.
+// packageClause writes the package's doc comment and the package clause with the imports. The text
+// above them, such as a licence and build constraints, follows as code.
 func (g *goFile) packageClause(f *ast.File) {
 	g.b.heading(1, g.label, g.line(f.Package))
 	g.doc(f.Doc)
@@ -69,8 +68,7 @@ func (g *goFile) packageClause(f *ast.File) {
 	}
 }
 
-// decl writes one declaration, and before it the comments that stand alone
-// between it and the one before.
+// decl writes one declaration, preceded by the free-standing comments before it.
 func (g *goFile) decl(d ast.Decl) {
 	var doc *ast.CommentGroup
 	switch d := d.(type) {
@@ -91,7 +89,7 @@ func (g *goFile) decl(d ast.Decl) {
 	case *ast.GenDecl:
 		g.b.heading(1, genLabel(d), g.line(d.Pos()))
 		g.general(d)
-	default: // go/ast.BadDecl does not come with a nil error
+	default: // ParseFile returns no BadDecl without an error
 		g.code(d.Pos(), d.End())
 	}
 	end := g.lineEnd(g.offset(d.End()))
@@ -100,8 +98,8 @@ func (g *goFile) decl(d ast.Decl) {
 	}
 }
 
-// floating writes the comments before pos that belong to no declaration, as
-// prose under the package's heading.
+// floating writes the comments before pos that belong to no declaration as prose under the
+// package's heading.
 func (g *goFile) floating(pos token.Pos) {
 	for len(g.comments) > 0 && g.comments[0].Pos() < pos {
 		c := g.comments[0]
@@ -111,7 +109,7 @@ func (g *goFile) floating(pos token.Pos) {
 	}
 }
 
-// funcLabel is the heading of a function or method: "func (*Server) Shutdown".
+// funcLabel returns the heading of a function or method: "func (*Server) Shutdown".
 func funcLabel(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return "func " + d.Name.Name
@@ -139,8 +137,8 @@ func receiver(e ast.Expr) string {
 	return "…"
 }
 
-// genLabel is the heading of a declaration: "type Server", or of a group
-// "const MethodGet, MethodHead, MethodPost, …".
+// genLabel returns the heading of a declaration, for example "type Server", or of a group, for
+// example "const MethodGet, MethodHead, MethodPost, …".
 func genLabel(d *ast.GenDecl) string {
 	const most = 3
 	var names []string
@@ -164,9 +162,9 @@ func genLabel(d *ast.GenDecl) string {
 	return label
 }
 
-// longBody is how many lines of a function's body are kept in one block with its
-// signature. The signature of a longer one is a block of its own, so that the
-// doc comment and it make a chunk.
+// longBody is the most lines of a function body that is kept in one block with its signature. The
+// signature of a longer function is a separate block, so that it forms a chunk with the doc
+// comment.
 const longBody = 12
 
 func (g *goFile) function(d *ast.FuncDecl) {
@@ -185,8 +183,8 @@ func (g *goFile) function(d *ast.FuncDecl) {
 	g.b.end()
 }
 
-// general writes a type, const or var declaration. Its members that have doc
-// comments are preceded by them, as prose.
+// general writes a type, const or var declaration. The doc comments of its members precede them as
+// prose.
 func (g *goFile) general(d *ast.GenDecl) {
 	from := g.offset(g.docAndDirectives(d.Doc, d.Pos()))
 	for _, doc := range memberDocs(d) {
@@ -201,9 +199,8 @@ func (g *goFile) general(d *ast.GenDecl) {
 	g.codeBytes(from, g.lineEnd(g.offset(d.End())))
 }
 
-// memberDocs returns the doc comments in d that are read as prose: those of
-// exported constants, variables and types in a group, and of exported fields and
-// methods of exported types.
+// memberDocs returns the doc comments in d that become prose: those of exported constants,
+// variables and types in a group, and those of exported fields and methods of exported types.
 func memberDocs(d *ast.GenDecl) []*ast.CommentGroup {
 	var docs []*ast.CommentGroup
 	add := func(doc *ast.CommentGroup, exported bool) {
@@ -238,8 +235,8 @@ func memberDocs(d *ast.GenDecl) []*ast.CommentGroup {
 	return docs
 }
 
-// docAndDirectives writes a doc comment and returns where the code starts: at
-// decl, or at the directives ("//go:build …") that the comment ends with.
+// docAndDirectives writes a doc comment and returns the start of the code, which is decl or the
+// directives ("//go:build …") at the end of the comment.
 func (g *goFile) docAndDirectives(doc *ast.CommentGroup, decl token.Pos) token.Pos {
 	if doc == nil {
 		return decl
@@ -259,8 +256,7 @@ func (g *goFile) doc(c *ast.CommentGroup) {
 	}
 }
 
-// commentLines returns a comment's text line by line, without markers and
-// directives.
+// commentLines returns the lines of a comment without markers and directives.
 func (g *goFile) commentLines(group *ast.CommentGroup) []docLine {
 	var lines []docLine
 	for _, c := range group.List {
@@ -282,8 +278,7 @@ func (g *goFile) commentLines(group *ast.CommentGroup) []docLine {
 	return lines
 }
 
-// starless removes the " * " that some start the lines of a comment with, if all
-// do.
+// starless removes the leading " * " of a comment's lines if all of them have it.
 func starless(text string) string {
 	lines := strings.Split(text, "\n")
 	for _, l := range lines[1:] {
@@ -298,7 +293,7 @@ func starless(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// isDirective reports whether a comment is for tools: "//go:embed", "//export",
+// isDirective reports whether a comment is a directive for tools: "//go:embed", "//export",
 // "//nolint:x".
 func isDirective(comment string) bool {
 	text, ok := strings.CutPrefix(comment, "//")
@@ -315,12 +310,12 @@ func isDirective(comment string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// code writes the source from one position to the end of another's line.
+// code writes the source from one position to the end of the line of another.
 func (g *goFile) code(from, to token.Pos) {
 	g.codeBytes(g.offset(from), g.lineEnd(g.offset(to)))
 }
 
-// codeBytes writes the source in [from, to), without blank lines before it.
+// codeBytes writes the source in [from, to) without leading blank lines.
 func (g *goFile) codeBytes(from, to int) {
 	if from >= to {
 		return
@@ -330,7 +325,7 @@ func (g *goFile) codeBytes(from, to int) {
 	g.b.end()
 }
 
-// putLines puts the source in [from, to), without blank lines before it.
+// putLines puts the source in [from, to) without leading blank lines.
 func (g *goFile) putLines(from, to int) {
 	text := g.src.text[from:to]
 	body := strings.TrimLeft(text, " \t\n")
@@ -338,13 +333,13 @@ func (g *goFile) putLines(from, to int) {
 	g.b.put(text[cut:], g.src.line(from+cut))
 }
 
-// lineStart returns where the source line that holds offset starts.
+// lineStart returns the start of the source line that contains offset.
 func (g *goFile) lineStart(offset int) int { return g.src.at[g.src.line(offset)-1] }
 
-// lineEnd returns where the source line that holds offset ends if at most the
-// rest of a statement's punctuation and a comment follow on it, else offset.
+// lineEnd returns the end of the source line that contains offset if only punctuation of the
+// statement and a comment follow on it, and otherwise offset.
 func (g *goFile) lineEnd(offset int) int {
-	const near = 200 // bytes that are looked at
+	const near = 200 // bytes examined
 	end := len(g.src.text)
 	if line := g.src.line(offset); line < len(g.src.at) {
 		end = g.src.at[line] - 1

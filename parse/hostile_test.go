@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// hostileUnits are repeated to make inputs that send careless parsers into deep
-// recursion or quadratic time.
+// hostileUnits are repeated to form inputs that can cause deep recursion or quadratic time in
+// careless parsers.
 var hostileUnits = map[string][]string{
 	".html":  {"<div>", "<p>", "<b>", "<a href=x>", "<table><tr><td>", "<ul><li>", "</p>", "<dl><dt>", "<", "&", "<!--", "<pre>", "<h1>", "x<br>", "<sup>1", "<td>", "</td>", "<nav class=x>a", "<form>a", "<svg><title>", "<math>", "<header><h1>a</h1>", "<li class='nav'>a</li>", "&#13;", "\n"},
 	".md":    {"[", "![", "](", "*", "**a ", "_", "`", "``a", "> ", "- ", "1. ", "<", "<a>", "<div>\n", "&", "\\", "#", "a\n-\n", "|a", "|-", "[a]: b\n", "[^a]", "~~", "\t", "* a\n\n", "a  \n", "<!--", "<?", "```\n", "    a\n", "+ a\n ", "\n", "[a](<b", "**a*", "http://a ", "- a\n\n  ", "[\n", "![a](\n", "*a\n", "_a ", "_a\n", "`a\n", "<a\n", "**\n", "a*b_c*\n", ">\n", "> a\n- b\n", "# a\n", "|a|\n", "<!-- a\n"},
@@ -25,8 +25,8 @@ var hostileUnits = map[string][]string{
 	".yaml":  {"- ", "a: ", "# a\n", "{", "[", "&a *a "},
 }
 
-// TestHostile parses long runs of one unit, opened and never closed; with
-// ASSAY_LONG=1 megabytes of it. It passes by ending.
+// TestHostile parses long repetitions of one unit, which open constructs without closing them; with
+// ASSAY_LONG=1 the input has megabytes. It passes if parsing ends.
 func TestHostile(t *testing.T) {
 	size := 1 << 16
 	if os.Getenv("ASSAY_LONG") != "" {
@@ -49,7 +49,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// prefixes make a repeated unit be read as the format that the extension says.
+// prefixes ensure that a repeated unit is parsed as the format of the extension.
 var prefixes = map[string]string{
 	".html": "<html><body><main>", ".md": "---\na: &a b\n---\n# a\n\n", ".rst": "a\n=\n\n", ".go": "package a\n", ".py": "#!/usr/bin/python\n",
 	".c": "/* a */\n", ".csv": "a,b\n1,2\n3,4\n", ".json": "[", ".jsonl": "{\"a\":1}\n{\"a\":1}\n",

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// parseHTML reads an HTML document: its main content as blocks, its title and
-// what its head says of it.
+// parseHTML parses an HTML document: its main content as blocks, its title and the metadata in its
+// head.
 func parseHTML(src *source, b *builder) bool {
 	body := frontMatter(src, b)
 	tree := parseTree(src.text[body:], src.line(body), b.canceled)
@@ -19,7 +19,7 @@ func parseHTML(src *source, b *builder) bool {
 	w := &htmlWriter{b: b, page: p}
 	w.flow(p.root)
 	w.flush()
-	if len(b.blocks) == 0 { // nothing but what looks like its surroundings
+	if len(b.blocks) == 0 { // everything looks like boilerplate
 		w = &htmlWriter{b: b}
 		w.flow(tree)
 		w.flush()
@@ -28,7 +28,7 @@ func parseHTML(src *source, b *builder) bool {
 	return true
 }
 
-// writeHTMLFragment writes HTML inside another format, all of it, as blocks.
+// writeHTMLFragment writes all of an HTML fragment inside another format as blocks.
 func writeHTMLFragment(b *builder, text string, line int) {
 	w := &htmlWriter{b: b}
 	tree := parseTree(text, line, b.canceled)
@@ -37,7 +37,7 @@ func writeHTMLFragment(b *builder, text string, line int) {
 	w.flush()
 }
 
-// readHead takes the title and the metadata from the elements that hold them.
+// readHead reads the title and the metadata from their elements.
 func readHead(tree *htmlNode, b *builder) {
 	title := ""
 	tree.walk(func(n *htmlNode) bool {
@@ -65,12 +65,12 @@ func readHead(tree *htmlNode, b *builder) {
 	}
 }
 
-// headNames are the meta elements that are read.
+// headNames are the names of the meta elements that are read.
 var headNames = tagSet("author dc.creator date dc.date dcterms.created article:published_time " +
 	"dcterms.modified article:modified_time last-modified dc.language")
 
-// shortTitle returns the first heading of the outermost level where the page's
-// title is that with the site's name; else the title, else that heading.
+// shortTitle returns the page's first level-1 heading if the title starts with it (for example with
+// the site's name appended) or is empty, and otherwise the title.
 func shortTitle(title string, b *builder) string {
 	b.end()
 	for _, k := range b.blocks {
@@ -84,21 +84,21 @@ func shortTitle(title string, b *builder) string {
 	return title
 }
 
-// An htmlWriter writes a tree as blocks. Blank runs are one blank, or a line
-// break where the source has one and the line is long enough.
+// An htmlWriter writes a tree as blocks. A run of white space becomes one space, or a line break if
+// the source has one and the line is long enough.
 type htmlWriter struct {
 	b    *builder
-	page *page // nil: a fragment; nothing is left out as surroundings
+	page *page // nil: a fragment, from which no boilerplate is removed
 
-	kind   BlockKind // of the open or next block
-	marker string    // list marker that the next block starts with
+	kind   BlockKind // of the open block or the next one
+	marker string    // list marker at the start of the next block
 	lists  []htmlList
 	open   bool // a block of b is open
 	cells  bool // in a table row: blocks are joined
 	join   bool // a definition follows its term in the same block
 
-	blank   bool // a blank is due before the next text
-	newline bool // … and may be a line break
+	blank   bool // a space is due before the next text
+	newline bool // … and it may be a line break
 	column  int  // bytes on the current line
 }
 
@@ -107,7 +107,7 @@ type htmlList struct {
 	next    int
 }
 
-// flow writes n and what is below.
+// flow writes n and its descendants.
 func (w *htmlWriter) flow(n *htmlNode) {
 	if n.tag == "" {
 		w.text(n.raw, n.line)
@@ -172,8 +172,8 @@ func (w *htmlWriter) article(n *htmlNode) {
 	w.flush()
 }
 
-// hasImage reports whether n, which has no words, shows an image directly or in
-// a link or figure.
+// hasImage reports whether n, which has no words, has an image as a child or in a link, figure or
+// similar element.
 func hasImage(n *htmlNode) bool {
 	for _, c := range n.children {
 		if c.tag == "img" && c.attr("alt") != "" || (c.tag == "a" || c.tag == "figure" || c.tag == "span" || c.tag == "p" || c.tag == "div") && hasImage(c) {
@@ -183,7 +183,7 @@ func hasImage(n *htmlNode) bool {
 	return false
 }
 
-// flush ends the open block, or where blocks are joined lets a blank follow.
+// flush ends the open block. If blocks are joined, it makes a space follow instead.
 func (w *htmlWriter) flush() {
 	if w.cells || w.join {
 		w.blank = w.open
@@ -224,8 +224,8 @@ func (w *htmlWriter) ensure(line int) {
 	w.blank, w.newline = false, false
 }
 
-// shortLine is how many bytes a line of text has before a line break of the
-// source is kept; many sources give each element a line of its own.
+// shortLine is the least number of bytes of a line for a source line break to be kept after it.
+// Many sources put each element on its own line.
 const shortLine = 40
 
 // text writes a text node.
@@ -245,7 +245,7 @@ func (w *htmlWriter) text(raw string, line int) {
 	}
 }
 
-// words writes s, which is on one line, with its runs of blanks as one.
+// words writes s, which is on one line, with runs of spaces collapsed.
 func (w *htmlWriter) words(s string, line int) {
 	body := strings.TrimLeft(s, " \t")
 	w.blank = w.blank || len(body) < len(s)
@@ -264,7 +264,7 @@ func (w *htmlWriter) words(s string, line int) {
 
 func isPlainBlank(r rune) bool { return r == ' ' || r == '\t' }
 
-// separate opens a block if none is, and writes the blank that is due.
+// separate opens a block if none is open and writes the pending space or line break.
 func (w *htmlWriter) separate(line int) {
 	w.ensure(line)
 	switch {
@@ -308,8 +308,7 @@ func (w *htmlWriter) image(n *htmlNode) {
 	w.blank = true
 }
 
-// superscript writes powers as such: "2^n". Note marks are links, and stay as
-// they are.
+// superscript writes powers in the form "2^n". Note marks, which are links, are written unchanged.
 func (w *htmlWriter) superscript(n *htmlNode) {
 	if n.links == 0 && w.open && !w.blank && w.column > 0 && n.words <= 8 {
 		last := rune(w.b.text[len(w.b.text)-1])
@@ -342,7 +341,7 @@ func (w *htmlWriter) heading(n *htmlNode) {
 	w.finish()
 }
 
-// isPermalink reports whether n is a heading's link to itself.
+// isPermalink reports whether n is the link of a heading to itself.
 func isPermalink(n *htmlNode) bool {
 	if n.tag != "a" {
 		return false
@@ -362,7 +361,7 @@ func (w *htmlWriter) list(n *htmlNode) {
 		return
 	}
 	w.flush()
-	if w.marker != "" { // a list right inside a list item
+	if w.marker != "" { // a list directly inside a list item
 		w.marker = ""
 	}
 	start := 1
@@ -396,8 +395,8 @@ func (w *htmlWriter) item(n *htmlNode) {
 	w.finish()
 }
 
-// startBlocks writes n's children; the first block keeps the kind and marker
-// that are set, even where it is a paragraph of its own.
+// startBlocks writes n's children. The first block keeps the current kind and marker even if it is
+// a paragraph.
 func (w *htmlWriter) startBlocks(n *htmlNode) {
 	for _, c := range n.children {
 		if !w.open && blockTags[c.tag] && !startsStructure(c) {
@@ -409,7 +408,7 @@ func (w *htmlWriter) startBlocks(n *htmlNode) {
 	}
 }
 
-// startsStructure reports whether n makes blocks of another kind.
+// startsStructure reports whether n produces blocks of another kind.
 func startsStructure(n *htmlNode) bool {
 	switch n.tag {
 	case "p", "div", "section", "article", "center", "blockquote", "figure":
@@ -418,7 +417,7 @@ func startsStructure(n *htmlNode) bool {
 	return true
 }
 
-// definition writes a term, or the definition that follows it in the same block.
+// definition writes a term or the definition that follows it in the same block.
 func (w *htmlWriter) definition(n *htmlNode) {
 	if w.cells {
 		w.flush()
@@ -464,7 +463,7 @@ func (w *htmlWriter) pre(n *htmlNode) {
 	w.finish()
 }
 
-// verbatim puts the text below n as it is, after any blank lines.
+// verbatim puts the text below n unchanged, without leading blank lines.
 func (w *htmlWriter) verbatim(n *htmlNode, started *bool) {
 	if n.tag == "br" {
 		if *started {

@@ -5,11 +5,11 @@ import (
 	"unicode"
 )
 
-// droppedTags hold no text that is read: scripts, controls, media, and the head.
+// droppedTags are elements whose text is not read: scripts, controls, media and the head.
 var droppedTags = tagSet("head script style template noscript iframe frameset svg object embed canvas audio video map " +
 	"select button textarea datalist input option title meta link rp annotation annotation-xml dialog")
 
-// hidden reports whether a browser would not show n.
+// hidden reports whether browsers do not show n.
 func (n *htmlNode) hidden() bool {
 	if n.attrs == nil {
 		return false
@@ -25,18 +25,17 @@ func (n *htmlNode) hidden() bool {
 		strings.Contains(style, "font-size:0") && !strings.Contains(style, "font-size:0.")
 }
 
-// A page tells an HTML document's main content from what is around it.
+// A page separates the main content of an HTML document from boilerplate.
 //
-// The rules are the page's own words for its parts: the elements and roles that
-// HTML has for them, then the names of classes and ids. A part is dropped by its
-// name only while it does not hold much of the page's prose, so that a page with
-// its text in the wrong place keeps it.
+// It uses the page's own markup: first the elements and roles that HTML defines for parts of a
+// page, then the names of classes and ids. A part is dropped because of its name only if it does
+// not contain much of the page's prose, so that text in an unusual place is kept.
 type page struct {
-	root  *htmlNode // what is read: the main element, or the whole
+	root  *htmlNode // what is read: the main element or the whole document
 	total int       // words of root
 	prose int       // prose of root
-	depth int       // of articles and main elements around the current node
-	title bool      // the page has an h1 outside headers
+	depth int       // number of articles and main elements around the current node
+	title bool      // the page has an h1 with words
 }
 
 func newPage(tree *htmlNode) *page {
@@ -46,7 +45,7 @@ func newPage(tree *htmlNode) *page {
 		return n.tag == "main" || n.attr("role") == "main"
 	})
 	for _, m := range mains {
-		const enough = 3 // a main element with less than a third of the prose is not it
+		const enough = 3 // a main element with less than a third of the prose is ignored
 		if m.words > 0 && m.prose*enough >= tree.prose && m.words > p.total {
 			p.root, p.total = m, m.words
 		}
@@ -59,7 +58,7 @@ func newPage(tree *htmlNode) *page {
 	return p
 }
 
-// boilerplate reports whether n is around the content rather than of it.
+// boilerplate reports whether n surrounds the content rather than being part of it.
 func (p *page) boilerplate(n *htmlNode) bool {
 	if n.words == 0 {
 		return false
@@ -87,17 +86,18 @@ func (p *page) boilerplate(n *htmlNode) bool {
 	return p.named(n) && p.minor(n)
 }
 
-// minor reports whether the page is still a page without n.
+// minor reports whether n has less than half of the page's words and less than a quarter of its
+// prose.
 func (p *page) minor(n *htmlNode) bool {
 	return n.words*2 < p.total && (n.prose*4 < p.prose || n.prose == 0)
 }
 
-// linky reports whether most of n is links.
+// linky reports whether more than two thirds of n's words are links.
 func linky(n *htmlNode) bool { return n.links*3 > n.words*2 }
 
 func isHeadingNode(n *htmlNode) bool { return tagSetHeading[n.tag] && n.words > 0 }
 
-// named reports whether n's classes or id call it something around the content.
+// named reports whether n's classes or id name a kind of boilerplate.
 func (p *page) named(n *htmlNode) bool {
 	if n.attrs == nil {
 		return false
@@ -121,17 +121,17 @@ func (p *page) named(n *htmlNode) bool {
 	return false
 }
 
-// inline elements are parts of a line. <a class="header"> within a heading is
-// its words, not the page's header.
+// inline elements are parts of a line. For example, <a class="header"> in a heading is part of the
+// heading, not the page's header.
 var inline = tagSet("a span em strong b i small code abbr cite mark sub sup time u")
 
 var (
-	// aroundWords are parts of class names and ids that are hardly ever content.
+	// aroundWords are parts of class names and ids that almost never mark content.
 	aroundWords = tagSet("navbar navigation breadcrumb breadcrumbs cookie cookies consent gdpr newsletter subscribe " +
 		"sidebar sidenav masthead pagination pager advert advertisement ads adsbygoogle social sharing sharedaddy " +
 		"skiplink skipnav editsection navbox catlinks printfooter toggle headerlink topbar noprint")
 
-	// maybeAroundWords are, where they hold links or little prose.
+	// maybeAroundWords mark boilerplate if the element is mostly links or has little prose.
 	maybeAroundWords = tagSet("nav menu menus footer header banner toc related share popup modal overlay comments promo widget search login languages tabs dropdown")
 
 	aroundPhrases = []string{"skip-link", "skip-to", "jump-link", "site-header", "site-footer", "page-footer", "cookie-", "back-to-top", "vector-header", "sidebar-", "-sidebar"}

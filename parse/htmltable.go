@@ -1,8 +1,7 @@
 package parse
 
-// table writes a table of data row by row, its cells between " | ". A table
-// that only lays out a page, or whose cells hold documents of their own, is
-// written as the blocks in it.
+// table writes a data table row by row, with cells separated by " | ". A table that is used for
+// layout, or whose cells contain documents, is written as the blocks in it.
 func (w *htmlWriter) table(n *htmlNode) {
 	if w.cells {
 		w.children(n)
@@ -58,10 +57,9 @@ func tableRows(n *htmlNode) []tableRow {
 	return rows
 }
 
-// isDataTable reports whether a table's rows are records rather than a page's
-// layout.
+// isDataTable reports whether a table's rows are records rather than page layout.
 func isDataTable(n *htmlNode, rows []tableRow) bool {
-	const largestCell = 1500 // bytes of words; a cell beyond is a text of its own
+	const largestCell = 1500 // bytes of words; a larger cell is a text in itself
 	if n.attr("role") == "presentation" {
 		return false
 	}

@@ -7,35 +7,35 @@ import (
 	"golang.org/x/net/html"
 )
 
-// An htmlNode is an element, or a piece of text where tag is empty.
+// An htmlNode is an element, or text if tag is empty.
 type htmlNode struct {
 	tag      string
 	bits     tagBits
-	raw      string // text: as in the source, entities not resolved; title: resolved
+	raw      string // text: as in the source, with entities unresolved
 	line     int    // source line of its start
 	attrs    map[string]string
 	children []*htmlNode
 
-	// Counted by measure, for telling content from what is around it:
-	words int // bytes of text that are not blank
-	links int // of these, inside links
-	prose int // of these, inside paragraphs' own text, code and table cells
+	// Counted by measure, to separate content from boilerplate:
+	words int // bytes of text that are not white space
+	links int // of these, bytes inside links
+	prose int // of these, bytes in paragraphs, preformatted text, td, dd and blockquote
 }
 
 func (n *htmlNode) attr(name string) string { return n.attrs[name] }
 
-// deepestHTML is how deep elements nest; those deeper down belong to their
-// ancestor at that depth. Browsers have the same limit, at 512.
+// deepestHTML is the greatest nesting depth of elements; deeper ones are added to their ancestor at
+// that depth. Browsers have the same kind of limit, at 512.
 const deepestHTML = 400
 
-// An htmlBuilder makes a tree of a token stream, as far as it takes to find
-// blocks and text: it knows which end tags may be left out. The tree of
-// golang.org/x/net/html itself does not tell where in the source its nodes are.
+// An htmlBuilder builds a tree from a token stream, as precisely as needed to find blocks and text.
+// It handles end tags that may be omitted. The parser of golang.org/x/net/html is not used because
+// it does not report source positions.
 type htmlBuilder struct {
 	stack []*htmlNode // open elements; stack[0] is the root
 }
 
-// parseTree reads HTML whose first line is the given source line.
+// parseTree parses HTML whose first line is the given source line.
 func parseTree(text string, line int, canceled func() bool) *htmlNode {
 	root := &htmlNode{tag: "#root", line: line}
 	t := &htmlBuilder{stack: []*htmlNode{root}}
@@ -43,7 +43,7 @@ func parseTree(text string, line int, canceled func() bool) *htmlNode {
 	for tokens := 0; ; tokens++ {
 		kind := z.Next()
 		if kind == html.ErrorToken || tokens%4096 == 0 && canceled() {
-			return root // the reader has no errors but its end
+			return root // the only error of the reader is the end of input
 		}
 		raw := z.Raw()
 		breaks := 0
@@ -69,7 +69,7 @@ func (t *htmlBuilder) top() *htmlNode { return t.stack[len(t.stack)-1] }
 
 func (n *htmlNode) add(c *htmlNode) { n.children = append(n.children, c) }
 
-// keptAttrs are the attributes that are looked at.
+// keptAttrs are the attributes that are read.
 var keptAttrs = map[string]bool{
 	"class": true, "id": true, "role": true, "href": true, "hidden": true, "aria-hidden": true, "style": true, "lang": true,
 	"name": true, "property": true, "content": true, "alt": true, "start": true, "datetime": true, "type": true, "http-equiv": true,
@@ -98,7 +98,7 @@ func (t *htmlBuilder) open(z *html.Tokenizer, line int) {
 	}
 }
 
-// tagSet makes a set of space-separated names.
+// tagSet returns the set of space-separated names.
 func tagSet(names string) map[string]bool {
 	m := map[string]bool{}
 	for n := range strings.FieldsSeq(names) {
@@ -110,7 +110,7 @@ func tagSet(names string) map[string]bool {
 var (
 	voidTags = tagSet("area base br col embed hr img input link meta param source track wbr frame keygen")
 
-	// blockTags start a block of their own and end an open paragraph.
+	// blockTags start a new block and end an open paragraph.
 	blockTags = tagSet("address article aside blockquote center details dialog dd dir div dl dt fieldset figcaption figure " +
 		"footer form h1 h2 h3 h4 h5 h6 header hgroup hr li main menu nav ol p pre search section summary table ul " +
 		"tbody thead tfoot tr td th caption body html")
@@ -118,7 +118,7 @@ var (
 	tagSetHeading = tagSet("h1 h2 h3 h4 h5 h6")
 )
 
-// tagBits say what a tag means for the ends that are left out.
+// tagBits classify tags for the handling of omitted end tags.
 type tagBits uint16
 
 const (
@@ -127,14 +127,14 @@ const (
 	bitDef
 	bitCell
 	bitRow
-	bitGroup // of rows, and caption
+	bitGroup // row groups and caption
 	bitOption
 	bitLink
 	bitHeading
-	bitScope // keeps an end tag inside from closing what is outside
+	bitScope // keeps an end tag inside from closing an element outside
 	bitList
 	bitTable
-	bitRoot // html and body, which end tags close from anywhere
+	bitRoot // html and body, which end tags close from any depth
 )
 
 var bitsOf = map[string]tagBits{
@@ -145,7 +145,7 @@ var bitsOf = map[string]tagBits{
 	"ul": bitList, "ol": bitList, "dl": bitList, "menu": bitList, "dir": bitList, "html": bitRoot, "body": bitRoot,
 }
 
-// implyEnds closes the elements whose end tags are left out before n starts.
+// implyEnds closes the elements whose end tags are omitted before n.
 func (t *htmlBuilder) implyEnds(n *htmlNode) {
 	switch {
 	case n.bits&bitLi != 0:
@@ -171,8 +171,8 @@ func (t *htmlBuilder) implyEnds(n *htmlNode) {
 	}
 }
 
-// closeUpTo closes the outermost open element with one of the bits, and all
-// inside it, without leaving an element with one of stop's.
+// closeUpTo closes the outermost open element with one of the bits and everything inside it, up to
+// the nearest element with one of stop's bits.
 func (t *htmlBuilder) closeUpTo(bits, stop tagBits) {
 	at := -1
 	for i := len(t.stack) - 1; i > 0; i-- {
@@ -188,8 +188,8 @@ func (t *htmlBuilder) closeUpTo(bits, stop tagBits) {
 	}
 }
 
-// close handles an end tag: it closes the nearest such element, unless there is
-// none or it is outside of what a table cell may close.
+// close handles an end tag. It closes the nearest open element of that name, unless there is none
+// or a table cell lies in between that the tag cannot close.
 func (t *htmlBuilder) close(tag string) {
 	if voidTags[tag] {
 		return
@@ -207,7 +207,7 @@ func (t *htmlBuilder) close(tag string) {
 	}
 }
 
-// measure counts the words of n and below.
+// measure counts the words of n and its descendants.
 func (n *htmlNode) measure(inLink, inProse bool) {
 	if n.tag == "" {
 		for i := 0; i < len(n.raw); i++ {
@@ -237,8 +237,8 @@ func (n *htmlNode) measure(inLink, inProse bool) {
 
 var proseTags = tagSet("p pre td dd blockquote")
 
-// find returns the nodes at and below n that ok holds for, in document order,
-// not looking inside those.
+// find returns the nodes at and below n for which ok returns true, in document order. It does not
+// search inside those nodes.
 func (n *htmlNode) find(ok func(*htmlNode) bool) []*htmlNode {
 	if ok(n) {
 		return []*htmlNode{n}
@@ -250,8 +250,8 @@ func (n *htmlNode) find(ok func(*htmlNode) bool) []*htmlNode {
 	return found
 }
 
-// walk calls visit for n and what is below it, in document order; not for what
-// is below a node that visit returns false for.
+// walk calls visit for n and its descendants, in document order. It skips the descendants of a node
+// for which visit returns false.
 func (n *htmlNode) walk(visit func(*htmlNode) bool) {
 	if !visit(n) {
 		return
@@ -261,7 +261,7 @@ func (n *htmlNode) walk(visit func(*htmlNode) bool) {
 	}
 }
 
-// line1 returns the words below n on one line.
+// line1 returns the text below n on one line.
 func (n *htmlNode) line1() string {
 	var out strings.Builder
 	n.collect(&out)

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// parseJSON reads one JSON value. The members of an object read "key: value",
-// one a line, with dotted keys for what is nested; a large member that is an
-// object or a list of objects has a heading. A list of objects reads as records,
-// see writeRecord.
+// parseJSON parses one JSON value. The members of an object become "key: value" lines, with dotted
+// keys for nested members. A large member that is an object or a list of objects gets a heading. A
+// list of objects becomes records, see writeRecord.
 func parseJSON(src *source, b *builder) bool {
 	values, err := jsonValues(b, src.text, 1)
 	if err != nil || len(values) != 1 {
@@ -28,8 +27,8 @@ func parseJSON(src *source, b *builder) bool {
 	return true
 }
 
-// parseJSONL reads a JSON value a line, each a record. A line that is not JSON
-// stays as it is; where those are many the source is not JSON lines.
+// parseJSONL parses one JSON value per line, each of which becomes a record. A line that is not
+// JSON is kept unchanged. If there are many of these, the source is not JSON lines.
 func parseJSONL(src *source, b *builder) bool {
 	records, broken := 0, 0
 	for i, l := range src.lines() {
@@ -62,13 +61,13 @@ const (
 	jsonList
 )
 
-// A jsonValue is a value with the source line that it starts on.
+// A jsonValue is a value and the source line on which it starts.
 type jsonValue struct {
 	kind    jsonKind
 	key     string // in an object
-	text    string // scalars: as it reads, strings without quotes
+	text    string // scalars: strings without quotes, others as in the source
 	line    int
-	members []*jsonValue // in the order of the source
+	members []*jsonValue // in source order
 }
 
 // member returns the first member with one of the keys, or nil.
@@ -83,7 +82,7 @@ func (v *jsonValue) member(keys ...string) *jsonValue {
 	return nil
 }
 
-// size returns the bytes of the text in v, counted up to about limit.
+// size returns the number of bytes of the text in v, counted up to about limit.
 func (v *jsonValue) size(limit int) int {
 	n := len(v.key) + len(v.text)
 	for _, m := range v.members {
@@ -97,8 +96,7 @@ func (v *jsonValue) size(limit int) int {
 
 var errJSONDepth = errors.New("nested too deeply")
 
-// jsonValues reads the values that text holds one after another. Its first line
-// is the given source line.
+// jsonValues parses the consecutive values in text. Its first line is the given source line.
 func jsonValues(b *builder, text string, line int) ([]*jsonValue, error) {
 	const deepest = 100
 	d := json.NewDecoder(strings.NewReader(text))
@@ -122,7 +120,7 @@ func jsonValues(b *builder, text string, line int) ([]*jsonValue, error) {
 		for start < end && strings.IndexByte(" \t\r\n,:", text[start]) >= 0 {
 			start++
 		}
-		line += strings.Count(text[at:start], "\n") // a token holds no line end
+		line += strings.Count(text[at:start], "\n") // tokens contain no line ends
 		at = end
 		top := stack[len(stack)-1]
 		v := &jsonValue{key: key, line: line}
@@ -169,7 +167,7 @@ func afterColon(text string, at int) bool {
 	return false
 }
 
-// largeMember is how many bytes a nested value has before it gets a heading.
+// largeMember is the size in bytes from which a nested value gets a heading.
 const largeMember = 400
 
 // writeJSON writes a value that is not a scalar; headings start at level.
@@ -201,16 +199,16 @@ func writeJSON(b *builder, v *jsonValue, level int) {
 	flush()
 }
 
-// Keys under which records keep their title, their identity and their text.
+// Keys of the title, the identity and the text of records.
 var (
 	titleKeys = []string{"title", "heading", "headline", "name", "subject"}
 	idKeys    = []string{"_id", "id", "url", "path", "key"}
 	textKeys  = []string{"text", "content", "contents", "body", "markdown", "passage", "abstract", "description"}
 )
 
-// writeRecord writes one record of a list. One with a text is a section: its
-// title (or else its identity) is the heading, its other members are lines, its
-// text is paragraphs. Any other is a row of "key: value" lines.
+// writeRecord writes one record of a list. A record with a text is a section: its title, or else
+// its identity, is the heading, its other members are lines, and its text is paragraphs. Any other
+// record is a row of "key: value" lines.
 func writeRecord(b *builder, v *jsonValue, level int) {
 	text := textMember(v)
 	if text == nil {
@@ -246,7 +244,7 @@ func writeRecord(b *builder, v *jsonValue, level int) {
 	b.embed(text.line, level, func() { writeDocument(b, tidy(text.text)) })
 }
 
-// textMember returns the member that is v's text, or nil.
+// textMember returns the member that contains v's text, or nil.
 func textMember(v *jsonValue) *jsonValue {
 	if v.kind != jsonObject {
 		return nil
@@ -259,7 +257,7 @@ func textMember(v *jsonValue) *jsonValue {
 	return nil
 }
 
-// nameMember returns the member that names v, or nil.
+// nameMember returns the member with v's title or identity, or nil.
 func nameMember(v *jsonValue) *jsonValue {
 	if v.kind != jsonObject {
 		return nil
@@ -272,8 +270,8 @@ func nameMember(v *jsonValue) *jsonValue {
 	return nil
 }
 
-// writeDocument writes the text of a record: Markdown or HTML where it is that,
-// else paragraphs.
+// writeDocument writes the text of a record as Markdown or HTML if it is in that format, and
+// otherwise as paragraphs.
 func writeDocument(b *builder, text string) {
 	src := newSource("", text)
 	switch {
@@ -291,7 +289,7 @@ func writeDocument(b *builder, text string) {
 	}
 }
 
-// putOnLine puts text whose lines are all on one source line.
+// putOnLine puts text whose lines all come from one source line.
 func putOnLine(b *builder, text string, line int) {
 	for i, l := range strings.Split(text, "\n") {
 		if i > 0 {
@@ -317,11 +315,11 @@ func putRow(b *builder, members []*jsonValue) {
 	b.end()
 }
 
-// longestKey bounds a dotted key, which each value below it repeats; a longer
-// one is said once, on a line of its own.
+// longestKey is the most bytes of a dotted key, which is repeated for each value below it. A longer
+// key is written once on its own line.
 const longestKey = 500
 
-// putMember puts "key: value" lines for v and what is nested in it.
+// putMember puts "key: value" lines for v and its nested values.
 func putMember(b *builder, v *jsonValue, key string, first *bool) {
 	if v.kind == jsonScalar {
 		if !*first {

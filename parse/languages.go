@@ -6,16 +6,14 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// A language is what it takes to tell comments and declarations in a source
-// file apart from the rest.
+// A language describes how to recognize comments and declarations in a source file.
 type language struct {
-	line  []string    // what starts a comment up to the line's end
-	block [][2]string // what starts and ends a comment over lines
+	line  []string    // start of a comment that ends with the line
+	block [][2]string // start and end of a comment that may span lines
 	heads *lazyregexp.Regexp
 }
 
-// In heads, the first group is the indentation and the second the words for the
-// heading.
+// In heads, the first group is the indentation and the second the text of the heading.
 var (
 	cHeads = lazyregexp.New(`^()((?:typedef\s+)?(?:struct|class|enum|union|namespace)\s+[A-Za-z_][\w:]*(?:\s*[:{].*)?$|#define\s+[A-Za-z_]\w*\(|[A-Za-z_][\w \t*&:<>,~\[\]]*?[ \t*&]~?[A-Za-z_][\w:~]*\s*\()`)
 
@@ -66,7 +64,7 @@ var (
 	haskLang   = &language{line: []string{"--"}, block: [][2]string{{"{-", "-}"}}}
 )
 
-// languages by extension.
+// languages maps file extensions to languages.
 var languages = func() map[string]*language {
 	m := map[string]*language{}
 	for l, exts := range map[*language]string{
@@ -99,15 +97,15 @@ var languages = func() map[string]*language {
 	return m
 }()
 
-// languageByName is for files that are named without an extension.
+// languageByName maps names of files without an extension to languages.
 var languageByName = map[string]*language{
 	"makefile": makeLang, "gnumakefile": makeLang, "dockerfile": hashLang, "containerfile": hashLang, "rakefile": rubyLang,
 	"gemfile": rubyLang, "vagrantfile": rubyLang, "cmakelists.txt": hashLang, "jenkinsfile": javaLang, "build": pyLang, "workspace": pyLang,
 	".bashrc": shellLang, ".zshrc": shellLang, ".profile": shellLang, ".gitconfig": iniLang, ".editorconfig": iniLang,
 }
 
-// sourceLanguage returns the language of src by its name or its "#!" line, or
-// nil if it is not known as source code.
+// sourceLanguage returns the language of src according to its name or its "#!" line, or nil if it
+// is not recognized as source code.
 func sourceLanguage(src *source) *language {
 	if l := languageByName[strings.ToLower(src.name)]; l != nil {
 		return l

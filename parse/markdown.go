@@ -14,9 +14,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// parseMarkdown reads CommonMark with tables and strikethrough. The text keeps
-// words, code, line breaks and list markers; emphasis marks, link targets and
-// HTML tags are left out.
+// parseMarkdown parses CommonMark with tables and strikethrough. The text keeps words, code, line
+// breaks and list markers. Emphasis marks, link targets and HTML tags are removed.
 func parseMarkdown(src *source, b *builder) bool {
 	body := frontMatter(src, b)
 	if tangled(src.text[body:]) {
@@ -29,7 +28,7 @@ func parseMarkdown(src *source, b *builder) bool {
 	return true
 }
 
-// writeMarkdown writes src from the offset body on.
+// writeMarkdown writes src from the offset body onwards.
 func writeMarkdown(src *source, body int, b *builder) {
 	m := &markdown{src: src, b: b, base: body, data: []byte(src.text[body:])}
 	md := goldmark.New(
@@ -39,8 +38,7 @@ func writeMarkdown(src *source, body int, b *builder) {
 	m.blocks(md.Parser().Parse(text.NewReader(m.data)), 0)
 }
 
-// firstTitle returns the words of the first heading if that is the only one of
-// the outermost level.
+// firstTitle returns the text of the first heading if it is the only one of level 1.
 func firstTitle(b *builder) string {
 	b.end()
 	first, count := "", 0
@@ -64,14 +62,14 @@ func firstTitle(b *builder) string {
 	return first
 }
 
-// tangled reports whether a Markdown parser could take more than linear time or
-// stack over text: markers nested or repeated as nobody writes them.
+// tangled reports whether a Markdown parser could need more than linear time or stack for text.
+// Such text has markers nested or repeated as no author would write them.
 func tangled(text string) bool {
 	const (
-		deepest     = 100    // block quotes and lists on one line
-		longest     = 20_000 // bytes of a paragraph's line with hundreds of openers
+		deepest     = 100    // block quotes or list markers on one line
+		longest     = 20_000 // bytes of a line with many openers
 		openers     = 1_000  // of links, emphasis, code and tags, on such a line
-		crowd       = 20_000 // of links, on lines without a blank one between
+		crowd       = 20_000 // of links, without a blank line in between
 		definitions = 20_000 // of links, in a text
 	)
 	if strings.Count(text, "]:") > definitions {
@@ -112,12 +110,12 @@ type markdown struct {
 	src  *source
 	b    *builder
 	base int    // offset of data in src.text
-	data []byte // what was parsed
+	data []byte // the parsed text
 }
 
 func (m *markdown) line(offset int) int { return m.src.line(m.base + offset) }
 
-// blocks writes the children of n, which is in lists nested depth deep.
+// blocks writes the children of n, which is nested in depth lists.
 func (m *markdown) blocks(n ast.Node, depth int) {
 	for c := n.FirstChild(); c != nil && !m.b.canceled(); c = c.NextSibling() {
 		m.block(c, depth)
@@ -212,7 +210,7 @@ func (m *markdown) code(lines *text.Segments) {
 	m.b.end()
 }
 
-// html writes a block of raw HTML as the HTML parser reads it.
+// html writes a block of raw HTML using the HTML parser.
 func (m *markdown) html(n *ast.HTMLBlock) {
 	lines := n.Lines()
 	if lines.Len() == 0 {
@@ -251,8 +249,8 @@ func (m *markdown) inline(n ast.Node) {
 	}
 }
 
-// here returns the source line that inline text without a position of its own
-// is on: that of the text before it, or of the block n.
+// here returns the source line of inline text without its own position. It is the line of the text
+// before it or of the block around n.
 func (m *markdown) here(n ast.Node) int {
 	if m.b.line > 0 && len(m.b.text) > m.b.cur.Start {
 		return m.b.line

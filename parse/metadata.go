@@ -16,10 +16,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// frontMatter reads the front matter that src starts with: YAML between "---"
-// lines, TOML's plain pairs between "+++" lines, or JSON in a first HTML
-// comment. It returns where the body starts. Front matter that does not parse
-// is kept as a code block.
+// frontMatter reads the front matter at the start of src: YAML between "---" lines, plain TOML
+// pairs between "+++" lines, or JSON in an initial HTML comment. It returns the offset of the body.
+// Front matter that cannot be parsed is kept as a code block.
 func frontMatter(src *source, b *builder) (body int) {
 	if fields, n := commentFields(src.text); n > 0 {
 		setFields(b, "", fields, 0)
@@ -42,11 +41,11 @@ func frontMatter(src *source, b *builder) (body int) {
 	return n
 }
 
-// largestFront is how many bytes of front matter are read as such.
+// largestFront is the largest size of front matter in bytes.
 const largestFront = 64 << 10
 
-// fenced cuts the front matter that text starts with out of its fence. It
-// returns n == 0 if there is none.
+// fenced returns the fence and the content of the front matter at the start of text, and the offset
+// of the body. n is 0 if there is none.
 func fenced(text string) (fence, raw string, n int) {
 	fence, rest, ok := strings.Cut(text[:min(len(text), largestFront)], "\n")
 	fence = strings.TrimRight(fence, " \t")
@@ -65,7 +64,7 @@ func fenced(text string) (fence, raw string, n int) {
 	return "", "", 0
 }
 
-// commentFields reads a JSON object in the HTML comment that text starts with.
+// commentFields parses a JSON object in an HTML comment at the start of text.
 func commentFields(text string) (map[string]any, int) {
 	inner, ok := strings.CutPrefix(text[:min(len(text), largestFront)], "<!--")
 	if !ok {
@@ -86,8 +85,7 @@ func yamlFields(raw string) (fields map[string]any, err error) {
 	if err := safeyaml.Check([]byte(raw)); err != nil {
 		return nil, fmt.Errorf("front matter: %w", err)
 	}
-	// The library is handed foreign bytes; a panic in it must cost the front
-	// matter only.
+	// The library parses untrusted bytes. A panic in it must affect only the front matter.
 	defer func() {
 		if p := recover(); p != nil {
 			fields, err = nil, fmt.Errorf("front matter: %v", p)
@@ -99,8 +97,8 @@ func yamlFields(raw string) (fields map[string]any, err error) {
 	return fields, nil
 }
 
-// tomlFields reads `key = value` lines of TOML; tables give dotted keys. Values
-// it cannot tell are an error.
+// tomlFields parses `key = value` lines of TOML; tables give dotted keys. Unsupported values are an
+// error.
 func tomlFields(raw string) (map[string]any, error) {
 	fields := map[string]any{}
 	prefix := ""
@@ -137,8 +135,8 @@ func tomlValue(s string) (any, error) {
 	return nil, fmt.Errorf("value %q", s)
 }
 
-// setFields records fields as metadata, those of nested objects under dotted
-// keys. What has no typed form (null, lists of objects) is left out.
+// setFields stores fields as metadata, with dotted keys for nested objects. Values without a typed
+// form (null, lists of objects) are dropped.
 func setFields(b *builder, prefix string, fields map[string]any, depth int) {
 	const deepest = 4
 	keys := make([]string, 0, len(fields))
@@ -159,8 +157,8 @@ func setFields(b *builder, prefix string, fields map[string]any, depth int) {
 	}
 }
 
-// setField records one field, under assay's own key if it has that meaning. A date is recorded
-// under its own key as well.
+// setField stores one field, under assay's own key if it has that meaning. A date is also stored
+// under its original key.
 func setField(b *builder, key string, v assay.Value) {
 	switch strings.ToLower(strings.NewReplacer("_", "", "-", "", ":", "", ".", "").Replace(key)) {
 	case "title":
@@ -186,15 +184,15 @@ func setField(b *builder, key string, v assay.Value) {
 	b.set(key, v)
 }
 
-// languageCode returns the ISO 639 part of a language tag: "en" of "en-US".
+// languageCode returns the language part of a language tag: "en" for "en-US".
 func languageCode(tag string) string {
 	tag, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
 	tag, _, _ = strings.Cut(tag, "_")
 	return tag
 }
 
-// metaValue gives v the type that it has in the source; a string that is a date
-// or a time is one.
+// metaValue converts v to a value of the same type as in the source. A string that is a date or
+// time becomes a time.
 func metaValue(v any) (assay.Value, bool) {
 	switch x := v.(type) {
 	case string:

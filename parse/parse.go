@@ -1,10 +1,9 @@
-// Package parse turns a source's bytes into a Document: normalised text, its
-// structure as blocks, anchors back to the source's lines, and what the format
-// says of itself. It picks the format by the content; a name is only a hint.
+// Package parse converts a source's bytes to a Document, which is normalised text with its
+// structure as blocks, anchors to the source's lines, and the format's own metadata. It detects the
+// format from the content; the name is only a hint.
 //
-// It reads Markdown, HTML, plain text, reStructuredText, Go and other source
-// code, CSV and JSON. It does not fetch, store or cut anything: package chunk
-// cuts.
+// It parses Markdown, HTML, plain text, reStructuredText, Go and other source code, CSV and JSON.
+// It does not fetch, store or split documents; package chunk splits them.
 package parse
 
 import (
@@ -17,69 +16,66 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Version names what Parse makes of an input. It changes whenever the same bytes
-// would give another Document; a stored document of another version is parsed
-// again.
+// Version is the version of the parser. It changes whenever the same bytes would produce a
+// different Document. Stored documents of another version are parsed again.
 const Version = "parse-2"
 
-// Kinds of input that Parse refuses. The error says what was found.
+// Kinds of input that Parse rejects. The error message describes the input.
 var (
-	// ErrBinary: not a text, or a format that is not read yet (PDF, DOCX, …).
+	// ErrBinary means that the input is not text, or is in an unsupported format (PDF, DOCX, …).
 	ErrBinary = errors.New("not a readable text")
 
-	// ErrEncoding: a text in an encoding that cannot be told or is not read.
+	// ErrEncoding means that the text has an unknown or unsupported encoding.
 	ErrEncoding = errors.New("unreadable text encoding")
 
-	// ErrMinified: code that a program wrote for programs, on a few endless lines.
+	// ErrMinified means that the input is minified code in a few very long lines.
 	ErrMinified = errors.New("minified code")
 
-	// ErrEmpty: nothing but blanks, or markup without any text.
+	// ErrEmpty means that the input is blank or has markup but no text.
 	ErrEmpty = errors.New("no text")
 )
 
-// Input is one source's bytes and what is known of them from outside.
+// Input is the bytes of a source and its name.
 type Input struct {
-	Name string // file name or last part of the URL; a hint for the format, never trusted over the content
+	Name string // file name or last part of the URL; a hint for the format that never overrides the content
 	Data []byte
 }
 
-// A Document is a source's text with its structure. Every byte of Text that is
-// not blank lies in exactly one block.
+// A Document is the text of a source with its structure. Every byte of Text that is not white space
+// lies in exactly one block.
 type Document struct {
 	Type     string  // "markdown", "html", "text", "rst", "go", "source", "csv", "json", "jsonl"
-	Title    string  // empty when the source names none; one beyond 300 bytes is cut, and ends in "…"
-	Text     string  // normalised as assay.Document.Text says
+	Title    string  // empty if the source has none; truncated after 300 bytes, ending in "…"
+	Text     string  // normalised as described at assay.Document.Text
 	Blocks   []Block // by Start, not overlapping
 	Anchors  []assay.Anchor
-	Metadata assay.Metadata // front matter and what the format says of itself (author, created, …); no Title
+	Metadata assay.Metadata // front matter and the format's own metadata (author, created, …), without the title
 }
 
-// A BlockKind says what a block is.
+// A BlockKind is the kind of a block.
 type BlockKind string
 
 // The kinds of block.
 const (
 	Heading   BlockKind = "heading"
-	Paragraph BlockKind = "paragraph" // prose; may be cut between sentences
+	Paragraph BlockKind = "paragraph" // prose; may be split between sentences
 	ListItem  BlockKind = "list_item"
 	Code      BlockKind = "code"
-	TableHead BlockKind = "table_head" // the column names of the rows that follow
+	TableHead BlockKind = "table_head" // column names of the following rows
 	TableRow  BlockKind = "table_row"
 )
 
-// A Block is a structural unit: the bytes [Start, End) of Text, without the
-// blank lines around it.
+// A Block is a structural unit: the bytes [Start, End) of Text, without surrounding blank lines.
 type Block struct {
 	Kind  BlockKind
 	Start int
 	End   int
 	Level int    // headings: 1 (outermost) and up; else 0
-	Label string // headings: the words for heading paths, without markup; else empty
+	Label string // headings: the text for heading paths, without markup; else empty
 }
 
-// Parse reads in. What claims a format and is broken is read as what it still
-// is, in the end as plain text. The error is of one of the kinds above, or
-// ctx's.
+// Parse parses in. If the input does not conform to the format that it seems to have, other formats
+// are tried, with plain text last. The error is of one of the kinds above or ctx's.
 func Parse(ctx context.Context, in Input) (Document, error) {
 	if err := ctx.Err(); err != nil {
 		return Document{}, err
@@ -112,8 +108,8 @@ func Parse(ctx context.Context, in Input) (Document, error) {
 	return Document{}, fmt.Errorf("parse %s: it has markup but no words: %w", displayName(in.Name), ErrEmpty)
 }
 
-// minified reports whether a script or style sheet is not for people: 10 KB or
-// more, with lines of 1,000 bytes or more on average.
+// minified reports whether a script or style sheet is minified: at least 10 KB with an average line
+// length of at least 1,000 bytes.
 func minified(src *source) bool {
 	const size, line = 10_000, 1_000
 	switch src.ext {
@@ -133,11 +129,11 @@ func displayName(name string) string {
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// A source is a decoded input: valid UTF-8 in NFC, lines ended by "\n", free of
-// invisible characters, with its lines numbered.
+// A source is a decoded input: valid UTF-8 in NFC, with "\n" line ends, without invisible
+// characters, and with an index of its lines.
 type source struct {
 	name string
-	ext  string // of name, in lower case, with its dot
+	ext  string // of name, in lower case, with the dot
 	text string
 	at   []int // offset of each line's start
 }
@@ -157,7 +153,7 @@ func newSource(name, text string) *source {
 	return s
 }
 
-// line returns the number, from 1, of the line that holds offset.
+// line returns the number, from 1, of the line that contains offset.
 func (s *source) line(offset int) int {
 	lo, hi := 0, len(s.at) // at[lo] <= offset < at[hi]
 	for hi-lo > 1 {
@@ -170,6 +166,5 @@ func (s *source) line(offset int) int {
 	return lo + 1
 }
 
-// lines returns the text of each line without its "\n". The last is empty when
-// the text ends with "\n".
+// lines returns the lines without their "\n". The last is empty if the text ends with "\n".
 func (s *source) lines() []string { return strings.Split(s.text, "\n") }

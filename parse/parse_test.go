@@ -24,8 +24,8 @@ func parseString(t testing.TB, name, text string) Document {
 	return doc
 }
 
-// checkDocument holds doc, parsed from source, to the contracts of Document,
-// Block and assay.Anchor.
+// checkDocument checks the contracts of Document, Block and assay.Anchor for doc, parsed from
+// source.
 func checkDocument(t testing.TB, doc Document, source string) {
 	t.Helper()
 	if doc.Type == "" || doc.Text == "" || len(doc.Blocks) == 0 || len(doc.Anchors) == 0 {
@@ -175,7 +175,7 @@ func TestNormalisation(t *testing.T) {
 	}
 }
 
-// block is what the tests of the formats compare.
+// A block is the form of a Block that the format tests compare.
 type block struct {
 	Kind BlockKind
 	Line int

@@ -8,10 +8,9 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// parseRST reads reStructuredText, or what looks like it: underlined titles,
-// directives, literal blocks, lists and tables. Roles, references and emphasis
-// are read as their words; comments, link targets, images and the processor's
-// own directives are left out.
+// parseRST parses reStructuredText or similar text: underlined titles, directives, literal blocks,
+// lists and tables. Roles, references and emphasis are reduced to their words. Comments, link
+// targets, images and the processor's own directives are dropped.
 func parseRST(src *source, b *builder) bool {
 	r := &rst{plainText: plainText{b: b, lines: src.lines(), words: inlineRST}}
 	r.fields(0)
@@ -27,10 +26,10 @@ type rst struct {
 	plainText
 }
 
-// deepestRST is how deep directives are read inside one another.
+// deepestRST is the greatest nesting depth of directives that is parsed.
 const deepestRST = 20
 
-// body reads the lines up to end, which are nested depth deep in directives.
+// body reads the lines up to end, which are nested in depth directives.
 func (r *rst) body(end, depth int) {
 	for r.at < end && !r.b.canceled() {
 		l := strings.TrimSpace(r.line(r.at))
@@ -58,8 +57,7 @@ func (r *rst) body(end, depth int) {
 	}
 }
 
-// fields reads the ":name: value" lines that a document may start with, after
-// its title, as metadata.
+// fields reads the ":name: value" lines at the start of a document or after its title as metadata.
 func (r *rst) fields(from int) {
 	at := from
 	for at < len(r.lines) && r.blank(at) {
@@ -83,7 +81,7 @@ func (r *rst) fields(from int) {
 
 var fieldLine = lazyregexp.New(`^:([A-Za-z][\w -]*):(?:\s+(.*))?$`)
 
-// title reads a section title, and the document's fields after the first.
+// title reads a section title. After the first title it also reads the document's fields.
 func (r *rst) title() bool {
 	first := len(r.b.blocks) == 0
 	if !r.underlined() {
@@ -95,7 +93,7 @@ func (r *rst) title() bool {
 	return true
 }
 
-// run counts the lines from the next on up to a blank one or end.
+// run returns the number of lines from the current one up to a blank line or end.
 func (r *rst) run(end int) int {
 	n := 1
 	for r.at+n < end && !r.blank(r.at+n) {
@@ -104,7 +102,7 @@ func (r *rst) run(end int) int {
 	return n
 }
 
-// write writes n lines of text as one block.
+// write writes n lines as one block.
 func (r *rst) write(kind BlockKind, n int) {
 	if k := len(r.b.blocks); kind == ListItem && k > 0 && r.b.blocks[k-1].Kind == ListItem && !r.blank(r.at-1) {
 		r.b.beginTight(kind)
@@ -134,8 +132,8 @@ func (r *rst) write(kind BlockKind, n int) {
 	r.at += n
 }
 
-// paragraph reads a paragraph, or a term with its definition; one that ends
-// with "::" is followed by a literal block.
+// paragraph reads a paragraph, or a term with its definition. A literal block follows a paragraph
+// that ends with "::".
 func (r *rst) paragraph(end int) {
 	indent := indentOf(r.line(r.at))
 	n := 1
@@ -153,7 +151,7 @@ func (r *rst) paragraph(end int) {
 	}
 }
 
-// definition reads a term and the indented lines under it up to a blank one.
+// definition reads a term and the indented lines below it up to a blank line.
 func (r *rst) definition(end, indent int) {
 	n := 1
 	for r.at+n < end && !r.blank(r.at+n) && indentOf(r.line(r.at+n)) > indent {
@@ -167,7 +165,7 @@ func (r *rst) definition(end, indent int) {
 	}
 }
 
-// item reads a list item with the indented lines that go on with it.
+// item reads a list item with its indented continuation lines.
 func (r *rst) item(end int) {
 	indent := indentOf(r.line(r.at))
 	n := 1
@@ -185,7 +183,7 @@ func isRSTItem(l string) bool {
 	return isDocItem(l) || strings.HasPrefix(l, "#. ") || strings.HasPrefix(l, "| ")
 }
 
-// literal writes what follows and is indented more than indent as code.
+// literal writes the following lines that are indented more than indent as code.
 func (r *rst) literal(end, indent int) {
 	from, to := r.indented(end, indent)
 	r.at = from
@@ -194,8 +192,8 @@ func (r *rst) literal(end, indent int) {
 	}
 }
 
-// indented returns the lines, blank ones before and after left out, that follow
-// and are indented more than indent.
+// indented returns the range of the following lines that are indented more than indent, without
+// surrounding blank lines.
 func (r *rst) indented(end, indent int) (from, to int) {
 	from = r.at
 	for from < end && r.blank(from) {
@@ -219,8 +217,7 @@ func (r *rst) indented(end, indent int) (from, to int) {
 
 var directive = lazyregexp.New(`^\.\. +(?:\|[^|]+\| +)?([A-Za-z][\w:+.-]*)::(?: +(.*))?$`)
 
-// explicit reads what starts with "..": a directive, a footnote, a target or a
-// comment.
+// explicit reads a construct that starts with "..": a directive, a footnote, a target or a comment.
 func (r *rst) explicit(depth int) {
 	l := strings.TrimSpace(r.line(r.at))
 	indent := indentOf(r.line(r.at))
@@ -278,7 +275,7 @@ func (r *rst) directive(name, argument string, line, depth, body, end int) {
 		return
 	case "versionadded", "versionchanged", "versionremoved", "deprecated":
 		r.b.puts(Paragraph, name+" "+inlineRST(argument), line)
-	default: // what a documentation generator describes: a function, an option, …
+	default: // objects of a documentation generator: a function, an option, …
 		r.b.puts(Code, argument, line)
 	}
 	if depth < deepestRST {
@@ -296,8 +293,7 @@ var (
 func isGridRule(l string) bool   { return len(l) > 4 && l[0] == '+' && gridRule.MatchString(l) }
 func isSimpleRule(l string) bool { return len(l) > 4 && l[0] == '=' && simpleRule.MatchString(l) }
 
-// gridTable reads a table drawn with "+---+" and "|". The lines of a cell are
-// joined.
+// gridTable reads a table drawn with "+---+" and "|". The lines of a cell are joined.
 func (r *rst) gridTable(end int) {
 	first := true
 	for r.at < end && isGridRule(strings.TrimSpace(r.line(r.at))) {
@@ -356,12 +352,12 @@ func (r *rst) gridRow(kind BlockKind, from, to int, first bool) {
 	r.b.end()
 }
 
-// simpleTable reads a table with "=== ===" rules, a row a line.
+// simpleTable reads a table with "=== ===" rules and one row per line.
 func (r *rst) simpleTable(end int) {
 	stops := columnStops(r.line(r.at))
 	r.at++
 	rules, first := 1, true
-	// A table with column names has three rules, one without has two.
+	// A table with column names has three rules, a table without has two.
 	last := r.at
 	for i := r.at; i < end && rules < 3; i++ {
 		if l := strings.TrimSpace(r.line(i)); isSimpleRule(l) {
@@ -407,7 +403,7 @@ func (r *rst) simpleTable(end int) {
 	}
 }
 
-// columnStops returns where the columns under a rule start.
+// columnStops returns the start offsets of the columns under a rule.
 func columnStops(rule string) []int {
 	var stops []int
 	for i := range len(rule) {
@@ -418,7 +414,7 @@ func columnStops(rule string) []int {
 	return stops
 }
 
-// cutAt cuts l before the stops, which are byte offsets, at blanks only.
+// cutAt splits l before the stops, which are byte offsets, but only after a space.
 func cutAt(l string, stops []int) []string {
 	var cells []string
 	from := 0
@@ -445,7 +441,7 @@ var (
 	rstNamed    = lazyregexp.New(`\b([A-Za-z][\w.-]*[A-Za-z0-9])__?(\s|[.,;:)]|$)`)
 )
 
-// inlineRST returns a line's words without inline markup.
+// inlineRST returns a line without inline markup.
 func inlineRST(l string) string {
 	if !strings.ContainsAny(l, "`*_|\\") {
 		return l
@@ -454,7 +450,7 @@ func inlineRST(l string) string {
 	at := 0
 	for _, m := range rstLiteral.FindAllStringSubmatchIndex(l, -1) {
 		out.WriteString(inlineMarks(l[at:m[0]]))
-		out.WriteString(l[m[2]:m[3]]) // code stays as it is
+		out.WriteString(l[m[2]:m[3]]) // code is kept unchanged
 		at = m[1]
 	}
 	out.WriteString(inlineMarks(l[at:]))

@@ -6,8 +6,8 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// A format is one way to read a source. parse writes src into b; it returns
-// false when src is not of that format after all, and what it wrote is dropped.
+// A format is one way to parse a source. parse writes src into b. If it returns false, src is not
+// of that format and its output is discarded.
 type format struct {
 	name  string // Document.Type
 	parse func(src *source, b *builder) bool
@@ -25,9 +25,8 @@ var (
 	jsonlFormat    = format{"jsonl", parseJSONL}
 )
 
-// formats returns the formats that src may be of, the likeliest first, plain
-// text last. The content decides; the extension decides between formats that
-// the content leaves possible.
+// formats returns the formats that src may have, the likeliest first and plain text last. The
+// content decides; the extension decides between formats that are possible for the content.
 func formats(src *source) []format {
 	var list []format
 	add := func(f format, ok bool) {
@@ -52,7 +51,7 @@ func formats(src *source) []format {
 	return append(list, textFormat)
 }
 
-// head returns the start of text, as much as it takes to tell a format.
+// head returns the start of text that is used to detect the format.
 func head(text string) string { return text[:min(len(text), 16<<10)] }
 
 var (
@@ -60,8 +59,8 @@ var (
 	htmlTag   = lazyregexp.New(`(?i)</(p|div|h[1-6]|table|ul|ol|li|pre|body|section|span|a)\s*>|<(p|br|hr|div|h[1-6]|table|ul|ol|pre)(\s[^>]*)?/?>`)
 )
 
-// isHTML reports whether src is an HTML document, or a part of one that starts
-// with a tag and has more.
+// isHTML reports whether src is an HTML document or a fragment that starts with a tag and has
+// several.
 func isHTML(src *source) bool {
 	start := head(src.text)
 	if htmlStart.MatchString(start) {
@@ -77,7 +76,7 @@ func isHTML(src *source) bool {
 	return false
 }
 
-// isProgram reports whether ext is of programs that hold HTML without being it.
+// isProgram reports whether ext is the extension of programs that may contain HTML.
 func isProgram(ext string) bool {
 	switch ext {
 	case ".php", ".jsp", ".erb", ".go", ".js", ".py", ".rb", ".ts":
@@ -86,8 +85,7 @@ func isProgram(ext string) bool {
 	return false
 }
 
-// hasPackageClause reports whether the first line of text outside comments is
-// Go's package clause.
+// hasPackageClause reports whether the first line of text outside comments is a Go package clause.
 func hasPackageClause(text string) bool {
 	for {
 		text = strings.TrimLeft(text, " \t\n")
@@ -104,7 +102,7 @@ func hasPackageClause(text string) bool {
 
 var packageClause = lazyregexp.New(`^package [\pL_][\pL_0-9]*[ \t]*(//[^\n]*|;[^\n]*)?(\n|$)`)
 
-// isJSON reports whether src starts as an object or a list and may be JSON.
+// isJSON reports whether src starts like an object or list and may be JSON.
 func isJSON(src *source) bool {
 	switch src.ext {
 	case ".json", ".jsonl", ".ndjson", ".geojson", ".webmanifest", ".ipynb", ".har", "", ".txt", ".text", ".log":
@@ -115,8 +113,8 @@ func isJSON(src *source) bool {
 	return start != "" && (start[0] == '{' || start[0] == '[')
 }
 
-// isCSV reports whether src is named as delimited records or, unnamed, is lines
-// of equally many cells.
+// isCSV reports whether src has an extension of delimited records or, without one, consists of
+// records of similar length.
 func isCSV(src *source) bool {
 	switch src.ext {
 	case ".csv", ".tsv", ".tab", ".psv":
@@ -128,7 +126,7 @@ func isCSV(src *source) bool {
 	return false
 }
 
-// isSource reports whether src is named as source code or starts with "#!".
+// isSource reports whether src has a name of source code or starts with "#!".
 func isSource(src *source) bool {
 	return src.ext != ".txt" && sourceLanguage(src) != nil || languageByName[strings.ToLower(src.name)] != nil
 }
@@ -139,8 +137,8 @@ var (
 	rstTitle     = lazyregexp.New(`(?m)^\S[^\n]*\n(={4,}|-{4,}|~{4,}|\^{4,}|\*{4,}|#{4,})\n`)
 )
 
-// isRST reports whether src is named as reStructuredText or, unnamed, has its
-// titles and directives or references.
+// isRST reports whether src has a reStructuredText extension or, without one, contains its titles
+// and its directives or references.
 func isRST(src *source) bool {
 	switch src.ext {
 	case ".rst", ".rest":
@@ -160,8 +158,8 @@ var (
 	mdTable    = lazyregexp.New(`(?m)^ {0,3}\|?[ \t]*:?-{3,}:?[ \t]*\|`)
 )
 
-// isMarkdown reports whether src is named as Markdown or, unnamed, uses at least
-// two of its marks.
+// isMarkdown reports whether src has a Markdown extension or, without one, uses at least two kinds
+// of its markup.
 func isMarkdown(src *source) bool {
 	switch src.ext {
 	case ".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd":

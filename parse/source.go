@@ -5,10 +5,9 @@ import (
 	"unicode"
 )
 
-// parseSource reads source code by its comments, its blank lines and, where the
-// language's are known, its declarations: each that is not deep inside another
-// is a heading; the comment above it, or a docstring under it, is prose of its
-// section, the rest is code.
+// parseSource parses source code by its comments, its blank lines and, for known languages, its
+// declarations. Each declaration that is not deeply nested gets a heading. The comment above it or
+// the docstring below it becomes prose of its section, and the rest is code.
 func parseSource(src *source, b *builder) bool {
 	lang := sourceLanguage(src)
 	if lang == nil {
@@ -22,21 +21,22 @@ func parseSource(src *source, b *builder) bool {
 	return true
 }
 
-// A sourceCode is read line by line. Lines [code, at) are code not yet written.
+// A sourceCode is the state of parsing source code line by line. Lines [code, at) are code not yet
+// written.
 type sourceCode struct {
 	b     *builder
 	lang  *language
 	lines []string
 	at    int
 	code  int
-	open  int // before this line, what looks like a block comment is none
+	open  int // block comments are not recognized before this line
 }
 
-// deepest is how far in, in columns, comments and declarations are read as
-// such: members of a class, not the inside of functions.
+// deepest is the greatest indentation in columns at which comments and declarations are recognized.
+// It includes members of a class but not the inside of functions.
 const deepest = 4
 
-// step reads one line, or one comment.
+// step reads one line or one comment.
 func (c *sourceCode) step() {
 	l := c.lines[c.at]
 	if isBlank(l) {
@@ -66,16 +66,16 @@ func (c *sourceCode) step() {
 		writeDoc(c.b, text, 2)
 		c.code, c.at = next, next
 	default:
-		c.at = next // a short remark, a licence: stays with the code
+		c.at = next // short remarks and licences stay with the code
 	}
 }
 
-// heading writes a heading for the declaration on line decl. The code before it
-// has been written.
+// heading writes a heading for the declaration on line decl. The code before it must have been
+// written.
 func (c *sourceCode) heading(level int, label string, decl int) {
 	c.b.heading(level, label, decl+1)
 	c.at = decl + 1
-	// A docstring follows the signature, which may be over several lines.
+	// A docstring follows the signature, which may span several lines.
 	for i := decl; i < min(decl+12, len(c.lines)); i++ {
 		if n := c.at; strings.HasSuffix(strings.TrimSpace(c.lines[i]), ":") && i+1 < len(c.lines) && c.isString(i+1) {
 			c.at = i + 1
@@ -94,8 +94,8 @@ func (c *sourceCode) heading(level int, label string, decl int) {
 	}
 }
 
-// above returns the line of the first annotation or decorator right above the
-// declaration on line at.
+// above returns the line of the first annotation or decorator directly above the declaration on
+// line at.
 func (c *sourceCode) above(at int) int {
 	for at > c.code && isAnnotation(c.lines[at-1]) {
 		at--
@@ -128,7 +128,7 @@ func (c *sourceCode) flush(end int) {
 	c.b.end()
 }
 
-// head returns the heading of the declaration that line i starts, or "".
+// head returns the heading of the declaration that starts on line i, or "".
 func (c *sourceCode) head(i int) (label string, level int) {
 	const longest = 400
 	l := c.lines[i]
@@ -150,7 +150,7 @@ func (c *sourceCode) head(i int) (label string, level int) {
 	return label, level
 }
 
-// isStatement reports whether words that look like a declaration are not.
+// isStatement reports whether words that look like a declaration are a statement.
 func isStatement(words string) bool {
 	first, _, _ := strings.Cut(strings.TrimSpace(words), " ")
 	switch strings.TrimRight(first, "(") {
@@ -160,8 +160,7 @@ func isStatement(words string) bool {
 	return false
 }
 
-// headBelow returns the heading of the declaration on line i, or under the
-// annotations there.
+// headBelow returns the heading of the declaration on line i or below the annotations there.
 func (c *sourceCode) headBelow(i int) (label string, level int) {
 	if i = c.declLine(i); i >= len(c.lines) {
 		return "", 0
@@ -176,7 +175,7 @@ func (c *sourceCode) declLine(i int) int {
 	return i
 }
 
-// columns is the width of l's indentation, tabs being four.
+// columns returns the width of l's indentation; a tab counts as four columns.
 func columns(l string) int {
 	n := 0
 	for i := 0; i < len(l); i++ {
@@ -192,14 +191,14 @@ func columns(l string) int {
 	return n
 }
 
-// isString reports whether line i starts a string that stands for a comment.
+// isString reports whether line i starts a string that serves as a comment.
 func (c *sourceCode) isString(i int) bool {
 	l := strings.TrimSpace(c.lines[i])
 	return c.lang == pyLang && (strings.HasPrefix(l, `"""`) || strings.HasPrefix(l, `'''`) || strings.HasPrefix(l, `r"""`))
 }
 
-// comment reads the comment that line i starts: how many lines it has, and its
-// text without markers. A line that has code as well is no comment.
+// comment reads the comment that starts on line i. It returns the number of its lines and its text
+// without markers. A line that also contains code is not a comment.
 func (c *sourceCode) comment(i int) (n int, text []docLine) {
 	l := strings.TrimSpace(c.lines[i])
 	for _, m := range c.lang.block {
@@ -242,7 +241,7 @@ func (c *sourceCode) blockComment(i int, m [2]string) (n int, text []docLine) {
 		if end >= 0 {
 			if !isBlank(strings.TrimLeft(l[end+len(m[1]):], ";,)")) {
 				c.open = i + n + 1
-				return 0, nil // code after it on the line
+				return 0, nil // code follows on the same line
 			}
 			l = l[:end]
 		}
@@ -255,8 +254,8 @@ func (c *sourceCode) blockComment(i int, m [2]string) (n int, text []docLine) {
 	return 0, nil // not closed
 }
 
-// margin removes what the lines of a block comment start with: " * ", or the
-// indentation that all but the first share.
+// margin removes the prefix of a block comment's lines: " * ", or the indentation shared by all but
+// the first.
 func margin(text []docLine) []docLine {
 	starred, indent := true, -1
 	for _, l := range text[1:] {
@@ -284,12 +283,12 @@ func margin(text []docLine) []docLine {
 	return text
 }
 
-// isProse reports whether a comment is worth reading by itself: some words, and
-// not the licence.
+// isProse reports whether a comment is worth reading by itself: it has several words and is not a
+// licence.
 func isProse(text []docLine) bool {
 	const (
 		enough  = 6
-		licence = 260 // words of the longest that stands at the top of files
+		licence = 260 // words of the longest licence at the top of files
 	)
 	words, legal := 0, false
 	for _, l := range text {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// parseText reads plain text: paragraphs between blank lines, list items,
-// indented code, and headings where they are plain to see: underlined, in
-// capitals, numbered, or marked as AsciiDoc does.
+// parseText parses plain text: paragraphs between blank lines, list items, indented code and clear
+// headings, which are underlined, in capitals, numbered or marked as in AsciiDoc.
 func parseText(src *source, b *builder) bool {
 	t := &plainText{b: b, lines: src.lines(), asciidoc: isAsciiDoc(src)}
 	for t.at < len(t.lines) && !b.canceled() {
@@ -20,18 +19,18 @@ func parseText(src *source, b *builder) bool {
 	return true
 }
 
-// A plainText is read line by line.
+// A plainText is the state of parsing plain text line by line.
 type plainText struct {
 	b        *builder
 	lines    []string
 	at       int // the next line, from 0
 	asciidoc bool
-	marks    []byte // characters of underlines, outermost level first
+	marks    []byte // underline characters, outermost level first
 
-	words func(string) string // a title's words without markup; nil: as they are
+	words func(string) string // returns a title without markup; nil: unchanged
 }
 
-// line returns line i, or "" beyond the text.
+// line returns line i, or "" outside the text.
 func (t *plainText) line(i int) string {
 	if i < 0 || i >= len(t.lines) {
 		return ""
@@ -49,7 +48,7 @@ func (t *plainText) step() {
 	case t.asciidoc && t.asciiDocBlock():
 	case t.underlined():
 	case isRule(t.line(t.at)):
-		t.at++ // parts one section from the next
+		t.at++ // a separator between sections
 	case t.plainHeading():
 	case isDocItem(t.line(t.at)):
 		t.item()
@@ -79,9 +78,8 @@ func (t *plainText) put(kind BlockKind, n int) {
 	t.at += n
 }
 
-// underlined reads a heading with a line of one punctuation mark under it, and
-// perhaps over it. Each mark stands for a level, in the order in which they
-// appear.
+// underlined reads a heading that is underlined, and possibly overlined, with one punctuation mark.
+// Each mark is a level, in the order of first use.
 func (t *plainText) underlined() bool {
 	over := 0
 	if isRule(t.line(t.at)) && !t.blank(t.at+1) && strings.TrimSpace(t.line(t.at+2)) == strings.TrimSpace(t.line(t.at)) {
@@ -104,20 +102,20 @@ func (t *plainText) underlined() bool {
 	return true
 }
 
-// isRule reports whether l is a line of one punctuation mark.
+// isRule reports whether l consists of one repeated punctuation mark.
 func isRule(l string) bool {
 	l = strings.TrimSpace(l)
 	return len(l) >= 3 && strings.IndexByte("=-~^*#+\"'`:._", l[0]) >= 0 && strings.Trim(l, l[:1]) == ""
 }
 
-// fits reports whether under underlines title rather than separates.
+// fits reports whether under is an underline of title rather than a separator.
 func fits(title, under string) bool {
 	have, want := len(strings.TrimSpace(under)), utf8.RuneCountInString(title)
 	return want > 0 && want <= 100 && have >= want-2 && have <= want+12 && strings.IndexFunc(title, unicode.IsLetter) >= 0
 }
 
-// plainHeading reads a heading that stands by itself: numbered ("2.1 Scope"), or
-// in capitals over blank or indented lines ("SYNOPSIS").
+// plainHeading reads a free-standing heading, which is numbered ("2.1 Scope") or in capitals above
+// blank or indented lines ("SYNOPSIS").
 func (t *plainText) plainHeading() bool {
 	l := t.line(t.at)
 	if !t.blank(t.at-1) || l == "" || l[0] == ' ' || l[0] == '\t' {
@@ -142,8 +140,8 @@ func (t *plainText) plainHeading() bool {
 	return true
 }
 
-// isNumberedAfter reports whether the next line that is not blank is numbered
-// as well: then they are a list, not headings.
+// isNumberedAfter reports whether the next line that is not blank is numbered too, which means a
+// list rather than headings.
 func isNumberedAfter(lines []string) bool {
 	for _, l := range lines {
 		if !isBlank(l) {
@@ -153,8 +151,8 @@ func isNumberedAfter(lines []string) bool {
 	return true
 }
 
-// sectionNumber returns the level of a numbered heading ("1. Scope" is 1, "2.1
-// Terms" is 2), or 0.
+// sectionNumber returns the level of a numbered heading (1 for "1. Scope", 2 for "2.1 Terms"), or
+// 0.
 func sectionNumber(l string) int {
 	number, words, ok := strings.Cut(strings.TrimRight(l, " \t"), " ")
 	words = strings.TrimSpace(words)
@@ -178,7 +176,7 @@ func sectionNumber(l string) int {
 	return level
 }
 
-// isCapitals reports whether l is a few words without a small letter.
+// isCapitals reports whether l consists of a few words without lower-case letters.
 func isCapitals(l string) bool {
 	if len(l) > 60 || strings.ContainsAny(l, "|=<>{};\t") || strings.HasSuffix(strings.TrimSpace(l), ",") {
 		return false
@@ -195,7 +193,7 @@ func isCapitals(l string) bool {
 	return letters >= 3 && letters*2 > len(l)
 }
 
-// item reads a list item with the lines that go on with it.
+// item reads a list item with its continuation lines.
 func (t *plainText) item() {
 	indent := indentOf(t.line(t.at))
 	n := 1
@@ -207,10 +205,10 @@ func (t *plainText) item() {
 
 func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " \t")) }
 
-// preformatted reads lines whose layout counts: indented code, and columns.
+// preformatted reads lines whose layout matters: indented code and columns.
 func (t *plainText) preformatted() bool {
 	if t.at > 0 && !t.blank(t.at-1) {
-		return false // looked at where the lines start
+		return false // decided at the first of these lines
 	}
 	n, indented := t.runLength()
 	lines := t.lines[t.at : t.at+n]
@@ -222,7 +220,7 @@ func (t *plainText) preformatted() bool {
 		t.put(Code, n)
 		return true
 	}
-	// What follows as far in belongs to it, over blank lines.
+	// Code continues over blank lines if the following lines are indented and look like code.
 	for {
 		k := n
 		for t.at+k < len(t.lines) && t.blank(t.at+k) {
@@ -241,7 +239,7 @@ func (t *plainText) preformatted() bool {
 	return true
 }
 
-// runLength counts the lines up to the next blank one and says whether all are
+// runLength returns the number of lines up to the next blank line, and whether all of them are
 // indented.
 func (t *plainText) runLength() (n int, indented bool) {
 	indented = true
@@ -251,7 +249,7 @@ func (t *plainText) runLength() (n int, indented bool) {
 	return n, indented
 }
 
-// readsAsCode reports whether most lines hold what prose does not.
+// readsAsCode reports whether most lines look like code rather than prose.
 func readsAsCode(lines []string) bool {
 	code := 0
 	for _, l := range lines {
@@ -268,8 +266,8 @@ func readsAsCode(lines []string) bool {
 	return code*2 > len(lines)
 }
 
-// hasColumns reports whether most lines hold wide gaps, as tables in plain text
-// do, or box-drawing characters.
+// hasColumns reports whether most lines contain wide gaps, as tables in plain text do, or
+// box-drawing characters.
 func hasColumns(lines []string) bool {
 	gaps := 0
 	for _, l := range lines {
@@ -282,7 +280,7 @@ func hasColumns(lines []string) bool {
 	return gaps*3 > len(lines)*2
 }
 
-// paragraph reads lines up to a blank one or a list item.
+// paragraph reads lines up to a blank line or a list item.
 func (t *plainText) paragraph() {
 	n := 1
 	for !t.blank(t.at+n) && !(isDocItem(t.line(t.at+n)) && startsList(t.line(t.at+n-1), t.line(t.at+n))) {
@@ -291,8 +289,8 @@ func (t *plainText) paragraph() {
 	t.put(Paragraph, n)
 }
 
-// startsList reports whether a list may start at the line next after the line
-// before: a wrapped line can start with "- " or a number too.
+// startsList reports whether a list can start at the line next, which follows the line before. A
+// wrapped line may also start with "- " or a number.
 func startsList(before, next string) bool {
 	before = strings.TrimSpace(before)
 	return strings.HasSuffix(before, ":") || strings.HasSuffix(before, ".") || indentOf(next) > 0 || strings.HasPrefix(next, "* ") || strings.HasPrefix(next, "- ") || strings.HasPrefix(next, "1")

@@ -13,18 +13,19 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// deep is the query as the index is asked it.
+// deep returns the query for one search of the index, with its limit raised to the depth of the
+// search.
 func (s *search) deep(text string) assay.Query {
 	q := s.query
 	q.Text = text
-	if q.Limit > 0 { // else the index refuses it
+	if q.Limit > 0 { // the index rejects a limit below 1
 		q.Limit = max(q.Limit, s.depth)
 	}
 	return q
 }
 
-// byWords finds the candidates that hold words of the n-th wording. The first also
-// says what the results are of.
+// byWords finds the candidates that match words of the n-th wording. For the first wording it also
+// fills in the terms and counts of the results.
 func (s *search) byWords(ctx context.Context, n int) error {
 	w := s.wordings[n]
 	joined := compounds(w.text)
@@ -53,9 +54,9 @@ func (s *search) byWords(ctx context.Context, n int) error {
 	return nil
 }
 
-// byVectors finds the candidates whose vectors are nearest to the wordings', and
-// how near the other candidates are. Where it cannot, the text search stands, and
-// a note says why.
+// byVectors finds the candidates whose vectors are nearest to those of the wordings, and computes
+// the similarities of the other candidates. If that fails, the results of the text search are kept
+// and a note reports the reason.
 func (s *search) byVectors(ctx context.Context) error {
 	if s.Embedder == nil || s.query.Mode == assay.ModeText || len(s.results.Terms) == 0 {
 		return nil
@@ -88,8 +89,8 @@ func (s *search) byVectors(ctx context.Context) error {
 	return s.settled(ctx, err)
 }
 
-// settled ends a search by vectors, one that went wrong too: where words can do
-// without it, it is forgotten and a note says why.
+// settled ends a vector search, including a failed one. Unless the mode is ModeVector, a failure
+// discards the vector results and adds a note.
 func (s *search) settled(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -111,7 +112,7 @@ func (s *search) settled(ctx context.Context, err error) error {
 	return nil
 }
 
-// embed makes the vectors of the wordings.
+// embed computes the vectors of the wordings.
 func (s *search) embed(ctx context.Context) error {
 	texts := make([]string, len(s.wordings))
 	for i, w := range s.wordings {
@@ -128,18 +129,18 @@ func (s *search) embed(ctx context.Context) error {
 	return nil
 }
 
-// Pseudo-relevance feedback: the passages nearest to the query stand for relevant
-// ones, and the vector of a second wording is the query's, moved towards them.
+// Parameters of pseudo-relevance feedback. The passages nearest to the query are assumed to be
+// relevant, and the vector of a second wording is the query's vector moved towards them.
 //
-// Source: Rocchio, "Relevance feedback in information retrieval", in The SMART
-// Retrieval System, 1971.
+// Source: Rocchio, "Relevance feedback in information retrieval", in The SMART Retrieval System,
+// 1971.
 const (
 	feedbackPassages = 3
-	feedbackWeight   = 0.3 // of their mean, that of the query being 1
+	feedbackWeight   = 0.3 // weight of their mean; the query has weight 1
 )
 
-// feedBack moves the vector of a wording that repeats the query towards the
-// passages nearest to it.
+// feedBack moves the vector of a wording that repeats the query towards the passages nearest to the
+// query.
 func (s *search) feedBack(ctx context.Context, w *wording) error {
 	var ids []string
 	for _, c := range s.found {
@@ -154,7 +155,7 @@ func (s *search) feedBack(ctx context.Context, w *wording) error {
 	w.vector = slices.Clone(w.vector)
 	for _, v := range vectors {
 		if len(v) != len(w.vector) {
-			continue // it has none any more
+			continue // its vector was removed meanwhile
 		}
 		for i, x := range v {
 			w.vector[i] += feedbackWeight / float32(len(vectors)) * x
@@ -164,7 +165,7 @@ func (s *search) feedBack(ctx context.Context, w *wording) error {
 	return nil
 }
 
-// near is a wording's vector as the index is asked with it.
+// near returns the vector of the n-th wording in the form that the index takes.
 func (s *search) near(n int) index.Vector {
 	return index.Vector{Model: s.Embedder.Model(), Metric: index.Cosine, Values: s.wordings[n].vector}
 }
@@ -191,7 +192,8 @@ func (s *search) nearest(ctx context.Context, n int) error {
 	return nil
 }
 
-// compare learns the similarities that the searches for the nearest did not give.
+// compare computes the similarities of the candidates that the nearest-vector searches did not
+// return.
 func (s *search) compare(ctx context.Context) error {
 	for n := range s.wordings {
 		var ids []string
@@ -213,8 +215,8 @@ func (s *search) compare(ctx context.Context) error {
 	return nil
 }
 
-// fill has vectors made of the best candidates by words that have none, and
-// compares them.
+// fill requests vectors for the best candidates by words that have none, and computes their
+// similarities.
 func (s *search) fill(ctx context.Context) error {
 	if s.Fill == nil {
 		return nil
@@ -252,7 +254,7 @@ func (s *search) fill(ctx context.Context) error {
 	return nil
 }
 
-// cosine returns the cosine of two vectors; false where it is not defined.
+// cosine returns the cosine of two vectors; ok is false if it is undefined.
 func cosine(a, b []float32) (float64, bool) {
 	if len(a) != len(b) {
 		return 0, false
@@ -271,8 +273,8 @@ func cosine(a, b []float32) (float64, bool) {
 	return max(-1, min(1, cos)), true
 }
 
-// settle says which similarities count, and what is to be known of them: those of
-// passages in languages that the encoder was not made for do not.
+// settle decides which similarities count and adds the notes about them. Unless the mode is
+// ModeVector, similarities of passages in languages that the encoder does not support do not count.
 func (s *search) settle() {
 	foreign := 0
 	for _, c := range s.found {
@@ -289,7 +291,7 @@ func (s *search) settle() {
 			return !slices.ContainsFunc(c.of, func(r rating) bool { return r.nearest > 0 })
 		})
 	} else {
-		s.drop(func(c *candidate) bool { // brought by a vector alone, and that does not count
+		s.drop(func(c *candidate) bool { // found only by a vector that does not count
 			return c.places.Graph == 0 && !slices.ContainsFunc(c.of, func(r rating) bool { return r.bm25 != nil || r.similarity != nil })
 		})
 	}
@@ -301,7 +303,7 @@ func (s *search) settle() {
 	}
 }
 
-// drop takes candidates out.
+// drop removes the candidates for which the predicate is true.
 func (s *search) drop(which func(*candidate) bool) {
 	s.found = slices.DeleteFunc(s.found, func(c *candidate) bool {
 		gone := which(c)
@@ -312,7 +314,7 @@ func (s *search) drop(which func(*candidate) bool) {
 	})
 }
 
-// forget undoes a search by vectors that went wrong half way.
+// forget removes the results of a vector search that failed halfway.
 func (s *search) forget() {
 	for _, w := range s.wordings {
 		w.vector = nil

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden ranks anew")
 
-// A function is source code without comments, and for some the first sentence of
-// its doc comment, without its name, as the query.
+// A function is source code without comments. Some have a query: the first sentence of the doc
+// comment, without the function's name.
 type function struct{ ID, Query, Text string }
 
 func readFunctions(t *testing.T) []function {
@@ -39,7 +39,7 @@ func readFunctions(t *testing.T) []function {
 	return all
 }
 
-// TestCode holds the ranking of functions by words to golden ranks: 0 is not found.
+// TestCode compares the ranking of functions by words with golden ranks; rank 0 means not found.
 func TestCode(t *testing.T) {
 	l := newLibrary()
 	functions := readFunctions(t)
@@ -77,7 +77,7 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// ndcg10 is nDCG@10 of a query with one relevant passage, at a rank.
+// ndcg10 returns the nDCG@10 of a query whose only relevant passage is at the given rank.
 func ndcg10(rank int) float64 {
 	if rank < 1 || rank > 10 {
 		return 0
@@ -95,8 +95,8 @@ func compare(a, b *float64) int {
 	return 0
 }
 
-// Code is behind prose with the same words where most candidates are prose, and its
-// equal where most are code.
+// TestCodeAmongProse checks that code ranks below prose with the same words if most candidates are
+// prose, and level with it if most are code.
 func TestCodeAmongProse(t *testing.T) {
 	const query = "close the listener"
 	for _, tt := range []struct {

@@ -8,24 +8,24 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// A compound is a word that a text may have where the query has two: "file name"
-// is filename, "shut the server down" is shutdown.
+// A compound is one word that a text may have instead of two words of the query: "filename" for
+// "file name", "shutdown" for "shut the server down".
 type compound struct {
 	word   string
 	stem   string
-	stands []string // stems of the words it stands for; a stop word has none
+	stands []string // stems of the words it replaces; a stop word has none
 }
 
-// particles are the second words of English phrasal verbs that also make a
-// compound; they may stand up to particleReach words behind their verb.
+// particles are the second words of English phrasal verbs that also form compounds. A particle may
+// follow up to particleReach words after its verb.
 var particles = map[string]bool{
 	"up": true, "down": true, "in": true, "out": true, "off": true, "on": true, "over": true, "back": true, "away": true, "through": true,
 }
 
 const particleReach = 4
 
-// compounds returns the compounds that a query's words could make, each once.
-// Most do not exist; what no document holds does not change a search.
+// compounds returns the compounds that a query's words could form, without duplicates. Most of them
+// are not words, which is harmless: a term that no document contains does not change a search.
 func compounds(query string) []compound {
 	var words []string
 	for _, w := range surface.Words(query) {
@@ -62,7 +62,7 @@ func compounds(query string) []compound {
 	return out
 }
 
-// stem returns the one term that a word gives; "" when it gives none or several.
+// stem returns the single term that a word yields, or "" if it yields none or several.
 func stem(word string) string {
 	tokens := analysis.Tokens(word, "")
 	if len(tokens) != 1 {
@@ -71,7 +71,7 @@ func stem(word string) string {
 	return tokens[0].Term
 }
 
-// withCompounds returns the query's text with the compounds it could make.
+// withCompounds returns the query's text followed by its possible compounds.
 func withCompounds(text string, cs []compound) string {
 	var b strings.Builder
 	b.WriteString(text)
@@ -81,10 +81,10 @@ func withCompounds(text string, cs []compound) string {
 	return b.String()
 }
 
-// splitTerms takes the compounds out of the terms of an extended query: own are
-// the query's terms, held the compounds that some chunk holds.
+// splitTerms separates the compounds from the terms of an extended query. It returns the query's
+// own terms and the compounds that at least one chunk contains.
 func splitTerms(text string, terms []assay.Term, cs []compound) (own []assay.Term, held []compound) {
-	words := map[string]bool{} // of the query, as they stand there
+	words := map[string]bool{} // of the query, in their original form
 	for _, t := range analysis.Tokens(text, anyLanguage) {
 		words[text[t.Start:t.End]] = true
 	}
@@ -109,5 +109,5 @@ func splitTerms(text string, terms []assay.Term, cs []compound) (own []assay.Ter
 	return own, held
 }
 
-// anyLanguage is the code for words as they are: neither stemmed nor stopped.
+// anyLanguage is the language code for which words are neither stemmed nor dropped as stop words.
 const anyLanguage = "und"

@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
-// An Excerpt is what of a hit a generator is given to read: the bytes of its
-// document's text that the spans name, ascending and apart from one another.
+// An Excerpt is the part of a hit that goes into a prompt: the bytes of its document's text in
+// Spans, which are ascending and disjoint.
 type Excerpt struct {
 	Hit   int // index into the hits
 	Spans []Span
@@ -20,20 +20,19 @@ type Excerpt struct {
 // A Span is the bytes [Start, End) of a document's text.
 type Span struct{ Start, End int }
 
-// Assemble says what of the hits, best first, goes into a prompt, within so many
-// tokens: all of each where that fits, else the sentences that hold most of the
-// terms' weight, the better hits' first, and what stands beside them. Left is how
-// many hits nothing is left of, from the last.
+// Assemble selects the text of hits, best first, that goes into a prompt of at most the given
+// number of tokens. If all hits fit, it returns all of their text. Otherwise it prefers the
+// sentences that hold most of the terms' weight, those of better hits first, and then their
+// neighbours. Left is the number of hits without an excerpt.
 //
-// The excerpts come in the order to be read in: the best first, the second last,
-// the third second, and so on to the middle, for models heed the beginning and
-// the end.
+// The excerpts are in reading order. The best is first, the second best last, the third best
+// second, and so on towards the middle, because models attend most to the beginning and the end.
 //
-// Tokens are by the chunker's count, in proportion to bytes; four bytes are one
-// where a chunk has no count. Equal input gives equal output.
+// Tokens are counted by the chunker and apportioned by bytes; without a count, four bytes are one
+// token. Equal input gives equal output.
 //
-// Source of the order: Liu et al., "Lost in the Middle: How Language Models Use
-// Long Contexts", TACL 2024.
+// Source of the order: Liu et al., "Lost in the Middle: How Language Models Use Long Contexts",
+// TACL 2024.
 func Assemble(hits []assay.Hit, terms []assay.Term, tokens int) (excerpts []Excerpt, left int) {
 	all := 0
 	for _, h := range hits {
@@ -59,7 +58,7 @@ func Assemble(hits []assay.Hit, terms []assay.Term, tokens int) (excerpts []Exce
 	return firstAndLast(excerpts), len(hits) - len(excerpts)
 }
 
-// firstAndLast orders what comes best first as 1, 3, 5, 4, 2.
+// firstAndLast reorders a list sorted best first as 1, 3, 5, 4, 2.
 func firstAndLast(list []Excerpt) []Excerpt {
 	ordered := make([]Excerpt, len(list))
 	first, last := 0, len(list)-1
@@ -75,7 +74,7 @@ func firstAndLast(list []Excerpt) []Excerpt {
 	return ordered
 }
 
-// tokensOf is how many tokens Text[start:end] of a hit has, rounded up.
+// tokensOf returns the number of tokens in Text[start:end] of a hit, rounded up.
 func tokensOf(h assay.Hit, start, end int) int {
 	if h.Chunk.Tokens == 0 || len(h.Text) == 0 {
 		return (end - start + 3) / 4
@@ -83,17 +82,17 @@ func tokensOf(h assay.Hit, start, end int) int {
 	return (h.Chunk.Tokens*(end-start) + len(h.Text) - 1) / len(h.Text)
 }
 
-// A contextSentence is a sentence that may go into a context.
+// A contextSentence is a sentence that may be selected for a context.
 type contextSentence struct {
-	hit, at int // its place among the hit's sentences
+	hit, at int // at is its index among the hit's sentences
 	span    sentence.Span
 	tokens  int
 	score   float64 // share of the terms' weight that it holds, in [0, 1]
 	taken   bool
 }
 
-// sentencesOf cuts a hit into sentences, each with what follows it up to the next,
-// so that together they are all of it.
+// sentencesOf splits a hit into sentences. Each includes the bytes up to the next one, so that
+// together they cover the whole hit.
 func sentencesOf(n int, h assay.Hit, terms []assay.Term) []contextSentence {
 	spans := sentence.Spans(h.Text)
 	list := make([]contextSentence, len(spans))
@@ -117,7 +116,7 @@ func sentencesOf(n int, h assay.Hit, terms []assay.Term) []contextSentence {
 	return list
 }
 
-// An assembly is a context that is being put together.
+// An assembly is the state of Assemble.
 type assembly struct {
 	hits      []assay.Hit
 	sentences []contextSentence // by hit, then place
@@ -143,7 +142,7 @@ func (a *assembly) of(hit int) []contextSentence {
 	return a.sentences[first:end]
 }
 
-// takeBest takes the best sentence of each hit that fits, of the better hits first.
+// takeBest takes from each hit, better hits first, its best sentence that fits.
 func (a *assembly) takeBest() {
 	for i := range a.hits {
 		list := a.of(i)
@@ -160,14 +159,14 @@ func (a *assembly) takeBest() {
 	}
 }
 
-// besideShare is what a sentence counts for standing beside one that was taken.
+// besideShare is the score that a sentence gains if a neighbour is already taken.
 const besideShare = 0.25
 
-// takeRest fills what is left, the sentence with the most to it each time: what it
-// holds itself and a share for standing beside what was taken, both the less the
-// further down its hit is.
+// takeRest fills the remaining budget, each time with the sentence of the highest gain. The gain is
+// the sentence's own score, plus besideShare if a neighbour is taken, divided by the rank of its
+// hit.
 func (a *assembly) takeRest() {
-	skipped := map[*contextSentence]bool{} // that do not fit, now and later
+	skipped := map[*contextSentence]bool{} // do not fit; the budget only shrinks
 	for {
 		var best *contextSentence
 		most := 0.0
@@ -193,8 +192,8 @@ func (a *assembly) takeRest() {
 	}
 }
 
-// spans returns the bytes of a hit's document that were taken. Neighbours with
-// nothing but blanks between them become one span.
+// spans returns the bytes of a hit's document that were taken. Neighbours separated only by white
+// space become one span.
 func (a *assembly) spans(hit int) []Span {
 	h := a.hits[hit]
 	var spans []Span

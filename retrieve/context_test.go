@@ -22,7 +22,7 @@ func termsOf(text string) []assay.Term {
 	return terms
 }
 
-// passageOf is a hit of a document in which something else stands before it.
+// passageOf returns a hit whose text begins at byte 100 of its document.
 func passageOf(text string) assay.Hit {
 	const before = 100
 	return assay.Hit{Text: text, Chunk: assay.Chunk{Start: before, End: before + len(text), Tokens: len(strings.Fields(text))}}
@@ -81,8 +81,8 @@ func TestAssembleCompressed(t *testing.T) {
 	}
 }
 
-// Whatever the hits and the budget: spans lie in their hit, apart and in order,
-// what they name is within the budget, and each hit is there once or left out.
+// TestAssembleHolds checks, for random hits and budgets, that spans lie in their hit, disjoint and
+// in order, that they fit the budget, and that each hit occurs once or is left out.
 func TestAssembleHolds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for range 300 {
@@ -118,7 +118,7 @@ func TestAssembleHolds(t *testing.T) {
 		if n := len(slices.Compact(seen)); n != len(excerpts) || n+left != len(hits) {
 			t.Fatalf("%d excerpts of %d hits, %d left out of %d", len(excerpts), n, left, len(hits))
 		}
-		if used > tokens+len(hits)+tokens/3 { // words are no more than about the tokens by bytes
+		if used > tokens+len(hits)+tokens/3 { // words are at most about the tokens by bytes
 			t.Fatalf("%d words, want at most about %d", used, tokens)
 		}
 	}

@@ -2,19 +2,19 @@ package retrieve
 
 import "context"
 
-// diversified is the most hits that are compared each with each for their likeness.
+// diversified is the most hits whose pairwise similarity is computed.
 const diversified = 1000
 
-// diversify orders the best candidates anew by maximal marginal relevance: each
-// next one is the best of (1-d) times the score of its place, from 1 for the first
-// down to 0, less d times its likeness to the most alike of those before it, where
-// d is Query.Diversity. Likeness is the cosine of two vectors, normalised to [0, 1]
-// over all pairs, where one is not known the share of words that both texts have.
+// diversify reorders the best candidates by maximal marginal relevance. Each next candidate
+// maximises (1-d)·score - d·likeness, where d is Query.Diversity, score falls from 1 for the first
+// place towards 0, and likeness is that to the most similar candidate already taken. Likeness is
+// the cosine of two vectors, normalised to [0, 1] over all pairs. If a vector is missing, it is the
+// share of words that both texts have.
 //
-// Of more than diversified hits those behind keep their order.
+// Hits beyond the first diversified keep their order.
 //
-// Source: Carbonell and Goldstein, "The use of MMR, diversity-based reranking for
-// reordering documents and producing summaries", SIGIR 1998.
+// Source: Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering
+// documents and producing summaries", SIGIR 1998.
 func (s *search) diversify(ctx context.Context) error {
 	d := s.query.Diversity
 	best := s.found[:min(len(s.found), max(ranked, s.reach()), diversified)]
@@ -25,7 +25,7 @@ func (s *search) diversify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	most := make([]float64, len(best)) // likeness to those taken
+	most := make([]float64, len(best)) // greatest likeness to a candidate taken so far
 	var order []int
 	taken := make([]bool, len(best))
 	for range best {
@@ -52,7 +52,7 @@ func (s *search) diversify(ctx context.Context) error {
 	return nil
 }
 
-// likeness returns how alike each two of the candidates are, in [0, 1].
+// likeness returns the pairwise likeness of the candidates, in [0, 1].
 func (s *search) likeness(ctx context.Context, list []*candidate) ([][]float64, error) {
 	if err := s.vectors(ctx, list); err != nil {
 		return nil, err

@@ -12,26 +12,25 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// What says the same again: nearly all of its words, and a vector that hardly
-// differs, where vectors are known. A cosine alone does not tell. Of the pairs of
-// passages with a cosine of 0.95 or more (gte-small), in scifact none of 119 has
-// half of its words in common, and in ten both answer one question; of mtrag's 696
-// such pairs 623 have less than half.
+// Thresholds for near-duplicates: two passages share nearly all of their words and, if their
+// vectors are known, have nearly equal vectors. A cosine alone is not enough. Of the pairs of
+// passages with a cosine of 0.95 or more (gte-small), in scifact none of 119 shares half of its
+// words, and in ten both answer one question; of mtrag's 696 such pairs 623 share less than half.
 const (
 	sameWords  = 0.9 // share of the distinct words of two texts that both have
 	sameCosine = 0.95
 )
 
-// titledWords is how many words make a text that says something by itself. Of a
-// shorter one its title and headings are a part.
+// titledWords is the least number of words of a text that is compared by itself. A shorter text is
+// compared together with its title and headings.
 const titledWords = 12
 
-// A saying is what a passage says, as far as another could say the same.
+// A saying is the word fingerprint of a passage, used to find near-duplicates.
 type saying struct {
-	exact     uint64   // hash of its words, in order
-	words     []uint64 // hashes of the distinct ones, sorted
+	exact     uint64   // hash of all words, in order
+	words     []uint64 // sorted hashes of the distinct words
 	text      string
-	particles string // names, numbers and negations; "" until asked for
+	particles string // names, numbers and negations; "" until computed
 }
 
 var wordSeed = maphash.MakeSeed()
@@ -53,12 +52,11 @@ func sayingOf(h assay.Hit) *saying {
 	return s
 }
 
-// A Sayings tells hits that say the same, by their words alone. Its zero value
-// holds none.
+// Sayings finds near-duplicate hits by word overlap. Its zero value is empty.
 type Sayings struct{ said []*saying }
 
-// Add returns which of the hits added before, from 0, says what h says; if none
-// does, it adds h and returns how many there were, and false.
+// Add looks for a near-duplicate of h among the hits added before. If it finds one, it returns its
+// index and true. Otherwise it adds h and returns h's index and false.
 func (s *Sayings) Add(h assay.Hit) (i int, known bool) {
 	own := sayingOf(h)
 	for i, o := range s.said {
@@ -70,16 +68,16 @@ func (s *Sayings) Add(h assay.Hit) (i int, known bool) {
 	return len(s.said) - 1, false
 }
 
-// same reports whether two texts say the same, as far as words tell.
+// same reports whether two texts are near-duplicates by their words.
 func (s *saying) same(o *saying) bool {
 	return s.exact == o.exact || s.alike(o) && s.facts() == o.facts()
 }
 
-// alike reports whether two texts have nearly all of their words in common. Of most
-// it tells after a few words.
+// alike reports whether two texts have nearly all of their words in common. For most pairs it stops
+// after a few words.
 func (s *saying) alike(o *saying) bool {
 	all := len(s.words) + len(o.words)
-	spare := all - int(math.Ceil(2*sameWords/(1+sameWords)*float64(all)-1e-9)) // words that only one may have
+	spare := all - int(math.Ceil(2*sameWords/(1+sameWords)*float64(all)-1e-9)) // how many words may be in only one of them
 	for i, j := 0, 0; i < len(s.words) && j < len(o.words); {
 		switch a, b := s.words[i], o.words[j]; {
 		case a == b:
@@ -113,8 +111,8 @@ func (s *saying) shared(o *saying) float64 {
 	return float64(both) / float64(max(1, len(s.words)+len(o.words)-both))
 }
 
-// facts are the names, the numbers and how often it negates: texts that differ in
-// one of them do not say the same, however alike they are.
+// facts returns the names, the numbers and the number of negations of a text. Texts that differ in
+// any of these are not duplicates, however many words they share.
 func (s *saying) facts() string {
 	if s.particles == "" {
 		names := surface.Names(s.text)
@@ -129,17 +127,16 @@ func (s *saying) facts() string {
 	return s.particles
 }
 
-// compared is how many of the best hits a candidate may nearly repeat: what is
-// asked for thousands of hits must not be compared each with each. One that is word
-// for word the same is told of all.
+// compared is how many of the best hits each candidate is compared with, so that a search for
+// thousands of hits does not compare every pair. Exact duplicates are found among all hits.
 const compared = 1000
 
-// dropDuplicates takes out candidates that say what a better one does, as far down
-// as hits can come from. A note says how many.
+// dropDuplicates removes candidates that nearly repeat a better one, down to the rank that hits can
+// come from. A note reports how many were removed.
 func (s *search) dropDuplicates(ctx context.Context) error {
 	var kept []*candidate
 	var said []*saying
-	exact := map[uint64]int{} // where in kept its like is
+	exact := map[uint64]int{} // hash → index into kept
 	dropped, rest := 0, len(s.found)
 	for i, c := range s.found {
 		if len(kept) >= s.reach() {
@@ -181,11 +178,11 @@ func (s *search) dropDuplicates(ctx context.Context) error {
 	return nil
 }
 
-// reach is how many of the best candidates hits can come from: more than are asked
-// for, because several may become one.
+// reach is how many of the best candidates can become hits. It exceeds the limit because several
+// candidates may be merged into one.
 func (s *search) reach() int { return 2 * s.query.Limit }
 
-// same reports whether two candidates say the same.
+// same reports whether two candidates are near-duplicates.
 func (s *search) same(ctx context.Context, a *candidate, saysA *saying, b *candidate, saysB *saying) (bool, error) {
 	if saysA.exact == saysB.exact || !saysA.same(saysB) {
 		return saysA.exact == saysB.exact, nil
@@ -194,8 +191,8 @@ func (s *search) same(ctx context.Context, a *candidate, saysA *saying, b *candi
 	return !ok || x >= sameCosine, err
 }
 
-// cosineOf returns the cosine of two candidates' vectors; ok is false where one of
-// them is not known.
+// cosineOf returns the cosine of two candidates' vectors; ok is false if one of the vectors is not
+// known.
 func (s *search) cosineOf(ctx context.Context, a, b *candidate) (x float64, ok bool, err error) {
 	if unknown(a) || unknown(b) {
 		return 0, false, nil
@@ -207,8 +204,8 @@ func (s *search) cosineOf(ctx context.Context, a, b *candidate) (x float64, ok b
 	return x, ok, nil
 }
 
-// vectors reads the vectors of candidates, each once. Where it cannot, words have
-// to do, and a note says so.
+// vectors reads the vectors of candidates that were not read yet. If that fails, words alone are
+// compared and a note reports it.
 func (s *search) vectors(ctx context.Context, list []*candidate) error {
 	var ids []string
 	var lacking []*candidate

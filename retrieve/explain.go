@@ -9,43 +9,43 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// An Explanation says how results came about.
+// An Explanation describes how search results were computed.
 type Explanation struct {
 	Results assay.Results `json:"results"`
-	Hits    []Explained   `json:"explained"` // of each hit of Results
+	Hits    []Explained   `json:"explained"` // one per hit of Results
 	Dropped []Drop        `json:"dropped"`
-	Stages  []Stage       `json:"stages"` // in the order in which each was first reached
+	Stages  []Stage       `json:"stages"` // in the order in which each first ran
 }
 
-// Explained says how a hit came to its place.
+// Explained describes how one hit got its rank.
 type Explained struct {
 	Why    []Match     `json:"why"`
 	Ranks  Ranks       `json:"ranks"`
-	Fusion FusionTerms `json:"fusion"` // of the query's own wording, where scores are weighted
+	Fusion FusionTerms `json:"fusion"` // of the query's own wording; only for weighted fusion
 
-	// Path is the way by which most of the walk's mass came, from the hit back to a
-	// start; empty: no walk led to it, or it is a start itself.
+	// Path is the path that contributed most of the walk's mass, from the hit back to a seed. It is
+	// empty if no walk reached the hit or if the hit is a seed itself.
 	Path []Step `json:"path,omitempty"`
 
-	// Features of the relevance of its words, by FeatureNames; none when the hit
-	// holds no content word of the query.
+	// Features are the features of the hit's relevance by words, keyed by FeatureNames; nil if the
+	// hit contains no content word of the query.
 	Features map[string]float64 `json:"features,omitempty"`
 
-	// Rerank is what the Ranker's score was made of, where it is an Accountant and saw
+	// Rerank holds the components of the Ranker's score, if the Ranker is an Accountant and scored
 	// the hit.
 	Rerank map[string]float64 `json:"rerank,omitempty"`
 }
 
-// An Accountant is a Ranker that says what its scores are made of.
+// An Accountant is a Ranker that reports the components of its scores.
 type Accountant interface {
 	Ranker
-	// Account returns, for each hit of what Rank was given, in their order, what its
-	// score was made of, by name.
+	// Account returns the components of the scores that Rank gave to the hits of found, in their
+	// order, keyed by name.
 	Account(found assay.Results) []map[string]float64
 }
 
-// Ranks are a hit's places in the lists of the searches, from 1; 0: not among
-// them. Those by words and by similarity are of the query's own wording.
+// Ranks are a hit's ranks in the lists of the individual searches, from 1; 0 means not in the list.
+// BM25 and Vector are ranks for the query's own wording.
 type Ranks struct {
 	BM25   int `json:"bm25,omitempty"`
 	Vector int `json:"vector,omitempty"`
@@ -53,47 +53,47 @@ type Ranks struct {
 	Fused  int `json:"fused"`
 }
 
-// FusionTerms are what a fusion adds up, means over the wordings. In a weighted one
-// each is in [0, its weight]; that of words is up to 1 for what has no vector.
+// FusionTerms are the terms of a fused score, averaged over the wordings. In a weighted fusion each
+// is between 0 and its weight; Words is up to 1 for a hit without a vector.
 type FusionTerms struct {
 	Words  float64 `json:"words"`
 	Vector float64 `json:"vector"`
 	Graph  float64 `json:"graph"`
 
-	// Place is what stands for words and vector where some candidates have no vector:
-	// the score of the place, among those that words give, that it took.
+	// Place replaces Words and Vector if some candidates have no vector. It is the score by words
+	// of the place that the hit took.
 	Place *float64 `json:"place,omitempty"`
 }
 
-// A Step is one step back on the way to a passage: both it and Chunk name Entity.
+// A Step is one step of a path back from a passage. The passage and Chunk both mention Entity.
 type Step struct {
 	Entity string `json:"entity"`
-	Chunk  string `json:"chunk,omitempty"` // empty: the question names it
-	Title  string `json:"title,omitempty"` // of Chunk's document; empty: the search did not read it
+	Chunk  string `json:"chunk,omitempty"` // empty: the question names Entity
+	Title  string `json:"title,omitempty"` // of Chunk's document; empty: not among the candidates
 }
 
-// A Match is a term of the query with the fields of a hit that hold it.
+// A Match is a term of the query with the fields of a hit that contain it.
 type Match struct {
-	Term   string   `json:"term"`   // as it stands in the query; a compound of two of its words as it is indexed
-	Weight float64  `json:"weight"` // see assay.Term; 0 of a compound
+	Term   string   `json:"term"`   // as in the query; for a compound, its stem in the index
+	Weight float64  `json:"weight"` // see assay.Term; 0 for a compound
 	Fields []string `json:"fields"` // "title", "headings", "body"
 }
 
-// A Drop is a passage that was left out because it says the same as a hit.
+// A Drop is a passage that was left out because it nearly repeats a hit.
 type Drop struct {
 	Chunk string `json:"chunk"`
 	URI   string `json:"uri"`
 	Line  int    `json:"line,omitempty"`
-	Of    string `json:"of"` // the chunk that says the same
+	Of    string `json:"of"` // the chunk that it repeats
 }
 
-// A Stage is a part of a search with the time that it took.
+// A Stage is a part of a search and the time spent in it.
 type Stage struct {
 	Name   string `json:"name"`
 	Micros int64  `json:"us"`
 }
 
-// Explain is Retrieve, and says how the results came about.
+// Explain runs Retrieve and also returns how the results were computed.
 func (r *Retriever) Explain(ctx context.Context, access assay.Access, q assay.Query) (Explanation, error) {
 	s, err := r.search(ctx, access, q, true)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Retriever) Explain(ctx context.Context, access assay.Access, q assay.Qu
 	return e, nil
 }
 
-// ended adds the time since the last stage's end to a stage.
+// ended adds the time since the end of the last stage to the named stage.
 func (s *search) ended(name string) {
 	now := time.Now()
 	i := slices.IndexFunc(s.stages, func(st Stage) bool { return st.Name == name })
@@ -131,8 +131,8 @@ func (s *search) ended(name string) {
 	s.since = now
 }
 
-// Why says which of a query's terms a hit holds, and in which of its fields, in
-// the query's order; then the compounds that its words made (see Hit.Matched).
+// Why returns which of a query's terms a hit contains and in which fields, in the query's order.
+// The compounds formed from the query's words follow (see Hit.Matched).
 func Why(terms []assay.Term, h assay.Hit) []Match {
 	fields := []struct {
 		name  string

@@ -9,8 +9,8 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// features returns the features of h, and whether h holds no content word of the
-// query; nil when the query has none.
+// features returns the features of h and whether h contains no content word of the query. The
+// features are nil if the query has no content word.
 func (r *rater) features(h assay.Hit) (features []float64, wordless bool) {
 	if r.weight == 0 {
 		return nil, true
@@ -72,11 +72,11 @@ func (r *rater) features(h assay.Hit) (features []float64, wordless bool) {
 	}, held == 0
 }
 
-// A match is a query term at a place of a hit's body.
+// A match is an occurrence of a query term in a hit's body.
 type match struct{ term, position int }
 
-// window returns the largest weight of distinct terms within windowWords of the
-// body; terms that counted already has are in every window.
+// window returns the greatest total weight of distinct terms within windowWords of the body. Terms
+// marked in counted are counted in every window.
 func (r *rater) window(matches []match, counted []bool) float64 {
 	base := 0.0
 	for i, t := range r.terms {
@@ -103,9 +103,8 @@ func (r *rater) window(matches []match, counted []bool) float64 {
 	return best
 }
 
-// focus returns the share of the content words of what h stands under, its last
-// heading or else its title, that the query holds: 1 when the section is about
-// nothing else than the query.
+// focus returns the share of the content words of h's last heading, or else its title, that the
+// query contains. It is 1 if every content word of the heading is in the query.
 func (r *rater) focus(h assay.Hit) float64 {
 	heading := h.Title
 	if hs := h.Chunk.Headings; len(hs) > 0 {
@@ -114,8 +113,8 @@ func (r *rater) focus(h assay.Hit) float64 {
 	return surface.Focus(heading, h.Language, func(stem string) bool { return len(r.at[stem]) > 0 })
 }
 
-// pairs returns the share of the query's neighbouring terms that stand within
-// pairWords of one another somewhere in the body; 0 for a single term.
+// pairs returns the share of adjacent query terms that occur within pairWords of each other
+// anywhere in the body; 0 for a single term.
 func (r *rater) pairs(matches []match) float64 {
 	if len(r.terms) < 2 {
 		return 0
@@ -140,9 +139,8 @@ func (r *rater) pairs(matches []match) float64 {
 	return float64(n) / float64(len(r.terms)-1)
 }
 
-// phrase returns the share of the query's neighbouring terms that stand somewhere
-// in the body as they do in the query, with as many words between, or side by
-// side in its order; 0 for a single term.
+// phrase returns the share of adjacent query terms that occur in the body in the query's order,
+// either side by side or at the same distance as in the query; 0 for a single term.
 func (r *rater) phrase(matches []match) float64 {
 	if len(r.terms) < 2 {
 		return 0
@@ -154,7 +152,7 @@ func (r *rater) phrase(matches []match) float64 {
 			if distance > phraseWords {
 				break
 			}
-			// A compound stands for two terms at one place.
+			// A compound matches two terms at one position.
 			if n.term == m.term+1 && (distance <= 1 || distance == r.gaps[m.term]) {
 				stands[m.term] = true
 			}
@@ -169,8 +167,8 @@ func (r *rater) phrase(matches []match) float64 {
 	return float64(n) / float64(len(r.terms)-1)
 }
 
-// namesMissing returns the share of the query's names and numbers, given by their
-// stems, of which the hit lacks a word; 0 when it names nothing.
+// namesMissing returns the share of the query's names and numbers, given by their stems, of which
+// the hit lacks a word; 0 if there are none.
 func namesMissing(names [][]string, held map[string]bool) float64 {
 	if len(names) == 0 {
 		return 0

@@ -10,9 +10,9 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// With feedback what is like the nearest passages comes up, by its rank alone: its
-// similarity to the query and its relevance are what they are. By words alone
-// nothing is fed back.
+// TestFeedback checks that feedback raises the rank of passages similar to the nearest ones,
+// without changing their similarity to the query or their relevance. In a text search feedback has
+// no effect.
 func TestFeedback(t *testing.T) {
 	e := newEncoder()
 	l := newLibrary()

@@ -8,27 +8,27 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// vectorWeight is what similarity weighs against the relevance of words in a
-// weighted fusion. Mean nDCG@10 of eight shared sets in English with gte-small, by
-// weight: 0.3 0.853, 0.5 0.866, 0.6 0.872, 0.65 0.874, 0.7 0.875, 0.75 0.874, 0.8
-// 0.874; BM25 in place of relevance, at its best 0.868. For a set that is left out
-// the seven others choose 0.7 as well, for anthropic-docs 0.8 (0.819, not 0.830).
+// vectorWeight is the weight of similarity against that of relevance by words in a weighted fusion.
+// The mean nDCG@10 over eight shared sets in English with gte-small, by weight, is 0.3 0.853, 0.5
+// 0.866, 0.6 0.872, 0.65 0.874, 0.7 0.875, 0.75 0.874, 0.8 0.874. With BM25 in place of relevance
+// it is 0.868 at best. In leave-one-out tests the seven other sets also choose 0.7, except for
+// anthropic-docs, where they choose 0.8 (0.819, not 0.830).
 const vectorWeight = 0.7
 
-// VectorWeight is what an assay.Query whose VectorWeight is 0 has, except among code.
+// VectorWeight is the weight used if assay.Query.VectorWeight is 0, except among code.
 const VectorWeight = vectorWeight
 
-// leastWords is what the last of those has that words brought; the others have 0.
+// leastWords is the score of the lowest hit found by words; candidates not found by words have 0.
 const leastWords = 0.01
 
-// rrfK damps the best ranks of reciprocal rank fusion.
+// rrfK dampens the best ranks in reciprocal rank fusion.
 //
-// Source: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms
-// Condorcet and individual rank learning methods", SIGIR 2009.
+// Source: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and
+// individual rank learning methods", SIGIR 2009.
 const rrfK = 60
 
-// fuse orders the candidates by their fused score, the mean over the wordings,
-// best first, ties by chunk ID.
+// fuse sorts the candidates by their fused score, which is the mean over the wordings, best first.
+// Ties are broken by chunk ID.
 func (s *search) fuse() {
 	slices.SortFunc(s.found, func(a, b *candidate) int { return cmp.Compare(a.hit.Chunk.ID, b.hit.Chunk.ID) })
 	s.compareWords()
@@ -58,15 +58,15 @@ func (s *search) fuse() {
 	s.byFused()
 }
 
-// codeVectorWeight is what similarity weighs where most candidates are code, unless the
-// query says. On functions of Go's source nDCG@10 is 0.783 with 0.3, 0.790 with 0.4, 0.783
-// with 0.5 and 0.726 with 0.7, BM25 alone 0.727; of Python's, where nothing was chosen,
-// 0.761, 0.796, 0.823 and 0.872, BM25 0.674 (120 queries of 400 passages each).
+// codeVectorWeight is the default weight of similarity if most candidates are code. On functions of
+// Go's source nDCG@10 is 0.783 with 0.3, 0.790 with 0.4, 0.783 with 0.5 and 0.726 with 0.7, and
+// 0.727 with BM25 alone. On Python's, which were not used for the choice, it is 0.761, 0.796, 0.823
+// and 0.872, and 0.674 with BM25 (120 queries over 400 passages each).
 const codeVectorWeight = 0.5
 
-// compareWords scores the candidates by words beside one another: by relevance, which
-// puts code behind prose, and where most candidates are code by BM25 and how near the
-// words stand to one another, for relevance was not learned from code.
+// compareWords computes the score by words that compares candidates with each other. It is the
+// relevance, which penalises code, unless most candidates are code. In that case it is BM25 plus
+// the proximity of the query's words, because the relevance model was not trained on code.
 func (s *search) compareWords() {
 	code := 0
 	for _, c := range s.found {
@@ -85,7 +85,7 @@ func (s *search) compareWords() {
 	}
 }
 
-// byFused orders the candidates by their fused score.
+// byFused sorts the candidates by their fused score.
 func (s *search) byFused() {
 	slices.SortStableFunc(s.found, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(b.fused, a.fused), cmp.Compare(a.tie, b.tie))
@@ -95,19 +95,19 @@ func (s *search) byFused() {
 	}
 }
 
-// trade returns the scores by which candidates are ordered of which only some have
-// a vector: where all have, those in full, else those in base, but with the
-// candidates that have one trading theirs among themselves until they are in the
-// order of full. So a candidate without a vector keeps its place, and nothing of
-// unlike kind is compared. Of says whose place in base each has, to break ties by.
+// trade returns the scores to sort candidates by if only some of them have a vector. If all have
+// one, it returns full. Otherwise it returns base, but with the scores of the candidates that have
+// a vector permuted among themselves into the order of full. A candidate without a vector thus
+// keeps its rank, and scores of different kinds are never compared. Of holds, for each candidate,
+// the index in base of the score that it got, to break ties by.
 //
-// Any guess at the unknown similarities, from words or from the known ones, lost
-// against text alone with every tenth passage covered (nDCG@10 0.04 less, the mean
-// of hotpotqa, musique and anthropic-docs) or with all but the relevant ones (0.05
-// less); this gained 0.003 with every tenth covered, 0.025 with half, 0.051 with
-// nine of ten, and lost nothing with all but the relevant ones.
+// Estimating the unknown similarities, from words or from the known ones, was worse than text alone
+// with every tenth passage covered (nDCG@10 lower by 0.04, the mean of hotpotqa, musique and
+// anthropic-docs) and with all covered but the relevant ones (lower by 0.05). This method gained
+// 0.003 with every tenth covered, 0.025 with half and 0.051 with nine of ten, and lost nothing with
+// all covered but the relevant ones.
 func trade(base, full []float64, list []*candidate) (scores []float64, of []int) {
-	var at []int // of those known, by base
+	var at []int // indexes of the candidates with a vector, by base
 	of = make([]int, len(list))
 	for i, c := range list {
 		of[i] = i
@@ -128,9 +128,9 @@ func trade(base, full []float64, list []*candidate) (scores []float64, of []int)
 	return scores, of
 }
 
-// weighted returns each candidate's normalised relevance by words, and the
-// weighted sum of that and of its normalised similarity; all in [0, 1]. What words
-// did not bring has no place among what they did.
+// weighted returns each candidate's normalised relevance by words, and the weighted sum of its
+// normalised relevance and similarity; all values are in [0, 1]. In base, a candidate that was not
+// found by words scores 0.
 func (s *search) weighted(n int) (base, full []float64) {
 	usual := vectorWeight
 	if s.code {
@@ -167,8 +167,8 @@ func (s *search) weighted(n int) (base, full []float64) {
 	return base, full
 }
 
-// A scale maps the scores that were added to it to [0, 1], the least to 0 and the
-// greatest to 1, and those beyond them to the ends.
+// A scale maps scores linearly to [0, 1], so that the lowest score added maps to 0 and the highest
+// to 1. Scores out of that range map to 0 or 1.
 type scale struct{ low, high float64 }
 
 func newScale() scale { return scale{math.Inf(1), math.Inf(-1)} }
@@ -185,8 +185,8 @@ func (s *scale) of(x float64) float64 {
 	return (x - s.low) / (s.high - s.low)
 }
 
-// reciprocal returns the reciprocal rank of each candidate by words, and that plus
-// the one by similarity.
+// reciprocal returns each candidate's reciprocal rank by words, and its sum with the reciprocal
+// rank by similarity.
 func (s *search) reciprocal(n int) (base, full []float64) {
 	var order []int
 	for i, c := range s.found {
@@ -211,7 +211,7 @@ func (s *search) reciprocal(n int) (base, full []float64) {
 	return base, full
 }
 
-// account adds what a wording gives a candidate to what its fused score is made of.
+// account adds one wording's terms to the mean terms of a candidate's fused score.
 func (s *search) account(c *candidate, terms FusionTerms) {
 	c.terms.Words += terms.Words / float64(len(s.wordings))
 	c.terms.Vector += terms.Vector / float64(len(s.wordings))

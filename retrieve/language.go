@@ -17,7 +17,7 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// languages are those that the encoder was made for; none: it is not limited.
+// languages returns the languages that the encoder supports; none means that it is not limited.
 func (s *search) languages() []string {
 	if l, ok := s.Embedder.(llm.Linguist); ok {
 		return l.Languages()
@@ -25,16 +25,16 @@ func (s *search) languages() []string {
 	return nil
 }
 
-// speaks reports whether the encoder was made for a language. What is not known to
-// be another is taken for one of its own.
+// speaks reports whether the encoder supports a language. An unknown language is assumed to be
+// supported.
 func (s *search) speaks(code string) bool {
 	own := s.languages()
 	return code == "" || len(own) == 0 || slices.Contains(own, code)
 }
 
-// foreign returns the language of the question if the encoder was not made for
-// it, else "". A question without a letter of the encoder's script is in another,
-// whichever that is.
+// foreign returns the language of the question if the encoder does not support it, and ""
+// otherwise. A question without a letter of the encoder's script is in an unsupported language,
+// even if that language cannot be identified.
 func (s *search) foreign() string {
 	own := s.languages()
 	if len(own) > 0 && !writtenAs(s.query.Text, own) {
@@ -46,11 +46,11 @@ func (s *search) foreign() string {
 	return ""
 }
 
-// otherScript stands for the language of a question that only its letters tell.
+// otherScript is the language code of a question identified only by its script.
 const otherScript = "und"
 
-// writtenAs reports whether a text has a letter of the script of one of the
-// languages, or no letter at all. Of scripts other than Latin it cannot tell.
+// writtenAs reports whether a text has a letter of the script of one of the languages, or no letter
+// at all. It only recognizes the Latin script and returns true if one of the languages has another.
 func writtenAs(text string, codes []string) bool {
 	for _, code := range codes {
 		if script, _ := language.Make(code).Script(); script.String() != "Latn" {
@@ -60,25 +60,23 @@ func writtenAs(text string, codes []string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) || !strings.ContainsFunc(text, unicode.IsLetter)
 }
 
-// tellers is how many of the best hits by words tell a question's language.
+// tellers is how many of the best hits by words are used to identify the question's language.
 const tellers = 10
 
-// strangeWords is how many stop words it takes to be taken for a language in which
-// neither the encoder nor what was found is.
+// strangeWords is the least number of stop words that identify a question as being in a language
+// that neither the encoder supports nor the hits are in.
 const strangeWords = 2
 
-// language returns the language of the question, "" where nothing tells. It is
-// told by its stop words, which the trigrams of a few words do not replace: 8 of
-// scifact's 809 claims were taken for Dutch, Italian or the like by those alone.
-// Of languages that have as many it is one of the encoder's or of what its words
-// find: that of most of the relevance of the best hits. Of 3,106 questions of the
-// shared sets in English one is taken for another language by its stop words, of
-// 1,190 German ones 1,157 are told by them.
+// language returns the language of the question, or "" if it cannot be determined. It counts stop
+// words, because trigrams are unreliable on a few words: they alone took 8 of scifact's 809 claims
+// for Dutch, Italian or similar. Ties between languages are resolved in favour of the encoder's
+// languages or those of the best hits, weighted by relevance. Of 3,106 English questions of the
+// shared sets the stop words put one in another language; of 1,190 German ones they identify 1,157.
 func (s *search) language() string {
 	text := s.query.Text
 	stops, _ := analysis.StopCounts(text)
 	stops["en"] = max(stops["en"], englishWords(text))
-	expected := map[string]float64{} // languages, with their share of the relevance
+	expected := map[string]float64{} // language → its share of the relevance
 	for _, code := range s.languages() {
 		expected[code] = 0
 	}
@@ -121,8 +119,8 @@ func (s *search) language() string {
 	return ""
 }
 
-// englishWords counts the words of a text that hold English sentences together:
-// more than are stop words in the index, what questions begin with among them.
+// englishWords counts the English function words of a text. They include more than the index's stop
+// words, for example question words.
 func englishWords(text string) int {
 	n := 0
 	for _, w := range surface.Words(text) {
@@ -133,7 +131,7 @@ func englishWords(text string) int {
 	return n
 }
 
-// foreignNote says that vectors do not serve.
+// foreignNote returns the note that the encoder does not support the question's language.
 func (s *search) foreignNote(code string) string {
 	in := name(code)
 	if code == otherScript {
@@ -142,13 +140,13 @@ func (s *search) foreignNote(code string) string {
 	return fmt.Sprintf("the question is in %s, the encoder %s was made for %s", in, s.Embedder.Model(), names(s.languages()))
 }
 
-// mixedNote says how what is in other languages was found.
+// mixedNote returns the note that passages in unsupported languages were found by text alone.
 func (s *search) mixedNote() string {
 	return fmt.Sprintf("the encoder %s was made for %s: passages in other languages were found by text alone",
 		s.Embedder.Model(), names(s.languages()))
 }
 
-// name is the English name of a language.
+// name returns the English name of a language.
 func name(code string) string {
 	if tag, err := language.Parse(code); err == nil {
 		if n := display.English.Languages().Name(tag); n != "" {

@@ -19,15 +19,15 @@ import (
 
 var everyone = assay.Local().Access()
 
-// encoder is what the tests embed with: English only, by the hashes of words.
+// encoder is the English-only embedder of the tests. It embeds by hashes of words.
 type encoder struct{ *llmtest.Hashing }
 
 func (encoder) Languages() []string { return []string{"en"} }
 
 func newEncoder() encoder { return encoder{&llmtest.Hashing{Dimensions: 64}} }
 
-// A library is documents in memory: the source of an index and its content. All of
-// it is there before the index is opened.
+// A library holds documents in memory and serves as both the source and the content of an index. It
+// must be filled before the index is opened.
 type library struct {
 	changes []assay.Change
 	chunks  map[string]assay.Passage
@@ -37,11 +37,11 @@ type library struct {
 
 func newLibrary() *library { return &library{chunks: map[string]assay.Passage{}} }
 
-// A leaf is one chunk of a document that is put; equal sections not empty: the
-// leaves are children of a section.
+// A leaf is one chunk of a document passed to putLeaves. Leaves with equal, non-empty sections are
+// children of one section.
 type leaf struct{ heading, text, section string }
 
-// put adds a document whose chunks are the texts, each a prose chunk.
+// put adds a document with one prose chunk per text.
 func (l *library) put(uri, title, language string, acl assay.ACL, texts ...string) {
 	var leaves []leaf
 	for _, t := range texts {
@@ -57,7 +57,7 @@ func (l *library) putLeaves(uri, title, language string, acl assay.ACL, leaves .
 	if language != "" {
 		m[assay.MetaLanguage] = assay.StringValue(language)
 	}
-	sections := map[string]int{} // index into chunks
+	sections := map[string]int{} // name → index into chunks
 	for _, lf := range leaves {
 		if _, known := sections[lf.section]; lf.section != "" && !known {
 			sections[lf.section] = len(chunks)
@@ -70,7 +70,7 @@ func (l *library) putLeaves(uri, title, language string, acl assay.ACL, leaves .
 		if i, ok := sections[lf.section]; ok {
 			chunks[i].End, chunks[i].Headings = c.End, c.Headings
 			chunks[i].Tokens += c.Tokens
-			c.Parent = fmt.Sprint(i) // becomes its ID below
+			c.Parent = fmt.Sprint(i) // replaced by its ID below
 		}
 		chunks = append(chunks, c)
 		b.WriteString(lf.text + "\n\n")
@@ -96,7 +96,7 @@ func (l *library) putLeaves(uri, title, language string, acl assay.ACL, leaves .
 	l.changes = append(l.changes, assay.Change{Sequence: int64(len(l.changes) + 1), ID: d.ID, Document: &d, Chunks: chunks})
 }
 
-// embed gives vectors to the chunks that covered says, of all in a fixed order.
+// embed adds vectors for the chunks for which covered returns true, in a fixed order.
 func (l *library) embed(e *llmtest.Hashing, covered func(i int, p assay.Passage) bool) {
 	l.model = e.Model()
 	for i, p := range l.passages() {
@@ -106,7 +106,7 @@ func (l *library) embed(e *llmtest.Hashing, covered func(i int, p assay.Passage)
 	}
 }
 
-// passages returns the chunks that are searched, in the order they were put.
+// passages returns the searchable chunks in the order in which they were added.
 func (l *library) passages() []assay.Passage {
 	var list []assay.Passage
 	for _, c := range l.changes {
@@ -193,7 +193,7 @@ func retrievedBy(t testing.TB, r assay.Retriever, access assay.Access, q assay.Q
 	return found
 }
 
-// uris returns where the hits are, in their order.
+// uris returns the URIs of the hits, in order.
 func uris(found assay.Results) []string {
 	list := []string{}
 	for _, h := range found.Hits {
@@ -202,7 +202,7 @@ func uris(found assay.Results) []string {
 	return list
 }
 
-// words are what random passages are made of; the first ones are the commonest.
+// words is the vocabulary of random passages, the most frequent words first.
 var words = strings.Fields(`river castle tower garden wolf copper silver letter winter summer bridge harbour
 	ship engine pilot letterbox mountain valley painter novel poet soldier queen king council treaty
 	battle island coast storm market bread barley miller farmer school teacher student lamp candle`)
@@ -215,7 +215,8 @@ func randomText(r *rand.Rand, n int) string {
 	return strings.Join(list, " ") + "."
 }
 
-// randomLibrary has so many documents of one passage, each of another number.
+// randomLibrary returns a library with the given number of one-passage documents, each with a
+// distinct number in its text.
 func randomLibrary(r *rand.Rand, documents int) *library {
 	l := newLibrary()
 	for i := range documents {
@@ -224,8 +225,7 @@ func randomLibrary(r *rand.Rand, documents int) *library {
 	return l
 }
 
-// made is a Filler that makes vectors as the encoder does and keeps what it was
-// asked for.
+// made returns a Filler that embeds with e and records the passages that it was called with.
 func made(e llm.Embedder, asked *[][]assay.Passage) retrieve.Filler {
 	return func(ctx context.Context, model string, ps []assay.Passage) ([]llm.Vector, error) {
 		*asked = append(*asked, slices.Clone(ps))

@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// CoverageNote is the note of results that were found while not all of the
-// passages searched have vectors; "" when all have, or none were searched.
+// CoverageNote returns the note for results that were found while some of the searched passages had
+// no vector. It returns "" if all had one or if vectors were not searched.
 func CoverageNote(v assay.IndexVersion) string {
 	switch {
 	case v.Model == "" || v.Coverage >= 1:

@@ -17,7 +17,8 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// A Ranker sees hits that all have a similarity or all have none.
+// A lengthRanker is a Ranker that prefers long hits, or short ones if they have a similarity. It
+// records its calls and can be made to fail.
 type lengthRanker struct {
 	mu    sync.Mutex
 	calls [][]assay.Hit
@@ -64,7 +65,7 @@ func TestAccount(t *testing.T) {
 	for i, h := range x.Hits {
 		want := map[string]float64{"length": float64(len(x.Results.Hits[i].Text))}
 		if i >= 50 {
-			want = nil // that the ranker did not see
+			want = nil // not seen by the ranker
 		}
 		if diff := cmp.Diff(want, h.Rerank); diff != "" {
 			t.Errorf("hit %d: -want +got\n%s", i, diff)
@@ -98,8 +99,8 @@ func TestRanker(t *testing.T) {
 		if len(ranker.calls[0]) != 50 {
 			t.Errorf("the ranker saw %d hits, want 50", len(ranker.calls[0]))
 		}
-		// By words the longest come first; those with a vector trade their places to
-		// come shortest first.
+		// By words, the longest come first. The hits with a vector trade their places so that the
+		// shortest of them comes first.
 		var unknown, known []int
 		for i, h := range found.Hits {
 			if (h.Scores.Rerank != nil) != (i < 50) {
@@ -133,7 +134,7 @@ func TestRanker(t *testing.T) {
 	}
 }
 
-// A walker that always leads to the same passages, or fails.
+// A walker is a Walker that returns fixed passages or fails.
 type walker struct {
 	scores []graph.Score
 	err    error
@@ -145,7 +146,7 @@ func (w *walker) Walk(_ context.Context, _ assay.Access, _ assay.Query, seeds []
 	return w.scores, w.err
 }
 
-// A query that is unranked keeps the fused order, and no Ranker is asked.
+// TestUnranked checks that an unranked query keeps the fused order and does not call the Ranker.
 func TestUnranked(t *testing.T) {
 	l := randomLibrary(rand.New(rand.NewPCG(2, 2)), 70)
 	ranker := &lengthRanker{}
@@ -158,7 +159,7 @@ func TestUnranked(t *testing.T) {
 	}
 }
 
-// A query's own weight of vectors is what they weigh, and 0 is the default.
+// TestVectorWeight checks that a query's VectorWeight is used and that 0 means the default.
 func TestVectorWeight(t *testing.T) {
 	e := newEncoder()
 	l := randomLibrary(rand.New(rand.NewPCG(2, 2)), 70)
@@ -236,7 +237,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// A walk is not for languages in which every noun could be a name.
+// TestWalkOfNouns checks that questions in languages that capitalise all nouns are not walked.
 func TestWalkOfNouns(t *testing.T) {
 	l := newLibrary()
 	l.put("/de", "", "de", assay.ACL{}, "Die Brücke über den Fluss wurde aus Kupfer gebaut.")
@@ -255,8 +256,8 @@ func TestWalkOfNouns(t *testing.T) {
 	}
 }
 
-// Without vectors, and while the encoder speaks another language, the walk leads
-// where it leads a search by words alone.
+// TestWalkWithoutVectors checks that a walk ranks as in a text search if there are no vectors or if
+// the encoder does not support the language.
 func TestWalkWithoutVectors(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 3))
 	e := newEncoder()
@@ -279,7 +280,7 @@ func TestWalkWithoutVectors(t *testing.T) {
 	}
 }
 
-// TestFusionTerms adds up what the fused score is said to be made of.
+// TestFusionTerms checks that the fusion terms add up to the fused score.
 func TestFusionTerms(t *testing.T) {
 	l := randomLibrary(rand.New(rand.NewPCG(7, 7)), 30)
 	e := newEncoder()

@@ -14,8 +14,8 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// relevanceJSON holds the weights of the relevance model, as `assay eval
-// calibrate` wrote them, with the sets they were fitted on.
+// relevanceJSON holds the weights of the relevance model, as written by `assay eval calibrate`, and
+// the sets they were fitted on.
 //
 //go:embed relevance.json
 var relevanceJSON []byte
@@ -31,27 +31,27 @@ var defaultRelevance = func() *RelevanceModel {
 	return &m
 }()
 
-// A RelevanceModel is a logistic regression over a hit's features: relevance is
-// 1/(1+exp(-weights·features)). It looks at one hit alone, so a relevance means the
-// same in every result.
+// A RelevanceModel is a logistic regression over the features of a hit. Relevance is
+// 1/(1+exp(-weights·features)). It depends on one hit only, so relevances are comparable across
+// results.
 type RelevanceModel struct {
-	Features []string        `json:"features"` // FeatureNames of the program that fitted it
-	Weights  []float64       `json:"weights"`  // one for each feature: by words alone
-	Vectors  []VectorWeights `json:"vectors"`  // by words and similarity
-	Sets     []string        `json:"sets"`     // that it was fitted on
-	Hits     int             `json:"hits"`     // that it was fitted on
+	Features []string        `json:"features"` // FeatureNames of the program that fitted the model
+	Weights  []float64       `json:"weights"`  // one per feature, for relevance by words alone
+	Vectors  []VectorWeights `json:"vectors"`  // for relevance by words and similarity
+	Sets     []string        `json:"sets"`     // that the model was fitted on
+	Hits     int             `json:"hits"`     // number of hits that it was fitted on
 	Fitted   string          `json:"fitted_by"`
 	Licences string          `json:"licences"`
 }
 
-// VectorWeights rate hits whose similarity to the query is known. What a
-// similarity means differs from encoder to encoder: with one that no weights were
-// fitted for, relevance goes by words alone.
+// VectorWeights are the weights for hits whose similarity to the query is known. The scale of
+// similarities differs between encoders, so for an encoder without fitted weights relevance is
+// computed by words alone.
 type VectorWeights struct {
-	Encoder  string    `json:"encoder"`  // EncoderFamily of its vectors' names
-	Features []string  `json:"features"` // FeatureNames and then VectorFeatureNames
-	Weights  []float64 `json:"weights"`  // one for each
-	Hits     int       `json:"hits"`     // that they were fitted on
+	Encoder  string    `json:"encoder"`  // EncoderFamily of the model that made the vectors
+	Features []string  `json:"features"` // FeatureNames followed by VectorFeatureNames
+	Weights  []float64 `json:"weights"`  // one per feature
+	Hits     int       `json:"hits"`     // number of hits that they were fitted on
 }
 
 func (m *RelevanceModel) check() error {
@@ -67,7 +67,7 @@ func (m *RelevanceModel) check() error {
 	return nil
 }
 
-// vectorWeights are those for an encoder's vectors; nil when there are none.
+// vectorWeights returns the weights for an encoder's vectors, or nil if there are none.
 func (m *RelevanceModel) vectorWeights(encoder string) []float64 {
 	for _, v := range m.Vectors {
 		if v.Encoder == EncoderFamily(encoder) {
@@ -77,43 +77,43 @@ func (m *RelevanceModel) vectorWeights(encoder string) []float64 {
 	return nil
 }
 
-// EncoderFamily is what the names of an encoder's vectors have in common in
-// whatever form its weights are kept: "gte-small" of "gte-small-int8@50b99043/384".
+// EncoderFamily returns the part of a model name that does not depend on the format of its weights:
+// "gte-small" for "gte-small-int8@50b99043/384".
 func EncoderFamily(model string) string {
 	name, _, _ := strings.Cut(model, "@")
 	name, _, _ = strings.Cut(name, "/")
 	return strings.TrimSuffix(name, "-int8")
 }
 
-// FeatureNames are the features of a hit, in the order of Features.
+// FeatureNames are the names of a hit's features, in the order of Features.
 var FeatureNames = []string{
 	"bias",
-	"coverage",      // share of the query's weight that the hit holds in any field
+	"coverage",      // share of the query's weight that the hit contains in any field
 	"coverage²",     //
-	"window",        // largest share within 30 words of the body, headings and title counted in
+	"window",        // largest share within 30 words of the body, counting headings and title
 	"body_window",   // the same without headings and title
-	"heading",       // share that headings and title hold
-	"focus",         // share of the words of the last heading, or the title, that the query holds
-	"pairs",         // share of neighbouring query words that stand within 3 words of one another
-	"phrase",        // share of neighbouring query words that stand as in the query, or side by side in its order
-	"worst_missing", // weight of the weightiest query word that the hit lacks
+	"heading",       // share of the query's weight that headings and title contain
+	"focus",         // share of the words of the last heading, or the title, that the query contains
+	"pairs",         // share of neighbouring query words that occur within 3 words of each other
+	"phrase",        // share of neighbouring query words that occur as in the query, or side by side in its order
+	"worst_missing", // weight of the heaviest query word that the hit lacks
 	"names_missing", // share of the query's names and numbers that the hit lacks
 	"bm25",          // BM25 over the sum of the query's inverse document frequencies
-	"matched",       // log(1 + sum of the weights that the hit holds)
+	"matched",       // log(1 + sum of the weights that the hit contains)
 	"length",        // log(1 + number of content words in the query)
 }
 
-// VectorFeatureNames are what a hit whose similarity is known has beside its other
-// features, in the order of VectorFeatures.
+// VectorFeatureNames are the additional features of a hit whose similarity is known, in the order
+// of VectorFeatures.
 var VectorFeatureNames = []string{
-	"similarity", // ten times what the cosine is above 0.8, in the range of the others
+	"similarity", // 10·(cosine - 0.8), in the range of the other features
 }
 
-// A rater rates hits for one query.
+// A rater computes the relevance of hits to one query.
 type rater struct {
 	terms  []assay.Term     // content words only
-	at     map[string][]int // stem, in any language → the terms that it stands for
-	gaps   []int            // by how many words the next term follows each in the query
+	at     map[string][]int // stem, in any language → indexes of its terms
+	gaps   []int            // distance in words from each term to the next one in the query
 	weight float64          // sum of the terms' weights
 	idf    float64          // sum of their inverse document frequencies
 	names  []string         // and numbers
@@ -123,9 +123,8 @@ type rater struct {
 	named     map[string][][]string // language → the stems of each name
 }
 
-// windowWords is how many words a window spans; pairWords how far apart two
-// neighbours of the query may stand, phraseWords how far where the query has them
-// that far apart.
+// windowWords is the length of a window. pairWords is the greatest distance of a pair, and
+// phraseWords that of neighbours which are that far apart in the query.
 const (
 	windowWords = 30
 	pairWords   = 3
@@ -161,8 +160,8 @@ func newRater(a *analysis.Analyzers, query string, terms []assay.Term, joined []
 	return r
 }
 
-// gaps returns by how many words each of the terms, but the last, is followed by
-// the next in the query; 1 where that is more than phraseWords or not known.
+// gaps returns the distance in words from each of the terms to the next one in the query. It is 1
+// if the distance is unknown or exceeds phraseWords.
 func gaps(query string, terms []assay.Term) []int {
 	at := map[string]int{}
 	for _, t := range analysis.Tokens(query, anyLanguage) {
@@ -181,7 +180,7 @@ func gaps(query string, terms []assay.Term) []int {
 	return gaps
 }
 
-// namesIn returns the stems of each name that the query has, in a language.
+// namesIn returns the stems of each name and number of the query in a language.
 func (r *rater) namesIn(language string) [][]string {
 	names, ok := r.named[language]
 	if ok {
@@ -202,15 +201,15 @@ func (r *rater) namesIn(language string) [][]string {
 	return names
 }
 
-// A reading is what a rater sees in a hit.
+// A reading is the result of analysing a hit for a rater.
 type reading struct {
-	features []float64 // by FeatureNames; nil when the query has no content word
-	wordless bool      // the hit holds no content word of the query
-	code     bool      // the hit is code for the most part
-	aside    bool      // it is seldom where a thing is explained; see aside
+	features []float64 // by FeatureNames; nil if the query has no content word
+	wordless bool      // the hit contains no content word of the query
+	code     bool      // the hit is mostly code
+	aside    bool      // the hit is a test, an unexported declaration or release notes
 }
 
-// read reads a hit for relevance.
+// read analyses a hit.
 func (r *rater) read(h assay.Hit) reading {
 	f, wordless := r.features(h)
 	return reading{
@@ -221,8 +220,8 @@ func (r *rater) read(h assay.Hit) reading {
 	}
 }
 
-// relevance is the calibrated probability that a hit helps to answer the query, by
-// its words alone. A hit that holds none of its content words has none.
+// relevance returns the calibrated probability that a hit helps to answer the query, by its words
+// alone. It is 0 for a hit with none of the query's content words.
 func (r *rater) relevance(h reading) float64 {
 	if h.features == nil || h.wordless {
 		return 0
@@ -230,11 +229,11 @@ func (r *rater) relevance(h reading) float64 {
 	return h.relevance(r.model.Weights, h.features)
 }
 
-// relevanceOf is the same by words and by the similarity that an encoder finds; by
-// words alone where the model knows nothing of the encoder.
+// relevanceOf returns the relevance by words and by the similarity from an encoder. It is by words
+// alone if the model has no weights for the encoder.
 //
-// The walk does not count: its mass is the more the better a hit was found, so
-// that where what answers a question is missing the next best would pass for it.
+// The walk is not a feature. Its mass grows with the scores of the seeds, so if no passage answers
+// a question, the next best ones would look relevant.
 func (r *rater) relevanceOf(h reading, encoder string, similarity float64) float64 {
 	weights := r.model.vectorWeights(encoder)
 	if h.features == nil || weights == nil {
@@ -257,18 +256,18 @@ func (h reading) relevance(weights, features []float64) float64 {
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// The weights of how near the query's words stand to one another, and of what is aside, in
-// the score of a hit among code. nDCG@10 by words of two sets
-// of functions of Go's source and one of Python's: BM25 0.583, 0.608, 0.529; with nearWeight
-// 0.1 0.593, 0.624, 0.541; with 0.2 0.606, 0.626, 0.544; with 0.3 0.608, 0.629, 0.543;
-// relevance without its penalty on code 0.564, 0.606, 0.524.
+// Weights of the proximity of the query's words, and of the penalty on hits that are aside, in the
+// score of a hit among code. nDCG@10 by words on two sets of functions of Go's source and one of
+// Python's is 0.583, 0.608, 0.529 with BM25; 0.593, 0.624, 0.541 with nearWeight 0.1; 0.606, 0.626,
+// 0.544 with 0.2; 0.608, 0.629, 0.543 with 0.3; and 0.564, 0.606, 0.524 with relevance without its
+// penalty on code.
 const (
 	nearWeight  = 0.25
 	asideWeight = 0.2
 )
 
-// inCode is the score of a hit by its words among others that are code for the most part;
-// comparable within one result only.
+// inCode returns the score of a hit by its words in a result that is mostly code. It is comparable
+// only within that result.
 func (h reading) inCode() float64 {
 	if h.features == nil || h.wordless {
 		return 0
@@ -288,13 +287,13 @@ func (h reading) inCode() float64 {
 	return sum
 }
 
-// with returns the features with that of a similarity.
+// with returns the features with that of a similarity appended.
 func (h reading) with(similarity float64) []float64 {
 	return append(slices.Clone(h.features), 10*(similarity-0.8))
 }
 
-// Features returns the features of each hit of a query's results, by FeatureNames;
-// nil for one that holds no content word of the query.
+// Features returns the features of each hit of a query's results, by FeatureNames; nil for a hit
+// that contains no content word of the query.
 func Features(query string, found assay.Results) [][]float64 {
 	r := newRater(new(analysis.Analyzers), query, found.Terms, nil, found.Chunks)
 	out := make([][]float64, len(found.Hits))
@@ -306,9 +305,9 @@ func Features(query string, found assay.Results) [][]float64 {
 	return out
 }
 
-// VectorFeatures returns the features of each hit, by FeatureNames and then
-// VectorFeatureNames; nil for one whose similarity is not known, and for all when
-// the query has no content word.
+// VectorFeatures returns the features of each hit, by FeatureNames followed by VectorFeatureNames.
+// They are nil for a hit whose similarity is not known, and for all hits if the query has no
+// content word.
 func VectorFeatures(query string, found assay.Results) [][]float64 {
 	r := newRater(new(analysis.Analyzers), query, found.Terms, nil, found.Chunks)
 	out := make([][]float64, len(found.Hits))
@@ -320,32 +319,31 @@ func VectorFeatures(query string, found assay.Results) [][]float64 {
 	return out
 }
 
-// Penalties on the log-odds for what the fitted sets do not have: source code and release
-// notes. Code holds a question's words more often than it answers the question, and
-// tests, unexported declarations and release notes more often than the documentation that
-// users read. Those on code and tests were chosen on the golden questions about Go's
-// net/http in eval/testdata. On 40 questions about three projects' documentation, nDCG@10
-// by relevance rises from 0.708 to 0.722 by the one on release notes, which are first for 2
-// questions, not 6.
+// Penalties on the log-odds for kinds of text that the fitted sets lack: source code and release
+// notes. Code contains a question's words more often than it answers the question. Tests,
+// unexported declarations and release notes do so more often than user documentation. The penalties
+// on code and tests were chosen on the golden questions about Go's net/http in eval/testdata. On 40
+// questions about three projects' documentation the penalty on release notes raises nDCG@10 by
+// relevance from 0.708 to 0.722; release notes come first for 2 questions instead of 6.
 const (
-	codePenalty  = 2.5 // a hit that is code for the most part
-	asidePenalty = 1.0 // a test, a declaration that its package keeps to itself, release notes
+	codePenalty  = 2.5 // a hit that is mostly code
+	asidePenalty = 1.0 // a test, an unexported declaration, or release notes
 )
 
 var (
-	// testFile matches the name of a file of tests. Folders do not count: where the
-	// documents lie as a whole says nothing of one of them.
+	// testFile matches the name of a test file. Folders do not count, because the location of a
+	// whole collection says little about one document in it.
 	testFile   = lazyregexp.New(`(?i:(_test|\.test|\.spec)\.[a-z]+$)|[a-z]Test\.[a-z]+$`)
 	unexported = lazyregexp.New(`^(func|type|var|const) (\([^)]*\) )?[a-z_]`)
 
-	// notesFile and notesTitle match the names of documents of release notes, version a
-	// heading that is nothing but a version, with its date at most.
+	// notesFile and notesTitle match the names and titles of release notes. version matches a
+	// heading that consists of a version and optionally its date.
 	notesFile  = lazyregexp.New(`(?i)(^|/)(changelog|changes|release[-_]?notes)(\.[a-z]+)?$`)
 	notesTitle = lazyregexp.New(`(?i)^(change ?log|release notes)\b`)
 	version    = lazyregexp.New(`(?i)^(version )?\[?(v\d+(\.\d+)+|\d+(\.\d+){2,})\S*( *[-–(:]* *(unreleased|\d{4}-\d\d-\d\d)\)?)?$`)
 )
 
-// aside reports whether a hit is a test, an unexported Go declaration or of release notes.
+// aside reports whether a hit is a test, an unexported Go declaration or from release notes.
 func aside(h assay.Hit) bool {
 	hs := h.Chunk.Headings
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// found is what a search for text brought in a hundred chunks, of which ten hold
-// each of its terms; half is every term's weight.
+// found returns the results of a search for text over a hundred chunks. Each term occurs in ten of
+// them and has weight 0.5.
 func found(text string) assay.Results {
 	r := assay.Results{Chunks: 100}
 	for _, t := range analysis.Tokens(text, "") {
@@ -121,7 +121,7 @@ func TestFeaturesOfNames(t *testing.T) {
 	}
 }
 
-// rate rates a hit for a query.
+// rate returns the relevance of a hit to a query.
 func rate(query string, h assay.Hit) float64 {
 	r := newRater(new(analysis.Analyzers), query, found(query).Terms, nil, 100)
 	return r.relevance(r.read(h))
@@ -178,7 +178,7 @@ func TestRelevance(t *testing.T) {
 	}
 }
 
-// A compound counts for the words that it stands for.
+// TestRelevanceOfCompounds checks that a compound counts for the words that it replaces.
 func TestRelevanceOfCompounds(t *testing.T) {
 	const query = "how do I shut the server down"
 	h := hitIn("Fruit", "Call Shutdown on the server.")
@@ -194,7 +194,8 @@ func TestRelevanceOfCompounds(t *testing.T) {
 	}
 }
 
-// A query that repeats itself rates as if it did not, and as fast.
+// TestRepeatedQuery checks that repetitions in a query do not change the features or create more
+// compounds.
 func TestRepeatedQuery(t *testing.T) {
 	once, often := "log server on", strings.TrimSpace(strings.Repeat("log server on ", 600))
 	if n := len(compounds(often)); n > 10 {
@@ -209,7 +210,7 @@ func TestRepeatedQuery(t *testing.T) {
 	}
 }
 
-// Neighbours of a query may stand as far apart as they do there.
+// TestPhrase checks that neighbours of a query match at the distance that they have in it.
 func TestPhrase(t *testing.T) {
 	const query = "timeout of the server"
 	for text, want := range map[string]float64{
@@ -227,8 +228,8 @@ func TestPhrase(t *testing.T) {
 	}
 }
 
-// With a similarity relevance goes by that as well, where weights were fitted for
-// the encoder in any form.
+// TestRelevanceOfSimilarity checks that relevance depends on the similarity too if weights were
+// fitted for the encoder, in any format.
 func TestRelevanceOfSimilarity(t *testing.T) {
 	const query = "server timeout"
 	r := newRater(new(analysis.Analyzers), query, found(query).Terms, nil, 100)

@@ -12,14 +12,14 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// ReadHits is how many of the best hits are read: more than that takes longer than it is
-// worth, see docs/evaluation.md.
+// ReadHits is how many of the best hits the Reader reads. Reading more costs more time than it
+// gains, see docs/evaluation.md.
 const ReadHits = 10
 
-// reread has the best hits read, which gives them another relevance and another order,
-// unless the Ranker has the last word on that. A reader that fails has read nothing, and a
-// note says so. Code, which no reader was trained on, and hits in a language that this one
-// was not made for keep what they have.
+// reread lets the Reader read the best hits, and recomputes their relevance and their order. The
+// order stays if the Ranker is a Decider that decides. If the Reader fails, a note reports it.
+// Code, which no Reader was trained on, and hits in a language that the Reader does not support
+// keep their rank and relevance.
 func (s *search) reread(ctx context.Context) error {
 	var best []*candidate
 	var at []int
@@ -63,24 +63,26 @@ func (s *search) reread(ctx context.Context) error {
 	return nil
 }
 
-// Readable reports whether a reader's word on a hit counts.
+// Readable reports whether a reader's rating of a hit counts. It does not for code and unsupported
+// languages.
 func Readable(r llm.Reader, h assay.Hit) bool {
 	return made(r, h.Language) && (h.Chunk.Kind == assay.ChunkTable || !surface.MostlyCode(h.Text))
 }
 
-// made reports whether a reader was made for a language, as far as it says for which.
+// made reports whether a reader supports a language. A reader that does not list its languages
+// supports all.
 func made(r llm.Reader, language string) bool {
 	l, ok := r.(llm.Linguist)
 	return !ok || language == "" || len(l.Languages()) == 0 || slices.Contains(l.Languages(), language)
 }
 
-// ReadWeight is what the relevance that the reader gives a hit weighs, beside the score that
-// ordered it, in its new order. `assay eval fit-reading` measures each weight; 0, the order
-// before it, until one is measured to be better on sets that the reader was not trained on.
+// ReadWeight is the weight of the Reader's relevance against the previous score when the hits that
+// were read are reordered. `assay eval fit-reading` measures each weight. It is 0, which keeps the
+// order, until another weight is measured to be better on sets that the Reader was not trained on.
 const ReadWeight = 0.0
 
-// ReadScore is the score of a hit that was read: the one that ordered it, and the reader's
-// relevance with a weight.
+// ReadScore returns the score of a hit that was read: its previous score plus the weighted
+// relevance from the Reader.
 func ReadScore(h assay.Hit, relevance, weight float64) float64 {
 	score := weight * relevance
 	switch {
@@ -92,20 +94,20 @@ func ReadScore(h assay.Hit, relevance, weight float64) float64 {
 	return score
 }
 
-// The weights of what the reader says and of what words and vectors say in a hit's
-// relevance.
+// Weights of the Reader's relevance and of the relevance by words and vectors, in the log-odds of a
+// hit's relevance.
 const (
 	readerWeight = 0.7
 	ownWeight    = 0.3
 )
 
-// readRelevance is the relevance of a hit that was read, from the reader's and its own.
+// readRelevance combines the Reader's relevance and the hit's own.
 func readRelevance(r llm.Reading, own float64) float64 {
 	x := readerWeight*logOdds(r.Relevance) + ownWeight*logOdds(own)
 	return 1 / (1 + math.Exp(-x))
 }
 
-// logOdds are the log odds of a probability, within ±6; those of what is none are -6.
+// logOdds returns the log-odds of a probability, limited to ±6. NaN and values up to 0 give -6.
 func logOdds(p float64) float64 {
 	const most = 6
 	if !(p > 0) {

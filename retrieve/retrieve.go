@@ -1,9 +1,9 @@
-// Package retrieve finds passages: it searches the index by words and by vectors,
-// fuses what both found, reads it from the store, gives each hit a calibrated
-// relevance, orders the best, and drops what says the same again.
+// Package retrieve finds passages. It searches the index by words and by vectors, fuses the
+// results, reads the passages from the store, gives each hit a calibrated relevance, reranks the
+// best, and drops near-duplicates.
 //
-// Retriever is the pipeline, and search.run its steps, in order. Retrieve does not
-// plan, and asks no language model.
+// Retriever is the pipeline; search.run lists its steps in order. The package does not plan and
+// does not call a language model.
 package retrieve
 
 import (
@@ -22,59 +22,55 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Content reads what the index points to; a store's content is one.
+// Content reads the chunks that the index refers to. The content of a store implements it.
 type Content interface {
 	// Passages returns the chunks with these IDs, in their order, with their text.
 	Passages(ctx context.Context, ids []string) ([]assay.Passage, error)
 }
 
-// A Ranker orders the best hits of a search.
+// A Ranker scores the best hits of a search.
 type Ranker interface {
-	// Rank returns one finite score per hit of found, in their order; higher is
-	// better, and they are comparable only within one call. The hits have all their
-	// scores but Rerank; either each has Scores.Vector or none has. found also has
-	// the query's terms and how many chunks were searched. Rank is safe for
-	// concurrent use.
+	// Rank returns one finite score per hit of found, in their order; higher is better. Scores are
+	// comparable only within one call. The hits have all their scores but Rerank; either all have
+	// Scores.Vector or none has. found also has the query's terms and the number of chunks
+	// searched. Rank is safe for concurrent use.
 	Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error)
 }
 
-// A Decider is a Ranker that may have the last word: a Reader rates the hits that it
-// ordered and leaves their order.
+// A Decider is a Ranker whose order may be final. A Reader still rates the hits but does not
+// reorder them.
 type Decider interface {
 	Ranker
-	Decides() bool // of what Rank returned last
+	Decides() bool // Decides reports on the last call to Rank
 }
 
-// A Config says what a Retriever searches and with what. A part that is nil is
-// left out.
+// Config configures a Retriever. Optional parts may be nil.
 type Config struct {
 	Index   index.Index // required
-	Content Content     // that the index was made from; required
+	Content Content     // the content of the index; required
 
-	Embedder llm.Embedder // of the vectors to search; nil: text alone
-	Graph    Walker       // over the graph of the index; nil: nothing is followed
-	Ranker   Ranker       // nil: the order of fusion
-	Reader   llm.Reader   // of the best hits after that; nil: nothing is read
+	Embedder llm.Embedder // model of the vectors to search; nil: text search only
+	Graph    Walker       // over the graph of the index; nil: no walk
+	Ranker   Ranker       // nil: fused order
+	Reader   llm.Reader   // of the best ranked hits; nil: none
 
-	// Relevance rates hits; nil: the model in the program.
+	// Relevance rates hits; nil means the model embedded in the program.
 	Relevance *RelevanceModel
 
-	Fill Filler // nil: nothing is filled in
+	Fill Filler // nil: missing vectors are not filled in
 }
 
-// A Filler makes vectors of passages that have none yet, best first: one for each,
-// nil where it made none. It takes as long as a search may wait for it, and fails
-// only when ctx has ended.
+// A Filler makes vectors of passages that have none yet, best first. It returns one per passage,
+// nil for those that it did not make. It bounds its own latency and fails only if ctx has ended.
 type Filler = func(ctx context.Context, model string, ps []assay.Passage) ([]llm.Vector, error)
 
 // A Retriever searches an index. It implements assay.Retriever.
 type Retriever struct {
 	config    Config
-	analyzers *sync.Pool // of *analysis.Analyzers: they remember the words of earlier hits
+	analyzers *sync.Pool // of *analysis.Analyzers, which cache the words of earlier hits
 }
 
-// New returns a retriever. It panics when c.Relevance is not of this program's
-// features.
+// New returns a retriever. It panics if the features of c.Relevance are not those of this program.
 func New(c Config) *Retriever {
 	if c.Relevance != nil {
 		if err := c.Relevance.check(); err != nil {
@@ -84,43 +80,40 @@ func New(c Config) *Retriever {
 	return &Retriever{c, &sync.Pool{New: func() any { return new(analysis.Analyzers) }}}
 }
 
-// WithFill returns a retriever that has its vectors filled in by another function,
-// and is r else.
+// WithFill returns a copy of r with another Filler.
 func (r *Retriever) WithFill(fill Filler) *Retriever {
 	other := *r
 	other.config.Fill = fill
 	return &other
 }
 
-// WithRanker returns a retriever whose hits are ordered by another Ranker, and is r
-// else.
+// WithRanker returns a copy of r with another Ranker.
 func (r *Retriever) WithRanker(ranker Ranker) *Retriever {
 	other := *r
 	other.config.Ranker = ranker
 	return &other
 }
 
-// How deep a search goes, if more hits are not asked for. With 60 candidates of
-// each search nDCG@10 is what it is with 100, within 0.002 on each of eight shared
-// sets, and reading and rating them is most of a search's time.
+// Depth of a search, unless the query asks for more hits. With 60 candidates per search nDCG@10 is
+// within 0.002 of that with 100 on each of eight shared sets. Reading and rating the candidates
+// takes most of a search's time.
 const (
 	depth  = 60 // candidates of each search by words and by vector
-	ranked = 50 // of the fused that a Ranker orders
-	filled = 40 // of those found by words that get a vector at once
+	ranked = 50 // fused candidates that a Ranker scores
+	filled = 40 // candidates found by words that get a vector at once
 
-	// Where passages that say the same leave fewer hits than were asked for, a search
-	// goes deeper times as deep, up to deepest candidates of each search.
+	// If removing near-duplicates leaves fewer hits than the limit, the search is repeated deeper
+	// times as deep, up to deepest candidates per search.
 	deeper, deepest = 4, 1000
 )
 
-// Retrieve implements assay.Retriever. Hits are ordered by the Ranker's score,
-// those it did not see by their fused score, which follow. Ties keep the order of
-// the step before, at first that of chunk IDs.
+// Retrieve implements assay.Retriever. Hits are sorted by the Ranker's score, followed by the hits
+// that it did not score, sorted by their fused score. Ties keep the order of the previous step,
+// initially that of chunk IDs.
 //
-// A passage whose vector is not known, because it was not made yet or because the
-// encoder was not made for its language, keeps the place that its words give it;
-// vectors order the others among the places of their own. So what lacks vectors
-// is found as well as by text alone, whichever passages those are.
+// A passage without a vector, because it was not made yet or because the encoder does not support
+// the passage's language, keeps the rank that its words give it. Vectors only reorder the other
+// passages among their own ranks. So passages without vectors are found as well as by text alone.
 func (r *Retriever) Retrieve(ctx context.Context, access assay.Access, q assay.Query) (assay.Results, error) {
 	s, err := r.search(ctx, access, q, false)
 	if err != nil {
@@ -148,24 +141,23 @@ func (r *Retriever) search(ctx context.Context, access assay.Access, q assay.Que
 	}
 }
 
-// crowded reports whether hits are wanting that are there, behind passages that say
-// the same as one another.
+// crowded reports whether near-duplicates took the place of hits that a deeper search could find.
 func (s *search) crowded() bool {
 	return len(s.drops) > 0 && s.more && len(s.results.Hits) < s.query.Limit
 }
 
-// A search is one Retrieve under way.
+// A search is the state of one Retrieve.
 type search struct {
 	Config
 	analyzers *analysis.Analyzers
 	access    assay.Access
 	query     assay.Query
 	wordings  []*wording
-	depth     int  // candidates of each search, if more hits are not asked for
-	more      bool // there may be more than the searches brought
-	code      bool // most of what was found is code
+	depth     int  // candidates of each search, unless the query asks for more hits
+	more      bool // the searches may not have returned all matches
+	code      bool // most candidates are code
 
-	found   []*candidate // by any of the searches, in the order they came; later best first
+	found   []*candidate // by any of the searches, in the order found; later best first
 	at      map[string]*candidate
 	results assay.Results
 	drops   []Drop
@@ -175,38 +167,38 @@ type search struct {
 	stages  []Stage
 }
 
-// A wording is one way to put the query: its own, the first, or a rewrite.
+// A wording is one formulation of the query: the query's own text, which comes first, or a rewrite.
 type wording struct {
 	text   string
 	vector llm.Vector // nil: searched by words alone
-	moved  bool       // its vector is to be moved towards the passages nearest to the query
+	moved  bool       // its vector is moved towards the passages nearest to the query
 	rate   *rater
 }
 
-// A candidate is a chunk that one of the searches found.
+// A candidate is a chunk found by one of the searches.
 type candidate struct {
 	passage assay.Passage
 	hit     assay.Hit
 	of      []rating
 	fused   float64
-	tie     int // breaks ties of fused scores: the lower first
+	tie     int // breaks ties of fused scores; lower first
 	terms   FusionTerms
 	places  Ranks
-	account map[string]float64 // of its rerank score
+	account map[string]float64 // components of its rerank score
 	mass    float64            // of the walk
-	path    []graph.Step       // that led to it
-	vector  llm.Vector         // once it was asked for
-	section *assay.Passage     // that stands for it
+	path    []graph.Step       // of the walk to the chunk
+	vector  llm.Vector         // nil until read
+	section *assay.Passage     // that replaces it
 }
 
-// A rating is what a wording says of a candidate.
+// A rating holds a candidate's scores for one wording.
 type rating struct {
 	matched    []string
-	bm25       *float64 // nil: its words did not bring it
+	bm25       *float64 // nil: not found by words
 	similarity *float64 // nil: not known
 	read       reading
 	words      float64 // relevance by words alone
-	among      float64 // its score by words among the other candidates
+	among      float64 // score by words among the other candidates
 	nearest    int     // rank among the nearest, from 1; 0: not among them
 }
 
@@ -259,7 +251,7 @@ func (s *search) run(ctx context.Context) error {
 	return nil
 }
 
-// maxRewrites is how many other wordings a query may have: each is a search.
+// maxRewrites is the most rewrites that a query may have; each is a separate search.
 const maxRewrites = 8
 
 func (s *search) check() error {
@@ -285,10 +277,10 @@ func (s *search) check() error {
 	return nil
 }
 
-// note adds a note to the results, once.
+// note adds a search note to the results unless it is already there.
 func (s *search) note(text string) { s.noteOf(assay.NoteSearch, text) }
 
-// noteOf adds a note of a kind, once.
+// noteOf adds a note of a kind unless it is already there.
 func (s *search) noteOf(kind assay.NoteKind, text string) {
 	n := assay.Note{Kind: kind, Text: text}
 	if text != "" && !slices.Contains(s.results.Notes, n) {
@@ -296,7 +288,7 @@ func (s *search) noteOf(kind assay.NoteKind, text string) {
 	}
 }
 
-// add returns the candidate of a chunk.
+// add returns the candidate for a chunk and adds it if it is new.
 func (s *search) add(id string) *candidate {
 	c := s.at[id]
 	if c == nil {
@@ -308,8 +300,8 @@ func (s *search) add(id string) *candidate {
 	return c
 }
 
-// read reads the passages of the candidates that were not read yet and rates them
-// by the words of every wording.
+// read reads the passages of the candidates that were not read yet and rates them by the words of
+// every wording.
 func (s *search) read(ctx context.Context) error {
 	first := slices.IndexFunc(s.found, func(c *candidate) bool { return c.passage.Chunk.ID == "" })
 	if first < 0 {
@@ -356,8 +348,8 @@ func hitOf(p assay.Passage) assay.Hit {
 	return hit
 }
 
-// thin drops what says the same again, puts unlike hits beside one another where
-// that was asked for, and lets sections stand for their passages.
+// thin drops near-duplicates, diversifies the hits if the query asks for it, and merges passages
+// into their sections.
 func (s *search) thin(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{s.dropDuplicates, s.diversify, s.collapse} {
 		if err := step(ctx); err != nil {
@@ -367,7 +359,7 @@ func (s *search) thin(ctx context.Context) error {
 	return nil
 }
 
-// judge gives each candidate its relevance, by all that is known of it.
+// judge computes each candidate's relevance from its words and its similarity.
 func (s *search) judge() {
 	for _, c := range s.found {
 		own := c.of[0]
@@ -379,8 +371,8 @@ func (s *search) judge() {
 	s.ended("rate")
 }
 
-// rank has the best candidates ordered by the Ranker. One that fails has ordered
-// nothing, and a note says so.
+// rank sorts the best candidates by the Ranker's scores. If the Ranker fails, the order stays and a
+// note reports it.
 func (s *search) rank(ctx context.Context) error {
 	best := s.found[:min(len(s.found), ranked)]
 	if s.Ranker == nil || s.query.Unranked || len(best) == 0 {
@@ -417,8 +409,8 @@ func (s *search) rank(ctx context.Context) error {
 	return nil
 }
 
-// rankOf returns the Ranker's scores of those of the best that keep says, with or
-// without their vectors; 0 for the others.
+// rankOf returns the Ranker's scores of the candidates that keep selects, with or without their
+// vectors; 0 for the others.
 func (s *search) rankOf(ctx context.Context, best []*candidate, keep func(*candidate) bool, vectors bool) ([]float64, error) {
 	found := s.results
 	found.Hits = nil
@@ -459,13 +451,12 @@ func known(c *candidate) bool { return c.hit.Scores.Vector != nil }
 
 func unknown(c *candidate) bool { return !known(c) }
 
-// trimmed is an error's message for a note: on one line, not long.
+// trimmed returns an error's message shortened for a note, on one line.
 func trimmed(err error) string {
 	return cut(strings.Join(strings.Fields(err.Error()), " "), 200)
 }
 
-// cut returns the first bytes of a text, at most so many, and a mark where there
-// are more.
+// cut returns at most the given number of first bytes of a text, with an ellipsis if it is longer.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -89,7 +89,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// What may not be seen changes nothing of what is found.
+// TestHidden checks that documents hidden from the caller do not change the results.
 func TestHidden(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	hidden, err := assay.RestrictTo("user:ann")
@@ -116,8 +116,8 @@ func TestHidden(t *testing.T) {
 			{Text: "the castle", Rewrites: []string{"copper bridge by the river"}},
 		} {
 			want, got := explained(t, without, q), explained(t, with, q)
-			// A vector's code depends on those beside it, in its last digits, and so may
-			// the order of what is nearly equal.
+			// The code of a vector depends in its last digits on the other vectors, and so may the
+			// order of nearly equal hits.
 			ignore := cmp.Options{
 				cmpopts.IgnoreFields(assay.IndexVersion{}, "Sequence"),
 				cmpopts.IgnoreTypes([]retrieve.Stage{}, retrieve.Ranks{}),
@@ -149,8 +149,8 @@ func explained(t *testing.T, r *retrieve.Retriever, q assay.Query) retrieve.Expl
 	return e
 }
 
-// Other wordings find what the query's own does not, and what several find comes
-// first.
+// TestRewrites checks that rewrites find passages that the query's own wording does not, and that
+// passages found by several wordings come first.
 func TestRewrites(t *testing.T) {
 	l := newLibrary()
 	l.put("/car", "", "en", assay.ACL{}, "car insurance for the winter")
@@ -179,7 +179,7 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
-// Equal questions get equal answers, side by side.
+// TestDeterminism checks that concurrent equal queries return equal results.
 func TestDeterminism(t *testing.T) {
 	l := randomLibrary(rand.New(rand.NewPCG(4, 4)), 120)
 	e := newEncoder()

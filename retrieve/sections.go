@@ -7,17 +7,16 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A section stands for its passages where several of them are hits, together at
-// least half of it, and it is not longer than sectionTokens: what is quoted
-// from it must fit into a prompt several times.
+// sectionTokens is the most tokens of a section that replaces its passages, so that several
+// sections fit into a prompt. A section replaces its passages if at least two of them are hits that
+// together cover at least half of it.
 const sectionTokens = 1000
 
-// collapse replaces the hits of one section by the section: where the best of
-// them stood, with the best of each of their scores. What is found of the section
-// further down goes into it too. The section is a chunk as others are, so what is
-// cited of it is cited as of any hit.
+// collapse replaces the hits of one section by the section. The section takes the rank of the best
+// of them and the best of each of their scores, and also absorbs lower-ranked candidates of the
+// section. A section is a chunk, so citations of it work as for any other hit.
 func (s *search) collapse(ctx context.Context) error {
-	children := map[string][]*candidate{} // by section, of the hits
+	children := map[string][]*candidate{} // section → its hits
 	var ids []string
 	for _, c := range s.found[:min(len(s.found), s.query.Limit)] {
 		p := c.hit.Chunk.Parent
@@ -63,8 +62,8 @@ func (s *search) collapse(ctx context.Context) error {
 	return nil
 }
 
-// covers reports whether chunks hold at least half of a section. They come in any
-// order and may overlap.
+// covers reports whether chunks cover at least half of a section. The chunks may be in any order
+// and may overlap.
 func covers(list []*candidate, section assay.Chunk) bool {
 	held := 0
 	for i, c := range list {
@@ -76,7 +75,7 @@ func covers(list []*candidate, section assay.Chunk) bool {
 	return 2*held >= section.End-section.Start
 }
 
-// widened returns the candidate of c's section.
+// widened returns the candidate for c's section.
 func (c *candidate) widened() *candidate {
 	w := *c
 	w.hit = hitOf(*c.section)
@@ -102,7 +101,7 @@ func better(a, b *float64) *float64 {
 	return a
 }
 
-// union returns the elements of a and then those that only b has.
+// union returns the distinct elements of a, followed by those that only b has.
 func union(a, b []string) []string {
 	held := map[string]bool{}
 	var all []string

@@ -48,7 +48,7 @@ func TestDuplicates(t *testing.T) {
 		}
 	}
 
-	// Of short texts the title and headings are a part.
+	// Short texts are compared together with their title and headings.
 	l := newLibrary()
 	l.putLeaves("/1", "Bridges", "en", assay.ACL{}, leaf{"Copper", "See the table.", ""}, leaf{"Silver", "See the table.", ""}, leaf{"Silver", "See the table.", ""})
 	if found := retrieved(t, l.open(t, retrieve.Config{}), assay.Query{Text: "table of bridges"}); len(found.Hits) != 2 {
@@ -56,8 +56,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestCrowded puts what answers behind more copies of one passage than a search
-// has candidates.
+// TestCrowded checks that the answer is found behind more near-duplicates than a search has
+// candidates.
 func TestCrowded(t *testing.T) {
 	l := newLibrary()
 	for i := range 150 {
@@ -134,7 +134,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// long is 700 distinct words.
+// long returns 700 distinct words.
 func long(word string) string {
 	text := ""
 	for i := range 700 {
@@ -191,9 +191,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// Who asks for thousands of hits gets them without comparing each with each: what is
-// word for word the same is told all the same, and unlike hits are put beside one
-// another among the best.
+// TestManyHits checks a search for thousands of hits, which does not compare all pairs. Exact
+// duplicates are still found, and the best hits are still diversified.
 func TestManyHits(t *testing.T) {
 	const documents = 2500
 	l := newLibrary()

@@ -17,9 +17,9 @@ import (
 	"github.com/assay-rag/assay/retrieve"
 )
 
-// Whatever part of the passages has vectors, one without keeps the place that
-// words give it, and with all of them or none the order is that of the whole
-// fusion or of text.
+// TestUnknownKeepsItsPlace checks that a passage without a vector keeps its rank by words,
+// whichever passages have vectors. If all or none have one, the order is that of the full fusion or
+// of text.
 func TestUnknownKeepsItsPlace(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	e := newEncoder()
@@ -62,8 +62,8 @@ func TestUnknownKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// An encoder that breaks leaves the text search as it is, and a note; where vectors
-// were asked for alone it is an error.
+// TestHostileEncoder checks that a failing encoder leaves the text search unchanged and adds a
+// note, and that it is an error in ModeVector.
 func TestHostileEncoder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	l := randomLibrary(r, 40)
@@ -117,7 +117,7 @@ func TestFill(t *testing.T) {
 	text := retrieved(t, plain, q)
 	q.Mode = assay.ModeHybrid
 	found := retrieved(t, plain.WithFill(made(e, &asked)), q)
-	var want []string // the best by words that have no vector
+	var want []string // the best by words without a vector
 	has := map[string]bool{}
 	for _, v := range l.vectors {
 		has[v.Chunk] = true
@@ -221,7 +221,7 @@ func TestLanguages(t *testing.T) {
 		}
 	}
 
-	// A short German question is told where all documents are English.
+	// A short German question is recognized even if all documents are English.
 	l = newLibrary()
 	l.put("/1", "", "en", assay.ACL{}, "To resolve a merge conflict in git, edit the file and commit it.")
 	l.put("/2", "", "en", assay.ACL{}, "The licence of git is the GPL.")
@@ -243,7 +243,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// noteTexts are the texts of notes.
+// noteTexts returns the texts of notes.
 func noteTexts(notes []assay.Note) []string {
 	var texts []string
 	for _, n := range notes {

@@ -9,41 +9,39 @@ import (
 	"github.com/assay-rag/assay/graph"
 )
 
-// A Walker finds passages that others lead to; a graph.Walker is one.
+// A Walker finds passages by following links from others; graph.Walker implements it.
 type Walker interface {
-	// Walk returns the passages that the seeds, best first, and what q.Text names
-	// lead to, the most first, of those that a search for q by access may find.
+	// Walk returns the passages reached from the seeds, best first, and from the entities of
+	// q.Text, those with the most mass first. It returns only passages that a search for q by
+	// access may find.
 	Walk(ctx context.Context, access assay.Access, q assay.Query, seeds []graph.Seed) ([]graph.Score, error)
 }
 
-// graphWeight is what the root of a passage's share of the walk's mass weighs
-// against all else of its fused score. Mean nDCG@10 of eight shared sets in English
-// (300 questions of each at most), by weight: none 0.870, 0.25 0.882, 0.5 0.887,
-// 0.7 0.889, 1 0.890; above 0.7 scifact and anthropic-docs begin to lose. The mass
-// itself is worse at each weight: 0.885 at its best.
+// graphWeight is the weight of the square root of a passage's share of the walk's mass in its fused
+// score. The mean nDCG@10 over eight shared sets in English (at most 300 questions of each), by
+// weight, is 0.870 without a walk, 0.25 0.882, 0.5 0.887, 0.7 0.889, 1 0.890. Above 0.7 scifact and
+// anthropic-docs begin to lose. The mass itself is worse at every weight, 0.885 at best.
 const graphWeight = 0.7
 
-// farWeight is that of a far walk; see graph.Walker.
+// farWeight is the graphWeight of a far walk; see graph.Walker.
 const farWeight = 1.3
 
-// seeds is how many of the best candidates a walk is offered to start from; how many
-// of them it takes is its own affair.
+// seeds is how many of the best candidates are offered to the Walker as seeds. It may use fewer.
 const seeds = 10
 
-// led is how many of the passages that a walk leads to are candidates: those with
-// the most mass.
+// led is how many of the passages that a walk reaches become candidates: those with the most mass.
 const led = 40
 
-// maxFrom is how many passages a query may have followed beside the best candidates.
+// maxFrom is the most passages in a query's From.
 const maxFrom = 16
 
-// allNouns are the languages in which not only names are capitalised. What links
-// their passages is often a word like any other: of 300 questions of xquad-de a walk
-// took nDCG@10 from 0.933 to 0.921.
+// allNouns are the languages that capitalise all nouns, not only names. Links between their
+// passages are often ordinary words: on 300 questions of xquad-de a walk lowered nDCG@10 from 0.933
+// to 0.921.
 var allNouns = map[string]bool{"de": true, "lb": true}
 
-// walk follows what the best candidates and the question name, and adds what they
-// lead to. One that fails has led nowhere, and a note says so.
+// walk walks the graph from the best candidates and the question, and adds the passages that it
+// reaches. If the walk fails, it adds no passages and a note reports it.
 func (s *search) walk(ctx context.Context) error {
 	if s.Graph == nil || len(s.found) == 0 || s.query.Mode == assay.ModeVector || allNouns[s.language()] {
 		return nil
@@ -83,9 +81,9 @@ func (s *search) walk(ctx context.Context) error {
 	return nil
 }
 
-// join adds what the walk says to the fused scores: the root of the mass, for a
-// passage that gets half of what another does is not half as likely to matter,
-// normalised by the greatest.
+// join adds the walk's contribution to the fused scores: the square root of the mass, normalised by
+// the greatest. The root is used because a passage with half the mass of another is more than half
+// as likely to be relevant.
 func (s *search) join() {
 	most, weight := 0.0, graphWeight
 	if s.query.Walk == assay.WalkFar {

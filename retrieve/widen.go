@@ -10,20 +10,20 @@ import (
 	"github.com/assay-rag/assay/internal/layout"
 )
 
-// How far a list goes on, in bytes, before and behind the passage that holds a part of it.
+// Largest extension of a passage that contains a part of a list, in bytes before and after it.
 const (
 	widenBefore = 600
 	widenAfter  = 2000
 )
 
-// documents is what a Content has that reads whole documents.
+// documents is implemented by a Content that reads whole documents.
 type documents interface {
 	Version(ctx context.Context, id, version string) (assay.Document, error)
 }
 
-// widen completes the lists of the best hits: a passage that announces a list, or holds a
-// part of one, is widened to all of it with what announces it. A document that is gone
-// leaves its passage as it is.
+// widen completes the lists in the best hits. A passage that introduces a list or contains a part
+// of one is extended to the whole list and its introduction. If the document no longer exists, the
+// passage stays unchanged.
 func (s *search) widen(ctx context.Context) error {
 	content, ok := s.Content.(documents)
 	if !ok || s.query.Unranked {
@@ -45,7 +45,7 @@ func (s *search) widen(ctx context.Context) error {
 	return nil
 }
 
-// cutInList reports whether a passage begins or ends where a list may go on.
+// cutInList reports whether a passage begins or ends where a list may continue.
 func cutInList(h assay.Hit) bool {
 	l := layout.Of(h.Text, h.Chunk.Kind)
 	if h.Chunk.Kind != assay.ChunkProse || len(l.Blocks) == 0 || h.Origin != assay.FromDocuments {
@@ -55,14 +55,14 @@ func cutInList(h assay.Hit) bool {
 	return first.Kind == layout.Item || goesOnIndented(h.Text[first.Start:first.End]) || last.Kind == layout.Item || last.Kind == layout.Label || layout.Announces(h.Text[last.Start:last.End])
 }
 
-// goesOnIndented reports whether the second line of a text is indented, as that of a
-// definition is whose term stands before it.
+// goesOnIndented reports whether the second line of a text is indented, like that of a definition
+// whose term precedes it.
 func goesOnIndented(text string) bool {
 	_, rest, _ := strings.Cut(text, "\n")
 	return strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, "\t")
 }
 
-// widened widens a hit to the lists at its ends, as they stand in its document.
+// widened extends a hit to the whole lists at its start and end in its document.
 func widened(h *assay.Hit, d assay.Document) {
 	start, end := h.Chunk.Start, h.Chunk.End
 	if start < 0 || end > len(d.Text) || start >= end || d.Text[start:end] != h.Text {

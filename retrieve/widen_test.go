@@ -13,7 +13,7 @@ import (
 
 const leave = "Leave is paid. Special leave is granted for:\n\n- moving (one day)\n- weddings (two days)\n- strikes\n\nAsk early. Nobody is refused."
 
-// spanOf is the part of a document between two words, as a hit.
+// spanOf returns the part of a document from one word to another as a hit.
 func spanOf(d assay.Document, from, to string) assay.Hit {
 	start, end := strings.Index(d.Text, from), strings.Index(d.Text, to)+len(to)
 	return assay.Hit{Chunk: assay.Chunk{ID: from, Document: d.ID, Version: d.Version, Start: start, End: end, Kind: assay.ChunkProse}, Text: d.Text[start:end], Line: 9}
@@ -62,7 +62,7 @@ func FuzzWidened(f *testing.F) {
 	})
 }
 
-// documentsOf is a Content of whole documents.
+// documentsOf is a Content of whole documents by ID.
 type documentsOf map[string]assay.Document
 
 func (d documentsOf) Passages(context.Context, []string) ([]assay.Passage, error) { return nil, nil }
@@ -97,7 +97,7 @@ func TestWiden(t *testing.T) {
 	}
 }
 
-// What was read has the relevance that the reader gives it, and its place by that.
+// TestReread checks that hits that were read get the Reader's relevance and are reordered by it.
 func TestReread(t *testing.T) {
 	hits := func() []*candidate {
 		var out []*candidate
@@ -161,12 +161,12 @@ func TestReread(t *testing.T) {
 	}
 }
 
-// A decider is a Ranker whose order stands.
+// A decider is a Ranker whose order is final.
 type decider struct{ Ranker }
 
 func (decider) Decides() bool { return true }
 
-// readScore is what orders a hit that a reader finds as relevant as its text says.
+// readScore returns the ReadScore of a hit whose text maps to the given relevance.
 func readScore(h assay.Hit, relevance map[string]float64) float64 {
 	return ReadScore(h, relevance[h.Text], ReadWeight)
 }

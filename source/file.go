@@ -13,48 +13,47 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Where a document comes from, as its "source" metadata says.
+// Values of a document's "source" metadata.
 const (
 	FromFile  = "file"
 	FromStdin = "stdin"
 )
 
-// A File is one document's bytes, found by Walk and not yet read.
+// A File is a document that Walk found and that is not read yet.
 type File struct {
-	URI       string    // of a file: its absolute path as URI writes it; else "stdin:NAME"
-	Root      string    // URI of the root it was found by
-	Rel       string    // the slash path below the root, escaped as in URI; of a root that is a file: its name
+	URI       string    // of a file: its absolute path in the form of URI; else "stdin:NAME"
+	Root      string    // URI of the root below which it was found
+	Rel       string    // slash path below the root, escaped as in URI; for a root that is a file, its name
 	Source    string    // FromFile or FromStdin
-	SizeBytes int64     // when it was found; 0 of standard input
-	Modified  time.Time // when it was found; zero of standard input, and where it is no assay.ValidTime
+	SizeBytes int64     // when found; 0 for standard input
+	Modified  time.Time // when found; zero for standard input and if it is not an assay.ValidTime
 
 	at       place
-	sidecars []place // at most one is right
+	sidecars []place // more than one is an error
 	limit    int64
 	stdin    io.Reader
 }
 
-// A place is a path and the folder that opening it must not leave.
+// A place is a path relative to a folder that opening it must not leave.
 type place struct {
 	folder string
 	rel    string
 }
 
-// Content is what a File holds, with the size and time that belong to exactly
-// these bytes.
+// Content is the content of a File, with the size and time that belong to exactly these bytes.
 type Content struct {
 	Data     []byte
-	Modified time.Time // zero of standard input, and where it is no assay.ValidTime
+	Modified time.Time // zero for standard input and if it is not an assay.ValidTime
 	Read     time.Time // when reading began
 }
 
-// errChanged: the bytes read and the size and time around them do not agree.
+// errChanged means that the file's size or time changed while it was read.
 var errChanged = errors.New("it kept changing while it was read")
 
-// errSpecial: not a regular file.
+// errSpecial means that the file is not a regular file.
 var errSpecial = errors.New("it is not a regular file")
 
-// A sizeError is a file over its limit.
+// A sizeError reports a file over its size limit.
 type sizeError struct{ size, limit int64 }
 
 func (e sizeError) Error() string {
@@ -64,11 +63,11 @@ func (e sizeError) Error() string {
 	return fmt.Sprintf("%d bytes, over the limit of %d", e.size, e.limit)
 }
 
-// Read returns the whole content. A file that changes meanwhile is read again, a
-// few times. Standard input can be read once.
+// Read returns the whole content. A file that changes meanwhile is read again, up to three times in
+// total. Standard input can be read once.
 //
-// Every error but that of ctx is a *Skip: TooLarge, Unreadable, SpecialFile,
-// Changed, Vanished or BadStandardIn. Read never waits for a named pipe.
+// Every error except ctx's is a *Skip: TooLarge, Unreadable, SpecialFile, Changed, Vanished or
+// BadStandardIn. Read never waits for a named pipe.
 func (f File) Read(ctx context.Context) (Content, error) {
 	if f.stdin != nil {
 		return f.readStdin(ctx)
@@ -91,9 +90,9 @@ func (f File) Read(ctx context.Context) (Content, error) {
 	return c, nil
 }
 
-// Sidecar reads the file's sidecar; without one it is the zero Sidecar. A
-// sidecar that cannot be read or used is a *Skip with the reason BadSidecar: the
-// document's ACL is not known then, and nobody may see it.
+// Sidecar reads the file's sidecar; without one it returns the zero Sidecar. If a sidecar cannot be
+// read or used, the error is a *Skip with the reason BadSidecar. The document's ACL is then
+// unknown, and access to it must be denied.
 func (f File) Sidecar() (Sidecar, error) {
 	switch len(f.sidecars) {
 	case 0:
@@ -119,7 +118,7 @@ func (f File) badSidecar(err error) *Skip {
 			strings.TrimSuffix(err.Error(), ": "+assay.ErrInvalid.Error()))}
 }
 
-// skip says why the file could not be read.
+// skip returns the reason why the file could not be read.
 func (f File) skip(err error) *Skip {
 	s := &Skip{URI: f.URI, Reason: Unreadable, Err: err, Detail: fmt.Sprintf("cannot be read: %v", plainCause(err))}
 	var size sizeError
@@ -136,8 +135,8 @@ func (f File) skip(err error) *Skip {
 	return s
 }
 
-// readStdin reads in a goroutine, because a read of a terminal or a pipe cannot
-// be interrupted. After a cancelled ctx the goroutine ends with its read.
+// readStdin reads in a goroutine, because reading from a terminal or a pipe cannot be interrupted.
+// If ctx is cancelled, the goroutine ends with its read.
 func (f File) readStdin(ctx context.Context) (Content, error) {
 	type result struct {
 		data []byte
@@ -164,8 +163,8 @@ func (f File) readStdin(ctx context.Context) (Content, error) {
 	}
 }
 
-// readAt reads a regular file of at most limit bytes, and makes sure that the
-// bytes are those of one moment as far as its size and time can tell.
+// readAt reads a regular file of at most limit bytes. It checks by size and time that the file did
+// not change while it was read.
 func readAt(p place, limit int64) (Content, error) {
 	began := time.Now()
 	root, err := os.OpenRoot(p.folder)
@@ -206,8 +205,8 @@ func readAt(p place, limit int64) (Content, error) {
 	return Content{Data: data, Modified: modified(before), Read: began}, nil
 }
 
-// modified returns when a file was changed; zero where that is no time that has a
-// written form (some file systems hold years beyond 9999).
+// modified returns a file's modification time. It is zero if the time has no written form; some
+// file systems allow years beyond 9999.
 func modified(info fs.FileInfo) time.Time {
 	if t := info.ModTime(); assay.ValidTime(t) {
 		return t
@@ -215,7 +214,7 @@ func modified(info fs.FileInfo) time.Time {
 	return time.Time{}
 }
 
-// plainCause drops the operation and path that the os package puts in front.
+// plainCause strips the operation and path that the os package adds.
 func plainCause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

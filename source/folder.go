@@ -16,11 +16,11 @@ type tree struct {
 	*walk
 	root    *os.Root
 	real    string          // real path of the root
-	uri     string          // of the root, as its user named it
-	entered map[string]bool // folders walked, by their path below real
-	links   []link          // found and not yet followed
+	uri     string          // of the root, as the user named it
+	entered map[string]bool // folders walked, by path below real
+	links   []link          // found but not yet followed
 	found   int             // files and skips
-	left    int             // entries that patterns leave out
+	left    int             // entries that patterns exclude
 }
 
 // A link is a symbolic link below the root.
@@ -30,8 +30,8 @@ type link struct {
 	rules    rules
 }
 
-// A spot is an entry's path below the root twice: as its user sees it, in parts,
-// and with links resolved, to open it by. They differ below a followed link.
+// A spot is an entry's path below the root in two forms: in parts, as the user sees it, and with
+// links resolved, for opening it. The two differ below a followed link.
 type spot struct {
 	seen []string
 	real string
@@ -86,8 +86,7 @@ func (t *tree) skipFolder(s spot, r Reason, detail string, err error) bool {
 	return t.yield(File{}, &Skip{URI: t.uriOf(s), Reason: r, Detail: detail, Err: err, Folder: true})
 }
 
-// list returns a folder's entries by name. On an error it returns those before
-// it.
+// list returns a folder's entries by name. On an error it also returns the entries read before it.
 func (t *tree) list(s spot) ([]fs.DirEntry, error) {
 	d, err := t.root.Open(s.real)
 	if err != nil {
@@ -99,7 +98,7 @@ func (t *tree) list(s spot) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// folder walks one folder and those below it.
+// folder walks a folder recursively.
 func (t *tree) folder(s spot, r rules) bool {
 	t.entered[s.real] = true
 	entries, err := t.list(s)
@@ -147,8 +146,8 @@ func (t *tree) folder(s spot, r rules) bool {
 	return true
 }
 
-// isDataFolder reports whether a folder, whatever its name, is where assay keeps
-// its data: store/sqlite marks it so.
+// isDataFolder reports whether a folder is a data directory of assay, whatever its name. Package
+// store/sqlite writes the marker.
 func (t *tree) isDataFolder(rel string, entries []fs.DirEntry) bool {
 	const marker = "assay.json"
 	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == marker && e.Type().IsRegular() }) {
@@ -195,9 +194,8 @@ func (t *tree) file(s spot, sidecars []place) bool {
 	return t.walk.found(filepath.Join(t.real, s.real), info, f)
 }
 
-// follow goes after the links, once everything that has a path of its own has
-// been walked. Links that it finds meanwhile come last; each folder is entered
-// once, so it ends.
+// follow follows the links after everything with its own path has been walked. Links found
+// meanwhile are appended. Each folder is entered once, so the loop terminates.
 func (t *tree) follow() bool {
 	for len(t.links) > 0 {
 		l := t.links[0]
@@ -248,8 +246,8 @@ func (t *tree) followOne(l link) bool {
 	return t.skip(l.at, SpecialFile, "links to "+kindOf(info.Mode()), nil)
 }
 
-// linkSidecars returns the sidecars beside a link to a file, or, where there are
-// none, those beside the file: a link does not take an ACL away.
+// linkSidecars returns the sidecars beside a link to a file, or those beside its target if there
+// are none, so that a link does not remove an ACL.
 func (t *tree) linkSidecars(l link, target string) []place {
 	if len(l.sidecars) > 0 {
 		return placesOf(t.real, filepath.Dir(l.at.real), l.sidecars)
@@ -257,9 +255,8 @@ func (t *tree) linkSidecars(l link, target string) []place {
 	return t.siblings.sidecars(filepath.Join(t.real, target))
 }
 
-// targetLeftOut reports whether patterns leave out what a link leads to, or a
-// folder that it lies in. That it is hidden does not count: mounted
-// configuration links every file into a hidden folder.
+// targetLeftOut reports whether patterns exclude the target of a link or one of its folders. Hidden
+// folders are allowed, because mounted configuration links every file into a hidden folder.
 func (t *tree) targetLeftOut(rel string, isDir bool) (bool, error) {
 	r := rules{options: t.patterns, hidden: true}
 	s := spot{real: "."}
@@ -280,14 +277,14 @@ func (t *tree) targetLeftOut(rel string, isDir bool) (bool, error) {
 	return false, nil
 }
 
-// ignoreFiles are read in this order; later patterns win.
+// ignoreFiles are read in this order; later patterns take precedence.
 var ignoreFiles = []string{".gitignore", ".assayignore"}
 
-// maxIgnoreBytes is the size over which an ignore file is not used.
+// maxIgnoreBytes is the largest size of an ignore file that is used.
 const maxIgnoreBytes = 1 << 20
 
-// withIgnoreFiles adds the patterns of a folder's ignore files to r. One that
-// cannot be read is an error: without it, what must be left out is not known.
+// withIgnoreFiles adds the patterns of a folder's ignore files to r. An ignore file that cannot be
+// read is an error, because its exclusions are unknown.
 func (t *tree) withIgnoreFiles(s spot, r rules, entries []fs.DirEntry) (rules, error) {
 	var ps []pattern
 	for _, name := range ignoreFiles {

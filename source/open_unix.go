@@ -4,6 +4,6 @@ package source
 
 import "syscall"
 
-// openFlag keeps open from waiting for the other end of a named pipe, should one
-// stand where a regular file was a moment ago.
+// openFlag prevents open from waiting for the other end of a named pipe that replaced a regular
+// file.
 const openFlag = syscall.O_NONBLOCK

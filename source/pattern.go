@@ -2,22 +2,22 @@ package source
 
 import "strings"
 
-// A pattern is one line of a .gitignore file, as gitignore(5) describes it.
-// Matching is case sensitive and by bytes.
+// A pattern is one line of a .gitignore file as described in gitignore(5). Matching is case
+// sensitive and bytewise.
 //
-// This is our own because pruning a walk needs the exact question "does this
-// line match this one path"; the libraries tried answer for the path and all
-// that lies below it at once, which turns "foo/**" with "!foo/keep" and "*" with
-// "!docs" into something else than git does. TestWalkAsGit holds it to git.
+// Existing libraries were not used, because pruning a walk needs to know whether one line matches
+// one path. The libraries tried match the path and everything below it at once. For "foo/**" with
+// "!foo/keep" and "*" with "!docs" their result differs from git's. TestWalkAsGit compares the
+// results with git.
 type pattern struct {
-	segments []string // between slashes; a segment of two or more stars spans folders
-	negate   bool     // "!": what matches is kept
+	segments []string // between slashes; a segment of two or more stars matches any number of folders
+	negate   bool     // "!": include what matches
 	dirOnly  bool     // trailing slash: matches folders only
-	anywhere bool     // no slash inside: matches the last part of a path, at any depth
+	anywhere bool     // no slash inside: matches the last path element at any depth
 	git      bool     // from a .gitignore file
 }
 
-// parsePattern reads one line; ok is false for blank lines and comments.
+// parsePattern parses one line; ok is false for blank lines and comments.
 func parsePattern(line string) (p pattern, ok bool) {
 	line = trimSpaces(strings.TrimSuffix(line, "\r"))
 	if strings.HasPrefix(line, "#") {
@@ -38,7 +38,7 @@ func parsePattern(line string) (p pattern, ok bool) {
 	return p, true
 }
 
-// parsePatterns reads the lines of an ignore file.
+// parsePatterns parses the lines of an ignore file.
 func parsePatterns(data string, git bool) []pattern {
 	var ps []pattern
 	for line := range strings.SplitSeq(strings.TrimPrefix(data, "\ufeff"), "\n") {
@@ -50,7 +50,7 @@ func parsePatterns(data string, git bool) []pattern {
 	return ps
 }
 
-// trimSpaces removes the trailing spaces that no backslash protects.
+// trimSpaces removes trailing spaces that are not escaped by a backslash.
 func trimSpaces(s string) string {
 	end := 0
 	for i := 0; i < len(s); i++ {
@@ -69,8 +69,8 @@ func isDoubleStar(segment string) bool {
 	return len(segment) >= 2 && strings.Trim(segment, "*") == ""
 }
 
-// match reports whether p matches the path with these parts, relative to the
-// folder of the ignore file.
+// match reports whether p matches the path, given as elements relative to the folder of the ignore
+// file.
 func (p *pattern) match(path []string, isDir bool) bool {
 	if p.dirOnly && !isDir {
 		return false
@@ -81,9 +81,8 @@ func (p *pattern) match(path []string, isDir bool) bool {
 	return matchPath(p.segments, path)
 }
 
-// matchPath matches segment by segment; a double star takes any number of path
-// parts. It goes back to the last double star only, so its time is bounded by
-// the product of the lengths.
+// matchPath matches segment by segment; a double star matches any number of path elements. It
+// backtracks only to the last double star, so its time is bounded by the product of the lengths.
 func matchPath(pattern, path []string) bool {
 	pi, si := 0, 0
 	starPi, starSi := -1, 0
@@ -105,8 +104,8 @@ func matchPath(pattern, path []string) bool {
 	return pi == len(pattern)
 }
 
-// matchName matches one path part with *, ?, [...] and backslash escapes. As in
-// git, a bracket that is not closed or names an unknown class matches nothing.
+// matchName matches one path element with *, ?, [...] and backslash escapes. As in git, a bracket
+// that is not closed or names an unknown class matches nothing.
 func matchName(glob, name string) bool {
 	gi, ni := 0, 0
 	starGi, starNi := -1, 0
@@ -129,8 +128,7 @@ func matchName(glob, name string) bool {
 	return strings.Trim(glob[gi:], "*") == ""
 }
 
-// matchByte matches c with the one glob element at gi and returns the position
-// after it.
+// matchByte matches c with the glob element at gi and returns the position after that element.
 func matchByte(glob string, gi int, c byte) (next int, ok bool) {
 	if gi >= len(glob) {
 		return 0, false
@@ -154,7 +152,7 @@ func matchBracket(glob string, i int, c byte) (next int, ok bool) {
 		i++
 	}
 	matched := false
-	prev := -1 // the byte before a "-", -1 where a range cannot start
+	prev := -1 // the byte before a "-"; -1 if a range cannot start
 	for first := true; ; first = false {
 		if i >= len(glob) {
 			return 0, false

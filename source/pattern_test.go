@@ -67,8 +67,8 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// TestWalkAsGit compares what Walk leaves out with git itself, over ignore files
-// and trees drawn by chance from the corners of the syntax.
+// TestWalkAsGit compares the files that Walk yields with git's, for random trees and ignore files
+// that cover corner cases of the syntax.
 func TestWalkAsGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")

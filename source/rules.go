@@ -2,18 +2,18 @@ package source
 
 import "strings"
 
-// rules decides what a walk leaves out. Deeper folders make a copy with their
-// own ignore files added, so that leaving a folder drops them again.
+// rules decides which entries a walk excludes. Deeper folders use a copy with their own ignore
+// files added, so that leaving a folder drops them again.
 type rules struct {
-	options []pattern // Options.Exclude; they win
-	levels  []level   // ignore files, the root's first
+	options []pattern // Options.Exclude; takes precedence
+	levels  []level   // ignore files, starting with the root's
 	hidden  bool      // Options.Hidden
 }
 
-// A level is the patterns of one folder's ignore files, in the order of
-// precedence: the last that matches decides.
+// A level holds the patterns of one folder's ignore files in order of precedence: the last match
+// decides.
 type level struct {
-	depth    int // parts of the folder's path below the root
+	depth    int // number of elements of the folder's path below the root
 	patterns []pattern
 }
 
@@ -22,9 +22,9 @@ func (r rules) with(l level) rules {
 	return r
 }
 
-// excludes reports whether the entry at path (its parts below the root) is left
-// out. Its folders must have been asked about before: what is below an excluded
-// folder cannot be brought back.
+// excludes reports whether the entry at path (its elements below the root) is excluded. The caller
+// must have checked its parent folders, because an entry below an excluded folder cannot be
+// included again.
 func (r rules) excludes(path []string, isDir bool) bool {
 	switch r.decide(path, isDir) {
 	case ruleExclude:
@@ -38,12 +38,12 @@ func (r rules) excludes(path []string, isDir bool) bool {
 type decision int
 
 const (
-	ruleNone    decision = iota // no pattern, or only a .gitignore's "!", which is about git
-	ruleExclude                 // a pattern leaves it out
-	ruleInclude                 // a "!" of assay's own patterns keeps it, defaults or not
+	ruleNone    decision = iota // no match, or only a .gitignore's "!", which applies to git only
+	ruleExclude                 // a pattern excludes it
+	ruleInclude                 // a "!" of assay's own patterns includes it, overriding the defaults
 )
 
-// decide asks the patterns, without the defaults.
+// decide applies the patterns without the defaults.
 func (r rules) decide(path []string, isDir bool) decision {
 	if d, ok := lastMatch(r.options, path, isDir); ok {
 		return d
@@ -75,7 +75,7 @@ func lastMatch(ps []pattern, path []string, isDir bool) (decision, bool) {
 	return ruleNone, false
 }
 
-// byDefault reports whether an entry is left out when no pattern speaks of it.
+// byDefault reports whether an entry that no pattern matches is excluded.
 func (r rules) byDefault(name string, isDir bool) bool {
 	if isDir {
 		switch name {

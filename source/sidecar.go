@@ -15,15 +15,14 @@ import (
 	"github.com/assay-rag/assay/internal/datekey"
 )
 
-// sidecarSuffix makes a document's name its sidecar's. Its case does not matter.
+// sidecarSuffix is appended to a document's name to form its sidecar's. Its case does not matter.
 const sidecarSuffix = ".metadata.json"
 
-// maxSidecarBytes is the size over which a sidecar is not used. Bedrock's own
-// limit is 10 KiB; a long ACL needs more.
+// maxSidecarBytes is the largest size of a sidecar that is used. Bedrock's own limit is 10 KiB; a
+// long ACL needs more.
 const maxSidecarBytes = 256 << 10
 
-// documentOf returns the name of the document that a sidecar of this name
-// belongs to.
+// documentOf returns the name of the document that a sidecar with this name belongs to.
 func documentOf(name string) (document string, ok bool) {
 	n := len(name) - len(sidecarSuffix)
 	if n <= 0 || !strings.EqualFold(name[n:], sidecarSuffix) {
@@ -32,34 +31,33 @@ func documentOf(name string) (document string, ok bool) {
 	return name[:n], true
 }
 
-// A Sidecar is what stands beside a document about it.
+// A Sidecar holds the metadata and the ACL stored beside a document.
 type Sidecar struct {
 	Metadata assay.Metadata // nil: none
 	ACL      assay.ACL
 }
 
-// ParseSidecar reads a sidecar in one of these forms:
+// ParseSidecar parses a sidecar in one of these forms:
 //
 //	{"team": "legal", "year": 2023, "tags": ["a"], "acl": ["group:legal"]}
 //	{"metadataAttributes": {"team": "legal", "year": 2023}, "acl": ["group:legal"]}
 //	{"metadataAttributes": {"team": {"value": {"type": "STRING", "stringValue": "legal"}, "includeForEmbedding": true}}}
 //
-// The second and third are those of Bedrock knowledge bases and may be mixed;
-// the types are STRING, NUMBER, BOOLEAN and STRING_LIST. includeForEmbedding and
-// documentStructureConfiguration are accepted and have no effect here.
+// The second and third are those of Bedrock knowledge bases and may be mixed. The types are STRING,
+// NUMBER, BOOLEAN and STRING_LIST. includeForEmbedding and documentStructureConfiguration are
+// accepted and ignored.
 //
-// "acl", beside the metadata or as an attribute, is a list of "user:NAME",
-// "group:NAME" and "*"; an empty one lets nobody see the document. It is not
-// metadata. Values are strings, finite numbers, booleans, lists of strings and
-// {"time": "2006-01-02T15:04:05Z"}. A string stays a string, whatever it looks
-// like, except under keys that name a date, as "date", "created_at" and "modified":
-// there a date or time is a time, under that key and under "created" or "modified".
-// The forms are RFC 3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02"
-// and "2006-01", in UTC. The other keys that assay knows keep their kind: "path" is
-// a list, "author" a string or a list, the rest strings.
+// "acl", beside the metadata or as an attribute, is a list of "user:NAME", "group:NAME" and "*"; an
+// empty list denies access to everyone. It is not metadata. Values are strings, finite numbers,
+// booleans, lists of strings and {"time": "2006-01-02T15:04:05Z"}. A string stays a string, except
+// under keys that name a date, such as "date", "created_at" and "modified". There a date or time
+// becomes a time, under that key and under "created" or "modified". The forms are RFC 3339,
+// "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02" and "2006-01", in UTC. Other keys
+// known to assay have fixed kinds: "path" is a list, "author" is a string or a list, the rest are
+// strings.
 //
-// Everything else is assay.ErrInvalid, a key given twice included: a sidecar
-// that is half understood could open a document to those it is closed to.
+// Everything else is assay.ErrInvalid, including duplicate keys, because a partly understood
+// sidecar could grant access that it is meant to deny.
 func ParseSidecar(data []byte) (Sidecar, error) {
 	s, err := parseSidecar(data)
 	switch {
@@ -136,14 +134,14 @@ func parseSidecar(data []byte) (Sidecar, error) {
 	return s, nil
 }
 
-// A member is one key of a JSON object with its value as it stands.
+// A member is one key of a JSON object with its unparsed value.
 type member struct {
 	key   string
 	value json.RawMessage
 }
 
-// members reads one JSON object whose keys are distinct. Unlike a map it shows a
-// key that is given twice.
+// members parses one JSON object whose keys are distinct. Unlike decoding into a map, it detects
+// duplicate keys.
 func members(data []byte) ([]member, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	open, err := dec.Token()
@@ -159,7 +157,7 @@ func members(data []byte) ([]member, error) {
 		if err != nil {
 			return nil, fmt.Errorf("not JSON: %w", err)
 		}
-		m := member{key: key.(string)} // the decoder allows nothing else here
+		m := member{key: key.(string)} // the decoder returns only string keys here
 		if err := dec.Decode(&m.value); err != nil {
 			return nil, fmt.Errorf("not JSON: %w", err)
 		}
@@ -186,8 +184,7 @@ func indexOf(ms []member, key string) int {
 	return -1
 }
 
-// plainValue unwraps Bedrock's typed form; other values are returned as they
-// are.
+// plainValue unwraps Bedrock's typed form and returns other values unchanged.
 func plainValue(raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return raw, nil
@@ -230,7 +227,7 @@ func plainValue(raw json.RawMessage) (json.RawMessage, error) {
 	return typed[v].value, sameType(name, typed[v].value)
 }
 
-// sameType checks a value against the type that stands beside it.
+// sameType checks a value against its declared type.
 func sameType(name string, raw json.RawMessage) error {
 	var v assay.Value
 	if err := v.UnmarshalJSON(raw); err != nil {
@@ -262,7 +259,7 @@ func parseACL(raw json.RawMessage) (assay.ACL, error) {
 	return assay.RestrictTo(names...)
 }
 
-// metadataValue reads a value and holds the keys that assay knows to their kind.
+// metadataValue parses a value and checks the kind of keys that assay knows.
 func metadataValue(key string, raw json.RawMessage) (assay.Value, error) {
 	var v assay.Value
 	if err := v.UnmarshalJSON(raw); err != nil {
@@ -305,7 +302,7 @@ func wantKind(v assay.Value, kinds ...assay.ValueKind) error {
 	return fmt.Errorf("it is a %s, want a %s", v.Kind, kinds[0])
 }
 
-// ParseTime reads a time in one of the forms that ParseSidecar names.
+// ParseTime parses a time in one of the forms that ParseSidecar accepts.
 func ParseTime(s string) (t time.Time, ok bool) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly, "2006-01"} {
 		if t, err := time.Parse(layout, s); err == nil && assay.ValidTime(t) {

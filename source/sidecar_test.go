@@ -64,8 +64,8 @@ func TestParseSidecar(t *testing.T) {
 	}
 }
 
-// badSidecars must all be rejected: each could otherwise open a document to
-// those it is closed to, or lose what its writer said.
+// badSidecars must all be rejected. Accepting one could grant access that it is meant to deny, or
+// lose part of its content.
 var badSidecars = []string{
 	``, `null`, `[]`, `"x"`, `{`, `{"a":1`, `{"a":1}}`, `{"a":1} {"acl":["*"]}`, `{a:1}`, `{"a":1,}`,
 	`{"a":null}`, `{"a":{}}`, `{"a":[1]}`, `{"a":["x",null]}`, `{"a":1e999}`, `{"a":9007199254740993}`, `{"":1}`,

@@ -7,33 +7,33 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Reason says why something was passed over, for machines.
+// A Reason is a machine-readable reason for a skip.
 type Reason string
 
-// The reasons that this package gives.
+// The reasons used by this package.
 const (
 	TooLarge      Reason = "too_large"
 	Unreadable    Reason = "unreadable"
 	SpecialFile   Reason = "special_file"  // a device, socket or named pipe
 	LinkOutside   Reason = "link_outside"  // a symbolic link that leaves its root
-	LinkBroken    Reason = "link_broken"   // leads nowhere, or in a circle
-	LinkExcluded  Reason = "link_excluded" // leads to what a pattern leaves out
+	LinkBroken    Reason = "link_broken"   // its target does not exist, or it is circular
+	LinkExcluded  Reason = "link_excluded" // its target is excluded by a pattern
 	SameFile      Reason = "same_file"     // already read under another name
-	Changed       Reason = "changed"       // kept changing while it was read
-	Vanished      Reason = "vanished"      // was there, and gone when it was read
-	BadSidecar    Reason = "bad_sidecar"   // its sidecar cannot be used, so its ACL is not known
+	Changed       Reason = "changed"       // it kept changing while it was read
+	Vanished      Reason = "vanished"      // removed before it was read
+	BadSidecar    Reason = "bad_sidecar"   // its sidecar cannot be used, so its ACL is unknown
 	SidecarOrphan Reason = "sidecar_without_document"
-	BadIgnoreFile Reason = "bad_ignore_file" // what the folder leaves out is not known
+	BadIgnoreFile Reason = "bad_ignore_file" // the exclusions of the folder are unknown
 	BadStandardIn Reason = "unreadable_stdin"
 )
 
-// A Skip is a file or folder that was passed over. It is an error so that it can
-// travel as one; the walk goes on after it.
+// A Skip is a file or folder that was skipped. It implements error so that Walk can yield it; the
+// walk continues after it.
 type Skip struct {
 	URI    string
 	Reason Reason
-	Detail string // for people: why, without the URI
-	Folder bool   // URI is a folder: nothing is known of what lies below it
+	Detail string // human-readable reason, without the URI
+	Folder bool   // URI is a folder, and nothing is known about what is below it
 	Err    error  // the cause, or nil
 }
 
@@ -45,13 +45,12 @@ func (s *Skip) Unwrap() error { return s.Err }
 // ErrEmpty is the cause of a RootError whose folder holds nothing to ingest.
 var ErrEmpty = errors.New("nothing to ingest")
 
-// A RootError says that a root as a whole cannot be walked. It is an
-// assay.ErrInvalid; its cause is fs.ErrNotExist, fs.ErrPermission, ErrEmpty or
-// another error of the operating system.
+// A RootError reports that a whole root cannot be walked. It is an assay.ErrInvalid; its cause is
+// fs.ErrNotExist, fs.ErrPermission, ErrEmpty or another error of the operating system.
 type RootError struct {
 	Root   string // as the caller gave it
 	URI    string // of the root; empty when its path cannot be made absolute
-	Detail string // for people: why, without the root
+	Detail string // human-readable reason, without the root
 	Err    error
 }
 

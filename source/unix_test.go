@@ -35,7 +35,7 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// asNobody runs f without root's right to read everything.
+// asNobody runs f without root's permission to read everything.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {

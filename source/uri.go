@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// URI names the file at an absolute path: the path with forward slashes.
+// URI returns the URI of the file at an absolute path, which is the path with forward slashes.
 //
-// File names are bytes, a URI is text. A byte that is not a part of valid UTF-8
-// is written as U+FFFD and two hexadecimal digits, and so is each byte of a
-// U+FFFD in a name, so that different names have different URIs.
+// File names are bytes and a URI is text. A byte that is not part of valid UTF-8 is written as
+// U+FFFD and two hexadecimal digits, and so is each byte of a U+FFFD in a name. So different names
+// have different URIs.
 func URI(path string) string { return escape(filepath.ToSlash(path)) }
 
-// RootURI returns the URI of a root of Walk that is a file or folder. It is not
-// resolved: a root that is a symbolic link is named by the link.
+// RootURI returns the URI of a root of Walk that is a file or folder. A root that is a symbolic
+// link is not resolved.
 func RootURI(root string) (string, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -44,8 +44,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// Path is the inverse of URI. For what URI does not return (a URL, the name of
-// standard input) the result is of no use.
+// Path is the inverse of URI. For other input, such as a URL or the name of standard input, the
+// result is meaningless.
 func Path(uri string) string {
 	var b strings.Builder
 	for {

@@ -12,42 +12,40 @@ import (
 	"path/filepath"
 )
 
-// DefaultMaxFileBytes is the size over which a file is skipped: 32 MiB.
+// DefaultMaxFileBytes is the default limit of a file's size: 32 MiB.
 const DefaultMaxFileBytes = 32 << 20
 
-// Options says what a walk reads. The zero Options are the defaults.
+// Options configures a walk. The zero value selects the defaults.
 type Options struct {
-	// Exclude holds patterns in .gitignore's syntax, relative to each root. The
-	// last that matches wins over all ignore files. They do not apply to a root
-	// itself.
+	// Exclude holds patterns in .gitignore's syntax, relative to each root. The last match takes
+	// precedence over all ignore files. The patterns do not apply to a root itself.
 	Exclude []string
 
-	// ExcludePaths are files and folders that are never read, such as the data
-	// directory in use. Links in them are resolved.
+	// ExcludePaths are files and folders that are never read, such as the data directory in use.
+	// Symbolic links in them are resolved.
 	ExcludePaths []string
 
 	// Hidden includes files and folders whose name starts with a dot.
 	Hidden bool
 
-	// MaxFileBytes is the size over which a file is skipped;
-	// 0: DefaultMaxFileBytes.
+	// MaxFileBytes is the size above which a file is skipped; 0 means DefaultMaxFileBytes.
 	MaxFileBytes int64
 
-	// Stdin is what the root "-" reads; nil: os.Stdin.
+	// Stdin is read for the root "-"; nil means os.Stdin.
 	Stdin io.Reader
 
-	// StdinName names what comes from standard input: its URI is
-	// "stdin:" + StdinName. Its extension is a hint for the format. Empty: "-".
+	// StdinName is the name of standard input. Its URI is "stdin:" + StdinName, and its extension
+	// is a hint for the format. Empty means "-".
 	StdinName string
 }
 
-// Walk yields the files below the roots: roots in the order given, entries by
-// name, what only a link leads to after the rest of its root. Each file comes
-// once, by the first root that reaches it.
+// Walk yields the files below the roots: roots in the order given, entries by name, and files
+// reached only by a link after the rest of their root. Each file is yielded once, for the first
+// root that reaches it.
 //
-// An error does not end the walk when it is a *Skip (one file or folder was
-// passed over) or a *RootError (a root was). Any other error is ctx's and the
-// last that is yielded. Files are opened when they are read, not by Walk.
+// A *Skip (one file or folder was skipped) or a *RootError (a root was skipped) does not end the
+// walk. Any other error is ctx's and the last value yielded. Walk does not open the files;
+// File.Read does.
 func Walk(ctx context.Context, roots []string, opts Options) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		w := &walk{ctx: ctx, opts: opts, yield: yield, seen: map[string]string{}, excluded: map[string]bool{}, named: map[string]bool{}}
@@ -75,8 +73,8 @@ func Walk(ctx context.Context, roots []string, opts Options) iter.Seq2[File, err
 	}
 }
 
-// walk is the state of one Walk. Its methods return false when the consumer has
-// had enough or ctx has ended.
+// walk is the state of one Walk. Its methods return false if the consumer has stopped or ctx has
+// ended.
 type walk struct {
 	ctx      context.Context
 	opts     Options
@@ -84,8 +82,8 @@ type walk struct {
 	excluded map[string]bool // real paths of ExcludePaths
 	named    map[string]bool // absolute paths of the roots
 	yield    func(File, error) bool
-	seen     map[string]string // real path of each file found → its URI
-	siblings siblings          // of the last root that was a file
+	seen     map[string]string // real path of each file found → URI
+	siblings siblings          // of the last root that is a file
 }
 
 func (w *walk) root(root string) bool {
@@ -125,7 +123,7 @@ func (w *walk) root(root string) bool {
 	return w.rootError(root, uri, "is "+kindOf(info.Mode())+", neither a file nor a folder", errSpecial)
 }
 
-// stopped yields ctx's error, once it has one.
+// stopped reports whether ctx has ended. If so, it yields ctx's error.
 func (w *walk) stopped() bool {
 	if err := w.ctx.Err(); err != nil {
 		w.yield(File{}, err)
@@ -167,10 +165,10 @@ func (w *walk) stdin() bool {
 	return w.yield(File{URI: uri, Root: uri, Rel: name, Source: FromStdin, stdin: in, limit: w.opts.MaxFileBytes}, nil)
 }
 
-// fileRoot yields a file that was named itself, patterns or not.
+// fileRoot yields a file that is a root itself, even if patterns exclude it.
 func (w *walk) fileRoot(abs, uri, real string, info fs.FileInfo) bool {
 	if doc, ok := documentOf(abs); ok {
-		if w.named[doc] { // as a shell's "*" does
+		if w.named[doc] { // as with a shell's "*"
 			return true
 		}
 		return w.skip(uri, SidecarOrphan, "is a sidecar by its name, and its document is not named with it", nil)
@@ -186,8 +184,8 @@ func (w *walk) fileRoot(abs, uri, real string, info fs.FileInfo) bool {
 	})
 }
 
-// found yields a regular file unless it came before or is too large. f lacks
-// what info says.
+// found yields a regular file unless it was yielded before or is too large. It completes f from
+// info.
 func (w *walk) found(real string, info fs.FileInfo, f File) bool {
 	if uri, ok := w.seen[real]; ok {
 		return uri == f.URI || w.skip(f.URI, SameFile, "is the same file as "+uri, nil)
@@ -203,8 +201,8 @@ func (w *walk) found(real string, info fs.FileInfo, f File) bool {
 	return w.yield(f, nil)
 }
 
-// siblings finds the sidecars beside a file that is itself a root. It remembers
-// one folder, because a shell's "*.md" makes a root of every file in one.
+// siblings finds the sidecars beside a file that is itself a root. It caches one folder, because a
+// shell's "*.md" makes every file of a folder a root.
 type siblings struct {
 	folder string
 	names  map[string][]string // document name → names of its sidecars
@@ -220,7 +218,7 @@ func (s *siblings) sidecars(path string) []place {
 				s.names[doc] = append(s.names[doc], e.Name())
 			}
 		}
-		if err != nil { // a folder that may be entered but not listed
+		if err != nil { // the folder may be entered but not listed
 			if _, err := os.Lstat(path + sidecarSuffix); err == nil {
 				s.names[name] = []string{name + sidecarSuffix}
 			}
@@ -232,7 +230,7 @@ func (s *siblings) sidecars(path string) []place {
 	return placesOf(folder, "", s.names[name])
 }
 
-// placesOf joins a folder's sidecar names to the folder's path below root.
+// placesOf returns the places of sidecars from their names and the folder's path below root.
 func placesOf(root, folder string, names []string) []place {
 	var ps []place
 	for _, n := range names {
@@ -241,7 +239,7 @@ func placesOf(root, folder string, names []string) []place {
 	return ps
 }
 
-// kindOf names what is neither a regular file nor a folder.
+// kindOf returns the kind of an entry that is neither a regular file nor a folder.
 func kindOf(m fs.FileMode) string {
 	switch {
 	case m&fs.ModeNamedPipe != 0:

@@ -18,7 +18,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// write makes files: path → content. A path that ends in "/" is a folder, a
+// write creates files from a map of paths to contents. A path that ends in "/" is a folder; a
 // content that starts with "->" makes a link.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
@@ -43,8 +43,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// walked lists what Walk yields: "rel" for a file, "reason rel" for a skip,
-// "root detail" for a root; URIs are shown relative to dir.
+// walked returns the results of Walk as strings: "rel" for a file, "reason rel" for a skip and
+// "root detail" for a root. URIs are relative to dir.
 func walked(t *testing.T, dir string, roots []string, opts Options) []string {
 	t.Helper()
 	short := func(uri string) string { return strings.TrimPrefix(uri, URI(dir)+"/") }
@@ -247,7 +247,7 @@ func TestWalkStops(t *testing.T) {
 		t.Errorf("Walk cancelled after the first file yields %v, want a file, then context.Canceled", got)
 	}
 	for range Walk(context.Background(), []string{dir, dir}, Options{}) {
-		break // must not panic by yielding again
+		break // yielding again would panic
 	}
 }
 
@@ -266,7 +266,7 @@ func TestRead(t *testing.T) {
 		case "c.md":
 			os.Remove(path)
 			os.Mkdir(path, 0o755)
-		case "d/e.md": // a link out of the root, put there after the walk saw a file
+		case "d/e.md": // a link out of the root, created after the walk saw a file
 			os.Remove(path)
 			os.Symlink("/etc/hostname", path)
 		case "grown.md":

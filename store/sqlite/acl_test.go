@@ -6,7 +6,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// An ACL that was altered into something else lets nobody see the document.
+// TestACLDamaged checks that a corrupted ACL denies access to everyone.
 func TestACLDamaged(t *testing.T) {
 	tenant := openTestTenant(t)
 	w, err := tenant.Writer(t.Context())

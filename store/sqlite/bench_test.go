@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// openBench opens a tenant in a directory of its own.
+// openBench opens a tenant in its own directory.
 func openBench(b *testing.B) *Tenant {
 	b.Helper()
 	s, err := Open(b.Context(), b.TempDir())
@@ -31,7 +31,7 @@ func openBench(b *testing.B) *Tenant {
 	return t
 }
 
-// BenchmarkAppend measures one durable journal record with 1 KB of payload.
+// BenchmarkAppend measures appending one durable journal record with a payload of 1 KB.
 func BenchmarkAppend(b *testing.B) {
 	t := openBench(b)
 	ctx := b.Context()
@@ -62,7 +62,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkSequence measures what every search asks first.
+// BenchmarkSequence measures Sequence, which every search calls first.
 func BenchmarkSequence(b *testing.B) {
 	t := openBench(b)
 	c, ctx := t.Content(), b.Context()
@@ -73,7 +73,7 @@ func BenchmarkSequence(b *testing.B) {
 	}
 }
 
-// benchEntry is a document of about 10 KB in 20 chunks.
+// benchEntry returns a document of about 10 KB in 20 chunks.
 func benchEntry(i int) store.Entry {
 	text := strings.Repeat(fmt.Sprintf("The quick brown fox %d jumps. ", i), 340)
 	d := assay.Document{Collection: "bench", URI: fmt.Sprintf("/%d", i), Title: "Bench", Text: text}
@@ -90,7 +90,7 @@ func benchEntry(i int) store.Entry {
 	return e
 }
 
-// BenchmarkPut measures documents stored in transactions of 64.
+// BenchmarkPut measures storing documents in transactions of 64.
 func BenchmarkPut(b *testing.B) {
 	t := openBench(b)
 	ctx := b.Context()
@@ -113,7 +113,7 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkPutOne measures one document in a transaction of its own.
+// BenchmarkPutOne measures storing one document in its own transaction.
 func BenchmarkPutOne(b *testing.B) {
 	t := openBench(b)
 	ctx := b.Context()
@@ -131,7 +131,7 @@ func BenchmarkPutOne(b *testing.B) {
 	}
 }
 
-// BenchmarkRead measures what an answer reads: chunks, documents, all changes.
+// BenchmarkRead measures the reads of an answer: chunks, documents and all changes.
 func BenchmarkRead(b *testing.B) {
 	t := openBench(b)
 	ctx := b.Context()
@@ -194,7 +194,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// benchVectors makes vectors of 384 dimensions for the entry's passages.
+// benchVectors returns vectors of 384 dimensions for the entry's passages.
 func benchVectors(e store.Entry) []store.Vector {
 	rng := rand.New(rand.NewPCG(1, 2))
 	vectors := crashVectors(e)
@@ -207,8 +207,8 @@ func benchVectors(e store.Entry) []store.Vector {
 	return vectors
 }
 
-// BenchmarkVectors measures 1,000 vectors of 384 dimensions: stored in a
-// transaction, and read.
+// BenchmarkVectors measures storing 1,000 vectors of 384 dimensions in one transaction, and reading
+// them.
 func BenchmarkVectors(b *testing.B) {
 	t := openBench(b)
 	ctx := b.Context()
@@ -248,7 +248,7 @@ func BenchmarkVectors(b *testing.B) {
 	})
 }
 
-// BenchmarkOpen measures opening a tenant that exists, up to its first answer.
+// BenchmarkOpen measures opening an existing tenant, up to its first result.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	ctx := b.Context()

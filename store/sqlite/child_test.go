@@ -20,8 +20,8 @@ import (
 	"github.com/assay-rag/assay/store/storetest"
 )
 
-// childVariable names, in the environment, what this binary does instead of
-// testing when a test starts it as another process.
+// childVariable is the environment variable that names the role of this binary when a test starts
+// it as a child process.
 const childVariable = "ASSAY_STORE_CHILD"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func runChild(ctx context.Context, role string, args []string) error {
 	return errors.New("no such role")
 }
 
-// childCommand is this binary as another process.
+// childCommand returns a command that runs this binary as a child process.
 func childCommand(role string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
 	if _, err := os.Stat(cmd.Path); err != nil {
@@ -61,13 +61,13 @@ func childCommand(role string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// crashEntry is a document whose text follows from its number and generation.
+// crashEntry returns a document whose text is determined by its number and generation.
 func crashEntry(number, generation int) store.Entry {
 	line := fmt.Sprintf("document %d, generation %d\n", number, generation)
 	return storetest.Entry("crash", fmt.Sprintf("/%06d", number), strings.Repeat(line, 1+number%17))
 }
 
-// crashVectors are vectors of the entries' passages, that follow from their words.
+// crashVectors returns vectors of the entries' passages, determined by the passages' words.
 func crashVectors(entries ...store.Entry) []store.Vector {
 	var all []store.Vector
 	for _, e := range entries {
@@ -86,7 +86,7 @@ func crashVector(hash string) store.Vector {
 	return store.Vector{Hash: hash, Values: []float32{1, float32(hash[0]), float32(hash[31])}}
 }
 
-// embedRest puts the vectors of all that has none, in one transaction.
+// embedRest stores the missing vectors in one transaction.
 func embedRest(ctx context.Context, w store.Writer) error {
 	var rest []store.Vector
 	for p, err := range w.Unembedded(ctx, "m", 0) {
@@ -99,9 +99,9 @@ func embedRest(ctx context.Context, w store.Writer) error {
 	return err
 }
 
-// childPut puts pairs of new documents and a new generation of document 0, in
-// one transaction each, then their vectors in another, and says each number once
-// both are acknowledged. First it makes up for vectors that are missing.
+// childPut puts pairs of new documents and a new generation of document 0, in one transaction each,
+// followed by their vectors in another. It prints each number once both are acknowledged. It starts
+// by adding missing vectors.
 func childPut(ctx context.Context, dir, first string) error {
 	n, err := strconv.Atoi(first)
 	if err != nil {
@@ -134,8 +134,8 @@ func childPut(ctx context.Context, dir, first string) error {
 	}
 }
 
-// childAppend creates or takes up a run and appends to it, and says each ordinal
-// once it is acknowledged.
+// childAppend creates or acquires a run and appends to it. It prints each ordinal once it is
+// acknowledged.
 func childAppend(ctx context.Context, dir, run, first string) error {
 	n, err := strconv.Atoi(first)
 	if err != nil {
@@ -176,8 +176,7 @@ func crashRecord(n int) assay.Record {
 	}
 }
 
-// childCreate creates a run on another machine, by its word, and waits to be
-// killed.
+// childCreate creates a run as if on the named machine, and waits to be killed.
 func childCreate(ctx context.Context, dir, machine string) error {
 	var opts []Option
 	if machine != "" {
@@ -205,7 +204,7 @@ func childCreate(ctx context.Context, dir, machine string) error {
 	select {}
 }
 
-// A crasher starts children and kills them.
+// A crasher starts child processes and kills them.
 type crasher struct {
 	t   *testing.T
 	dir string
@@ -216,7 +215,7 @@ func newCrasher(t *testing.T, seed uint64) crasher {
 	return crasher{t: t, dir: filepath.Join(t.TempDir(), "data"), rng: rand.New(rand.NewPCG(seed, seed))}
 }
 
-// start starts a child and returns it with the lines it says.
+// start starts a child and returns it with a scanner of its output lines.
 func (c crasher) start(role string, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	c.t.Helper()
 	cmd := childCommand(role, append([]string{c.dir}, args...)...)
@@ -230,10 +229,10 @@ func (c crasher) start(role string, args ...string) (*exec.Cmd, *bufio.Scanner) 
 	return cmd, bufio.NewScanner(out)
 }
 
-// kill kills the child at a random moment and returns the last number it said
-// before; the pipe keeps what the child wrote until it was killed. ok is false if
-// it said none. Of five children one is killed in its first 30 ms, while it still
-// opens the store; the others in the 2 ms after they have said a few numbers.
+// kill kills the child at a random moment and returns the last number that it printed; the pipe
+// keeps everything written until then. ok is false if it printed none. One child in five is killed
+// in its first 30 ms, while it still opens the store. The others are killed within 2 ms after they
+// have printed a few numbers.
 func (c crasher) kill(cmd *exec.Cmd, lines *bufio.Scanner) (last int, ok bool) {
 	c.t.Helper()
 	say := func() bool {
@@ -264,7 +263,7 @@ func (c crasher) kill(cmd *exec.Cmd, lines *bufio.Scanner) (last int, ok bool) {
 	return last, ok
 }
 
-// childReadOnly tries everything on a data directory that it may not write.
+// childReadOnly tries all operations on a data directory that it may not write.
 func childReadOnly(ctx context.Context, dir string) error {
 	if os.Geteuid() == 0 {
 		return errors.New("root may write anything")

@@ -17,7 +17,7 @@ type content struct {
 	db *database
 }
 
-// errStop ends a walk because its caller has seen enough.
+// errStop ends an iteration whose caller has stopped.
 var errStop = errors.New("stop")
 
 const sequenceQuery = `SELECT sequence FROM store`
@@ -29,22 +29,21 @@ func (c content) Sequence(ctx context.Context) (int64, error) {
 	return n, wrap(err, "read the content's sequence")
 }
 
-// Identity returns a name that no other tenant's content has and that never
-// changes. What is derived from the content keeps it, so as not to be taken for
-// another's; see index.Identified.
+// Identity returns a permanent name that is unique to this tenant's content. Data derived from the
+// content stores it, so that it is not used with other content; see index.Identified.
 func (c content) Identity(ctx context.Context) (string, error) {
 	var word string
 	err := c.db.row(ctx, `SELECT tenant FROM store`, nil, &word)
 	return word, wrap(err, "read the content's identity")
 }
 
-// documentColumns are what scanDocument reads, from documents d, collections c
-// and versions v.
+// documentColumns are the columns that scanDocument reads from documents d, collections c and
+// versions v.
 const documentColumns = `d.id, c.name, d.uri, v.number, v.version, v.title, v.metadata, v.acl,
 	v.source_size, v.source_modified, v.source_hash`
 
-// scanDocument reads documentColumns and, into more, what follows them. It
-// returns the number of the version.
+// scanDocument reads documentColumns, and the columns after them into more. It returns the number
+// of the version.
 func scanDocument(scan func(...any) error, d *assay.Document, more ...any) (number int64, err error) {
 	var metadata, acl, modified string
 	dest := append([]any{
@@ -119,8 +118,8 @@ func loadChange(ctx context.Context, s snapshot, document int64, change *assay.C
 const versionChunksQuery = `
 SELECT id, ordinal, kind, start, end, headings, parent, tokens FROM chunks WHERE version = ? ORDER BY ordinal`
 
-// loadDocument reads the document whose documentColumns query selects, with its
-// text, and the number of its version.
+// loadDocument reads the document whose documentColumns the query selects, with its text, and
+// returns the number of its version.
 func loadDocument(ctx context.Context, s snapshot, query string, args ...any) (*assay.Document, int64, error) {
 	d := new(assay.Document)
 	number, err := scanDocument(func(dest ...any) error { return s.row(ctx, query, args, dest...) }, d)
@@ -147,8 +146,7 @@ func versionChunks(ctx context.Context, s snapshot, number int64, d *assay.Docum
 	return chunks, err
 }
 
-// scanChunk reads the columns of versionChunksQuery and, into more, what
-// follows them.
+// scanChunk reads the columns of versionChunksQuery, and the columns after them into more.
 func scanChunk(scan func(...any) error, c *assay.Chunk, more ...any) error {
 	var id, parent []byte
 	var headings string
@@ -202,8 +200,8 @@ func (c content) document(ctx context.Context, query string, args ...any) (assay
 const aclQuery = `
 SELECT coalesce(v.acl, d.acl) FROM documents d LEFT JOIN versions v ON v.number = d.version WHERE d.id = ?`
 
-// ACL implements store.Content. What is not known is the ACL of a document that
-// was deleted before layout 3; see contentSchema.
+// ACL implements store.Content. The ACL of a document deleted before layout 3 is not known; see
+// contentSchema.
 func (c content) ACL(ctx context.Context, id string) (assay.ACL, error) {
 	var stored sql.NullString
 	err := c.db.row(ctx, aclQuery, []any{id}, &stored)

@@ -18,8 +18,7 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t) })
 }
 
-// A harness is a store in a directory of its own, with a clock that is moved by
-// hand.
+// A harness is a store in its own directory, with a manual clock.
 type harness struct {
 	*Store
 	clock *clock
@@ -41,7 +40,7 @@ func (h *harness) Tenant(ctx context.Context, name string) (store.Tenant, error)
 
 func (h *harness) Advance(d time.Duration) { h.clock.Advance(d) }
 
-// A clock moves a microsecond each time it is read.
+// A clock advances by a microsecond each time it is read.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -59,7 +58,7 @@ func (c *clock) Advance(d time.Duration) time.Time {
 // Tamper implements storetest.Tamperer.
 func (h *harness) Tamper(tenant, run string, ordinal int, with storetest.Tampering) error {
 	const record = ` WHERE ordinal = ?2 AND run = (SELECT number FROM runs WHERE id = ?1)`
-	const value = ` WHERE instr(data, ?1 || ?2)` // the tests' long texts name their run and ordinal
+	const value = ` WHERE instr(data, ?1 || ?2)` // the tests' long texts contain their run and ordinal
 	statement := map[storetest.Tampering]string{
 		storetest.TamperHeader:   `UPDATE records SET header = replace(header, '"kind":"plan"', '"kind":"read"')` + record,
 		storetest.TamperPayload:  `UPDATE records SET payload = replace(payload, '"output"', '"input"')` + record,
@@ -82,8 +81,8 @@ func (h *harness) Tamper(tenant, run string, ordinal int, with storetest.Tamperi
 	return err
 }
 
-// edit runs a statement behind the store's back, as a person with the sqlite3
-// shell would.
+// edit runs a statement directly on a database file, bypassing the store, as the sqlite3 shell
+// would.
 func (h *harness) edit(tenant, database, statement string, args ...any) (int64, error) {
 	pool, err := openPool(filepath.Join(h.Dir(), tenantsName, tenant, database), modeWrite, false, time.Second)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// crashRounds is how often the crash tests kill a child; ASSAY_LONG=1 raises it.
+// crashRounds returns how often the crash tests kill a child. ASSAY_LONG=1 raises it.
 func crashRounds() int {
 	switch {
 	case os.Getenv("ASSAY_LONG") != "":
@@ -25,7 +25,7 @@ func crashRounds() int {
 	return 25
 }
 
-// openCrash opens the tenant that the children write.
+// openCrash opens the tenant that the children write to.
 func openCrash(t *testing.T, dir string, opts ...Option) *Tenant {
 	t.Helper()
 	s, err := Open(t.Context(), dir, opts...)
@@ -39,9 +39,9 @@ func openCrash(t *testing.T, dir string, opts ...Option) *Tenant {
 	return tenant
 }
 
-// TestKillWriter kills a writing process at random moments. What it
-// acknowledged is there, once and whole; the transaction it was in, of documents
-// or of vectors, is there whole or not at all.
+// TestKillWriter kills a writing process at random moments. Acknowledged changes are stored
+// completely and once. The interrupted transaction, of documents or of vectors, is stored
+// completely or not at all.
 func TestKillWriter(t *testing.T) {
 	c := newCrasher(t, 5)
 	next, acknowledged := 1, 0
@@ -60,8 +60,8 @@ func TestKillWriter(t *testing.T) {
 	t.Logf("%d documents were written in all", next-1)
 }
 
-// checkDocuments checks that documents 1 up to next are there, and at most one
-// transaction more. It returns the number of the next document.
+// checkDocuments checks that documents 1 up to next are stored, and at most one transaction more.
+// It returns the number of the next document.
 func checkDocuments(t *testing.T, dir string, next int) int {
 	t.Helper()
 	tenant := openCrash(t, dir)
@@ -101,9 +101,9 @@ func checkDocuments(t *testing.T, dir string, next int) int {
 	return count + 1
 }
 
-// embeddedDocuments checks that of each transaction all documents up to next have
-// their vectors, or none, document 0 with the last, and returns how many have,
-// document 0 left out.
+// embeddedDocuments checks that, for each transaction up to next, either all documents or none have
+// their vectors, and that document 0 has those of the last. It returns how many documents have
+// vectors, not counting document 0.
 func embeddedDocuments(t *testing.T, dir string, next int) int {
 	t.Helper()
 	tenant := openCrash(t, dir)
@@ -148,7 +148,7 @@ func embeddedDocuments(t *testing.T, dir string, next int) int {
 	return embedded
 }
 
-// checkIntegrity lets SQLite check both databases.
+// checkIntegrity runs SQLite's integrity checks on both databases.
 func checkIntegrity(t *testing.T, tenant *Tenant) {
 	t.Helper()
 	for _, d := range []*database{tenant.content, tenant.runs} {
@@ -163,8 +163,8 @@ func checkIntegrity(t *testing.T, tenant *Tenant) {
 	}
 }
 
-// TestKillRun kills a process that drives a run at random moments. The run is
-// free at once, what was acknowledged is there, and the journal has no gap.
+// TestKillRun kills a process that drives a run at random moments. The run's lease is free
+// immediately, acknowledged records are stored, and the journal has no gap.
 func TestKillRun(t *testing.T) {
 	c := newCrasher(t, 7)
 	next := 0
@@ -180,8 +180,8 @@ func TestKillRun(t *testing.T) {
 	t.Logf("%d records were written in all", next)
 }
 
-// checkJournal checks that the run has its first next records, and at most one
-// more. It returns how many it has.
+// checkJournal checks that the run has its first next records, and at most one more. It returns
+// their number.
 func checkJournal(t *testing.T, dir string, next int) int {
 	t.Helper()
 	tenant := openCrash(t, dir)
@@ -210,9 +210,8 @@ func checkJournal(t *testing.T, dir string, next int) int {
 	return len(records)
 }
 
-// TestDeadProcess checks what a process that was killed leaves: its leases on
-// this machine and its place as the writer are free at once, those of another
-// machine when they expire.
+// TestDeadProcess checks what a killed process leaves behind. Its leases on this machine and its
+// writer lock are free immediately; leases from another machine are free when they expire.
 func TestDeadProcess(t *testing.T) {
 	for _, machine := range []string{"", "elsewhere"} {
 		t.Run("machine="+machine, func(t *testing.T) {

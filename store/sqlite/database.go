@@ -18,51 +18,47 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A schema is how one of the two databases is laid out: its mark in the file's
-// header and the steps that lead from an empty file to the current layout. A
-// database's user_version counts the steps it has taken.
+// A schema is the layout of one of the two databases: its application ID and the migrations from an
+// empty file to the current layout. A database's user_version counts the migrations applied.
 type schema struct {
 	applicationID int32
 	migrations    []string
 }
 
-// version is the layout that this program writes.
+// version returns the layout version that this program writes.
 func (s schema) version() int { return len(s.migrations) }
 
-// A mode says how a database file is opened.
+// A mode is the way in which a database file is opened.
 type mode int
 
 const (
 	modeCreate    mode = iota // the file does not exist yet
 	modeWrite                 // read and write
 	modeRead                  // read only; other processes may write
-	modeImmutable             // read only, and nobody writes
+	modeImmutable             // read only, and no process writes
 )
 
 const (
-	// readerWait bounds how long a reader waits while another process recovers
-	// or removes a write-ahead log; nothing else makes a reader wait.
+	// readerWait bounds how long a reader waits while another process recovers or removes a
+	// write-ahead log. Readers do not wait for anything else.
 	readerWait = 10 * time.Second
-	// writerWait bounds how long a change waits for the other processes that
-	// write the same database; each of their turns takes milliseconds.
+	// writerWait bounds how long a change waits for other processes that write the same database.
+	// Each of their transactions takes milliseconds.
 	writerWait = 30 * time.Second
-	// turnWait is how long SQLite waits for its turn before the context is
-	// looked at again.
+	// turnWait is how long SQLite waits for the write lock before the context is checked again.
 	turnWait = 100 * time.Millisecond
 
-	// walLimit is what a write-ahead log may keep of the disk after a large
-	// change, in bytes.
+	// walLimit is the size in bytes to which a write-ahead log is truncated after a large change.
 	walLimit = 64 << 20
-	// idleReaders is how many open connections are kept for the next readers.
+	// idleReaders is how many open connections are kept for later reads.
 	idleReaders = 8
 )
 
-// A database is one SQLite file. Reads go through a pool of connections, each
-// of which sees one committed state; changes through an updater.
+// A database is one SQLite file. Reads use a pool of connections, each of which sees one committed
+// state. Changes use an updater.
 //
-// No statement is interrupted by a context: a context is looked at between
-// statements, each of which is short, and never after a commit has begun, so
-// that an error always means that nothing was changed.
+// A context does not interrupt a statement. It is checked between statements, all of which are
+// short, and never after a commit has begun. So an error always means that nothing was changed.
 type database struct {
 	path string
 	mode mode
@@ -72,7 +68,7 @@ type database struct {
 	stmts map[string]*sql.Stmt
 }
 
-// openDatabase opens the file and brings its layout up to date.
+// openDatabase opens the file and migrates it to the current layout.
 func openDatabase(ctx context.Context, path string, s schema, m mode) (*database, error) {
 	if m == modeCreate {
 		if err := createPrivate(path); err != nil {
@@ -99,8 +95,8 @@ func openDatabase(ctx context.Context, path string, s schema, m mode) (*database
 	return d, nil
 }
 
-// createPrivate creates an empty file that only its owner may read, unless the file exists.
-// SQLite would create it for everybody; its log files get the mode of the database.
+// createPrivate creates an empty file that only its owner may read, unless the file exists. SQLite
+// would create it readable by everyone. Its log files get the mode of the database.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -109,8 +105,8 @@ func createPrivate(path string) error {
 	return f.Close()
 }
 
-// openPool opens connections to the file at path. Nothing is read until one is
-// used.
+// openPool returns a pool of connections to the file at path. It does not open the file before a
+// connection is used.
 func openPool(path string, m mode, queryOnly bool, wait time.Duration) (*sql.DB, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -141,7 +137,7 @@ func openPool(path string, m mode, queryOnly bool, wait time.Duration) (*sql.DB,
 	return sql.OpenDB(c), nil
 }
 
-// create lays out a new file.
+// create initializes a new file.
 func (d *database) create(ctx context.Context, s schema) error {
 	if _, err := d.pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return err
@@ -149,8 +145,7 @@ func (d *database) create(ctx context.Context, s schema) error {
 	return migrate(ctx, d.pool, s)
 }
 
-// check refuses a file that is not ours or newer than this program, and
-// migrates an older one.
+// check rejects a file that is foreign or newer than this program, and migrates an older one.
 func (d *database) check(ctx context.Context, s schema) error {
 	id, version, err := readHeader(ctx, d.pool)
 	switch {
@@ -184,7 +179,7 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// readHeader reads the marks that a database carries in its header.
+// readHeader reads the application ID and the layout version from a database's header.
 func readHeader(ctx context.Context, q queryer) (applicationID int32, version int, err error) {
 	if err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&applicationID); err != nil {
 		return 0, 0, err
@@ -193,8 +188,7 @@ func readHeader(ctx context.Context, q queryer) (applicationID int32, version in
 	return applicationID, version, err
 }
 
-// migrate takes the steps that a database lacks, in one transaction. Another
-// process may be doing the same.
+// migrate applies the missing migrations in one transaction. Another process may be doing the same.
 func migrate(ctx context.Context, pool *sql.DB, s schema) (err error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
@@ -226,7 +220,7 @@ func migrate(ctx context.Context, pool *sql.DB, s schema) (err error) {
 	return errors.Join(err, endErr)
 }
 
-// prepared returns the statement for query, which stays prepared.
+// prepared returns the statement for query and keeps it prepared.
 func (d *database) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -241,7 +235,7 @@ func (d *database) prepared(ctx context.Context, query string) (*sql.Stmt, error
 	return s, nil
 }
 
-// row reads the one row of query into dest; sql.ErrNoRows when there is none.
+// row scans the single row of query into dest. The error is sql.ErrNoRows if there is none.
 func (d *database) row(ctx context.Context, query string, args []any, dest ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -253,7 +247,7 @@ func (d *database) row(ctx context.Context, query string, args []any, dest ...an
 	return s.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...)
 }
 
-// view calls fn with one committed state of the database.
+// view calls fn with a snapshot of the database.
 func (d *database) view(ctx context.Context, fn func(snapshot) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -278,9 +272,9 @@ func (d *database) close() error {
 	return wrap(errors.Join(append(errs, d.pool.Close())...), "close %s", d.path)
 }
 
-// A reader reads rows: a snapshot, a change under way, or a migration.
+// A reader reads rows. It is a snapshot, a transaction or a migration.
 type reader interface {
-	// each calls fn for each row of query, with what reads the row's columns.
+	// each calls fn for each row of query with a function that scans the row's columns.
 	each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error
 }
 
@@ -290,7 +284,7 @@ type snapshot struct {
 	tx *sql.Tx
 }
 
-// row reads the one row of query into dest; sql.ErrNoRows when there is none.
+// row scans the single row of query into dest. The error is sql.ErrNoRows if there is none.
 func (s snapshot) row(ctx context.Context, query string, args []any, dest ...any) error {
 	stmt, err := s.prepared(ctx, query)
 	if err != nil {
@@ -299,7 +293,7 @@ func (s snapshot) row(ctx context.Context, query string, args []any, dest ...any
 	return stmt.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...)
 }
 
-// each calls fn for each row of query, with what reads the row's columns.
+// each calls fn for each row of query with a function that scans the row's columns.
 func (s snapshot) each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error {
 	stmt, err := s.prepared(ctx, query)
 	if err != nil {

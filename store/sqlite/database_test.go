@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// layouts are the first steps of a schema of their own.
+// layouts are the migrations of the test schema.
 var layouts = []string{
 	`CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1);`,
 	`ALTER TABLE a ADD COLUMN y TEXT; UPDATE a SET y = 'two';`,
@@ -22,7 +22,7 @@ func testSchema(version int) schema {
 	return schema{applicationID: 0x41535954, migrations: layouts[:version]}
 }
 
-// TestMigrate brings a database from each layout to the last.
+// TestMigrate migrates a database from each layout to the last one.
 func TestMigrate(t *testing.T) {
 	ctx := t.Context()
 	for from := 1; from <= len(layouts); from++ {
@@ -67,8 +67,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestMigrateFails checks that a step that does not go through leaves the layout
-// before it.
+// TestMigrateFails checks that a failing migration leaves the previous layout.
 func TestMigrateFails(t *testing.T) {
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "test.db")
 	d, err := openDatabase(ctx, path, testSchema(1), modeCreate)
@@ -95,8 +94,8 @@ func TestMigrateFails(t *testing.T) {
 	}
 }
 
-// TestUpdateWaits checks that a change waits for those of other connections, and
-// that its context ends the wait.
+// TestUpdateWaits checks that a change waits for changes on other connections and that its context
+// ends the wait.
 func TestUpdateWaits(t *testing.T) {
 	tenant, ctx := openTestTenant(t), t.Context()
 	a, err := openUpdater(ctx, tenant.runs)

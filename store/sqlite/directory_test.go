@@ -16,7 +16,7 @@ import (
 	"github.com/assay-rag/assay/store/storetest"
 )
 
-// files maps a path below a directory to its content; a folder ends in a slash.
+// files maps paths below a directory to contents. A path that ends in a slash is a folder.
 type files map[string]string
 
 func (f files) write(t *testing.T, dir string) {
@@ -60,8 +60,8 @@ func readFiles(t *testing.T, dir string) files {
 	return f
 }
 
-// TestOpenRefuses opens folders that are no data directory, or no whole one, and
-// checks that nothing in them changes.
+// TestOpenRefuses opens folders that are not data directories, or not complete ones, and checks
+// that they stay unchanged.
 func TestOpenRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -102,7 +102,7 @@ func TestOpenRefuses(t *testing.T) {
 	wantKind(t, "Open of nothing", err, assay.ErrInvalid)
 }
 
-// TestOpenCreates opens what may become a data directory.
+// TestOpenCreates opens folders that can become data directories.
 func TestOpenCreates(t *testing.T) {
 	for name, before := range map[string]files{
 		"empty":               {},
@@ -136,7 +136,7 @@ func TestOpenCreates(t *testing.T) {
 	}
 }
 
-// TestOpenTogether creates one data directory and tenant from many sides.
+// TestOpenTogether creates one data directory and tenant from many goroutines.
 func TestOpenTogether(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var wg sync.WaitGroup
@@ -207,7 +207,7 @@ func TestTenantNames(t *testing.T) {
 	}
 }
 
-// TestTenantRefuses damages a tenant in every way and checks what is said of it.
+// TestTenantRefuses damages a tenant in many ways and checks the errors.
 func TestTenantRefuses(t *testing.T) {
 	edit := func(name, statement string) func(*testing.T, *harness, string) {
 		return func(t *testing.T, h *harness, _ string) {
@@ -315,7 +315,7 @@ func TestCorruption(t *testing.T) {
 		}
 		err := readAll(t, h)
 		if err == nil {
-			continue // a page that nothing read here needs, as of an index
+			continue // nothing read here needs the page, for example a page of an index
 		}
 		if found++; !errors.Is(err, assay.ErrDamaged) {
 			t.Errorf("page %d overwritten: %v, want an error of kind %q", at/page, err, assay.ErrDamaged)
@@ -347,7 +347,7 @@ func checkTenant(t *testing.T, h *harness) error {
 	return tenant.Check(t.Context())
 }
 
-// readAll opens the tenant and reads all of its content.
+// readAll opens the tenant and reads all its content.
 func readAll(t *testing.T, h *harness) error {
 	t.Helper()
 	tenant, err := h.Store.Tenant(t.Context(), "acme")
@@ -366,12 +366,12 @@ func readAll(t *testing.T, h *harness) error {
 	return nil
 }
 
-// TestReadOnlyDirectory gives another user, who may only read, a data directory
-// that was closed, and one whose writer was killed.
+// TestReadOnlyDirectory opens data directories as a user who may only read them, one closed
+// properly and one whose writer was killed.
 func TestReadOnlyDirectory(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed=%t", killed), func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "assay-readonly-") // t.TempDir is closed to others
+			dir, err := os.MkdirTemp("", "assay-readonly-") // t.TempDir is not accessible to other users
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -389,7 +389,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// fillReadOnly fills a data directory; a killed writer's logs stay beside it.
+// fillReadOnly fills a data directory. If killed is set, the writer's logs stay beside the
+// databases.
 func fillReadOnly(t *testing.T, dir string, killed bool) {
 	t.Helper()
 	from := dir
@@ -418,7 +419,7 @@ func fillReadOnly(t *testing.T, dir string, killed bool) {
 	if _, err := l.Append(t.Context(), crashRecord(0)); err != nil {
 		t.Fatal(err)
 	}
-	if killed { // what is on disk now is what a killed process leaves
+	if killed { // the files are now those that a killed process leaves
 		readFiles(t, from).write(t, dir)
 	}
 	if err := errors.Join(l.Close(), w.Close(), tenant.Close()); err != nil {

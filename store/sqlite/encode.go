@@ -9,8 +9,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// encodeAnchors packs anchors: for each, as signed varints, how much Start,
-// Line and Page differ from those of the anchor before it.
+// encodeAnchors packs anchors as signed varints: for each anchor, the differences of Start, Line
+// and Page from those of the previous one.
 func encodeAnchors(anchors []assay.Anchor) []byte {
 	b := make([]byte, 0, 4*len(anchors))
 	var last assay.Anchor
@@ -23,7 +23,7 @@ func encodeAnchors(anchors []assay.Anchor) []byte {
 	return b
 }
 
-// decodeAnchors is the inverse of encodeAnchors; it appends to anchors.
+// decodeAnchors is the inverse of encodeAnchors. It appends to anchors.
 func decodeAnchors(anchors []assay.Anchor, b []byte) ([]assay.Anchor, error) {
 	err := eachAnchor(b, func(a assay.Anchor) bool {
 		anchors = append(anchors, a)
@@ -51,8 +51,8 @@ func eachAnchor(b []byte, fn func(assay.Anchor) bool) error {
 	return nil
 }
 
-// encodeTime writes t so that it sorts and reads back as the same instant; the
-// zero time is empty.
+// encodeTime formats t so that it can be sorted and parsed to the same instant. The zero time is
+// the empty string.
 func encodeTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -71,7 +71,7 @@ func decodeTime(s string) (time.Time, error) {
 	return t, nil
 }
 
-// decodeJSON reads a column that this package wrote.
+// decodeJSON decodes a column written by this package.
 func decodeJSON(column, value string, into any) error {
 	if err := json.Unmarshal([]byte(value), into); err != nil {
 		return damaged("%s is not what was stored: %v", column, err)
@@ -79,7 +79,7 @@ func decodeJSON(column, value string, into any) error {
 	return nil
 }
 
-// chunkKey is how a chunk ID is stored; nil if it is not one.
+// chunkKey returns the stored form of a chunk ID, or nil if it is not a chunk ID.
 func chunkKey(id string) []byte {
 	key, err := hex.DecodeString(id)
 	if err != nil || len(key) != 16 || hex.EncodeToString(key) != id {

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// An entryRow is an entry in the form in which it is stored.
+// An entryRow is an entry in its stored form.
 type entryRow struct {
 	doc      *assay.Document
 	metadata string // JSON
@@ -19,17 +19,16 @@ type entryRow struct {
 	chunks   []chunkRow
 }
 
-// A chunkRow is a chunk in the form in which it is stored.
+// A chunkRow is a chunk in its stored form.
 type chunkRow struct {
 	assay.Chunk
 	id       []byte
-	hash     []byte // of its passage; nil: it is not searched
+	hash     []byte // of its passage; nil: not searched
 	parent   []byte // nil: none
 	headings string // JSON
 }
 
-// encodeEntries checks the entries and encodes them. What is wrong with one is
-// assay.ErrInvalid.
+// encodeEntries checks and encodes the entries. The error for an invalid entry is assay.ErrInvalid.
 func encodeEntries(entries []store.Entry) ([]entryRow, error) {
 	rows := make([]entryRow, len(entries))
 	seen := make(map[string]bool, len(entries))
@@ -78,7 +77,7 @@ func encodeEntry(e *store.Entry, r *entryRow) error {
 	return nil
 }
 
-// checkDocument checks what every document must fulfil.
+// checkDocument checks the requirements on every document.
 func checkDocument(d *assay.Document) error {
 	if err := checkName("collection", d.Collection); err != nil {
 		return err
@@ -132,7 +131,7 @@ func encodeChunk(d *assay.Document, ordinal int, c assay.Chunk, r *chunkRow) err
 	return nil
 }
 
-// boundary reports whether a character of s begins at i or s ends there.
+// boundary reports whether i is the start of a character of s or the end of s.
 func boundary(s string, i int) bool { return i == len(s) || utf8.RuneStart(s[i]) }
 
 // checkName checks the name of a collection.

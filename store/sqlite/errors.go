@@ -12,14 +12,14 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// kinds are the kinds that an error of this package may already wrap.
+// kinds are the error kinds that an error of this package may already wrap.
 var kinds = []error{
 	assay.ErrInvalid, assay.ErrNotFound, assay.ErrLocked, assay.ErrLeased, assay.ErrReadOnly,
 	assay.ErrFull, assay.ErrNewer, assay.ErrForeign, assay.ErrDamaged,
 }
 
-// wrap says what was being done when err came up, and gives err its kind if it
-// has none yet. It returns nil for nil.
+// wrap adds the operation that failed to err, and an error kind if it has none yet. It returns nil
+// if err is nil.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -31,8 +31,8 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// kindOf maps what SQLite and the system report to assay's kinds; nil where
-// none fits or err wraps one already.
+// kindOf maps an error from SQLite or the system to one of assay's kinds. It returns nil if none
+// fits or if err wraps one already.
 func kindOf(err error) error {
 	for _, k := range kinds {
 		if errors.Is(err, k) {
@@ -53,7 +53,7 @@ func kindOf(err error) error {
 
 func kindOfCode(code int) error {
 	switch code {
-	case sqlite3.SQLITE_IOERR_SHMSIZE: // the file that WAL readers share could not grow
+	case sqlite3.SQLITE_IOERR_SHMSIZE: // the shared-memory file of the WAL readers could not grow
 		return assay.ErrFull
 	case sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS, sqlite3.SQLITE_IOERR_DATA:
 		return assay.ErrDamaged
@@ -80,18 +80,18 @@ func resultCode(err error) (code int, ok bool) {
 	return e.Code(), true
 }
 
-// isBusy reports whether another connection was in the way.
+// isBusy reports whether another connection held a lock.
 func isBusy(err error) bool {
 	code, ok := resultCode(err)
 	return ok && code&0xff == sqlite3.SQLITE_BUSY
 }
 
-// damaged is an error of kind assay.ErrDamaged that says what is wrong.
+// damaged returns an error of kind assay.ErrDamaged with a description.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), assay.ErrDamaged)
 }
 
-// invalid is an error of kind assay.ErrInvalid that says what is wrong.
+// invalid returns an error of kind assay.ErrInvalid with a description.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), assay.ErrInvalid)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// smallDisk mounts a disk of so many bytes, where the system lets us.
+// smallDisk mounts a disk of the given size, or skips the test if that is not permitted.
 func smallDisk(t *testing.T, sizeBytes int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,8 +26,8 @@ func smallDisk(t *testing.T, sizeBytes int) string {
 	return dir
 }
 
-// fill leaves so many bytes free on the disk of dir; what it returns frees the
-// rest again.
+// fill fills the disk of dir except for the given number of bytes. The function it returns frees
+// the space.
 func fill(t *testing.T, dir string, leaveBytes int64) (free func()) {
 	t.Helper()
 	var fs syscall.Statfs_t
@@ -53,9 +53,8 @@ func fill(t *testing.T, dir string, leaveBytes int64) (free func()) {
 	}
 }
 
-// TestFullDisk fills a real disk at different moments: while the directory is
-// created, while the content grows, while a run goes on. Everything
-// acknowledged is there afterwards.
+// TestFullDisk fills a real disk at different moments: while the directory is created, while the
+// content grows, and while a run is active. Acknowledged changes survive.
 func TestFullDisk(t *testing.T) {
 	disk := smallDisk(t, 8<<20)
 	ctx := t.Context()
@@ -72,7 +71,7 @@ func TestFullDisk(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			defer func() { // a checkpoint that found no space is made up for later
+			defer func() { // a checkpoint without space is done later
 				if closeErr := tenant.Close(); closeErr != nil && !errors.Is(closeErr, assay.ErrFull) {
 					err = errors.Join(err, closeErr)
 				}

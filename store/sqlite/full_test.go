@@ -9,8 +9,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// limitPages lets the database that u changes grow by no more than some pages;
-// 0 lifts the limit.
+// limitPages limits the growth of u's database to the given number of pages; 0 removes the limit.
 func limitPages(t *testing.T, u *updater, more int) {
 	t.Helper()
 	if err := u.takeTurn(t.Context()); err != nil {
@@ -29,9 +28,8 @@ func limitPages(t *testing.T, u *updater, more int) {
 	}
 }
 
-// TestFullContent fills a database up to a limit again and again. The change
-// that meets it leaves nothing, those before it stay, and once there is space
-// the next one goes through.
+// TestFullContent repeatedly fills a database up to a limit. The change that reaches the limit is
+// not stored, earlier changes stay, and once there is space the next change succeeds.
 func TestFullContent(t *testing.T) {
 	tenant, ctx := openTestTenant(t), t.Context()
 	opened, err := tenant.Writer(ctx)
@@ -65,7 +63,7 @@ func TestFullContent(t *testing.T) {
 	checkIntegrity(t, tenant)
 }
 
-// checkFull checks that the documents up to next are there and no others.
+// checkFull checks that exactly the documents up to next are stored.
 func checkFull(t *testing.T, tenant *Tenant, next int) {
 	t.Helper()
 	n := 0
@@ -126,7 +124,7 @@ func TestFullRuns(t *testing.T) {
 	checkIntegrity(t, tenant)
 }
 
-// TestPruneFailsClosed takes the pins away and checks that nothing is pruned.
+// TestPruneFailsClosed removes the pins and checks that nothing is pruned.
 func TestPruneFailsClosed(t *testing.T) {
 	h := newHarness(t)
 	tenant, err := h.Store.Tenant(t.Context(), "acme")

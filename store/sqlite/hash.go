@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// passageHash is how assay.Passage.Hash is stored.
+// passageHash returns assay.Passage.Hash in its stored form.
 func passageHash(title string, c assay.Chunk, text string) []byte {
 	key, err := hex.DecodeString(assay.Passage{Chunk: c, Title: title, Text: text}.Hash())
 	if err != nil {
@@ -23,7 +23,7 @@ type chunkHash struct {
 	hash    []byte
 }
 
-// versionHashes computes the hashes of a version's chunks that are searched.
+// versionHashes computes the hashes of a version's searched chunks.
 func versionHashes(ctx context.Context, r reader, version int64, title string) ([]chunkHash, error) {
 	text, err := loadPieces(ctx, r, version, 0, math.MaxInt64, func(piece) error { return nil })
 	if err != nil {
@@ -48,7 +48,7 @@ func versionHashes(ctx context.Context, r reader, version int64, title string) (
 
 const setHash = `UPDATE chunks SET hash = ? WHERE version = ? AND ordinal = ?`
 
-// rehash follows a change of a version's title.
+// rehash updates the passage hashes after a change of a version's title.
 func (p *change) rehash(ctx context.Context, version int64, title string) error {
 	hashes, err := versionHashes(ctx, p.t, version, title)
 	if err != nil {
@@ -72,8 +72,8 @@ func (p *change) rehash(ctx context.Context, version int64, title string) error 
 	return nil
 }
 
-// dropRetitled drops the vectors that no chunk has any more because titles have
-// changed. It comes last: another document of the change may have the words.
+// dropRetitled drops the vectors that no chunk refers to any more because titles changed. It must
+// run last, because another document of the change may have the same passage.
 func (p *change) dropRetitled(ctx context.Context) error {
 	for _, hash := range p.retitled {
 		_, err := p.t.exec(ctx, `DELETE FROM vectors WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM chunks WHERE hash = ?1)`, hash)

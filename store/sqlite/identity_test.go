@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay/store/sqlite"
 )
 
-// Two tenants' contents have different identities, and each keeps its own.
+// TestIdentity checks that two tenants' contents have different, stable identities.
 func TestIdentity(t *testing.T) {
 	dir := t.TempDir()
 	identity := func(name string) string {

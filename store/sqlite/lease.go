@@ -19,9 +19,8 @@ import (
 	"github.com/assay-rag/assay/internal/journal"
 )
 
-// A lease is the right to write one run's journal. It implements store.Lease.
-// The token in the run's row is what counts: every write checks it in its own
-// transaction, so that a lease that was lost can write nothing.
+// A lease is the right to write one run's journal. It implements store.Lease. Every write checks
+// the token in the run's row in its own transaction, so a lost lease cannot write.
 type lease struct {
 	t      *Tenant
 	u      *updater
@@ -31,27 +30,27 @@ type lease struct {
 	token  string
 
 	cancel  context.CancelFunc // ends the renewal
-	renewed chan struct{}      // closed when it has ended
+	renewed chan struct{}      // closed when the renewal has ended
 	once    sync.Once
 	closed  error
 
 	mu     sync.Mutex
-	stored map[string]bool // hashes of values stored and noted for the run
+	stored map[string]bool // hashes of values stored and recorded for the run
 }
 
-// A leaseHolder is who holds a run's lease, as its row says.
+// A leaseHolder is the holder of a run's lease as stored in the run's row.
 type leaseHolder struct {
 	token, owner, machine, boot sql.NullString
 	pid, expires                sql.NullInt64
 }
 
-// columns are where token, owner, pid, machine, boot and expires are read to.
+// columns returns the destinations for token, owner, pid, machine, boot and expires.
 func (h *leaseHolder) columns() []any {
 	return []any{&h.token, &h.owner, &h.pid, &h.machine, &h.boot, &h.expires}
 }
 
-// live reports whether the lease's process lives. On the same machine its file
-// lock tells; the word of another machine counts until it expires.
+// live reports whether the process that holds the lease is alive. On the same machine the process's
+// file lock decides. A lease from another machine counts until it expires.
 func (t *Tenant) live(h leaseHolder) bool {
 	if !h.token.Valid {
 		return false
@@ -72,7 +71,7 @@ func (t *Tenant) live(h leaseHolder) bool {
 	return t.now().UnixNano() < h.expires.Int64
 }
 
-// leaseOwner returns this process as the holder of leases.
+// leaseOwner returns the owner that represents this process.
 func (t *Tenant) leaseOwner() (*owner, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +85,7 @@ func (t *Tenant) leaseOwner() (*owner, error) {
 	return t.owner, nil
 }
 
-// lease takes the lease of the run that find returns, with its number.
+// lease takes the lease of the run whose number find returns.
 func (r runs) lease(ctx context.Context, id string, find func(tx) (int64, error)) (*lease, error) {
 	u, err := r.t.runsUpdater(ctx)
 	if err != nil {
@@ -121,9 +120,8 @@ UPDATE progress SET token = ?, owner = ?, pid = ?, machine = ?, boot = ?, expire
 
 func (l *lease) expiry() int64 { return l.t.now().Add(l.t.opts.leaseTime).UnixNano() }
 
-// renew puts the lease's expiry off until ctx is done or the lease is lost. A
-// renewal that fails (a full disk) is tried again; writes check the lease
-// themselves.
+// renew extends the lease until ctx is done or the lease is lost. A failed renewal (for example on
+// a full disk) is retried at the next tick; writes check the lease themselves.
 func (l *lease) renew(ctx context.Context) {
 	defer close(l.renewed)
 	tick := time.NewTicker(max(l.t.opts.leaseTime/3, time.Millisecond))
@@ -145,7 +143,7 @@ func (l *lease) renew(ctx context.Context) {
 	}
 }
 
-// Append implements store.Lease. A run that gets a record is active again.
+// Append implements store.Lease. Appending a record makes the run active again.
 func (l *lease) Append(ctx context.Context, rec assay.Record) (assay.Record, error) {
 	if rec.Path == "" || rec.Run != "" && rec.Run != l.run {
 		return assay.Record{}, invalid("append to run %s: a record of run %q with path %q", l.run, rec.Run, rec.Path)
@@ -167,8 +165,8 @@ func (l *lease) Append(ctx context.Context, rec assay.Record) (assay.Record, err
 	return rec, nil
 }
 
-// append stores the record and returns the hashes of the values that were not
-// yet noted for the run.
+// append stores the record and returns the hashes of the values that were not yet recorded for the
+// run.
 func (l *lease) append(ctx context.Context, t tx, rec *assay.Record) (fresh []string, err error) {
 	err = t.row(ctx, `
 UPDATE progress SET steps = steps + 1, state = 'active', updated = ?, expires = ?
@@ -207,7 +205,7 @@ INSERT INTO records (sequence, run, ordinal, path, leaf, salt, header, payload) 
 	return fresh, nil
 }
 
-// storeValue stores a value, once, and notes that the run uses it.
+// storeValue stores a value if it is new and records that the run uses it.
 func (l *lease) storeValue(ctx context.Context, t tx, v journal.Value) error {
 	hash, err := hex.DecodeString(v.Hash)
 	if err != nil {
@@ -225,7 +223,7 @@ func (l *lease) storeValue(ctx context.Context, t tx, v journal.Value) error {
 	return err
 }
 
-// conflict says why a record could not be inserted.
+// conflict returns the reason why a record could not be inserted.
 func (l *lease) conflict(ctx context.Context, t tx, rec *assay.Record, err error) error {
 	if code, ok := resultCode(err); !ok || code&0xff != sqlite3.SQLITE_CONSTRAINT {
 		return err
@@ -241,7 +239,7 @@ func (l *lease) conflict(ctx context.Context, t tx, rec *assay.Record, err error
 	return damaged("the journal holds a record %d that its run does not count, or sequence %d: %v", rec.Ordinal, rec.Sequence, err)
 }
 
-// refusal says why the run's row did not take a write.
+// refusal returns the reason why the run's row rejected a write.
 func (l *lease) refusal(ctx context.Context, t tx) error {
 	var state assay.RunState
 	var token sql.NullString
@@ -257,8 +255,8 @@ func (l *lease) refusal(ctx context.Context, t tx) error {
 	return invalid("the run is %s", state)
 }
 
-// Finish implements store.Lease. state is RunSuspended, RunDone or RunFailed; a
-// run that is done has an answer. A nil answer leaves the one stored before.
+// Finish implements store.Lease. state is RunSuspended, RunDone or RunFailed. A done run needs an
+// answer. A nil answer keeps the one stored before.
 func (l *lease) Finish(ctx context.Context, state assay.RunState, answer *assay.Answer, errText string) error {
 	err := checkEnd(state, answer)
 	if err == nil {
@@ -311,8 +309,8 @@ func (l *lease) finish(ctx context.Context, t tx, state assay.RunState, answer *
 	return nil
 }
 
-// Close implements store.Lease. Closing twice, or a lease that was lost, is no
-// error. On an error the run is free once this process has ended.
+// Close implements store.Lease. It succeeds if the lease was lost or is already closed. If it
+// fails, the run is free once this process has ended.
 func (l *lease) Close() error {
 	l.once.Do(func() {
 		l.cancel()

@@ -11,8 +11,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// wantKind fails the test unless err is of the kind and its message has all
-// parts.
+// wantKind reports an error unless err is of the kind and its message contains all parts.
 func wantKind(t *testing.T, what string, err, kind error, parts ...string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -44,8 +43,8 @@ func openTestTenant(t *testing.T, opts ...Option) *Tenant {
 	return tenant
 }
 
-// TestLeaseFencing takes a lease away, as another machine may once it has
-// expired, and checks that its old holder writes nothing more.
+// TestLeaseFencing takes over a lease, as another machine may once it has expired, and checks that
+// its previous holder can no longer write.
 func TestLeaseFencing(t *testing.T) {
 	tenant, ctx := openTestTenant(t), t.Context()
 	l, err := tenant.Runs().Create(ctx, assay.Run{ID: "run", Question: "?"})
@@ -78,7 +77,7 @@ func TestLeaseFencing(t *testing.T) {
 	}
 }
 
-// TestLeaseRenewal checks that the expiry that other machines see moves on.
+// TestLeaseRenewal checks that the stored expiry, which other machines use, is extended.
 func TestLeaseRenewal(t *testing.T) {
 	tenant, ctx := openTestTenant(t, WithLeaseTime(30*time.Millisecond)), t.Context()
 	l, err := tenant.Runs().Create(ctx, assay.Run{ID: "run", Question: "?"})
@@ -102,8 +101,8 @@ func TestLeaseRenewal(t *testing.T) {
 	}
 }
 
-// TestOwnerFiles checks that the files of live processes stay, that those of
-// dead ones are removed in time, and that closing removes one's own.
+// TestOwnerFiles checks that the files of live processes stay, that those of dead ones are
+// eventually removed, and that close removes the process's own file.
 func TestOwnerFiles(t *testing.T) {
 	tenant, ctx := openTestTenant(t), t.Context()
 	dir := filepath.Join(tenant.dir, leasesName)

@@ -12,19 +12,19 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// writerLockName is the file whose lock makes a process the content's writer.
-// It holds that process's ID, for people; the lock itself is the operating
-// system's and ends with the process, however that ends.
+// writerLockName is the file whose lock makes a process the content's writer. It contains that
+// process's ID for diagnostics. The lock itself is the operating system's and ends with the
+// process, however it exits.
 const writerLockName = "writer.lock"
 
-// A writerLock is the writer's place of one tenant.
+// A writerLock is a tenant's writer lock.
 type writerLock struct {
 	file *flock.Flock
 	path string
 }
 
-// lockWriter takes the writer's place; assay.ErrLocked, with the process that
-// has it, when it is taken.
+// lockWriter takes the writer lock. If it is taken, the error is assay.ErrLocked and names the
+// process that holds it.
 func lockWriter(dir string) (*writerLock, error) {
 	path := filepath.Join(dir, writerLockName)
 	f := flock.New(path)
@@ -43,12 +43,12 @@ func lockWriter(dir string) (*writerLock, error) {
 	return l, nil
 }
 
-// lockHolder names the process whose ID the lock file holds.
+// lockHolder returns the process whose ID is in the lock file.
 func lockHolder(path string) string {
 	b, err := os.ReadFile(path)
 	pid := strings.TrimSpace(string(b))
 	if _, numErr := strconv.Atoi(pid); err != nil || numErr != nil {
-		return "another process" // it has only just taken it, or the system lets nobody read it
+		return "another process" // it has only just locked the file, or the file is not readable
 	}
 	if pid == strconv.Itoa(os.Getpid()) {
 		return "this process (" + pid + ")"
@@ -56,8 +56,8 @@ func lockHolder(path string) string {
 	return "process " + pid
 }
 
-// release gives the place up. The file stays: removing it would let two
-// processes lock two files of one name.
+// release releases the lock. The file is kept, because after a removal two processes could lock two
+// files of the same name.
 func (l *writerLock) release() error {
 	err := os.Truncate(l.path, 0)
 	if unlockErr := l.file.Unlock(); err == nil {

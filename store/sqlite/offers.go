@@ -46,7 +46,7 @@ const offersQuery = `SELECT r.id, r.question FROM offers o JOIN runs r ON r.numb
 // Offers implements store.Runs.
 func (r runs) Offers(ctx context.Context, key string, limit int) ([]store.Offer, error) {
 	if limit <= 0 {
-		limit = -1 // SQLite's word for all
+		limit = -1 // no limit in SQLite
 	}
 	var offers []store.Offer
 	err := r.t.runs.view(ctx, func(s snapshot) error {

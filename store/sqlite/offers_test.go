@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// TestOffersAreBounded keeps the offers of the latest runs.
+// TestOffersAreBounded checks that only the offers of the latest runs are kept.
 func TestOffersAreBounded(t *testing.T) {
 	ctx := t.Context()
 	s, err := Open(ctx, t.TempDir(), func(o *options) { o.maxOffers = 3 })

@@ -18,25 +18,25 @@ const (
 	leasesName = "leases"
 	lockSuffix = ".lock"
 
-	// staleAge is how old an unlocked owner's file must be to be removed: older
-	// than any owner between creating and locking its own.
+	// staleAge is the minimum age of an unlocked owner's file before it is removed, which exceeds
+	// the time between creating and locking a file.
 	staleAge = time.Minute
 )
 
-// An owner is this process as the holder of leases. Its file is locked as long
-// as the process lives: the operating system drops the lock with the process,
-// however it ends, and never takes another process for it.
+// An owner represents this process as a holder of leases. Its file is locked while the process is
+// alive. The operating system releases the lock with the process, however it exits, and unlike a
+// process ID the lock is never mistaken for that of another process.
 type owner struct {
 	word string
 	dir  string
 	file *flock.Flock
 
 	mu     sync.Mutex
-	tokens map[string]bool // of the leases held
+	tokens map[string]bool // of the held leases
 }
 
-// newOwner locks a file of its own in the tenant's folder, and removes those of
-// processes that died.
+// newOwner creates and locks a file in the tenant's folder, and removes the files of dead
+// processes.
 func newOwner(tenantDir string) (*owner, error) {
 	dir := filepath.Join(tenantDir, leasesName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -57,8 +57,7 @@ func newOwner(tenantDir string) (*owner, error) {
 
 func ownerPath(dir, word string) string { return filepath.Join(dir, word+lockSuffix) }
 
-// removeStale removes the files of owners that died. What cannot be removed now
-// does no harm.
+// removeStale removes the files of dead owners. A file that cannot be removed is harmless.
 func removeStale(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -76,9 +75,9 @@ func removeStale(dir string) {
 	}
 }
 
-// ownerAlive reports whether the process that owns the word's file lives, as
-// far as file locks reach. Its lock excludes the shared one tried here; those of
-// several askers do not exclude one another.
+// ownerAlive reports whether the process that owns the file is alive, as far as file locks reach.
+// The owner's lock excludes the shared lock tried here. Concurrent checks do not exclude each
+// other.
 func ownerAlive(dir, word string) (bool, error) {
 	f := flock.New(ownerPath(dir, word), flock.SetFlag(os.O_RDONLY))
 	ok, err := f.TryRLock()
@@ -94,7 +93,7 @@ func ownerAlive(dir, word string) (bool, error) {
 	return true, f.Close()
 }
 
-// hold and drop note which leases this process has; holds tells.
+// hold, drop and holds track the leases of this process.
 func (o *owner) hold(token string) { o.mu.Lock(); o.tokens[token] = true; o.mu.Unlock() }
 func (o *owner) drop(token string) { o.mu.Lock(); delete(o.tokens, token); o.mu.Unlock() }
 func (o *owner) holds(token string) bool {
@@ -103,18 +102,18 @@ func (o *owner) holds(token string) bool {
 	return o.tokens[token]
 }
 
-// close gives up everything this process held.
+// close unlocks and removes the owner's file, which releases all leases.
 func (o *owner) close() error {
 	return wrap(errors.Join(o.file.Unlock(), os.Remove(o.file.Path())), "unlock %s", o.file.Path())
 }
 
-// A host is the machine that a process runs on.
+// A host identifies a machine.
 type host struct {
-	machine string // its name and, where it has one, its identity
-	boot    string // which start of its system; empty: not known
+	machine string // its name and, if available, its machine ID
+	boot    string // boot ID of its system; empty: not known
 }
 
-// thisHost returns the machine that this process runs on.
+// thisHost returns the host of this process.
 func thisHost() host {
 	name, err := os.Hostname()
 	if err != nil {
@@ -135,8 +134,8 @@ func firstLine(path string) string {
 	return strings.TrimSpace(line)
 }
 
-// same reports whether h and other are one machine. Containers on one kernel
-// share its boot.
+// same reports whether h and other are the same machine. Containers on one kernel share its boot
+// ID.
 func (h host) same(other host) bool {
 	return h.machine == other.machine || h.boot != "" && h.boot == other.boot
 }

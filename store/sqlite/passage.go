@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// passagesQuery reads chunks, each with the piece in which it begins.
+// passagesQuery reads chunks together with the piece in which each begins.
 const passagesQuery = `
 SELECT h.id, h.ordinal, h.kind, h.start, h.end, h.headings, h.parent, h.tokens, j.key, h.version,
 	d.id, v.version, c.name, d.uri, v.title,
@@ -65,8 +65,8 @@ func loadPassages(ctx context.Context, s snapshot, ids []string) ([]assay.Passag
 	return passages, nil
 }
 
-// scanPassage reads a row of passagesQuery and what its chunk has of the
-// following pieces. It returns which of the given IDs the row is for.
+// scanPassage reads a row of passagesQuery and the rest of its chunk from the following pieces. It
+// returns the index of the ID that the row is for.
 func scanPassage(ctx context.Context, s snapshot, scan func(...any) error) (i int, p assay.Passage, err error) {
 	c := &p.Chunk
 	var version int64

@@ -13,22 +13,21 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// pieceBytes is how long a piece of a text is, less what would cut a character:
-// long enough that most chunks lie in one, or in two, and short enough that a
-// passage costs little.
+// pieceBytes is the length of a piece, reduced if it would split a character. It is long enough
+// that most chunks lie in one or two pieces, and short enough that a passage is cheap to read.
 const pieceBytes = 8 << 10
 
-// A piece is a part of a version's text, in the form in which it is stored: a
-// passage is read, and its source line told, without the rest of the text.
+// A piece is a part of a version's text in its stored form. With pieces, a passage and its source
+// line can be read without the rest of the text.
 type piece struct {
 	start      int // in the text
-	line, page int // of the source at start, if no anchor stands there
+	line, page int // of the source at start, unless an anchor is there
 	text       string
-	anchors    []byte // that are in the piece; see encodeAnchors
+	anchors    []byte // of this piece; see encodeAnchors
 }
 
-// hash identifies the contents of the piece: 16 bytes of the SHA-256 of all its columns. A piece
-// that was altered on disk is not read.
+// hash returns the first 16 bytes of the SHA-256 of all columns of the piece, to detect pieces
+// altered on disk.
 func (p piece) hash() []byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %d %d %d ", p.start, p.line, p.page, len(p.text))
@@ -37,7 +36,7 @@ func (p piece) hash() []byte {
 	return h.Sum(nil)[:16]
 }
 
-// verify returns an error of kind assay.ErrDamaged if the piece does not have this hash.
+// verify returns an error of kind assay.ErrDamaged if the piece's hash differs.
 func (p piece) verify(hash []byte) error {
 	if !bytes.Equal(p.hash(), hash) {
 		return damaged("the text from %d to %d was altered since it was stored; ingest it again with --verify", p.start, p.end())
@@ -45,17 +44,16 @@ func (p piece) verify(hash []byte) error {
 	return nil
 }
 
-// end is where the piece ends in the text.
+// end returns the end of the piece in the text.
 func (p piece) end() int { return p.start + len(p.text) }
 
-// cutPieces cuts a text into its pieces: one, if it is empty. The anchors are
-// in order.
+// cutPieces splits a text into pieces. An empty text has one. The anchors must be in order.
 func cutPieces(text string, anchors []assay.Anchor) []piece {
 	pieces := make([]piece, 0, len(text)/pieceBytes+1)
-	var last assay.Anchor // before start
+	var last assay.Anchor // last anchor before start
 	for start := 0; len(pieces) == 0 || start < len(text); {
 		end := cutAt(text, start)
-		n := len(anchors) // the last piece has those at the text's end, too
+		n := len(anchors) // the last piece includes anchors at the text's end
 		if end < len(text) {
 			n = sort.Search(len(anchors), func(i int) bool { return anchors[i].Start >= end })
 		}
@@ -71,7 +69,7 @@ func cutPieces(text string, anchors []assay.Anchor) []piece {
 	return pieces
 }
 
-// cutAt returns where the piece that starts at start ends.
+// cutAt returns the end of the piece that begins at start.
 func cutAt(text string, start int) int {
 	end := start + pieceBytes
 	if end >= len(text) {
@@ -83,7 +81,7 @@ func cutAt(text string, start int) int {
 	return end
 }
 
-// lineAt returns the line after text, which begins on the given one.
+// lineAt returns the line number at the end of text, which begins on the given line.
 func lineAt(text string, line int) int {
 	if line == 0 {
 		return 0
@@ -91,8 +89,7 @@ func lineAt(text string, line int) int {
 	return line + strings.Count(text, "\n")
 }
 
-// position returns what assay.Document.Position does, for an offset in the
-// piece or at its end.
+// position is assay.Document.Position for an offset in the piece or at its end.
 func (p piece) position(offset int) (line, page int, err error) {
 	last := assay.Anchor{Start: p.start, Line: p.line, Page: p.page}
 	err = eachAnchor(p.anchors, func(a assay.Anchor) bool {
@@ -127,8 +124,7 @@ func loadText(ctx context.Context, s reader, number int64, d *assay.Document) er
 	return nil
 }
 
-// loadSpan reads the bytes [start, end) of a version's text, of which start is
-// where a piece starts.
+// loadSpan reads the bytes [start, end) of a version's text. A piece must begin at start.
 func loadSpan(ctx context.Context, s reader, number int64, start, end int) (string, error) {
 	text, err := loadPieces(ctx, s, number, start, end, func(piece) error { return nil })
 	if err == nil && len(text) < end-start {
@@ -140,8 +136,8 @@ func loadSpan(ctx context.Context, s reader, number int64, start, end int) (stri
 	return text[:end-start], nil
 }
 
-// loadPieces calls fn for the pieces of a version that start in [start, end) and
-// returns their text. There is one at start.
+// loadPieces calls fn for the pieces of a version that begin in [start, end) and returns their
+// text. A piece must begin at start.
 func loadPieces(ctx context.Context, s reader, number int64, start, end int, fn func(piece) error) (string, error) {
 	var texts []string
 	next := start

@@ -6,11 +6,11 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// TestPiecesDamaged reads a text of which pieces were lost or altered.
+// TestPiecesDamaged reads texts with lost or altered pieces.
 func TestPiecesDamaged(t *testing.T) {
 	for _, test := range []struct {
 		name, alter string
-		whole       bool // the document shows it, too; it does not say how long its text was
+		whole       bool // reading the whole document fails too; the length of its text is not stored
 	}{
 		{"the first is gone", `DELETE FROM pieces WHERE start = 0`, true},
 		{"the last is gone", `DELETE FROM pieces WHERE start > 0`, false},

@@ -10,8 +10,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// TestPrivate checks that only the owner may read what a store writes, also below a folder
-// that everybody could read.
+// TestPrivate checks that only the owner may read the files that a store writes, even below a
+// world-readable folder.
 func TestPrivate(t *testing.T) {
 	tenant := openTestTenant(t) // below a folder of mode 0755
 	dir := filepath.Dir(filepath.Dir(tenant.Dir()))

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// KeepReplaced is how long Prune keeps a version that was replaced or deleted,
-// cited or not: no run lasts that long, so that every version that a live run
-// has found can still be read and cited by it.
+// KeepReplaced is how long Prune keeps a replaced or deleted version, whether it is cited or not.
+// No run lasts that long, so a live run can read and cite every version that it has found.
 const KeepReplaced = 24 * time.Hour
 
-// pruneBatch is how many versions are dropped at a time. While a batch is
-// looked at and dropped no run can pin a version, so it must be short.
+// pruneBatch is how many versions are dropped at a time. No run can pin a version while a batch is
+// checked and dropped, so it must be small.
 const pruneBatch = 64
 
-// Prune implements store.Writer. If the runs cannot be read, it drops nothing
-// more and returns the error with the number of versions dropped before.
+// Prune implements store.Writer. If the runs cannot be read, it stops and returns the error with
+// the number of versions dropped so far.
 func (w *writer) Prune(ctx context.Context) (int, error) {
 	const doing = "prune"
 	runs, err := w.tenant.runsUpdater(ctx)
@@ -37,9 +36,9 @@ func (w *writer) Prune(ctx context.Context) (int, error) {
 	}
 }
 
-// pruneBatch looks at the next versions after number and drops those that no run
-// cites. The lock on runs.db, taken once nothing else can be in the way, holds
-// new pins off until the versions are gone.
+// pruneBatch checks the next versions after the given number and drops those that no run cites. It
+// takes the lock on runs.db only once it has the turn to change the content. The lock blocks new
+// pins until the versions are dropped.
 func (w *writer) pruneBatch(ctx context.Context, runs *updater, before, after int64) (batch []replacedVersion, dropped int, err error) {
 	if err := w.open("prune"); err != nil {
 		return nil, 0, err
@@ -64,14 +63,14 @@ func (w *writer) pruneBatch(ctx context.Context, runs *updater, before, after in
 	return batch, dropped, nil
 }
 
-// A replacedVersion is one that is not current.
+// A replacedVersion is a version that is not current.
 type replacedVersion struct {
 	number            int64
 	document, version string
 }
 
-// replacedVersions returns the next versions after number that were replaced at
-// or before a time.
+// replacedVersions returns the next versions after the given number that were replaced at or before
+// a time.
 func replacedVersions(ctx context.Context, t tx, before, after int64) ([]replacedVersion, error) {
 	var batch []replacedVersion
 	err := t.each(ctx, `
@@ -88,7 +87,7 @@ WHERE v.replaced <= ? AND v.number > ? ORDER BY v.number LIMIT ?`,
 	return batch, err
 }
 
-// dropUnpinned drops those of the versions that no run cites.
+// dropUnpinned drops the versions that no run cites.
 func dropUnpinned(ctx context.Context, runs, content tx, batch []replacedVersion) (int, error) {
 	dropped := 0
 	for _, v := range batch {

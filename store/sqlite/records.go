@@ -45,7 +45,7 @@ type journalReader struct {
 	values map[string][]byte // by hash
 }
 
-// read returns the run's records, which must be as many as its row counts.
+// read returns the run's records and checks their number against the run's row.
 func (j *journalReader) read(ctx context.Context, number int64, steps int) ([]assay.Record, error) {
 	records := make([]assay.Record, 0, max(steps, 0))
 	err := j.s.each(ctx, recordsQuery, []any{number}, func(scan func(...any) error) error {
@@ -88,7 +88,7 @@ type recordRow struct {
 	header, payload []byte
 }
 
-// open checks a row's hashes, and that its columns say what its header says.
+// open checks a row's hashes and that its columns match its header.
 func (j *journalReader) open(ctx context.Context, row recordRow) (assay.Record, error) {
 	if len(row.leaf) != len(assay.Record{}.Leaf) {
 		return assay.Record{}, damaged("its leaf hash has %d bytes", len(row.leaf))
@@ -112,7 +112,7 @@ func (j *journalReader) open(ctx context.Context, row recordRow) (assay.Record, 
 	return rec, nil
 }
 
-// value returns the text with this hash; assay.ErrNotFound if there is none.
+// value returns the text with this hash, or assay.ErrNotFound if there is none.
 func (j *journalReader) value(ctx context.Context, hash string) ([]byte, error) {
 	if v, ok := j.values[hash]; ok {
 		return v, nil

@@ -13,13 +13,13 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// runs keeps a tenant's runs in runs.db. It implements store.Runs.
+// runs stores a tenant's runs in runs.db. It implements store.Runs.
 type runs struct {
 	t *Tenant
 }
 
-// Create implements store.Runs. Of r, only ID, Principal, Question, Request and
-// Created count; a zero Created is now. An ID that exists is assay.ErrInvalid.
+// Create implements store.Runs. It uses only r's ID, Principal, Question, Request and Created. A
+// zero Created means now. The error is assay.ErrInvalid if the ID exists.
 func (r runs) Create(ctx context.Context, run assay.Run) (store.Lease, error) {
 	l, err := r.create(ctx, run)
 	if err != nil {
@@ -57,7 +57,7 @@ INSERT INTO runs (id, principal, question, request, created, error) VALUES (?, ?
 	})
 }
 
-// A runRow is what of a run is stored in another form.
+// A runRow holds the fields of a run whose stored form differs.
 type runRow struct {
 	principal string
 	request   any // string; nil: none
@@ -131,11 +131,10 @@ func (r runs) Run(ctx context.Context, id string) (assay.Run, error) {
 	return run, nil
 }
 
-// List implements store.Runs: by Created, runs created at the same time in the
-// order in which they came.
+// List implements store.Runs. Runs are sorted by Created, and by creation order among equal times.
 func (r runs) List(ctx context.Context, limit int) ([]assay.Run, error) {
 	if limit <= 0 {
-		limit = -1 // SQLite's word for all
+		limit = -1 // no limit in SQLite
 	}
 	var all []assay.Run
 	var holders []leaseHolder
@@ -159,8 +158,7 @@ func (r runs) List(ctx context.Context, limit int) ([]assay.Run, error) {
 	return all, nil
 }
 
-// Acquire implements store.Runs. Every run can be acquired but one that is done,
-// which is assay.ErrInvalid.
+// Acquire implements store.Runs. The error is assay.ErrInvalid if the run is done.
 func (r runs) Acquire(ctx context.Context, id string) (store.Lease, error) {
 	l, err := r.lease(ctx, id, func(t tx) (int64, error) {
 		number, state, err := r.free(ctx, t, id)
@@ -175,8 +173,7 @@ func (r runs) Acquire(ctx context.Context, id string) (store.Lease, error) {
 	return l, nil
 }
 
-// free returns the run's number and state; assay.ErrLeased while it is
-// live.
+// free returns the run's number and state. The error is assay.ErrLeased while the run is live.
 func (r runs) free(ctx context.Context, t tx, id string) (number int64, state assay.RunState, err error) {
 	var h leaseHolder
 	err = t.row(ctx, `

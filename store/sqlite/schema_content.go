@@ -2,19 +2,16 @@ package sqlite
 
 // contentSchema is the layout of content.db.
 //
-// A document is a row of documents as long as the store lives: a deleted one
-// keeps its row, without a version, so that Changes can report the deletion, and
-// with the ACL of its last version, so that it stays known who may see what was
-// read from it.
-// Its texts are rows of versions, of which one is current and the others are
-// kept until Prune. What is large stands apart in pieces, so that a listing does
-// not read it and a passage takes no more than the pieces that it spans. Times are
-// RFC 3339 text where they come from outside and nanoseconds since 1970 where the
-// store reads the clock.
+// Every document that was ever stored has a row in documents. A deleted document keeps its row
+// without a version, so that Changes can report the deletion, and with the ACL of its last version,
+// so that access to text read from it can still be checked. Its texts belong to rows of versions,
+// of which one is current and the others are kept until Prune. Large data is stored separately in
+// pieces, so that a listing does not read it and a passage reads only the pieces that it spans.
+// Times are RFC 3339 text if they come from outside, and nanoseconds since 1970 if the store read
+// the clock.
 //
-// A vector belongs to the words that were embedded, not to a chunk, so that it is
-// found again when these come back in another version. It is there as long as some
-// version has a chunk with these words.
+// A vector belongs to the embedded words, not to a chunk, so that it is reused if the words
+// reappear in another version. It is kept as long as some version has a chunk with these words.
 var contentSchema = schema{
 	applicationID: 0x41535943, // "ASYC"
 	migrations: []string{`

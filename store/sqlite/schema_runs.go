@@ -2,10 +2,9 @@ package sqlite
 
 // runsSchema is the layout of runs.db.
 //
-// What every step changes about a run stands apart in progress, so that
-// appending a record rewrites no question or answer. A record's header, payload,
-// salt, leaf and values are those of package journal. Times are nanoseconds
-// since 1970.
+// The columns that every step changes are in the separate table progress, so that appending a
+// record does not rewrite the question or the answer. A record's header, payload, salt, leaf and
+// values are those of package journal. Times are nanoseconds since 1970.
 var runsSchema = schema{
 	applicationID: 0x41535952, // "ASYR"
 	migrations: []string{`

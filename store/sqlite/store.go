@@ -1,15 +1,14 @@
-// Package sqlite keeps documents and runs in a data directory on one machine,
-// in two SQLite databases per tenant. A [Store] is the directory; its tenants
-// implement store.Tenant.
+// Package sqlite stores documents and runs in a data directory on one machine, in two SQLite
+// databases per tenant. A [Store] is the directory; its tenants implement store.Tenant.
 //
-//	assay.json                the marker: whose directory it is, and its format
+//	assay.json                marker with the program and the format
 //	tenants/NAME/content.db   documents, versions, chunks, vectors
 //	tenants/NAME/runs.db      runs, their journals, the versions they cite
 //	tenants/NAME/writer.lock  held by the content's writer
 //	tenants/NAME/leases/      a locked file per process that drives runs
 //
-// What is derived from the content, an index, may live beside them in folders
-// of its own; see [Tenant.Dir].
+// Data derived from the content, such as an index, may be stored beside them in its own folders;
+// see [Tenant.Dir].
 package sqlite
 
 import (
@@ -32,17 +31,17 @@ const (
 	markerName  = "assay.json"
 	tenantsName = "tenants"
 
-	// program and format are what the marker says.
+	// program and format are the content of the marker.
 	program = "assay"
 	format  = 1
 
-	// unfinished begins the names of what is being created; it is renamed when
-	// it is whole.
+	// unfinished is the prefix of the names of files and folders under creation. They are renamed
+	// when they are complete.
 	unfinished = ".new-"
 )
 
-// A Store is a data directory. It holds nothing open; its tenants do. It is safe
-// for concurrent use.
+// A Store is a data directory. It keeps no files open; its tenants do. It is safe for concurrent
+// use.
 type Store struct {
 	dir  string
 	opts options
@@ -52,25 +51,24 @@ type options struct {
 	now       func() time.Time
 	leaseTime time.Duration
 	host      host
-	maxOffers int // store.MaxOffers, but in tests
+	maxOffers int // store.MaxOffers, except in tests
 }
 
-// An Option changes what Open does by default.
+// An Option changes a default of Open.
 type Option func(*options)
 
-// WithClock sets what tells the time, time.Now by default. Leases, the times of
-// runs and Prune follow it.
+// WithClock sets the clock, which is time.Now by default. Leases, the times of runs and Prune use
+// it.
 func WithClock(now func() time.Time) Option { return func(o *options) { o.now = now } }
 
-// WithLeaseTime sets how long the lease of a process on another machine counts
-// after it was last renewed; 30 seconds by default. Leases are renewed three
-// times as often.
+// WithLeaseTime sets how long the lease of a process on another machine counts after its last
+// renewal; the default is 30 seconds. Leases are renewed three times as often.
 func WithLeaseTime(d time.Duration) Option { return func(o *options) { o.leaseTime = d } }
 
-// Open opens the data directory at dir. A directory that is empty or missing
-// becomes one. A directory that holds anything else is assay.ErrForeign and is
-// not written into; one of a later format is assay.ErrNewer; one whose parts are
-// missing is assay.ErrDamaged. A read-only directory is opened for reading.
+// Open opens the data directory at dir. It creates one if dir is missing or empty. If the directory
+// contains anything else, the error is assay.ErrForeign and nothing is written. The error is
+// assay.ErrNewer for a later format and assay.ErrDamaged if parts are missing. A read-only
+// directory is opened for reading.
 func Open(ctx context.Context, dir string, opts ...Option) (*Store, error) {
 	o := options{now: time.Now, leaseTime: 30 * time.Second, host: thisHost(), maxOffers: store.MaxOffers}
 	for _, opt := range opts {
@@ -110,13 +108,13 @@ func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// A marker is what assay.json says.
+// A marker is the content of assay.json.
 type marker struct {
 	Program string `json:"program"`
 	Format  int    `json:"format"`
 }
 
-// openDirectory checks that dir is a data directory, or makes it one.
+// openDirectory checks that dir is a data directory, or creates one.
 func openDirectory(dir string) error {
 	b, err := os.ReadFile(filepath.Join(dir, markerName))
 	if err == nil {
@@ -130,7 +128,7 @@ func openDirectory(dir string) error {
 	}
 	if err := checkUnmarked(dir); err != nil {
 		if b, readErr := os.ReadFile(filepath.Join(dir, markerName)); readErr == nil {
-			return checkMarked(dir, b) // another process has just made it
+			return checkMarked(dir, b) // another process has just created it
 		}
 		return err
 	}
@@ -158,8 +156,8 @@ func checkMarked(dir string, content []byte) error {
 	return err
 }
 
-// checkUnmarked refuses a directory without a marker unless it is empty,
-// missing, or left by a creation that did not end.
+// checkUnmarked rejects a directory without a marker unless it is empty, missing, or left by an
+// interrupted creation.
 func checkUnmarked(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,8 +195,8 @@ func holdsTenants(dir string, folders []fs.DirEntry) bool {
 	})
 }
 
-// createDirectory makes dir a data directory that only its owner may read, also if the folder
-// exists; the marker comes last. Other processes may be doing the same.
+// createDirectory makes dir a data directory that only its owner may read, even if the folder
+// exists. It writes the marker last. Other processes may be doing the same.
 func createDirectory(dir string) error {
 	tenants := filepath.Join(dir, tenantsName)
 	if err := os.MkdirAll(tenants, 0o700); err != nil {
@@ -228,7 +226,7 @@ func createDirectory(dir string) error {
 	return errors.Join(syncDirectory(dir), syncDirectory(filepath.Dir(dir)))
 }
 
-// checkTenantName checks that a name is safe as a folder's on every system.
+// checkTenantName checks that a name is a safe folder name on every system.
 func checkTenantName(name string) error {
 	const most = 64
 	ok := name != "" && len(name) <= most && name[0] != '.' && name[len(name)-1] != '.'
@@ -241,7 +239,7 @@ func checkTenantName(name string) error {
 	return nil
 }
 
-// deviceNames cannot be used for folders on Windows.
+// deviceNames are not valid folder names on Windows.
 var deviceNames = []string{
 	"con", "prn", "aux", "nul",
 	"com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",

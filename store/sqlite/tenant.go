@@ -31,19 +31,19 @@ type Tenant struct {
 	runs     *database
 
 	mu      sync.Mutex
-	updater *updater // of runs; nil until a run is first written
+	updater *updater // of runs; nil until the first write to a run
 	owner   *owner   // nil until a lease is first taken
 }
 
 var _ store.Tenant = (*Tenant)(nil)
 
-// Tenant opens the named tenant's data, and creates it if there is none. A name
-// has up to 64 of a-z, 0-9, '-', '_' and '.'; any other is assay.ErrInvalid. A
-// tenant of which one database is missing is assay.ErrDamaged, one that a later
-// version has written assay.ErrNewer. Of a read-only directory only what is there
-// can be opened, and only read; the rest is assay.ErrReadOnly.
+// Tenant opens the named tenant's data and creates it if it does not exist. A name has up to 64
+// characters of a-z, 0-9, '-', '_' and '.'; any other name is assay.ErrInvalid. The error is
+// assay.ErrDamaged if a database of the tenant is missing, and assay.ErrNewer if a later version of
+// the program wrote it. In a read-only directory, existing tenants can be opened for reading;
+// anything else is assay.ErrReadOnly.
 //
-// Each call returns a handle of its own.
+// Each call returns a new handle.
 func (s *Store) Tenant(ctx context.Context, name string) (*Tenant, error) {
 	if err := checkTenantName(name); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (s *Store) Tenant(ctx context.Context, name string) (*Tenant, error) {
 	return t, nil
 }
 
-// createTenant lays a tenant out under another name and renames it, so that a
-// tenant is there whole or not at all.
+// createTenant creates a tenant under a temporary name and renames it, so that an existing tenant
+// is always complete.
 func (s *Store) createTenant(ctx context.Context, name, dir string) error {
 	temp, err := os.MkdirTemp(filepath.Dir(dir), unfinished+name+"-*")
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Store) createTenant(ctx context.Context, name, dir string) error {
 	return err
 }
 
-// createDatabase creates a database of the tenant with this word.
+// createDatabase creates a database for the tenant identified by this word.
 func createDatabase(ctx context.Context, path string, s schema, word string) error {
 	d, err := openDatabase(ctx, path, s, modeCreate)
 	if err != nil {
@@ -132,8 +132,7 @@ func (t *Tenant) open(ctx context.Context) error {
 	return nil
 }
 
-// openDatabase opens one of the databases in the best mode that the system lets
-// it be opened in.
+// openDatabase opens one of the databases in the best mode that file permissions allow.
 func (t *Tenant) openDatabase(ctx context.Context, name string, s schema) (*database, error) {
 	path := filepath.Join(t.dir, name)
 	m := modeWrite
@@ -147,9 +146,8 @@ func (t *Tenant) openDatabase(ctx context.Context, name string, s schema) (*data
 	return openDatabase(ctx, path, s, m)
 }
 
-// hasLog reports whether a write-ahead log or its index lies beside the
-// database. Without them the file alone is the whole database, and nobody has
-// it open.
+// hasLog reports whether a write-ahead log or its index exists beside the database. If not, the
+// file alone is the whole database, and no process has it open.
 func hasLog(path string) bool {
 	wal, err := os.Stat(path + "-wal")
 	if err == nil && wal.Size() > 0 {
@@ -159,16 +157,15 @@ func hasLog(path string) bool {
 	return err == nil
 }
 
-// Dir returns the folder of the tenant's data. The store uses the names in its
-// package comment; everything else in it is left alone. A process that has the
-// tenant open must not open the database files itself, not even to read them:
-// closing them again would drop SQLite's locks.
+// Dir returns the folder of the tenant's data. The store uses only the names listed in its package
+// comment. A process that has the tenant open must not open the database files itself, not even for
+// reading, because closing them would drop SQLite's locks.
 func (t *Tenant) Dir() string { return t.dir }
 
 // Name returns the tenant's name.
 func (t *Tenant) Name() string { return t.name }
 
-// ReadOnly reports whether the data can only be read: every change is
+// ReadOnly reports whether the data can only be read. Every change then fails with
 // assay.ErrReadOnly.
 func (t *Tenant) ReadOnly() bool { return t.readOnly }
 
@@ -197,10 +194,9 @@ func (t *Tenant) Writer(ctx context.Context) (store.Writer, error) {
 	return &writer{content: content{t.content}, tenant: t, lock: lock, u: u}, nil
 }
 
-// Check reads both databases whole and reports what is wrong with the way they
-// are laid out, as assay.ErrDamaged: parts that nothing has read yet may be
-// damaged without notice. It changes nothing, and takes as long as reading the
-// files does.
+// Check reads both databases completely and checks their structure. Damage in parts that were not
+// read yet goes unnoticed otherwise. The error is assay.ErrDamaged. Check changes nothing and takes
+// as long as reading the files.
 func (t *Tenant) Check(ctx context.Context) error {
 	for _, d := range []*database{t.content, t.runs} {
 		var found string
@@ -215,7 +211,7 @@ func (t *Tenant) Check(ctx context.Context) error {
 	return nil
 }
 
-// Close implements store.Tenant. Closing twice is no error.
+// Close implements store.Tenant. Closing twice is allowed.
 func (t *Tenant) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -245,7 +241,7 @@ func (t *Tenant) checkWritable() error {
 	return nil
 }
 
-// runsUpdater returns what changes runs.db.
+// runsUpdater returns the updater of runs.db.
 func (t *Tenant) runsUpdater(ctx context.Context) (*updater, error) {
 	if err := t.checkWritable(); err != nil {
 		return nil, err

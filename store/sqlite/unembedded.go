@@ -9,12 +9,11 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// pagePassages is how many passages Unembedded reads at a time, at most.
+// pagePassages is the most passages that Unembedded reads at a time.
 const pagePassages = 256
 
-// A place is how far a walk over the chunks of current versions has come, in the
-// order of changes: behind a chunk of a document. A document that changes
-// meanwhile moves to the end, where the walk meets it.
+// A place is a position in a walk over the chunks of current versions, in the order of changes. A
+// document that changes during the walk moves to the end, where the walk reaches it.
 type place struct {
 	sequence, document int64
 	ordinal            int
@@ -52,8 +51,8 @@ AND NOT EXISTS (
 	SELECT 1 FROM vectors x WHERE x.hash = h.hash AND x.model = (SELECT number FROM models WHERE name = ?1))
 ORDER BY d.sequence, d.number, h.ordinal LIMIT ?5`
 
-// unembedded reads the next passages, each hash once, and moves the place behind
-// them; when there are less than a page, to the end.
+// unembedded reads the next passages, one per hash, and moves the place past them. If there is less
+// than a page, it moves the place to the end.
 func (c content) unembedded(ctx context.Context, model string, at *place) (page []assay.Passage, err error) {
 	err = c.db.view(ctx, func(s snapshot) error {
 		var next place

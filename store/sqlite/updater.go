@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// An updater changes a database, one transaction at a time, over a connection
-// of its own whose statements stay prepared.
+// An updater changes a database, one transaction at a time, over its own connection with prepared
+// statements.
 type updater struct {
 	path  string
-	turn  chan struct{} // holds one element while nobody has the turn
+	turn  chan struct{} // holds one element while no goroutine has the turn
 	pool  *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt // guarded by turn
 }
 
-// openUpdater opens the connection over which d is changed.
+// openUpdater opens a connection for changes to d.
 func openUpdater(ctx context.Context, d *database) (*updater, error) {
 	pool, err := openPool(d.path, modeWrite, false, turnWait)
 	if err != nil {
@@ -33,9 +33,8 @@ func openUpdater(ctx context.Context, d *database) (*updater, error) {
 	return u, nil
 }
 
-// update runs fn in a transaction, which is durable when update returns nil. On
-// any error nothing is changed. Once the commit has begun, ctx is not looked at
-// any more.
+// update runs fn in a transaction, which is durable when update returns nil. On any error nothing
+// is changed. ctx is ignored once the commit has begun.
 func (u *updater) update(ctx context.Context, fn func(tx) error) error {
 	if err := u.takeTurn(ctx); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (u *updater) update(ctx context.Context, fn func(tx) error) error {
 	return u.updateInTurn(ctx, fn)
 }
 
-// takeTurn waits until no one else in this process uses u.
+// takeTurn waits until no other goroutine of this process uses u.
 func (u *updater) takeTurn(ctx context.Context) error {
 	select {
 	case <-u.turn:
@@ -56,7 +55,7 @@ func (u *updater) takeTurn(ctx context.Context) error {
 
 func (u *updater) endTurn() { u.turn <- struct{}{} }
 
-// updateInTurn is update for who has the turn.
+// updateInTurn is update for a caller that has the turn.
 func (u *updater) updateInTurn(ctx context.Context, fn func(tx) error) error {
 	if err := u.begin(ctx); err != nil {
 		return err
@@ -75,7 +74,7 @@ func (u *updater) updateInTurn(ctx context.Context, fn func(tx) error) error {
 	return err
 }
 
-// begin takes the write lock of the database. Other processes may hold it.
+// begin takes the write lock of the database, which other processes may hold.
 func (u *updater) begin(ctx context.Context) error {
 	deadline := time.Now().Add(writerWait)
 	for {
@@ -104,10 +103,10 @@ func (u *updater) close() error {
 	return wrap(errors.Join(errs...), "close %s", u.path)
 }
 
-// A tx is a change under way.
+// A tx is a transaction in progress.
 type tx struct{ u *updater }
 
-// exec runs a statement and returns how many rows it changed.
+// exec runs a statement and returns the number of rows that it changed.
 func (t tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	s, err := t.prepared(ctx, query)
 	if err != nil {
@@ -133,7 +132,7 @@ func (t tx) insert(ctx context.Context, query string, args ...any) (int64, error
 	return r.LastInsertId()
 }
 
-// row reads the one row of query into dest; sql.ErrNoRows when there is none.
+// row scans the single row of query into dest. The error is sql.ErrNoRows if there is none.
 func (t tx) row(ctx context.Context, query string, args []any, dest ...any) error {
 	s, err := t.prepared(ctx, query)
 	if err != nil {
@@ -142,7 +141,7 @@ func (t tx) row(ctx context.Context, query string, args []any, dest ...any) erro
 	return s.QueryRowContext(context.WithoutCancel(ctx), args...).Scan(dest...)
 }
 
-// each calls fn for each row of query, with what reads the row's columns.
+// each calls fn for each row of query with a function that scans the row's columns.
 func (t tx) each(ctx context.Context, query string, args []any, fn func(scan func(...any) error) error) error {
 	s, err := t.prepared(ctx, query)
 	if err != nil {
@@ -184,6 +183,6 @@ func (t tx) end(query string) error {
 	return err
 }
 
-// rollback undoes the change. Its own error says that SQLite has rolled back
-// already, as it does by itself when the disk is full.
+// rollback undoes the change. Its error is ignored: it means that SQLite has already rolled back,
+// as it does when the disk is full.
 func (t tx) rollback() { _ = t.end("ROLLBACK") }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// becomeOther makes root's child a user who may not write everything.
+// becomeOther makes the command run as an unprivileged user if the test runs as root.
 func becomeOther(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if os.Geteuid() == 0 {

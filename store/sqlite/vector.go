@@ -14,17 +14,16 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// dropBatch is how many vectors DropModel removes at a time, so that the
-// write-ahead log stays small and other changes need not wait long.
+// dropBatch is how many vectors DropModel removes at a time, so that the write-ahead log stays
+// small and other changes do not wait long.
 const dropBatch = 10_000
 
-// A vectorRow is a vector in the form in which it is stored.
+// A vectorRow is a vector in its stored form.
 type vectorRow struct {
 	hash, data []byte
 }
 
-// encodeVectors checks the vectors of one model and encodes them. What is wrong
-// is assay.ErrInvalid.
+// encodeVectors checks and encodes the vectors of one model. The error is assay.ErrInvalid.
 func encodeVectors(vectors []store.Vector) ([]vectorRow, error) {
 	rows := make([]vectorRow, len(vectors))
 	for i, v := range vectors {
@@ -37,7 +36,7 @@ func encodeVectors(vectors []store.Vector) ([]vectorRow, error) {
 		case len(v.Values) != len(vectors[0].Values):
 			return nil, invalid("vector %d has %d dimensions, the first %d", i, len(v.Values), len(vectors[0].Values))
 		}
-		square := float64(0) // NaN and infinity stay what they are
+		square := float64(0) // NaN and infinity propagate
 		for _, x := range v.Values {
 			square += float64(x) * float64(x)
 		}
@@ -57,8 +56,8 @@ func encodeVector(values []float32) []byte {
 	return b
 }
 
-// decodeVector is the inverse of encodeVector; values, when it is not nil, has
-// the length that is wanted.
+// decodeVector is the inverse of encodeVector. If values is not nil, its length is the required
+// one.
 func decodeVector(values []float32, b []byte) ([]float32, error) {
 	if values == nil {
 		values = make([]float32, len(b)/4)
@@ -99,7 +98,8 @@ func (w *writer) PutVectors(ctx context.Context, model string, vectors ...store.
 	})
 }
 
-// model returns the number of a model that gives vectors of so many dimensions.
+// model returns the number of a model with the given number of dimensions and creates the model if
+// it does not exist.
 func (p *change) model(ctx context.Context, name string, dimensions int) (int64, error) {
 	var number int64
 	err := p.t.row(ctx, `SELECT number FROM models WHERE name = ?`, []any{name}, &number)
@@ -131,8 +131,8 @@ ON CONFLICT (hash, model) DO UPDATE SET sequence = excluded.sequence, data = exc
 	return err
 }
 
-// dropVectors drops the vectors of passages that only this version has. They are
-// of no current version, or of no use: nobody need be told.
+// dropVectors drops the vectors of passages that only this version has. No current version uses
+// them, so readers of Vectors need not be notified.
 func dropVectors(ctx context.Context, t tx, version int64) error {
 	_, err := t.exec(ctx, `
 DELETE FROM vectors WHERE hash IN (SELECT hash FROM chunks WHERE version = ?1 AND hash IS NOT NULL)
@@ -180,7 +180,7 @@ func (c content) Models(ctx context.Context) ([]string, error) {
 }
 
 const (
-	// changedVectors are those of documents that changed after ?2.
+	// changedVectors selects the vectors of documents that changed after ?2.
 	changedVectors = `
 SELECT h.id, x.data
 FROM documents d
@@ -189,7 +189,7 @@ CROSS JOIN vectors x ON x.hash = h.hash AND x.model = (SELECT number FROM models
 WHERE d.sequence > ?2
 ORDER BY d.sequence, d.number, h.ordinal`
 
-	// storedVectors are those that were stored after ?2, of other documents.
+	// storedVectors selects the vectors stored after ?2, of other documents.
 	storedVectors = `
 SELECT h.id, x.data
 FROM vectors x
@@ -231,8 +231,8 @@ func (c content) Vectors(ctx context.Context, model string, after int64) iter.Se
 	}
 }
 
-// checkDropped is an error when what was read of a model's vectors up to a
-// sequence, if anything, was dropped later.
+// checkDropped returns an error if vectors of the model were dropped after the given sequence,
+// unless the sequence is 0.
 func checkDropped(ctx context.Context, s snapshot, model string, after int64) error {
 	var dropped int64
 	err := s.row(ctx, `SELECT coalesce(max(dropped), 0) FROM models WHERE name = ?`, []any{model}, &dropped)

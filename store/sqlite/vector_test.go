@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay/store/storetest"
 )
 
-// TestVectorDamaged reads vectors that were altered.
+// TestVectorDamaged reads altered vectors.
 func TestVectorDamaged(t *testing.T) {
 	for _, alter := range []string{`UPDATE vectors SET data = x'00000000' WHERE number = 2`, `UPDATE vectors SET data = x''`, `UPDATE vectors SET data = x'010203'`} {
 		tenant := openTestTenant(t)
@@ -39,7 +39,7 @@ func TestVectorDamaged(t *testing.T) {
 	}
 }
 
-// manyLines is a text of n different lines.
+// manyLines returns a text of n different lines.
 func manyLines(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -48,7 +48,7 @@ func manyLines(n int) string {
 	return b.String()
 }
 
-// TestDropModelMany drops more vectors than are removed at a time.
+// TestDropModelMany drops more vectors than DropModel removes at a time.
 func TestDropModelMany(t *testing.T) {
 	tenant, ctx := openTestTenant(t), t.Context()
 	w, err := tenant.Writer(ctx)

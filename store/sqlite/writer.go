@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// writer is the one writer of a tenant's content. It implements store.Writer.
+// writer is the only writer of a tenant's content. It implements store.Writer.
 type writer struct {
 	content
 	tenant *Tenant
@@ -24,8 +24,8 @@ type writer struct {
 	closed bool
 }
 
-// Put implements store.Writer. An entry that is stored as it stands changes
-// nothing; when all are, Put returns the sequence as it was.
+// Put implements store.Writer. An entry equal to the stored one changes nothing. If all are equal,
+// Put returns the unchanged sequence.
 func (w *writer) Put(ctx context.Context, entries ...store.Entry) (int64, error) {
 	rows, err := encodeEntries(entries)
 	if err != nil {
@@ -53,8 +53,8 @@ func (w *writer) Delete(ctx context.Context, ids ...string) (int64, error) {
 	})
 }
 
-// SetCollection implements store.Writer. It is not a change of a document and
-// leaves the sequence as it is.
+// SetCollection implements store.Writer. It does not count as a change of documents and does not
+// change the sequence.
 func (w *writer) SetCollection(ctx context.Context, c store.Collection) error {
 	doing := fmt.Sprintf("set collection %q", c.Name)
 	if err := checkName("collection", c.Name); err != nil {
@@ -68,7 +68,7 @@ ON CONFLICT (name) DO UPDATE SET require_acl = ?2`, c.Name, c.RequireACL)
 	})
 }
 
-// Close implements store.Writer. Closing twice is no error.
+// Close implements store.Writer. Closing twice is allowed.
 func (w *writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *writer) update(ctx context.Context, doing string, fn func(tx) error) er
 	return wrap(w.u.update(ctx, fn), "%s", doing)
 }
 
-// open is an error once the writer is closed.
+// open returns an error if the writer is closed.
 func (w *writer) open(doing string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,11 +121,11 @@ func (w *writer) change(ctx context.Context, doing string, fn func(*change) erro
 // A change is one transaction on documents.
 type change struct {
 	t           tx
-	sequence    int64 // of this change
+	sequence    int64 // of this transaction
 	now         time.Time
 	changed     bool
 	collections map[string]collection
-	retitled    [][]byte // hashes that chunks had under another title
+	retitled    [][]byte // hashes of chunks from before their title changed
 }
 
 // A collection is a row of collections.
@@ -134,7 +134,7 @@ type collection struct {
 	requireACL bool
 }
 
-// collection returns the named collection, created if need be.
+// collection returns the named collection and creates it if necessary.
 func (p *change) collection(ctx context.Context, name string) (collection, error) {
 	if c, ok := p.collections[name]; ok {
 		return c, nil
@@ -184,7 +184,7 @@ func (p *change) put(ctx context.Context, r entryRow) error {
 	return p.point(ctx, document, version)
 }
 
-// delete removes one document; one that does not exist is passed over.
+// delete removes one document. It ignores a document that does not exist.
 func (p *change) delete(ctx context.Context, id string) error {
 	document, current, err := p.find(ctx, id)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !current.Valid {
@@ -199,15 +199,15 @@ func (p *change) delete(ctx context.Context, id string) error {
 	return p.remove(ctx, document)
 }
 
-// find returns the number of the document and that of its current version;
-// sql.ErrNoRows when the document never was.
+// find returns the number of the document and that of its current version. The error is
+// sql.ErrNoRows if the document never existed.
 func (p *change) find(ctx context.Context, id string) (document int64, current sql.NullInt64, err error) {
 	err = p.t.row(ctx, `SELECT number, version FROM documents WHERE id = ?`, []any{id}, &document, &current)
 	return document, current, err
 }
 
-// amend reports whether r is of the document's current version, and if so
-// brings what may change within a version up to date.
+// amend reports whether r has the document's current version. If so, it updates the fields that may
+// change within a version.
 func (p *change) amend(ctx context.Context, document, current int64, r entryRow) (same bool, err error) {
 	var name, title, acl, modified, hash string
 	var size int64
@@ -234,7 +234,7 @@ SELECT version, title, acl, source_size, source_modified, source_hash FROM versi
 	return true, p.point(ctx, document, current)
 }
 
-// repair stores the text of a version again if it was damaged, and reports whether it was.
+// repair stores the text of a version again if it is damaged, and reports whether it was.
 func (p *change) repair(ctx context.Context, version int64, pieces []piece) (bool, error) {
 	_, err := loadPieces(ctx, p.t, version, 0, math.MaxInt64, func(piece) error { return nil })
 	if !errors.Is(err, assay.ErrDamaged) {
@@ -257,7 +257,7 @@ func (p *change) insertPieces(ctx context.Context, version int64, pieces []piece
 	return nil
 }
 
-// describe stores what may change within a version, whose title was title.
+// describe updates the fields that may change within a version; title is its previous title.
 func (p *change) describe(ctx context.Context, version int64, title string, r entryRow) error {
 	_, err := p.t.exec(ctx, `
 UPDATE versions SET title = ?, acl = ?, source_size = ?, source_modified = ?, source_hash = ?, replaced = NULL
@@ -275,7 +275,7 @@ func (p *change) retire(ctx context.Context, version int64) error {
 	return err
 }
 
-// point makes version the document's current one, whose ACL counts.
+// point makes version the document's current one. Its ACL then applies.
 func (p *change) point(ctx context.Context, document, version int64) error {
 	p.changed = true
 	_, err := p.t.exec(ctx, `UPDATE documents SET version = ?, acl = NULL, sequence = ? WHERE number = ?`,
@@ -283,7 +283,7 @@ func (p *change) point(ctx context.Context, document, version int64) error {
 	return err
 }
 
-// remove leaves the document without a current version, and with its ACL.
+// remove leaves the document without a current version but with its ACL.
 func (p *change) remove(ctx context.Context, document int64) error {
 	p.changed = true
 	_, err := p.t.exec(ctx, `
@@ -292,8 +292,8 @@ WHERE number = ?`, p.sequence, document)
 	return err
 }
 
-// version returns the number of the entry's version: a kept one that comes back,
-// or a new one.
+// version returns the number of the entry's version, which is an old version that is still kept or
+// a new one.
 func (p *change) version(ctx context.Context, document int64, r entryRow) (int64, error) {
 	var kept int64
 	var title string

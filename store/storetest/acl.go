@@ -15,7 +15,7 @@ var aclTests = []contractTest{
 	{"of a document that never was", testACLUnknown},
 }
 
-// An ACL for the legal department and one for nobody.
+// An ACL for the legal department, and one that denies access to everyone.
 var (
 	legalOnly = assay.ACL{Restricted: true, Allow: []string{"group:legal"}}
 	forNobody = assay.ACL{Restricted: true}
@@ -44,9 +44,9 @@ func testACLCurrent(t *testing.T, h Harness) {
 	for _, e := range []store.Entry{
 		withACL("one", assay.ACL{}),
 		withACL("one", legalOnly), // the same version
-		withACL("two", forNobody), // another one
+		withACL("two", forNobody), // a new version
 		withACL("three", assay.ACL{}),
-		withACL("one", forNobody), // one that was kept
+		withACL("one", forNobody), // a version that was kept
 	} {
 		mustPut(t, w, e, Entry("c", "/other", e.Document.Text))
 		wantACL(t, tenant.Content(), e.Document.ID, e.Document.ACL)
@@ -69,7 +69,7 @@ func testACLDeleted(t *testing.T, h Harness) {
 		mustPut(t, w, e)
 		e.Document.ACL = acl
 		mustPut(t, w, e)
-		for range 2 { // the second time it is gone already
+		for range 2 { // it is already deleted the second time
 			mustDelete(t, w, e.Document.ID)
 			wantACL(t, tenant.Content(), e.Document.ID, acl)
 		}
@@ -91,7 +91,7 @@ func testACLReturns(t *testing.T, h Harness) {
 	id := assay.DocumentID("c", "/a")
 	mustPut(t, w, withACL("one", legalOnly))
 	mustDelete(t, w, id)
-	mustPut(t, w, withACL("one", assay.ACL{})) // the version that was kept
+	mustPut(t, w, withACL("one", assay.ACL{})) // the kept version
 	wantACL(t, w, id, assay.ACL{})
 	mustDelete(t, w, id)
 	wantACL(t, w, id, assay.ACL{})
@@ -103,7 +103,8 @@ func testACLReturns(t *testing.T, h Harness) {
 	wantACL(t, w, id, forNobody)
 }
 
-// A run cites a version that everybody could see; the last one was restricted.
+// testACLPinned checks a document whose cited version was public and whose last version was
+// restricted.
 func testACLPinned(t *testing.T, h Harness) {
 	tenant := openTenant(t, h, "acme")
 	w := openWriter(t, tenant)

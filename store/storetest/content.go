@@ -54,7 +54,7 @@ func testEmpty(t *testing.T, h Harness) {
 	}
 }
 
-// fullEntry has a value in every field that a document and a chunk have.
+// fullEntry returns an entry with a value in every field of its document and chunks.
 func fullEntry(t *testing.T) store.Entry {
 	t.Helper()
 	acl, err := assay.RestrictTo("group:legal", "user:ann")
@@ -215,7 +215,7 @@ func testChanges(t *testing.T, h Harness) {
 	} {
 		wantSame(t, "Changes", changes(t, w, test.after), test.want)
 	}
-	var current []assay.Change // Changes(0) may tell of deletions
+	var current []assay.Change // Changes(0) may include deletions
 	for _, change := range changes(t, w, 0) {
 		if !change.Deleted {
 			current = append(current, change)
@@ -223,7 +223,7 @@ func testChanges(t *testing.T, h Harness) {
 	}
 	wantSame(t, "Changes(0)", current, []assay.Change{change(s2, c), change(s5, Entry("c", "/a", "a3"))})
 
-	s6 := mustPut(t, w, b) // comes back
+	s6 := mustPut(t, w, b) // stored again after its deletion
 	wantSame(t, "Changes after it came back", changes(t, w, s4), []assay.Change{change(s5, Entry("c", "/a", "a3")), change(s6, b)})
 }
 
@@ -286,7 +286,7 @@ func testDocuments(t *testing.T, h Harness) {
 	})
 }
 
-// passagesOf is what a store returns for chunks of the entry.
+// passagesOf returns the passages that a store must return for chunks of the entry.
 func passagesOf(e store.Entry, chunks ...assay.Chunk) []assay.Passage {
 	d := &e.Document
 	var all []assay.Passage
@@ -314,9 +314,8 @@ func testPassages(t *testing.T, h Harness) {
 	wantErr(t, "Passages with one that does not exist", err, assay.ErrNotFound)
 }
 
-// longEntry has a text longer than what a store keeps in one place, with the
-// anchors that anchor gives for its lines, and chunks of all sizes from
-// everywhere in it.
+// longEntry returns an entry with a text longer than a store keeps in one piece. It has the anchors
+// that anchor returns for its lines, and chunks of all sizes throughout the text.
 func longEntry(uri string, lines int, anchor func(line int) (assay.Anchor, bool)) store.Entry {
 	e := Entry("c", uri, "")
 	d := &e.Document

@@ -12,8 +12,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// A history is a naive model of content with vectors, beside the store that is
-// held to it.
+// A history is a naive model of content with vectors that the store is compared with.
 type history struct {
 	t         *testing.T
 	h         Harness
@@ -21,7 +20,7 @@ type history struct {
 	rng       *rand.Rand
 	documents map[string]*historyDocument         // by ID
 	vectors   map[string]map[string]historyVector // by model and hash
-	hashes    map[string]bool                     // that ever were
+	hashes    map[string]bool                     // that ever existed
 	dropped   map[string]int64                    // the sequence at which a model was last dropped
 	sequence  int64
 	seed      int
@@ -38,8 +37,8 @@ type historyVector struct {
 	sequence int64
 }
 
-// testVectorsHistory takes random steps and compares all that can be read of
-// vectors after each. There are few words, so that passages are often the same.
+// testVectorsHistory takes random steps and after each compares everything that can be read about
+// vectors. The vocabulary is small, so that passages are often equal.
 func testVectorsHistory(t *testing.T, h Harness) {
 	x := &history{
 		t: t, h: h, w: openWriter(t, openTenant(t, h, "acme")), rng: rand.New(rand.NewPCG(3, 1)),
@@ -165,7 +164,7 @@ func (x *history) dropModel() {
 	delete(x.vectors, model)
 }
 
-// sweep forgets the vectors of passages that no version has.
+// sweep removes the vectors of passages that no version has.
 func (x *history) sweep() {
 	held := map[string]bool{}
 	for _, d := range x.documents {
@@ -180,12 +179,12 @@ func (x *history) sweep() {
 	}
 }
 
-// check compares what is read of a model after a sequence.
+// check compares the results for a model after a sequence.
 func (x *history) check(model string, after int64) {
 	x.t.Helper()
 	want, missing := map[string][]float32{}, map[string]bool{}
 	coverage := store.Coverage{}
-	place := map[string]int64{} // of the chunks of documents that changed
+	place := map[string]int64{} // chunks of changed documents → sequence
 	for _, d := range x.documents {
 		if d.current == "" {
 			continue

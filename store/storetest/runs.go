@@ -80,7 +80,7 @@ func testRunRoundTrip(t *testing.T, h Harness) {
 	want := assay.Run{
 		ID: "run/1?ü", Principal: assay.Principal{User: "ann", Groups: []string{"a", "b"}}, Question: "Why \"ü\"?\n",
 		Request: json.RawMessage(`{"limit":5,"strategy":"auto"}`), Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
-		State: assay.RunDone, Error: "ignored", Answer: &assay.Answer{}, Steps: 7, // of these Create takes none
+		State: assay.RunDone, Error: "ignored", Answer: &assay.Answer{}, Steps: 7, // Create ignores these
 	}
 	l, err := tenant.Runs().Create(t.Context(), want)
 	if err != nil {
@@ -158,7 +158,7 @@ func testRunList(t *testing.T, h Harness) {
 	}
 }
 
-// records are one of every kind that a journal holds.
+// records contains one record of every kind that a journal holds.
 func records() []assay.Record {
 	long := strings.Repeat("a long text, ü, \"quoted\" ", 400)
 	withText := func(s string) json.RawMessage {
@@ -205,7 +205,7 @@ func testRecords(t *testing.T, h Harness) {
 			t.Fatalf("%d records, want %d", len(got), len(stored))
 		}
 		for i := range got {
-			for _, side := range []*assay.Record{&got[i], &stored[i]} { // equal JSON, compared as values
+			for _, side := range []*assay.Record{&got[i], &stored[i]} { // compare JSON by value
 				side.Input, side.Output = normal(t, side.Input), normal(t, side.Output)
 			}
 		}
@@ -352,7 +352,7 @@ func fullAnswer() *assay.Answer {
 func testRunDelete(t *testing.T, h Harness) {
 	tenant, ctx := openTenant(t, h, "acme"), t.Context()
 	var leases []store.Lease
-	for _, id := range []string{"a", "b"} { // both hold the same long texts
+	for _, id := range []string{"a", "b"} { // both contain the same long texts
 		l := mustCreate(t, tenant, id)
 		for _, rec := range records() {
 			if _, err := l.Append(ctx, rec); err != nil {
@@ -378,7 +378,7 @@ func testRunDelete(t *testing.T, h Harness) {
 	if err := tenant.Runs().Delete(ctx, "b"); err != nil {
 		t.Fatal(err)
 	}
-	l := mustCreate(t, tenant, "a") // the ID is free again
+	l := mustCreate(t, tenant, "a") // the ID can be reused
 	defer closeLease(t, l)
 	if rec := mustAppend(t, l, "plan"); rec.Ordinal != 0 {
 		t.Errorf("a new run's first ordinal is %d", rec.Ordinal)

@@ -1,8 +1,8 @@
-// Package storetest is the contract of a store as tests: what the comments of
-// package store promise, Run holds an implementation to.
+// Package storetest tests the contract of a store. Run checks an implementation against the
+// comments of package store.
 //
-// It does not test what a store does when its process dies or its disk fills:
-// each implementation has its own ways to bring that about.
+// It does not test crashes and full disks, because each implementation has its own ways to cause
+// them.
 package storetest
 
 import (
@@ -20,16 +20,16 @@ import (
 
 // A Harness is one empty store under test.
 type Harness interface {
-	// Tenant opens a new handle on the named tenant, which is created if need
-	// be. Handles of one tenant see the same data.
+	// Tenant opens a new handle on the named tenant and creates the tenant if necessary. Handles of
+	// one tenant share the same data.
 	Tenant(ctx context.Context, name string) (store.Tenant, error)
 
 	// Advance moves the store's clock forward.
 	Advance(d time.Duration)
 }
 
-// A Tamperer is a Harness that can alter what is stored behind the store's
-// back. Without it the tests of damaged journals are skipped.
+// A Tamperer is a Harness that can alter stored data while bypassing the store. Without it the
+// tests of damaged journals are skipped.
 type Tamperer interface {
 	// Tamper alters one record of a run's journal.
 	Tamper(tenant, run string, ordinal int, with Tampering) error
@@ -38,22 +38,21 @@ type Tamperer interface {
 // A Tampering is a way to alter a record.
 type Tampering string
 
-// The ways to alter a record. Each changes the named part and nothing else.
+// The ways to alter a record. Each changes only the named part.
 const (
 	TamperHeader   Tampering = "header"
 	TamperPayload  Tampering = "payload"
 	TamperSalt     Tampering = "salt"
 	TamperLeaf     Tampering = "leaf"
-	TamperValue    Tampering = "value"         // a long string of the payload that is stored apart
-	TamperNoValue  Tampering = "value deleted" // it is deleted
+	TamperValue    Tampering = "value"         // a long string of the payload, which is stored separately
+	TamperNoValue  Tampering = "value deleted" // that string is deleted
 	TamperOrdinal  Tampering = "ordinal"       // the record claims the first free ordinal
-	TamperPath     Tampering = "path"          // as it stands beside the header
-	TamperSequence Tampering = "sequence"      // as it stands beside the header
+	TamperPath     Tampering = "path"          // the copy of the path outside the header
+	TamperSequence Tampering = "sequence"      // the copy of the sequence outside the header
 	TamperDelete   Tampering = "deleted"
 )
 
-// Run holds the stores that open returns to the contract. open is called once
-// for each test.
+// Run tests the stores that open returns against the contract. open is called once per test.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	for _, group := range []struct {
 		name  string
@@ -132,7 +131,7 @@ func mustDelete(t *testing.T, w store.Writer, ids ...string) int64 {
 	return n
 }
 
-// wantErr fails the test unless err is of the kind.
+// wantErr reports an error unless err is of the kind.
 func wantErr(t *testing.T, what string, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {
@@ -140,7 +139,7 @@ func wantErr(t *testing.T, what string, err, kind error) {
 	}
 }
 
-// wantSame fails the test unless got is want.
+// wantSame reports an error unless got equals want.
 func wantSame(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -148,8 +147,8 @@ func wantSame(t *testing.T, what string, got, want any) {
 	}
 }
 
-// Entry makes a document with a section chunk and the chunks of its lines. The
-// text is what makes its version.
+// Entry returns a document with a section chunk and one chunk per line. The version depends on the
+// text only.
 func Entry(collection, uri, text string) store.Entry {
 	d := assay.Document{
 		ID: assay.DocumentID(collection, uri), Collection: collection, URI: uri,
@@ -193,7 +192,7 @@ func changes(t *testing.T, c store.Content, after int64) []assay.Change {
 	return all
 }
 
-// summary renders changes shortly: sequence, URI or ID, and version.
+// summary formats changes briefly: sequence, URI or ID, and version.
 func summary(all []assay.Change) []string {
 	var s []string
 	for _, c := range all {
@@ -216,7 +215,7 @@ func sequence(t *testing.T, c store.Content) int64 {
 	return n
 }
 
-// uris lists the current documents.
+// uris returns the current documents.
 func uris(t *testing.T, c store.Content, collections ...string) []string {
 	t.Helper()
 	var all []string

@@ -23,8 +23,8 @@ var concurrencyTests = []contractTest{
 	{"append cancelled at any moment", testAppendCancelled},
 }
 
-// testReadersBesideWriter puts generations of two documents that must always be
-// seen together.
+// testReadersBesideWriter puts generations of two documents, of which readers must always see the
+// same generation.
 func testReadersBesideWriter(t *testing.T, h Harness) {
 	tenant := openTenant(t, h, "acme")
 	w := openWriter(t, tenant)
@@ -57,7 +57,7 @@ func testReadersBesideWriter(t *testing.T, h Harness) {
 	wg.Wait()
 }
 
-// readPair checks that one snapshot holds one generation.
+// readPair checks that a snapshot contains one generation.
 func readPair(ctx context.Context, c store.Content) (sequence int64, err error) {
 	asked, err := c.Sequence(ctx)
 	if err != nil {
@@ -82,8 +82,8 @@ func readPair(ctx context.Context, c store.Content) (sequence int64, err error) 
 	return sequence, nil
 }
 
-// testVectorsBesideWriter puts generations of the vectors of two documents, one of
-// which changes with them, that must always be seen together.
+// testVectorsBesideWriter puts generations of the vectors of two documents, one of which changes
+// with them. Readers must always see them in the same generation.
 func testVectorsBesideWriter(t *testing.T, h Harness) {
 	tenant := openTenant(t, h, "acme")
 	w := openWriter(t, tenant)
@@ -116,8 +116,7 @@ func testVectorsBesideWriter(t *testing.T, h Harness) {
 	wg.Wait()
 }
 
-// readGeneration checks that one snapshot holds one generation of the vectors of
-// three chunks.
+// readGeneration checks that a snapshot contains one generation of the vectors of three chunks.
 func readGeneration(ctx context.Context, c store.Content) (float32, error) {
 	var seen []float32
 	for v, err := range c.Vectors(ctx, "m", 0) {
@@ -181,7 +180,7 @@ func testLeaseShared(t *testing.T, h Harness) {
 		wg.Go(func() {
 			for j := range steps {
 				rec := smallRecord(fmt.Sprintf("sub[%d]/%d", i, j))
-				rec.Output = json.RawMessage(fmt.Sprintf("%q", fmt.Sprintf("%0300d", j))) // a text that others store too
+				rec.Output = json.RawMessage(fmt.Sprintf("%q", fmt.Sprintf("%0300d", j))) // a text that other goroutines store too
 				if _, err := l.Append(t.Context(), rec); err != nil {
 					t.Errorf("Append: %v", err)
 				}
@@ -194,7 +193,7 @@ func testLeaseShared(t *testing.T, h Harness) {
 	}
 }
 
-// cancelRounds is how many moments the tests of cancellation try.
+// cancelRounds is how many moments of cancellation the tests try.
 const cancelRounds = 60
 
 func testPutCancelled(t *testing.T, h Harness) {

@@ -31,7 +31,7 @@ var vectorTests = []contractTest{
 	{"a random history", testVectorsHistory},
 }
 
-// searched returns the passages of the entries' chunks that are searched.
+// searched returns the passages of the entries' searchable chunks.
 func searched(entries ...store.Entry) []assay.Passage {
 	var all []assay.Passage
 	for _, e := range entries {
@@ -44,7 +44,7 @@ func searched(entries ...store.Entry) []assay.Passage {
 	return all
 }
 
-// embed makes a vector of each passage, from its words and the seed.
+// embed returns a vector of each passage, computed from its words and the seed.
 func embed(seed int, passages ...assay.Passage) []store.Vector {
 	var all []store.Vector
 	for _, p := range passages {
@@ -77,8 +77,8 @@ func vectors(t *testing.T, c store.Content, model string, after int64) []assay.C
 	return all
 }
 
-// chunkVectors is what Vectors yields for the entries when embed has made all
-// vectors.
+// chunkVectors returns the expected result of Vectors for the entries if all vectors come from
+// embed.
 func chunkVectors(seed int, entries ...store.Entry) []assay.ChunkVector {
 	var all []assay.ChunkVector
 	for _, p := range searched(entries...) {
@@ -87,7 +87,7 @@ func chunkVectors(seed int, entries ...store.Entry) []assay.ChunkVector {
 	return all
 }
 
-// unembedded reads what a model has yet to embed.
+// unembedded returns the passages that a model has not embedded yet.
 func unembedded(t *testing.T, c store.Content, model string, after int64) []assay.Passage {
 	t.Helper()
 	var all []assay.Passage
@@ -100,7 +100,7 @@ func unembedded(t *testing.T, c store.Content, model string, after int64) []assa
 	return all
 }
 
-// wantCoverage fails the test unless so many of so many chunks are embedded.
+// wantCoverage reports an error unless the coverage is the given one.
 func wantCoverage(t *testing.T, c store.Content, model string, embedded, chunks int) {
 	t.Helper()
 	got, err := c.Coverage(t.Context(), model)
@@ -193,7 +193,7 @@ func testVectorsAfter(t *testing.T, h Harness) {
 	} {
 		wantSame(t, fmt.Sprintf("Vectors(%d)", test.after), vectors(t, w, "m", test.after), test.want)
 	}
-	got := map[string][]float32{} // what was stored alone has no order of its own
+	got := map[string][]float32{} // vectors stored on their own have no defined order
 	for _, v := range vectors(t, w, "m", s3) {
 		got[v.Chunk] = v.Values
 	}
@@ -249,7 +249,7 @@ func testVectorsReturn(t *testing.T, h Harness) {
 	mustPut(t, w, v1)
 	n := mustPutVectors(t, w, "m", embed(1, searched(v1)...)...)
 
-	// The same words under new metadata, and more of them.
+	// The same words with new metadata, and additional words.
 	v2 := Entry("c", "/a", "zero\none\ntwo\n")
 	v2.Document.Metadata = assay.Metadata{"year": assay.NumberValue(2024)}
 	n2 := mustPut(t, w, v2)
@@ -257,7 +257,7 @@ func testVectorsReturn(t *testing.T, h Harness) {
 	wantSame(t, "Unembedded of the new version", unembedded(t, w, "m", 0), searched(v2)[:1])
 	wantCoverage(t, w, "m", 2, 3)
 
-	// The version before comes back, and goes.
+	// The previous version is stored again and then deleted.
 	n3 := mustPut(t, w, v1)
 	wantSame(t, "Vectors of the old version", vectors(t, w, "m", n2), chunkVectors(1, v1))
 	n4 := mustDelete(t, w, v1.Document.ID)
@@ -284,14 +284,15 @@ func testVectorsTitle(t *testing.T, h Harness) {
 	n3 := mustPutVectors(t, w, "m", embed(1, searched(retitled)...)...)
 	wantSame(t, "Vectors under the new title", vectors(t, w, "m", n2), chunkVectors(1, retitled))
 
-	// Another document takes the title and the words over, in one transaction.
+	// Another document takes over the title and the words in one transaction.
 	e.Document.Source.Hash = "new"
 	other := Entry("c", "/b", "two\n")
 	other.Document.Title = retitled.Document.Title
 	n4 := mustPut(t, w, e, other)
 	wantSame(t, "Vectors of the other document", vectors(t, w, "m", n3), chunkVectors(1, other))
 
-	// It comes back under its second title, whose words a kept version has in part.
+	// The document is stored again under its second title, with words that a kept version has in
+	// part.
 	mustDelete(t, w, other.Document.ID)
 	mustPut(t, w, Entry("c", "/a", "three\n"))
 	mustPut(t, w, retitled)
@@ -314,7 +315,7 @@ func testVectorsPrune(t *testing.T, h Harness) {
 	wantSame(t, "Vectors after Prune", vectors(t, w, "m", 0), chunkVectors(1, v2))
 	wantModels(t, w, "m")
 
-	// A vector that was made of what is gone now.
+	// A vector of a passage that was deleted meanwhile.
 	if got := mustPutVectors(t, w, "m", embed(1, searched(b)...)...); got != n {
 		t.Errorf("PutVectors of what is gone = %d, want %d", got, n)
 	}
@@ -429,7 +430,7 @@ func testDropModel(t *testing.T, h Harness) {
 	wantSame(t, "Vectors of another after", vectors(t, w, "other", n), []assay.ChunkVector(nil))
 }
 
-// wantDropped fails the test unless the vectors before a sequence are said to be
+// wantDropped reports an error unless reading vectors after the sequence fails because some were
 // dropped.
 func wantDropped(t *testing.T, c store.Content, model string, after int64) {
 	t.Helper()
@@ -456,7 +457,7 @@ func testUnembedded(t *testing.T, h Harness) {
 	left := append(append(searched(full), searched(a)[0]), searched(b)...)
 	wantSame(t, "Unembedded after one was embedded", unembedded(t, w, "m", 0), left)
 
-	// What comes, changes and goes while the caller works.
+	// Documents are added, changed and deleted while the caller works.
 	c, b2 := Entry("c", "/c", "c1\n"), Entry("c", "/b", "b2\n")
 	var got []assay.Passage
 	for p, err := range w.Unembedded(t.Context(), "m", n) {
@@ -475,7 +476,7 @@ func testUnembedded(t *testing.T, h Harness) {
 
 func testUnembeddedMany(t *testing.T, h Harness) {
 	w := openWriter(t, openTenant(t, h, "acme"))
-	const documents, lines = 9, 130 // no multiple of any page
+	const documents, lines = 9, 130 // not a multiple of any page size
 	var entries []store.Entry
 	for i := range documents {
 		var text strings.Builder
@@ -496,7 +497,7 @@ func testUnembeddedMany(t *testing.T, h Harness) {
 			t.Fatal(err)
 		}
 		got = append(got, p)
-		if len(got)%3 == 0 { // of the others the model makes nothing
+		if len(got)%3 == 0 { // the model embeds only some of the passages
 			batch = append(batch, embed(1, p)...)
 		}
 		if len(batch) == 32 {

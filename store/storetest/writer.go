@@ -99,10 +99,10 @@ func testPutAgain(t *testing.T, h Harness) {
 	wantSame(t, "Document after a change of source", got, e.Document)
 	wantSame(t, "Changes after a change of source", changes(t, w, n2), []assay.Change{change(n3, e)})
 
-	e.Document.ACL = assay.ACL{} // opens again
+	e.Document.ACL = assay.ACL{} // public again
 	n4 := mustPut(t, w, e)
 	wantSame(t, "Changes after the ACL is gone", changes(t, w, n3), []assay.Change{change(n4, e)})
-	e.Document.ACL = assay.ACL{Restricted: true} // nobody
+	e.Document.ACL = assay.ACL{Restricted: true} // denies access to everyone
 	n5 := mustPut(t, w, e)
 	wantSame(t, "Changes after an ACL for nobody", changes(t, w, n4), []assay.Change{change(n5, e)})
 
@@ -301,7 +301,7 @@ var pruneTests = []contractTest{
 	{"many versions", testPruneMany},
 }
 
-// day is longer than a run may last.
+// day exceeds the longest duration of a run.
 const day = 25 * time.Hour
 
 func testPruneDrops(t *testing.T, h Harness) {
