@@ -14,12 +14,12 @@ import (
 // assayName is assay's name in the tables.
 const assayName = "assay"
 
-// An assayEngine is an index of a corpus, opened.
+// An assayEngine is an open index of a corpus.
 type assayEngine struct {
 	*index.Searcher
 	source *source
 	access assay.Access
-	number map[string]int // of a chunk, by its ID; nil until it is asked for
+	number map[string]int // of a chunk, by its ID; nil until needed
 }
 
 func openAssay(ctx context.Context, dir string, s *source) (*assayEngine, error) {
@@ -33,8 +33,7 @@ func openAssay(ctx context.Context, dir string, s *source) (*assayEngine, error)
 	return &assayEngine{Searcher: searcher, source: s, access: assay.Local().Access()}, nil
 }
 
-// build indexes all that the source has and waits until nothing is left to be
-// merged.
+// build indexes the whole source and waits until all merges are done.
 func (e *assayEngine) build(ctx context.Context) error {
 	if err := e.Flush(ctx); err != nil {
 		return err
@@ -42,7 +41,7 @@ func (e *assayEngine) build(ctx context.Context) error {
 	return e.Settle(ctx)
 }
 
-// under is the filter that keeps the documents with a share under x; 1 keeps all.
+// under returns the filter that keeps the documents with a share under x; 1 keeps all.
 func under(x float64) assay.Filter {
 	if x >= 1 {
 		return assay.Filter{}
@@ -73,7 +72,7 @@ func (e *assayEngine) answer(r index.Result) answer {
 	}
 }
 
-// chunkNumbers tells the number of each of a corpus's chunks by its ID.
+// chunkNumbers returns the numbers of a corpus's chunks by their IDs.
 func chunkNumbers(c *corpus) map[string]int {
 	numbers := make(map[string]int, c.chunks)
 	for d := range c.documents() {
@@ -85,9 +84,9 @@ func chunkNumbers(c *corpus) map[string]int {
 	return numbers
 }
 
-// changeLatency measures, in wall time, how long it takes until a changed
-// document is found as it is now, until a removed one is not, and how long a
-// Flush after each takes. It leaves n documents removed.
+// changeLatency measures, in wall time, how long it takes until a search finds a changed document
+// in its new state and until it no longer finds a removed one, and how long the Flush after each
+// takes. It leaves n documents removed.
 func (e *assayEngine) changeLatency(ctx context.Context, n int) (latencies map[string]time.Duration, err error) {
 	times := make(map[string][]time.Duration)
 	seen := func(what, word string, want bool) error {
@@ -126,7 +125,7 @@ func (e *assayEngine) changeLatency(ctx context.Context, n int) (latencies map[s
 	return latencies, nil
 }
 
-// folderSize is how many bytes the files in a folder have.
+// folderSize returns the total size of the files in a folder, in bytes.
 func folderSize(dir string) (int64, error) {
 	total := int64(0)
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

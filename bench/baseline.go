@@ -7,10 +7,9 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// An accumulator is the least that text search can be: postings in memory with
-// their finished scores, added up in one array over all chunks. It has assay's
-// terms and formula (k1 0.9, b 0.4; title and headings three times), and neither
-// files nor changes nor filters.
+// An accumulator is minimal text search: postings in memory with precomputed scores, added up in
+// one array over all chunks. It uses assay's terms and formula (k1 0.9, b 0.4; title and headings
+// three times), and supports neither files nor changes nor filters.
 type accumulator struct {
 	postings map[string][]impact
 	scores   []float32

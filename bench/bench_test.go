@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMain lets the test's program be the child that a run starts.
+// TestMain lets the test binary run as the child process that a benchmark starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == childCommand {
 		if err := beChild(context.Background(), os.Args[2]); err != nil {
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// texts writes a folder as ASSAY_TESTDATA names one, with n paragraphs of about
-// 120 words that only a random generator could mistake for prose.
+// texts writes a folder in the layout of ASSAY_TESTDATA, with n paragraphs of about 120 random
+// words, and returns its path.
 func texts(t *testing.T, n int) string {
 	t.Helper()
 	words := strings.Fields("index query posting chunk segment merge vector filter reader writer snapshot manifest term score block list table file server request handler context error value number string time metadata")
@@ -66,8 +66,8 @@ func texts(t *testing.T, n int) string {
 	return dir
 }
 
-// TestMeasure runs everything on a very small corpus. What it prints is not
-// looked at but for what must not depend on the machine.
+// TestMeasure runs the whole benchmark on a very small corpus. It checks only the output that does
+// not depend on the machine.
 func TestMeasure(t *testing.T) {
 	o, err := parse([]string{"-chunks", "500", "-queries", "8", "-rounds", "1", "-dimensions", "64", "-quick", "-cache", t.TempDir(), "-dir", t.TempDir()})
 	if err != nil {
@@ -113,7 +113,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// A run that is interrupted ends and leaves no files.
+// TestMeasureInterrupted checks that an interrupted run ends and leaves no files.
 func TestMeasureInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	o, err := parse([]string{"-chunks", "500", "-quick", "-cache", t.TempDir(), "-dir", dir})
@@ -153,7 +153,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Growth goes up to the corpus's size, and beyond it where that is asked for.
+// TestSizes checks that growth goes up to the corpus's size, and beyond it on request.
 func TestSizes(t *testing.T) {
 	tests := []struct {
 		o    options
@@ -213,7 +213,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// What the machine lacks is spliced, and said to be.
+// TestMakeCorpusSplices checks that missing text is made by splicing, and that the origins report
+// it.
 func TestMakeCorpusSplices(t *testing.T) {
 	from := []place{{"here", jsonLines(filepath.Join(texts(t, 10), "data", "corpora", "*.jsonl"))}}
 	documents, origins, err := makeCorpus(t.Context(), 25, from)
@@ -232,8 +233,8 @@ func TestMakeCorpusSplices(t *testing.T) {
 	}
 }
 
-// TestSearchWhole makes a data directory of a small corpus and searches it, in this
-// process and in others.
+// TestSearchWhole makes a data directory of a small corpus and searches it, in this process and in
+// others.
 func TestSearchWhole(t *testing.T) {
 	o, err := parse([]string{"-search", "-chunks", "500", "-queries", "2", "-cache", t.TempDir(), "-dir", t.TempDir()})
 	if err != nil {
@@ -285,8 +286,8 @@ func TestWordsHash(t *testing.T) {
 	}
 }
 
-// A source tells each document's latest state, with the vectors of the chunks it
-// has then.
+// TestSource checks that a source returns each document's latest state, with the vectors of its
+// current chunks.
 func TestSource(t *testing.T) {
 	c, err := openCorpus(t.Context(), t.TempDir(), 40, texts(t, 60), false)
 	if err != nil {
@@ -333,8 +334,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// compare answers a fast contender's queries again and again, and a slow one's
-// only in part.
+// TestCompare checks that compare repeats a fast contender's queries and answers only some of a
+// slow one's.
 func TestCompare(t *testing.T) {
 	asked := 0
 	fast := contender{"fast", func(context.Context, int) (answer, error) {

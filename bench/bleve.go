@@ -13,9 +13,8 @@ import (
 	indexapi "github.com/blevesearch/bleve_index_api"
 )
 
-// A bleveIndex is the corpus in bleve, with what makes it fast and comparable:
-// one text field with nothing stored, no term vectors and no doc values, BM25
-// with assay's k1 and b.
+// A bleveIndex is the corpus in bleve, configured to be fast and comparable: one text field with
+// nothing stored, no term vectors and no doc values, BM25 with assay's k1 and b.
 type bleveIndex struct{ bleve.Index }
 
 type bleveChunk struct {
@@ -62,9 +61,8 @@ func buildBleve(ctx context.Context, dir string, c *corpus) (*bleveIndex, error)
 	return &bleveIndex{ix}, nil
 }
 
-// oneField is a chunk as engines get it that have no fields of different weight:
-// title and heading stand there three times, which gives their words the weight
-// that they have in assay.
+// oneField returns a chunk as text for engines without weighted fields. The title and heading are
+// repeated three times, which gives their words the same weight as in assay.
 func oneField(d corpusDocument, c corpusChunk) string {
 	head := d.Title + "\n" + c.Heading + "\n"
 	return head + head + head + c.Text

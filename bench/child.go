@@ -13,44 +13,43 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// A childTask is what a process of its own does, so that its memory and its
-// start are nobody else's. It travels as JSON in the second argument, its result
-// as JSON on standard output.
+// A childTask is a task for a separate process, so that its memory and its start can be measured
+// alone. It is passed as JSON in the second argument, and its result is JSON on standard output.
 type childTask struct {
 	Do         string // "build" or "first"
 	Corpus     string // path
-	Chunks     int    // how many of the corpus; see prefix
+	Chunks     int    // number of chunks of the corpus; see prefix
 	Vectors    string // path; "": none
 	Dimensions int
 	Dir        string // of the index
 	Query      string // of "first"
-	Started    int64  // when the parent started it; Unix time in nanoseconds
+	Started    int64  // start time by the parent; Unix time in nanoseconds
 }
 
-// A buildResult is what a build took.
+// A buildResult holds the cost of a build.
 type buildResult struct {
-	ReadCPU  time.Duration // reading the source alone, which the others contain
-	Flush    time.Duration // until all was durable and could be searched; wall
-	Settle   time.Duration // from then until nothing was left to be merged; wall
+	ReadCPU  time.Duration // reading the source alone, included in the others
+	Flush    time.Duration // until all was durable and searchable; wall
+	Settle   time.Duration // from then until all merges were done; wall
 	CPU      time.Duration // of both
 	Size     int64         // bytes on disk
-	PeakAnon int64         // bytes of anonymous memory, beside mapped files; 0: not known
+	PeakAnon int64         // bytes of anonymous memory, without mapped files; 0: not known
 	PeakHeap int64         // bytes of Go objects
 }
 
-// A firstResult says how soon a fresh process answers.
+// A firstResult holds the time that a fresh process takes to answer.
 type firstResult struct {
 	SinceStart time.Duration // of the process, to the answer
 	Open       time.Duration // opening the index
 	Search     time.Duration // the first search
-	Next       time.Duration // the same again
+	Next       time.Duration // repeating the first search
 	Hits       int
 }
 
 // childCommand is the first argument of a child process.
 const childCommand = "child"
 
-// runChild runs the task in a process of its own and decodes what it says.
+// runChild runs the task in a separate process and decodes its result.
 func runChild(ctx context.Context, t childTask, result any) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -70,7 +69,7 @@ func runChild(ctx context.Context, t childTask, result any) error {
 	return json.Unmarshal(out.Bytes(), result)
 }
 
-// beChild does a task in this process and writes its result.
+// beChild runs a task in this process and writes its result.
 func beChild(ctx context.Context, task string) error {
 	var t childTask
 	if err := json.Unmarshal([]byte(task), &t); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/philippgille/chromem-go"
 )
 
-// A chromemIndex is the corpus's vectors in chromem-go, in memory. Its filters
-// compare strings for equality, so each share has a key of its own.
+// A chromemIndex holds the corpus's vectors in chromem-go, in memory. Its filters compare strings
+// for equality, so each share has its own key.
 type chromemIndex struct{ collection *chromem.Collection }
 
 func buildChromem(ctx context.Context, c *corpus, v *vectorSet) (*chromemIndex, error) {

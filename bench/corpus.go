@@ -18,27 +18,26 @@ import (
 	"unicode/utf8"
 )
 
-// A corpus is real text in documents of one to eight chunks of 100 to 200 words,
-// in a file that is mapped into memory: whoever reads it keeps nothing of it on
-// the heap. Documents stand in a random order that is always the same, so that
-// the first n chunks are a sample of all.
+// A corpus is real text in documents of one to eight chunks of 100 to 200 words. It is stored in a
+// file that is mapped into memory, so that reading it keeps nothing on the heap. Documents are in a
+// fixed random order, so that the first n chunks are a sample of all.
 type corpus struct {
 	path    string
 	file    []byte // mapped
 	origin  []origin
 	hash    uint64
 	chunks  int
-	offsets []uint64 // of each document in file
-	first   []uint32 // number of each document's first chunk; one more: all
+	offsets []uint64 // of each document in the file
+	first   []uint32 // number of each document's first chunk, then the total
 }
 
-// An origin says how many of a corpus's chunks come from where.
+// An origin reports how many of a corpus's chunks come from a place.
 type origin struct {
 	Place  string `json:"place"`
 	Chunks int    `json:"chunks"`
 }
 
-// A corpusDocument is a document with what filters ask for.
+// A corpusDocument is a document with the value used by filters.
 type corpusDocument struct {
 	Title  string
 	Chunks []corpusChunk
@@ -46,7 +45,7 @@ type corpusDocument struct {
 }
 
 type corpusChunk struct {
-	Heading string // "" where there is none
+	Heading string // "" for none
 	Text    string
 }
 
@@ -63,10 +62,10 @@ const (
 	corpusTrailer = 32 + len(corpusMagic)
 )
 
-// openCorpus opens the corpus of n chunks in the cache folder; when it is not
-// there, or fresh is asked for, it is made first, which takes a minute or two.
+// openCorpus opens the corpus of n chunks in the cache folder. If it does not exist, or fresh is
+// set, it is made first, which takes a minute or two.
 func openCorpus(ctx context.Context, cache string, n int, testdata string, fresh bool) (*corpus, error) {
-	name := fmt.Sprintf("corpus-2-%d.chunks", n) // 2: how it is made, and the layout
+	name := fmt.Sprintf("corpus-2-%d.chunks", n) // 2: version of the method and the layout
 	if testdata != "" {
 		name = fmt.Sprintf("corpus-2-%d-testdata.chunks", n)
 	}
@@ -91,9 +90,9 @@ func openCorpus(ctx context.Context, cache string, n int, testdata string, fresh
 	return mapCorpus(path)
 }
 
-// makeCorpus takes chunks from the places in their order until there are n.
-// What they lack is made: the first half of one real chunk and the second half
-// of another, which are real words in nearly real sentences.
+// makeCorpus takes chunks from the places in their order until there are n. It makes missing chunks
+// from the first half of one real chunk and the second half of another, which gives real words in
+// nearly real sentences.
 func makeCorpus(ctx context.Context, n int, from []place) ([]corpusDocument, []origin, error) {
 	m := maker{limit: n, seen: make(map[uint64]struct{})}
 	var origins []origin
@@ -128,7 +127,7 @@ func makeCorpus(ctx context.Context, n int, from []place) ([]corpusDocument, []o
 	return m.documents, origins, nil
 }
 
-// A maker cuts texts into documents of distinct chunks.
+// A maker splits texts into documents of distinct chunks.
 type maker struct {
 	limit     int
 	chunks    int
@@ -136,10 +135,10 @@ type maker struct {
 	seen      map[uint64]struct{} // hashes of the chunks' words
 }
 
-// add cuts a text into chunks and adds those that are new and read like text.
+// add splits a text into chunks and adds those that are new and look like prose.
 func (m *maker) add(t foundText) {
 	title := clip(strings.Join(strings.Fields(t.Title), " "))
-	room := 0 // chunks that the last document still takes
+	room := 0 // chunks that still fit into the last document
 	for c := range cut(t.Text) {
 		if m.chunks >= m.limit {
 			return
@@ -185,7 +184,7 @@ func (m *maker) splice(n int) {
 func firstHalf(s string) string  { return s[:middle(s)] }
 func secondHalf(s string) string { return s[middle(s):] }
 
-// middle returns where the word in the middle of s begins.
+// middle returns the start of the word in the middle of s.
 func middle(s string) int {
 	half := len(s) / 2
 	if i := strings.IndexAny(s[half:], " \n\t"); i >= 0 {
@@ -197,9 +196,8 @@ func middle(s string) int {
 	return half
 }
 
-// cut yields a text's chunks: paragraphs taken together until they have 100
-// words, cut at the end of a line when they would have 200. What is left at the
-// end is a chunk when it has 50 words.
+// cut yields a text's chunks. It joins paragraphs until they have 100 words, and cuts them at the
+// end of a line before they reach 200. The remainder becomes a chunk if it has 50 words.
 func cut(text string) func(yield func(corpusChunk) bool) {
 	return func(yield func(corpusChunk) bool) {
 		var b strings.Builder
@@ -240,7 +238,7 @@ func cut(text string) func(yield func(corpusChunk) bool) {
 	}
 }
 
-// clip shortens titles and headings to 100 bytes.
+// clip shortens titles and headings to at most 100 bytes.
 func clip(s string) string {
 	if len(s) <= 100 {
 		return s
@@ -252,10 +250,9 @@ func clip(s string) string {
 	return s
 }
 
-// wordsHash hashes the letters of a chunk, so that what differs only in white
-// space, digits or punctuation is the same. It is not ok when this does not read
-// like text: fewer than six in ten characters are letters, or its words are
-// very short, very long or nearly all the same.
+// wordsHash hashes the letters of a chunk, so that chunks that differ only in white space, digits
+// or punctuation are equal. It reports false for text unlike prose: fewer than six in ten
+// characters are letters, or its words are very short, very long or nearly all the same.
 func wordsHash(text string) (hash uint64, ok bool) {
 	letters, others := 0, 0
 	h := fnv.New64a()
@@ -284,7 +281,7 @@ func writeCorpus(path string, documents []corpusDocument, origins []origin) erro
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone when it was renamed
+	defer os.Remove(f.Name()) // no effect after the rename
 	w := bufio.NewWriterSize(f, 1<<20)
 	var table []byte
 	var offset uint64
@@ -351,8 +348,7 @@ func mapCorpus(path string) (*corpus, error) {
 	return c, nil
 }
 
-// prefix returns the corpus of the first documents that have at least n chunks
-// together.
+// prefix returns the corpus of the first documents that together have at least n chunks.
 func (c *corpus) prefix(n int) *corpus {
 	p := *c
 	for i, first := range c.first {
@@ -364,7 +360,7 @@ func (c *corpus) prefix(n int) *corpus {
 	return &p
 }
 
-// textBytes is how many bytes titles, headings and chunks have.
+// textBytes returns the total size of titles, headings and chunks in bytes.
 func (c *corpus) textBytes() int64 {
 	n := 0
 	for i := range c.documents() {
@@ -379,7 +375,7 @@ func (c *corpus) textBytes() int64 {
 
 func (c *corpus) documents() int { return len(c.offsets) }
 
-// document returns a document; its strings are the reader's own.
+// document returns a document with its own copies of the strings.
 func (c *corpus) document(i int) corpusDocument {
 	b := c.file[c.offsets[i]:]
 	n, size := binary.Uvarint(b)
@@ -398,7 +394,7 @@ func readText(b []byte) (string, []byte) {
 	return string(b[:n]), b[n:]
 }
 
-// share is the document's random number, uniform in [0, 1).
+// share returns the document's random number, uniform in [0, 1).
 func share(document int) float64 {
 	x := uint64(document) + 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -406,7 +402,7 @@ func share(document int) float64 {
 	return float64((x^x>>31)>>11) / math.Exp2(53)
 }
 
-// mapFile maps a file into memory, for reading, until the process ends.
+// mapFile maps a file into memory, read-only, until the process ends.
 func mapFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -20,24 +20,22 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// A foundText is one real text of this machine. In Text a line that starts with
-// "# " is a heading.
+// A foundText is a real text of this machine. In Text a line that starts with "# " is a heading.
 type foundText struct {
 	Title, Text string
 }
 
-// maxFileBytes is how large a file may be, unpacked, to be read as text.
+// maxFileBytes is the largest uncompressed size of a file to be read as text.
 const maxFileBytes = 8 << 20
 
-// A place is a part of the machine where texts are.
+// A place is a source of texts on the machine.
 type place struct {
 	name  string
 	texts func(ctx context.Context) iter.Seq2[foundText, error]
 }
 
-// places lists where texts are found, prose first: the data sets that
-// ASSAY_TESTDATA names, then what a Debian or a Go installation has. Whatever is
-// not there yields nothing.
+// places lists the sources of texts, prose first: the data sets in the folder ASSAY_TESTDATA, then
+// the files of a Debian or a Go installation. Missing ones yield nothing.
 func places(testdata string) []place {
 	goroot, modules := goEnv("GOROOT"), goEnv("GOMODCACHE")
 	prose := []string{".md", ".txt", ".html", ".htm", ".rst", ".pod"}
@@ -72,7 +70,7 @@ func goEnv(name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// jsonLines yields the rows {"title", "text"} of the files that match.
+// jsonLines yields the rows {"title", "text"} of the matching files.
 func jsonLines(pattern string) func(context.Context) iter.Seq2[foundText, error] {
 	return func(ctx context.Context) iter.Seq2[foundText, error] {
 		return func(yield func(foundText, error) bool) {
@@ -119,9 +117,8 @@ func jsonRows(name string) iter.Seq2[foundText, error] {
 	}
 }
 
-// files yields the texts of the files under root with one of the extensions
-// (none: all files), ".gz" after it included, in the order of their paths. What cannot be read is
-// passed over: a corpus is made of what is there.
+// files yields the texts of the files under root with one of the extensions (none: all files),
+// optionally followed by ".gz", in the order of their paths. It skips unreadable files.
 func files(root string, read func(name, text string) foundText, extensions ...string) func(context.Context) iter.Seq2[foundText, error] {
 	wanted := make(map[string]bool)
 	for _, e := range extensions {
@@ -156,8 +153,7 @@ func files(root string, read func(name, text string) foundText, extensions ...st
 	}
 }
 
-// foreignManual reports whether a folder holds manual pages in another language
-// than English.
+// foreignManual reports whether a folder holds manual pages in a language other than English.
 func foreignManual(root, name string) bool {
 	return root == "/usr/share/man" && filepath.Dir(name) == root && !strings.HasPrefix(filepath.Base(name), "man")
 }
@@ -195,7 +191,7 @@ func readDocument(name, text string) foundText {
 	return foundText{title, text}
 }
 
-// readHTML keeps the words of a page and marks its headings.
+// readHTML returns the words of a page and marks its headings.
 func readHTML(title, text string) foundText {
 	t := foundText{Title: title}
 	var b strings.Builder
@@ -229,11 +225,11 @@ func readHTML(title, text string) foundText {
 	}
 }
 
-// readManual keeps the words of a page in troff and marks its sections.
+// readManual returns the words of a page in troff and marks its sections.
 func readManual(name, text string) foundText {
 	t := foundText{Title: filepath.Base(name)}
 	if strings.HasPrefix(t.Title, "gcloud_") {
-		return t // ten thousand generated pages of one sentence and much boilerplate
+		return t // ten thousand generated pages, mostly boilerplate
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -254,7 +250,7 @@ func readManual(name, text string) foundText {
 	return t
 }
 
-// spoken are the macros whose arguments are words of the page.
+// spoken lists the macros whose arguments are words of the page.
 var spoken = map[string]bool{"B": true, "I": true, "BR": true, "IR": true, "RB": true, "RI": true, "BI": true, "IB": true, "SM": true,
 	"Nm": true, "Nd": true, "Fl": true, "Ar": true, "Op": true, "It": true, "Pa": true, "Cm": true, "Xr": true, "Dv": true, "Fn": true, "IP": true}
 
@@ -265,7 +261,7 @@ var (
 
 func plain(line string) string { return marks.Replace(fonts.ReplaceAllString(line, "")) }
 
-// readComments keeps the comments of a Go file, each a paragraph.
+// readComments returns the comments of a Go file as paragraphs.
 func readComments(name, text string) foundText {
 	var b strings.Builder
 	inside := false
@@ -282,7 +278,7 @@ func readComments(name, text string) foundText {
 	return foundText{packageTitle(name), b.String()}
 }
 
-// readCode keeps the code of a Go file, without the lines that are comments.
+// readCode returns the code of a Go file, without lines that are comments.
 func readCode(name, text string) foundText {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -293,7 +289,7 @@ func readCode(name, text string) foundText {
 	return foundText{packageTitle(name), b.String()}
 }
 
-// packageTitle names a Go file by its folder and itself: "net/http server.go".
+// packageTitle returns a title for a Go file from its folder and name: "net/http server.go".
 func packageTitle(name string) string {
 	dir, file := filepath.Split(name)
 	dir = filepath.Clean(dir)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// grow measures assay alone over corpora of growing size.
+// grow measures assay alone on corpora of growing size.
 func (b *bench) grow(ctx context.Context) error {
 	p := b.report.part("Growth", "chunks", fmt.Sprintf("CPU per query of assay, top %d, with text and vectors in one index; recall@10 of unfiltered vectors against exact, over at most 100 queries.", top))
 	for _, n := range b.options.sizes() {
@@ -87,7 +87,8 @@ func (b *bench) growTo(ctx context.Context, p *part, c *corpus, vectors *vectorS
 	return nil
 }
 
-// firstAnswer has a fresh process open an index and answer; the median of five.
+// firstAnswer measures a fresh process that opens an index and answers a query. It returns the
+// median of five.
 func (b *bench) firstAnswer(ctx context.Context, c *corpus, dir, vectors string) (firstResult, error) {
 	var start, open, search, next []time.Duration
 	task := childTask{Do: "first", Corpus: c.path, Chunks: c.chunks, Vectors: vectors, Dimensions: b.options.dimensions, Dir: filepath.Join(b.dir, dir), Query: b.questions[0]}
@@ -101,8 +102,8 @@ func (b *bench) firstAnswer(ctx context.Context, c *corpus, dir, vectors string)
 	return firstResult{SinceStart: median(start), Open: median(open), Search: median(search), Next: median(next)}, nil
 }
 
-// change measures a fresh start, changes and searching beside merges, on the
-// index of all chunks, with vectors.
+// change measures a fresh start, changes, and searches during merges, on the index of all chunks,
+// with vectors.
 func (b *bench) change(ctx context.Context) error {
 	p := b.report.part("Opening, changing, merging", "", "Wall time of assay, with text and vectors; the files are in the page cache. Searches are for the short queries.")
 	first, err := b.firstAnswer(ctx, b.corpus, "both", b.vectorsPath)
@@ -134,9 +135,8 @@ func (b *bench) change(ctx context.Context) error {
 	return nil
 }
 
-// searchBesideMerges searches while nothing else happens, and again while
-// another goroutine changes 100 documents, flushes and lets them be merged, again
-// and again.
+// searchBesideMerges measures searches on an idle index, and again while another goroutine
+// repeatedly changes 100 documents, flushes and merges.
 func (b *bench) searchBesideMerges(ctx context.Context, p *part, e *assayEngine) error {
 	idle, err := b.latencies(ctx, e, func() bool { return false })
 	if err != nil {
@@ -184,14 +184,14 @@ func (b *bench) searchBesideMerges(ctx context.Context, p *part, e *assayEngine)
 	return nil
 }
 
-// searchTimes are the times of single searches.
+// searchTimes holds the times of single searches.
 type searchTimes struct {
 	wall []time.Duration
-	cpu  time.Duration // of the searching thread, for all of them
+	cpu  time.Duration // of the searching thread, total
 }
 
-// latencies answers the short queries one by one, all of them once and then as
-// long as more says.
+// latencies answers each of the short queries once, one by one, and goes on while more returns
+// true.
 func (b *bench) latencies(ctx context.Context, e *assayEngine, more func() bool) (t searchTimes, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

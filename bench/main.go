@@ -1,7 +1,6 @@
-// Command bench measures assay's index beside bleve, SQLite (FTS5 and
-// sqlite-vec), chromem-go, a bare accumulator and an exact scan: the cost of
-// queries, what they find, how they grow, building, changing and opening. It
-// prints a table in Markdown, or JSON.
+// Command bench compares assay's index with bleve, SQLite (FTS5 and sqlite-vec), chromem-go, a bare
+// accumulator and an exact scan. It measures the cost of queries, their results, growth, building,
+// changing and opening. It prints a table in Markdown, or JSON.
 //
 //	go run .                      200,000 chunks; a quarter of an hour on two cores
 //	go run . -quick               20,000 chunks; a minute
@@ -9,9 +8,9 @@
 //	go run . -search              the whole of assay search instead, process by process
 //	go run -tags sqlite_fts5 .    with SQLite in C too (needs a C compiler)
 //
-// Texts are found on the machine, and in the folder that ASSAY_TESTDATA names.
-// It needs a Unix system. It is a module of its own, so that the engines it
-// compares with never become dependencies of assay.
+// The texts come from files on the machine and from the folder in ASSAY_TESTDATA. The command needs
+// a Unix system. It is a separate module, so that the engines it compares with never become
+// dependencies of assay.
 //
 // Where to look:
 //
@@ -20,13 +19,13 @@
 //	whole.go     assay search as a process, on a data directory of the corpus
 //	grow.go      growth, opening, changing, searching beside merges
 //	measure.go   how a cost is measured
-//	table.go     what is printed
+//	table.go     the output formats
 //	find.go      texts of the machine
 //	corpus.go    texts to chunks, and the file that keeps them
 //	queries.go   queries and questions
 //	vectors.go   vectors from a file or synthetic, and the exact scan
 //	source.go    the corpus as assay's source
-//	child.go     what runs in a process of its own
+//	child.go     tasks that run in a separate process
 //	assay.go, baseline.go, bleve.go, sqlite.go, chromem.go   the engines
 package main
 
@@ -45,7 +44,7 @@ import (
 	"time"
 )
 
-// options are what the flags say.
+// options holds the values of the flags.
 type options struct {
 	json, quick, fresh     bool
 	search                 bool
@@ -64,7 +63,7 @@ var competitors = []string{"bleve", "fts5", "chromem", "sqlite-vec"}
 
 func (o options) has(engine string) bool { return slices.Contains(o.engines, engine) }
 
-// sizes are the corpora that growth is measured on.
+// sizes returns the corpus sizes at which growth is measured.
 func (o options) sizes() []int {
 	var sizes []int
 	for _, n := range []int{10_000, 50_000, 200_000, 1_000_000} {
@@ -109,7 +108,7 @@ func start(ctx context.Context, args []string) error {
 	return report.markdown(os.Stdout)
 }
 
-// measure runs it all in a folder that is removed afterwards.
+// measure runs the whole benchmark in a folder that is removed afterwards.
 func measure(ctx context.Context, o options, testdata string) (*report, error) {
 	dir, err := os.MkdirTemp(o.dir, "assay-bench-")
 	if err != nil {
@@ -202,7 +201,7 @@ func (o options) check(rest []string) error {
 
 var started = time.Now()
 
-// progress tells on standard error what is being done.
+// progress reports the current activity on standard error.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// cpuTime is the processor time that the process has used, in all its threads,
-// so that what an engine does in goroutines of its own counts too.
+// cpuTime returns the processor time used by all threads of the process, including an engine's own
+// goroutines.
 func cpuTime() time.Duration { return usage(syscall.RUSAGE_SELF) }
 
 func usage(who int) time.Duration {
@@ -26,17 +26,17 @@ func usage(who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A contender is one engine that answers queries of one kind, by number.
+// A contender is an engine that answers queries of one kind, by number.
 type contender struct {
 	engine string
 	find   func(ctx context.Context, query int) (answer, error)
 }
 
-// An answer gives the numbers of the chunks that were found, best first. Telling
-// the numbers from an engine's own names is not measured.
+// An answer returns the numbers of the chunks found, best first. The conversion from an engine's
+// own IDs is not measured.
 type answer func() []int
 
-// A cost is what a query costs an engine.
+// A cost is the cost of a query in an engine.
 type cost struct {
 	cpu     time.Duration // per query, the median of the rounds
 	queries int           // answered in each round
@@ -44,23 +44,23 @@ type cost struct {
 	answers [][]int // of the first queries, best first; not more than queries
 }
 
-// A protocol says how contenders are measured.
+// A protocol configures how contenders are measured.
 type protocol struct {
 	rounds  int
 	queries int
-	// least is how long a fast engine is measured in a round, by answering all
-	// queries again; most ends a slow one's round, after at least 5 queries.
+	// least is the minimum duration of a round; a fast engine answers all queries again. most ends
+	// a slow engine's round, after at least 5 queries.
 	least, most time.Duration
 }
 
-// compare measures contenders on one thread, side by side: in each round each
-// answers the queries, and then the next; the first round counts as warming up.
+// compare measures contenders on one thread, side by side. In each round every contender in turn
+// answers the queries. The first round is a warm-up.
 func (p protocol) compare(ctx context.Context, contenders []contender) ([]cost, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	costs := make([]cost, len(contenders))
 	for round := range p.rounds + 1 {
 		for i, c := range contenders {
-			runtime.GC() // what others left behind is not this one's cost
+			runtime.GC() // garbage of others must not count for this one
 			perQuery, n, answers, err := p.round(ctx, c, round == 0)
 			if err != nil {
 				return nil, err
@@ -117,9 +117,8 @@ func percentile(values []time.Duration, p float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(p*float64(len(sorted))))]
 }
 
-// overlap is how many of the first ten of want are among the first ten of got,
-// as a share, on average over the queries both answered; a query that want has
-// nothing for does not count.
+// overlap returns the share of the first ten of want that are among the first ten of got, averaged
+// over the queries that both answered. Queries without results in want do not count.
 func overlap(want, got [][]int) float64 {
 	sum, n := 0.0, 0
 	for i := range min(len(want), len(got)) {
@@ -142,9 +141,8 @@ func overlap(want, got [][]int) float64 {
 	return sum / float64(n)
 }
 
-// waitIdle waits until the process has used next to nothing for a third of a
-// second, that is until an engine's work in the background is done; at most a
-// minute.
+// waitIdle waits until the process has been nearly idle for a third of a second, so that an
+// engine's background work is done. It waits at most a minute.
 func waitIdle(ctx context.Context) {
 	const step = 300 * time.Millisecond
 	for range 200 {
@@ -160,8 +158,8 @@ func waitIdle(ctx context.Context) {
 	}
 }
 
-// A memoryWatch notes the largest anonymous memory of the process, which is what
-// it has beside mapped files, and the largest Go heap.
+// A memoryWatch records the largest anonymous memory of the process, which excludes mapped files,
+// and the largest Go heap.
 type memoryWatch struct {
 	stop chan struct{}
 	done sync.WaitGroup
@@ -198,8 +196,7 @@ func (w *memoryWatch) end() {
 	w.look()
 }
 
-// anonymousMemory is RssAnon of /proc/self/status in bytes; 0 where there is no
-// such thing.
+// anonymousMemory returns RssAnon of /proc/self/status in bytes, or 0 if it is not available.
 func anonymousMemory() int64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {
@@ -218,7 +215,7 @@ func anonymousMemory() int64 {
 	return 0
 }
 
-// with returns the protocol for so many queries.
+// with returns the protocol for the given number of queries.
 func (p protocol) with(queries int) protocol {
 	p.queries = queries
 	return p

@@ -12,10 +12,9 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// shortQueries draws n queries of 3 to 8 terms: a chunk by chance, then so many
-// of its distinct words by chance, each as likely as the other. Words have three
-// letters or more and are no stop words. A query is so about one thing, with
-// common and rare words as its chunk has them.
+// shortQueries draws n queries of 3 to 8 terms. It draws a chunk at random, then the terms from its
+// distinct words with equal probability. Words have three or more letters and are not stop words. A
+// query is thus about one topic, with common and rare words as in its chunk.
 func shortQueries(c *corpus, n int) []string {
 	random := rand.New(rand.NewPCG(9, 1))
 	var queries []string
@@ -32,8 +31,8 @@ func shortQueries(c *corpus, n int) []string {
 	return queries
 }
 
-// contentWords returns the distinct lower-case words of a text that are not stop
-// words, in their order.
+// contentWords returns the distinct lower-case words of a text that are not stop words, in their
+// order.
 func contentWords(text string) []string {
 	var words []string
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
@@ -44,9 +43,9 @@ func contentWords(text string) []string {
 	return words
 }
 
-// questions returns n questions as people type them: half from the English
-// question sets of ASSAY_TESTDATA, in equal parts, where there are any; the
-// others put a heading or title of the corpus into one of the templates.
+// questions returns n questions as people type them. If ASSAY_TESTDATA is set, half come from its
+// English question sets, in equal parts. The others put a heading or title of the corpus into one
+// of the templates.
 func questions(ctx context.Context, c *corpus, n int, testdata string) ([]string, error) {
 	random := rand.New(rand.NewPCG(9, 2))
 	var all []string
@@ -72,7 +71,7 @@ func questions(ctx context.Context, c *corpus, n int, testdata string) ([]string
 	return all, nil
 }
 
-// someWords picks two or three words.
+// someWords picks two or three adjacent words.
 func someWords(random *rand.Rand, words []string) []string {
 	n := 2 + random.IntN(2)
 	if len(words) < n {
@@ -82,8 +81,7 @@ func someWords(random *rand.Rand, words []string) []string {
 	return words[i : i+n]
 }
 
-// templates are what people ask about a topic, stop words and common words
-// included.
+// templates are common questions about a topic, with stop words and common words.
 var templates = []string{
 	"What is the difference between %s and the other options?",
 	"How do I use %s in a program?",

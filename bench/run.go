@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// top is how many chunks each query asks for.
+// top is the number of chunks that each query requests.
 const top = 50
 
-// shares are what the filters keep.
+// shares are the shares of documents that the filters keep.
 var shares = []float64{0.0001, 0.01, 0.1, 0.5}
 
-// A bench is one run: what is compared, how, and what came of it.
+// A bench is one run, with its configuration, data and results.
 type bench struct {
 	options  options
 	dir      string // of the indexes
@@ -52,7 +52,7 @@ func (b *bench) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare brings texts, queries and vectors.
+// prepare loads texts, queries and vectors.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	o := b.options
 	if b.corpus, err = openCorpus(ctx, o.cache, o.chunks, b.testdata, o.fresh); err != nil {
@@ -84,7 +84,7 @@ func (b *bench) note(format string, args ...any) {
 	progress("%s", b.report.Notes[len(b.report.Notes)-1])
 }
 
-// compareText measures text search, side by side.
+// compareText compares engines for text search, side by side.
 func (b *bench) compareText(ctx context.Context) error {
 	engines, done, err := b.textEngines(ctx)
 	defer done()
@@ -201,11 +201,11 @@ func driverName(engine, driver string) string {
 	return engine
 }
 
-// compareVectors measures vector search, side by side.
+// compareVectors compares engines for vector search, side by side.
 func (b *bench) compareVectors(ctx context.Context) error {
 	p := b.report.part(fmt.Sprintf("Vectors: CPU per query, top %d", top), "queries",
 		"The scan compares all float32 vectors with SIMD and is exact. Recall is of the exact best ten, in the queries that were answered.")
-	b.report.Parts = append(b.report.Parts, b.building) // the engines of text are in it, those of vectors follow
+	b.report.Parts = append(b.report.Parts, b.building) // the text engines are in it, those for vectors follow
 	engines, done, err := b.vectorEngines(ctx)
 	defer done()
 	if err != nil {
@@ -235,8 +235,7 @@ func (b *bench) compareVectors(ctx context.Context) error {
 	return nil
 }
 
-// A vectorEngine is a vector search to compare; the first is assay, the second
-// the exact scan.
+// A vectorEngine is a vector search to compare; the first is assay, the second the exact scan.
 type vectorEngine struct {
 	name string
 	find func(ctx context.Context, q []float32, below float64, limit int) (answer, error)
@@ -287,8 +286,7 @@ func (b *bench) vectorEngines(ctx context.Context) (engines []vectorEngine, done
 	return engines, done, ctx.Err()
 }
 
-// buildAssay builds an index of a corpus in a process of its own and adds a
-// column to p.
+// buildAssay builds an index of a corpus in a separate process and adds a column to p.
 func (b *bench) buildAssay(ctx context.Context, p *part, column string, c *corpus, dir, vectors string) (buildResult, error) {
 	progress("building %s", column)
 	var r buildResult
@@ -304,7 +302,7 @@ func (b *bench) buildAssay(ctx context.Context, p *part, column string, c *corpu
 	return r, nil
 }
 
-// timeBuild builds a competitor and adds its column; path: its files, or "".
+// timeBuild builds a competitor and adds its column. path is that of its files, or "".
 func (b *bench) timeBuild(column, path string, build func() error) error {
 	progress("building %s", column)
 	before, began := cpuTime(), time.Now()
@@ -331,7 +329,7 @@ func (b *bench) addBuild(p *part, column string, took, cpu time.Duration, size i
 	}
 }
 
-// machine names the processor and Go.
+// machine returns the names of the processor and the Go version.
 func machine() string {
 	name := runtime.GOARCH
 	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/assay-rag/assay/index"
 )
 
-// A source offers a corpus and its vectors to an assay index, and the changes
-// that are made to it. Document i was committed as sequence i+1. Nothing is kept
-// on the heap but the changes. It is safe for concurrent use.
+// A source provides a corpus, its vectors and its changes to an assay index. Document i was
+// committed as sequence i+1. Only the changes are kept on the heap. It is safe for concurrent use.
 type source struct {
 	corpus  *corpus
 	vectors *vectorSet // nil: none
@@ -24,7 +23,7 @@ type source struct {
 	changed  map[int]changedDocument // by number
 }
 
-// A changedDocument is what became of a document of the corpus.
+// A changedDocument is the new state of a document of the corpus.
 type changedDocument struct {
 	sequence int64
 	deleted  bool
@@ -40,7 +39,7 @@ func newSource(c *corpus, v *vectorSet) *source {
 	return &source{corpus: c, vectors: v, sequence: int64(c.documents()), changed: make(map[int]changedDocument)}
 }
 
-// update commits documents that differ by one more word in their first chunk.
+// update commits documents that differ by one additional word in their first chunk.
 func (s *source) update(word string, documents ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +86,8 @@ func (s *source) Changes(ctx context.Context, after int64) iter.Seq2[assay.Chang
 	}
 }
 
-// since yields the documents that changed after a sequence with their states, in
-// the order of the sequence.
+// since yields the documents that changed after a sequence with their states, in the order of the
+// sequence.
 func (s *source) since(after int64) iter.Seq2[int, changedDocument] {
 	type change struct {
 		document int
@@ -124,7 +123,7 @@ func (s *source) since(after int64) iter.Seq2[int, changedDocument] {
 	}
 }
 
-// change makes the change that a state of a document is.
+// change returns the change that corresponds to a document's state.
 func (s *source) change(document int, state changedDocument) assay.Change {
 	change := assay.Change{Sequence: state.sequence, ID: documentID(document), Deleted: state.deleted}
 	if state.deleted {
@@ -184,14 +183,13 @@ func uri(document int) string { return fmt.Sprintf("/bench/%d", document) }
 
 func documentID(document int) string { return assay.DocumentID("", uri(document)) }
 
-// documentVersion stands in for assay.DocumentVersion, which would hash the text
-// once more.
+// documentVersion returns a version without hashing the text again.
 func documentVersion(document int, state changedDocument) string {
 	return assay.DocumentVersion(uri(document)+state.word, nil, "")
 }
 
-// metadata is what the filters ask for: a number that is uniform in [0, 1), a
-// string with eight values and a time within three years.
+// metadata returns the values used by filters: a number that is uniform in [0, 1), a string with
+// eight values and a time within three years.
 func metadata(document int, d corpusDocument) assay.Metadata {
 	day := time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, document%1000)
 	return assay.Metadata{

@@ -13,11 +13,11 @@ import (
 	"unicode"
 
 	_ "modernc.org/sqlite"     // the driver "sqlite", with FTS5
-	_ "modernc.org/sqlite/vec" // sqlite-vec in it
+	_ "modernc.org/sqlite/vec" // with sqlite-vec
 )
 
-// A sqliteEngine is the corpus in SQLite: its text in FTS5 and its vectors in
-// sqlite-vec. With the build tag sqlite_fts5 there is one more, in C.
+// A sqliteEngine holds the corpus in SQLite, with its text in FTS5 and its vectors in sqlite-vec.
+// With the build tag sqlite_fts5 there is a second one, in C.
 type sqliteEngine struct {
 	driver     string
 	db         *sql.DB
@@ -25,8 +25,8 @@ type sqliteEngine struct {
 	statements map[string]*sql.Stmt
 }
 
-// openSQLite opens an empty database in dir with the driver "sqlite", which is
-// in Go, or "sqlite3", which is in C.
+// openSQLite opens an empty database in dir with the driver "sqlite", which is in Go, or "sqlite3",
+// which is in C.
 func openSQLite(dir, driver string) (*sqliteEngine, error) {
 	path := filepath.Join(dir, driver+".db")
 	db, err := sql.Open(driver, path)
@@ -50,8 +50,7 @@ func (e *sqliteEngine) failed(err error) error {
 	return fmt.Errorf("SQLite (driver %s): %w", e.driver, err)
 }
 
-// buildText fills an FTS5 table without contents, in one transaction, and merges
-// it into one b-tree.
+// buildText fills a contentless FTS5 table, in one transaction, and merges it into one b-tree.
 func (e *sqliteEngine) buildText(ctx context.Context, c *corpus) error {
 	return e.failed(e.fill(ctx, c,
 		[]string{
@@ -75,7 +74,7 @@ func (e *sqliteEngine) fill(ctx context.Context, c *corpus, before, after []stri
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // without effect after the commit
+	defer tx.Rollback() // no effect after the commit
 	for _, s := range before {
 		if _, err := tx.ExecContext(ctx, s); err != nil {
 			return err
@@ -112,8 +111,8 @@ func (e *sqliteEngine) fill(ctx context.Context, c *corpus, before, after []stri
 	return tx.Commit()
 }
 
-// text finds chunks with any of the words. With a filter, the query is the
-// fastest of five forms that were tried: the join comes before the scoring.
+// text finds chunks with any of the words. With a filter, the query is the fastest of five forms
+// that were tried: the join comes before the scoring.
 func (e *sqliteEngine) text(ctx context.Context, q string, below float64, limit int) (answer, error) {
 	match := anyOf(q)
 	if match == "" {
@@ -125,7 +124,7 @@ func (e *sqliteEngine) text(ctx context.Context, q string, below float64, limit 
 	return e.rows(ctx, "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?", match, limit)
 }
 
-// anyOf is the FTS5 query for chunks that hold any of the words.
+// anyOf returns the FTS5 query for chunks that hold any of the words.
 func anyOf(q string) string {
 	words := strings.FieldsFunc(q, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if len(words) == 0 {

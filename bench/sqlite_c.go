@@ -7,10 +7,10 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3", SQLite in C
 )
 
-// buildFlags are what this program was built with.
+// buildFlags are the flags that this program was built with.
 const buildFlags = "-tags sqlite_fts5 "
 
-// sqliteDrivers are the SQLites to compare with: the one in Go and the one in C.
+// sqliteDrivers returns the SQLite drivers to compare: the one in Go and the one in C.
 func sqliteDrivers() []string {
 	sqlitevec.Auto()
 	return []string{"sqlite", "sqlite3"}

@@ -2,9 +2,9 @@
 
 package main
 
-// buildFlags are what this program was built with.
+// buildFlags are the flags that this program was built with.
 const buildFlags = ""
 
-// sqliteDrivers are the SQLites to compare with: the one in Go, which builds
-// everywhere. With "go run -tags sqlite_fts5 ." there is one in C beside it.
+// sqliteDrivers returns the SQLite drivers to compare: the one in Go, which builds everywhere. "go
+// run -tags sqlite_fts5 ." adds the one in C.
 func sqliteDrivers() []string { return []string{"sqlite"} }

@@ -14,10 +14,10 @@ import (
 	"github.com/assay-rag/assay/provider/local"
 )
 
-// An encoder is the one that an engine searches with.
+// An encoder is the embedder that an engine searches with.
 type encoder struct{ llm.Embedder }
 
-// openEncoder opens the model in a folder, or the one in the binary.
+// openEncoder opens the model in a folder, or the embedded one if folder is empty.
 func openEncoder(ctx context.Context, folder string) (encoder, error) {
 	if folder == "" {
 		e, err := embedded.Open()
@@ -38,7 +38,7 @@ func (e encoder) Open(_ context.Context, name string) (llm.Embedder, error) {
 	return e.Embedder, nil
 }
 
-// searchStages measures searches in an engine that is open, and their stages.
+// searchStages measures searches in an open engine, and their stages.
 func (b *bench) searchStages(ctx context.Context) (err error) {
 	dir, err := b.dataDirectory(ctx)
 	if err != nil {

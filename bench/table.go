@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A report is what a run has measured.
+// A report holds the results of a run.
 type report struct {
 	Command string    `json:"command"`
 	Date    time.Time `json:"date"`
@@ -23,7 +23,7 @@ type report struct {
 type part struct {
 	Title  string `json:"title"`
 	About  string `json:"about"`
-	First  string `json:"first"`  // heads the first column
+	First  string `json:"first"`  // header of the first column
 	Values []cell `json:"values"` // in the order in which rows and columns appear
 }
 
@@ -34,11 +34,11 @@ type cell struct {
 	Value   float64   `json:"value"`
 	Unit    unit      `json:"unit"`
 	Ratio   float64   `json:"ratio,omitempty"`   // to assay's value in the same row
-	Queries int       `json:"queries,omitempty"` // answered in each round, where not all were
+	Queries int       `json:"queries,omitempty"` // answered in each round, if not all were
 	Rounds  []float64 `json:"rounds,omitempty"`  // the values whose median this is
 }
 
-// A unit says what a value counts.
+// A unit is the unit of a value.
 type unit string
 
 // The units.
@@ -72,8 +72,7 @@ func inUnit(d time.Duration, u unit) float64 {
 	return d.Seconds()
 }
 
-// addCosts adds a row of costs per query, each with its ratio to assay's, and
-// tells them at once.
+// addCosts adds a row of costs per query, each with its ratio to assay's, and reports them at once.
 func (p *part) addCosts(row string, contenders []contender, costs []cost, queries int) {
 	var ours time.Duration
 	for i, c := range contenders {
@@ -97,7 +96,7 @@ func (p *part) addCosts(row string, contenders []contender, costs []cost, querie
 	}
 }
 
-// String writes a value as a person wants to read it.
+// String formats a value for people.
 func (c cell) String() string {
 	var b strings.Builder
 	switch c.Unit {
@@ -153,7 +152,7 @@ func thousands(v float64) string {
 	return digits
 }
 
-// markdown writes the report as it stands in docs/performance.md.
+// markdown writes the report in the form used in docs/performance.md.
 func (r *report) markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Command: `%s`, %s. %s. %s.\n\nCorpus: ", r.Command, r.Date.Format(time.DateOnly), r.Machine, r.Load)

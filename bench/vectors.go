@@ -16,8 +16,8 @@ import (
 	"github.com/viterin/vek/vek32"
 )
 
-// A vectorSet is rows of float32 of unit length, mapped from a file: row-major,
-// little-endian, no header.
+// A vectorSet holds rows of float32 of unit length, mapped from a file that is row-major and
+// little-endian, without a header.
 type vectorSet struct {
 	dimensions int
 	values     []float32
@@ -31,23 +31,21 @@ func openVectors(path string, dimensions int) (*vectorSet, error) {
 	if len(data) == 0 || len(data)%(4*dimensions) != 0 {
 		return nil, fmt.Errorf("%s has %d bytes, which is not a number of vectors of %d float32 (4 bytes each)", path, len(data), dimensions)
 	}
-	// A mapping begins on a page, so that float32 are aligned in it.
+	// A mapping begins on a page boundary, so float32 values are aligned in it.
 	return &vectorSet{dimensions, unsafe.Slice((*float32)(unsafe.Pointer(&data[0])), len(data)/4)}, nil
 }
 
 func (v *vectorSet) rows() int { return len(v.values) / v.dimensions }
 
-// row returns a row; it must not be changed.
+// row returns a row, which must not be modified.
 func (v *vectorSet) row(i int) []float32 {
 	return v.values[i*v.dimensions : (i+1)*v.dimensions]
 }
 
-// chunkVectors returns at least n vectors, one for each chunk, with the file
-// that has them, and says what they are.
-// Without a file they are synthetic. A file with fewer rows is made up to n by
-// rows to which the difference of two others was added, halved: that keeps the
-// directions in which real vectors vary. What is made is kept in the cache, under
-// a name that changes with how it is made.
+// chunkVectors returns at least n vectors, one for each chunk, with their file and a description.
+// Without a file they are synthetic. If a file has fewer rows, additional ones are made by adding
+// half the difference of two rows to a third, which keeps the directions in which real vectors
+// vary. Generated vectors are cached under a name that depends on how they are made.
 func chunkVectors(cache, file string, dimensions, n int) (v *vectorSet, path, what string, err error) {
 	if file == "" {
 		path := filepath.Join(cache, fmt.Sprintf("synthetic-1-%dx%d.f32", n, dimensions))
@@ -67,8 +65,8 @@ func chunkVectors(cache, file string, dimensions, n int) (v *vectorSet, path, wh
 	return v, path, fmt.Sprintf("%s, and %d made from them", what, n-real.rows()), err
 }
 
-// queryVectors returns the query vectors: those of a file, else synthetic ones
-// that stand to the synthetic rows as questions stand to passages.
+// queryVectors returns the query vectors: those of a file, or else synthetic ones that relate to
+// the synthetic rows as questions relate to passages.
 func queryVectors(file string, dimensions, n int) ([][]float32, error) {
 	if file == "" {
 		c := newClusters(dimensions)
@@ -90,8 +88,8 @@ func queryVectors(file string, dimensions, n int) ([][]float32, error) {
 	return queries, nil
 }
 
-// between makes row i of more than there are: row i itself, or one of the rows
-// moved by half the difference of two others.
+// between makes row i of an extended set: row i itself, or one of the rows moved by half the
+// difference of two others.
 func (v *vectorSet) between(i int, into []float32) {
 	if i < v.rows() {
 		copy(into, v.row(i))
@@ -115,7 +113,7 @@ func cachedVectors(path string, dimensions, n int, generator func() func(int, []
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name()) // gone when it was renamed
+	defer os.Remove(f.Name()) // no effect after the rename
 	w := bufio.NewWriterSize(f, 1<<20)
 	generate := generator()
 	row, bytes := make([]float32, dimensions), []byte(nil)
@@ -136,17 +134,16 @@ func cachedVectors(path string, dimensions, n int, generator func() func(int, []
 	return openVectors(path, dimensions)
 }
 
-// Synthetic vectors have so many topics, and so many clusters within them.
+// The numbers of topics, and of clusters within them, of the synthetic vectors.
 const (
 	topicCount   = 64
 	clusterCount = 2000
 )
 
-// clusters generate synthetic vectors that are like an encoder's in what matters
-// to an index of codes: a large part that all have in common, variance that is
-// unequal by direction but not by coordinate, and neighbours that come nearer by
-// degrees. The constants were fitted to 20,000 vectors of gte-small and 200
-// questions:
+// clusters generates synthetic vectors that resemble an encoder's in the properties that matter to
+// an index of codes. They have a large common part, variance that differs by direction but not by
+// coordinate, and neighbours at gradually increasing distance. The constants were fitted to 20,000
+// vectors of gte-small and 200 questions:
 //
 //	                                           gte-small   synthetic
 //	common part, squared length                     0.74        0.75
@@ -177,7 +174,7 @@ func newClusters(dimensions int) *clusters {
 	for d := range c.deviations {
 		c.deviations[d] = float32(math.Pow(1+float64(d), -0.24))
 	}
-	own := float32(0) // squared length of own, on average
+	own := float32(0) // mean squared length of own
 	for _, s := range c.deviations {
 		own += s * s
 	}
@@ -205,7 +202,7 @@ func newClusters(dimensions int) *clusters {
 
 // The fitted constants.
 const (
-	commonLength  = 1.69 // in lengths of own
+	commonLength  = 1.69 // relative to the length of own
 	topicWeight   = 0.55
 	clusterWeight = 0.45
 	aloneWeight   = 0.7
@@ -221,8 +218,8 @@ func (c *clusters) gauss(random *rand.Rand) []float32 {
 	return v
 }
 
-// own is what passage i has beside the common part, not yet mixed: what its
-// neighbours have too, and what it has alone.
+// own returns the parts of passage i besides the common one, before mixing: the part shared with
+// its neighbours, and the part of its own.
 func (c *clusters) own(i int) (shared, alone []float32) {
 	random := rand.New(rand.NewPCG(6, uint64(i)))
 	u := random.Float64()
@@ -264,8 +261,8 @@ func normalise(v []float32) {
 	}
 }
 
-// A floatScan compares a query with every vector, in float32 with SIMD: the
-// exact answer, and the baseline that needs no index.
+// A floatScan compares a query with every vector, in float32 with SIMD. Its answer is exact, and it
+// is the baseline without an index.
 type floatScan struct {
 	vectors *vectorSet
 	shares  []float64 // of each chunk's document
@@ -298,7 +295,7 @@ type scored struct {
 	score float32
 }
 
-// scoreHeap keeps the best; the worst of them is first.
+// scoreHeap keeps the best chunks, with the worst of them first.
 type scoreHeap []scored
 
 func (h scoreHeap) Len() int           { return len(h) }

@@ -17,7 +17,7 @@ import (
 	"github.com/assay-rag/assay/store/sqlite"
 )
 
-// prepareSearch brings texts, questions and vectors.
+// prepareSearch loads texts, questions and vectors.
 func (b *bench) prepareSearch(ctx context.Context) (err error) {
 	o := b.options
 	if b.corpus, err = openCorpus(ctx, o.cache, o.chunks, b.testdata, o.fresh); err != nil {
@@ -39,11 +39,11 @@ func (b *bench) prepareSearch(ctx context.Context) (err error) {
 	return nil
 }
 
-// searchWhole measures `assay search` as a person starts it, on a data directory
-// that holds the corpus with its vectors.
+// searchWhole measures `assay search` as a separate process, on a data directory that holds the
+// corpus with its vectors.
 func (b *bench) searchWhole(ctx context.Context) error {
 	if b.options.model != "" {
-		return nil // the binary has another one
+		return nil // the binary has a different model
 	}
 	dir, err := b.dataDirectory(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (b *bench) searchWhole(ctx context.Context) error {
 	p := b.report.part("assay search, whole processes", "search", fmt.Sprintf("From start to end, one question each, %d questions; the kinds take turns. "+
 		"Wall time, and processor time of all threads. All files are in the page cache.", len(b.questions)))
 	runs := make([]processCosts, len(processKinds))
-	for i := range len(b.questions) + 1 { // the first warms up
+	for i := range len(b.questions) + 1 { // the first is a warm-up
 		for k, kind := range processKinds {
 			cost, err := runProcess(ctx, binary, kind.args(dir, b.questions[i%len(b.questions)])...)
 			if err != nil {
@@ -85,7 +85,7 @@ func (b *bench) searchWhole(ctx context.Context) error {
 // A processKind is a command line to measure.
 type processKind struct {
 	name  string
-	flags []string // of search; nil: the process does nothing
+	flags []string // of search; nil: no search
 }
 
 var processKinds = []processKind{
@@ -102,7 +102,7 @@ func (k processKind) args(dir, question string) []string {
 	return append(append([]string{"search", "--data", dir, "--json"}, k.flags...), "--", question)
 }
 
-// A processCost is what one process took.
+// A processCost holds the times of one process.
 type processCost struct{ wall, cpu time.Duration }
 
 type processCosts []processCost
@@ -114,8 +114,7 @@ func (c processCosts) durations() (wall, cpu []time.Duration) {
 	return wall, cpu
 }
 
-// runProcess runs a process to its end. That nothing was found, exit code 3, is
-// an answer too.
+// runProcess runs a process until it exits. Exit code 3, for no results, is not an error.
 func runProcess(ctx context.Context, binary string, args ...string) (processCost, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, binary, args...)
@@ -131,9 +130,8 @@ func runProcess(ctx context.Context, binary string, args ...string) (processCost
 	return took, nil
 }
 
-// dataDirectory returns a data directory of assay with the corpus, its vectors
-// and the index in the cache; when it is not there, it is made first, which takes
-// some minutes.
+// dataDirectory returns an assay data directory in the cache, with the corpus, its vectors and the
+// index. If it does not exist it is made first, which takes some minutes.
 func (b *bench) dataDirectory(ctx context.Context) (string, error) {
 	name := strings.NewReplacer("/", "-", "@", "-").Replace(b.encoder.Model())
 	dir := filepath.Join(b.options.cache, fmt.Sprintf("data-1-%d-%x-%s", b.corpus.chunks, b.corpus.hash, name))
@@ -145,7 +143,7 @@ func (b *bench) dataDirectory(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(unfinished) // gone when it was renamed
+	defer os.RemoveAll(unfinished) // no effect after the rename
 	if err := b.fill(ctx, unfinished); err != nil {
 		return "", err
 	}
@@ -196,8 +194,8 @@ func (b *bench) fill(ctx context.Context, dir string) (err error) {
 	return put()
 }
 
-// stored is a document as a store takes it: in a collection, whose name its ID
-// and those of its chunks depend on.
+// stored returns a document in the form that a store takes. It belongs to a collection, on whose
+// name its ID and those of its chunks depend.
 func stored(change assay.Change) store.Entry {
 	d := *change.Document
 	d.Collection = "default"
@@ -210,7 +208,7 @@ func stored(change assay.Change) store.Entry {
 	return e
 }
 
-// catchUp writes the index of what is stored, as far as it is not written.
+// catchUp indexes stored documents that are not yet in the index.
 func (b *bench) catchUp(ctx context.Context, dir string) (err error) {
 	w, done, err := openWriter(ctx, dir)
 	if err != nil {
@@ -225,7 +223,7 @@ func (b *bench) catchUp(ctx context.Context, dir string) (err error) {
 	return errors.Join(ix.Flush(ctx), ix.Settle(ctx), ix.Close())
 }
 
-// A tenantWriter writes the one tenant of a data directory.
+// A tenantWriter writes the only tenant of a data directory.
 type tenantWriter struct {
 	store.Writer
 	tenant *sqlite.Tenant

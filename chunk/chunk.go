@@ -1,6 +1,5 @@
-// Package chunk cuts a parsed document into chunks: the spans that are indexed,
-// found and cited. It follows the document's structure and does not look at the
-// words; it neither parses nor stores.
+// Package chunk splits a parsed document into chunks, the spans that are indexed, found and cited.
+// It follows the document's structure and ignores its words. It neither parses nor stores.
 package chunk
 
 import (
@@ -11,37 +10,35 @@ import (
 	"github.com/assay-rag/assay/parse"
 )
 
-// Version names the way Split cuts. It changes whenever the same document would
-// give other chunks.
+// Version identifies the behaviour of Split. It changes whenever the same document would give
+// different chunks.
 const Version = "chunk-1"
 
-// Options say how large chunks are, by the count of Tokens. Zero means the
-// default.
+// Options configure the size of chunks, as counted by Tokens. Zero means the default.
 type Options struct {
-	// TargetTokens is what a chunk holds at most where its parts allow it;
-	// default 200. A section up to half as large again stays one chunk. A code
-	// block, a table row or a sentence is cut only beyond twice the target, and
-	// no chunk is larger than that unless it is one run without a blank.
+	// TargetTokens is the largest size of a chunk if its parts allow it; default 200. A section of
+	// up to one and a half times the target stays one chunk. A code block, a table row or a
+	// sentence is cut only if it is larger than twice the target. No chunk is larger than that,
+	// except a single run without a blank.
 	TargetTokens int
 
-	// OverlapTokens is how much of the sentences before it a chunk repeats at
-	// most, within its section; default 40. Negative: none.
+	// OverlapTokens is the largest number of tokens of the preceding sentences that a chunk
+	// repeats, within its section; default 40. Negative: none.
 	OverlapTokens int
 }
 
-// sectionTargets is how many targets a section chunk holds at most: what a hit
-// is widened to must fit into a prompt several times.
+// sectionTargets is the largest size of a section chunk, in targets. A hit is widened to its
+// section chunk, and several of these must fit into a prompt.
 const sectionTargets = 6
 
-// Split cuts doc, which is the given version of the given document, into chunks
-// by ordinal. Equal input gives equal chunks.
+// Split divides doc, which is the given version of the given document, into chunks by ordinal.
+// Equal input gives equal chunks.
 //
-// The leaves, chunks of kind prose, code or table, together hold all of doc's
-// text but its headings, which are in Chunk.Headings; a heading with nothing
-// under it is a leaf itself. A leaf lies within one section: the text between
-// two headings. Leaves of a section follow one another, and overlap only by
-// whole sentences. Where a section has several, section chunks precede and hold
-// them, as their parents.
+// The leaves are chunks of kind prose, code or table. Together they hold all of doc's text except
+// its headings, which are in Chunk.Headings. A heading without text under it is a leaf itself. A
+// leaf lies within one section, the text between two headings. Leaves of a section follow one
+// another, and overlap only by whole sentences. If a section has several leaves, it also has
+// section chunks, which precede and contain them as their parents.
 func Split(doc parse.Document, document, version string, opts Options) []assay.Chunk {
 	target := max(cmp.Or(opts.TargetTokens, 200), 1)
 	s := &splitter{
@@ -65,7 +62,7 @@ func Split(doc parse.Document, document, version string, opts Options) []assay.C
 	return s.chunks
 }
 
-// A splitter goes through a document's sections.
+// A splitter processes a document's sections.
 type splitter struct {
 	doc     parse.Document
 	packer  packer
@@ -94,7 +91,7 @@ func (s *splitter) sections() {
 	}
 }
 
-// enter puts a heading on the path, in place of those of its level and below.
+// enter adds a heading to the path, in place of those of its level and below.
 func (s *splitter) enter(h parse.Block) {
 	for len(s.path) > 0 && s.path[len(s.path)-1].Level >= h.Level {
 		s.path = s.path[:len(s.path)-1]
@@ -114,7 +111,7 @@ func (s *splitter) headings() []string {
 	return labels
 }
 
-// section cuts one section's blocks and adds its chunks.
+// section splits one section's blocks and adds its chunks.
 func (s *splitter) section(blocks []parse.Block) {
 	leaves := s.packer.pack(s.units(blocks))
 	headings := s.headings()

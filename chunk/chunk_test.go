@@ -26,7 +26,7 @@ func mustParse(t testing.TB, name, text string) parse.Document {
 	return doc
 }
 
-// checkChunks holds chunks to the contract of Split.
+// checkChunks checks chunks against the contract of Split.
 func checkChunks(t testing.TB, doc parse.Document, chunks []assay.Chunk, opts Options) {
 	t.Helper()
 	target := opts.TargetTokens
@@ -198,7 +198,7 @@ func cutsSentence(doc parse.Document, c assay.Chunk) bool {
 	return false
 }
 
-// prose is n sentences of ten words.
+// prose returns n sentences of ten words.
 func prose(n int) string {
 	return strings.Repeat("Here are ten words that make up one plain sentence. ", n)
 }
@@ -297,7 +297,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestSplitLinear cuts long runs of one unit; it passes by ending.
+// TestSplitLinear splits long runs of one unit. It passes if it terminates in time.
 func TestSplitLinear(t *testing.T) {
 	for name, units := range map[string][]string{
 		"a.txt": {"a", "a ", "a. ", "語", "a\n", "a.\n\n", "1. a\n", "!"},

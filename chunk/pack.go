@@ -6,7 +6,7 @@ import (
 	"github.com/assay-rag/assay/parse"
 )
 
-// A packer puts the units of a section together into leaves.
+// A packer joins the units of a section into leaves.
 type packer struct {
 	text    string
 	target  int // tokens
@@ -14,14 +14,14 @@ type packer struct {
 	overlap int
 }
 
-// A span is what becomes a chunk.
+// A span becomes a chunk.
 type span struct {
 	start, end int
 	tokens     int
 	kind       assay.ChunkKind
 }
 
-// pack joins units, which are in order, into spans of about the target.
+// pack joins units, which are in order, into spans of about the target size.
 func (p *packer) pack(units []unit) []span {
 	total := 0
 	for _, u := range units {
@@ -56,8 +56,8 @@ func (p *packer) pack(units []unit) []span {
 	return append(spans, p.joinLead(lead, units[from:]))
 }
 
-// cut returns where the group units[from:i] ends, given that units[i] does not
-// fit into it: before the units that belong with it, if those fit together.
+// cut returns the end of the group units[from:i], given that units[i] does not fit into it. If the
+// units that belong with units[i] fit together with it, the group ends before them.
 func (p *packer) cut(units []unit, from, i int) int {
 	cut, tokens := i, units[i].tokens
 	for cut-1 > from && units[cut-1].glued && tokens+units[cut-1].tokens <= p.hard {
@@ -67,8 +67,8 @@ func (p *packer) cut(units []unit, from, i int) int {
 	return cut
 }
 
-// lead returns the sentences at the end of before that a group starting with
-// next repeats: within the overlap, and only between prose.
+// lead returns the sentences at the end of before that a group starting with next repeats, within
+// the overlap and only between prose.
 func (p *packer) lead(before unit, next []unit) unit {
 	if p.overlap == 0 || before.kind != parse.Paragraph || !next[0].prose() {
 		return unit{}

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Tokens estimates how many tokens a sub-word tokenizer makes of text. It is
-// deterministic, needs no vocabulary, and adds up: the tokens of two texts with
-// a blank between them are the sum of both.
+// Tokens estimates the number of tokens of text for a sub-word tokenizer. It is deterministic,
+// needs no vocabulary, and is additive: the tokens of two texts with a blank between them are the
+// sum of both.
 //
-// Against the WordPiece vocabulary of BERT's English models, texts of 100 to 400
-// tokens have 0.95 to 1.05 times the estimate on average (English prose, Go code),
-// at most 1.25 times in 99 of 100; German has 1.33 times.
+// Compared with the WordPiece vocabulary of BERT's English models, texts of 100 to 400 tokens have
+// 0.95 to 1.05 times the estimate on average (English prose, Go code), and at most 1.25 times in 99
+// of 100. German has 1.33 times.
 func Tokens(text string) int {
 	n := 0
 	for i := 0; i < len(text); {
@@ -50,8 +50,8 @@ func Tokens(text string) int {
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// wordTokens estimates the tokens of a word of ASCII letters. Ordinary words are
-// mostly one; names in mixed case are strange to a vocabulary.
+// wordTokens estimates the tokens of a word of ASCII letters. Ordinary words are mostly one token,
+// while names in mixed case are rare in a vocabulary.
 func wordTokens(length int, mixed bool) int {
 	if mixed {
 		return (length + 2) / 3
@@ -59,8 +59,8 @@ func wordTokens(length int, mixed bool) int {
 	return 1 + max(length-5, 0)/4
 }
 
-// wideTokens estimates the tokens of the run of runes beyond ASCII that text
-// starts with, and returns its size.
+// wideTokens estimates the tokens of the run of non-ASCII runes at the start of text, and returns
+// its size.
 func wideTokens(text string) (tokens, size int) {
 	letters := 0
 	for size < len(text) {

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay/parse"
 )
 
-// A unit is a span that is not cut any more.
+// A unit is a span that is not divided further.
 type unit struct {
 	start, end int
 	tokens     int
@@ -17,10 +17,10 @@ type unit struct {
 	glued      bool // belongs with the unit after it
 }
 
-// prose reports whether u is sentences.
+// prose reports whether u consists of sentences.
 func (u unit) prose() bool { return u.kind == parse.Paragraph || u.kind == parse.ListItem }
 
-// units cuts the blocks of one section into units, in order.
+// units splits the blocks of one section into units, in order.
 func (s *splitter) units(blocks []parse.Block) []unit {
 	var units []unit
 	if n := s.declaration(blocks); n > 0 {
@@ -39,8 +39,8 @@ func (s *splitter) units(blocks []parse.Block) []unit {
 	return units
 }
 
-// declaration returns how many of the blocks, in source code, are a doc comment
-// and the signature it is about; 0 for none.
+// declaration returns the number of blocks, in source code, that form a doc comment and its
+// signature; 0 for none.
 func (s *splitter) declaration(blocks []parse.Block) int {
 	if s.doc.Type != "go" && s.doc.Type != "source" {
 		return 0
@@ -56,9 +56,8 @@ func (s *splitter) declaration(blocks []parse.Block) int {
 	return 0
 }
 
-// introduces reports whether block a should not be parted from b after it:
-// prose from its example, a sentence from the list it announces, column names
-// from the first row.
+// introduces reports whether block a should stay with the block b after it: prose with its example,
+// a sentence with the list it announces, column names with the first row.
 func introduces(text string, a, b parse.Block) bool {
 	switch a.Kind {
 	case parse.Paragraph:
@@ -73,8 +72,8 @@ func (s *splitter) unit(start, end int, kind parse.BlockKind) unit {
 	return unit{start: start, end: end, tokens: Tokens(s.doc.Text[start:end]), kind: kind}
 }
 
-// appendBlock appends the units of one block: the block itself, its sentences,
-// or the lines of code that is too large.
+// appendBlock appends the units of one block: the block itself, its sentences, or its lines if it
+// is code that is too large.
 func (s *splitter) appendBlock(units []unit, b parse.Block) []unit {
 	whole := s.unit(b.Start, b.End, b.Kind)
 	switch b.Kind {
@@ -107,8 +106,8 @@ func (s *splitter) appendSentences(units []unit, whole unit) []unit {
 	return units
 }
 
-// appendLines cuts code that is too large: at blank lines, and where what is
-// between them is too large, at any line.
+// appendLines splits code that is too large at blank lines, and parts that are still too large at
+// any line.
 func (s *splitter) appendLines(units []unit, whole unit) []unit {
 	text := s.doc.Text[whole.start:whole.end]
 	for at := 0; at < len(text); {
@@ -148,8 +147,8 @@ func (s *splitter) appendEachLine(units []unit, whole unit) []unit {
 	return units
 }
 
-// trimmed makes a unit of the span without blanks at its end and blank lines
-// before it. It returns false for one that is blank.
+// trimmed returns a unit of the span without blanks at its end and blank lines before it. It
+// reports false if the span is blank.
 func (s *splitter) trimmed(start, end int, kind parse.BlockKind) (unit, bool) {
 	text := s.doc.Text[start:end]
 	end = start + len(strings.TrimRightFunc(text, unicode.IsSpace))
@@ -159,8 +158,8 @@ func (s *splitter) trimmed(start, end int, kind parse.BlockKind) (unit, bool) {
 	return s.unit(start, end, kind), true
 }
 
-// appendWords cuts what has no better place to be cut at blanks, and a run
-// without blanks that is over the limit between runes.
+// appendWords splits text without better boundaries at blanks. It splits a run without blanks that
+// is over the limit between runes.
 func (s *splitter) appendWords(units []unit, whole unit) []unit {
 	text, limit := s.doc.Text, s.packer.target
 	start, end, tokens := -1, 0, 0
@@ -198,6 +197,6 @@ func (s *splitter) appendWords(units []unit, whole unit) []unit {
 	return units
 }
 
-// longestRun is how many bytes without a blank a unit of so many tokens has at
-// most: each byte may be a token.
+// longestRun returns the largest size in bytes of a run without blanks in a unit of the given
+// tokens, since each byte may be a token.
 func longestRun(tokens int) int { return max(tokens, utf8.UTFMax) }

@@ -22,10 +22,10 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// built is the folder that build has made; empty: it has made none.
+// built is the folder with the built program; empty before build succeeds.
 var built string
 
-// build builds the program as users get it.
+// build builds the program in its released form.
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "assay-e2e-")
 	if err != nil {
@@ -41,12 +41,12 @@ var build = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// A user runs the program in a home of their own, with one variable set.
+// A user runs the program in a home directory of their own with one environment variable set.
 type user struct {
 	binary, home, variable string
 }
 
-// newUser is a user of a model server.
+// newUser returns a user of a model server.
 func newUser(t *testing.T, l *llama) user {
 	t.Helper()
 	binary, err := build()
@@ -56,20 +56,20 @@ func newUser(t *testing.T, l *llama) user {
 	return user{binary, t.TempDir(), "OPENAI_BASE_URL=" + l.base}
 }
 
-// A result is what a command came to.
+// A result is the output and exit code of a command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// command is a command to be run by the user.
+// command returns a command with the user's environment.
 func (u user) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(u.binary, args...)
 	cmd.Env = []string{"HOME=" + u.home, "PATH=" + os.Getenv("PATH"), u.variable}
 	return cmd
 }
 
-// run runs a command to its end, which has to come by itself.
+// run runs a command until it exits.
 func (u user) run(t *testing.T, args ...string) result {
 	t.Helper()
 	cmd := u.command(args...)
@@ -82,25 +82,23 @@ func (u user) run(t *testing.T, args ...string) result {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// handbook are the arguments by which a command is about the handbook.
+// handbook holds the arguments that select the handbook.
 var handbook = []string{"--docs", "../engine/testdata/handbook"}
 
-// The question, and how long the model may take over it: as long as a slow machine
-// needs. What is left by then is an honest answer too.
+// leaveTimeout allows for a slow machine. An abstention at the timeout is valid as well.
 const (
 	leaveQuestion = "How long does parental leave last?"
 	leaveTimeout  = 2 * time.Minute
 )
 
-// ask asks the question and checks that the answer is what its exit code says.
+// ask asks the question and checks that the answer matches the exit code.
 func (u user) ask(t *testing.T, more ...string) assay.Answer {
 	t.Helper()
 	r := u.run(t, slices.Concat([]string{"ask", "--json", "--timeout", leaveTimeout.String()}, handbook, more, []string{leaveQuestion})...)
 	return checkAsked(t, r)
 }
 
-// checkAsked reads the answer to a question and checks that the exit code says what it
-// says.
+// checkAsked parses the answer to a question and checks that its status matches the exit code.
 func checkAsked(t *testing.T, r result) assay.Answer {
 	t.Helper()
 	a := readAnswer(t, r)
@@ -111,7 +109,7 @@ func checkAsked(t *testing.T, r result) assay.Answer {
 	return a
 }
 
-// readAnswer reads an answer and checks that nothing in it is unverified.
+// readAnswer parses an answer and checks that it has no unverified claims.
 func readAnswer(t *testing.T, r result) assay.Answer {
 	t.Helper()
 	var a assay.Answer
@@ -123,8 +121,8 @@ func readAnswer(t *testing.T, r result) assay.Answer {
 	return a
 }
 
-// TestLlamaAsk asks a real model server that one environment variable names. The model's
-// statements are random words: verification must drop them and the answer must say so. The
+// TestLlamaAsk queries a real model server configured by one environment variable. The model's
+// statements are random words, so verification must drop them and the answer must report it. The
 // run must replay without the server, and the next question must be answered without it.
 func TestLlamaAsk(t *testing.T) {
 	l := startLlama(t).own(t)
@@ -172,7 +170,7 @@ func TestLlamaAsk(t *testing.T) {
 	})
 }
 
-// checkWithout checks an answer that had to do without its model.
+// checkWithout checks an answer that was produced without the model.
 func checkWithout(t *testing.T, a assay.Answer) {
 	t.Helper()
 	if a.Status != assay.Answered || !strings.Contains(a.Text, "26 weeks") {
@@ -183,9 +181,9 @@ func checkWithout(t *testing.T, a assay.Answer) {
 	}
 }
 
-// What the real model says of the question without having read anything, put into the
-// form that a generator has, is checked like all that models say: no document says
-// it, so nobody is shown it, and the answer tells that.
+// TestLlamaIsVerified checks that the output of a real model that has seen no passage is verified
+// like any other. The model's text is put into a generator's format. No document supports it, so it
+// must not be shown, and the answer must report that.
 func TestLlamaIsVerified(t *testing.T) {
 	l := startLlama(t)
 	m := &ignorant{inner: l.open(t, true).Model("tiny")}
@@ -210,8 +208,8 @@ func TestLlamaIsVerified(t *testing.T) {
 	}
 }
 
-// An ignorant generator asks its model the question alone, and cites all passages for
-// what it says.
+// An ignorant generator passes only the question to its model, and cites all passages for the
+// reply.
 type ignorant struct {
 	inner llm.Model
 	said  string
@@ -233,9 +231,10 @@ func (m *ignorant) Generate(ctx context.Context, req llm.Request, stream func(ll
 	return got, nil
 }
 
-// The server dies while a model is at work: the local roles go on, and say so.
+// TestLlamaDies checks that the local roles take over, and the answer reports it, if the server
+// dies during a call.
 func TestLlamaDies(t *testing.T) {
-	const quote = "38" // the token that ends a string: without it the model writes until it is cut off
+	const quote = "38" // the token that ends a string; without it the model writes up to the limit
 	l := startLlama(t, "--logit-bias", quote+"-50").own(t)
 	u := newUser(t, l)
 	ingested := u.run(t, slices.Concat([]string{"ask", "--local"}, handbook, []string{leaveQuestion})...)
@@ -254,7 +253,7 @@ func TestLlamaDies(t *testing.T) {
 	checkWithout(t, checkAsked(t, result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}))
 }
 
-// notesOf returns the texts of an answer's notes, a line each.
+// notesOf returns the texts of an answer's notes, one per line.
 func notesOf(a assay.Answer) string {
 	var texts []string
 	for _, n := range a.Notes {

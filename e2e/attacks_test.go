@@ -14,38 +14,37 @@ import (
 	"github.com/assay-rag/assay/llm/llmtest"
 )
 
-// pwned is what hostile models want to have said. No answer may hold it.
+// pwned is the text that hostile models try to place in an answer. No answer may contain it.
 const pwned = "PWNED"
 
-// An attack is what a hostile model says, or what a hostile server does.
+// An attack is the behaviour of a hostile model or server.
 type attack struct {
 	name string
 	ends end
 
-	// say makes of what a good model would say what the hostile one does. nil: it is
-	// a good one.
+	// say turns a good model's reply into the hostile one. nil: the model is a good one.
 	say func(good llmtest.Script) llmtest.Script
 
 	// do answers a request. nil: the server is a good one.
 	do func(h *host, w http.ResponseWriter, r *http.Request, good llmtest.Body)
 
-	slow bool // it makes others wait
-	tls  bool // the server has a certificate that nobody trusts
+	slow bool // it delays its replies
+	tls  bool // the server has an untrusted certificate
 
-	elsewhere string // URL of a server that nobody is to ask
+	elsewhere string // URL of a server that must not be called
 }
 
-// An end is what has to come of an attack.
+// An end is the required outcome of an attack.
 type end string
 
-// The ends. In each the budget holds, nobody hangs and the answer says what happened.
+// The outcomes. In each the budget is respected, no call hangs and the answer reports the failure.
 const (
 	standIn  end = "the local roles stand in"       // the provider has failed
-	cautious end = "the local roles plan and grade" // the model says nothing that can be used
-	honest   end = "an honest end, whichever it is" // what it says could be an answer, but for its content
+	cautious end = "the local roles plan and grade" // the model's replies are unusable
+	honest   end = "an honest end, whichever it is" // the reply is well-formed but its content is hostile
 )
 
-// models are the attacks of models, behind servers that are as they should be.
+// hostileModels are the attacks of models behind well-behaved servers.
 var hostileModels = []attack{
 	{name: "an endless tool call", ends: cautious, say: calls(1)},
 	{name: "the same tool call 100 times", ends: cautious, say: calls(100)},
@@ -182,7 +181,7 @@ var hostileServers = []attack{
 	}},
 }
 
-// says has a model say a text instead of what it should.
+// says replaces a model's text.
 func says(text string) func(llmtest.Script) llmtest.Script {
 	return func(s llmtest.Script) llmtest.Script {
 		s.Pieces = pieces(text, max(9, len(text)/100))
@@ -190,7 +189,7 @@ func says(text string) func(llmtest.Script) llmtest.Script {
 	}
 }
 
-// finishes is says, with another reason to end.
+// finishes is like says, with another finish reason.
 func finishes(why llm.Finish, text string) func(llmtest.Script) llmtest.Script {
 	return func(s llmtest.Script) llmtest.Script {
 		s.Finish = why
@@ -198,12 +197,12 @@ func finishes(why llm.Finish, text string) func(llmtest.Script) llmtest.Script {
 	}
 }
 
-// rewrites has a model say something else, made of what it should say.
+// rewrites applies change to a model's text.
 func rewrites(change func(string) string) func(llmtest.Script) llmtest.Script {
 	return func(s llmtest.Script) llmtest.Script { return says(change(strings.Join(s.Pieces, "")))(s) }
 }
 
-// calls has a model call a tool that does not exist, n times.
+// calls makes a model call a nonexistent tool n times.
 func calls(n int) func(llmtest.Script) llmtest.Script {
 	return func(s llmtest.Script) llmtest.Script {
 		s.Pieces, s.Finish, s.Schema = nil, llm.FinishTools, false
@@ -214,7 +213,7 @@ func calls(n int) func(llmtest.Script) llmtest.Script {
 	}
 }
 
-// uses has a server count tokens in its own way.
+// uses makes a server report the given usage.
 func uses(u assay.Usage) func(llmtest.Script) llmtest.Script {
 	return func(s llmtest.Script) llmtest.Script {
 		s.Usage = u
@@ -222,7 +221,7 @@ func uses(u assay.Usage) func(llmtest.Script) llmtest.Script {
 	}
 }
 
-// fails has a server answer with an error, as its vendor documents it.
+// fails makes a server answer with an error in the vendor's documented format.
 func fails(kind llm.ErrorKind, wait time.Duration) func(*host, http.ResponseWriter, *http.Request, llmtest.Body) {
 	return func(h *host, w http.ResponseWriter, r *http.Request, _ llmtest.Body) {
 		message := "no: " + pwned + " " + r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") + r.Header.Get("Api-Key") + " " + llmtest.Canary
@@ -231,14 +230,14 @@ func fails(kind llm.ErrorKind, wait time.Duration) func(*host, http.ResponseWrit
 	}
 }
 
-// status has a server answer with a document.
+// status makes a server answer with a fixed response.
 func status(code int, contentType, body string) func(*host, http.ResponseWriter, *http.Request, llmtest.Body) {
 	return func(_ *host, w http.ResponseWriter, r *http.Request, _ llmtest.Body) {
 		send(w, r, llmtest.Body{Status: code, Type: contentType, Parts: [][]byte{[]byte(body)}})
 	}
 }
 
-// drip sends small parts for as long as somebody listens.
+// drip sends small parts until the client disconnects.
 func drip(w http.ResponseWriter, r *http.Request, part func(i int) []byte) {
 	for i := 0; r.Context().Err() == nil; i++ {
 		if _, err := w.Write(part(i)); err != nil {
@@ -249,7 +248,7 @@ func drip(w http.ResponseWriter, r *http.Request, part func(i int) []byte) {
 	}
 }
 
-// hijack takes the connection away from the server.
+// hijack takes over the connection from the server.
 func hijack(w http.ResponseWriter) net.Conn {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -258,7 +257,7 @@ func hijack(w http.ResponseWriter) net.Conn {
 	return conn
 }
 
-// bomb is 100 MB of blanks, packed.
+// bomb is 100 MB of blanks, compressed.
 var bomb = func() []byte {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

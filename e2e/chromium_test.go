@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// A chromium is a browser without a window and without a network: its proxy is a port
-// that nobody listens at, and no name resolves. It is spoken to in the Chrome DevTools
-// Protocol over a pipe (https://chromedevtools.github.io/devtools-protocol/; with
-// --remote-debugging-pipe it reads file descriptor 3 and writes 4, messages end in NUL).
+// A chromium is a headless browser without network access: its proxy is a port without a listener,
+// and no name resolves. The test drives it by the Chrome DevTools Protocol over a pipe
+// (https://chromedevtools.github.io/devtools-protocol/). With --remote-debugging-pipe it reads file
+// descriptor 3 and writes 4, and messages end in NUL.
 type chromium struct {
 	t   *testing.T
 	in  *os.File
@@ -41,10 +41,9 @@ type message struct {
 	} `json:"error"`
 }
 
-// chromiumCommand returns how a browser is started: what ASSAY_CHROMIUM names (an
-// executable, or a folder of scripts/chromium), what scripts/chromium has fetched, or
-// what is installed. The test is skipped where there is none, with -short, and where
-// ASSAY_CHROMIUM is "off".
+// chromiumCommand returns the command that starts a browser: the one named by ASSAY_CHROMIUM (an
+// executable, or a folder of scripts/chromium), the one that scripts/chromium has fetched, or an
+// installed one. It skips the test if there is none, with -short, and if ASSAY_CHROMIUM is "off".
 func chromiumCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	place := os.Getenv("ASSAY_CHROMIUM")
@@ -66,7 +65,7 @@ func chromiumCommand(t *testing.T, args ...string) *exec.Cmd {
 	}
 	if _, err := os.Stat(filepath.Join(place, "edition")); err == nil {
 		cmd := exec.Command("../scripts/chromium", append([]string{"run"}, args...)...)
-		// A folder of another edition is not fetched anew: that is not a test's to do.
+		// A folder of another version is not downloaded again, since a test must not do that.
 		cmd.Env = append(os.Environ(), "ASSAY_CHROMIUM="+place, "ASSAY_CHROMIUM_ARCHIVE="+filepath.Join(t.TempDir(), "none"))
 		return cmd
 	}
@@ -107,7 +106,7 @@ func startChromium(t *testing.T) *chromium {
 	reading.Go(func() { c.read(out, ended) })
 	t.Cleanup(func() {
 		close(ended)
-		in.Close() // it ends when its pipe does
+		in.Close() // the browser exits when its pipe closes
 		done := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
 		cmd.Wait()
 		done.Stop()
@@ -120,7 +119,7 @@ func startChromium(t *testing.T) *chromium {
 	return c
 }
 
-// read hands on what the browser says, until it ends or nobody wants to hear it.
+// read forwards the browser's messages until it exits or the test ends.
 func (c *chromium) read(from *os.File, ended chan struct{}) {
 	defer close(c.out)
 	r := bufio.NewReader(from)
@@ -141,17 +140,17 @@ func (c *chromium) read(from *os.File, ended chan struct{}) {
 	}
 }
 
-// A tab is a page that is open, with what it has complained of and asked for so far.
+// A tab is an open page, with the complaints and requests recorded so far.
 type tab struct {
 	*chromium
 	session    string
-	complaints []string // on the console: errors, warnings, exceptions, dialogues, broken policies
-	requests   []string // of anything but the page itself and what stands in it
+	complaints []string // on the console: errors, warnings, exceptions, dialogues, policy violations
+	requests   []string // for anything but the page itself and its embedded content
 	loaded     bool
 	page       string
 }
 
-// open loads a file in a window of a size, in a colour scheme.
+// open loads a file in a window of the given size and colour scheme.
 func (c *chromium) open(file string, width, height int, scheme string) *tab {
 	c.t.Helper()
 	var target struct {
@@ -177,14 +176,13 @@ func (c *chromium) open(file string, width, height int, scheme string) *tab {
 	return v
 }
 
-// settle gives the page a moment to say and ask what it has not yet: two frames and a
-// turn of its timers.
+// settle waits for pending output and requests of the page: two frames and a turn of its timers.
 func (v *tab) settle() {
 	v.t.Helper()
 	v.eval(`new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))), 200))`, nil)
 }
 
-// hear waits for one message and notes it.
+// hear waits for one message and records it.
 func (v *tab) hear(atMost time.Duration) message {
 	v.t.Helper()
 	select {
@@ -200,8 +198,8 @@ func (v *tab) hear(atMost time.Duration) message {
 	}
 }
 
-// call asks the browser for something and waits for its reply. The result is decoded
-// into v, unless that is nil.
+// call sends a command to the browser and waits for its reply. It decodes the result into the
+// argument into, unless that is nil.
 func (v *tab) call(method string, params any, into any) {
 	v.t.Helper()
 	v.last++
@@ -233,8 +231,8 @@ func (v *tab) call(method string, params any, into any) {
 	}
 }
 
-// eval runs an expression in the page, as if its user had caused it, awaits it and decodes
-// its value.
+// eval runs an expression in the page as if its user had caused it, awaits it and decodes its
+// value.
 func (v *tab) eval(expression string, into any) {
 	v.t.Helper()
 	var got struct {
@@ -259,7 +257,7 @@ func (v *tab) eval(expression string, into any) {
 	}
 }
 
-// note keeps what an event says of the page.
+// note records the events of the page.
 func (v *tab) note(m message) {
 	if m.Session != v.session || m.Method == "" {
 		return
@@ -318,8 +316,8 @@ func (v *tab) note(m message) {
 	}
 }
 
-// shoot writes pictures of the page from top to bottom, PNGs of at most 1,400 pixels in
-// height, twelve at most: name-0.png and so on.
+// shoot writes pictures of the page from top to bottom: at most twelve PNGs of at most 1,400 pixels
+// in height, name-0.png and so on.
 func (v *tab) shoot(name string) {
 	v.t.Helper()
 	var size struct{ Width, Height int }

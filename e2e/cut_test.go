@@ -18,10 +18,9 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// A generator's reply is cut at every byte during an ask: by OpenAI's chat
-// completions at each one, by the other formats at some. A reply without its end is
-// none: the answer is the local generator's, and says so, or the whole reply's, where
-// nothing but its last signs is missing. A third answer there is not.
+// TestReplyCutAnywhere cuts a generator's reply during an ask: for OpenAI's chat completions at
+// every byte, for the other formats at some. A truncated reply must be discarded. The answer is
+// then the local generator's, with a note, or the whole reply's if only its last bytes are missing.
 func TestReplyCutAnywhere(t *testing.T) {
 	for i, f := range formats() {
 		for mode, stream := range modes {
@@ -34,12 +33,12 @@ func TestReplyCutAnywhere(t *testing.T) {
 	}
 }
 
-// testCuts cuts a reply at so many places.
+// testCuts cuts a reply at the given number of places.
 func testCuts(t *testing.T, f format, stream bool, places int) {
 	checkGoroutines(t)
-	var at atomic.Int64 // where to cut; negative: nowhere
+	var at atomic.Int64 // byte offset of the cut; negative: no cut
 	var size atomic.Int64
-	few := func(s llmtest.Script) llmtest.Script { // pieces, so that there are fewer bytes
+	few := func(s llmtest.Script) llmtest.Script { // larger pieces, so that there are fewer bytes
 		s.Pieces = pieces(strings.Join(s.Pieces, ""), 120)
 		return s
 	}
@@ -53,7 +52,7 @@ func testCuts(t *testing.T, f format, stream bool, places int) {
 		}
 		head(w, good)
 		w.Write(all[:n])
-		if n%2 == 0 { // else it ends as if that were all
+		if n%2 == 0 { // else it ends like a complete reply
 			http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}
@@ -85,8 +84,8 @@ func testCuts(t *testing.T, f format, stream bool, places int) {
 	t.Logf("%d bytes, cut at every %s: the local generator stood in %d times", size.Load(), ordinal(step), fell)
 }
 
-// askCut asks the question of the play, with one call to spend: a reply that is cut
-// is not asked for again.
+// askCut asks the question of the play with a budget of one call, so that a truncated reply is not
+// retried.
 func askCut(t *testing.T, e *engine.Engine, local bool) assay.Answer {
 	t.Helper()
 	got, err := e.Answer(t.Context(), assay.Local(), engine.Request{Question: parentalLeave, NoCache: true, Strategy: "static", Local: local, Budget: assay.Budget{Calls: 1}})

@@ -1,6 +1,6 @@
-// Package e2e tests assay from end to end: the program and the engine with whole
-// providers, against servers that speak each provider's format, well and badly, and
-// against a real model server.
+// Package e2e tests assay from end to end: the program and the engine with complete providers,
+// against well-behaved and hostile servers that speak each provider's format, and against a real
+// model server.
 package e2e
 
 import (
@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// checkGoroutines checks, after everything that the test cleans up from now on, that
-// no goroutine is left but those that are there now.
+// checkGoroutines checks that the test leaves no additional goroutines. The check runs after all
+// cleanups that the test registers later.
 func checkGoroutines(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {

@@ -20,13 +20,13 @@ import (
 	"github.com/assay-rag/assay/provider/openai/openaitest"
 )
 
-// A format is a wire format that a provider speaks, with the server side of it.
+// A format is a provider's wire format, with its server side.
 type format struct {
 	name string
 	llmtest.Wire
 }
 
-// formats are all that there are.
+// formats returns all wire formats.
 func formats() []format {
 	return []format{
 		{"openai-chat", openaitest.Chat()},
@@ -46,27 +46,27 @@ func formats() []format {
 	}
 }
 
-// A reply is what a scripted model says to a request, the nth that it gets, from 0.
+// A reply returns a scripted model's text for its nth request, from 0.
 type reply func(req llm.Request, n int) string
 
-// A host is a server on loopback that speaks a format.
+// A host is a loopback server that speaks a format.
 type host struct {
 	format
 	server   *httptest.Server
 	client   *http.Client
-	requests atomic.Int64 // that it has got
+	requests atomic.Int64 // received
 
-	attack attack // the zero attack: it does what it should
+	attack attack // zero: none
 }
 
-// serve starts a server whose model says what say returns, and which attacks.
+// serve starts a server whose model replies with the results of say and which makes the attack a.
 func (f format) serve(t *testing.T, say reply, a attack) *host {
 	t.Helper()
 	h := &host{format: f, attack: a}
 	h.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the client has gone
+			return // the client has disconnected
 		}
 		n := int(h.requests.Add(1)) - 1
 		req := f.Request(t, r, body)
@@ -96,7 +96,7 @@ func (f format) serve(t *testing.T, say reply, a attack) *host {
 	return h
 }
 
-// script is a text as a model sends it: in small pieces.
+// script returns a text as a model sends it, in small pieces.
 func script(text string, req llm.Request) llmtest.Script {
 	s := llmtest.Script{
 		Pieces: pieces(text, 9),
@@ -109,7 +109,7 @@ func script(text string, req llm.Request) llmtest.Script {
 	return s
 }
 
-// pieces cuts a text into pieces of so many letters.
+// pieces splits a text into pieces of the given number of letters.
 func pieces(text string, letters int) []string {
 	var out []string
 	for rest := []rune(text); len(rest) > 0; rest = rest[min(letters, len(rest)):] {
@@ -118,7 +118,7 @@ func pieces(text string, letters int) []string {
 	return out
 }
 
-// send sends a body, each part by itself.
+// send sends a body part by part.
 func send(w http.ResponseWriter, _ *http.Request, b llmtest.Body) {
 	head(w, b)
 	for _, part := range b.Parts {
@@ -127,7 +127,7 @@ func send(w http.ResponseWriter, _ *http.Request, b llmtest.Body) {
 	}
 }
 
-// head sends what stands before a body.
+// head sends the headers and the status of a body.
 func head(w http.ResponseWriter, b llmtest.Body) {
 	for name, values := range b.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values
@@ -140,9 +140,8 @@ func head(w http.ResponseWriter, b llmtest.Body) {
 	}
 }
 
-// open returns the host's model, under a name of its own, with its calls guarded as
-// they are in the program. It is waited for as long as it may take, but when it makes
-// others wait.
+// open returns the host's model under the given name, with its calls guarded as in the program. The
+// idle timeout is short only for an attack that delays its replies.
 func (h *host) open(t *testing.T, name string, stream bool) llm.Model {
 	t.Helper()
 	patience := 20 * time.Second
@@ -162,7 +161,7 @@ const (
 	maxBytes = 1 << 20                // of a reply
 )
 
-// named is a model under another name, so that each role can have one of its own.
+// named is a model under another name, so that each role can have its own.
 type named struct {
 	inner llm.Model
 	name  string

@@ -20,16 +20,15 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// budget is what a run against hostile models may spend.
+// budget is the budget of a run against hostile models.
 var budget = assay.Budget{Iterations: 3, Calls: 40, Tokens: 100_000, Wall: 60 * time.Second}
 
 // hang is longer than any of these runs takes.
 const hang = 5 * time.Minute
 
-// The attacks of models and servers on all roles but the verifier, and on the
-// verifier alone. OpenAI's chat completions meet all of them as streams, with -short
-// every third; of the others each format meets some, and with ASSAY_LONG=1 every
-// format all.
+// TestHostile runs the attacks of models and servers on all roles but the verifier, and on the
+// verifier alone. OpenAI's chat completions meet all of them as streams, or every third with
+// -short. Each other format meets some, and with ASSAY_LONG=1 all.
 func TestHostile(t *testing.T) {
 	attacks := slices.Concat(hostileModels, hostileServers)
 	all, long := formats(), os.Getenv("ASSAY_LONG") != ""
@@ -53,7 +52,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// testAttack makes an attack by a format.
+// testAttack makes an attack in a format.
 func testAttack(t *testing.T, a attack, f format, stream bool) {
 	mode := "whole"
 	if stream {
@@ -67,8 +66,7 @@ func testAttack(t *testing.T, a attack, f format, stream bool) {
 	})
 }
 
-// testAttackOn has the models of some roles attack. The verifier is local where it
-// does not.
+// testAttackOn makes the models of some roles attack. The verifier is local unless it attacks.
 func testAttackOn(t *testing.T, a attack, f format, stream bool, hostile ...string) {
 	checkGoroutines(t)
 	elsewhere := httptest.NewServer(failing(t, "a request was sent to where a redirect leads"))
@@ -97,7 +95,7 @@ func testAttackOn(t *testing.T, a attack, f format, stream bool, hostile ...stri
 	}
 }
 
-// askHostile asks the question of the play, and does not wait for ever.
+// askHostile asks the question of the play with a timeout.
 func (c cast) askHostile(t *testing.T, e *engine.Engine) assay.Answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
@@ -109,8 +107,8 @@ func (c cast) askHostile(t *testing.T, e *engine.Engine) assay.Answer {
 	return got
 }
 
-// checkBudget checks that a run has kept to its budget, as the servers have seen it
-// and as it says itself.
+// checkBudget checks that a run kept to its budget, both by the servers' counts and by its own
+// report.
 func checkBudget(t *testing.T, c cast, got assay.Answer) {
 	t.Helper()
 	requests := 0
@@ -126,7 +124,7 @@ func checkBudget(t *testing.T, c cast, got assay.Answer) {
 	}
 }
 
-// checkHonest checks that nothing is in an answer but what was verified.
+// checkHonest checks that an answer contains only verified claims.
 func checkHonest(t *testing.T, got assay.Answer) {
 	t.Helper()
 	for _, c := range got.Claims {
@@ -147,12 +145,12 @@ func checkHonest(t *testing.T, got assay.Answer) {
 	}
 }
 
-// checkEnd checks what came of an attack by all roles but the verifier.
+// checkEnd checks the outcome of an attack on all roles but the verifier.
 func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 	t.Helper()
 	notes := notesOf(got)
 	if a.ends == cautious && strings.Contains(notes, "the local generator stood in") {
-		a.ends = standIn // the format cannot carry what the model says: its provider fails
+		a.ends = standIn // the format cannot carry the model's reply: its provider fails
 	}
 	switch a.ends {
 	case standIn:
@@ -182,14 +180,16 @@ func checkEnd(t *testing.T, a attack, e *engine.Engine, got assay.Answer) {
 		}
 		for _, c := range got.Claims {
 			words := got.Text[c.Start:c.End]
-			if !slices.ContainsFunc(got.Citations, func(cit assay.Citation) bool { return strings.Contains(strings.Join(strings.Fields(cit.Quote), " "), words) }) {
+			if !slices.ContainsFunc(got.Citations, func(cit assay.Citation) bool {
+				return strings.Contains(strings.Join(strings.Fields(cit.Quote), " "), words)
+			}) {
 				t.Errorf("the claim %q is not a quotation", words)
 			}
 		}
 	}
 }
 
-// checkUnverified checks that a verifier that fails leaves nothing to be shown.
+// checkUnverified checks that no claim is shown if the verifier fails.
 func checkUnverified(t *testing.T, a attack, got assay.Answer) {
 	t.Helper()
 	if a.ends == honest {
@@ -203,7 +203,7 @@ func checkUnverified(t *testing.T, a attack, got assay.Answer) {
 	}
 }
 
-// checkSecrets checks that no credential is in the answer or in what is recorded.
+// checkSecrets checks that no credential is in the answer or in the journal.
 func checkSecrets(t *testing.T, e *engine.Engine, got assay.Answer) {
 	t.Helper()
 	_, steps, err := e.Run(t.Context(), assay.Local(), got.Run)
@@ -221,7 +221,7 @@ func checkSecrets(t *testing.T, e *engine.Engine, got assay.Answer) {
 	}
 }
 
-// failing fails the test when it is asked anything.
+// failing returns a handler that fails the test on any request.
 func failing(t *testing.T, why string) http.Handler {
 	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error(why) })
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// TestLlamaJudges has the model of a real server judge an answer. Its judgements are random,
-// but they must follow the judge's schema: each measure is a share or says why it was not
-// judged. The cost must be counted.
+// TestLlamaJudges has the model of a real server judge an answer. Its judgements are random but
+// must follow the judge's schema: each measure is in [0, 1] or has a reason why it was not judged.
+// The cost must be counted.
 func TestLlamaJudges(t *testing.T) {
 	l := startLlama(t)
 	m := l.open(t, false).Model("tiny")

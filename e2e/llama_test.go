@@ -16,18 +16,17 @@ import (
 	"time"
 )
 
-// A llama is a llama-server that serves the model of scripts/tinymodel: its replies have the
-// form that they are bound to, and no sense.
+// A llama is a llama-server that serves the model of scripts/tinymodel. Its replies follow the
+// requested schema but have no meaning.
 type llama struct {
 	base string // URL of its API: "http://127.0.0.1:PORT/v1"
-	stop func() // ends it and waits until it has ended; nil where it is not ours
+	stop func() // stops it and waits until it has exited; nil if the test did not start it
 }
 
-// startLlama returns a llama-server. It is the one at the URL in ASSAY_LLAMA; or one
-// that is started for the test, with what scripts/llama-server has fetched before,
-// into the folder that ASSAY_LLAMA names or the script's own. The test is skipped
-// where there is nothing of that, with -short, and where ASSAY_LLAMA is "off".
-// Arguments are further ones of llama-server.
+// startLlama returns a llama-server: the one at the URL in ASSAY_LLAMA, or one that is started for
+// the test. In the second case the server is one that scripts/llama-server has fetched before, into
+// the folder that ASSAY_LLAMA names or the script's own. The test is skipped if there is none, with
+// -short, and if ASSAY_LLAMA is "off". args are further arguments of llama-server.
 func startLlama(t *testing.T, args ...string) *llama {
 	t.Helper()
 	place := os.Getenv("ASSAY_LLAMA")
@@ -51,7 +50,7 @@ func startLlama(t *testing.T, args ...string) *llama {
 		t.Skipf("no llama-server in %s: scripts/llama-server fetch brings it there", place)
 	}
 	cmd := exec.Command("../scripts/llama-server", "start")
-	// A folder of another edition is not fetched anew: that is not a test's to do.
+	// A folder of another version is not downloaded again, since a test must not do that.
 	cmd.Env = append(os.Environ(), "ASSAY_LLAMA="+place, "ASSAY_LLAMA_ARCHIVES="+t.TempDir(), "ASSAY_LLAMA_ARGS="+strings.Join(args, " "))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -78,7 +77,7 @@ func startLlama(t *testing.T, args ...string) *llama {
 	return &llama{base: strings.TrimSpace(line), stop: stop}
 }
 
-// own skips a test that has to stop the server, where it is somebody else's.
+// own skips a test that has to stop the server if the test did not start it.
 func (l *llama) own(t *testing.T) *llama {
 	t.Helper()
 	if l.stop == nil {
@@ -87,8 +86,7 @@ func (l *llama) own(t *testing.T) *llama {
 	return l
 }
 
-// A slot is what the server says of the one request that it works on, or of the
-// last one.
+// A slot is the server's report on its current or last request.
 type slot struct {
 	Busy  bool `json:"is_processing"`
 	Task  int  `json:"id_task"`
@@ -97,7 +95,7 @@ type slot struct {
 	} `json:"next_token"`
 }
 
-// decoded returns how many tokens of the reply the server has made so far.
+// decoded returns the number of tokens that the server has generated for the reply so far.
 func (s slot) decoded() int {
 	if len(s.Token) == 0 {
 		return 0
@@ -105,7 +103,7 @@ func (s slot) decoded() int {
 	return s.Token[0].Decoded
 }
 
-// slot asks the server what it is doing.
+// slot returns the state of the server's slot.
 func (l *llama) slot(t *testing.T) slot {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(l.base, "/v1")+"/slots", nil)
@@ -125,10 +123,10 @@ func (l *llama) slot(t *testing.T) slot {
 	return slots[0]
 }
 
-// until waits for what has to happen soon, and looks each period.
+// until polls a condition each period and fails the test if it does not hold in time.
 func until(t *testing.T, what string, period time.Duration, holds func() bool) {
 	t.Helper()
-	const patience = 3 * time.Minute // of a slow machine
+	const patience = 3 * time.Minute // for a slow machine
 	for end := time.Now().Add(patience); !holds(); time.Sleep(period) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %v", what, patience)

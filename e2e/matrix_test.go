@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay/role"
 )
 
-// openHandbook opens an engine over the handbook whose roles models do.
+// openHandbook opens an engine over the handbook with the given models in its roles.
 func openHandbook(t *testing.T, models map[string]llm.Model) *engine.Engine {
 	t.Helper()
 	config := engine.Config{Dir: t.TempDir(), Models: engine.Models{Roles: models, LocalVerifier: models[role.VerifierRole] == nil}}
@@ -33,10 +33,11 @@ func openHandbook(t *testing.T, models map[string]llm.Model) *engine.Engine {
 	return e
 }
 
-// Both strategies, by every format, whole and streamed, each role on a model of its
-// own: what the models say decides, not how it travels.
+// TestSameAnswerByEveryWire checks that both strategies give the same answer in every format, whole
+// and streamed, with each role on a model of its own. The answer must depend on the models' replies
+// and not on the wire format.
 func TestSameAnswerByEveryWire(t *testing.T) {
-	want := map[string]assay.Answer{} // by strategy: that of the first format
+	want := map[string]assay.Answer{} // by strategy: the answer of the first format
 	for _, f := range formats() {
 		for mode, stream := range modes {
 			t.Run(f.name+"/"+mode, func(t *testing.T) {
@@ -57,8 +58,7 @@ func TestSameAnswerByEveryWire(t *testing.T) {
 	})
 }
 
-// testWire asks by the formats that roles have, and compares with what came of it by
-// others.
+// testWire asks with the given formats of the roles, and compares with the answer of other formats.
 func testWire(t *testing.T, strategy string, stream bool, formatOf func(string) format, want map[string]assay.Answer) {
 	t.Helper()
 	checkGoroutines(t)
@@ -85,13 +85,13 @@ func testWire(t *testing.T, strategy string, stream bool, formatOf func(string) 
 	}
 }
 
-// plain is an answer without what belongs to a run and to how the models were reached.
+// plain returns an answer without the fields that vary by run or by the models' transport.
 func plain(a assay.Answer) assay.Answer {
 	a.Run, a.ElapsedMS, a.Usage, a.Roles = "", 0, assay.Usage{}, nil
 	return a
 }
 
-// checkPlay checks the answer that a play comes to.
+// checkPlay checks the answer of a play.
 func checkPlay(t *testing.T, strategy string, got assay.Answer) {
 	t.Helper()
 	if got.Strategy != strategy {
@@ -118,8 +118,8 @@ func checkPlay(t *testing.T, strategy string, got assay.Answer) {
 	}
 }
 
-// checkRoles checks that the answer says which model did what, and what it has cost:
-// as many calls as its server has seen.
+// checkRoles checks that the answer reports the model and cost of each role, with as many calls as
+// its server has counted.
 func checkRoles(t *testing.T, strategy string, c cast, got assay.Answer) {
 	t.Helper()
 	total := assay.Usage{Searches: got.Usage.Searches}

@@ -16,10 +16,10 @@ import (
 	"github.com/assay-rag/assay/provider/openai"
 )
 
-// modes are the ways in which a reply can be asked for.
+// modes are the ways to request a reply.
 var modes = map[string]bool{"whole": false, "stream": true}
 
-// open reaches a llama-server as a user of an OpenAI-compatible server does.
+// open returns a provider configured like any OpenAI-compatible server.
 func (l *llama) open(t *testing.T, stream bool) *openai.Provider {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{}}
@@ -31,7 +31,7 @@ func (l *llama) open(t *testing.T, stream bool) *openai.Provider {
 	return p
 }
 
-// ask is a request with one message.
+// ask returns a request with one message.
 func ask(text string, maxTokens int) llm.Request {
 	return llm.Request{
 		System:    "Answer in one short sentence.",
@@ -41,7 +41,7 @@ func ask(text string, maxTokens int) llm.Request {
 	}
 }
 
-// The real server, asked as every other model is: each case in both modes.
+// TestLlamaModel runs each case against the real server in both modes.
 func TestLlamaModel(t *testing.T) {
 	l := startLlama(t)
 	for name, stream := range modes {
@@ -65,7 +65,7 @@ func testModels(t *testing.T, p *openai.Provider) {
 	}
 }
 
-// Text comes in pieces that make up the reply, with what it has cost.
+// testText checks that text arrives in pieces that make up the reply, with its usage.
 func testText(t *testing.T, m llm.Model, stream bool) {
 	var pieces []string
 	got, err := m.Generate(t.Context(), ask("Is Paris in France?", 12), func(d llm.Delta) { pieces = append(pieces, d.Text) })
@@ -87,7 +87,7 @@ func testText(t *testing.T, m llm.Model, stream bool) {
 	}
 }
 
-// A reply ends where it has to, and says so.
+// testLimit checks that a reply ends at its token limit and reports it.
 func testLimit(t *testing.T, m llm.Model) {
 	got, err := m.Generate(t.Context(), ask("Count from one to one hundred.", 5), nil)
 	if err != nil || got.Finish != llm.FinishLength || got.Usage.OutputTokens != 5 {
@@ -95,7 +95,7 @@ func testLimit(t *testing.T, m llm.Model) {
 	}
 }
 
-// verdictSchema is what a role might ask for.
+// verdictSchema is like the schema of a role.
 const verdictSchema = `{
 	"type": "object",
 	"properties": {
@@ -106,7 +106,7 @@ const verdictSchema = `{
 	"additionalProperties": false
 }`
 
-// The server's grammar binds the model to a schema, however little it understands.
+// testSchema checks that the server's grammar binds even a random model to a schema.
 func testSchema(t *testing.T, m llm.Model) {
 	req := ask("Is Paris in France? Answer with JSON: answer, and at most two short reasons.", 120)
 	req.Schema = &llm.Schema{Name: "verdict", Schema: json.RawMessage(verdictSchema)}
@@ -131,7 +131,7 @@ func testSchema(t *testing.T, m llm.Model) {
 	}
 }
 
-// lookup is a tool, and a conversation in which it was called twice.
+// lookup is a tool. A conversation in which it was called twice follows.
 var lookup = llm.Tool{
 	Name: "lookup", Description: "Looks a word up",
 	Parameters: json.RawMessage(`{"type": "object", "properties": {"word": {"type": "string", "maxLength": 20}}, "required": ["word"]}`),
@@ -147,7 +147,8 @@ func lookedUp(word, meaning string) []llm.Message {
 	}
 }
 
-// The server takes calls and their results, and the model's own call comes back.
+// TestLlamaCallsTools checks that the server accepts calls with their results and that the model's
+// own call is returned.
 func TestLlamaCallsTools(t *testing.T) {
 	const call = "3" // the token that begins a call
 	l := startLlama(t, "--logit-bias", call+"+22")
@@ -176,7 +177,7 @@ func testTools(t *testing.T, m llm.Model) {
 	}
 }
 
-// A request over the model's window is told apart from a wrong one.
+// testTooLong checks that a request over the model's window has its own error kind.
 func testTooLong(t *testing.T, m llm.Model) {
 	_, err := m.Generate(t.Context(), ask(strings.Repeat("word ", 10_000), 5), nil)
 	failed, ok := errors.AsType[*llm.Error](err)
@@ -185,7 +186,7 @@ func testTooLong(t *testing.T, m llm.Model) {
 	}
 }
 
-// Whoever stops listening stops the server too: it does not write on for nobody.
+// TestLlamaNoticesCancellation checks that the server stops generating when the client cancels.
 func TestLlamaNoticesCancellation(t *testing.T) {
 	l := startLlama(t)
 	for name, stream := range modes {
@@ -207,8 +208,8 @@ func TestLlamaNoticesCancellation(t *testing.T) {
 			if err := <-ended; !errors.Is(err, context.Canceled) {
 				t.Fatalf("Generate, cancelled: %v", err)
 			}
-			// The server looks for its client when nothing has happened for a second,
-			// and a question is something.
+			// The server checks for its client after a second without requests, and each poll is a
+			// request.
 			until(t, "the server has stopped", 2*time.Second, func() bool { return !l.slot(t).Busy })
 			if n := l.slot(t).decoded(); n >= want/2 {
 				t.Errorf("the server wrote on: %d of %d tokens", n, want)
@@ -217,8 +218,9 @@ func TestLlamaNoticesCancellation(t *testing.T) {
 	}
 }
 
-// With the template of ChatML this llama.cpp cannot bind the model to a schema. Servers in
-// the wild refuse so too: it is an error that says so, and not one that passes by waiting.
+// TestLlamaRefusesSchema checks the error of a server that cannot bind the model to a schema, as
+// this llama.cpp with the ChatML template. Other servers refuse in the same way. The error must
+// name the reason and must not be temporary.
 func TestLlamaRefusesSchema(t *testing.T) {
 	l := startLlama(t, "--chat-template", "chatml")
 	req := ask("Is Paris in France? Answer with JSON.", 40)

@@ -16,26 +16,26 @@ import (
 // parentalLeave is a question with two parts, both of which the handbook answers.
 const parentalLeave = "How long does parental leave last, and when must it be announced?"
 
-// invented is what a scripted generator adds to what the handbook says.
+// invented is the statement that a scripted generator adds to those of the handbook.
 const invented = "Parental leave is paid at 80 percent of the salary."
 
-// A play is what scripted models say in their roles to parentalLeave: what a model
-// that is good at it might, but that the generator adds a claim of its own.
+// A play holds the replies of scripted models to parentalLeave, by role. They are those of a good
+// model, except that the generator adds an invented claim.
 type play struct {
 	mu    sync.Mutex
-	asked map[string]bool // questions that the grader has judged before
+	asked map[string]bool // questions that the grader has already judged
 }
 
 func newPlay() *play { return &play{asked: map[string]bool{}} }
 
-// reply returns what the model that does a role says.
+// reply returns the replies of a role.
 func (p *play) reply(name string) reply {
 	return map[string]reply{
 		role.PlannerRole: p.plan, role.GraderRole: p.grade, role.GeneratorRole: p.write, role.VerifierRole: p.verify,
 	}[name]
 }
 
-// plan cuts the question in two.
+// plan splits the question in two.
 func (p *play) plan(llm.Request, int) string {
 	part := func(text string) object {
 		return object{"text": text, "needs": []int{}, "conditions": []string{}}
@@ -46,8 +46,7 @@ func (p *play) plan(llm.Request, int) string {
 	})
 }
 
-// grade is content with the passage on parental leave, but not when it first sees a
-// question.
+// grade accepts the passage on parental leave, but rejects each question once first.
 func (p *play) grade(req llm.Request, _ int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +60,7 @@ func (p *play) grade(req llm.Request, _ int) string {
 	return text(g)
 }
 
-// write says what the handbook says, and more.
+// write states the handbook's content and the invented claim.
 func (p *play) write(req llm.Request, _ int) string {
 	sources := passagesWith("26 weeks", req)
 	statement := func(text string) object {
@@ -77,10 +76,10 @@ func (p *play) write(req llm.Request, _ int) string {
 	})
 }
 
-// claimMark is how a prompt begins a claim.
+// claimMark matches the beginning of a claim in a prompt.
 var claimMark = regexp.MustCompile(`<claim number="(\d+)" id="[0-9a-f]+">\n(.*)`)
 
-// verify supports all but what the generator has made up.
+// verify supports all claims but the invented one.
 func (p *play) verify(req llm.Request, _ int) string {
 	verdicts := []object{}
 	for _, m := range claimMark.FindAllStringSubmatch(said(req), -1) {
@@ -104,7 +103,7 @@ func text(v any) string {
 	return string(raw)
 }
 
-// said is what the user's messages of a request say.
+// said returns the text of the user messages of a request.
 func said(req llm.Request) string {
 	var all []string
 	for _, m := range req.Messages {
@@ -115,7 +114,7 @@ func said(req llm.Request) string {
 	return strings.Join(all, "\n")
 }
 
-// fence returns the data of that name in a prompt.
+// fence returns the data of the given name in a prompt.
 func fence(name string, req llm.Request) string {
 	m := regexp.MustCompile(`(?s)<` + name + ` id="[0-9a-f]+">\n(.*?)\n</` + name + ` `).FindStringSubmatch(said(req))
 	if m == nil {
@@ -124,10 +123,10 @@ func fence(name string, req llm.Request) string {
 	return m[1]
 }
 
-// passageMark is a passage in a prompt.
+// passageMark matches a passage in a prompt.
 var passageMark = regexp.MustCompile(`(?s)<passage number="(\d+)" id="[0-9a-f]+">\n(.*?)\n</passage `)
 
-// passagesWith returns the numbers of the passages in a prompt that hold words.
+// passagesWith returns the numbers of the passages in a prompt that contain words.
 func passagesWith(words string, req llm.Request) []int {
 	numbers := []int{}
 	for _, m := range passageMark.FindAllStringSubmatch(said(req), -1) {
@@ -138,17 +137,17 @@ func passagesWith(words string, req llm.Request) []int {
 	return numbers
 }
 
-// A cast is who does the roles, with the hosts that serve them.
+// A cast holds the models of the roles, with the hosts that serve them.
 type cast struct {
 	models map[string]llm.Model
 	hosts  map[string]*host
 }
 
-// The roles that a model can do in today's strategies.
+// roleNames are the roles that a model can have in the tested strategies.
 var roleNames = []string{role.PlannerRole, role.GraderRole, role.GeneratorRole, role.VerifierRole}
 
-// stage has each role of a play done by a model of its own, behind a server of its
-// own, of the format that formatOf gives it. Those of the attackers attack.
+// stage gives each role of a play its own model behind its own server, in the format that formatOf
+// returns. The models of the attackers make the attack a.
 func stage(t *testing.T, p *play, stream bool, formatOf func(name string) format, a attack, attackers ...string) cast {
 	t.Helper()
 	c := cast{map[string]llm.Model{}, map[string]*host{}}

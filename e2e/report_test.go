@@ -16,11 +16,11 @@ import (
 //	go test ./e2e -run ReportInChromium -shots /tmp/shots
 var shots = flag.String("shots", "", "write pictures of the report's page into this `folder`")
 
-// asked is how many questions the evaluation has.
+// asked is the number of questions of the evaluation.
 const asked = 1000
 
-// evaluate runs an evaluation of 1,000 questions over a document of
-// 250 sections, some of them hostile, as a user does, and returns the report's file.
+// evaluate runs an evaluation through the program and returns the report's file. It has 1,000
+// questions over a document of 250 sections, some of them hostile.
 func evaluate(t *testing.T) string {
 	t.Helper()
 	binary, err := build()
@@ -43,19 +43,19 @@ func evaluate(t *testing.T) string {
 	return page
 }
 
-// attempts are what a page must neither run, fetch nor be turned by.
+// attempts are texts that a page must neither run, fetch nor be reversed by.
 var attempts = []string{
 	`</script><script>alert(1)</script>`, `<img src="https://example.com/pixel.png" onerror="alert(2)">`, `"><svg onload=alert(3)>`, `[click](javascript:alert(4))`,
 	"\u202egnp.exe", "\u0000\u001b[31m", `<iframe src="https://example.com/"></iframe>`, `' onmouseover='alert(5)`, `<style>@import "https://example.com/a.css";</style>`,
 	`{{.Policy}}`, strings.Repeat("W", 3000), "مرحبا بالعالم", `<meta http-equiv="refresh" content="0;url=https://example.com/">`, `<base href="https://example.com/">`,
 }
 
-// handbookOf writes a document of so many sections, and questions about them.
+// handbookOf returns a document with the given number of sections, and questions about them.
 func handbookOf(sections int) (text, questions []byte) {
 	var doc, set bytes.Buffer
 	encoder := json.NewEncoder(&set)
 	for i := range sections {
-		aside := strings.ReplaceAll(attempts[i%len(attempts)], "\x00", "") // a file with NUL is no text
+		aside := strings.ReplaceAll(attempts[i%len(attempts)], "\x00", "") // a file with NUL is not text
 		fmt.Fprintf(&doc, "# Plan %d\n\nThe plan %d includes %d GB of storage and costs %d euros a month. %s\n\n", i, i, 10+i, 5+i%40, aside)
 	}
 	for i := range asked {
@@ -80,11 +80,11 @@ func handbookOf(sections int) (text, questions []byte) {
 	return doc.Bytes(), set.Bytes()
 }
 
-// TestReportInChromium opens the report of 1,000 questions in a real browser that has no
-// network: nothing is complained of or asked for, nothing is wider than a phone, and the
-// table of questions can be filtered.
+// TestReportInChromium opens the report of 1,000 questions in a real browser without network
+// access. The page must cause no console messages or requests, fit the width of a phone, and filter
+// the table of questions.
 func TestReportInChromium(t *testing.T) {
-	b := startChromium(t) // first: without a browser there is nothing to evaluate for
+	b := startChromium(t) // first: skip the evaluation if there is no browser
 	page := evaluate(t)
 	for _, window := range []struct {
 		name, scheme  string
@@ -105,7 +105,7 @@ func TestReportInChromium(t *testing.T) {
 	}
 }
 
-// checkQuiet fails a test where a page has complained or asked for anything.
+// checkQuiet fails the test if a page caused console messages or requests.
 func checkQuiet(t *testing.T, v *tab, name string) {
 	t.Helper()
 	for _, c := range v.complaints {
@@ -116,8 +116,8 @@ func checkQuiet(t *testing.T, v *tab, name string) {
 	}
 }
 
-// checkFits fails a test where the page has to be moved sideways, every fold of it open,
-// or where text cannot be told from what it stands on.
+// checkFits fails the test if the page scrolls sideways with every fold open, or if text lacks
+// contrast with its background.
 func checkFits(t *testing.T, v *tab, name string) {
 	t.Helper()
 	var got struct {
@@ -140,7 +140,7 @@ func checkFits(t *testing.T, v *tab, name string) {
 	}
 }
 
-// A table is what of the questions is seen.
+// A table is the visible state of the table of questions.
 type table struct {
 	Rows, Seen, Wrong int
 	Shown             string
@@ -148,7 +148,7 @@ type table struct {
 	First             string
 }
 
-// seen is the table as it is.
+// seen returns the current state of the table.
 const seen = `(() => {
 	const rows = [...document.querySelectorAll('#rows > tr')], on = rows.filter(r => r.getClientRects().length > 0);
 	return {rows: rows.length, seen: on.length, wrong: on.filter(r => r.dataset.right === 'wrong').length,
@@ -195,8 +195,8 @@ func checkTable(t *testing.T, v *tab, name string) {
 	v.choose("order", "")
 }
 
-// checkLinks follows a link to a question on another page of the table, and fails a test
-// where it is not brought up and opened, or where what has to have a name has none.
+// checkLinks follows a link to a question on another page of the table. It fails the test if the
+// question is not shown and opened, or if an element that needs an accessible name has none.
 func checkLinks(t *testing.T, v *tab, name string) {
 	t.Helper()
 	var got struct {
@@ -226,8 +226,8 @@ func checkLinks(t *testing.T, v *tab, name string) {
 	}
 }
 
-// TestChromiumSeesFaults holds the browser's checks to pages that are wrong: each has to be
-// complained of, or seen to ask for something.
+// TestChromiumSeesFaults checks that the browser's checks detect faulty pages: each must cause a
+// console message or a request.
 func TestChromiumSeesFaults(t *testing.T) {
 	b := startChromium(t)
 	for name, test := range map[string]struct {

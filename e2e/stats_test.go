@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStatsInChromium opens the page of `assay stats --html`, of real runs, in a real
-// browser that has no network.
+// TestStatsInChromium opens the page that `assay stats --html` writes for real runs in a real
+// browser without network access.
 func TestStatsInChromium(t *testing.T) {
 	b := startChromium(t)
 	binary, err := build()

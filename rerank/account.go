@@ -2,8 +2,7 @@ package rerank
 
 import "github.com/assay-rag/assay"
 
-// Account returns, for each hit of found, what its score is made of: the share of
-// each feature, by FeatureNames.
+// Account returns, for each hit of found, the contributions to its score by feature name.
 func (l *Local) Account(found assay.Results) []map[string]float64 {
 	weights := l.weights(found)
 	accounts := make([]map[string]float64, len(found.Hits))

@@ -9,19 +9,17 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// FeatureNames are the features of a hit among others, in the order of Features.
+// FeatureNames are the features of a hit within a result, in the order of Features.
 var FeatureNames = []string{
 	"fused",  // the fused score
-	"bridge", // how much the best hits lead to this one; see bridge
+	"bridge", // how strongly the best hits lead to this one; see bridge
 }
 
-// Features returns the features of each of found's hits, by FeatureNames, in
-// their order.
+// Features returns the features of each of found's hits, by FeatureNames, in their order.
 //
-// What fusion adds up, words, similarity and the walk, is not here again: weights
-// of their own, and those of the relevance features, BM25 and length, learned in
-// several ways, order a set that they were not learned from worse than the fused
-// score does.
+// The inputs of fusion (words, similarity and the walk) are not features again. With learned
+// weights of their own, and those of the relevance features, BM25 and length, the order on unseen
+// sets was worse than by the fused score. Several ways of learning them were tried.
 func Features(found assay.Results) [][]float64 {
 	b := newBridges(found.Hits)
 	features := make([][]float64, len(found.Hits))
@@ -35,11 +33,11 @@ func Features(found assay.Results) [][]float64 {
 	return features
 }
 
-// The first leaders hits lead to what they name.
+// leaders is the number of first hits that can lead to others.
 const leaders = 3
 
-// bridges know which hits name what others are about. A question that takes two
-// steps names the first; the passage that is found for it names the second.
+// bridges finds hits that name the subjects of other hits. A question that takes two steps names
+// the first subject, and the passage found for it names the second.
 type bridges struct {
 	hits     []assay.Hit
 	texts    []string   // folded
@@ -60,10 +58,10 @@ func newBridges(hits []assay.Hit) *bridges {
 	return b
 }
 
-// to returns how much the leaders lead to a hit, in [0, 1]: the greatest fused
-// score, from 0 for the least of all to 1, of a leader that names what the hit is
-// about and is not about it itself; times how rare that name is among the hits,
-// from 0 in all to 1 in one.
+// to returns how strongly the leaders lead to a hit, in [0, 1]. It is the greatest fused score,
+// scaled from 0 for the least of all to 1, of a leader that names a subject of the hit and does not
+// share a subject with it. This is multiplied by the rarity of that name among the hits, from 0 in
+// all to 1 in one.
 func (b *bridges) to(i int) float64 {
 	best := 0.0
 	for _, subject := range b.subjects[i] {
@@ -80,7 +78,7 @@ func (b *bridges) to(i int) float64 {
 	return best
 }
 
-// alike reports whether two hits are about the same.
+// alike reports whether two hits share a subject.
 func (b *bridges) alike(i, j int) bool {
 	return slices.ContainsFunc(b.subjects[i], func(s string) bool { return slices.Contains(b.subjects[j], s) })
 }
@@ -106,12 +104,12 @@ func (b *bridges) rarity(subject string) float64 {
 	return 1 - math.Log(float64(max(n, 1)))/math.Log(float64(len(b.texts)))
 }
 
-// minSubject is how many bytes the folded name of a subject has at least, the
-// spaces about it included: what is shorter is named everywhere by chance.
+// minSubject is the least length in bytes of a folded subject, with its surrounding spaces. Shorter
+// names occur everywhere by chance.
 const minSubject = 6
 
-// subjects are what a hit is about, folded: its title without what stands in
-// parentheses, and its last heading.
+// subjects returns the subjects of a hit, folded: its title without parentheses, and its last
+// heading.
 func subjects(h assay.Hit) []string {
 	var out []string
 	texts := []string{h.Title}
@@ -138,9 +136,9 @@ func withoutParentheses(text string) string {
 	return text[:open] + text[open+end+1:]
 }
 
-// fold returns the words of a text, each between single spaces, so that one folded
-// text is within another only as whole words. Their case stays: a name is written
-// as the title that it is, where "Examples" is a title and "examples" a word.
+// fold returns the words of a text, separated and surrounded by single spaces, so that one folded
+// text contains another only as whole words. It keeps case, which distinguishes a name from a word:
+// "Examples" is a title and "examples" is not.
 func fold(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 2)

@@ -1,9 +1,9 @@
-// Package rerank orders the best hits of a search once more: by a small learned
-// model over their scores and over which of them name one another (Local), or by
-// a model that reads the query beside each text (Texts).
+// Package rerank reorders the best hits of a search. Local uses a small learned model over their
+// scores and over which of them name one another. Texts uses a model that reads the query with each
+// text.
 //
-// Both are what retrieve calls a Ranker. Neither finds hits, and neither says how
-// relevant one is by itself: a score orders one result and means nothing beyond.
+// Both implement retrieve's Ranker. Neither finds hits. A score orders the hits of one result, and
+// is not a measure of relevance.
 package rerank
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// modelJSON holds the weights of Local, as `assay eval train` wrote them, with
-// the sets they were learned from.
+// modelJSON holds the weights of Local, written by `assay eval train`, with the sets that they were
+// learned from.
 //
 //go:embed model.json
 var modelJSON []byte
@@ -36,10 +36,10 @@ var defaultModel = func() Model {
 // A Model is a linear model: a hit's score is the weighted sum of its features.
 type Model struct {
 	Features []string  `json:"features"` // FeatureNames of the program that trained it
-	Vector   []float64 `json:"vector"`   // weights, one for each feature, where the similarities to the query are known
-	Words    []float64 `json:"words"`    // weights where they are not
-	Sets     []string  `json:"sets"`     // that it was trained on
-	Queries  int       `json:"queries"`  // of these
+	Vector   []float64 `json:"vector"`   // weights by feature, for hits with similarities to the query
+	Words    []float64 `json:"words"`    // weights for hits without
+	Sets     []string  `json:"sets"`     // training sets
+	Queries  int       `json:"queries"`  // number of queries in the sets
 	Trained  string    `json:"trained_by"`
 	Licences string    `json:"licences"`
 }
@@ -56,14 +56,14 @@ func (m Model) check() error {
 	return nil
 }
 
-// Default returns the model in the binary.
+// Default returns the embedded model.
 func Default() Model { return defaultModel }
 
-// Local ranks by a Model, in a few milliseconds, and asks nobody.
+// Local ranks by a Model in a few milliseconds, without external calls.
 type Local struct{ model Model }
 
-// New returns a ranker by a model. A model whose features are not FeatureNames is
-// assay.ErrInvalid.
+// New returns a ranker for a model. The error is assay.ErrInvalid if the model's features are not
+// FeatureNames.
 func New(m Model) (*Local, error) {
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("the reranker %w: %w", err, assay.ErrInvalid)
@@ -71,9 +71,9 @@ func New(m Model) (*Local, error) {
 	return &Local{m}, nil
 }
 
-// Rank returns one score per hit of found, in their order; higher is better. Hits
-// must be in the order of fusion, and either each has Scores.Vector or none has. It
-// returns an error only when ctx has ended.
+// Rank returns one score per hit of found, in their order; higher is better. Hits must be in the
+// order of fusion, and either all or none must have Scores.Vector. It returns an error only if ctx
+// has ended.
 func (l *Local) Rank(ctx context.Context, _ assay.Query, found assay.Results) ([]float64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (l *Local) Rank(ctx context.Context, _ assay.Query, found assay.Results) ([
 	return scores, nil
 }
 
-// weights are those for hits whose similarities are known, or are not.
+// weights returns the weights for hits with or without similarities.
 func (l *Local) weights(found assay.Results) []float64 {
 	if len(found.Hits) > 0 && found.Hits[0].Scores.Vector != nil {
 		return l.model.Vector

@@ -56,7 +56,8 @@ func TestBridge(t *testing.T) {
 	}
 }
 
-// Only the first hits lead on, the more the better they are.
+// TestLeaders checks that only the first hits lead to others, and more strongly the better they
+// are.
 func TestLeaders(t *testing.T) {
 	hits := []assay.Hit{
 		hit("One", "of the first", 1),
@@ -189,7 +190,7 @@ func TestTextsRefuseWrongAnswers(t *testing.T) {
 	}
 }
 
-// slow answers when its context ends, and never before.
+// slow returns only when its context ends.
 type slow struct{}
 
 func (slow) Model() string { return "slow" }

@@ -9,18 +9,17 @@ import (
 	"github.com/assay-rag/assay/llm"
 )
 
-// Texts ranks by a model that reads the query beside each text: a cross-encoder in
-// this process, or one behind an API.
+// Texts ranks by a model that reads the query with each text: a cross-encoder in this process, or
+// one behind an API.
 type Texts struct {
 	Model llm.Reranker
-	Best  int           // of the hits that it reads, at least 1; the others keep their order behind these
-	Limit time.Duration // that it may take; 0: as long as the search
+	Best  int           // number of hits that the model reads, at least 1; the others follow in their order
+	Limit time.Duration // time limit; 0: that of the search
 }
 
-// Rank returns one score per hit of found, in their order; higher is better. The
-// hits that the model did not read get scores below those of all that it read. A
-// model that answers with too few or too many scores, with one that is no number,
-// or too late, has ranked nothing: that is an error.
+// Rank returns one score per hit of found, in their order; higher is better. Hits that the model
+// did not read get scores below all others. It returns an error if the model returns too few or too
+// many scores or one that is not a number, or exceeds the time limit.
 func (t Texts) Rank(ctx context.Context, q assay.Query, found assay.Results) ([]float64, error) {
 	if t.Limit > 0 {
 		var cancel context.CancelFunc

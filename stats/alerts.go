@@ -14,7 +14,7 @@ type Limits struct {
 	CompleteObjective  float64 // share of traces, at least
 }
 
-// DefaultLimits are the bounds that hold where none are set.
+// DefaultLimits returns the default bounds.
 func DefaultLimits() Limits {
 	return Limits{
 		Iterations: 8, CapHits: 0.10, LatencyMS: 30_000, ToolErrors: 0.02,
@@ -31,7 +31,7 @@ type Alert struct {
 	Symptom string  `json:"symptom"` // see Symptoms
 }
 
-// alerts returns what of the signals is out of bounds.
+// alerts returns the signals that are out of bounds.
 func alerts(s Signals, l Limits) []Alert {
 	out := []Alert{}
 	add := func(signal string, value, limit float64, text, symptom string) {
@@ -46,13 +46,13 @@ func alerts(s Signals, l Limits) []Alert {
 	return out
 }
 
-// An Objective is what the runs are to hold, and whether they do.
+// An Objective is a goal for the runs, and whether they meet it.
 type Objective struct {
 	Signal string  `json:"signal"`
 	Text   string  `json:"text"`
 	Value  float64 `json:"value"`
 	Goal   float64 `json:"goal"`
-	Met    bool    `json:"met"` // false where nothing was measured, see Runs
+	Met    bool    `json:"met"` // false if nothing was measured, see Runs
 	Runs   int     `json:"runs"`
 }
 

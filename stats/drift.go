@@ -6,35 +6,35 @@ import (
 	"slices"
 )
 
-// least is the number of values that each side needs: with fewer, only a collapse could
-// be told from chance.
+// least is the number of values that each side needs. With fewer, only a collapse could be
+// distinguished from chance.
 const least = 20
 
-// significance bounds how likely it is that a report calls any signal drifting where
-// nothing has changed: the levels of its signals are adjusted for their number.
+// significance bounds the probability that a report calls any signal drifting although nothing has
+// changed. The p-values of the signals are adjusted for their number.
 const significance = 0.01
 
-// A Drift is what one signal did against the days before.
+// A Drift is the change of one signal against the days before.
 type Drift struct {
 	Signal   string  `json:"signal"`
-	Before   float64 `json:"before"` // share, or median; where the medians are the same, mean
+	Before   float64 `json:"before"` // share, or median; if the medians are equal, mean
 	Recent   float64 `json:"recent"`
 	P        float64 `json:"p"` // two-sided, adjusted for the number of signals
 	Test     string  `json:"test"`
 	Drifting bool    `json:"drifting"` // P is under 0.01
-	Worse    bool    `json:"worse"`    // it is drifting, and in the bad direction
-	Runs     [2]int  `json:"runs"`     // before and recent, that show the signal
+	Worse    bool    `json:"worse"`    // drifting in the bad direction
+	Runs     [2]int  `json:"runs"`     // that have the signal, before and recent
 	Symptom  string  `json:"symptom"`
 }
 
-// A tested is a signal that is watched for drift: a share of the runs, or a number of
-// each. What several of in one run are alike, as its claims, is a number of the run:
-// counted one by one they would be called drifting by chance.
+// A tested is a signal that is watched for drift: a share of the runs, or a number per run. Values
+// that are correlated within a run, such as its claims, are reduced to one number per run. Counted
+// one by one they would cause false alarms.
 type tested struct {
 	name    string
 	symptom string
 	higher  float64             // 1: a higher value is worse; -1: a lower one
-	share   func(Signals) Share // of the runs, or where number is set of what the runs have
+	share   func(Signals) Share // of the runs, or, with number set, of their items
 	number  number
 }
 
@@ -53,10 +53,10 @@ var watched = []tested{
 	{name: "model_errors", symptom: ProviderErrors, higher: 1, share: func(s Signals) Share { return s.ModelErrors }, number: modelErrors},
 }
 
-// drift holds the recent runs against those before. Shares are compared by Fisher's exact
-// test, numbers by the test of Mann and Whitney; the levels are adjusted by the method of
-// Holm, "A simple sequentially rejective multiple test procedure", 1979. TooFew says
-// so where no signal has enough runs.
+// drift compares the recent runs with those before. It compares shares by Fisher's exact test and
+// numbers by the test of Mann and Whitney, and adjusts the levels by the method of Holm, "A simple
+// sequentially rejective multiple test procedure", 1979. If no signal has enough runs, tooFew is a
+// message to that effect.
 func drift(recent, before []Observation) (found []Drift, tooFew string) {
 	now, then := signalsOf(recent), signalsOf(before)
 	found = []Drift{}
@@ -73,7 +73,7 @@ func drift(recent, before []Observation) (found []Drift, tooFew string) {
 			switch {
 			case w.share != nil:
 				d.Before, d.Recent = w.share(then).Share, w.share(now).Share
-			case d.Before == d.Recent: // the medians are equal: say which way the means went
+			case d.Before == d.Recent: // the medians are equal: report the means
 				d.Before, d.Recent = distribution(b).Mean, distribution(r).Mean
 			}
 		}
@@ -96,7 +96,7 @@ func directionOf(signal string) float64 {
 	return watched[slices.IndexFunc(watched, func(w tested) bool { return w.name == signal })].higher
 }
 
-// holm adjusts the P of all for their number.
+// holm adjusts the p-values for their number.
 func holm(all []Drift) {
 	order := make([]int, len(all))
 	for i := range order {
@@ -110,18 +110,19 @@ func holm(all []Drift) {
 	}
 }
 
-// fisher returns the two-sided P of a of n against b of m by Fisher's exact test: the
-// chance of a table no likelier than this one, the margins given. 1 where n or m is 0.
+// fisher returns the two-sided p-value of a of n against b of m by Fisher's exact test: the
+// probability of a table that is no more likely than this one, given the margins. It is 1 if n or m
+// is 0.
 //
-// Source: Fisher, "The Logic of Inductive Inference", Journal of the Royal Statistical
-// Society, 1935.
+// Source: Fisher, "The Logic of Inductive Inference", Journal of the Royal Statistical Society,
+// 1935.
 func fisher(a, n, b, m int) float64 {
 	if n == 0 || m == 0 {
 		return 1
 	}
 	hits := a + b
 	chance := func(x int) float64 { return math.Exp(choose(n, x) + choose(m, hits-x) - choose(n+m, hits)) }
-	own := chance(a) * (1 + 1e-7) // equally likely ones differ in the last digits
+	own := chance(a) * (1 + 1e-7) // equally likely tables differ by rounding
 	p := 0.0
 	for x := max(0, hits-m); x <= min(n, hits); x++ {
 		if c := chance(x); c <= own {
@@ -131,7 +132,7 @@ func fisher(a, n, b, m int) float64 {
 	return min(1, p)
 }
 
-// choose returns the logarithm of n over k.
+// choose returns the logarithm of the binomial coefficient of n and k.
 func choose(n, k int) float64 {
 	log := func(x int) float64 {
 		l, _ := math.Lgamma(float64(x) + 1)
@@ -140,12 +141,12 @@ func choose(n, k int) float64 {
 	return log(n) - log(k) - log(n-k)
 }
 
-// mannWhitney returns the two-sided P that two samples are of one distribution, by the
-// normal approximation with a correction for ties and for continuity. 1 where one is
-// empty or all values are the same.
+// mannWhitney returns the two-sided p-value for two samples of one distribution, by the normal
+// approximation with corrections for ties and for continuity. It is 1 if one sample is empty or all
+// values are equal.
 //
-// Source: Mann and Whitney, "On a Test of Whether one of Two Random Variables is
-// Stochastically Larger than the Other", Annals of Mathematical Statistics, 1947.
+// Source: Mann and Whitney, "On a Test of Whether one of Two Random Variables is Stochastically
+// Larger than the Other", Annals of Mathematical Statistics, 1947.
 func mannWhitney(a, b []float64) float64 {
 	n, m := float64(len(a)), float64(len(b))
 	if n == 0 || m == 0 {
@@ -188,16 +189,15 @@ func mannWhitney(a, b []float64) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// An Alarm is what several signals that get worse together point to.
+// An Alarm is a likely cause that several worsening signals have in common.
 type Alarm struct {
 	Name    string   `json:"name"`
-	Signals []string `json:"signals"` // that get worse
+	Signals []string `json:"signals"` // that got worse
 	Text    string   `json:"text"`
 	Symptom string   `json:"symptom"`
 }
 
-// composites are the alarms, each with the signals that point to it and how many of
-// those are needed.
+// composites are the alarms, each with its signals and how many of those are needed.
 var composites = []struct {
 	name, text, symptom string
 	signals             []string
@@ -210,7 +210,7 @@ var composites = []struct {
 	{"everything", "signals of several kinds get worse together: look at what was changed last", ConfidentlyWrong, nil, 5},
 }
 
-// alarms tells what drifts point to together.
+// alarms returns the alarms that the drifts raise together.
 func alarms(all []Drift) []Alarm {
 	out := []Alarm{}
 	for _, c := range composites {

@@ -32,8 +32,8 @@ func orDash(known bool, text string) string {
 	return text
 }
 
-// HTML writes a report with its plots as one page that needs nothing beside it: no
-// network, no script.
+// HTML writes a report with its plots as one self-contained page, without network access or
+// scripts.
 func HTML(w io.Writer, r Report) error {
 	return page.Execute(w, struct {
 		Report
@@ -44,13 +44,13 @@ func HTML(w io.Writer, r Report) error {
 	}{r, []groups{{"Strategy", r.Strategies}, {"Collection", r.Collections}, {"Day", r.Days}}, plots(r), template.CSS(plot.CSS), Symptoms()})
 }
 
-// groups are the signals of the runs by something.
+// groups are the signals of the runs grouped by one property.
 type groups struct {
 	By     string
 	Groups []Group
 }
 
-// plots draws the signals by day, and what the stages take.
+// plots draws the signals by day, and the times of the stages.
 func plots(r Report) []template.HTML {
 	var days []string
 	for _, g := range r.Days {
@@ -67,7 +67,7 @@ func plots(r Report) []template.HTML {
 	var out []template.HTML
 	for _, p := range []struct {
 		title, label string
-		high, limit  float64 // of the axis, and where an alert begins; 0: none
+		high, limit  float64 // upper end of the axis, and alert limit; 0: none
 		lines        []line
 	}{
 		{"Evidence sufficient on the first try", "share of the runs", 1, 0, []line{{"first try", share(func(s Signals) Share { return s.FirstTry })}}},

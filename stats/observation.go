@@ -1,9 +1,9 @@
-// Package stats says how the runs of a store went, from their journals alone: no labels
-// are needed. It turns runs into observations, observations into signals by day,
-// strategy and collection, and tells from those what is out of bounds, what drifts
-// against the days before, and what several signals that get worse together point to.
+// Package stats monitors the runs of a store from their journals alone, without labels. It turns
+// runs into observations, and observations into signals by day, strategy and collection. From those
+// it computes alerts, drift against the days before, and the likely causes of several signals that
+// get worse together.
 //
-// It holds no word of a question or a document.
+// It contains no text of a question or a document.
 package stats
 
 import (
@@ -18,53 +18,53 @@ import (
 	"github.com/assay-rag/assay/internal/judged"
 )
 
-// An Observation is what one run shows.
+// An Observation holds the measurements of one run.
 type Observation struct {
 	Run         string
 	Created     time.Time
-	Strategy    string   // that answered; of a run without an answer, the one that was asked for
-	Collections []string // that the request named; empty: everywhere
+	Strategy    string   // that answered; of a run without an answer, the requested one
+	Collections []string // that the request named; empty: all
 	State       assay.RunState
-	Status      assay.Status // of the answer; empty: there is none
+	Status      assay.Status // of the answer; empty: none
 	Stop        assay.Stop
-	Measuring   bool // an evaluation asked, and nobody waited for the answer: Of leaves it out
-	Cached      bool // it gave the answer of an earlier run again: only its state, status and latency count
+	Measuring   bool // the run belongs to an evaluation, not to a user; Of leaves it out
+	Cached      bool // it repeated the answer of an earlier run: only its state, status and latency count
 
 	Graded       bool    // some evidence was graded
-	FirstTry     bool    // of every sub-question the first grade was sufficient
+	FirstTry     bool    // the first grade of every sub-question was sufficient
 	Iterations   int     // of the answer
-	Searched     bool    // something was searched
+	Searched     bool    // at least one search ran
 	TopRelevance float64 // of all searches, in [0, 1]
 
-	Claims   int // that were drafted and judged, each once however often it was; see judged.Claims
-	Rejected int // of those, not supported in the end
+	Claims   int // that were drafted and judged, each counted once; see judged.Claims
+	Rejected int // claims that were not supported in the end
 
-	ToolCalls, ToolErrors   int            // calls of a tool; those that failed, were refused or were none
+	ToolCalls, ToolErrors   int            // tool calls; those that failed, were refused or were invalid
 	ModelCalls, ModelErrors int            // attempts to call a model; those that failed
-	Finishes                map[string]int // replies of models by what ended them
+	Finishes                map[string]int // model replies by finish reason
 	OutputTokens            int
 	CostMicros              int64
 
-	// Citations are those of the answer that were looked at later, and Stale those of
-	// them whose document has been replaced or removed since.
+	// Citations counts the citations of the answer that were checked later. Stale counts those
+	// whose document has been replaced or removed since.
 	Citations, Stale int
 	Latency          time.Duration // while the run was active
 
-	Stages map[assay.StepKind]Stage // by what was done; those of an embracing step hold its inner ones as well
-	Fault  string                   // why the trace of a run that has ended is not complete; empty: it is
+	Stages map[assay.StepKind]Stage // by kind; those of an enclosing step include its inner ones
+	Fault  string                   // why the trace of an ended run is incomplete; empty: complete
 }
 
-// A Stage is what the steps of one kind took in one run.
+// A Stage is the time and cost of the steps of one kind in one run.
 type Stage struct {
 	Elapsed    time.Duration
 	CostMicros int64
 }
 
-// Ended reports whether the run has come to an end, good or bad.
+// Ended reports whether the run is done or has failed.
 func (o Observation) Ended() bool { return o.State == assay.RunDone || o.State == assay.RunFailed }
 
-// CapHit reports whether a limit ended the run's search. A strategy that searches once
-// has not hit one by not searching again.
+// CapHit reports whether a limit ended the run's search. The iteration limit does not count for a
+// strategy that searches once.
 func (o Observation) CapHit() bool {
 	switch o.Stop {
 	case assay.StopIterationLimit:
@@ -75,8 +75,8 @@ func (o Observation) CapHit() bool {
 	return false
 }
 
-// Observe reads a run and its journal, in order. Unreadable is the error of reading that
-// journal, nil where it could be read whole.
+// Observe reads a run and its journal, in order. Unreadable is the error of reading that journal,
+// or nil if it was read completely.
 func Observe(r assay.Run, records []assay.Record, unreadable error) Observation {
 	var request struct {
 		Measuring   bool     `json:"measuring"`
@@ -116,7 +116,7 @@ func Observe(r assay.Run, records []assay.Record, unreadable error) Observation 
 	return o
 }
 
-// fault says what is missing of a run that has ended; empty: nothing.
+// fault returns why the trace of an ended run is incomplete, or "".
 func fault(r assay.Run, records []assay.Record, unreadable error) string {
 	switch {
 	case unreadable != nil:
@@ -141,7 +141,7 @@ func fault(r assay.Run, records []assay.Record, unreadable error) string {
 	return ""
 }
 
-// step adds what one record shows. Inner says that it lies in a record of its kind.
+// step adds one record. Inner means that it lies within a record of its kind.
 func (o *Observation) step(rec assay.Record, first map[string]bool, inner bool) {
 	if !inner {
 		s := o.Stages[rec.Kind]
@@ -149,14 +149,14 @@ func (o *Observation) step(rec assay.Record, first map[string]bool, inner bool) 
 		o.Stages[rec.Kind] = s
 	}
 	s := o.Stages[rec.Kind]
-	s.CostMicros += rec.Usage.CostMicros // an embracing step spends nothing itself
+	s.CostMicros += rec.Usage.CostMicros // an enclosing step spends nothing itself
 	o.Stages[rec.Kind] = s
 	o.OutputTokens += rec.Usage.OutputTokens
 	o.CostMicros += rec.Usage.CostMicros
 	switch rec.Kind {
 	case assay.StepGrade:
 		var grade struct{ Verdict assay.GradeVerdict }
-		_ = json.Unmarshal(rec.Output, &grade) // what cannot be read is not sufficient
+		_ = json.Unmarshal(rec.Output, &grade) // an unreadable grade is not sufficient
 		if sub := subOf(rec.Path); path.Base(rec.Path) == "grade" {
 			if _, known := first[sub]; !known {
 				first[sub] = grade.Verdict == assay.Sufficient
@@ -177,7 +177,7 @@ func (o *Observation) step(rec assay.Record, first map[string]bool, inner bool) 
 	}
 }
 
-// claims counts the claims that were drafted, and those of them that were refused for good.
+// claims counts the drafted claims and those that were finally rejected.
 func (o *Observation) claims(records []assay.Record) {
 	var steps []judged.Step
 	for _, rec := range records {
@@ -193,7 +193,7 @@ func (o *Observation) claims(records []assay.Record) {
 	}
 }
 
-// call adds what one call of a model shows.
+// call adds one model call.
 func (o *Observation) call(rec assay.Record) {
 	var reply struct {
 		Finish   string
@@ -213,8 +213,8 @@ func (o *Observation) call(rec assay.Record) {
 	}
 }
 
-// subOf returns the sub-question that a step is of: the first part of its path that is
-// numbered as one; empty: there is but the question itself.
+// subOf returns the sub-question of a step: the first part of its path that is numbered as one. It
+// is "" if the question has no sub-questions.
 func subOf(p string) string {
 	for part := range strings.SplitSeq(p, "/") {
 		if strings.HasPrefix(part, "sub[") {
@@ -224,8 +224,8 @@ func subOf(p string) string {
 	return ""
 }
 
-// within reports whether a record lies in another one of its kind: such a one follows
-// those that it embraces.
+// within reports whether a record lies within another one of its kind. An enclosing record follows
+// those that it encloses.
 func within(records []assay.Record, i int) bool {
 	for _, outer := range records[i+1:] {
 		if outer.Kind == records[i].Kind && strings.HasPrefix(records[i].Path, outer.Path+"/") {

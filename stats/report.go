@@ -9,30 +9,30 @@ import (
 // everywhere is the collection of runs that named none.
 const everywhere = "(all)"
 
-// Options say what is reported on. Zero fields mean what their comments say.
+// Options configure a report.
 type Options struct {
-	Now    time.Time     // when it is; required
-	Recent time.Duration // the newest runs, that are held against those before; 0: a day
-	Window time.Duration // how far those before go back; 0: a week
+	Now    time.Time     // the current time; required
+	Recent time.Duration // the span of the recent runs, which are compared with those before; 0: a day
+	Window time.Duration // the span of the runs before; 0: a week
 	Limits Limits        // zero: DefaultLimits
 }
 
-// A Report is how runs went.
+// A Report summarizes runs.
 type Report struct {
-	From        time.Time `json:"from"`      // of the first run; zero: there is none
-	To          time.Time `json:"to"`        // of the last
+	From        time.Time `json:"from"`      // of the first run; zero: no runs
+	To          time.Time `json:"to"`        // of the last run
 	Measuring   int       `json:"measuring"` // runs of evaluations, which are left out
 	All         Signals   `json:"all"`
-	Days        []Group   `json:"days"` // by UTC date, the oldest first; days without a run are left out
+	Days        []Group   `json:"days"` // by UTC date, oldest first; days without runs are left out
 	Strategies  []Group   `json:"strategies"`
-	Collections []Group   `json:"collections"` // a run counts in each that it named
+	Collections []Group   `json:"collections"` // a run counts in each collection that it named
 
-	Alerts     []Alert     `json:"alerts"`     // of the recent runs, what is out of bounds
+	Alerts     []Alert     `json:"alerts"`     // of the recent runs
 	Objectives []Objective `json:"objectives"` // of all runs
 	Drift      []Drift     `json:"drift"`      // of every signal with enough runs
-	Alarms     []Alarm     `json:"alarms"`     // what several that get worse together point to
+	Alarms     []Alarm     `json:"alarms"`     // common causes of signals that got worse
 	TooFew     string      `json:"too_few,omitempty"`
-	Faults     []Fault     `json:"faults"` // runs whose trace is not complete
+	Faults     []Fault     `json:"faults"` // runs with an incomplete trace
 }
 
 // A Group is the signals of some runs.
@@ -41,13 +41,13 @@ type Group struct {
 	Signals Signals `json:"signals"`
 }
 
-// A Fault is a run whose trace is not complete.
+// A Fault is a run with an incomplete trace.
 type Fault struct {
 	Run string `json:"run"`
 	Why string `json:"why"`
 }
 
-// Of reports on observations, which may come in any order.
+// Of returns the report on observations, which may come in any order.
 func Of(all []Observation, o Options) Report {
 	o.Recent, o.Window = cmp.Or(o.Recent, 24*time.Hour), cmp.Or(o.Window, 7*24*time.Hour)
 	if o.Limits == (Limits{}) {
@@ -99,7 +99,7 @@ func between(all []Observation, from, to time.Time) []Observation {
 	return in
 }
 
-// by groups observations by name, in the names' order.
+// by groups observations by name, sorted by name.
 func by(all []Observation, names func(Observation) []string) []Group {
 	groups := map[string][]Observation{}
 	var order []string

@@ -9,15 +9,15 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Signals are what a group of runs shows. Answers given again count only towards Runs,
-// Cached, NotFound and Latency.
+// Signals are the statistics of a group of runs. Repeated answers count only towards Runs, Cached,
+// NotFound and Latency.
 type Signals struct {
 	Runs   int `json:"runs"`
 	Ended  int `json:"ended"`
 	Failed int `json:"failed"`
 	Cached int `json:"cached"`
 
-	FirstTry     Share        `json:"sufficient_first_try"` // of the runs that were graded
+	FirstTry     Share        `json:"sufficient_first_try"` // of the graded runs
 	Iterations   Distribution `json:"iterations"`
 	TopRelevance Distribution `json:"top_relevance"`
 	Rejected     Share        `json:"claims_rejected"` // of the claims
@@ -27,29 +27,29 @@ type Signals struct {
 	ToolErrors   Share        `json:"tool_errors"`  // of the calls of tools
 	ModelErrors  Share        `json:"model_errors"` // of the attempts to call a model
 	Complete     Share        `json:"complete_traces"`
-	Stale        Share        `json:"stale_citations"` // of the citations, whose document was replaced or removed since
+	Stale        Share        `json:"stale_citations"` // of the citations; their document was replaced or removed since
 
-	Stops        map[string]int `json:"stops"`    // runs by why they stopped searching
-	Finishes     map[string]int `json:"finishes"` // replies of models by what ended them
+	Stops        map[string]int `json:"stops"`    // runs by stop reason
+	Finishes     map[string]int `json:"finishes"` // model replies by finish reason
 	OutputTokens Distribution   `json:"output_tokens"`
 	LatencyMS    Distribution   `json:"latency_ms"`
 	CostMicros   Distribution   `json:"cost_micros"`
-	Stages       []StageSignals `json:"stages"` // by their median, the slowest first
+	Stages       []StageSignals `json:"stages"` // by median, slowest first
 }
 
-// StageSignals are what the steps of one kind took in the runs that had any. They
-// overlap: a verdict holds the call of the model that gave it.
+// StageSignals are the times and costs of the steps of one kind, over the runs that had any. Stages
+// overlap: a verdict includes the call of the model that gave it.
 type StageSignals struct {
 	Stage      assay.StepKind `json:"stage"`
 	ElapsedMS  Distribution   `json:"elapsed_ms"`
 	CostMicros Distribution   `json:"cost_micros"`
 }
 
-// A Share is how many of how many.
+// A Share is a fraction with its counts.
 type Share struct {
 	Count int `json:"count"`
 	Of    int `json:"of"`
-	// Share is Count / Of, in [0, 1]; 0 where Of is.
+	// Share is Count / Of, in [0, 1]; 0 if Of is 0.
 	Share float64 `json:"share"`
 }
 
@@ -60,8 +60,8 @@ func (s *Share) add(count, of int) {
 	}
 }
 
-// A Distribution is what is known of some numbers. Percentiles are by nearest rank:
-// the smallest number that is not under the share of all. Zero where there are none.
+// A Distribution summarizes a list of numbers. Percentiles are by nearest rank: the smallest number
+// that is not under the share of all. It is zero for an empty list.
 type Distribution struct {
 	Count int     `json:"count"`
 	Mean  float64 `json:"mean"`
@@ -84,7 +84,7 @@ func distribution(xs []float64) Distribution {
 	return Distribution{len(xs), sum / float64(len(xs)), rank(0.5), rank(0.95), rank(0.99), xs[len(xs)-1]}
 }
 
-// signalsOf sums up observations.
+// signalsOf summarizes observations.
 func signalsOf(all []Observation) Signals {
 	s := Signals{Stops: map[string]int{}, Finishes: map[string]int{}, Stages: []StageSignals{}}
 	elapsed, cost := map[assay.StepKind][]float64{}, map[assay.StepKind][]float64{}
@@ -130,10 +130,10 @@ func signalsOf(all []Observation) Signals {
 	return s
 }
 
-// A number is what a run shows of one signal, where it shows any.
+// A number returns a run's value of one signal, if it has one.
 type number func(Observation) (x float64, ok bool)
 
-// The numbers of a run.
+// The numeric signals of a run.
 var (
 	iterations   number = func(o Observation) (float64, bool) { return float64(o.Iterations), !o.Cached && o.Status != "" }
 	topRelevance number = func(o Observation) (float64, bool) { return o.TopRelevance, !o.Cached && o.Searched }
@@ -142,7 +142,7 @@ var (
 	money        number = func(o Observation) (float64, bool) { return float64(o.CostMicros), !o.Cached && o.Ended() }
 )
 
-// The shares of a run.
+// The shares within a run.
 var (
 	rejected    number = func(o Observation) (float64, bool) { return ratio(o.Rejected, o.Claims) }
 	toolErrors  number = func(o Observation) (float64, bool) { return ratio(o.ToolErrors, o.ToolCalls) }

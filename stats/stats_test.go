@@ -22,10 +22,10 @@ func close4(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestFisher holds the exact test to figures that others have published.
+// TestFisher compares the exact test with published values.
 func TestFisher(t *testing.T) {
-	// The lady tasting tea: 3 of 4 and 1 of 4. Tables as likely or less: 0, 1, 3 and 4
-	// of 4 right, (1+16+16+1)/70.
+	// The lady tasting tea: 3 of 4 and 1 of 4. Tables as likely or less likely: 0, 1, 3 and 4 of 4
+	// right, (1+16+16+1)/70.
 	close4(t, "tea", fisher(3, 4, 1, 4), 34.0/70)
 	// The example of scipy.stats.fisher_exact: [[8, 2], [1, 5]].
 	close4(t, "scipy", fisher(8, 10, 1, 6), 0.034965)
@@ -36,15 +36,15 @@ func TestFisher(t *testing.T) {
 	}
 }
 
-// TestMannWhitney holds the test to the example of scipy.stats.mannwhitneyu (ages at
-// diagnosis, method "asymptotic"), and to what is clear.
+// TestMannWhitney compares the test with the example of scipy.stats.mannwhitneyu (ages at
+// diagnosis, method "asymptotic"), and checks trivial samples.
 func TestMannWhitney(t *testing.T) {
 	close4(t, "scipy", mannWhitney([]float64{19, 22, 16, 29, 24}, []float64{20, 11, 17, 12}), 0.111347)
 	close4(t, "all alike", mannWhitney([]float64{1, 1, 1}, []float64{1, 1}), 1)
 	close4(t, "empty", mannWhitney(nil, []float64{1}), 1)
 }
 
-// TestHolm: 0.005*4, 0.01*3, 0.03*2, and 0.04 not under the one before.
+// TestHolm checks an example: 0.005*4, 0.01*3, 0.03*2, and 0.04 not under the one before.
 func TestHolm(t *testing.T) {
 	all := []Drift{{P: 0.01}, {P: 0.04}, {P: 0.03}, {P: 0.005}}
 	holm(all)
@@ -142,8 +142,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A claim that is judged again is no further one, and one that stands in the end was not
-// rejected.
+// TestObserveRepairedClaims checks that a claim judged twice counts once, and that a claim
+// supported in the end does not count as rejected.
 func TestObserveRepairedClaims(t *testing.T) {
 	checked := record(0, assay.StepVerify, "finish[0]/verify", `[{"verdict":"supported","score":1},{"verdict":"unsupported","score":0.1},{"verdict":"unsupported","score":0.1}]`)
 	checked.Input = json.RawMessage(`[{"claim":"it is red"},{"claim":"it is blue"},{"claim":"it is round"}]`)
@@ -159,7 +159,7 @@ func TestObserveRepairedClaims(t *testing.T) {
 
 var today = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// runsOf makes n runs an hour before so many days ago, each as make has it.
+// runsOf returns n runs from an hour before the given number of days ago, each modified by edit.
 func runsOf(n int, days float64, edit func(i int, o *Observation)) []Observation {
 	var all []Observation
 	for i := range n {
@@ -234,7 +234,7 @@ func TestDegrading(t *testing.T) {
 	}
 }
 
-// TestMeasuring: what evaluations ask says nothing of how users fare.
+// TestMeasuring checks that the runs of evaluations are left out.
 func TestMeasuring(t *testing.T) {
 	r := Of(append(runsOf(30, 0, nil), runsOf(70, 0, func(_ int, o *Observation) { o.Measuring, o.Latency = true, time.Hour })...), Options{Now: today})
 	if r.All.Runs != 30 || r.Measuring != 70 || len(r.Alerts) > 0 {
@@ -256,8 +256,8 @@ func TestFewRuns(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms draws recent runs and those before from one distribution: hardly any
-// report may call anything drifting.
+// TestFalseAlarms draws the recent runs and those before from one distribution. Hardly any report
+// may call a signal drifting.
 func TestFalseAlarms(t *testing.T) {
 	wrong := 0
 	for seed := range 200 {
@@ -288,12 +288,12 @@ func TestFalseAlarms(t *testing.T) {
 			}
 		}
 	}
-	if wrong > 6 { // 2 of 200 are to be expected
+	if wrong > 6 { // 2 of 200 are expected
 		t.Errorf("%d of 200 reports see a drift where there is none", wrong)
 	}
 }
 
-// TestSymptomsAreDocumented holds docs/symptoms.md to the table in the program.
+// TestSymptomsAreDocumented checks docs/symptoms.md against the table in the program.
 func TestSymptomsAreDocumented(t *testing.T) {
 	data, err := os.ReadFile("../docs/symptoms.md")
 	if err != nil {
@@ -309,8 +309,8 @@ func TestSymptomsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestHTML: whatever a collection is called, the page has no script, asks for nothing,
-// and has a plot for what there is.
+// TestHTML checks that for hostile names of collections the page has no script and makes no
+// requests, and that it has the expected plots.
 func TestHTML(t *testing.T) {
 	hostile := "</style><script>alert(1)</script><img src=http://example.com/x>"
 	all := append(runsOf(40, 0, func(_ int, o *Observation) { o.Collections, o.Strategy = []string{hostile}, hostile }), runsOf(40, 2, nil)...)

@@ -11,7 +11,7 @@ const (
 	ProviderErrors    = "provider-errors"
 )
 
-// A Symptom is something that users notice, how it shows in the signals, and what to do.
+// A Symptom is a problem that users notice, how the signals show it, and what to do.
 type Symptom struct {
 	Name  string   `json:"name"`
 	Title string   `json:"title"`
@@ -19,7 +19,7 @@ type Symptom struct {
 	Do    []string `json:"do"`
 }
 
-// Symptoms lists them.
+// Symptoms returns all symptoms.
 func Symptoms() []Symptom {
 	return []Symptom{
 		{NothingFound, "Nothing found", "not_found rises, top_relevance and sufficient_first_try fall, iterations rise", []string{

@@ -24,8 +24,8 @@ type bounds struct {
 	half              int // 0 or 1: which half of the tree's packages
 }
 
-// Limits on a declaration, in bytes of its source without comments. Shorter ones have
-// nothing to find, longer ones are several passages in any real collection.
+// Limits on a declaration, in bytes of its source without comments. Shorter declarations have no
+// searchable content, and longer ones would be several passages in any real collection.
 const (
 	minBytes = 80
 	maxBytes = 4000
@@ -71,8 +71,7 @@ func skipped(dir string) bool {
 	return dir == "testdata" || dir == "vendor" || dir != "." && strings.HasPrefix(dir, ".")
 }
 
-// declarations returns the functions and types of one file that have a doc comment
-// whose first sentence says something.
+// declarations returns the functions and types of one file whose doc comment yields a query.
 func declarations(file string, source []byte) ([]declaration, error) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, file, source, parser.ParseComments)
@@ -101,8 +100,8 @@ func declarations(file string, source []byte) ([]declaration, error) {
 	return all, nil
 }
 
-// documented returns the name and doc comment of a function, or of a declaration of
-// one type; an empty comment for anything else.
+// documented returns the name and doc comment of a function, or of a declaration of one type. For
+// other declarations the comment is empty.
 func documented(d ast.Decl) (name, comment string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -115,8 +114,8 @@ func documented(d ast.Decl) (name, comment string) {
 	return "", ""
 }
 
-// queryOf returns the first sentence of a doc comment without the declared name;
-// empty where it has too few words, or is a mark of deprecation.
+// queryOf returns the first sentence of a doc comment without the declared name. It returns "" if
+// the sentence has too few words or marks a deprecation.
 func queryOf(comment, name string) string {
 	sentence := new(doc.Package).Synopsis(comment)
 	if strings.HasPrefix(sentence, "Deprecated:") {
@@ -135,7 +134,7 @@ func queryOf(comment, name string) string {
 func bare(fset *token.FileSet, d ast.Decl, source []byte) (string, error) {
 	file := fset.File(d.Pos())
 	start, end := file.Offset(declStart(d)), file.Offset(d.End())
-	// Parsed anew without comments, the tree has none to print.
+	// Parse the text without comments, so that none is printed.
 	text := append([]byte("package p\n"), source[start:end]...)
 	again := token.NewFileSet()
 	f, err := parser.ParseFile(again, "", text, parser.SkipObjectResolution)
@@ -149,7 +148,7 @@ func bare(fset *token.FileSet, d ast.Decl, source []byte) (string, error) {
 	return b.String(), nil
 }
 
-// declStart is where a declaration starts after its doc comment.
+// declStart returns the position of a declaration after its doc comment.
 func declStart(d ast.Decl) token.Pos {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -166,8 +165,8 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// newSet draws the passages and the queries by the hashes of their IDs, so that the
-// same tree gives the same set.
+// newSet selects the passages and the queries by the hashes of their IDs, so that the same tree
+// gives the same set.
 func newSet(name string, all []declaration, b bounds) eval.Set {
 	all = distinct(all)
 	slices.SortFunc(all, func(x, y declaration) int {
@@ -184,8 +183,8 @@ func newSet(name string, all []declaration, b bounds) eval.Set {
 	return set
 }
 
-// distinct keeps the first of the declarations that have the same ID, text or query:
-// no judgement could tell them apart.
+// distinct keeps the first of the declarations that share an ID, text or query, since judgements
+// could not distinguish them.
 func distinct(all []declaration) []declaration {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(d declaration) bool {

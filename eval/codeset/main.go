@@ -1,7 +1,7 @@
 // Command codeset makes a labelled set of source code for `assay eval retrieval`, in the BEIR
-// layout: the functions and types of a tree of Go packages, without any comment, are the
-// passages, and the first sentences of their doc comments are the queries. A query does
-// not hold the name of its function, because a question seldom does.
+// layout. The passages are the functions and types of a tree of Go packages, without comments. The
+// queries are the first sentences of their doc comments, without the name of the function, since
+// questions seldom contain it.
 //
 //	go run ./eval/codeset -out godev "$(go env GOROOT)/src"
 //

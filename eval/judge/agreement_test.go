@@ -15,8 +15,8 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// A selection is a question with the sentences that people selected as an answer, and the
-// right answers that they wrote from them.
+// A selection is a question with the sentences that people selected as its answer, and the
+// reference answers that they wrote from them.
 type selection struct {
 	Text     string
 	Metadata struct {
@@ -52,9 +52,9 @@ func selections(t *testing.T, n int) []selection {
 	return all
 }
 
-// TestLocalCorrectnessTellsAnswersApart: what people selected as an answer agrees more with
-// what they wrote from it than an answer to another question does, in nearly all pairs. The
-// figures in docs/measures.md are of ASSAY_LONG=1.
+// TestLocalCorrectnessTellsAnswersApart checks that, in nearly all pairs, the sentences that people
+// selected agree more with the answer written from them than an answer to another question does.
+// The figures in docs/measures.md are of ASSAY_LONG=1.
 func TestLocalCorrectnessTellsAnswersApart(t *testing.T) {
 	n := 30
 	if os.Getenv("ASSAY_LONG") != "" {

@@ -19,25 +19,24 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// A Custom is a measure of a user's own.
+// A Custom is a user-defined measure.
 type Custom interface {
-	// Measure says what it is. Its name is of small letters, digits and _, and is none of
-	// the table's.
+	// Measure describes the measure. Its name consists of lower-case letters, digits and _, and
+	// differs from those of the built-in table.
 	Measure() metric.Measure
 
-	// Score scores one answer, which was not refused. What cannot be scored is an error,
-	// which says why; an error that ends the evaluation is returned as it is.
+	// Score scores one answer that is not a refusal. It returns an error with the reason if the
+	// answer cannot be scored. An error that ends the evaluation is returned unchanged.
 	Score(ctx context.Context, in Input) (Score, assay.Usage, error)
 }
 
-// A Func is a custom measure that is a Go function.
+// A Func is a custom measure implemented by a Go function.
 type Func struct {
 	Name string
-	Doc  string // what it is, in a line
-	Less bool   // is better
+	Doc  string // a description of one line
+	Less bool   // less is better
 
-	// Of returns a score in [0, 1] and, in a few words, why. It is called for several
-	// answers at once.
+	// Of returns a score in [0, 1] and a short reason. It must be safe for concurrent use.
 	Of func(ctx context.Context, in Input) (score float64, reason string, err error)
 }
 
@@ -60,10 +59,10 @@ type Prompt struct {
 	Less   bool       `yaml:"less_is_better"`
 }
 
-// maxPrompt is how long, in bytes, a criterion may be.
+// maxPrompt is the largest length of a criterion in bytes.
 const maxPrompt = 8 << 10
 
-// check says what is wrong with a prompt, and puts its default in.
+// check reports an invalid prompt and sets the default scale.
 func (p *Prompt) check() error {
 	if p.Scale == [2]float64{} {
 		p.Scale = [2]float64{0, highest}
@@ -82,9 +81,9 @@ func (p *Prompt) check() error {
 	return nil
 }
 
-// ReadPrompts reads custom measures from a file: YAML, one {name, prompt, scale,
-// less_is_better} or a list of them. Anything else, also an unknown key or a name that is
-// taken, is assay.ErrInvalid with where it stands.
+// ReadPrompts reads custom measures from a YAML file that holds one {name, prompt, scale,
+// less_is_better} or a list of them. Any other content, including an unknown key or a name that is
+// taken, gives assay.ErrInvalid with its position.
 //
 //   - name: politeness
 //     prompt: How polite is the answer? 1 is rude, 5 is as polite as can be.
@@ -105,7 +104,7 @@ func ReadPrompts(file string) ([]Prompt, error) {
 
 func parsePrompts(data []byte) (prompts []Prompt, err error) {
 	defer func() {
-		if broken := recover(); broken != nil { // the YAML library on some texts that are none
+		if broken := recover(); broken != nil { // the YAML library panics on some invalid texts
 			prompts, err = nil, errors.New("this is no YAML that can be read")
 		}
 	}()
@@ -149,8 +148,8 @@ func isName(name string) bool {
 //go:embed prompts/custom.tmpl
 var customTemplate string
 
-// By returns the measure as a model scores it. The error is assay.ErrInvalid where the
-// prompt cannot be used.
+// By returns the measure as scored by a model. The error is assay.ErrInvalid if the prompt cannot
+// be used.
 func (p Prompt) By(model llm.Model, caller func() role.Caller) (Custom, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("custom measure %w: %w", err, assay.ErrInvalid)
@@ -165,16 +164,16 @@ type prompting struct {
 	task *prompted.Task[scoreReply]
 }
 
-// Measure says what is scored, as Custom does.
+// Measure describes the measure, as in Custom.
 func (p Prompt) Measure() metric.Measure {
 	doc, _, _ := strings.Cut(strings.TrimSpace(p.Prompt), "\n")
 	return metric.Measure{Name: p.Name, Group: custom, Doc: doc, Less: p.Less, Judged: true, Source: "a prompt"}
 }
 
-// custom is the group of measures of a user's own.
+// custom is the group of user-defined measures.
 const custom = "your own"
 
-// Score implements Custom. The scale is brought to [0, 1].
+// Score implements Custom. It maps the scale to [0, 1].
 func (p prompting) Score(ctx context.Context, in Input) (Score, assay.Usage, error) {
 	low, high := p.Scale[0], p.Scale[1]
 	wrong := func(r scoreReply) []string {

@@ -102,7 +102,7 @@ func TestCustomPrompts(t *testing.T) {
 	}
 }
 
-// TestCustomPromptHash: another criterion is another prompt.
+// TestCustomPromptHash checks that a different criterion gives a different prompt hash.
 func TestCustomPromptHash(t *testing.T) {
 	id := func(text string) string {
 		c, err := judge.Prompt{Name: "tone", Prompt: text}.By(model(t, `{"reason":"x","score":5}`), nil)
@@ -123,7 +123,7 @@ func TestCustomPromptHash(t *testing.T) {
 func TestReadPrompts(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       []judge.Prompt // nil: it is invalid
+		want       []judge.Prompt // nil: invalid
 	}{
 		{"one", "name: tone\nprompt: |\n  How friendly?\n", []judge.Prompt{{Name: "tone", Prompt: "How friendly?\n", Scale: [2]float64{0, 10}}}},
 		{"a list", "- {name: tone, prompt: Friendly?, scale: [1, 5]}\n- {name: slang_2, prompt: Slang?, less_is_better: true}\n",

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay/eval/judge"
 )
 
-// FuzzReply: whatever a model replies, a measure is a share, or it is not judged.
+// FuzzReply checks that for any reply of a model a measure is in [0, 1] or is not judged.
 func FuzzReply(f *testing.F) {
 	for _, reply := range []string{
 		good, "", "{", `{"claims":[]}`, `{"claims":[{"claim":1,"alone":[9]},{"claim":2,"needed":[-1]}]}`, `{"relevance":{"score":1e300}}`,
@@ -37,7 +37,7 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// FuzzPrompts: whatever a file holds, what is read of it can be used.
+// FuzzPrompts checks that every prompt read from a file can be used.
 func FuzzPrompts(f *testing.F) {
 	for _, text := range []string{"name: tone\nprompt: x", "- {name: a, prompt: b, scale: [1, 5]}", "[]", "- - -", "&a [*a]", "name: {a: b}", "{name: a, prompt: x, scale: [1]}"} {
 		f.Add(text)

@@ -1,11 +1,10 @@
-// Package judge gives the judged measures of an answer: faithfulness, correctness,
-// completeness, harmfulness, relevance, what its claims and citations are worth, and
-// measures of a user's own. [Local] judges with a verifier and no language model,
-// [Prompted] with one. Which of them a score is from always stands beside it.
+// Package judge computes the judged measures of an answer: faithfulness, correctness, completeness,
+// harmfulness, relevance, the precision and recall of claims and citations, and user-defined
+// measures. [Local] judges with a verifier and no language model, [Prompted] with a language model.
+// Every score names its judge.
 //
-// A judge reports what it was able to judge and names what it was not: no score stands for
-// a judge that failed, and there is no default. What is judged is data: neither an answer
-// nor a passage can tell a judge what to say of it.
+// A judge lists the measures that it could not judge. It never substitutes a default score for a
+// failure. The judged text is data, so neither an answer nor a passage can instruct a judge.
 package judge
 
 import (
@@ -20,73 +19,73 @@ import (
 	"github.com/assay-rag/assay/ground"
 )
 
-// The scores that judges give, by the names that package metric has for them.
+// The names of the judged scores, as in package metric.
 const (
 	Correctness  = "correctness"
 	Completeness = "completeness"
 	Harmfulness  = "harmfulness"
 	Relevance    = "answer_relevance"
 
-	// ClaimMeasures stands in NotJudged for all that is measured of claims: faithfulness,
-	// the precision and recall of claims and citations, noise sensitivity.
+	// ClaimMeasures is the key in NotJudged for all claim measures: faithfulness, the precision and
+	// recall of claims and citations, and noise sensitivity.
 	ClaimMeasures = "claims"
 )
 
 // A Judge judges answers. It is safe for concurrent use.
 type Judge interface {
-	// Name says who judges: "local", or the model: "openai/gpt-4.1".
+	// Name returns "local" or the name of the model, such as "openai/gpt-4.1".
 	Name() string
 
-	// Judge judges one answer. The error is the end of ctx or of a budget; all else that
-	// goes wrong is in Judgement.NotJudged.
+	// Judge judges one answer. The error is the end of ctx or of a budget. All other failures are
+	// recorded in Judgement.NotJudged.
 	Judge(ctx context.Context, in Input) (Judgement, error)
 }
 
-// Input is an answer and what it is judged by.
+// Input is an answer with the material that it is judged by.
 type Input struct {
 	Question string
 	Answer   string // without citation numbers
 	Claims   []Claim
-	Refused  bool // the system said that the documents do not answer the question; Answer and Claims do not count
+	Refused  bool // the system abstained; Answer and Claims are ignored
 
-	Contexts   []ground.Passage // that the generator was handed, in order; Quote and Context are the passage's text
-	References []string         // right answers, any of which will do; empty: none is known
-	Sources    []bool           // of each place that a right answer rests on, whether a claim cites it
+	Contexts   []ground.Passage // passages given to the generator, in order; Quote and Context are the passage's text
+	References []string         // alternative reference answers; empty: none is known
+	Sources    []bool           // for each expected source, whether a claim cites it
 }
 
 // A Claim is a statement of the answer.
 type Claim struct {
-	Text  string // as it stands in the answer
-	Cited []int  // contexts that it cites, by index; one out of range is one that says nothing
+	Text  string // as in the answer
+	Cited []int  // indexes of cited contexts; one out of range supports nothing
 }
 
-// A Judgement is what a judge says of an answer. A measure is in Scores, in NotJudged, or
-// does not apply.
+// A Judgement is a judge's result for an answer. Each measure is in Scores or in NotJudged, or does
+// not apply.
 type Judgement struct {
-	By     string // who judged the claims, and what a Score does not name another for
-	Prompt string // the prompt and its hash, "judge@5f0c7a1e"; empty: no model was asked
+	By     string // the judge of the claims, and of each Score without a By
+	Prompt string // the prompt and its hash, "judge@5f0c7a1e"; empty: no model was called
 
 	Scores map[string]Score // by the measure's name
 
-	// Of each claim of the answer what is known, and of each of the right answer whether
-	// the answer says it: of the right answer of which it says the most, where there are
-	// several. nil: not judged.
+	// Claims holds the verdicts on the answer's claims. Reference reports for each claim of the
+	// reference answer whether the answer entails it. Of several references, the one with the most
+	// entailed claims is used. nil means not judged.
 	Claims    []metric.Claim
 	Reference []bool
 
-	NotJudged map[string]string // by the measure's name, or ClaimMeasures: why there is none
+	NotJudged map[string]string // reason, by the measure's name or ClaimMeasures
 	Usage     assay.Usage
 }
 
-// A Score is a judge's word on one measure.
+// A Score is a judge's value of one measure.
 type Score struct {
 	Value  float64 // in [0, 1]
-	Reason string  // in a few words
-	By     string  // who judged
+	Reason string  // short
+	By     string  // the judge
 	Prompt string  // as Judgement.Prompt
 }
 
-// Fill puts the judgement into the input of the measures.
+// Fill copies the judgement into the input of the measures.
 func (j Judgement) Fill(in *metric.Input) {
 	in.Claims, in.Reference = j.Claims, j.Reference
 	in.Judged = map[string]float64{}
@@ -95,8 +94,8 @@ func (j Judgement) Fill(in *metric.Input) {
 	}
 }
 
-// Judges says, of those of the measures that are judged, who did: "local", or a model and
-// its prompt: "openai/gpt-4.1, judge@5f0c7a1e".
+// Judges returns the judge of each judged measure in measures: "local", or a model and its prompt,
+// such as "openai/gpt-4.1, judge@5f0c7a1e".
 func (j Judgement) Judges(measures map[string]float64) map[string]string {
 	out := map[string]string{}
 	for name := range measures {
@@ -114,7 +113,7 @@ func (j Judgement) Judges(measures map[string]float64) map[string]string {
 	return out
 }
 
-// score adds a score; one that is no number in [0, 1] is none.
+// score adds a score. A value outside [0, 1] is recorded in NotJudged instead.
 func (j *Judgement) score(name string, value float64, reason string) {
 	if math.IsNaN(value) || value < 0 || value > 1 {
 		j.not(name, fmt.Sprintf("%v is no score", value))
@@ -123,16 +122,16 @@ func (j *Judgement) score(name string, value float64, reason string) {
 	j.Scores[name] = Score{Value: value, Reason: reason, By: j.By, Prompt: j.Prompt}
 }
 
-// not says why there is no score.
+// not records why there is no score.
 func (j *Judgement) not(name, why string) { j.NotJudged[name] = why }
 
 func newJudgement(by, prompt string) Judgement {
 	return Judgement{By: by, Prompt: prompt, Scores: map[string]Score{}, NotJudged: map[string]string{}}
 }
 
-// refused is the judgement of an answer that is none. Where a right answer is known it is
-// neither correct nor complete, so that a system does not gain by refusing; nothing else
-// applies. It is in the judge's name, though it did not have to be asked.
+// refused returns the judgement of a refusal. With a known reference answer, correctness and
+// completeness are 0, so that a system does not gain by refusing. No other measure applies. The
+// judgement carries the judge's name although the judge is not called.
 func refused(by, prompt string, in Input) Judgement {
 	j := newJudgement(by, prompt)
 	if len(in.References) > 0 {
@@ -144,8 +143,8 @@ func refused(by, prompt string, in Input) Judgement {
 	return j
 }
 
-// With returns a judge that gives custom measures besides those of base. The error is
-// assay.ErrInvalid where two have one name, or one has that of a measure of the table.
+// With returns a judge that adds custom measures to those of base. The error is assay.ErrInvalid if
+// two measures have the same name or one has the name of a built-in measure.
 func With(base Judge, custom ...Custom) (Judge, error) {
 	seen := map[string]bool{}
 	for _, c := range custom {
@@ -161,8 +160,8 @@ func With(base Judge, custom ...Custom) (Judge, error) {
 	return withCustom{base, slices.Clone(custom)}, nil
 }
 
-// Calls is how many calls of a model a judge makes for an answer, if each reply can be
-// used: 0 for a local one, and for nil.
+// Calls returns the number of model calls that a judge makes for an answer if every reply can be
+// used. It is 0 for a local judge and for nil.
 func Calls(j Judge) int {
 	switch j := j.(type) {
 	case Prompted:

@@ -14,38 +14,39 @@ import (
 	"github.com/assay-rag/assay/role/local"
 )
 
-// Local judges without a language model: free, offline and the same every time.
+// Local judges without a language model. It is free, offline and deterministic.
 //
-// Claims, citations and faithfulness are the verifier's word. Where the same verifier has
-// already let the answer through, faithfulness is 1 by that: judge with another one, and
-// read the figure as how far the two agree.
+// Claims, citations and faithfulness are the verifier's verdicts. If the same verifier has already
+// accepted the answer, faithfulness is 1 by construction. Judge with another verifier, and read the
+// score as the agreement of the two.
 //
-// Correctness compares with the right answers, and the best of them counts. A short one (a
-// name, a number, under six words) counts 1 where it stands in the answer, word for word,
-// else half of the share of its words that do; "yes" and "no", which answers made of
-// sentences do not say, are judged only where they stand there. For a longer one it is the
-// share of its claims that the answer says, lowered by up to a half where it contradicts
-// claims of the answer, or where that is more the F1 of the words times the share of the
-// answer's claims that it does not contradict. What an answer says besides does not make it
-// less correct.
+// Correctness compares with each reference answer and takes the best result. A short reference (a
+// name or a number, under six words) counts 1 if the answer contains it word for word, else half of
+// the share of its words that the answer contains. "yes" and "no", which answers in sentences do
+// not state, are judged only if the answer contains them. For a longer reference the score is the
+// share of its claims that the answer entails, lowered by up to a half if it contradicts claims of
+// the answer. If it is greater, the score is instead the F1 of the words times the share of the
+// answer's claims that the reference does not contradict. Additional statements do not make an
+// answer less correct.
 //
-// Measured on 150 questions of clapnq-answerable, the sentences that people selected being
-// the answers and what they wrote the right ones: an answer scores higher than one to
-// another question in 0.99 of all pairs (AUC), with the strict rules alone in 0.93. With one
-// word of its first sentence changed it falls in 98 of 147; in many the right answer does
-// not say that word.
+// Measured on 150 questions of clapnq-answerable, with the sentences that people selected as
+// answers and the answers that they wrote as references: an answer scores higher than an answer to
+// another question in 0.99 of all pairs (AUC), and with the strict rules alone in 0.93. After a
+// change of one word in its first sentence, the score falls for 98 of 147 answers. For many of the
+// others the reference answer does not contain that word.
 //
-// Completeness is the share of the right answer's claims that the answer says, or without
-// right answers that of the expected sources that it cites. Relevance is the grade of
-// [local.AnswerGrader] without a reader. Harmfulness is a short list of wordings; see harms.
+// Completeness is the share of the reference answer's claims that the answer entails. Without
+// reference answers it is the share of the expected sources that the answer cites. Relevance is the
+// grade of [local.AnswerGrader] without a reader. Harmfulness is based on a short list of wordings;
+// see harms.
 type Local struct {
-	// Verifier reads claims against passages, and claims of the answer and of right ones
-	// against each other. Nil: ground.Local without a reader.
+	// Verifier checks claims against passages, and claims of the answer and of references against
+	// each other. Nil means ground.Local without a reader.
 	Verifier ground.Verifier
 	Called   string // the verifier's name, for reports
 }
 
-// Name implements Judge: "local (without a reader)".
+// Name implements Judge. With the default verifier it returns "local (without a reader)".
 func (l Local) Name() string {
 	switch {
 	case l.Called != "":
@@ -56,7 +57,7 @@ func (l Local) Name() string {
 	return "local"
 }
 
-// verifier returns the verifier that reads the claims.
+// verifier returns the verifier that checks the claims.
 func (l Local) verifier() ground.Verifier {
 	if l.Verifier != nil {
 		return l.Verifier
@@ -86,7 +87,7 @@ func (l Local) Judge(ctx context.Context, in Input) (Judgement, error) {
 	return j, nil
 }
 
-// statementsOf are the claims of an answer.
+// statementsOf returns the claims of an answer.
 func statementsOf(in Input) []statement {
 	texts := make([]string, len(in.Claims))
 	for i, c := range in.Claims {
@@ -95,7 +96,7 @@ func statementsOf(in Input) []statement {
 	return statements(in.Question, in.Answer, texts)
 }
 
-// claims has the claims judged; a failure is no judgement of any.
+// claims judges the claims. If the verifier fails on one, no claim is judged.
 func (l Local) claims(ctx context.Context, s *supporting, in Input, j *Judgement) error {
 	for i, st := range statementsOf(in) {
 		judged, err := s.claim(ctx, in.Claims[i], st)
@@ -112,16 +113,16 @@ func (l Local) claims(ctx context.Context, s *supporting, in Input, j *Judgement
 	return nil
 }
 
-// An accord is how far an answer and one right answer say the same.
+// An accord is the agreement of an answer with one reference answer.
 type accord struct {
 	correct   float64
 	reason    string
-	reference []bool // of each of the right answer's claims, whether the answer says it
-	right     []bool // of each of the answer's claims, whether the right answer says it; nil: it is too short to tell
-	open      bool   // it cannot be told
+	reference []bool // for each claim of the reference, whether the answer entails it
+	right     []bool // for each claim of the answer, whether the reference entails it; nil: the reference is too short
+	open      bool   // the agreement cannot be decided
 }
 
-// agreement compares with the right answers.
+// agreement compares the answer with the references.
 func (l Local) agreement(ctx context.Context, s *supporting, in Input, j *Judgement) error {
 	if len(in.References) == 0 {
 		if len(in.Sources) > 0 {
@@ -161,8 +162,8 @@ func (l Local) agreement(ctx context.Context, s *supporting, in Input, j *Judgem
 	return nil
 }
 
-// statementWords is from how many words on a right answer is a statement that can be
-// compared claim by claim, rather than a name or a number.
+// statementWords is the least number of words of a reference that is compared claim by claim. A
+// shorter one is treated as a name or a number.
 const statementWords = 6
 
 func agree(ctx context.Context, s *supporting, in Input, reference string) (accord, error) {
@@ -197,7 +198,7 @@ func short(answer, reference string, words []string) accord {
 	}
 }
 
-// atLength compares claim by claim, both ways.
+// atLength compares claim by claim, in both directions.
 func atLength(ctx context.Context, s *supporting, in Input, reference string) (accord, error) {
 	a := accord{right: []bool{}}
 	contradicted := 0
@@ -231,7 +232,7 @@ func atLength(ctx context.Context, s *supporting, in Input, reference string) (a
 	return a, nil
 }
 
-// claimsOf cuts a text into claims, each as it reads by itself.
+// claimsOf splits a text into claims, each in a self-contained form.
 func claimsOf(question, text string) []statement {
 	var claims []string
 	for _, c := range ground.Cut(text, nil) {
@@ -250,8 +251,8 @@ func count(bools []bool) int {
 	return n
 }
 
-// relevance says how far an answer speaks to its question, with what the passages that it
-// cites stand under.
+// relevance scores how well an answer addresses its question. The headings of the cited passages
+// are part of the input.
 func relevance(ctx context.Context, in Input, j *Judgement) error {
 	graded := role.AnswerInput{Question: in.Question}
 	for _, c := range in.Claims {
@@ -280,7 +281,7 @@ func relevance(ctx context.Context, in Input, j *Judgement) error {
 	return nil
 }
 
-// ended reports whether an error is the end of the evaluation rather than of a judge.
+// ended reports whether an error ends the whole evaluation rather than one judgement.
 func ended(ctx context.Context, err error) bool {
 	return err != nil && (role.Ends(ctx, err) || errors.Is(err, context.Canceled))
 }

@@ -17,8 +17,8 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) < 0.00005 }
 
-// holding is a verifier for which passages say a claim if together they have all of its
-// words; with "not" in one of them they contradict it. What has "trouble" fails.
+// holding is a verifier for which passages support a claim if together they have all of its words,
+// and contradict it if one of them has "not". It fails on text with "trouble".
 type holding struct{}
 
 func (holding) Verify(_ context.Context, claim string, cited []ground.Passage) (ground.Judgement, error) {
@@ -53,7 +53,7 @@ func passages(texts ...string) []ground.Passage {
 	return out
 }
 
-// bridge is an answer of which all is known.
+// bridge returns an answer with all inputs set.
 func bridge() judge.Input {
 	return judge.Input{
 		Question: "When did the bridge open, and how long is it?",
@@ -72,8 +72,8 @@ func TestLocalClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second claim is said by the second and third passage together; the first is
-	// cited for it in vain.
+	// The second and third passages support the second claim only together. The first one is cited
+	// for it wrongly.
 	want := []metric.Claim{
 		{Held: true, Cited: true, By: []int{0}, Cites: []metric.Cite{{Alone: true}}},
 		{Held: true, Cited: true, Cites: []metric.Cite{{Rest: true}, {}, {}}},
@@ -126,7 +126,8 @@ func TestLocalClaimsAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestLocalVerifierFails: what nobody knows is not measured, and says why.
+// TestLocalVerifierFails checks that the claim measures are left out with a reason if the verifier
+// fails.
 func TestLocalVerifierFails(t *testing.T) {
 	for _, text := range []string{"This is trouble.", "This is vague."} {
 		in := bridge()
@@ -155,19 +156,19 @@ func TestLocalAgreement(t *testing.T) {
 		sources      []bool
 		correct      float64 // below 0: not judged
 		complete     float64
-		right, whole float64 // claim precision and recall; below 0: do not apply
+		right, whole float64 // claim precision and recall; below 0: not applicable
 	}{
 		{"a date that it says", []string{"in 1932"}, nil, 1, 1, -1, 1},
 		{"a date that it does not say", []string{"1933"}, nil, 0, 0, -1, 0},
-		{"half a name", []string{"1932 Sydney"}, nil, 0.25, 0, -1, 0}, // 1 of 2 words, and half of that
+		{"half a name", []string{"1932 Sydney"}, nil, 0.25, 0, -1, 0}, // 1 of 2 words, halved
 		{"the best of two", []string{"1933", "1932"}, nil, 1, 1, -1, 1},
 		{"yes, which it does not say", []string{"yes"}, nil, -1, -1, -1, -1},
 		{"yes, or what it does say", []string{"yes", "1932"}, nil, 1, 1, -1, 1},
 		{"no words", []string{"…"}, nil, -1, -1, -1, -1},
-		// Both of its claims are right; it says two of the three claims: 2·1·(2/3)/(1+2/3).
-		// The words: "bridge opened in 1932 it is 503 metres long" are 9 of 9 and of 12: 18/21.
+		// Both of its claims are correct. It entails two of the three claims: 2·1·(2/3)/(1+2/3).
+		// The words "bridge opened in 1932 it is 503 metres long" are 9 of 9 and 9 of 12: 18/21.
 		{"at length", []string{long}, nil, 0.8571, 0.6667, 1, 0.6667},
-		// The right answer has "not" and contradicts both claims; the F1 of the words is left out.
+		// The reference has "not" and contradicts both claims, so the F1 of the words is ignored.
 		{"at length, and contradicted", []string{"The bridge did not open in 1932, it is not 503 metres long."}, nil, 0, 0, 0, 0},
 		{"nothing is known but the sources", nil, []bool{true, false, true, true}, -1, 0.75, -1, -1},
 		{"nothing is known", nil, nil, -1, -1, -1, -1},
@@ -200,11 +201,11 @@ func TestLocalRelevance(t *testing.T) {
 		low, high        float64 // low below 0: not judged
 	}{
 		{asked, "The Sydney Harbour Bridge opened in March 1932.", "", 0.9, 1},
-		{asked, "It opened in March 1932.", "Sydney Harbour Bridge", 0.9, 1}, // under which the passage stands
-		{asked, "The Sydney Harbour Bridge was painted.", "", 0.2, 0.9},      // half of what is asked
+		{asked, "It opened in March 1932.", "Sydney Harbour Bridge", 0.9, 1}, // the passage's heading
+		{asked, "The Sydney Harbour Bridge was painted.", "", 0.2, 0.9},      // half of the question
 		{asked, "Bread is made of flour.", "", 0, 0.1},
 		{asked, "", "", 0, 0},
-		{asked, "パンは小麦粉で作られる。", "", -1, -1}, // another language: words do not tell
+		{asked, "パンは小麦粉で作られる。", "", -1, -1}, // another language: the words are not comparable
 	}
 	for _, tt := range tests {
 		in := judge.Input{Question: tt.question, Answer: tt.answer}
@@ -236,7 +237,7 @@ func TestLocalHarmfulness(t *testing.T) {
 		"The bomb disposal unit has three robots.":                   0,
 		"You should kill yourself.":                                  1,
 		"First line.\nHow to hack into someone’s account: guess.":    1,
-		"The book explains why thieves learn how to steal a glance.": 1, // the list knows no irony
+		"The book explains why thieves learn how to steal a glance.": 1, // the list does not detect irony
 		"":                        0,
 		"Do not insult customers": 0,
 	}
@@ -248,8 +249,8 @@ func TestLocalHarmfulness(t *testing.T) {
 	}
 }
 
-// TestRefused: a system does not gain by refusing what has an answer, and nothing else is
-// said of a refusal.
+// TestRefused checks that a system does not gain by refusing an answerable question, and that no
+// other measure applies to a refusal.
 func TestRefused(t *testing.T) {
 	in := bridge()
 	in.Refused = true
@@ -266,7 +267,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLocalEnds: the end of the context is an error, and no judgement.
+// TestLocalEnds checks that the end of the context is returned as an error.
 func TestLocalEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -275,9 +276,9 @@ func TestLocalEnds(t *testing.T) {
 	}
 }
 
-// TestLocalReadsClaimsByThemselves: a part of a sentence that stands in a passage is said by
-// it, also where its subject is put in; a pronoun that stands for something else in the
-// answer than in the passage is not.
+// TestLocalReadsClaimsByThemselves checks that a passage supports a part of one of its sentences,
+// also with the subject made explicit. It does not support a pronoun whose antecedent differs
+// between the answer and the passage.
 func TestLocalReadsClaimsByThemselves(t *testing.T) {
 	const band = "Hedford left in 1998 and was replaced by Taylor-Taylor's cousin Brent DeBoer."
 	const driver = "He was a Formula One driver between 1993 and 2002."

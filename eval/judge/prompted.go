@@ -19,30 +19,30 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// Prompted judges with a language model, in one call for an answer, which is made again,
-// twice at most, while the reply cannot be used. The answer, the passages and the right
-// answers stand in the prompt as data. What of the last reply is missing, out of range or
-// contradicts itself is not judged; nothing is filled in. An answer that with its passages
-// does not fit into the model's window is not judged at all.
+// Prompted judges with a language model, in one call per answer. The call is repeated at most twice
+// while the reply cannot be used. The answer, the passages and the references are data in the
+// prompt. Measures that are missing from the last reply, out of range or contradictory are not
+// judged, and no value is filled in. An answer that does not fit into the model's window with its
+// passages is not judged at all.
 //
-// A model that wrote an answer is kind to it: judge with another.
+// A model favours answers that it wrote. Judge with another one.
 type Prompted struct {
 	Model  llm.Model
-	Caller func() role.Caller // makes the caller of one answer's calls; nil: the model is called as it is
+	Caller func() role.Caller // returns the caller for one answer's calls; nil: the model is called directly
 }
 
 // Name implements Judge.
 func (p Prompted) Name() string { return p.Model.Model() }
 
-// The tokens of a reply: of its scores, with reasons, of each claim and of each statement
-// of the right answer.
+// The reply tokens for the scores with their reasons, for each claim and for each statement of the
+// reference answer.
 const (
 	scoresTokens    = 400
 	claimTokens     = 80
 	statementTokens = 20
 )
 
-// A reply is what the model is asked for.
+// A reply is the form of the model's answer.
 type reply struct {
 	Claims       []claimReply     `json:"claims"`
 	Reference    []referenceReply `json:"reference,omitempty"`
@@ -71,7 +71,8 @@ type scoreReply struct {
 	Score  float64 `json:"score"` // 0 to highest
 }
 
-// highest is the best score; whole numbers, which models tell apart better than fractions.
+// highest is the best score. The scale is of whole numbers, which models distinguish better than
+// fractions.
 const highest = 10
 
 //go:embed prompts/judge.tmpl
@@ -115,7 +116,7 @@ func (p Prompted) Judge(ctx context.Context, in Input) (Judgement, error) {
 	return j, nil
 }
 
-// asked are what the model is asked for of an answer.
+// asked returns the measures that the model is asked for.
 func asked(in Input) []string {
 	names := []string{Harmfulness, Relevance}
 	if len(in.Claims) > 0 {
@@ -127,7 +128,7 @@ func asked(in Input) []string {
 	return names
 }
 
-// take keeps what of a reply can be used, and names what cannot.
+// take copies the usable measures of a reply and records the others in NotJudged.
 func (p Prompted) take(j *Judgement, r reply, in Input, statements int) {
 	for _, f := range faults(r, in, statements) {
 		j.NotJudged[f.measure] = cmp.Or(j.NotJudged[f.measure], f.why)
@@ -151,7 +152,7 @@ func (p Prompted) take(j *Judgement, r reply, in Input, statements int) {
 	}
 }
 
-// claimOf reads what the model says of a claim; it has been checked.
+// claimOf converts the model's verdict on a claim, which must have been checked.
 func claimOf(r claimReply, c Claim) metric.Claim {
 	out := metric.Claim{Held: r.Held, Cited: r.Cited}
 	for _, n := range r.Alone {
@@ -168,10 +169,10 @@ func claimOf(r claimReply, c Claim) metric.Claim {
 	return out
 }
 
-// A fault is what is wrong with a reply, and the measure that cannot be taken from it.
+// A fault is an error in a reply, with the measure that it invalidates.
 type fault struct{ measure, why string }
 
-// faults says what of a reply that has the form is wrong all the same.
+// faults returns the errors of a reply that has the right form.
 func faults(r reply, in Input, statements int) []fault {
 	out := claimFaults(r, in, statements)
 	score := func(name, field string, s *scoreReply) {
@@ -232,7 +233,8 @@ func claimFaults(r reply, in Input, statements int) []fault {
 	return out
 }
 
-// referenceClaims are the statements of a right answer: itself, where it has none.
+// referenceClaims returns the statements of a reference answer, or the answer itself if it has
+// none.
 func referenceClaims(question, reference string) []string {
 	var out []string
 	for _, st := range claimsOf(question, reference) {
@@ -244,10 +246,10 @@ func referenceClaims(question, reference string) []string {
 	return out
 }
 
-// A named text is data with the name that it has in the prompt.
+// A named is data with its name in the prompt.
 type named struct{ Name, Text string }
 
-// sheetOf is the data of the prompt.
+// sheetOf returns the data of the prompt.
 func sheetOf(in Input, statements []string) map[string]any {
 	var parts, claims []named
 	for i, s := range statements {
@@ -288,7 +290,7 @@ func (p Prompted) caller() role.Caller {
 	return direct{}
 }
 
-// direct calls a model as it is, with as many attempts as a strategy's calls have.
+// direct calls a model without a run, with as many attempts as a strategy's calls.
 type direct struct{}
 
 const attempts = 4
@@ -299,12 +301,12 @@ func (direct) Call(ctx context.Context, call role.Call) (llm.Response, error) {
 	return call.Model.Generate(ctx, call.Request, nil)
 }
 
-// Check implements role.Caller. No judge asks for it.
+// Check implements role.Caller. It always fails, since judges use no verification service.
 func (direct) Check(context.Context, ground.Service, role.Claim) (ground.Judgement, error) {
 	return ground.Judgement{}, fmt.Errorf("a judge asks no verifying service: %w", assay.ErrInvalid)
 }
 
-// metered counts what calls spend, those that failed too.
+// metered adds up the usage of calls, including failed ones.
 type metered struct {
 	caller role.Caller
 	usage  assay.Usage

@@ -13,11 +13,11 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// A statement is a claim as it stands in its text, as it reads by itself, and with the
-// whole sentence that it is of.
+// A statement is a claim verbatim, in a self-contained form, and with the whole sentence that it
+// comes from.
 type statement struct{ text, alone, whole string }
 
-// statements are claims of a text, in their order.
+// statements returns the claims of a text, in their order.
 func statements(question, text string, claims []string) []statement {
 	spans := sentence.Spans(text)
 	out := make([]statement, len(claims))
@@ -35,18 +35,17 @@ func statements(question, text string, claims []string) []statement {
 	return out
 }
 
-// supporting asks a verifier who says what.
+// supporting asks a verifier which passages support a claim.
 type supporting struct {
 	verifier ground.Verifier
 	contexts []ground.Passage
 	usage    assay.Usage
 }
 
-// says reports whether passages say a claim as it reads by itself: a pronoun stands for
-// what the answer says before it, and not for what the passage does. Where that is not in
-// their words, but was put together of what stands there and of names that they have as
-// well, they say it if they say it as it stands, or all of its sentence. A verifier that
-// failed is an error: no measure is made of what nobody knows.
+// says reports whether passages support a claim in its self-contained form, with pronouns resolved
+// by the answer rather than by the passages. If the passages have all content words that the
+// resolution added, support for the verbatim claim or for its whole sentence suffices. A verifier
+// failure is returned as an error, and no measure is computed from it.
 func (s *supporting) says(ctx context.Context, claim statement, passages ...ground.Passage) (bool, error) {
 	tried := []string{}
 	for _, text := range []string{claim.alone, claim.text, claim.whole} {
@@ -61,8 +60,8 @@ func (s *supporting) says(ctx context.Context, claim statement, passages ...grou
 	return false, nil
 }
 
-// addsOnly reports whether passages, with what they stand under, have all words of content
-// that were put into a claim so that it reads by itself.
+// addsOnly reports whether the passages and their headings have all content words that were added
+// to make a claim self-contained.
 func (st statement) addsOnly(passages []ground.Passage) bool {
 	had := map[string]bool{}
 	for _, w := range surface.Content(st.text) {
@@ -94,7 +93,7 @@ func (s *supporting) verdict(ctx context.Context, claim string, passages ...grou
 	return j.Verdict, nil
 }
 
-// claim says what the contexts and the citations say of a claim.
+// claim returns the support of a claim by the contexts and by its citations.
 func (s *supporting) claim(ctx context.Context, c Claim, st statement) (metric.Claim, error) {
 	var out metric.Claim
 	alone := make([]bool, len(s.contexts))
@@ -113,7 +112,7 @@ func (s *supporting) claim(ctx context.Context, c Claim, st statement) (metric.C
 			return out, err
 		}
 	}
-	// What says a claim by itself says it together with others.
+	// A passage that supports a claim alone supports it together with others.
 	together := func(which []int) (bool, error) {
 		var passages []ground.Passage
 		for _, i := range which {
@@ -149,7 +148,7 @@ func (s *supporting) claim(ctx context.Context, c Claim, st statement) (metric.C
 	return out, nil
 }
 
-// others are the contexts, of n, that a claim cites besides the one at a place.
+// others returns the contexts, of n, that a claim cites besides the one at index at.
 func others(cited []int, at, n int) []int {
 	var out []int
 	for j, i := range cited {

@@ -9,10 +9,10 @@ import (
 var yes, no = true, false
 
 func TestClaims(t *testing.T) {
-	// Four claims. The first cites one passage that says it. The second cites three: one
-	// says it by itself, another does too, the third is beside the point, for the rest
-	// say it without. The third claim is said by two together only. The fourth cites a
-	// passage that does not say it, and is wrong.
+	// Four claims. The first cites one passage that entails it. The second cites three: two entail
+	// it alone, and the third is irrelevant, since the others entail the claim without it. The
+	// third claim is entailed by two citations only together. The fourth cites a passage that does
+	// not entail it, and is wrong.
 	claims := []metric.Claim{
 		{Held: true, Cited: true, Right: &yes, Cites: []metric.Cite{{Alone: true}}, By: []int{0}},
 		{Held: true, Cited: true, Right: &yes, Cites: []metric.Cite{{Alone: true, Rest: true}, {Alone: true, Rest: true}, {Rest: true}}, By: []int{0, 1}},
@@ -44,11 +44,11 @@ func TestClaims(t *testing.T) {
 
 func TestNoiseSensitivity(t *testing.T) {
 	contexts := []metric.Context{{Relevant: true}, {Relevant: true}, {Relevant: true}, {}}
-	// The example in Ragas' documentation: three claims, of which the last is not in the
-	// ground truth and the third context, a relevant one, says it: 1/3.
+	// The example in Ragas' documentation has three claims. The last one is not in the reference,
+	// and the third context, a relevant one, entails it: 1/3.
 	ragas := []metric.Claim{{Right: &yes, By: []int{1}}, {Right: &yes, By: []int{1}}, {Right: &no, By: []int{2}}}
-	// A wrong claim from an irrelevant context, one that a relevant one says as well, one
-	// that none says, and a right one from an irrelevant: 1/4 by each kind.
+	// A wrong claim from an irrelevant context, one that a relevant one entails as well, one that
+	// no context entails, and a right one from an irrelevant context: 1/4 by each kind.
 	mixed := []metric.Claim{{Right: &no, By: []int{3}}, {Right: &no, By: []int{0, 3}}, {Right: &no}, {Right: &yes, By: []int{3}}}
 	tests := []struct {
 		name       string
@@ -71,7 +71,7 @@ func TestNoiseSensitivity(t *testing.T) {
 }
 
 func TestContexts(t *testing.T) {
-	// Used are the first, the third and the fourth of five.
+	// The first, third and fourth of five are used.
 	contexts := []metric.Context{{Used: true}, {}, {Used: true}, {Used: true}, {}}
 	tests := []struct {
 		name string

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/measures.md anew")
 
-// TestDocs holds the table in docs/measures.md to the one in this package.
+// TestDocs checks the table in docs/measures.md against the one in this package.
 func TestDocs(t *testing.T) {
 	const file, begin, end = "../../docs/measures.md", "-update -->\n", "<!-- end of table -->"
 	data, err := os.ReadFile(file)
@@ -38,7 +38,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// docsTable writes the measures, a table for each group.
+// docsTable returns the measures as a table for each group.
 func docsTable() string {
 	var b strings.Builder
 	group := ""

@@ -1,40 +1,39 @@
-// Package metric holds the measures of retrieval, answers, claims and citations: pure
-// functions, each with its definition and where it comes from, and the table of them all
-// that reports and docs/measures.md are made of. It judges nothing: what a verifier or a
-// model has to say comes in as booleans and scores (package judge makes them).
+// Package metric holds the measures of retrieval, answers, claims and citations. They are pure
+// functions, each with its definition and source, and a table of them all from which reports and
+// docs/measures.md are made. The package judges nothing: the verdicts of a verifier or a model are
+// inputs, as booleans and scores (package judge makes them).
 //
-// Measures are of one question. A set's figure is the mean over the questions that a
-// measure applies to, which is what makes shares of them: [Of] leaves out what does not
-// apply, so that the mean of abstention_precision, say, is over the questions that were
-// refused.
+// Each measure is of one question. The figure for a set is the mean over the questions that the
+// measure applies to. [Of] leaves out measures that do not apply, so that the mean of
+// abstention_precision, say, is over the refused questions.
 package metric
 
 import "time"
 
-// Input is all that the measures know of one question and what came of it. What is not
-// known is left at its zero value, and the measures that need it do not apply.
+// Input holds the data of one question and its answer. Unknown fields are zero, and the measures
+// that need them do not apply.
 type Input struct {
-	Ranked   []string       // documents that searches brought, best first, each once; 100 deep where there are as many
-	Relevant map[string]int // relevant ones, by their grades from 1; empty: not known
+	Ranked   []string       // documents found, best first, without duplicates; up to 100
+	Relevant map[string]int // relevant documents, by grades from 1; empty: not known
 
-	Right *bool // the question was answered from gold, or refused where unanswerable; nil: not known
+	Right *bool // answered from gold, or refused if unanswerable; nil: not known
 
 	Unanswerable bool // the documents do not answer it
-	Refused      bool // the system said so
-	Failed       bool // the run ended in an error: there is no answer
+	Refused      bool // the system abstained
+	Failed       bool // the run ended in an error, without an answer
 
-	Conflicting  *bool // the documents disagree on it; nil: the set does not say
-	SaidConflict bool  // the system said so
+	Conflicting  *bool // the documents disagree on the answer; nil: not labelled
+	SaidConflict bool  // the system reported a conflict
 
 	Text    string   // of the answer, without citation numbers
-	Answers []string // any of them is right
+	Answers []string // alternative reference answers
 
-	Contexts []Context // that the generator was handed, in order
-	Expected []Source  // that a right answer rests on
+	Contexts []Context // given to the generator, in order
+	Expected []Source  // that a right answer should cite
 
-	// From a judge; nil: not judged. Judged has its scores by the measure's name, each in
-	// [0, 1], those of custom measures too. Reference has of each claim of the right
-	// answer whether the answer says it.
+	// Judge's results; nil: not judged. Judged holds scores in [0, 1] by the name of the measure,
+	// including custom measures. Reference reports for each claim of the reference answer whether
+	// the answer entails it.
 	Claims    []Claim
 	Reference []bool
 	Judged    map[string]float64
@@ -42,7 +41,7 @@ type Input struct {
 	Spent *Spent
 }
 
-// Spent is what a question cost.
+// Spent is the cost of a question.
 type Spent struct {
 	Steps        int
 	Calls        int // of models
@@ -52,7 +51,7 @@ type Spent struct {
 	Elapsed      time.Duration
 }
 
-// answered reports whether there is an answer to be measured.
+// answered reports whether there is an answer to measure.
 func (in Input) answered() bool { return !in.Refused && !in.Failed }
 
 // labelled reports whether it is known if the documents answer the question.
@@ -60,33 +59,33 @@ func (in Input) labelled() bool {
 	return in.Unanswerable || len(in.Relevant) > 0 || len(in.Answers) > 0 || len(in.Expected) > 0
 }
 
-// AbstentionPrecision is 1 for a refused question that is unanswerable, 0 for another
-// that was refused; of the rest it says nothing. Its mean is the share of the refusals
-// that were right. Source: precision as for any decision; Rajpurkar et al., "Know What You
-// Don't Know: Unanswerable Questions for SQuAD", ACL 2018, for the task.
+// AbstentionPrecision is 1 for a refused unanswerable question and 0 for any other refused
+// question. It does not apply to answered questions. Its mean is the share of the refusals that
+// were right. Source: precision as for any decision; Rajpurkar et al., "Know What You Don't Know:
+// Unanswerable Questions for SQuAD", ACL 2018, for the task.
 func AbstentionPrecision(in Input) (value float64, applies bool) {
 	return one(in.Unanswerable), in.Refused && !in.Failed && in.labelled()
 }
 
-// AbstentionRecall is 1 for an unanswerable question that was refused, 0 for one that was
-// not, be it for an error; of the rest it says nothing. Its mean is the share of the
-// unanswerable questions that were refused, and what it lacks of 1 the rate of false
-// answers. Source: as of AbstentionPrecision.
+// AbstentionRecall is 1 for a refused unanswerable question, and 0 for an unanswerable question
+// that was answered or failed. It does not apply to answerable questions. Its mean is the share of
+// the unanswerable questions that were refused, and 1 minus the mean is the rate of false answers.
+// Source: as of AbstentionPrecision.
 func AbstentionRecall(in Input) (value float64, applies bool) {
 	return one(in.Refused && !in.Failed), in.Unanswerable
 }
 
-// ConflictPrecision is 1 where a conflict was shown and the documents do disagree, 0 where
-// one was shown and they do not; of the rest it says nothing. Source: precision as for any
-// decision; conflicts between passages as in Xie et al., "Adaptive Chameleon or Stubborn
-// Sloth", ICLR 2024.
+// ConflictPrecision is 1 if a conflict was reported and the documents disagree, and 0 if one was
+// reported and they do not. It does not apply to other questions. Source: precision as for any
+// decision; conflicts between passages as in Xie et al., "Adaptive Chameleon or Stubborn Sloth",
+// ICLR 2024.
 func ConflictPrecision(in Input) (value float64, applies bool) {
 	return one(in.Conflicting != nil && *in.Conflicting), in.SaidConflict && in.Conflicting != nil
 }
 
-// ConflictRecall is 1 for a question on which the documents disagree where that was shown
-// with both sides: every expected source is cited, where two or more are known. Else it is
-// 0; of questions without a conflict it says nothing. Source: as of ConflictPrecision.
+// ConflictRecall is 1 for a question on which the documents disagree if the answer reports the
+// conflict and cites every expected source, in case two or more are known; else 0. It does not
+// apply to questions without a conflict. Source: as of ConflictPrecision.
 func ConflictRecall(in Input) (value float64, applies bool) {
 	sides := len(in.Expected) < 2 || shareOf(in.Expected, func(s Source) bool { return s.Cited }) == 1
 	return one(in.SaidConflict && sides && !in.Failed), in.Conflicting != nil && *in.Conflicting

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-rag/assay/eval/stat"
 )
 
-// whole is a question of which all is known.
+// whole returns an input with all fields set.
 func whole() metric.Input {
 	return metric.Input{
 		Ranked: []string{"x", "a", "b"}, Relevant: map[string]int{"a": 1, "b": 2},
@@ -51,7 +51,8 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 0.00005)); diff != "" {
 		t.Errorf("Of: (-want +got)\n%s", diff)
 	}
-	// Everything of the table but abstention, which is for others, and percentiles is there.
+	// All measures of the table must be present, except percentiles and the abstention measures,
+	// which need other questions.
 	for _, m := range metric.All() {
 		if _, ok := got[m.Name]; !ok && m.Base == "" && m.Name != "abstention_precision" && m.Name != "abstention_recall" {
 			t.Errorf("Of does not have %s", m.Name)
@@ -59,7 +60,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestOfLeavesOut says which measures do not apply to what.
+// TestOfLeavesOut checks which measures do not apply to an input.
 func TestOfLeavesOut(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -134,9 +135,9 @@ func TestOfLeavesOut(t *testing.T) {
 	}
 }
 
-// TestSharesOfASet holds the means of single questions to what they are meant to be: of
-// ten questions three are unanswerable, of which two were refused, and so was one other:
-// precision 2/3, recall 2/3.
+// TestSharesOfASet checks that the mean over single questions is the share of the set. Of ten
+// questions three are unanswerable. Two of these and one other were refused: precision 2/3, recall
+// 2/3.
 func TestSharesOfASet(t *testing.T) {
 	var precision, recall []float64
 	for i := range 10 {

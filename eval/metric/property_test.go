@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay/eval/metric"
 )
 
-// drawn is a ranking of up to 30 of 40 documents, and judgements of some of them.
+// drawn returns a ranking of up to 30 of 40 documents, and judgements of some of them.
 func drawn(random *rand.Rand) (ranked []string, relevant map[string]int) {
 	relevant = map[string]int{}
 	for _, i := range random.Perm(40)[:random.IntN(31)] {
@@ -21,8 +21,8 @@ func drawn(random *rand.Rand) (ranked []string, relevant map[string]int) {
 	return ranked, relevant
 }
 
-// TestRankingProperties: measures are shares; the best order has an nDCG of 1; and a
-// relevant document that changes places with an irrelevant one above it makes none worse.
+// TestRankingProperties checks that measures are in [0, 1], that the best order has an nDCG of 1,
+// and that no measure falls if a relevant document changes places with an irrelevant one above it.
 func TestRankingProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 10))
 	measures := map[string]func([]string, map[string]int) float64{
@@ -61,8 +61,8 @@ func TestRankingProperties(t *testing.T) {
 	}
 }
 
-// TestClaimProperties: whatever a judge says, measures are shares, and F1 is between the
-// two that it is of.
+// TestClaimProperties checks that measures are in [0, 1] for any verdicts, and that F1 lies between
+// precision and recall.
 func TestClaimProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	coin := func() bool { return random.IntN(2) == 0 }
@@ -95,7 +95,7 @@ func TestClaimProperties(t *testing.T) {
 	}
 }
 
-// FuzzWords: whatever was said, it is itself, and says itself.
+// FuzzWords checks that any text matches and contains itself.
 func FuzzWords(f *testing.F) {
 	for _, text := range []string{"The cat.", "", "a", "北京 1,350", "don't", "\xff\xfe", "Ǆ İ ß", "€5 (the a)"} {
 		f.Add(text)

@@ -10,7 +10,7 @@ import (
 // near reports whether two figures agree to four decimals.
 func near(a, b float64) bool { return math.Abs(a-b) < 0.00005 }
 
-// at makes a measure of rankings one without a k.
+// at binds the k of a ranking measure.
 func at(k int, of func([]string, map[string]int, int) float64) func([]string, map[string]int) float64 {
 	return func(ranked []string, relevant map[string]int) float64 { return of(ranked, relevant, k) }
 }
@@ -20,8 +20,8 @@ func ndcg(k int, gain metric.Gain) func([]string, map[string]int) float64 {
 }
 
 func TestRankings(t *testing.T) {
-	// Five documents were found; "a", "c" and "z" are relevant, by grades 1, 3 and 2, and
-	// "z" was not found. Discounts 1/log2(rank+1): 1, .63093, .5, .43068, .38685.
+	// Five documents were found. "a", "c" and "z" are relevant, with grades 1, 3 and 2, and "z" was
+	// not found. Discounts 1/log2(rank+1): 1, .63093, .5, .43068, .38685.
 	ranked := []string{"a", "b", "c", "d", "e"}
 	relevant := map[string]int{"a": 1, "c": 3, "z": 2, "b": 0}
 	tests := []struct {
@@ -90,8 +90,8 @@ func TestRankingsAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestPublishedTrecEval compares with figures that the README of pytrec_eval, a wrapper
-// of trec_eval, prints for its example.
+// TestPublishedTrecEval compares with the figures in the README of pytrec_eval, a wrapper of
+// trec_eval.
 func TestPublishedTrecEval(t *testing.T) {
 	tests := []struct {
 		query     string

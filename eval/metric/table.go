@@ -9,26 +9,26 @@ import (
 
 // A Measure is a row of the table of measures.
 type Measure struct {
-	Name   string // the key under which figures have it
-	Group  string // what it is of: "answers", "rankings", "words", "judged", "claims", "passages", "refusals", "conflicts", "cost"
+	Name   string // the key in figures
+	Group  string // "answers", "rankings", "words", "judged", "claims", "passages", "refusals", "conflicts" or "cost"
 	Unit   string // "ms", "tokens", "calls", "steps", "micros" (millionths of the currency); empty: a share in [0, 1]
-	Less   bool   // is better
-	Judged bool   // somebody's word, which a figure names
-	Doc    string // what it is, in a line
+	Less   bool   // less is better
+	Judged bool   // from a judge, which a figure names
+	Doc    string // a description of one line
 	Source string
 
-	// Where Percentile is set, a set's figure is that percentile, in (0, 100], of the
-	// measure Base over the questions, rather than a mean; [Of] does not have it.
+	// If Percentile is set, the figure for a set is that percentile, in (0, 100], of the measure
+	// Base over the questions, rather than a mean. [Of] does not return it.
 	Percentile float64
 	Base       string
 
 	of func(Input) (value float64, applies bool)
 }
 
-// All returns the table, in the order in which reports show it.
+// All returns the table, in the order of the reports.
 func All() []Measure { return slices.Clone(table) }
 
-// Lookup returns the measure of a name.
+// Lookup returns the measure with the given name.
 func Lookup(name string) (Measure, bool) {
 	i := slices.IndexFunc(table, func(m Measure) bool { return m.Name == name })
 	if i < 0 {
@@ -37,8 +37,8 @@ func Lookup(name string) (Measure, bool) {
 	return table[i], true
 }
 
-// Of returns the measures that apply to a question, by name, and what of Input.Judged the
-// table does not have: custom measures. A value that is no number is left out.
+// Of returns the measures that apply to a question, by name, together with the custom measures in
+// Input.Judged. It leaves out values that are not numbers.
 func Of(in Input) map[string]float64 {
 	out := map[string]float64{}
 	maps.Copy(out, in.Judged)
@@ -54,7 +54,7 @@ func Of(in Input) map[string]float64 {
 	return out
 }
 
-// depth is how far a ranking is looked at where a measure does not say.
+// depth is the cutoff of ranking measures that name none.
 const depth = 100
 
 const (
@@ -69,7 +69,7 @@ const (
 	rajpurkar = "Rajpurkar et al. 2018"
 )
 
-// The table. Sources are those of the functions' comments, in short.
+// table holds all measures. Sources are short forms of those in the functions' comments.
 var table = slices.Concat(
 	group("answers", Measure{
 		Name: "right", Doc: "answered with a citation of gold, or refused where the documents do not answer it", Source: ours,
@@ -177,7 +177,7 @@ func cuts(name, doc, source string, of func([]string, map[string]int, int) float
 	return out
 }
 
-// text is a measure of the words of an answer; where there is none, they are none.
+// text returns a measure of the words of an answer. It is 0 without an answer.
 func text(name, doc, source string, of func(string, []string) float64) Measure {
 	return Measure{Name: name, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
 		if !in.answered() {
@@ -187,7 +187,7 @@ func text(name, doc, source string, of func(string, []string) float64) Measure {
 	}}
 }
 
-// score is a measure that is a judge's score as it is.
+// score returns a measure that is a judge's score.
 func score(name, doc, source string) Measure {
 	return Measure{Name: name, Judged: true, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
 		value, ok := in.Judged[name]
@@ -206,22 +206,22 @@ func claims(name, doc, source string, of func([]Claim) float64) Measure {
 	}}
 }
 
-// contexts is a measure of what an answer made of its passages; it needs an answer.
+// contexts returns a measure of the use of passages. It applies only to answered questions.
 func contexts(name, doc, source string, of func([]Context) float64) Measure {
 	return Measure{Name: name, Doc: doc, Source: source, of: func(in Input) (float64, bool) {
 		return of(in.Contexts), in.answered() && len(in.Contexts) > 0
 	}}
 }
 
-// noise is a measure of what an answer was misled by; without gold nobody knows which
-// passages are relevant.
+// noise returns a measure of how misled an answer is. It needs gold, which determines the relevant
+// passages.
 func noise(name, doc string, irrelevant bool) Measure {
 	return Measure{Name: name, Judged: true, Less: true, Doc: doc, Source: ragasDocs + ", " + rag, of: func(in Input) (float64, bool) {
 		return NoiseSensitivity(in.Claims, in.Contexts, irrelevant), in.answered() && referenced(in.Claims) && len(in.Contexts) > 0 && len(in.Expected) > 0
 	}}
 }
 
-// referenced reports whether all claims, one at least, were compared with a right answer.
+// referenced reports whether there are claims and all were compared with a reference answer.
 func referenced(claims []Claim) bool {
 	return len(claims) > 0 && !slices.ContainsFunc(claims, func(c Claim) bool { return c.Right == nil })
 }

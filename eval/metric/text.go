@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// ExactMatch is 1 where what was said is one of the right answers, as Words compares
-// them, else 0. Source: Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine
-// Comprehension of Text", EMNLP 2016, and its evaluation script.
+// ExactMatch is 1 if said equals one of the reference answers by their Words, else 0. Source:
+// Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", EMNLP 2016, and
+// its evaluation script.
 func ExactMatch(said string, answers []string) float64 {
 	words := strings.Join(Words(said), " ")
 	return best(answers, func(right []string) float64 {
@@ -15,11 +15,10 @@ func ExactMatch(said string, answers []string) float64 {
 	})
 }
 
-// F1 is how far the words of what was said and of a right answer are the same, of the
-// right answer for which that is most: the harmonic mean of the share of the words said
-// that the answer has and of the share of the answer's that were said, as bags. Where
-// one of the two has no words, it is 1 if neither has. Source: as of ExactMatch, and
-// Rajpurkar et al., "Know What You Don't Know", ACL 2018, for texts without words.
+// F1 is the word overlap of said with the reference answer that matches best. It is the harmonic
+// mean of precision and recall over the bags of words. If one text has no words, it is 1 if neither
+// has any, else 0. Source: as of ExactMatch, and Rajpurkar et al., "Know What You Don't Know", ACL
+// 2018, for texts without words.
 func F1(said string, answers []string) float64 {
 	words := Words(said)
 	return best(answers, func(right []string) float64 {
@@ -41,10 +40,10 @@ func F1(said string, answers []string) float64 {
 	})
 }
 
-// Contains is 1 where the words of a right answer stand in what was said, all of them and
-// in one piece, else 0: a cited sentence holds an answer and is none of its length.
-// Source: Mallen et al., "When Not to Trust Language Models", ACL 2023, which looks for
-// the answer as a string; here words are whole ("London" is not in "Londonderry").
+// Contains is 1 if said contains all words of a reference answer in one piece, else 0. It suits a
+// cited sentence, which contains the answer but is longer. Source: Mallen et al., "When Not to
+// Trust Language Models", ACL 2023, which searches for the answer as a string. Here words are whole
+// ("London" is not in "Londonderry").
 func Contains(said string, answers []string) float64 {
 	words := " " + strings.Join(Words(said), " ") + " "
 	return best(answers, func(right []string) float64 {
@@ -52,7 +51,7 @@ func Contains(said string, answers []string) float64 {
 	})
 }
 
-// best is the most that a score gives for one of the answers; 0 where there are none.
+// best returns the highest score over the answers; 0 without answers.
 func best(answers []string, score func(right []string) float64) float64 {
 	most := 0.0
 	for _, a := range answers {
@@ -61,12 +60,11 @@ func best(answers []string, score func(right []string) float64) float64 {
 	return most
 }
 
-// Words returns the words by which answers are compared: in lower case, without
-// punctuation and without the articles a, an and the, as SQuAD's script has them. Of
-// characters outside ASCII, all punctuation is left out too and each of the Chinese and
-// Japanese scripts is a word, as in the script of Lewis et al., "MLQA: Evaluating
-// Cross-lingual Extractive Question Answering", ACL 2020. For text in ASCII the two
-// scripts and this agree.
+// Words returns the words by which answers are compared: in lower case, without punctuation and
+// without the articles a, an and the, as in SQuAD's script. It also drops punctuation outside ASCII
+// and makes each Chinese and Japanese character a word, as in the script of Lewis et al., "MLQA:
+// Evaluating Cross-lingual Extractive Question Answering", ACL 2020. For ASCII text the two scripts
+// and this function agree.
 func Words(text string) []string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {

@@ -22,7 +22,7 @@ func TestText(t *testing.T) {
 		{"The first president was G. Stanley Hall.", []string{"G. Stanley Hall"}, 0, 0.6667, 1},
 		// "he was born in hague": 2·1/(5+1)
 		{"He was born in the Hague", []string{"The Hague"}, 0, 0.3333, 1},
-		// the best of the right answers: "10 percent" and "10%": the sign goes, 2·1/(2+1)
+		// The best reference answer counts: "10 percent" and "10%" without the sign, 2·1/(2+1).
 		{"10 percent", []string{"a tenth", "10%"}, 0, 0.6667, 1},
 		{"It has 1,350 rooms.", []string{"1350"}, 0, 0.4, 1}, // "it has 1350 rooms": 2·1/(4+1)
 		{"He worked in Londonderry.", []string{"London"}, 0, 0, 0},
@@ -46,8 +46,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestPublishedSQuAD compares with the examples that the cards of the metric in
-// Hugging Face's library and in TorchMetrics print.
+// TestPublishedSQuAD compares with the examples on the cards of the metric in Hugging Face's
+// library and in TorchMetrics.
 func TestPublishedSQuAD(t *testing.T) {
 	questions := []struct {
 		said    string
@@ -72,7 +72,7 @@ func TestWords(t *testing.T) {
 		"A cat, an owl & the dog_s":  "cat owl dogs",
 		"don't-stop":                 "dontstop",
 		"Die Übermacht":              "die übermacht",
-		"5 € / 3°":                   "5 € 3°", // signs outside ASCII are none of punctuation
+		"5 € / 3°":                   "5 € 3°", // symbols outside ASCII are not punctuation
 		"the\u00a0theatre\tA\nthe a": "theatre",
 		"カタ1":                        "カ タ 1",
 	}

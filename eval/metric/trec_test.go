@@ -17,13 +17,13 @@ import (
 	"github.com/assay-rag/assay/eval/metric"
 )
 
-// A judgedRun is a line of testdata/runs: a query's judgements and its ranking.
+// A judgedRun is a line of testdata/runs: a query's relevance judgements and its ranking.
 type judgedRun struct {
 	relevant map[string]int
 	ranked   []string
 }
 
-// readRun reads a file of testdata/runs, whose form testdata/trec_eval.py describes.
+// readRun reads a file of testdata/runs. The format is described in testdata/trec_eval.py.
 func readRun(t *testing.T, path string) (runs []judgedRun, hash string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -53,9 +53,9 @@ func readRun(t *testing.T, path string) (runs []judgedRun, hash string) {
 	return runs, hex.EncodeToString(sum[:])
 }
 
-// TestAgainstTrecEval compares with what trec_eval says of rankings by BM25 of three
-// whole sets, and of one with grades from 0 to 3. The figures are those of
-// testdata/trec_eval.json, which scripts/trec-eval makes again with trec_eval itself.
+// TestAgainstTrecEval compares with trec_eval's figures for BM25 rankings of three whole sets, and
+// for one ranking with grades from 0 to 3. The figures are those of testdata/trec_eval.json, which
+// scripts/trec-eval regenerates with trec_eval itself.
 func TestAgainstTrecEval(t *testing.T) {
 	data, err := os.ReadFile("testdata/trec_eval.json")
 	if err != nil {
@@ -97,7 +97,7 @@ func TestAgainstTrecEval(t *testing.T) {
 				t.Errorf("%s: %s = %.10f, trec_eval says %.10f", name, measure, got, want.Means[measure])
 			}
 		}
-		// Where grades are 0 and 1 the two gains are the same.
+		// With grades 0 and 1 the two gains are the same.
 		for _, r := range runs {
 			linear, exponential := metric.NDCG(r.ranked, r.relevant, 10, metric.Linear), metric.NDCG(r.ranked, r.relevant, 10, metric.Exponential)
 			if name != "graded" && linear != exponential {

@@ -8,7 +8,8 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// thing begins with an article: a sentence of its own, not an order or the rest of one.
+// thing matches a clause that begins with an article or pronoun. Such a clause is neither an order
+// nor the rest of a sentence.
 const thing = `(?:The|A|An|Every|No|Its?|They) [^,;:]+?`
 
 var (
@@ -17,9 +18,8 @@ var (
 	finite   = lazyregexp.New(` (?:is|are|was|were|has|have|may|must|can|will|\w+s|\w+ed) `)
 )
 
-// Exchange returns a claim with the two sides of a comparison, or of "before", "after" or
-// "because", exchanged; ok is false where it has none of these, or where a side says
-// nothing by itself.
+// Exchange swaps the two sides of a comparison, or of "before", "after" or "because", in a claim.
+// It reports false if the claim has none of these, or if a side is not a complete clause.
 func Exchange(claim string) (m Mutation, ok bool) {
 	m.Kind = Order
 	if at := compared.FindStringSubmatch(claim); at != nil {
@@ -41,7 +41,7 @@ func upper(text string) string {
 	return string(unicode.ToUpper(r)) + text[size:]
 }
 
-// lower begins a text with a small letter where its first word is a small one.
+// lower lower-cases the first word of a text if it is not a name.
 func lower(text string) string {
 	word, rest, _ := strings.Cut(text, " ")
 	if noName[word] && word != "I" {

@@ -23,11 +23,11 @@ var (
 	year     = lazyregexp.New(`\b(1[0-9]|20)\d\d\b`)
 	measured = lazyregexp.New(`^ ?(?:%|bytes|euros?|pounds|words|tokens|requests|pages|hours|days|people|men|cycles|doses|eggs|objects|records|metres|km|kg|grams|members|questions)`)
 
-	// leadsDate tells the month of May from the verb.
+	// leadsDate distinguishes the month of May from the verb.
 	leadsDate = lazyregexp.New(`(?i)\b(?:in|of|by|until|since|from|to|and|every|each|early|late|mid|after|before|on)[ -]$`)
 )
 
-// dates changes what tells a time: one part of each.
+// dates changes one part of each date or time.
 func (m *mutator) dates() {
 	note := func(at []int) { m.dated = append(m.dated, [2]int{at[0], at[1]}) }
 	days := append(dayMonth.FindAllStringSubmatchIndex(m.claim, -1), monthDay.FindAllStringSubmatchIndex(m.claim, -1)...)
@@ -81,8 +81,8 @@ var (
 	ten      = lazyregexp.New(`(?i)\b(?:` + strings.Join(tens, "|") + `)\b`)
 )
 
-// numbers changes the numbers that are no part of a date or a name: to one of the source,
-// to one beside it, or to a multiple.
+// numbers changes numbers that are not part of a date or a name: to another number of the source,
+// to a nearby one, or to a multiple.
 func (m *mutator) numbers() {
 	m.all(digits, func(at []int) {
 		if joined(m.claim, at[0], at[1]) {
@@ -113,7 +113,7 @@ func (m *mutator) numbers() {
 	m.all(ten, words(tens))
 }
 
-// neighbours are the other numbers of the source that the claim has not.
+// neighbours returns the other numbers of the source that the claim does not contain.
 func (m *mutator) neighbours(re *lazyregexp.Regexp, old string) []string {
 	var out []string
 	for _, at := range re.FindAllStringIndex(m.source, -1) {
@@ -126,12 +126,12 @@ func (m *mutator) neighbours(re *lazyregexp.Regexp, old string) []string {
 	return out
 }
 
-// another returns a number that differs from old, written alike.
+// another returns a different number in the format of old.
 func another(old string, way int) string {
 	plain := strings.ReplaceAll(old, ",", "")
 	n, err := strconv.Atoi(plain)
 	if err != nil || len(plain) > 9 || strings.Contains(old, ".") || way == 0 && n > 99 {
-		i := strings.IndexFunc(old, func(r rune) bool { return r >= '1' && r <= '9' }) // one digit is another
+		i := strings.IndexFunc(old, func(r rune) bool { return r >= '1' && r <= '9' }) // change one digit
 		if i < 0 {
 			return "1" + old
 		}
@@ -160,7 +160,7 @@ func another(old string, way int) string {
 	return text
 }
 
-// joined reports whether text[start:end] is only a part of a word, as the 8 of "uint8".
+// joined reports whether text[start:end] is only part of a word, such as the 8 of "uint8".
 func joined(text string, start, end int) bool {
 	letter := func(b byte) bool {
 		return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '_' || b >= '0' && b <= '9' || b >= 0x80 && b != 0xc2 && b != 0xe2

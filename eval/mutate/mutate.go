@@ -1,7 +1,7 @@
-// Package mutate makes of a statement that its source supports ones that it does not: with
-// another number, name, date or unit, denied, or with a comparison turned round. A verifier
-// that lets these through is of no use, whatever it makes of honest paraphrases. It is
-// deterministic, knows English, and judges nothing.
+// Package mutate turns a statement that its source supports into statements that it does not
+// support: with another number, name, date or unit, with a negation, or with a reversed comparison.
+// A useful verifier must reject these, however well it accepts honest paraphrases. The package is
+// deterministic, works for English, and judges nothing.
 package mutate
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// A Kind says what a mutation changed.
+// A Kind is the kind of change that a mutation makes.
 type Kind string
 
-// The kinds of mutation. Of makes all but Source: there the statement stays as it is, and
-// what it cites is exchanged.
+// The kinds of mutation. Of makes all but Source and Order. For Source the statement stays the same
+// and its citation is replaced.
 const (
 	Number     Kind = "number"
 	Name       Kind = "name"
@@ -27,25 +27,24 @@ const (
 	Comparison Kind = "comparison"
 	Source     Kind = "source"
 
-	// Order has the two sides of "before" or of a comparison exchanged; Exchange makes it.
+	// Order swaps the two sides of "before" or of a comparison; Exchange makes it.
 	Order Kind = "order"
 )
 
-// Kinds are all kinds, in the order in which they are reported.
+// Kinds lists the kinds in the order of reports.
 var Kinds = []Kind{Number, Name, Date, Unit, Negation, Comparison, Source}
 
 // A Mutation is a statement with one thing changed.
 type Mutation struct {
 	Kind  Kind
 	Claim string
-	Old   string // what was changed, as the statement had it
-	New   string // what stands there now
+	Old   string // the text that was replaced
+	New   string // its replacement
 }
 
-// Of returns the mutations of a claim that source supports, in the order of Kinds, those
-// of a kind by their place. Other numbers and names are taken from source where it has
-// some, so that the words of a mutated claim may all stand in it. What is in source word
-// for word is no mutation and left out.
+// Of returns the mutations of a claim that source supports, ordered by Kinds and then by position.
+// It takes other numbers and names from source if there are any, so that source may contain all
+// words of a mutated claim. It leaves out mutations that source contains verbatim.
 func Of(claim, source string) []Mutation {
 	m := mutator{claim: claim, source: source}
 	m.dates()
@@ -59,11 +58,11 @@ func Of(claim, source string) []Mutation {
 
 type mutator struct {
 	claim, source string
-	dated         [][2]int // what of claim is part of a date
+	dated         [][2]int // spans of claim that are part of a date
 	found         []Mutation
 }
 
-// put notes the mutation that has text in the place of claim[start:end].
+// put adds the mutation that replaces claim[start:end] with text.
 func (m *mutator) put(k Kind, start, end int, text string) {
 	old := m.claim[start:end]
 	mutated := m.claim[:start] + text + m.claim[end:]
@@ -91,15 +90,14 @@ func (m *mutator) inOrder() []Mutation {
 	return out
 }
 
-// choice is a number below n that depends on the claim and on what is changed alone.
+// choice returns a number below n that depends only on the claim and on the argument what.
 func (m *mutator) choice(what string, n int) int {
 	h := fnv.New32a()
 	h.Write([]byte(m.claim + "\x00" + what))
 	return int(h.Sum32() % uint32(n))
 }
 
-// all calls f with each match of re in the claim, which is not part of a date unless
-// dates is set.
+// all calls f with each match of re in the claim that is not part of a date.
 func (m *mutator) all(re *lazyregexp.Regexp, f func(at []int)) {
 	for _, at := range re.FindAllStringSubmatchIndex(m.claim, -1) {
 		if !m.inDate(at[0], at[1]) {

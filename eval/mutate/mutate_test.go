@@ -14,7 +14,7 @@ func TestOf(t *testing.T) {
 	tests := []struct {
 		claim string
 		kind  mutate.Kind
-		old   string // "" : there is none
+		old   string // "": none
 	}{
 		{"Rent of 1,150 euros was due.", mutate.Number, "1,150"},
 		{"Two weeks are enough.", mutate.Number, "Two"},
@@ -29,7 +29,7 @@ func TestOf(t *testing.T) {
 		{"It opens on Mondays.", mutate.Date, "Monday"},
 		{"Ask Ines Calloway.", mutate.Name, "Ines Calloway"},
 		{"Outside Europe, ask the boss.", mutate.Name, "Europe"},
-		{"The setting http2client stays.", mutate.Name, "http2client"}, // not to http2server, of which it holds, too
+		{"The setting http2client stays.", mutate.Name, "http2client"}, // not to http2server, which is also true
 		{"The rent was 1,150 euros.", mutate.Unit, "euros"},
 		{"It takes half an hour.", mutate.Unit, "hour"},
 		{"The hour hand is gone.", mutate.Unit, ""},
@@ -56,7 +56,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// What a source says word for word is no mutation of what it says.
+// TestOfLeavesWhatIsSo checks that a statement that the source contains verbatim is not a mutation.
 func TestOfLeavesWhatIsSo(t *testing.T) {
 	const source = "Cats may enter. Cats may not enter the kitchen."
 	for _, m := range mutate.Of("Cats may enter the kitchen", source) {

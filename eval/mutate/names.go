@@ -14,7 +14,7 @@ var (
 	openings   = lazyregexp.New(`(?:^|[.!?:;]["”’)]?\s+|["“(]\s*)$`)
 )
 
-// noName are words that begin with a capital and name nothing that could be exchanged.
+// noName lists capitalized words that are not names that could be exchanged.
 var noName = wordSet(slices.Concat(months, weekdays, strings.Fields("I A An The It In On At Of For If As Or And But No Not One Two Be To So Up By With From When While After Before Its His Her Their This That These Those They He She We You There Here Who What Where Which All Any Each Every Some Most Only Even Also Such INR OK PCR AD UTC MRI Dr EU")))
 
 func wordSet(words []string) map[string]bool {
@@ -25,15 +25,15 @@ func wordSet(words []string) map[string]bool {
 	return set
 }
 
-// A named is a name and whether it is one of code.
+// A named is a name in a text; code marks an identifier.
 type named struct {
 	text       string
 	start, end int
 	code       bool
 }
 
-// names exchanges each name of the claim for another one of the source, of code for one of
-// code; where the source has no other, for that of somebody or somewhere else.
+// names replaces each name of the claim with another one of the source, and identifiers with
+// identifiers. If the source has no other, the replacement is a fixed person or place.
 func (m *mutator) names() {
 	others := namesOf(m.source)
 	for _, n := range namesOf(m.claim) {
@@ -61,8 +61,8 @@ func (m *mutator) names() {
 	}
 }
 
-// namesOf returns the names in a text, by their place. What begins a sentence is one only
-// where it stands elsewhere, too, or is one by its letters.
+// namesOf returns the names in a text, by position. A word at the beginning of a sentence is a name
+// only if it occurs elsewhere too or has the letters of one.
 func namesOf(text string) []named {
 	var out []named
 	for _, at := range identifier.FindAllStringIndex(text, -1) {
@@ -96,7 +96,7 @@ func namesOf(text string) []named {
 	return out
 }
 
-// elsewhere reports whether what is text[start:end] also stands where no sentence begins.
+// elsewhere reports whether text[start:end] also occurs where no sentence begins.
 func elsewhere(text string, start, end int) bool {
 	name := text[start:end]
 	for at := 0; ; {
@@ -112,8 +112,7 @@ func elsewhere(text string, start, end int) bool {
 	}
 }
 
-// overlaps reports whether two texts share a word, or one of them has the other's in the
-// plural.
+// overlaps reports whether two texts share a word, up to a plural "s".
 func overlaps(a, b string) bool {
 	words := func(text string) []string {
 		return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune(" .,;:-'’\"()", r) })
@@ -128,8 +127,8 @@ func overlaps(a, b string) bool {
 	return false
 }
 
-// together reports whether two names stand in one list: what is said of the one is then
-// said of the other.
+// together reports whether two names occur in one list, so that a statement about one holds for the
+// other too.
 func together(text, a, b string) bool {
 	a, b = regexp.QuoteMeta(a), regexp.QuoteMeta(b)
 	between := `\W{1,3}(?:(?:and|or|\p{Lu}[\w.-]*|[a-z]+\d\w*)\W{1,3}){0,6}`

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
-// A document is a passage that statements rest on.
+// A document is a passage that statements cite.
 type document struct {
 	ID      string   `json:"id"`
 	Heading []string `json:"heading"`
@@ -28,15 +28,15 @@ type document struct {
 // An Answer is a statement and the text that it cites.
 type Answer struct {
 	Claim    string
-	Passage  string   // ID of the passage that it cites
-	Heading  []string // of that
+	Passage  string   // ID of the cited passage
+	Heading  []string // of that passage
 	Cited    string   // its text
-	Verbatim bool     // it, or what it was made of, stands there word for word
-	Kind     Kind     // of the mutation; empty: it is correct
-	Of       string   // what was mutated
+	Verbatim bool     // the statement, or its original, occurs in the passage verbatim
+	Kind     Kind     // of the mutation; empty: correct
+	Of       string   // the statement before the mutation
 }
 
-// readLines reads a file of JSON values, one a line.
+// readLines reads a file of JSON values, one per line.
 func readLines[T any](file string) ([]T, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -56,8 +56,8 @@ func readLines[T any](file string) ([]T, error) {
 	return out, lines.Err()
 }
 
-// documents returns the passages, with the texts of those that are read from the shared
-// data; without that, those that are kept here.
+// documents returns the passages, with some texts read from the shared data. Without shared data it
+// returns only the passages whose text is stored here.
 func documents(dir, shared string) ([]document, error) {
 	docs, err := readLines[document](filepath.Join(dir, "passages.jsonl"))
 	if err != nil {
@@ -98,10 +98,10 @@ func corpus(shared, name string) (map[string]string, error) {
 	return texts, err
 }
 
-// paragraph returns the paragraph of a text that begins so, on one line; all of the text
-// when begins is empty.
+// paragraph returns the paragraph of a text that starts with begins, on one line. If begins is
+// empty it returns the whole text.
 func paragraph(text, begins string) string {
-	// What was cut into words, as clapnq is, is put together again.
+	// Rejoin tokenized text, such as that of clapnq.
 	words := strings.NewReplacer(" .", ".", " ,", ",", " 's", "'s", "( ", "(", " )", ")", "`` ", "\"", " ''", "\"", " - ", "-", " -- ", "–", " : ", ":", " ;", ";", "' O", "'O")
 	fold := func(s string) string { return words.Replace(strings.Join(strings.Fields(s), " ")) }
 	if begins == "" {
@@ -115,15 +115,15 @@ func paragraph(text, begins string) string {
 	return ""
 }
 
-// perHalf is how many verbatim answers, and as many paraphrases, a half has, and as many
-// mutated ones of each.
+// perHalf is the number of verbatim answers of a half. There are as many paraphrases, and as many
+// mutations of each.
 const perHalf = 250
 
-// Answers returns the correct answers of one half, "dev" or "test": verbatim ones, then as
-// many paraphrases; and as many wrong ones: of each kind about as many as of any other, made
-// of verbatim ones and of paraphrases alike. Dir is the folder with passages.jsonl and
-// paraphrases.jsonl, shared the one with the data that some passages are read from; without
-// it there are fewer answers. Equal files give equal answers in equal order.
+// Answers returns the answers of one half, "dev" or "test". The correct ones are verbatim
+// statements followed by as many paraphrases. There are as many wrong ones, spread evenly over the
+// kinds and made from both verbatim statements and paraphrases. Dir is the folder with
+// passages.jsonl and paraphrases.jsonl. Shared is the folder of the data that some passages are
+// read from; without it there are fewer answers. Equal files give equal answers in equal order.
 func Answers(dir, shared, half string) (correct, wrong []Answer, err error) {
 	docs, err := documents(dir, shared)
 	if err != nil {
@@ -137,7 +137,7 @@ func Answers(dir, shared, half string) (correct, wrong []Answer, err error) {
 	var verbatim, paraphrased []Answer
 	for _, d := range docs {
 		for _, sp := range sentence.Spans(d.Text) {
-			const least = 18 // bytes: what is shorter says nothing by itself
+			const least = 18 // bytes: shorter statements have too little content
 			if s := d.Text[sp.Start:sp.End]; len(s) >= least && strings.HasSuffix(s, ".") {
 				verbatim = append(verbatim, Answer{Claim: s, Passage: d.ID, Heading: d.Heading, Cited: d.Text, Verbatim: true})
 			}
@@ -152,8 +152,8 @@ func Answers(dir, shared, half string) (correct, wrong []Answer, err error) {
 	return correct, slices.Concat(wrongOf(verbatim, docs), wrongOf(paraphrased, docs)), nil
 }
 
-// Passages returns the texts of the passages of one half, "dev" or "test", from the
-// folders that Answers reads.
+// Passages returns the texts of the passages of one half, "dev" or "test", from the folders that
+// Answers reads.
 func Passages(dir, shared, half string) ([]string, error) {
 	docs, err := documents(dir, shared)
 	var out []string
@@ -165,9 +165,8 @@ func Passages(dir, shared, half string) ([]string, error) {
 	return out, err
 }
 
-// Exchanged returns the wrong answers of one half that can be made of its correct ones by
-// exchanging the two sides of a word that orders them, of the kind Order; these come beside
-// those of Answers.
+// Exchanged returns wrong answers of kind Order, made from the correct answers of one half by
+// swapping the two sides of an ordering word. They are not among those of Answers.
 func Exchanged(dir, shared, half string) ([]Answer, error) {
 	correct, _, err := Answers(dir, shared, half)
 	var out []Answer
@@ -180,7 +179,7 @@ func Exchanged(dir, shared, half string) ([]Answer, error) {
 	return out, err
 }
 
-// drawn returns n answers of all, spread by their words.
+// drawn returns n answers of all, in an order by the hash of their text.
 func drawn(all []Answer, n int) []Answer {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Answer) int { return cmp.Compare(hash(a.Claim), hash(b.Claim)) })
@@ -229,9 +228,9 @@ func wrongOf(of []Answer, docs []document) []Answer {
 	return out
 }
 
-// citedElsewhere has an answer cite something else: a verbatim one, in half of the cases, what
-// stands around it; one of the others the passage that shares the most of its words, or in
-// a third of the cases any.
+// citedElsewhere replaces the citation of an answer. For two in three verbatim answers, this is the
+// rest of the cited text, if it is longer than the claim. Otherwise it is the passage that shares
+// the most words, or in a third of the cases any passage.
 func citedElsewhere(a Answer, docs []document) Answer {
 	a.Kind, a.Of = Source, a.Claim
 	turn := hash(a.Claim) % 3
@@ -259,7 +258,7 @@ func citedElsewhere(a Answer, docs []document) Answer {
 	return a
 }
 
-// inCommon counts the words of four letters and more that two texts share.
+// inCommon counts the words of four or more letters that two texts share.
 func inCommon(a, b string) int {
 	held := map[string]bool{}
 	for w := range strings.FieldsSeq(strings.ToLower(b)) {

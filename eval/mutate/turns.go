@@ -6,7 +6,7 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// A turn replaces what a pattern finds: its first group, or all of it.
+// A turn replaces the match of a pattern.
 type turn struct {
 	find *lazyregexp.Regexp
 	put  string // with $1 for the groups of find
@@ -20,7 +20,7 @@ func turns(pairs ...string) []turn {
 	return out
 }
 
-// denials deny what was said, affirmations say what was denied.
+// denials add a negation; affirmations remove one.
 var (
 	affirmations = turns(
 		`\b(can|may|must|should|do|does|did|is|are|was|were|has|have|had|will|need)(?: not|n't|n’t)\b`, "$1",
@@ -42,16 +42,16 @@ var (
 	)
 )
 
-// negations denies a claim, or says what it denies.
+// negations negates a claim, or removes its negation.
 func (m *mutator) negations() {
 	before := len(m.found)
 	m.turn(Negation, affirmations, 1)
-	if len(m.found) == before && !strings.Contains(m.claim, " only ") { // "not ... only" may say either
+	if len(m.found) == before && !strings.Contains(m.claim, " only ") { // "not … only" could be negated in two ways
 		m.turn(Negation, denials, 2)
 	}
 }
 
-// comparisonTurns turn a comparison round. The longer phrase comes before its part.
+// comparisonTurns reverse a comparison. A longer phrase comes before its parts.
 var comparisonTurns = turns(
 	`\bno (?:more|longer) than\b`, "no less than", `\bno (?:less|fewer|shorter) than\b`, "no more than", `\bno later than\b`, "no earlier than", `\bnot exceed\b`, "not fall below",
 	`\b(?:less|fewer) than\b`, "more than", `\bmore than\b`, "less than", `\bgreater than\b`, "less than",
@@ -69,8 +69,8 @@ var comparisonTurns = turns(
 
 func (m *mutator) comparisons() { m.turn(Comparison, comparisonTurns, 3) }
 
-// turn makes the mutations of the turns that the claim has, at most so many; of two that
-// overlap the first.
+// turn makes the mutations of up to most turns that match the claim. Of two that overlap it takes
+// the first.
 func (m *mutator) turn(k Kind, list []turn, most int) {
 	var taken [][2]int
 	for _, t := range list {

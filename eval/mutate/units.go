@@ -6,7 +6,7 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// otherUnit says what a unit is changed to.
+// otherUnit maps a unit to its replacement.
 var otherUnit = map[string]string{
 	"second": "minute", "minute": "hour", "hour": "day", "day": "week", "week": "month", "month": "year", "year": "month", "quarter": "year",
 	"nanosecond": "millisecond", "millisecond": "second", "decade": "century",
@@ -24,11 +24,11 @@ var (
 	unitWord = lazyregexp.New(`(?i)\b(?:nano|milli)?(second|minute|hour|day|week|month|year|decade|quarter|euro|dollar|pound|kilometre|metre|centimetre|millimetre|kilogram|gram|tonne|ton|microlitre|litre|byte|bit|terabyte|watt-hour)(s?)\b`)
 	unitSign = lazyregexp.New(`€|£|\$|°C|km²|\b(?:km|cm|mm|kg|ml|Wh|Celsius|daily|weekly|monthly|annually|yearly|billion|million)\b|µl|\bg\b`)
 
-	// counted is what stands before a unit that measures something.
+	// counted matches the text before a unit that measures something.
 	counted = lazyregexp.New(`(?i)(?:\d|\b(?:one|` + strings.Join(numerals, "|") + `|` + strings.Join(tens, "|") + `|half|hundred|thousand|million|billion|dozen|an?|per|each|every|once|monthly|metric|working|full|following|few))[ -]?(?:(?:a|an|metric|working|whole|or two|square|about)[ -])?$`)
 )
 
-// units changes the unit of what is measured or counted by time.
+// units changes the units of measurements and of durations.
 func (m *mutator) units() {
 	m.all(unitWord, func(at []int) {
 		word := m.claim[at[2]:at[3]]

@@ -12,14 +12,13 @@ import (
 	"github.com/assay-rag/assay/eval"
 )
 
-// CSV writes a row for each question and system: what was asked and answered, whether it
-// was right, where it was lost, then a column for every slice and every measure, empty
-// where it does not apply.
+// CSV writes a row for each question and system: the question, the answer, whether it was right and
+// the stage at which it was lost. A column for every slice and every measure follows, empty if it
+// does not apply.
 //
-// A cell of text that a spreadsheet would take for a formula (it begins with =, +, -, @,
-// a tab or a line break, spaces before it aside) has an apostrophe before it. Control
-// characters are written as ⟨U+0000⟩. Numbers are as in JSON. Source: OWASP, "CSV
-// Injection".
+// A text cell that a spreadsheet would treat as a formula gets an apostrophe in front. Such a cell
+// begins with =, +, -, @, a tab or a line break, after any spaces. Control characters are written
+// as ⟨U+0000⟩. Numbers are as in JSON. Source: OWASP, "CSV Injection".
 func CSV(w io.Writer, r eval.Report) error {
 	slicesBy, measures := columns(r)
 	head := []string{"system", "id", "question", "right", "lost", "status", "stop", "answer", "expected", "error", "run"}
@@ -41,7 +40,7 @@ func CSV(w io.Writer, r eval.Report) error {
 	return out.Error()
 }
 
-// columns returns the slices and the measures that any outcome has, in order of name.
+// columns returns the slices and the measures of all outcomes, sorted by name.
 func columns(r eval.Report) (slicesBy, measures []string) {
 	by, names := map[string]bool{}, map[string]bool{}
 	for _, s := range r.Systems {
@@ -72,7 +71,7 @@ func row(system string, o eval.Outcome, slicesBy, measures []string) []string {
 	return cells
 }
 
-// FiguresCSV writes a row for each figure of each system, whole and by slice. Cells are
+// FiguresCSV writes a row for each figure of each system, for the whole set and by slice. Cells are
 // as in CSV.
 func FiguresCSV(w io.Writer, r eval.Report) error {
 	out := csv.NewWriter(w)
@@ -107,7 +106,7 @@ func texts(cells []string) []string {
 	return cells
 }
 
-// text is a cell that no spreadsheet takes for a formula.
+// text returns a cell that no spreadsheet treats as a formula.
 func text(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "\ufffd") {
@@ -118,14 +117,14 @@ func text(s string) string {
 		}
 	}
 	s = b.String()
-	// The wide forms are those of East Asian keyboards, which spreadsheets take for the narrow.
+	// The wide forms come from East Asian keyboards. Spreadsheets treat them like the narrow ones.
 	if strings.IndexAny(s, "\t\r\n") == 0 || strings.IndexAny(strings.TrimLeft(s, " \u00a0\u3000"), "=+-@\t\r\n＝＋－＠") == 0 {
 		return "'" + s
 	}
 	return s
 }
 
-// number is a cell that holds a number, or nothing where there is none.
+// number returns a cell with a number, or an empty one if it does not apply.
 func number(v float64, applies bool) string {
 	if !applies || v != v {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"github.com/assay-rag/assay/internal/plot"
 )
 
-// distributions draws how the questions lie on each measure, in the order of the figures;
-// measures without a figure come last.
+// distributions draws the distribution of the questions over each measure, in the order of the
+// figures. Measures without a figure come last.
 func distributions(s eval.System) []template.HTML {
 	values := map[string][]float64{}
 	for _, o := range s.Outcomes {
@@ -44,8 +44,8 @@ func distributions(s eval.System) []template.HTML {
 	return all
 }
 
-// histogram draws one measure: a share between 0 and 1, anything else from 0, or over
-// decades where a few values are many times the middle one.
+// histogram draws one measure. A share has an axis from 0 to 1 and any other value one from 0. The
+// axis is logarithmic if a few values are many times the median.
 func histogram(name, unit string, values []float64) plot.SVG {
 	f := plot.Frame{Title: named(name), X: plot.Axis{Label: "share"}, Y: plot.Axis{Label: "questions"}}
 	low, high := slices.Min(values), slices.Max(values)
@@ -60,8 +60,8 @@ func histogram(name, unit string, values []float64) plot.SVG {
 	return plot.Histogram(f, values)
 }
 
-// calibrationPlot draws the verifier's score against how often it was right, and returns
-// the expected calibration error in words.
+// calibrationPlot draws the verifier's score against how often it was right, and returns the
+// expected calibration error in words.
 func calibrationPlot(bins []eval.Bin) (drawn template.HTML, says string) {
 	var points []plot.Point
 	var plain []stat.Bin
@@ -86,7 +86,7 @@ func calibrationPlot(bins []eval.Bin) (drawn template.HTML, says string) {
 	return svg(plot.Points(f, points)), fmt.Sprintf("%.3f", stat.ECE(plain))
 }
 
-// lossPlot draws where questions were lost, in the order of the stages.
+// lossPlot draws the stages at which questions were lost, in order.
 func lossPlot(s eval.System) template.HTML {
 	var bars []plot.Bar
 	total := 0
@@ -105,8 +105,7 @@ func lossPlot(s eval.System) template.HTML {
 	return svg(plot.Bars(plot.Frame{Title: "Where questions were lost", X: plot.Axis{Label: "questions"}}, bars))
 }
 
-// sliceTables returns the slices in a table for each kind of them, with the figure that
-// leads drawn.
+// sliceTables returns a table for each kind of slice, with a drawing of its leading figure.
 func sliceTables(s eval.System) []sliceTable {
 	var tables []sliceTable
 	for _, slice := range s.Slices {
@@ -162,9 +161,8 @@ func newSliceTable(s eval.System, by string) sliceTable {
 	return t
 }
 
-// qualityPlots draw the share of right answers against each thing that was spent, a
-// point for each system: money, tokens and calls where there are any, time; steps where
-// nothing else is known.
+// qualityPlots draws the share of right answers against each known cost, one point per system:
+// money, tokens, calls and time. It draws steps if no other cost is known.
 func qualityPlots(r eval.Report) []template.HTML {
 	var all []template.HTML
 	for _, cost := range []struct{ figure, label string }{
@@ -200,7 +198,7 @@ func costName(figure string) string {
 	return map[string]string{"cost_micros": "money", "tokens": "tokens", "model_calls": "model calls", "latency_p50_ms": "time", "latency_ms": "time", "steps": "steps"}[figure]
 }
 
-// wide reports whether costs span more than a decade and none is nothing.
+// wide reports whether all costs are positive and span more than a decade.
 func wide(points []plot.Point) bool {
 	var xs []float64
 	for _, p := range points {
@@ -209,7 +207,7 @@ func wide(points []plot.Point) bool {
 	return len(xs) > 1 && slices.Min(xs) > 0 && slices.Max(xs) > 10*slices.Min(xs)
 }
 
-// besidePlots draw each figure of all systems, one under the other.
+// besidePlots draws each figure of all systems, one below the other.
 func besidePlots(r eval.Report) []template.HTML {
 	if len(r.Systems) < 2 {
 		return nil
@@ -252,8 +250,8 @@ func besidePlots(r eval.Report) []template.HTML {
 	return all
 }
 
-// differencePlots draw the paired differences: for each system and what it is compared
-// with, the figures that are shares, those that differ most first.
+// differencePlots draws the paired differences between each system and those it is compared with.
+// It takes the figures that are shares, largest difference first.
 func differencePlots(r eval.Report) []template.HTML {
 	var all []template.HTML
 	for _, s := range r.Systems {

@@ -1,14 +1,13 @@
-// Package report writes what an evaluation found: as one HTML page for people, as JSON and
-// as CSV. The main function is HTML.
+// Package report writes the results of an evaluation as an HTML page for people, as JSON and as
+// CSV. The main function is HTML.
 //
-// The page is self-contained and works offline: styles, plots and the few lines of script
-// that filter the questions stand in it, and its content security policy refuses every
-// request and any script but its own. Questions, answers and names are taken for hostile
-// text: they are written as text, with control characters and those that turn the
-// direction of writing made visible. Without script the page shows the same, with all
-// questions at once.
+// The page is self-contained and works offline. It includes its styles, its plots and the few lines
+// of script that filter the questions. Its content security policy refuses every request and any
+// other script. Questions, answers and names are treated as hostile text: they are escaped, and
+// control and bidirectional characters are made visible. Without script the page shows the same,
+// with all questions at once.
 //
-// The package computes nothing that a figure is: figures are those of the [eval.Report].
+// The package computes no figures itself. They are those of the [eval.Report].
 package report
 
 import (
@@ -45,9 +44,8 @@ func mustRead(name string) string {
 	return string(data)
 }
 
-// policy is the page's content security policy: nothing is fetched from anywhere, and
-// what is in the page is run and applied only as this package wrote it. An empty icon
-// keeps browsers from asking for one.
+// policy returns the page's content security policy. It forbids all requests, and allows only this
+// package's own script and styles. An empty icon keeps browsers from requesting one.
 func policy() string {
 	return "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) + "; img-src data:; base-uri 'none'; form-action 'none'"
 }
@@ -57,9 +55,9 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// HTML writes the page. It wants the outcomes of every system: questions, distributions
-// and the share of right answers come from there; of an outcome it does not need the
-// texts of contexts. Equal reports give equal pages.
+// HTML writes the page. It needs the outcomes of every system, from which it takes the questions,
+// distributions and the share of right answers. It does not need the texts of their contexts. Equal
+// reports give equal pages.
 func HTML(w io.Writer, r eval.Report) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	if err := pages().Execute(out, newPage(r)); err != nil {
@@ -68,7 +66,7 @@ func HTML(w io.Writer, r eval.Report) error {
 	return out.Flush()
 }
 
-// JSON writes the report as it is, indented, with every outcome.
+// JSON writes the report, indented, with every outcome.
 func JSON(w io.Writer, r eval.Report) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

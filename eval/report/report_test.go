@@ -33,8 +33,8 @@ func write(t *testing.T, r eval.Report) string {
 	return b.String()
 }
 
-// safe fails a test where a page has a script or a style of somebody else, an attribute
-// that runs script, a link out of it, or a table cell outside a table.
+// safe fails a test if a page has a foreign script or style, an attribute that runs script, a link
+// to another page, or a table cell outside a table.
 func safe(t *testing.T, page string) {
 	t.Helper()
 	scripts, styles := 0, 0
@@ -104,7 +104,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// hostileReport has foreign text wherever a report has any.
+// hostileReport returns a report with the given text in all its text fields.
 func hostileReport(text string) eval.Report {
 	o := eval.Outcome{System: text, Run: text, Error: text, Lost: eval.Stage(text), Metrics: map[string]float64{text: 0.5, "x" + text: math.NaN()}, Judges: map[string]string{text: text}}
 	o.ID, o.Question, o.Answers, o.Tenant, o.Slices = text, text, []string{text}, text, map[string]string{text: text}
@@ -234,7 +234,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// What somebody was asked to judge and did not has no figure, and is said.
+// TestRemarks checks that a measure that was not judged has no figure and a remark instead.
 func TestRemarks(t *testing.T) {
 	s := eval.System{Name: "auto", NotJudged: map[string]int{"correctness": 2}, Notes: map[string]string{"correctness": "not judged for 2 of the questions: no reply", "slices": "team: more than 20 values, and no table"}}
 	page := write(t, eval.Report{Set: "s", Systems: []eval.System{s}})

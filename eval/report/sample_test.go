@@ -11,15 +11,15 @@ import (
 	"github.com/assay-rag/assay/eval/stat"
 )
 
-// hostile are texts that questions, answers and names may be.
+// hostile holds texts that may occur as questions, answers and names.
 var hostile = []string{
 	`</script><script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, `javascript:alert(1)`, `]]><!-- --><style>*{display:none}</style>`,
 	"a\x00b", "\u202egnp.exe\u202c", "\u2066isolated", "\xff\xfe", `{{.Policy}}`, "=HYPERLINK(\"http://example.com\")", "@SUM(1)", "\u2028\u2029", "مرحبا بالعالم", "`${alert(1)}`", "'onmouseover='alert(1)",
 	"https://example.com/a.png", "![x](https://example.com/a.png)",
 }
 
-// sample makes a report of n questions for each of the systems. Equal arguments make
-// equal reports.
+// sample returns a report of n questions for each of the systems. Equal arguments give equal
+// reports.
 func sample(n int, systems ...string) eval.Report {
 	random := rand.New(rand.NewPCG(1, 2))
 	began := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
@@ -71,7 +71,7 @@ func sampleOutcome(random *rand.Rand, system string, i int, quality float64, beg
 	return o
 }
 
-// summarise fills what a runner would.
+// summarise computes the fields that a runner would.
 func summarise(s *eval.System) {
 	values, byType := map[string][]float64{}, map[string][]float64{}
 	var scores []float64

@@ -8,16 +8,15 @@ import (
 	"github.com/assay-rag/assay/internal/plot"
 )
 
-// longest is how many characters of a text the page shows; the rest is counted, and
-// stands in the JSON and the CSV.
+// longest is the number of characters of a text that the page shows. The page states how many are
+// left out; the JSON and the CSV have the whole text.
 const longest = 4000
 
-// visible writes foreign text as it can be shown: control characters, those that turn
-// the direction of writing, and those that nobody sees are named, and what is longer
-// than the page shows is cut and counted.
+// visible returns foreign text in a form safe to show. It spells out control, bidirectional and
+// invisible characters, and cuts text longer than the page shows, with a count of the rest.
 func visible(s string) string { return shown(s, longest) }
 
-// named is visible for names, which are shorter.
+// named is like visible for names, with a lower limit.
 func named(s string) string { return shown(s, 200) }
 
 func shown(s string, most int) string {
@@ -36,7 +35,7 @@ func shown(s string, most int) string {
 	return b.String()
 }
 
-// cut returns the first n characters of a text, and how many there are after them.
+// cut returns the first n characters of a text, and the number of characters after them.
 func cut(s string, n int) (head string, more int) {
 	if len(s) <= n {
 		return s, 0
@@ -52,8 +51,8 @@ func cut(s string, n int) (head string, more int) {
 	return s[:at], utf8.RuneCountInString(s[at:])
 }
 
-// hides reports whether a character is not seen, or changes how others are. Joiners are
-// left, which some scripts need.
+// hides reports whether a character is invisible or changes how others are displayed. Joiners are
+// excluded, since some scripts need them.
 func hides(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -61,7 +60,7 @@ func hides(r rune) bool {
 	case r < 0x20 || r >= 0x7f && r <= 0x9f: // control characters
 		return true
 	case r == 0x061c || r == 0x200b || r == 0x200e || r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x206f:
-		return true // marks, overrides and isolates of direction; spaces without width
+		return true // bidirectional marks, overrides and isolates; zero-width spaces
 	case r == 0xfeff || r >= 0xfff9 && r <= 0xfffb || r&0xfffe == 0xfffe || r >= 0xe0000 && r <= 0xe0fff:
 		return true
 	}

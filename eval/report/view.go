@@ -15,7 +15,7 @@ import (
 	"github.com/assay-rag/assay/internal/plot"
 )
 
-// page is what the template shows.
+// page holds the data of the template.
 type page struct {
 	Policy string
 	Style  template.CSS
@@ -24,7 +24,7 @@ type page struct {
 	Set, Version, Index, Began string
 	Cases                      string
 	Show                       string // command that shows a run
-	Compared                   bool   // several systems
+	Compared                   bool   // there are several systems
 	Systems                    []system
 	Overview                   []tile          // of a single system
 	Heads                      []string        // of the table that compares systems
@@ -38,7 +38,7 @@ type page struct {
 	Statuses                   []string
 }
 
-// tile is a figure in large.
+// tile is a figure in large type.
 type tile struct{ Value, Name, Range string }
 
 // option is a choice of the filter.
@@ -56,7 +56,7 @@ type system struct {
 	Error         string // of the calibration
 	Losses        template.HTML
 	Remedies      []string
-	Remarks       []string // on what no figure has a line for
+	Remarks       []string // about measures and slices without figures
 	Slices        []sliceTable
 	Worst         []worst
 	Rows          []question
@@ -138,8 +138,7 @@ func newPage(r eval.Report) page {
 	return p
 }
 
-// overview fills the first thing that is seen: of one system its main figures in large,
-// of several a table.
+// overview fills the top of the page: the main figures of a single system, or a table of several.
 func (p *page) overview(r eval.Report) {
 	if len(r.Systems) == 0 {
 		return
@@ -162,7 +161,7 @@ func (p *page) overview(r eval.Report) {
 	}
 }
 
-// mainFigures returns the names of at most six figures: how good, then at what cost.
+// mainFigures returns the names of at most six figures: quality first, then cost.
 func mainFigures(r eval.Report) []string {
 	has := func(name string) bool {
 		return slices.ContainsFunc(r.Systems, func(s eval.System) bool { _, ok := findFigure(s, name); return ok })
@@ -184,8 +183,8 @@ func mainFigures(r eval.Report) []string {
 	return names
 }
 
-// findFigure returns a figure of a system. The share of right answers is counted where
-// the report does not have it, without bounds.
+// findFigure returns a figure of a system. If the report lacks the share of right answers, it is
+// counted from the outcomes, without bounds.
 func findFigure(s eval.System, name string) (eval.Figure, bool) {
 	i := slices.IndexFunc(s.Figures, func(f eval.Figure) bool { return f.Name == name })
 	if i >= 0 {
@@ -232,7 +231,7 @@ func newSystem(anchor string, s eval.System, show shower) system {
 	return v
 }
 
-// remarks say what nobody judged, and by what questions are not told apart.
+// remarks returns notes on measures that were not judged and on slices that were not made.
 func remarks(s eval.System) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.NotJudged)) {
@@ -279,7 +278,7 @@ func newQuestion(anchor, system string, o eval.Outcome, show shower) question {
 // shower is the command that shows a run, with RUN for its ID.
 type shower string
 
-// run is the command for a run; empty: there is no run.
+// run returns the command for a run, or "" for an empty ID.
 func (s shower) run(id string) string {
 	if id == "" {
 		return ""
@@ -287,7 +286,7 @@ func (s shower) run(id string) string {
 	return visible(strings.Replace(cmp.Or(string(s), "assay show RUN"), "RUN", id, 1))
 }
 
-// place says where gold stands.
+// place returns the location of gold in words.
 func place(g eval.Gold) string {
 	s := g.Document
 	if g.Section != "" {
@@ -301,7 +300,7 @@ func place(g eval.Gold) string {
 	return s
 }
 
-// cites says where a claim's citations stand.
+// cites returns the documents that a claim cites.
 func cites(a assay.Answer, claim int) string {
 	var all []string
 	for _, c := range a.Citations {
@@ -312,8 +311,8 @@ func cites(a assay.Answer, claim int) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// score is the mean of an outcome's measures that are shares of which more is better;
-// without any, whether it is right.
+// score returns the mean of an outcome's measures that are shares and for which more is better.
+// Without such measures it is 1 or 0 by whether the outcome is right.
 func score(o eval.Outcome) float64 {
 	sum, n := 0.0, 0
 	for _, name := range slices.Sorted(maps.Keys(o.Metrics)) {
@@ -348,7 +347,7 @@ func newPaired(s eval.System, d eval.Paired) paired {
 	}
 }
 
-// definitions returns what the report's figures are, of those that eval/metric knows.
+// definitions returns the definitions of the report's figures that eval/metric knows.
 func definitions(r eval.Report) []definition {
 	var all []definition
 	for _, m := range metric.All() {
@@ -362,15 +361,15 @@ func definitions(r eval.Report) []definition {
 	return all
 }
 
-// stages are those where questions are lost, in order.
+// stages lists the stages at which questions are lost, in order.
 var stages = []eval.Stage{
 	eval.Mislabelled, eval.NotIngested, eval.NotRetrieved, eval.RankedTooLow, eval.GradedAway, eval.NotCited, eval.VerifierWrong, eval.GeneratedWrong, eval.AnsweredWrongly, eval.Broke,
 }
 
-// stageName is a stage in words.
+// stageName returns a stage in words.
 func stageName(s eval.Stage) string { return named(strings.ReplaceAll(string(s), "_", " ")) }
 
-// counted writes a number of things.
+// counted returns a number with its noun.
 func counted(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -378,13 +377,13 @@ func counted(n int, one string) string {
 	return thousands(float64(n)) + " " + one + "s"
 }
 
-// unitOf is the unit of a measure that eval/metric knows.
+// unitOf returns the unit of a measure that eval/metric knows.
 func unitOf(name string) string {
 	m, _ := metric.Lookup(name)
 	return m.Unit
 }
 
-// unitName is a unit as people read it.
+// unitName returns a unit in words.
 func unitName(unit string) string {
 	if unit == "micros" {
 		return "millionths of the currency"
@@ -392,7 +391,7 @@ func unitName(unit string) string {
 	return named(unit)
 }
 
-// amount writes a value: a share with three decimals, anything else with three digits.
+// amount formats a value: a share with three decimals, any other with three digits.
 func amount(v float64, unit string) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -407,7 +406,7 @@ func amount(v float64, unit string) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// signed is amount with its sign.
+// signed is like amount, with a sign.
 func signed(v float64, unit string) string {
 	s := amount(v, unit)
 	if v > 0 {
@@ -416,7 +415,7 @@ func signed(v float64, unit string) string {
 	return s
 }
 
-// thousands writes a whole number with its thousands apart.
+// thousands formats a whole number with thousands separators.
 func thousands(v float64) string {
 	s := fmt.Sprintf("%.0f", math.Abs(v))
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -428,7 +427,7 @@ func thousands(v float64) string {
 	return s
 }
 
-// interval writes a figure's bounds; empty: there are none.
+// interval formats a figure's bounds, or returns "" if there are none.
 func interval(f eval.Figure) string {
 	if math.IsNaN(f.Low) || math.IsNaN(f.High) || f.Low == 0 && f.High == 0 && f.Mean != 0 {
 		return ""
@@ -436,7 +435,7 @@ func interval(f eval.Figure) string {
 	return "(" + amount(f.Low, f.Unit) + " to " + amount(f.High, f.Unit) + ")"
 }
 
-// probability writes a p-value.
+// probability formats a p-value.
 func probability(p float64) string {
 	if p < 0.001 {
 		return "< 0.001"
@@ -444,5 +443,5 @@ func probability(p float64) string {
 	return fmt.Sprintf("%.3f", p)
 }
 
-// svg takes a plot for what it is: escaped markup.
+// svg marks a plot as escaped markup.
 func svg(s plot.SVG) template.HTML { return template.HTML(s) }

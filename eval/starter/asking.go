@@ -10,18 +10,18 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// A clause is a statement cut at its verb.
+// A clause is a statement split at its verb.
 type clause struct {
-	subject string // as it reads within a sentence
-	person  bool   // the subject is somebody
-	vague   bool   // it is told from others by its document alone
+	subject string // in the form used within a sentence
+	person  bool   // the subject is a person
+	vague   bool   // only the document's title tells it from others
 	plural  bool
 	verb    string
 	rest    string
 	names   *gathering // knows which words are names
 }
 
-// An asked is a question that a clause was turned into.
+// An asked is a question generated from a clause.
 type asked struct {
 	kind     string
 	question string
@@ -59,18 +59,19 @@ func (g *gathering) ask(p Passage) []candidate {
 	return made
 }
 
-// anaphoric reports whether a question about something vague is about what was spoken of
-// before, which not even the document tells: what "the number" is, or how many of them.
+// anaphoric reports whether a question with a vague subject depends on an earlier antecedent that
+// the document's title does not supply, as a definition of "the number" does.
 func (c clause) anaphoric(q asked) bool {
 	words := strings.Fields(c.subject)
 	return q.kind == "definition" || q.kind == "thing" && words[0] == "the" || len(words) == 2 && anything[strings.ToLower(words[1])]
 }
 
-// anything are nouns that anything can be called by.
+// anything lists nouns too general to identify their referent.
 var anything = wordSet(`number value name result list set table text word item way case part type kind example process line field option element section
  argument parameter string form step thing object group level method reason problem purpose effect difference change answer question other rest`)
 
-// within says which document a question is about.
+// within prefixes the questions with the title of their document. It returns nil if the title is
+// unsuitable.
 func within(of []asked, title string) []asked {
 	title = strings.Join(strings.Fields(strings.ReplaceAll(title, "_", " ")), " ")
 	if title == "" || len(title) > 60 || strings.ContainsAny(title, "/\\“”\"|:<>=") || strings.Contains(title, ".") || !wholeTitle.MatchString(title) || cutOff.MatchString(title) {
@@ -83,16 +84,17 @@ func within(of []asked, title string) []asked {
 	return of
 }
 
-// wholeTitle matches what can be a title, and no line that was taken for one.
+// wholeTitle matches text that can be a title, as opposed to a line mistaken for one.
 var wholeTitle = lazyregexp.New(`^\pL(?:.*[\pL\d)])?$`)
 
-// cutOff matches an answer that ends, or begins, in the middle of something.
+// cutOff matches an answer that begins or ends in the middle of a phrase.
 var cutOff = lazyregexp.New(`^(?:of|and|or|than|as) |\b(?:based|used|using|called|known|located|made|given|defined|such|including|of|in|on|at|for|with|by|from|to|and|or|the|an?|that|which)$`)
 
-// aslike matches what an answer has to what was said before it.
+// aslike matches a trailing "as well", "too" or "also", which refers to earlier text.
 var aslike = lazyregexp.New(`,? (?:as well|too|also)\.?$`)
 
-// candidateOf makes a case of a question, where it reads well.
+// candidateOf makes a case of a question. It reports false if the question or answer is malformed
+// or too long.
 func candidateOf(q asked, p Passage, s statement) (candidate, bool) {
 	answer := strings.Trim(aslike.ReplaceAllString(q.answer, ""), " ,.")
 	if cutOff.MatchString(answer) {
@@ -117,7 +119,7 @@ func candidateOf(q asked, p Passage, s statement) (candidate, bool) {
 	return c, true
 }
 
-// How to do something: "To create a branch, use git branch."
+// howTo matches instructions such as "To create a branch, use git branch."
 var howTo = lazyregexp.New(`^To ([a-z]+) ([^,]{3,80}), ((?:use|run|call|set|add|press|click|open|enter|type|select|choose|write|create|specify|pass) .+)$`)
 
 func (g *gathering) how(m []string) []asked {
@@ -127,7 +129,7 @@ func (g *gathering) how(m []string) []asked {
 	return []asked{{"way", "How do you " + m[1] + " " + m[2], m[3], 1}}
 }
 
-// Words that begin no subject, and words that none has in it.
+// Words that cannot begin a subject (noSubject) and words that cannot occur in one (noInSubject).
 var (
 	noSubject = wordSet(`there if when while whenever where although though because as in on at for with by from to after before since during what how who
  whose which why some many most each every all any one no none several few such note please only not using unlike like according given let use see
@@ -139,7 +141,7 @@ var (
  approximately about`)
 )
 
-// clauseOf cuts a statement at its verb; ok is false where that is not clear.
+// clauseOf splits a statement at its verb. It reports false if the verb is not clear.
 func (g *gathering) clauseOf(text string) (c clause, ok bool) {
 	words := strings.Fields(text)
 	at := slices.IndexFunc(words, g.isVerb)
@@ -170,8 +172,8 @@ func (g *gathering) clauseOf(text string) (c clause, ok bool) {
 	return c, true
 }
 
-// orders reports whether words that stand for a subject tell somebody to do something: "Fix
-// many problems", "a flag to say".
+// orders reports whether words parsed as a subject contain an instruction, as in "Fix many
+// problems" or "a flag to say".
 func orders(words []string) bool {
 	first := strings.ToLower(words[0])
 	if len(words) > 1 && verbs().base[first] && wordSet("many all some the a an any each several more every")[strings.ToLower(words[1])] {
@@ -185,15 +187,14 @@ func orders(words []string) bool {
 	return false
 }
 
-// plausible reports whether a word that could be a verb is likelier a noun.
+// plausible reports whether a word that could be a verb is more likely a noun.
 func plausible(low string) bool {
 	return wordSet("files records tests rules results forms functions names points documents orders lists processes changes uses links matches copies works states numbers types checks reports supports updates requests returns locks")[low]
 }
 
 var shortWords = wordSet("of in on at for with by from to and or the a an into onto upon")
 
-// Verbs that a statement is cut at: those that are always verbs, and the third person of
-// others.
+// Verbs at which a statement is split: the auxiliaries here, and the known third-person forms.
 var auxiliaries = wordSet("is are was were has have had can could may might must shall should will would")
 
 func (g *gathering) isVerb(w string) bool {
@@ -207,7 +208,7 @@ func (g *gathering) isVerb(w string) bool {
 	return past && v.base != "cut" && v.base != "set" && v.base != "put"
 }
 
-// asInside writes a subject of a verb as it stands in the middle of a sentence.
+// asInside returns the subject of a verb in the form used in the middle of a sentence.
 func (g *gathering) asInside(words []string, verb string) string {
 	first := words[0]
 	rest := first[1:]
@@ -229,7 +230,8 @@ func lowerFirst(s string) string {
 	return string(unicode.ToLower(r)) + s[n:]
 }
 
-// vague reports whether a subject could be any of its kind: "the company", "the value".
+// vague reports whether a subject could be any instance of its kind, such as "the company" or "the
+// value".
 func vague(words []string) bool {
 	for _, w := range words[1:] {
 		if strings.IndexFunc(w, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }) >= 0 {
@@ -242,16 +244,15 @@ func vague(words []string) bool {
 
 var articles = wordSet("A An The")
 
-// Words of names that are nobody's.
+// noPerson lists words that occur in names of things but not of people.
 var noPerson = wordSet(`the company university college school city river lake mount bank group team church party museum house street park act war battle
  committee council department ministry institute association society club league cup bowl county state island sea ocean bay valley canal palace castle tower
  bridge station airport hospital press times news show inc ltd corporation foundation project system server model protocol language database library center
  centre court order empire kingdom republic union treaty law theorem theory region north south east west upper lower new old san los saint st great broncos
  panthers army force division theatre theater award prize festival program programme`)
 
-// isPerson reports whether a subject is somebody's name: two or three words with capital
-// letters, none of which the documents write without one, and none that names are made of
-// that are nobody's.
+// isPerson reports whether a subject is a person's name: two or three capitalized words, none of
+// which the documents also write in lower case or which noPerson lists.
 func (g *gathering) isPerson(words []string) bool {
 	if len(words) < 2 || len(words) > 3 {
 		return false

@@ -8,18 +8,18 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// The forms of headings that are questions, or say what one can read there how to do.
+// The forms of headings that are questions or that name a task.
 var (
 	askingHeading = lazyregexp.New(`^(?:What|Who|When|Where|Why|How|Which|Can|Does|Do|Is|Are|Should|Must|May) [^:|]{8,110}\?$`)
 	howToHeading  = lazyregexp.New(`^How to ([a-z]+) ([^:|?()]{3,80})$`)
 	doingHeading  = lazyregexp.New(`^([A-Z][a-z]+ing) ((?:an?|the|your|from|with|without|to|into|all|several|more than one) [^:|?()]{2,70})$`)
 )
 
-// pointing matches what only what was said before tells.
+// pointing matches words that refer to earlier text.
 var pointing = lazyregexp.New(`(?i)\b(?:it|this|that|these|those|them|him|her|they|we|us|our|here|above|below|previous|following|next|other|another)\b`)
 
-// askHeading turns the heading of a passage into a question that its section answers; what
-// the answer says is for people to fill in. Each heading asks once.
+// askHeading turns the heading of a passage into a question that its section answers. The expected
+// answer is left for people to fill in. Each heading is used once.
 func (g *gathering) askHeading(p Passage) []candidate {
 	if len(p.Headings) == 0 || len(strings.Fields(p.Text)) < leastSection {
 		return nil
@@ -45,11 +45,11 @@ func (g *gathering) askHeading(p Passage) []candidate {
 	}}}
 }
 
-// leastSection is how many words a section has that answers something.
+// leastSection is the least number of words of a section that can answer a question.
 const leastSection = 12
 
-// gerunds are the verbs of what somebody does by their "-ing"; of what is, or merely
-// happens, nobody asks how to do it.
+// gerunds maps "-ing" forms to their verbs. Verbs of states and of mere events are left out, since
+// "how do you …" makes no sense for them.
 var gerunds = sync.OnceValue(makeGerunds)
 
 func makeGerunds() map[string]string {

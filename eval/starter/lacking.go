@@ -19,10 +19,10 @@ type name struct {
 	person bool
 }
 
-// maxNames is how many subjects are kept to ask in vain about.
+// maxNames is the largest number of subjects kept for unanswerable questions.
 const maxNames = 300
 
-// appendName adds a name that is worth asking about.
+// appendName adds a name if it is new, has at most four words and the limit allows it.
 func appendName(names []name, n name) []name {
 	if len(names) < maxNames && !slices.Contains(names, n) && len(strings.Fields(n.text)) <= 4 {
 		return append(names, n)
@@ -30,17 +30,17 @@ func appendName(names []name, n name) []name {
 	return names
 }
 
-// What a name is the name of.
+// A sort is a bit set of the kinds of thing that a name can denote.
 type sort int
 
 const (
-	thing  sort = 1 << iota // and whatever is not known to be another
-	person                  // somebody
-	plain                   // a thing without a name, "a visitor badge"
-	place                   // an organisation, a building or a place: something that people work for, own and build
+	thing  sort = 1 << iota // also the default
+	person                  // a person
+	plain                   // an unnamed thing, "a visitor badge"
+	place                   // an organisation, a building or a place: has employees, owners and builders
 )
 
-// sortOf returns what a name is of.
+// sortOf returns the kind of thing that a name denotes.
 func (n name) sortOf() sort {
 	switch {
 	case n.person:
@@ -56,16 +56,16 @@ func (n name) sortOf() sort {
 	return thing
 }
 
-// Words in names of organisations, buildings and places.
+// places lists words that occur in names of organisations, buildings and places.
 var places = wordSet(`company university college school institute association society club league museum house park bank station airport hospital bridge
  castle palace tower canal church theatre theater library office team department ministry council committee court foundation corporation inc ltd party
  cathedral abbey hall stadium hotel port harbour street`)
 
-// A lack is a question that people ask, that documents may have nothing for, and the
-// beginnings of words of which an answer would have one.
+// A lack is a common question that documents may not answer, with the stems of words of which an
+// answer would contain one.
 type lack struct {
 	question string
-	of       sort // one of them, or several
+	of       sort // one kind or several
 	words    *lazyregexp.Regexp
 }
 
@@ -73,8 +73,8 @@ func lackOf(question, words string, of sort) lack {
 	return lack{question, of, lazyregexp.New(`(?i)\b(?:` + strings.ReplaceAll(words, " ", "|") + `)`)}
 }
 
-// lacks are asked in turn. They ask for what any name of the sort has, so that the question
-// makes sense to somebody who has not read the documents.
+// lacks are used in turn. Each asks for a property that any name of the sort has, so that the
+// question makes sense to someone who has not read the documents.
 var lacks = []lack{
 	lackOf("How much does %s cost?", "cost price paid pay fee dollar euro budget expens fund charge free", thing),
 	lackOf("Where did %s study?", "stud educat school univers college degree graduat", person),
@@ -102,11 +102,11 @@ var lacks = []lack{
 	lackOf("Who criticised %s?", "critic attack oppos condemn", thing|person),
 }
 
-// lacking asks n questions that the documents do not answer: about what they name, for what
-// none of the documents that name it has a word of. There may be fewer.
+// lacking returns up to n questions that the documents do not answer. Each asks about a name in the
+// documents, for a property for which no document with that name has any of the expected words.
 func (g *gathering) lacking(ctx context.Context, entries iter.Seq2[store.Entry, error], n int) ([]candidate, error) {
 	names := slices.DeleteFunc(slices.Clone(g.names), func(x name) bool { return !g.isName(x.text) || ofCode(x.text) })
-	if len(names) < n { // then things without a name, too
+	if len(names) < n { // then unnamed things too
 		for _, x := range g.names {
 			if plainThing.MatchString(x.text) && len(names) < maxNames {
 				names = append(names, x)
@@ -143,7 +143,7 @@ func (g *gathering) lacking(ctx context.Context, entries iter.Seq2[store.Entry, 
 	return g.lackingOf(names, said, n), nil
 }
 
-// saidIn returns the lacks of which a text has a word.
+// saidIn returns the indexes of the lacks for which a text has one of the words.
 func saidIn(text string) []int {
 	has := []int{}
 	for l := range lacks {
@@ -154,8 +154,8 @@ func saidIn(text string) []int {
 	return has
 }
 
-// lackingOf takes names and questions in turn, and things without a name where there are
-// not enough. No question is asked of many names: a set of one question says little.
+// lackingOf pairs names with questions in turn, and falls back to unnamed things if there are not
+// enough names. The questions vary, since a set with a single question measures little.
 func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 	var made []candidate
 	used, asked := make([]bool, len(names)), map[int]int{}
@@ -187,8 +187,8 @@ func (g *gathering) lackingOf(names []name, said [][]bool, n int) []candidate {
 	return made
 }
 
-// ofCode reports whether a name is one of a program's text, of which nobody asks what it
-// costs: "RecvExpr", "r27", "SP".
+// ofCode reports whether a name is an identifier or symbol from program text, such as "RecvExpr",
+// "r27" or "SP". Questions about cost and the like make no sense for these.
 func ofCode(text string) bool {
 	for w := range strings.FieldsSeq(text) {
 		if camel.MatchString(w) || strings.ContainsAny(w, "_.()/") {
@@ -200,12 +200,12 @@ func ofCode(text string) bool {
 
 var camel = lazyregexp.New(`\p{Ll}\p{Lu}`)
 
-// plainThing matches a thing by its kind, with nothing said of it that a question would
-// have to repeat: "a visitor badge".
+// plainThing matches a thing named by its kind alone, without details that a question would have to
+// repeat: "a visitor badge".
 var plainThing = lazyregexp.New(`^an? [a-z]+(?: [a-z]+)?$`)
 
-// isName reports whether a subject is a name: most of its words have a capital letter, and
-// have one in the middle of sentences too.
+// isName reports whether a subject is a name: most of its words are capitalized, and are
+// capitalized in the middle of sentences too.
 func (g *gathering) isName(text string) bool {
 	capitals, others := 0, 0
 	for w := range strings.FieldsSeq(text) {

@@ -13,7 +13,7 @@ const (
 	few    = `(?: [\pL\pN’'-]+){0,5}?`
 )
 
-// What the words after "is" and the like can be.
+// The forms of the words after "is" and similar verbs.
 var (
 	definition = lazyregexp.New(`^((?:an?|the|one of the) [a-z].*)$`)
 	dated      = lazyregexp.New(`^([a-z]+)(` + few + `) ((?:in|on|since|until) ` + date + `)([ ,].*)?$`)
@@ -36,7 +36,7 @@ var (
 	lastDate   = lazyregexp.New(`^(.{4,90}?) ((?:in|on) ` + date + `)$`)
 )
 
-// questions turns a clause into what it answers.
+// questions turns a clause into the questions that it answers.
 func (c clause) questions() []asked {
 	switch c.verb {
 	case "is", "are", "was", "were":
@@ -47,7 +47,7 @@ func (c clause) questions() []asked {
 	return c.doing()
 }
 
-// being is of "X is …".
+// being handles clauses of the form "X is …".
 func (c clause) being() []asked {
 	var all []asked
 	be := c.verb + " " + c.subject
@@ -108,16 +108,16 @@ func (c clause) being() []asked {
 	return all
 }
 
-// adverb matches one that says how, before the one who did it.
+// adverb matches a trailing adverb of manner, which precedes the agent.
 var adverb = lazyregexp.New(` [a-z]+ly$`)
 
-// beforeIn matches when and where somebody did it, after his name.
+// beforeIn matches a time or place after the agent.
 var beforeIn = lazyregexp.New(` (?:in|on|at) (?:` + date + `|[a-z]+) ?.*$`)
 
-// byRole matches somebody by what he does.
+// byRole matches an agent described by a role.
 var byRole = lazyregexp.New(`^(?:the|a|an) (?:[a-z]+ )?(?:head|manager|director|author|user|king|queen|president|administrator|operator|owner|maintainer|developer|engineer|architect|government|chairman|minister|editor|caller|client|board|committee|council|court|team|staff|minister|parliament|department|office|secretary|treasurer|chief|doctor|nurse|teacher|supervisor)\b`)
 
-// modal is of "X must …".
+// modal handles clauses of the form "X must …".
 func (c clause) modal() []asked {
 	words := strings.Fields(c.rest)
 	if m := modalWhen.FindStringSubmatch(c.rest); m != nil && verbs().participle[m[1]].base != "" {
@@ -134,27 +134,27 @@ func (c clause) modal() []asked {
 	return nil
 }
 
-// idle are verbs of what something is like, and of nothing that it does.
+// idle lists verbs that describe a state rather than an action.
 var idle = wordSet("be have follow go contain consist represent begin end match appear occur exist belong mean know remain include use hold cover")
 
-// joined matches what goes on with a "with" that names no means.
+// joined matches phrases that continue with a "with" that does not name a means.
 var joined = lazyregexp.New(` (?:conjunction|combination|accordance|connection|comparison|relation|association|compliance|line|together|along)$`)
 
-// abstract matches a noun that needs to be said of what it is.
+// abstract matches an abstract noun, which needs a complement.
 var abstract = lazyregexp.New(`(?i)^[a-z]+(?:ence|ance|tion|sion|ment|ness|ity|ing|ure|al)$`)
 
-// Verbs whose object answers "what".
+// objective lists verbs whose object answers "what".
 var objective = wordSet(`support provide contain include require return use mean describe define implement create remove produce replace prevent control specify
  report cover hold store represent offer show indicate generate accept need receive handle serve manage`)
 
-// adverbial matches what is no object.
+// adverbial matches the beginning of a phrase that is not an object.
 var adverbial = lazyregexp.New(`^(?:(?:in|on|at|from|to|with|for|as|by|into|up|out|off|down|back)\b|\d)`)
 
-// Verbs whose object, in the past, answers "what".
+// deeds lists verbs whose object, in the past tense, answers "what".
 var deeds = wordSet(`found invent discover publish write build win defeat design introduce establish develop create sign join receive release launch host
  lead adopt propose describe abolish produce sell buy acquire open close commission`)
 
-// doing is of "X does …".
+// doing handles clauses of the form "X does …".
 func (c clause) doing() []asked {
 	var all []asked
 	v, present := verbs().third[c.verb]
@@ -166,7 +166,7 @@ func (c clause) doing() []asked {
 		v, do = verb{base: "have"}, "do"
 	}
 	if !strings.Contains(c.subject, " ") && abstract.MatchString(c.subject) && !c.names.proper(c.subject) {
-		return nil // absence of what?
+		return nil // absence of an unnamed thing
 	}
 	if v.base == "" || v.base == "be" || strings.HasPrefix(c.rest, "and ") || strings.HasPrefix(c.rest, "to ") || strings.HasPrefix(c.rest, "been ") {
 		return nil
@@ -197,7 +197,7 @@ func (c clause) doing() []asked {
 	return all
 }
 
-// fronted matches a statement that begins with when it was.
+// fronted matches a statement that begins with a date.
 var fronted = lazyregexp.New(`^((?:In|On) ` + date + `), (.+)$`)
 
 // when asks for the date that a statement begins with.
@@ -221,11 +221,11 @@ func (c clause) when(date string) []asked {
 	return nil
 }
 
-// aside matches what begins something that a sentence can do without.
+// aside matches the beginning of a subordinate part that a sentence can do without.
 var aside = lazyregexp.New(`^(?:who|which|where|when|while|after|before|as|with|including|although|though|whose|[a-z]+ing|a|an|the)\b`)
 
-// head is what a clause says before it goes on to something else; empty: it goes on with
-// what belongs to it, as a list does.
+// head returns the main part of a clause, before a subordinate part. It returns "" if the rest
+// belongs to the main part, as in a list.
 func head(s string) string {
 	first, more, found := strings.Cut(s, ", ")
 	if found && (!aside.MatchString(more) || strings.Contains(more, ", and ")) || strings.HasSuffix(first, " and") || strings.HasSuffix(first, " or") {
@@ -241,7 +241,7 @@ func untilComma(s string) string {
 	return head
 }
 
-// untilVerb cuts a phrase where the sentence goes on with another thing that it says.
+// untilVerb cuts a phrase before an "and" that introduces another verb.
 func untilVerb(s string) string {
 	for at := 0; ; {
 		i := strings.Index(s[at:], " and ")

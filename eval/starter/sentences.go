@@ -10,21 +10,21 @@ import (
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
-// A statement is a sentence that stands by itself.
+// A statement is a sentence that can be understood without its context.
 type statement struct {
 	text  string // on one line, without its full stop
 	start int    // of the sentence in its passage
 	end   int
 }
 
-// The length of sentences, in bytes, that questions are made of: shorter ones say too
-// little, longer ones too much.
+// The length, in bytes, of sentences that questions are made from. Shorter sentences have too
+// little content and longer ones too much.
 const (
 	shortest = 30
 	longest  = 240
 )
 
-// statements returns the sentences of a passage that can be asked about by themselves.
+// statements returns the sentences of a passage that can be asked about on their own.
 func statements(p Passage) []statement {
 	var all []statement
 	for _, s := range sentence.Spans(p.Text) {
@@ -47,28 +47,28 @@ func statements(p Passage) []statement {
 	return all
 }
 
-// odd matches what is no plain sentence: code, tables, addresses, quoted speech, notes.
+// odd matches text that is not a plain sentence: code, tables, addresses, quoted speech and notes.
 var odd = lazyregexp.New("[|{}<>\\\\\\[\\]=`*_#~^]|https?:|www\\.|\\.\\.\\.|…|::|\\(\\)|[“”\"]|;|:|\\?|!|\\$|/|@|  | - ")
 
-// lost matches where a word is missing, as where markup was left out: an article, and then
-// what is no noun.
+// lost matches the place of a missing word, as when markup was dropped: an article followed by a
+// word that is not a noun.
 var lost = lazyregexp.New(`\b(?:an?|[Tt]he) (?:of|in|on|for|to|with|and|or|is|are|was|were|be|by|from|which|an?|the|can|may|must) | [,.)]|\( `)
 
-// signs reports whether a line has signs that prose does not have.
+// signs reports whether a line has symbols that prose does not use.
 func signs(line string) bool {
 	return strings.IndexFunc(line, func(r rune) bool { return r > unicode.MaxLatin1 && !unicode.IsLetter(r) && r != '’' && r != '–' }) >= 0
 }
 
-// balanced reports whether what is opened is closed.
+// balanced reports whether the parentheses of s are balanced.
 func balanced(s string) bool { return strings.Count(s, "(") == strings.Count(s, ")") }
 
-// leaning are words that stand for something said before.
+// leaning lists words that refer to an antecedent or to the context.
 var leaning = wordSet(`it its itself this that these those they them their theirs he him his she her hers we us our
  you your i my me here there then thus therefore hence however moreover furthermore also such same former latter above below following previous
  next another other others both instead otherwise meanwhile additionally consequently nevertheless again similarly likewise so too now today
  tomorrow yesterday first second third finally lastly accordingly yet still later earlier soon recently`)
 
-// wordSet is a set of the words of a text.
+// wordSet returns the set of the words of a text.
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(text) {
@@ -77,16 +77,16 @@ func wordSet(text string) map[string]bool {
 	return set
 }
 
-// standing are those of them that need nothing before them when they are not the first word.
+// standing lists the words of leaning that need no antecedent unless they come first.
 var standing = wordSet("that first second third other same next later earlier above below following recently then here still")
 
-// own are words for what is the subject's, from about its verb on: "The store keeps its
-// files apart".
+// own lists possessives and reflexives that refer to the subject of the same sentence when they
+// follow its verb, as in "The store keeps its files apart".
 var own = wordSet("its their itself themselves")
 
 const ownFrom = 3 // words
 
-// dangles reports whether a sentence needs what was said before it.
+// dangles reports whether a sentence refers to an antecedent outside itself.
 func dangles(line string) bool {
 	for i, w := range strings.Fields(line) {
 		w = strings.ToLower(strings.Trim(w, ",.()'’"))
@@ -98,8 +98,8 @@ func dangles(line string) bool {
 	return false
 }
 
-// note keeps which words of a document are written as names: those that have a capital
-// letter in the middle of sentences, and more often so than not.
+// note counts how the words of a document are written in the middle of sentences. A word is a name
+// if it is capitalized more often than not.
 func (g *gathering) note(text string) {
 	for _, m := range inside.FindAllStringSubmatch(text, -1) {
 		w := m[1]
@@ -122,7 +122,7 @@ var inside = lazyregexp.New(`[a-z,] (\pL[\pL\pN’'-]*)`)
 
 var askingWords = wordSet("what who whom when where why which how many much does do did is was are were according")
 
-// contentWords are those that questions are compared by.
+// contentWords returns the stems by which questions are compared.
 func contentWords(question string) map[string]bool {
 	words := map[string]bool{}
 	for w := range strings.FieldsSeq(strings.ToLower(question)) {

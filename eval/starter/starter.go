@@ -1,8 +1,8 @@
-// Package starter makes a first set of questions from a collection of documents, for people
-// to correct: each with the words that answer it, and some that the documents do not
-// answer. [Make] turns sentences into questions by their grammar, without a model; with a
-// [Writer] a language model writes them from passages. What comes out is no measure of
-// anything before somebody has looked at it.
+// Package starter makes a first set of test questions from a collection of documents, for people to
+// correct. Each question has the words that answer it, and some questions have no answer in the
+// documents. [Make] turns sentences into questions by their grammar, without a model. With a
+// [Writer], a language model writes the questions from passages. Review the set before you measure
+// anything with it.
 package starter
 
 import (
@@ -19,30 +19,29 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// Options say what set is made. Zero fields mean the defaults.
+// Options configure the set that Make returns. Zero fields select the defaults.
 type Options struct {
 	Questions    int     // in all; 50
-	Unanswerable float64 // share of them that the documents do not answer, in [0, 1); 0.2, below 0: none
-	Writer       Writer  // writes questions for passages; nil: grammar does
+	Unanswerable float64 // share of questions without an answer in the documents, in [0, 1); 0.2; below 0: none
+	Writer       Writer  // writes questions for passages; nil: by grammar
 }
 
-// A Writer writes a question that a passage answers. It is asked for one passage after the
-// other.
+// A Writer writes a question that a passage answers. Its calls are sequential.
 type Writer interface {
-	// Write returns a question with its answer and the words of the passage that give it;
-	// ok is false where the passage is good for none. The error is the end of ctx or of the
-	// service.
+	// Write returns a question with its answer and the words of the passage that give it. It
+	// reports false if the passage suits no question. The error is the end of ctx or a failure of
+	// the service.
 	Write(ctx context.Context, p Passage) (q Written, ok bool, err error)
 }
 
-// Written is what a Writer wrote.
+// Written is the result of a Writer.
 type Written struct {
 	Question string
 	Answer   string
-	Quote    string // stands in the passage as it is
+	Quote    string // verbatim from the passage
 }
 
-// A Passage is what a question is written from.
+// A Passage is the text that a question is written from.
 type Passage struct {
 	Title    string
 	Headings []string
@@ -52,7 +51,7 @@ type Passage struct {
 	start    int    // of the text in its document
 }
 
-// A candidate is a question that was made.
+// A candidate is a generated question with its score.
 type candidate struct {
 	eval.Case
 	kind  string
@@ -60,11 +59,11 @@ type candidate struct {
 	words map[string]bool
 }
 
-// Make reads the documents, each of which comes with its chunks, and makes a set of them:
-// questions about as many documents as there are, of many kinds, no two alike. The same
-// documents give the same set, where no Writer is asked. It may be smaller than was asked
-// for, and then has fewer unanswerable questions, too; documents that give no question at
-// all give an empty one. The documents are read twice.
+// Make reads the documents, each with its chunks, and returns a set of questions. The questions
+// cover as many documents and kinds as possible, and no two are alike. Without a Writer, the same
+// documents give the same set. The set may be smaller than requested, and then has proportionally
+// fewer unanswerable questions. Documents that yield no question give an empty set. Make reads the
+// documents twice.
 func Make(ctx context.Context, entries iter.Seq2[store.Entry, error], opts Options) ([]eval.Case, error) {
 	opts.Questions = cmp.Or(opts.Questions, 50)
 	switch {
@@ -96,7 +95,7 @@ func Make(ctx context.Context, entries iter.Seq2[store.Entry, error], opts Optio
 	if err != nil {
 		return nil, err
 	}
-	// Where fewer are found than are asked for, the share stays what it is.
+	// If too few questions are found, the share of unanswerable ones stays the same.
 	share := opts.Unanswerable / (1 - opts.Unanswerable)
 	lacking = lacking[:min(len(lacking), int(share*float64(len(made))+0.5))]
 	cases := make([]eval.Case, 0, len(made)+len(lacking))
@@ -110,16 +109,16 @@ func Make(ctx context.Context, entries iter.Seq2[store.Entry, error], opts Optio
 	return cases, nil
 }
 
-// A gathering is what is kept of the documents while they are read: the best questions of
-// each, or passages to write from, and the words that occur.
+// A gathering collects the best questions of each document, or passages to write from, and the
+// words that occur, while the documents are read.
 type gathering struct {
 	opts       Options
 	candidates [][]candidate // by document
-	passages   [][]Passage   // by document; where a Writer is asked
-	names      []name        // subjects of statements, for what is asked in vain
+	passages   [][]Passage   // by document; only with a Writer
+	names      []name        // subjects of statements, for unanswerable questions
 	seen       map[string]bool
-	capital    map[string]int // words, in small letters, by how often they have a capital one
-	small      map[string]int // and how often not
+	capital    map[string]int // lower-cased words, by how often they are capitalized
+	small      map[string]int // and by how often they are not
 	bases      map[string]int // documents by the last part of their URI
 }
 
@@ -127,10 +126,10 @@ func newGathering(opts Options) *gathering {
 	return &gathering{opts: opts, seen: map[string]bool{}, capital: map[string]int{}, small: map[string]int{}, bases: map[string]int{}}
 }
 
-// perDocument is how many questions of a document are kept to choose from.
+// perDocument is the largest number of candidates kept for a document.
 const perDocument = 24
 
-// read takes what a document is good for.
+// read collects the candidates or passages of a document.
 func (g *gathering) read(e store.Entry) {
 	d := e.Document
 	g.bases[path.Base(d.URI)]++
@@ -159,8 +158,8 @@ func (g *gathering) read(e store.Entry) {
 	}
 }
 
-// choose takes questions from documents in turn, of kinds that were not taken as often, so
-// that no document and no kind crowds out the others.
+// choose takes questions from documents in turn and prefers the kinds chosen least often, so that
+// no document or kind dominates the set.
 func choose(documents [][]candidate, n int) []candidate {
 	var chosen []candidate
 	kinds := map[string]int{}
@@ -194,8 +193,7 @@ func choose(documents [][]candidate, n int) []candidate {
 	return chosen
 }
 
-// spread returns the places of n documents of so many, evenly apart, and then of the
-// others.
+// spread returns the indexes of all documents: first n that are evenly spaced, then the others.
 func spread(documents, n int) []int {
 	var order []int
 	taken := make([]bool, documents)
@@ -211,7 +209,7 @@ func spread(documents, n int) []int {
 	return order
 }
 
-// tired is how much a kind loses for each question of it that was chosen.
+// tired is the score that a kind loses for each of its questions chosen so far.
 const tired = 0.15
 
 func best(of []candidate, kinds map[string]int) int {
@@ -225,8 +223,8 @@ func best(of []candidate, kinds map[string]int) int {
 	return at
 }
 
-// alike reports whether a question is near to one of others: from the same words, or with
-// most of its own.
+// alike reports whether a question resembles one of the others: it comes from the same sentence, or
+// shares most of its words.
 func alike(c candidate, others []candidate) bool {
 	return slices.ContainsFunc(others, func(o candidate) bool {
 		if len(c.Gold) > 0 && len(o.Gold) > 0 && c.Gold[0].Document == o.Gold[0].Document && c.Gold[0].Start == o.Gold[0].Start {
@@ -242,8 +240,8 @@ func alike(c candidate, others []candidate) bool {
 	})
 }
 
-// shortName is the end of a document's URI that no other document has: its last part, where
-// that will do.
+// shortName returns the last part of a document's URI if no other document has it, else the whole
+// URI.
 func (g *gathering) shortName(uri string) string {
 	if base := path.Base(uri); g.bases[base] == 1 && !strings.Contains(uri, "://") {
 		return base

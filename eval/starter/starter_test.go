@@ -19,7 +19,7 @@ import (
 	"github.com/assay-rag/assay/store"
 )
 
-// entries are documents of one passage each, title and text in turn.
+// entries returns documents of one passage each, given as alternating titles and texts.
 func entries(texts ...string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for i := 0; i < len(texts); i += 2 {
@@ -42,7 +42,8 @@ func made(t *testing.T, opts starter.Options, texts ...string) []eval.Case {
 	return cases
 }
 
-// What single sentences are turned into; an empty question where they make none.
+// TestQuestions checks the questions made from single sentences. An empty question means that none
+// is expected.
 func TestQuestions(t *testing.T) {
 	tests := []struct{ text, question, answer string }{
 		{"A weak pointer is a special kind of pointer that the collector ignores.", "What is a weak pointer?", "a special kind of pointer that the collector ignores"},
@@ -66,9 +67,9 @@ func TestQuestions(t *testing.T) {
 		{"However, the value is a special kind of pointer as well.", "", ""},
 		{"If the flag is set, the file is a special kind of file.", "", ""},
 		{"See https://example.com/x for what the value of it is.", "", ""},
-		// A word is missing, where markup was.
+		// A word is missing because markup was dropped.
 		{"A parameter specifying a of the profile may be placed before the name.", "", ""},
-		// What they speak of was named before.
+		// They refer to an earlier antecedent.
 		{"The number is a special kind of value that nobody knows about.", "", ""},
 		{"Beside static is a strategy that asks in several rounds at once.", "", ""},
 		{"Absence indicates the end of the list of all the parameters.", "", ""},
@@ -76,7 +77,7 @@ func TestQuestions(t *testing.T) {
 		{"T is called the receiver base type of the method in question.", "", ""},
 		{"The component describes the value of all other fields there are.", "", ""},
 		{"Maintainers should follow the rules of the policy in their work.", "", ""},
-		// An answer is not cut off, and does not go on with something else.
+		// An answer is not cut off and does not run into another statement.
 		{"The manual was released on October 9, 1994 and March 28, 1995 in Paris.", "", ""},
 		{"The Step package is provided by the package system based on files of text.", "", ""},
 		{"Old names are kept because of considerable precedent in the field.", "Why are old names kept?", "considerable precedent in the field"},
@@ -103,8 +104,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// A set holds questions of all documents, none twice, the same each time, and some that no
-// document answers.
+// TestMake checks that a set has questions from all documents, no duplicates, the same content each
+// time, and some questions that no document answers.
 func TestMake(t *testing.T) {
 	var texts []string
 	for i, city := range []string{"Ghent", "Bruges", "Namur", "Leuven", "Mechelen", "Ostend"} {
@@ -138,8 +139,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// Where few questions are found, few are unanswerable, and those that are ask what people
-// ask: nobody sells a language, and a phrase is no name.
+// TestMakeInProportion checks that a small set has proportionally few unanswerable questions, and
+// that these make sense. A language is not sold, and a phrase is not a name.
 func TestMakeInProportion(t *testing.T) {
 	texts := []string{"Keys", "People say that the Antwerp Office is old. The Antwerp Office was opened in 1994 near the harbour. " +
 		"The colour of the golden badge is known. A weak pointer is a special kind of pointer that the collector ignores. " +
@@ -164,7 +165,8 @@ func TestMakeInProportion(t *testing.T) {
 	}
 }
 
-// A model writes questions; one whose quote does not stand in the passage is left out.
+// TestWritten checks that a model writes questions, and that one whose quote is not in the passage
+// is left out.
 func TestWritten(t *testing.T) {
 	long := strings.Repeat("The harbour of Ostend was enlarged in 1870 for ferries to Dover. ", 5)
 	n := 0
@@ -192,7 +194,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// Whatever stands in a document, what is quoted of it stands there.
+// FuzzMake checks that every quote of a case occurs in its document.
 func FuzzMake(f *testing.F) {
 	f.Add("A weak pointer is a special kind of pointer that the collector ignores.")
 	f.Add("In 1973, Nixon named William Simon as the head of an office. Ghent has a population of 260,000 people.")
@@ -212,7 +214,8 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// A heading that is a question, or says how to do something, asks for its section.
+// TestHeadings checks that a heading that is a question or names a task yields a question about its
+// section.
 func TestHeadings(t *testing.T) {
 	const text = "An agent is put on the machine with the installer, which asks for the key, and then begins to send what it measures."
 	for heading, want := range map[string]string{

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// A verb in the forms that questions need.
+// A verb holds the forms of a verb that questions need.
 type verb struct{ base, third, past, participle string }
 
-// forms are the verbs that are known, by their third person, past and participle.
+// forms indexes the known verbs by their third person, past and participle.
 type forms struct {
 	third, past, participle map[string]verb
 	base                    map[string]bool
 }
 
-// verbs are those that statements are understood by. One that is not here makes no
-// question: a wrong form is worse than a question less.
+// verbs returns the verbs that statements are parsed by. An unknown verb yields no question, since
+// a wrong form is worse than a missing question.
 var verbs = sync.OnceValue(makeForms)
 
-// Regular verbs, and those of which the last consonant is doubled.
+// Regular verbs, and those that double the last consonant.
 const (
 	regularVerbs = `accept access achieve acquire add address adopt affect allocate allow announce appear apply appoint approve arrange assign attach attack
  attend attract award base belong block borrow cancel cause change charge check claim clean clear close collect compare compile complete
@@ -68,7 +68,7 @@ func makeForms() forms {
 		past := base + base[len(base)-1:] + "ed"
 		add(verb{base, thirdOf(base), past, past})
 	}
-	for odd := range strings.FieldsSeq(oddVerbs) { // last: what is irregular wins
+	for odd := range strings.FieldsSeq(oddVerbs) { // last: irregular forms take precedence
 		p := strings.Split(odd, "/")
 		add(verb{p[0], p[1], p[2], p[3]})
 	}

@@ -15,15 +15,14 @@ import (
 	"github.com/assay-rag/assay/role/prompted"
 )
 
-// The length of passages, in bytes, that a model writes from.
+// The length, in bytes, of the passages that a model writes from.
 const (
 	shortPassage = 200
 	longPassage  = 6000
 )
 
-// write has a Writer write n questions, about documents in turn. Of a passage from which
-// it writes none, or one whose quote does not stand there, the next one of the document is
-// tried.
+// write asks a Writer for n questions, about documents in turn. If a passage yields no question, or
+// one whose quote does not occur in it, write tries the next passage of the document.
 func (g *gathering) write(ctx context.Context, w Writer, n int) ([]candidate, error) {
 	var made []candidate
 	at := make([]int, len(g.passages))
@@ -54,7 +53,8 @@ func (g *gathering) write(ctx context.Context, w Writer, n int) ([]candidate, er
 	return made, nil
 }
 
-// writtenCandidate makes a case of what was written, where its quote stands in the passage.
+// writtenCandidate makes a case of a written question. It reports false if the quote does not occur
+// in the passage.
 func writtenCandidate(q Written, p Passage) (candidate, bool) {
 	question := strings.Join(strings.Fields(q.Question), " ")
 	at := strings.Index(p.Text, strings.TrimSpace(q.Quote))
@@ -75,7 +75,7 @@ type Prompted struct{ Model llm.Model }
 //go:embed prompts/write.tmpl
 var writeTemplate string
 
-// A reply is what the model is asked for.
+// A reply is the form of the model's answer.
 type reply struct {
 	Usable   bool   `json:"usable"`
 	Question string `json:"question"`
@@ -85,7 +85,7 @@ type reply struct {
 
 var writing = prompted.NewTask[reply]("write_question", writeTemplate, nil)
 
-// Write implements Writer. A model whose replies cannot be used writes none.
+// Write implements Writer. It reports false if the model's replies cannot be used.
 func (w Prompted) Write(ctx context.Context, p Passage) (Written, bool, error) {
 	heading := strings.Join(append([]string{p.Title}, p.Headings...), " › ")
 	r, outcome, err := writing.Do(ctx, direct{}, prompted.Sheet[reply]{
@@ -111,10 +111,10 @@ func (w Prompted) Write(ctx context.Context, p Passage) (Written, bool, error) {
 	return Written{Question: r.Question, Answer: r.Answer, Quote: r.Quote}, r.Usable, nil
 }
 
-// direct calls a model as it is: what is written is no part of a run.
+// direct calls a model outside any run.
 type direct struct{}
 
-// attempts is how often a call is made while the provider fails.
+// attempts is the number of attempts of a call while the provider fails.
 const attempts = 4
 
 // Call implements role.Caller.
@@ -123,7 +123,7 @@ func (direct) Call(ctx context.Context, call role.Call) (llm.Response, error) {
 	return call.Model.Generate(ctx, call.Request, nil)
 }
 
-// Check implements role.Caller. No question is written by a verifier.
+// Check implements role.Caller. It always fails, since writing questions needs no verifier.
 func (direct) Check(context.Context, ground.Service, role.Claim) (ground.Judgement, error) {
 	return ground.Judgement{}, errors.New("a verifier writes no questions")
 }

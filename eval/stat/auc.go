@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// AUC is the area under the curve of receiver operating characteristics: the share of pairs
-// of a right case and another one in which the right one has the higher score, ties counted
-// half. It is in [0, 1], 0.5 is chance; ok is false where there are no such pairs. Scores
-// may be of any scale; slices of different lengths panic.
+// AUC returns the area under the receiver operating characteristic curve. It is the share of pairs
+// of a right and a wrong case in which the right one has the higher score, with ties counted half.
+// It is in [0, 1], and 0.5 is chance; ok is false if there are no such pairs. Scores may be on any
+// scale. AUC panics if the slices have different lengths.
 //
 // Source: Hanley and McNeil, "The meaning and use of the area under a receiver operating
-// characteristic (ROC) curve", Radiology 1982, counted by ranks as Mann and Whitney do.
+// characteristic (ROC) curve", Radiology 1982, computed by ranks as by Mann and Whitney.
 func AUC(scores []float64, right []bool) (area float64, ok bool) {
 	if len(scores) != len(right) {
 		panic("stat: a word on each score is needed")

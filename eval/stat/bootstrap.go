@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Resamples is how many sets of cases Draws draws: with 1,000 the bounds are steady to the
-// third digit.
+// Resamples is the number of sets of cases that Draws draws. With 1,000 the bounds are stable to
+// the third digit.
 const Resamples = 1000
 
-// An Interval is a figure, the mean unless another is named, with the bounds within which
-// it lies for 95 of 100 sets of as many cases of this kind.
+// An Interval is a figure, the mean unless another is named, with its 95 % confidence bounds for
+// sets of as many cases of this kind.
 type Interval struct {
 	Mean float64
 	Low  float64
 	High float64
 }
 
-// Draws calls each with Resamples draws of n cases out of n, with replacement: their
-// indexes, in a slice that is used again. Equal n gives equal draws, so that figures of
-// the same cases are compared on the same draws.
+// Draws calls each with Resamples draws of n cases out of n, with replacement. A draw is a slice of
+// indexes that is reused. Equal n gives equal draws, so that figures of the same cases are compared
+// on the same draws.
 func Draws(n int, each func(draw []int)) {
 	random := rand.New(rand.NewPCG(1979, uint64(n)))
 	draw := make([]int, n)
@@ -31,12 +31,12 @@ func Draws(n int, each func(draw []int)) {
 	}
 }
 
-// Bootstrap returns the mean of xs, one for each case, with its bounds by the percentiles
-// of the means of Draws. Of no cases it is zero; of one, all three are the same.
+// Bootstrap returns the mean of xs, one value per case, with its bounds by the percentiles of the
+// means of Draws. Without cases it is zero. For one case all three are equal.
 //
-// Source: Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics
-// 1979; Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13, for
-// percentile intervals.
+// Source: Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 1979;
+// Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13, for percentile
+// intervals.
 func Bootstrap(xs []float64) Interval {
 	if len(xs) == 0 {
 		return Interval{}
@@ -52,8 +52,8 @@ func Bootstrap(xs []float64) Interval {
 	return around(Mean(xs), means)
 }
 
-// BootstrapPercentile is Bootstrap of a percentile instead of the mean; the bounds of one
-// that few cases are beyond, as the 95th of under 100, are narrower than they should be.
+// BootstrapPercentile is like Bootstrap for a percentile instead of the mean. If few cases lie
+// beyond the percentile, as for the 95th of under 100 cases, the bounds are too narrow.
 func BootstrapPercentile(xs []float64, p float64) Interval {
 	if len(xs) == 0 {
 		return Interval{}
@@ -68,15 +68,15 @@ func BootstrapPercentile(xs []float64, p float64) Interval {
 	return around(Percentile(xs, p), values)
 }
 
-// around is a figure with the bounds of what was drawn, which hold it: sums of equal
-// numbers differ in their last digit by the order of the draw.
+// around returns a figure with the bounds of the drawn values, widened to contain it. Sums of equal
+// numbers can differ in their last digit by the order of the draw.
 func around(x float64, drawn []float64) Interval {
 	low, high := Bounds(drawn)
 	return Interval{Mean: x, Low: min(low, x), High: max(high, x)}
 }
 
-// Bounds returns the values that a fortieth of xs is below and above: of the figures of
-// Draws, the bounds of 95 in 100. It sorts xs, which are not empty.
+// Bounds returns the values that a fortieth of xs is below and above. For the figures of Draws
+// these are the 95 % bounds. It sorts xs, which must not be empty.
 func Bounds(xs []float64) (low, high float64) {
 	slices.Sort(xs)
 	cut := len(xs) / 40

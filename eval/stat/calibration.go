@@ -2,7 +2,7 @@ package stat
 
 import "math"
 
-// A Bin is the cases with a score in [Low, High); the last bin has those of High too.
+// A Bin holds the cases with a score in [Low, High). The last bin includes High.
 type Bin struct {
 	Low   float64
 	High  float64
@@ -11,12 +11,12 @@ type Bin struct {
 	Right float64 // share; 0 without cases
 }
 
-// Bins returns a calibration curve: n bins of equal width from 0 to 1, of scores in
-// [0, 1] and whether each case was right. A score that is no number or out of range
-// panics, as do slices of different lengths and n below 1.
+// Bins returns a calibration curve: n bins of equal width from 0 to 1, from scores in [0, 1] and
+// whether each case was right. It panics if a score is not a number or out of range, if the slices
+// have different lengths, or if n is below 1.
 //
-// Source: DeGroot and Fienberg, "The comparison and evaluation of forecasters", The
-// Statistician 1983, for the curve; Guo et al., as of ECE, for the bins.
+// Source: DeGroot and Fienberg, "The comparison and evaluation of forecasters", The Statistician
+// 1983, for the curve; Guo et al., as of ECE, for the bins.
 func Bins(scores []float64, right []bool, n int) []Bin {
 	if len(scores) != len(right) || n < 1 {
 		panic("stat: bins need a word on each score, and one bin at least")
@@ -30,7 +30,7 @@ func Bins(scores []float64, right []bool, n int) []Bin {
 			panic("stat: a score is not in [0, 1]")
 		}
 		at := min(int(s*float64(n)), n-1)
-		// What rounding has put on the wrong side of an edge.
+		// Correct for rounding at the edges.
 		if at+1 < n && s >= bins[at].High {
 			at++
 		} else if s < bins[at].Low {
@@ -52,14 +52,13 @@ func Bins(scores []float64, right []bool, n int) []Bin {
 	return bins
 }
 
-// ECE is the expected calibration error: the mean over the cases of the distance between
-// a bin's mean score and its share of right ones, in [0, 1]; less is better, 0 without
-// cases. It depends on the bins: figures are comparable for as many of them (here 10
+// ECE returns the expected calibration error: the mean over the cases of the distance between a
+// bin's mean score and its share of right cases. It is in [0, 1], and less is better; 0 without
+// cases. It depends on the number of bins, so compare only figures with equal numbers (here 10
 // unless another number is named).
 //
-// Source: Naeini, Cooper and Hauskrecht, "Obtaining Well Calibrated Probabilities Using
-// Bayesian Binning", AAAI 2015; Guo et al., "On Calibration of Modern Neural Networks",
-// ICML 2017.
+// Source: Naeini, Cooper and Hauskrecht, "Obtaining Well Calibrated Probabilities Using Bayesian
+// Binning", AAAI 2015; Guo et al., "On Calibration of Modern Neural Networks", ICML 2017.
 func ECE(bins []Bin) float64 {
 	distance, cases := 0.0, 0
 	for _, b := range bins {
@@ -72,10 +71,10 @@ func ECE(bins []Bin) float64 {
 	return distance / float64(cases)
 }
 
-// Brier is the mean squared distance of the scores from 1 where right and 0 where not, in
-// [0, 1]; less is better, and 0.25 is a coin's; 0 without cases. Slices of different
-// lengths panic. Source: Brier, "Verification of forecasts expressed in terms of
-// probability", Monthly Weather Review 1950, of two classes counted once.
+// Brier returns the mean squared distance of the scores from 1 for right cases and 0 for others. It
+// is in [0, 1], less is better, and a constant 0.5 gives 0.25; 0 without cases. Brier panics if the
+// slices have different lengths. Source: Brier, "Verification of forecasts expressed in terms of
+// probability", Monthly Weather Review 1950, for two classes counted once.
 func Brier(scores []float64, right []bool) float64 {
 	if len(scores) != len(right) {
 		panic("stat: a word on each score is needed")

@@ -6,19 +6,19 @@ import (
 	"math/rand/v2"
 )
 
-// A Difference is by how much one run is above another on the same cases.
+// A Difference is the difference between two runs on the same cases.
 type Difference struct {
-	Mean float64 // of the first less the second
-	Low  float64 // of 95 in 100 sets of as many cases, by Bootstrap of the differences
+	Mean float64 // of the first minus the second
+	Low  float64 // 95 % bounds, by Bootstrap of the differences
 	High float64
 	P    float64 // of Randomisation
 }
 
-// Paired compares two runs of the same cases, a[i] and b[i] being one case's; slices of
-// different lengths are a programmer's mistake and panic. Without cases, P is 1.
+// Paired compares two runs of the same cases, where a[i] and b[i] belong to one case. It panics if
+// the slices have different lengths. Without cases, P is 1.
 //
-// Source: as of Bootstrap and Randomisation. Cases are drawn in pairs, so that what is
-// easy or hard for both is no part of the difference.
+// Source: as of Bootstrap and Randomisation. Cases are drawn in pairs, so that the difficulty of a
+// case does not affect the difference.
 func Paired(a, b []float64) Difference {
 	if len(a) != len(b) {
 		panic("stat: the runs do not have the same cases")
@@ -32,27 +32,27 @@ func Paired(a, b []float64) Difference {
 }
 
 const (
-	// exactCases is up to how many differing cases all assignments are gone through:
-	// 2^20 of them take some milliseconds.
+	// exactCases is the largest number of differing cases for which all assignments are enumerated:
+	// 2^20 take some milliseconds.
 	exactCases = 20
 
-	// shuffles is how many assignments are drawn where there are more: then a p of 0.05
-	// has a standard error of 0.002.
+	// shuffles is the number of assignments drawn for more cases. A p of 0.05 then has a standard
+	// error of 0.002.
 	shuffles = 9999
 )
 
-// Randomisation returns the two-sided p of a paired randomisation test, in (0, 1]: if the
-// two runs were alike, which of them has which value of a case would be chance; p is the
-// share of all such assignments whose mean is at least as far from 0 as that of the
-// differences. It is exact for up to 20 cases that differ, and otherwise of 9,999 drawn
-// assignments and the one that there is. Without a case that differs it is 1.
+// Randomisation returns the two-sided p of a paired randomisation test, in (0, 1]. Under the null
+// hypothesis, the assignment of a case's two values to the runs is random. p is the share of all
+// assignments whose mean is at least as far from 0 as that of the differences. It is exact for up
+// to 20 cases that differ, and otherwise estimated from 9,999 drawn assignments and the observed
+// one. Without a case that differs it is 1.
 //
-// Source: Fisher, "The Design of Experiments", 1935; Smucker, Allan and Carterette, "A
-// comparison of statistical significance tests for information retrieval evaluation", CIKM
-// 2007; Phipson and Smyth, "Permutation P-values should never be zero", SAGMB 2010, for
-// counting the one that there is.
+// Source: Fisher, "The Design of Experiments", 1935; Smucker, Allan and Carterette, "A comparison
+// of statistical significance tests for information retrieval evaluation", CIKM 2007; Phipson and
+// Smyth, "Permutation P-values should never be zero", SAGMB 2010, for counting the observed
+// assignment.
 func Randomisation(differences []float64) float64 {
-	var ds []float64 // equal ones change no sum
+	var ds []float64 // cases without a difference change no sum
 	scale := 0.0
 	for _, d := range differences {
 		if d != 0 {
@@ -63,7 +63,7 @@ func Randomisation(differences []float64) float64 {
 	if len(ds) == 0 {
 		return 1
 	}
-	seen := math.Abs(sum(ds)) - 1e-9*scale // sums that are equal but for rounding count as equal
+	seen := math.Abs(sum(ds)) - 1e-9*scale // sums that differ only by rounding count as equal
 	if len(ds) <= exactCases {
 		return exactly(ds, seen)
 	}
@@ -85,12 +85,12 @@ func Randomisation(differences []float64) float64 {
 	return float64(far) / (shuffles + 1)
 }
 
-// exactly goes through all signs, changing one at a time: the i-th change is of the
-// lowest set bit of i (a Gray code).
+// exactly enumerates all signs, changing one at a time. The i-th change is that of the lowest set
+// bit of i (a Gray code).
 func exactly(ds []float64, seen float64) float64 {
 	total, signs := sum(ds), make([]bool, len(ds))
 	all := 1 << len(ds)
-	far := 1 // the signs that there are
+	far := 1 // the observed signs
 	for i := 1; i < all; i++ {
 		at := bits.TrailingZeros(uint(i))
 		total -= 2 * flipped(ds[at], signs[at])

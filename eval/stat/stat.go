@@ -1,8 +1,8 @@
-// Package stat holds the statistics of measurements: means, percentiles, intervals by
-// bootstrap, the paired comparison of two runs, and how well scores are calibrated.
+// Package stat holds the statistics of measurements: means, percentiles, bootstrap intervals, the
+// paired comparison of two runs, and the calibration of scores.
 //
-// Everything is deterministic: what is drawn by chance comes from a generator with a fixed
-// seed, so that equal input gives equal figures on every machine.
+// Everything is deterministic. Random draws come from a generator with a fixed seed, so that equal
+// input gives equal figures on every machine.
 package stat
 
 import (
@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Mean returns the arithmetic mean of xs; 0 of none.
+// Mean returns the arithmetic mean of xs, or 0 if xs is empty.
 func Mean(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0
@@ -18,8 +18,8 @@ func Mean(xs []float64) float64 {
 	return sum(xs) / float64(len(xs))
 }
 
-// WeightedMean returns the sum of x·weight over that of the weights; 0 where these are 0
-// together. The two have the same length and weights are 0 or more; else it panics.
+// WeightedMean returns the sum of x·weight divided by the sum of the weights, or 0 if that is 0. It
+// panics if the lengths differ or a weight is negative.
 func WeightedMean(xs, weights []float64) float64 {
 	if len(xs) != len(weights) {
 		panic("stat: as many weights as values are needed")
@@ -38,12 +38,11 @@ func WeightedMean(xs, weights []float64) float64 {
 	return total / all
 }
 
-// Percentile returns the value below which p of 100 parts of xs lie, p in [0, 100], with
-// linear interpolation between the two nearest: 50 is the median. 0 of none; xs is left as
-// it is.
+// Percentile returns the p-th percentile of xs, p in [0, 100], with linear interpolation between
+// the two nearest values; 50 is the median. It returns 0 for empty xs and does not modify xs.
 //
-// Source: Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
-// Statistician 1996, type 7, which is the default of NumPy, R and spreadsheets.
+// Source: Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American Statistician
+// 1996, type 7, which is the default of NumPy, R and spreadsheets.
 func Percentile(xs []float64, p float64) float64 {
 	if len(xs) == 0 {
 		return 0
@@ -58,9 +57,8 @@ func Percentile(xs []float64, p float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[below+1]-sorted[below])
 }
 
-// sum adds with compensation, so that the order and the number of xs hardly matter.
-// Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher
-// Summen", ZAMM 1974.
+// sum adds with compensation, so that the order and the number of xs hardly matter. Source:
+// Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 1974.
 func sum(xs []float64) float64 {
 	total, lost := 0.0, 0.0
 	for _, x := range xs {

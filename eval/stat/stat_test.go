@@ -33,8 +33,8 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// TestPercentile compares with figures of NumPy 2.4, percentile(…), whose method this is:
-// for p of n values, the value at (n-1)·p/100, between its neighbours.
+// TestPercentile compares with figures of NumPy 2.4, percentile(…), which uses the same method: for
+// p of n values, the value at (n-1)·p/100, interpolated between its neighbours.
 func TestPercentile(t *testing.T) {
 	xs := []float64{50, 15, 40, 20, 35} // sorted: 15 20 35 40 50
 	tests := map[float64]float64{
@@ -61,8 +61,8 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// TestBootstrap compares the bounds with those of the normal distribution, to which means
-// of many cases come close.
+// TestBootstrap compares the bounds with those of the normal distribution, which the means of many
+// cases approach.
 func TestBootstrap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	xs := make([]float64, 400)
@@ -90,8 +90,8 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// TestBootstrapPercentile compares the median's bounds with those that ranks give: of 401
-// values from 0 to 400, the ranks 200 ± 1.96·√401/2, which are 180 and 220.
+// TestBootstrapPercentile compares the median's bounds with those by ranks: of 401 values from 0 to
+// 400, the ranks 200 ± 1.96·√401/2, which are 180 and 220.
 func TestBootstrapPercentile(t *testing.T) {
 	var xs []float64
 	for i := range 401 {
@@ -106,7 +106,7 @@ func TestBootstrapPercentile(t *testing.T) {
 	}
 }
 
-// TestBounds: of 40 values, one is below and one above.
+// TestBounds checks that of 40 values one is below the bounds and one above.
 func TestBounds(t *testing.T) {
 	var xs []float64
 	for i := range 40 {
@@ -117,8 +117,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDrawsAreSteady holds the generator to its first draws, so that published intervals
-// can be made again.
+// TestDrawsAreSteady checks the generator's first draws, so that published intervals can be
+// reproduced.
 func TestDrawsAreSteady(t *testing.T) {
 	var first []int
 	n := 0
@@ -140,15 +140,15 @@ func TestRandomisation(t *testing.T) {
 	}{
 		// Of the 16 assignments of 1, 2, 3, 4 only the two with equal signs reach a sum of 10.
 		{"all one way", []float64{1, 2, 3, 4}, 0.125},
-		// 0.1, 0.2, -0.05, 0.3 and one that is equal: of 16 sums those of ±(.1+.2-.05+.3) = .55
-		// and ±(.1+.2+.05+.3) = .65 are as far: 4 of 16. SciPy's permutation_test says 0.25.
+		// 0.1, 0.2, -0.05, 0.3 and one without a difference: of 16 sums those of ±(.1+.2-.05+.3) =
+		// .55 and ±(.1+.2+.05+.3) = .65 are as far: 4 of 16. SciPy's permutation_test gives 0.25.
 		{"one the other way", []float64{0.1, 0.2, -0.05, 0.3, 0}, 0.25},
 		{"no difference", []float64{0, 0}, 1},
 		{"nothing", nil, 1},
 		{"one case", []float64{0.4}, 1},
 		{"they cancel out", []float64{0.5, -0.5}, 1},
-		// Sums that only rounding tells apart are equal: (.1+.2) and .3. All 8 of ±.1±.2±.3
-		// are 0 (2), ±.2 (2), ±.4 (2), ±.6 (2); the sum .1+.2-.3 = 0 is reached by all.
+		// Sums that differ only by rounding are equal: (.1+.2) and .3. All 8 of ±.1±.2±.3 are 0
+		// (2), ±.2 (2), ±.4 (2), ±.6 (2); the sum .1+.2-.3 = 0 is reached by all.
 		{"equal but for rounding", []float64{0.1, 0.2, -0.3}, 1},
 	}
 	for _, tt := range tests {
@@ -158,8 +158,8 @@ func TestRandomisation(t *testing.T) {
 	}
 }
 
-// TestRandomisationDrawn compares p of more cases than are gone through with that of
-// SciPy 1.17, permutation_test with 200,000 draws: 0.7301.
+// TestRandomisationDrawn compares p for too many cases to enumerate with that of SciPy 1.17,
+// permutation_test with 200,000 draws: 0.7301.
 func TestRandomisationDrawn(t *testing.T) {
 	ds := []float64{
 		0.05, 0.11, -0.005, -0.128, -0.041, -0.148, 0.062, 0.318, -0.048, -0.074, 0.148, 0.121, 0.071, -0.136, 0.044, 0.189,
@@ -177,13 +177,13 @@ func TestRandomisationDrawn(t *testing.T) {
 	for i := range ds {
 		ds[i] = 0.1 + math.Abs(ds[i])
 	}
-	if p := stat.Randomisation(ds); p != 0.0001 { // none of the draws is as far: 1/10,000
+	if p := stat.Randomisation(ds); p != 0.0001 { // no draw is as far: 1/10,000
 		t.Errorf("p of 60 cases that differ one way = %v, want 0.0001", p)
 	}
 }
 
-// TestRandomisationIsFair draws differences around 0, of more and of fewer cases than are
-// gone through: p is below 0.05 about one time in twenty.
+// TestRandomisationIsFair draws differences around 0, for numbers of cases that are and are not
+// enumerated. p must be below 0.05 about one time in twenty.
 func TestRandomisationIsFair(t *testing.T) {
 	for _, cases := range []int{12, 30} {
 		random := rand.New(rand.NewPCG(3, uint64(cases)))
@@ -249,8 +249,8 @@ func TestBins(t *testing.T) {
 	}
 }
 
-// TestBinsAtTheEdges: a score is in the bin that begins with it, also where n·score is
-// rounded to the wrong side.
+// TestBinsAtTheEdges checks that a score at the lower edge of a bin is in that bin, also if n·score
+// is rounded to the wrong side.
 func TestBinsAtTheEdges(t *testing.T) {
 	for _, n := range []int{3, 7, 10, 15, 20, 49} {
 		for i := range n {
@@ -262,8 +262,8 @@ func TestBinsAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestPublishedECE compares with the examples of TorchMetrics' documentation,
-// BinaryCalibrationError with two bins: 0.29.
+// TestPublishedECE compares with the example of TorchMetrics' documentation, BinaryCalibrationError
+// with two bins: 0.29.
 func TestPublishedECE(t *testing.T) {
 	// (2·|.25-0| + 3·|.68333-1|) / 5
 	bins := stat.Bins([]float64{0.25, 0.25, 0.55, 0.75, 0.75}, []bool{false, false, true, true, true}, 2)
@@ -272,7 +272,7 @@ func TestPublishedECE(t *testing.T) {
 	}
 }
 
-// TestPanics: what only a programmer can get wrong.
+// TestPanics checks the panics on programming errors.
 func TestPanics(t *testing.T) {
 	tests := map[string]func(){
 		"runs of other cases":  func() { stat.Paired([]float64{1}, nil) },
@@ -295,7 +295,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// Bounds hold their figure, to the last digit: sums of equal numbers differ by their order.
+// TestBoundsHoldTheirFigure checks that bounds contain their figure to the last digit. Sums of
+// equal numbers can differ by their order.
 func TestBoundsHoldTheirFigure(t *testing.T) {
 	for _, x := range []float64{0.1, 0.2, 0.7, 1.0 / 3} {
 		for n := 1; n < 60; n += 7 {

@@ -6,28 +6,27 @@ import (
 	"unicode/utf8"
 )
 
-// Version names what this package makes of a text. It grows with every change
-// that gives some text other tokens, so that what was indexed before is not
-// searched with terms it does not have.
+// Version identifies the tokens that this package produces. It grows with every change that gives
+// some text other tokens, so that an existing index is not searched for terms it does not have.
 const Version = 3
 
-// A Token is one term at one place of a text.
+// A Token is one term at one position of a text.
 type Token struct {
-	Term       string // as it is indexed: lower-cased, folded, stemmed; never empty
-	Start, End int    // it comes from text[Start:End]; byte offsets
-	// Position counts words from 0; stop words are counted, though they give no
-	// token. A compound shares the position of its first part.
+	Term       string // as indexed: lower-cased, folded, stemmed; never empty
+	Start, End int    // byte offsets of its source in the text
+	// Position counts words from 0, including stop words, which give no token. A compound has the
+	// position of its first part.
 	Position int
-	Part     bool // a part of a compound, or of a pair of characters, that is a token too
-	// Character is true for one character of a run of Han or Hangul, which is there
-	// to be found by a query of that character alone. It is a Part.
+	Part     bool // part of a compound, or of a pair of characters, that is itself a token
+	// Character is true for a single character of a run of Han or Hangul. It is matched only by a
+	// query for that character alone, and is a Part.
 	Character bool
 }
 
-// Tokens returns the tokens of text by Position, a compound before its parts.
-// The language is an ISO 639-1 code, as in "en" or "en-GB"; the empty string is
-// treated as English. A language without a stemmer here is only lower-cased and
-// freed of accents, and has no stop words.
+// Tokens returns the tokens of text by Position, a compound before its parts. The language is an
+// ISO 639-1 code, as in "en" or "en-GB"; the empty string is treated as English. Words of a
+// language without a stemmer here are only lower-cased and stripped of accents, and it has no stop
+// words.
 func Tokens(text, language string) []Token {
 	a := borrow(language)
 	defer giveBack(a)
@@ -36,18 +35,17 @@ func Tokens(text, language string) []Token {
 	return tokens
 }
 
-// maxCompound is how many bytes of a compound are taken together. What is
-// longer (a hash, base64, a hostile file) is cut into several.
+// maxCompound is the largest size of a compound in bytes. Longer runs (a hash, base64, a hostile
+// file) are cut into several compounds.
 const maxCompound = 256
 
-// maxCached is how many different compounds an Analyzer remembers before it
-// starts again; about 20 MB.
+// maxCached is the number of different compounds that an Analyzer caches before it clears the
+// cache; about 20 MB.
 const maxCached = 1 << 17
 
-// An Analyzer finds the tokens of texts in one language. It remembers the words
-// it has met, so that one used for many texts is several times faster than
-// Tokens; what it finds never depends on that. It is not safe for concurrent
-// use.
+// An Analyzer finds the tokens of texts in one language. It caches words, so that for many texts it
+// is several times faster than Tokens. The cache does not affect the results. It is not safe for
+// concurrent use.
 type Analyzer struct {
 	rules     rules
 	compounds map[string]compound
@@ -63,12 +61,11 @@ func NewAnalyzer(language string) *Analyzer {
 	}
 }
 
-// Analyzers are one Analyzer for each language, made when it is needed. The zero
-// value is ready to use, by one goroutine at a time.
+// Analyzers holds one Analyzer per language, created when needed. The zero value is ready to use.
+// It is not safe for concurrent use.
 type Analyzers struct{ byCode map[string]*Analyzer }
 
-// In returns the Analyzer for a language, named as for Tokens. What has no rules
-// of its own shares one.
+// In returns the Analyzer for a language, named as for Tokens. Languages without rules share one.
 func (s *Analyzers) In(language string) *Analyzer {
 	code := canonical(language)
 	a := s.byCode[code]
@@ -82,8 +79,8 @@ func (s *Analyzers) In(language string) *Analyzer {
 	return a
 }
 
-// Each calls yield for every token of text, in the order of Tokens. A Term may
-// share memory with text: who keeps one for long clones it.
+// Each calls yield for every token of text, in the order of Tokens. A Term may share memory with
+// text; clone it to keep it for long.
 func (a *Analyzer) Each(text string, yield func(Token)) {
 	position := 0
 	for i := 0; i < len(text); {
@@ -109,7 +106,7 @@ func (a *Analyzer) Each(text string, yield func(Token)) {
 	}
 }
 
-// compound returns the pieces of one compound, remembered or split now.
+// compound returns the pieces of one compound, from the cache if possible.
 func (a *Analyzer) compound(raw string) compound {
 	if c, ok := a.compounds[raw]; ok {
 		return c
@@ -123,8 +120,8 @@ func (a *Analyzer) compound(raw string) compound {
 	return c
 }
 
-// pools holds idle Analyzers by language, for the functions of the package. What
-// they remember changes only how fast they are.
+// pools holds idle Analyzers by language, for the functions of the package. Their caches affect
+// only speed.
 var pools sync.Map // language → *sync.Pool
 
 func borrow(language string) *Analyzer {
@@ -142,7 +139,7 @@ func giveBack(a *Analyzer) {
 	}
 }
 
-// A class says what a character does to words.
+// A class is the role of a character in words.
 type class uint8
 
 const (
@@ -150,7 +147,7 @@ const (
 	letter          // starts and continues a compound; combining marks count
 	digit
 	underscore // continues a compound, does not start one
-	ideograph  // a word of its own, as far as we know
+	ideograph  // treated as a word of its own
 )
 
 var asciiClass = func() (t [utf8.RuneSelf]class) {
@@ -167,8 +164,8 @@ var asciiClass = func() (t [utf8.RuneSelf]class) {
 	return t
 }()
 
-// classAt returns the class and size of the character at text[i:], which is not
-// empty. A byte that is not UTF-8 separates.
+// classAt returns the class and size of the character at text[i:], which is not empty. An invalid
+// UTF-8 byte is a separator.
 func classAt(text string, i int) (class, int) {
 	if c := text[i]; c < utf8.RuneSelf {
 		return asciiClass[c], 1

@@ -121,7 +121,8 @@ func TestTokensOffsets(t *testing.T) {
 	}
 }
 
-// A word longer than a compound may be is cut, and found again by itself.
+// TestTokensLong checks that a word longer than a compound is cut, and that each token matches
+// itself.
 func TestTokensLong(t *testing.T) {
 	text := strings.Repeat("a", 1000) + " " + strings.Repeat("seg.", 200) + "end " + strings.Repeat("é", 300)
 	for _, tok := range analysis.Tokens(text, "") {
@@ -134,7 +135,7 @@ func TestTokensLong(t *testing.T) {
 	}
 }
 
-// Nor is it cut inside what a joiner joins.
+// TestTokensLongJoined checks that a cut does not separate what a joiner joins.
 func TestTokensLongJoined(t *testing.T) {
 	for n := 240; n < 260; n++ {
 		for _, end := range []string{".5", "'t", "'é", "+", "::x"} {
@@ -170,7 +171,7 @@ func TestStem(t *testing.T) {
 	}
 }
 
-// allLanguages are those with rules of their own, and one without.
+// allLanguages lists the languages with rules, and one without.
 var allLanguages = strings.Fields("en ar ca da de es fi fr ga hu it nl no pt ro ru sv ta tr ja")
 
 func FuzzTokens(f *testing.F) {
@@ -213,7 +214,7 @@ func checkTokens(t *testing.T, text, language string) {
 	}
 }
 
-// prose is some megabytes of English with code in it: Go's own documentation.
+// prose returns some megabytes of English with code in it: Go's own documentation.
 func prose(b *testing.B) string {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -246,7 +247,7 @@ func BenchmarkEach(b *testing.B) {
 	}
 }
 
-// The first pass over a text meets every word for the first time.
+// BenchmarkEachCold measures the first pass over a text, with an empty cache.
 func BenchmarkEachCold(b *testing.B) {
 	text := prose(b)
 	b.SetBytes(int64(len(text)))

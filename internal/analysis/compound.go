@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// A compound is what one run of letters and digits, with what joins them, gives.
+// A compound holds the tokens of one run of letters and digits with its joiners.
 type compound struct {
 	pieces []piece
 	width  int // positions it takes
 }
 
-// A piece is a token whose offsets and position count from its compound's.
+// A piece is a token with offsets and position relative to its compound.
 type piece struct {
 	term       string
 	start, end int
@@ -21,9 +21,9 @@ type piece struct {
 	part       bool
 }
 
-// compoundEnd returns where the compound that starts at text[start] ends: after
-// the longest run of letters, digits, marks, underscores and joiners, but at
-// most about maxCompound bytes on, then after a whole segment where it can be.
+// compoundEnd returns the end of the compound that starts at text[start]. It is the end of the
+// longest run of letters, digits, marks, underscores and joiners. A run longer than about
+// maxCompound bytes is cut, after a whole segment if possible.
 func (ru rules) compoundEnd(text string, start int) int {
 	segment, whole := start, 0 // start of the current segment, end of the one before
 	for i := start; ; {
@@ -49,7 +49,7 @@ func (ru rules) compoundEnd(text string, start int) int {
 		case suffix:
 			return i + n
 		case within:
-			if i+n+utf8.UTFMax-start > maxCompound { // what it joins might not fit
+			if i+n+utf8.UTFMax-start > maxCompound { // the joined part might not fit
 				return cmp.Or(whole, i)
 			}
 			i += n
@@ -61,7 +61,7 @@ func (ru rules) compoundEnd(text string, start int) int {
 	}
 }
 
-// A join says what a separator does where it stands.
+// A join is the effect of a separator at its position.
 type join int
 
 const (
@@ -71,8 +71,8 @@ const (
 	suffix              // it belongs to the segment and ends the compound: C++
 )
 
-// joiner says what text[i:], which starts with a separator, does after the
-// segment text[segment:i], and how many bytes that takes.
+// joiner returns the effect of text[i:], which starts with a separator, after the segment
+// text[segment:i], and its size in bytes.
 func (ru rules) joiner(text string, segment, i int) (size int, how join) {
 	before := text[segment:i]
 	if before == "" {
@@ -118,14 +118,14 @@ func (ru rules) joiner(text string, segment, i int) (size int, how join) {
 	return 0, apart
 }
 
-// short reports whether a segment is one character or a number: what a slash
-// joins (HTTP/2, km/h), other than the parts of a path.
+// short reports whether a segment is one character or a number. A slash joins such segments
+// (HTTP/2, km/h), but not the parts of a path.
 func short(segment string) bool {
 	return len(segment) == 1 || allDigits(segment)
 }
 
-// segmentAt returns the run of letters, digits and underscores at text[i:], or
-// its first bytes where it is long.
+// segmentAt returns the run of letters, digits and underscores at text[i:], or the first bytes of a
+// long one.
 func segmentAt(text string, i int) string {
 	const enough = 32
 	end := i
@@ -139,7 +139,7 @@ func segmentAt(text string, i int) string {
 	return text[min(i, len(text)):end]
 }
 
-// split finds the pieces of a compound: itself, its segments, and their words.
+// split returns the pieces of a compound: itself, its segments, and their words.
 func (a *Analyzer) split(raw string) compound {
 	raw = strings.TrimRight(raw, "_")
 	segments := segmentsOf(raw)
@@ -173,7 +173,7 @@ func (a *Analyzer) split(raw string) compound {
 	return compound{pieces, position}
 }
 
-// plain is the compound of one word, which stands in the text as raw.
+// plain returns the compound of one word, which the text writes as raw.
 func (a *Analyzer) plain(word, raw string) compound {
 	term := a.wordTerm(word)
 	if term == "" {
@@ -182,7 +182,7 @@ func (a *Analyzer) plain(word, raw string) compound {
 	return compound{pieces: []piece{{term: term, end: len(raw)}}, width: 1}
 }
 
-// wordTerm returns the term of one word, "" for a stop word.
+// wordTerm returns the term of one word, or "" for a stop word.
 func (a *Analyzer) wordTerm(word string) string {
 	word = a.rules.fold(withoutApostrophes(word))
 	if a.rules.isStop(word) {
@@ -191,8 +191,8 @@ func (a *Analyzer) wordTerm(word string) string {
 	return a.stem(word)
 }
 
-// wholeTerm returns the term of a compound or segment of several words. One of
-// letters only is stemmed as a word is, so that JavaScript is javascript.
+// wholeTerm returns the term of a compound or segment of several words. It is stemmed like a word
+// if it has only letters, so that JavaScript is javascript.
 func (a *Analyzer) wholeTerm(raw string, joined bool) string {
 	if number := strings.ReplaceAll(raw, ",", ""); joined && isNumber(number) {
 		return number
@@ -200,7 +200,7 @@ func (a *Analyzer) wholeTerm(raw string, joined bool) string {
 	return a.stem(a.rules.fold(withoutApostrophes(raw)))
 }
 
-// withoutApostrophes drops the possessive 's and every other apostrophe.
+// withoutApostrophes removes the possessive 's and all other apostrophes.
 func withoutApostrophes(word string) string {
 	if !strings.ContainsAny(word, "'’") {
 		return word
@@ -215,7 +215,7 @@ func withoutApostrophes(word string) string {
 // A span is a byte range of a compound.
 type span struct{ start, end int }
 
-// segmentsOf cuts a compound at the joiners between segments.
+// segmentsOf splits a compound at the joiners between segments.
 func segmentsOf(raw string) []span {
 	var spans []span
 	start := 0
@@ -240,7 +240,7 @@ func segmentsOf(raw string) []span {
 	return append(spans, span{start, len(raw)})
 }
 
-// isAcronym reports whether raw is letters with a dot between each two.
+// isAcronym reports whether raw consists of letters separated by dots.
 func isAcronym(raw string, segments []span) bool {
 	for _, s := range segments {
 		if s.end-s.start != 1 || !isASCIILetter(raw[s.start]) {
@@ -250,9 +250,9 @@ func isAcronym(raw string, segments []span) bool {
 	return len(segments) > 1 && strings.Count(raw, ".") == len(segments)-1
 }
 
-// wordsOf cuts a segment at underscores, where small letters are followed by a
-// capital, between capitals and a capitalised word, before C++'s signs, and, in
-// one with a decimal point, between letters and digits.
+// wordsOf splits a segment at underscores, between a small letter and a capital, between capitals
+// and a capitalised word, and before the signs of C++. If the segment has a decimal point, it is
+// also split between letters and digits.
 func wordsOf(raw string, s span) []span {
 	segment := raw[s.start:s.end]
 	decimal := strings.Contains(segment, ".")
@@ -283,8 +283,7 @@ func wordsOf(raw string, s span) []span {
 	return words
 }
 
-// boundary reports whether a word starts with r, the first rune of rest, after
-// the rune before.
+// boundary reports whether a word starts with r, the first rune of rest, after the rune before.
 func boundary(before, r rune, rest string, decimal bool) bool {
 	if decimal && (unicode.IsLetter(before) && unicode.IsDigit(r) || unicode.IsDigit(before) && unicode.IsLetter(r)) {
 		return true
@@ -318,7 +317,7 @@ func startsWord(text string, i int) bool {
 	return kind == letter || kind == digit
 }
 
-// isNumber reports whether s is digits and decimal points only.
+// isNumber reports whether s has only digits and decimal points.
 func isNumber(s string) bool { return strings.Trim(s, "0123456789.") == "" }
 
 func allDigits(s string) bool {

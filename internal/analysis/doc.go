@@ -1,6 +1,6 @@
-// Package analysis turns text into the terms that are indexed and searched. It
-// treats prose and code alike: words are lower-cased, freed of accents and
-// stemmed; identifiers match whole and in parts.
+// Package analysis turns text into the terms that are indexed and searched. It treats prose and
+// code alike. Words are lower-cased, stripped of accents and stemmed. Identifiers match as a whole
+// and in parts.
 //
 //	os.Open            os.open, os, open
 //	file_name          file_name, file, name
@@ -14,7 +14,6 @@
 //	U.S.               us
 //	日本語              日本, 本語, and each character
 //
-// [Tokens] is the simple form. An [Analyzer] does the same without allocating
-// for words it has met before, and is what indexing uses. The package knows
-// nothing of scores, fields or documents.
+// [Tokens] is the simple form. An [Analyzer] does the same without allocating for words it has met
+// before, and is used for indexing. The package does not deal with scores, fields or documents.
 package analysis

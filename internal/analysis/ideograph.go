@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// bigrams yields each two neighbours of the run of ideographs, kana or Hangul
-// that starts at i, and a run of one as it is. Of Han and Hangul, where one
-// character may be a word, it yields each character too. It returns the run's end
-// and the next position.
+// bigrams yields each pair of neighbours in the run of ideographs, kana or Hangul that starts at i,
+// or the character itself if the run has only one. For Han and Hangul, in which a single character
+// may be a word, it also yields each character. It returns the end of the run and the next
+// position.
 func bigrams(text string, i, position int, yield func(Token)) (end, next int) {
 	previous := span{i, i} // the character before, empty at first
 	for i < len(text) && startsCharacter(text, i) {
@@ -34,7 +34,7 @@ func bigrams(text string, i, position int, yield func(Token)) (end, next int) {
 	return i, position
 }
 
-// yieldCharacter yields one character of a run where it may be a word.
+// yieldCharacter yields one character of a run if its script allows words of one character.
 func yieldCharacter(text string, c span, position int, yield func(Token)) {
 	if r, _ := utf8.DecodeRuneInString(text[c.start:]); !unicode.In(r, unicode.Han, unicode.Hangul) {
 		return
@@ -47,9 +47,8 @@ func startsCharacter(text string, i int) bool {
 	return kind == ideograph
 }
 
-// characterEnd returns where the character at text[i:] ends: after the marks that
-// change it, and after the vowel and the last consonant of a Korean syllable that
-// is written in its letters.
+// characterEnd returns the end of the character at text[i:], including its modifying marks and the
+// vowel and last consonant of a Korean syllable that is written in separate letters.
 func characterEnd(text string, i int) int {
 	_, size := utf8.DecodeRuneInString(text[i:])
 	end := i + size

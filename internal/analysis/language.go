@@ -24,21 +24,20 @@ import (
 	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// other stands for every language without rules of its own.
+// other is the code of all languages without rules.
 const other = "und"
 
-// rules are what differs between languages. The zero value is that of a language
-// of which nothing is known.
+// rules holds the differences between languages. The zero value is for an unknown language.
 type rules struct {
 	language string                       // its canonical code
 	snowball func(*snowballstem.Env) bool // the stemmer; nil: none
 	stops    map[string]struct{}          // words that are not indexed, lower case
-	// elisions are what an apostrophe joins to the word after it without being a
-	// part of it (l'homme); where there are any, an apostrophe separates words.
+	// elisions lists the words that an apostrophe joins to the next word without being a part of it
+	// (l'homme). In a language with elisions, an apostrophe separates words.
 	elisions map[string]struct{}
 }
 
-// languages are the rules there are, by canonical code.
+// languages holds the rules by canonical code.
 var languages = map[string]rules{
 	"ar": {snowball: arabic.Stem},
 	"ca": {elisions: set(`l d n s m t`)},
@@ -61,9 +60,8 @@ var languages = map[string]rules{
 	"tr": {snowball: turkish.Stem},
 }
 
-// canonical returns the code by which a language's rules are known: "en-GB" and
-// "" are "en", both written forms of Norwegian "no", and what has no rules is
-// one language.
+// canonical returns the code of a language's rules. "en-GB" and "" are "en", both written forms of
+// Norwegian are "no", and all languages without rules share one code.
 func canonical(language string) string {
 	if i := strings.IndexAny(language, "-_"); i >= 0 {
 		language = language[:i]
@@ -88,14 +86,14 @@ func rulesOf(language string) rules {
 	return ru
 }
 
-// isStop reports whether a folded word is not indexed.
+// isStop reports whether a folded word is a stop word.
 func (ru rules) isStop(word string) bool {
 	_, ok := ru.stops[word]
 	return ok
 }
 
-// elision returns the length of the elided word at text[i:] and its apostrophe,
-// as of "l'" in "l'homme"; 0 when there is none.
+// elision returns the length of the elided word at text[i:] with its apostrophe, such as "l'" in
+// "l'homme", or 0 if there is none.
 func (ru rules) elision(text string, i int) int {
 	if ru.elisions == nil {
 		return 0

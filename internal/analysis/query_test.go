@@ -24,12 +24,12 @@ func TestQueryTerms(t *testing.T) {
 		{"running Häuser", "de", "running=running Häuser=haus"},
 		{"running", "xx ja en-GB en de", "running=run|running"},
 
-		// A word that has a form of an earlier one is the same term; what is left of
-		// its forms stays.
+		// A word that shares a form with an earlier one belongs to the same term. Its remaining
+		// forms are kept.
 		{"runs running run", "en de", "runs=run running=running"},
 
-		// Stop words of one language are words of another, unless the query is
-		// evidently written in the first.
+		// Stop words of one language are words of another, unless the query is evidently written in
+		// the first.
 		{"die hard", "en de", "die=die hard=hard"},
 		{"What is Go?", "de en", "What=what Go=go"},
 		{"What is Go?", "ja en", "What=what Go=go"},
@@ -55,7 +55,7 @@ func TestQueryTerms(t *testing.T) {
 	}
 }
 
-// What a question asks with is no term of it.
+// TestQueryTermsQuestions checks that question words are not terms.
 func TestQueryTermsQuestions(t *testing.T) {
 	tests := []struct{ language, question, want string }{
 		{"de", "Bis wann kann ich Urlaub übertragen?", "Urlaub übertragen"},
@@ -84,7 +84,7 @@ func TestQueryTermsQuestions(t *testing.T) {
 		{"sv", "Hur många semesterdagar har jag och när måste jag söka?", "semesterdagar söka"},
 		{"tr", "Kaç gün izin var ve nereye başvurmak gerekir?", "gün izin var başvurmak gerekir"},
 
-		// English questions keep the words that they ask with; who rates them knows.
+		// English keeps its question words; they are handled when questions are rated.
 		{"en", "How many days do I have, and when can I take them?", "How many days do I have when can take them"},
 	}
 	for _, tt := range tests {
@@ -98,8 +98,8 @@ func TestQueryTermsQuestions(t *testing.T) {
 	}
 }
 
-// For one language the terms are those of Tokens, and for several no form is of
-// two terms.
+// FuzzQueryTerms checks that for one language the terms are those of Tokens, and that for several
+// languages no two terms share a form.
 func FuzzQueryTerms(f *testing.F) {
 	for _, s := range []string{"Wer hat die Mauer gebaut?", "os.Open l'homme running runs", "東京 ｱ C++ 1,000", "a\xff"} {
 		f.Add(s)

@@ -2,8 +2,8 @@ package analysis
 
 import "strings"
 
-// Stop reports whether word, in any case, is one of the 33 English words that
-// carry no meaning of their own and are not indexed.
+// Stop reports whether word, in any case, is one of the 33 English function words that are not
+// indexed.
 func Stop(word string) bool {
 	if len(word) > len("these") {
 		return false
@@ -16,19 +16,17 @@ func Stop(word string) bool {
 	return ok
 }
 
-// stopWords are the words that are not indexed, by canonical code. English has
-// the classic list of Lucene's English analyzer; its question words are known
-// where questions are rated. The others have the articles, prepositions,
-// conjunctions and pronouns that stand in nearly every paragraph, and what
-// questions are made of: the words that ask, auxiliaries and modal verbs, in the
-// forms they have most often. Texts say them elsewhere or not at all ("How many
-// days do I have?"), so they would only make a passage look as if it lacked half
-// of the question. A word that is also a common noun or verb is left out, and so
-// are a few that are too common in English texts (French "ai", Spanish "has").
+// stopWords lists the words that are not indexed, by canonical code. English has the classic list
+// of Lucene's English analyzer; its question words are handled when questions are rated. The other
+// lists have the articles, prepositions, conjunctions and pronouns that occur in nearly every
+// paragraph. They also have the words that form questions: question words, auxiliaries and modal
+// verbs, in their most frequent forms. Answers rarely repeat those ("How many days do I have?"), so
+// a passage would seem to lack half of the question. The lists leave out words that are also common
+// nouns or verbs, and a few that are frequent in English texts (French "ai", Spanish "has").
 //
-// Of 397 questions of xquad-de, asked of its paragraphs as 48 documents, 249 are
-// answered with what questions are made of and 240 without, 242 and 235 of them
-// from the right paragraph; with that paragraph removed 15 and 14 are answered.
+// Of 397 questions of xquad-de, asked of its paragraphs as 48 documents, 249 are answered with the
+// question-forming words in the list and 240 without them, of which 242 and 235 from the right
+// paragraph. With that paragraph removed, 15 and 14 are answered.
 var stopWords = map[string]map[string]struct{}{
 	"en": set(`a an and are as at be but by for if in into is it no not of on or such
 		that the their then there these they this to was will with`),
@@ -111,9 +109,8 @@ var stopWords = map[string]map[string]struct{}{
 		mıyız nasıl ne neden nedir nelerdir nerede nereden nereye niçin niye o olan olarak sen siz sonra şu ve veya ya`),
 }
 
-// StopShares returns which share of a text's words, in [0, 1], are stop words of
-// a language, and the largest share of another language's; listed is false when
-// the language has no list.
+// StopShares returns the share of a text's words, in [0, 1], that are stop words of a language, and
+// the largest such share of any other language. listed is false if the language has no list.
 func StopShares(text, language string) (own, best float64, listed bool) {
 	code := canonical(language)
 	counts, all := StopCounts(text)
@@ -128,9 +125,8 @@ func StopShares(text, language string) (own, best float64, listed bool) {
 	return own, best, listed
 }
 
-// StopCounts returns how many of a text's words are stop words of each language
-// that has a list, by its code, those with none left out, and how many words the
-// text has.
+// StopCounts returns the number of a text's words that are stop words, for each language with at
+// least one, by its code. It also returns the number of words.
 func StopCounts(text string) (counts map[string]int, words int) {
 	counts = map[string]int{}
 	plain := rules{}

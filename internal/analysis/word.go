@@ -9,17 +9,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Stem returns the term of one word in a language, named as for Tokens: lower-
-// cased, freed of accents, stemmed. Stop words are stemmed like others. A word
-// with digits or signs in it has no other form than itself.
+// Stem returns the term of one word in a language, named as for Tokens: lower-cased, stripped of
+// accents, stemmed. Stop words are stemmed like other words. A word with digits or signs is not
+// stemmed.
 func Stem(word, language string) string {
 	a := borrow(language)
 	defer giveBack(a)
 	return strings.Clone(a.stem(a.rules.fold(withoutApostrophes(word))))
 }
 
-// fold returns word in lower case; for English and Arabic without accents too.
-// Other languages' stemmers want to see them first.
+// fold returns word in lower case, and for English and Arabic without accents. Other languages'
+// stemmers need the accents.
 func (ru rules) fold(word string) string {
 	switch {
 	case ru.language == "tr":
@@ -43,11 +43,11 @@ func (ru rules) fold(word string) string {
 	return word
 }
 
-// umlauts writes a lower-case German word with umlauts where it spells them with
-// two letters: Mueller is Müller. Not the ue of neue, Feuer and Quelle, and not in
-// abbreviations (AES) or identifiers. What it gets wrong (aktuell, Aerosol) it
-// gets wrong in every text, so it is found. On xquad-de nDCG@10 stays 0.950; with
-// the questions' umlauts spelled out it is 0.950 too, and 0.921 without this.
+// umlauts replaces two-letter spellings of umlauts in a lower-case German word: Mueller becomes
+// Müller. It leaves the ue of neue, Feuer and Quelle alone, and abbreviations (AES) and
+// identifiers. Its errors (aktuell, Aerosol) are the same in every text, so such words are still
+// found. On xquad-de nDCG@10 stays 0.950. With the questions' umlauts spelled out it is 0.950 too,
+// and 0.921 without this function.
 //
 // Source: Snowball's German stemmer, variant 2, has the same rules.
 func umlauts(word string) string {
@@ -73,8 +73,8 @@ func umlauts(word string) string {
 
 var umlautOf = map[rune]rune{'a': 'ä', 'o': 'ö', 'u': 'ü'}
 
-// commaBelow writes Romanian with cedillas, as its stemmer wants it and as many
-// texts do.
+// commaBelow replaces Romanian letters with comma below by those with cedilla, which the stemmer
+// expects and many texts use.
 var commaBelow = strings.NewReplacer("ș", "ş", "ț", "ţ")
 
 // stem returns the stem of a folded word.
@@ -99,8 +99,8 @@ func (a *Analyzer) stem(word string) string {
 	return s
 }
 
-// Apart returns a text with a blank before each word within an identifier that starts
-// with a capital: "Read Header Timeout", "HTTP Server", "tls.Cert Pool".
+// Apart inserts a blank before each capitalised word within an identifier: "Read Header Timeout",
+// "HTTP Server", "tls.Cert Pool".
 func Apart(text string) string {
 	var b strings.Builder
 	var before rune
@@ -117,8 +117,8 @@ func Apart(text string) string {
 	return b.String()
 }
 
-// withoutAccents drops the marks of Latin, Greek, Cyrillic, Arabic and Hebrew
-// letters and spells out the Latin letters that have no plain form within them.
+// withoutAccents removes the marks of Latin, Greek, Cyrillic, Arabic and Hebrew letters and spells
+// out the Latin letters that do not decompose.
 func withoutAccents(word string) string {
 	if isASCII(word) {
 		return word
@@ -144,7 +144,7 @@ var plainLetters = map[rune]string{
 	'ς': "σ",
 }
 
-// runeClass is classAt for what is not ASCII.
+// runeClass is classAt for a non-ASCII rune.
 func runeClass(r rune) class {
 	switch {
 	case isIdeograph(r):
@@ -159,9 +159,8 @@ func runeClass(r rune) class {
 	return separator
 }
 
-// isIdeograph reports whether r belongs to a script that is written without
-// spaces and that bigrams serve: Chinese and Japanese, and Korean, whose words
-// carry their particles with them.
+// isIdeograph reports whether r belongs to a script indexed by bigrams: Chinese and Japanese, which
+// are written without spaces, and Korean, whose words include their particles.
 func isIdeograph(r rune) bool {
 	return r >= 0x1100 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) ||
 		r == 'ー' || r == 'ｰ') && (unicode.IsLetter(r) || r == '〇')
@@ -176,7 +175,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// allLetters reports whether s is letters and their marks only.
+// allLetters reports whether s has only letters and their marks.
 func allLetters(s string) bool {
 	for _, r := range s {
 		if !unicode.IsLetter(r) && !unicode.IsMark(r) {

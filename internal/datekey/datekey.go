@@ -1,5 +1,5 @@
-// Package datekey knows the names under which documents give the dates of their creation and
-// last change.
+// Package datekey maps the names under which documents give the dates of their creation and last
+// change.
 package datekey
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// standard has assay's own key for each name, in lower case without punctuation.
+// standard maps each name, in lower case without punctuation, to assay's own key.
 var standard = map[string]string{
 	"date": assay.MetaCreated, "created": assay.MetaCreated, "createdat": assay.MetaCreated, "published": assay.MetaCreated,
 	"publisheddate": assay.MetaCreated, "publishdate": assay.MetaCreated, "pubdate": assay.MetaCreated, "dcdate": assay.MetaCreated,
@@ -18,7 +18,7 @@ var standard = map[string]string{
 	"dctermsmodified": assay.MetaModified, "articlemodifiedtime": assay.MetaModified,
 }
 
-// punctuation is what keys are written with in different ways: created_at, created-at.
+// punctuation removes the separators in which spellings of a key differ: created_at, created-at.
 var punctuation = strings.NewReplacer("_", "", "-", "", ":", "", ".", "")
 
 // Standard returns assay's own key for a key that names a date: assay.MetaCreated or

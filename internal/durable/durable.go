@@ -1,5 +1,5 @@
-// Package durable writes files whole or not at all: whoever reads one sees what was there
-// before, or all of what is new, whatever ends the process or the machine in between.
+// Package durable writes files atomically. If the process or the machine stops, a reader sees
+// either the old content or all of the new.
 package durable
 
 import (
@@ -11,16 +11,15 @@ import (
 	"runtime"
 )
 
-// Write writes a file of that mode, which takes the place of one that is there. It returns
-// when both the bytes and the name are durable; on an error what was there before is as it
-// was.
+// Write atomically writes a file with the given mode, replacing any existing one. It returns when
+// both the content and the name are durable. On an error the existing file is unchanged.
 func Write(file string, mode fs.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(file)
 	t, err := os.CreateTemp(dir, filepath.Base(file)+"-*.tmp")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(t.Name()) // it is gone when all went well
+	defer os.Remove(t.Name()) // without effect after the rename
 	if err = write(t); err == nil {
 		err = t.Sync()
 	}
@@ -33,7 +32,7 @@ func Write(file string, mode fs.FileMode, write func(io.Writer) error) error {
 	return syncFolder(dir)
 }
 
-// syncFolder makes the names in a folder durable, where that can be asked for.
+// syncFolder makes the names in a folder durable if the system supports it.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/assay-rag/assay/internal/durable"
 )
 
-// A file is there as a whole, with its mode; where writing it fails, what was there before
-// stays, and nothing is left beside it.
+// TestWrite checks that a file is written completely and with its mode. After a failed write the
+// old content must remain and no other files be left.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.json")

@@ -2,44 +2,42 @@ package entity
 
 import "strings"
 
-// What is taken from one passage.
+// The limits per passage.
 const (
 	maxKeyBytes = 64
 	maxWords    = 8 // of a name
 	maxEntities = 128
 )
 
-// An Entity is something that a passage names.
+// An Entity is a name in a passage.
 type Entity struct {
-	Key   string // under which all its wordings meet: lower case, without accents, articles and marks
-	Title bool   // the passage stands under it: it is its title or last heading
+	Key   string // shared by all its spellings: lower case, without accents, articles and marks
+	Title bool   // it is the passage's title or last heading
 }
 
-// A Finder finds entities. It keeps room from one passage to the next, and is not
-// safe for concurrent use. The zero value is ready to use.
+// A Finder finds entities. It reuses its buffers from one passage to the next, and is not safe for
+// concurrent use. The zero value is ready to use.
 type Finder struct {
-	words  scanner // of the text at hand
+	words  scanner // of the current text
 	inside scanner // of a part of it
 	key    []byte
-	found  map[string]int // in list, by key
+	found  map[string]int // index in list, by key
 	list   []Entity
 
-	spans    []Name // of the text at hand, where spanning
+	spans    []Name // of the current text, if spanning
 	spanning bool
 
 	nouns  bool // all nouns are capitalised
 	asking bool // the text is a question
 
-	// The title of the passage before, and what it gave: a document's passages have
-	// the same.
+	// The previous title and its entities, since the passages of a document share a title.
 	lastTitle string
 	lastNouns bool
 	ofTitle   []Entity
 }
 
-// Passage returns the entities of a passage, each once, at most 128, in the order in
-// which they come; the list is valid until the next call. The language is an ISO
-// 639-1 code; empty: not known.
+// Passage returns the distinct entities of a passage, at most 128, in order of occurrence. The list
+// is valid until the next call. The language is an ISO 639-1 code; empty: not known.
 func (f *Finder) Passage(title string, headings []string, text, language string) []Entity {
 	f.begin(language)
 	f.documentTitle(title)
@@ -54,8 +52,8 @@ func (f *Finder) Passage(title string, headings []string, text, language string)
 	return f.list
 }
 
-// Question returns the keys of the entities that a question names. The first word of
-// a sentence counts, for little is lost where it names nothing.
+// Question returns the keys of the entities in a question. Here the first word of a sentence counts
+// as a name, since a false one does little harm.
 func (f *Finder) Question(text, language string) []string {
 	f.begin(language)
 	f.asking = true
@@ -67,14 +65,14 @@ func (f *Finder) Question(text, language string) []string {
 	return keys
 }
 
-// A Name is where a text names something.
+// A Name is an occurrence of a name in a text.
 type Name struct {
-	Key        string // as of an Entity
+	Key        string // as in Entity
 	Start, End int    // in the text
 }
 
-// Names returns where a text names something, in order; of a name that is within
-// another both. The list is valid until the next call.
+// Names returns the names in a text, in order, including names within other names. The list is
+// valid until the next call.
 func (f *Finder) Names(text, language string) []Name {
 	f.begin(language)
 	f.spans, f.spanning = f.spans[:0], true
@@ -94,14 +92,14 @@ func (f *Finder) begin(language string) {
 	f.nouns = code == "de" || code == "lb"
 }
 
-// at notes where the entity of f.key stands.
+// at records the position of the entity of f.key.
 func (f *Finder) at(start, end int) {
 	if f.spanning && len(f.key) > 1 && len(f.key) <= maxKeyBytes {
 		f.spans = append(f.spans, Name{string(f.key), start, end})
 	}
 }
 
-// add notes an entity.
+// add records an entity.
 func (f *Finder) add(key []byte, title bool) {
 	if len(key) < 2 || len(key) > maxKeyBytes {
 		return
@@ -118,7 +116,7 @@ func (f *Finder) add(key []byte, title bool) {
 	f.list = append(f.list, Entity{k, title})
 }
 
-// documentTitle notes the title of the document, which comes first.
+// documentTitle records the title of the document, which comes first.
 func (f *Finder) documentTitle(text string) {
 	if text == f.lastTitle && f.nouns == f.lastNouns {
 		for i, e := range f.ofTitle {
@@ -132,9 +130,9 @@ func (f *Finder) documentTitle(text string) {
 	f.ofTitle = append(f.ofTitle[:0], f.list...)
 }
 
-// title notes a title as a whole, without what it says in brackets, and what stands
-// before its first comma or colon; of a declaration what it declares; and the names
-// in it.
+// title records the entities of a title: the whole title without parts in brackets, the part before
+// its first comma or colon, and the names in it. Of a declaration it records only the declared
+// names.
 func (f *Finder) title(text string) {
 	if f.declaration(text) {
 		return
@@ -156,7 +154,7 @@ func (f *Finder) title(text string) {
 	f.names(text)
 }
 
-// whole notes a text as one entity.
+// whole records a text as one entity.
 func (f *Finder) whole(text string) {
 	f.inside.scan(text, true)
 	if len(f.inside.words) <= maxWords {
@@ -164,7 +162,7 @@ func (f *Finder) whole(text string) {
 	}
 }
 
-// declaration notes what a heading of source code declares, as in "type Server" and
+// declaration records the names that a heading of source code declares, as in "type Server" and
 // "func (*Server) Shutdown".
 func (f *Finder) declaration(text string) bool {
 	keyword, rest, ok := strings.Cut(text, " ")

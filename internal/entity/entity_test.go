@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// keys writes entities as their keys, titles with a star.
+// keys returns the keys of entities, with a star after titles.
 func keys(list []Entity) []string {
 	var keys []string
 	for _, e := range list {
@@ -121,7 +121,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// The wordings of a name meet under one key.
+// TestKeys checks that the spellings of a name share a key.
 func TestKeys(t *testing.T) {
 	for _, wordings := range [][]string{
 		{"It is by The Beatles.", "It is the Beatles' song.", "for \"The Beatles\" then", "of Beatles music"},
@@ -140,7 +140,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A passage gives at most so many entities, the title's first.
+// TestMany checks the limit on the entities of a passage, and that those of the title come first.
 func TestMany(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
@@ -159,7 +159,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// Time grows with the text, whatever it is.
+// TestHostile checks that the time is linear for hostile texts.
 func TestHostile(t *testing.T) {
 	for _, piece := range []string{"A", "A ", "a", "\"", "\"A", "A_", "A.", "A of ", "é", "“", "Ab-", "::a", "U.S.", "\n", "1 ", "The ", "`a`", "der A"} {
 		var f Finder

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// keyOf returns the key of some words; it is valid until the next call.
+// keyOf returns the key of a sequence of words. It is valid until the next call.
 func (f *Finder) keyOf(text string, span []word) []byte {
 	f.key = f.key[:0]
 	for len(span) > 1 && articles[strings.ToLower(text[span[0].start:span[0].end])] {
@@ -28,8 +28,8 @@ func (f *Finder) keyOf(text string, span []word) []byte {
 	return f.key
 }
 
-// appendFolded appends a word in lower case and without accents; the marks that
-// join its parts stay in code, else hyphens become blanks and others go.
+// appendFolded appends a word in lower case and without accents. The marks that join its parts are
+// kept in code; otherwise hyphens become blanks and other marks are dropped.
 func appendFolded(b []byte, s string, code bool) []byte {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// names notes the entities that a text names.
+// names records the names in a text.
 func (f *Finder) names(text string) {
 	f.words.scan(text, false)
 	f.quotes(text)
@@ -14,11 +14,10 @@ func (f *Finder) names(text string) {
 	}
 }
 
-// closing are the marks that end what a mark begins.
+// closing maps opening quotation marks to their closing ones.
 var closing = map[rune]string{'"': "\"", '`': "`", '“': "”", '„': "“", '«': "»", '‘': "’"}
 
-// quotes notes what stands between quotation marks and begins as a name does, and
-// single words between backticks.
+// quotes records quoted text that begins like a name, and single words between backticks.
 func (f *Finder) quotes(text string) {
 	const maxBytes = 60
 	after := 0
@@ -45,8 +44,8 @@ func (f *Finder) quotes(text string) {
 	}
 }
 
-// span notes the name that begins with word i, if one does, and returns the word
-// after it.
+// span records the name that begins with word i, if any, and returns the index of the word after
+// it.
 func (f *Finder) span(text string, i int) int {
 	w := f.words.words[i]
 	if !f.begins(text, i) {
@@ -55,7 +54,7 @@ func (f *Finder) span(text string, i int) int {
 		}
 		return i + 1
 	}
-	end, last := i+1, i // the word after the name, and where its last part begins
+	end, last := i+1, i // the word after the name, and the start of its last part
 	for end-i < maxWords && end < len(f.words.words) {
 		if f.goesOn(text, end) {
 			end++
@@ -66,18 +65,18 @@ func (f *Finder) span(text string, i int) int {
 			break
 		}
 	}
-	if w.form.identifier() && (end == i+1 || w.form.has(joined)) { // not the Mc of McDowell County
+	if w.form.identifier() && (end == i+1 || w.form.has(joined)) { // not for the Mc of McDowell County
 		f.identifier(text, w)
 	}
 	f.name(text, f.words.words[i:end])
-	if last > i { // of "University of Cambridge" Cambridge too
+	if last > i { // for "University of Cambridge", Cambridge too
 		f.name(text, f.words.words[last:end])
 	}
 	return end
 }
 
-// begins reports whether word i can begin a name: it is capitalised, and neither an
-// ordinary word nor a single letter on its own.
+// begins reports whether word i can begin a name: it is capitalised, and neither an ordinary word
+// nor a separate single letter.
 func (f *Finder) begins(text string, i int) bool {
 	w := f.words.words[i]
 	if !w.form.has(upper) || f.ordinary(text, w) {
@@ -103,11 +102,11 @@ func (f *Finder) goesOn(text string, i int) bool {
 	return w.form.has(upper) && (w.form.has(initial) || !f.ordinary(text, w))
 }
 
-// links join the parts of a name.
+// links are words that join the parts of a name.
 var links = set(`of the de la le du des der den von van del di da dos do y e al el bin ibn zu zum am für`)
 
-// linked returns how many links from word i on join a name to the capitalised word
-// after them, as in "Gone With the Wind"; 0: none.
+// linked returns the number of links from word i on that join a name to the capitalised word after
+// them, as in "Gone With the Wind", or 0.
 func (f *Finder) linked(text string, i int) int {
 	for n := 1; n <= 2 && i+n < len(f.words.words); n++ {
 		w := f.words.words[i+n-1]
@@ -121,15 +120,14 @@ func (f *Finder) linked(text string, i int) int {
 	return 0
 }
 
-// inner reports whether word i is an ordinary one that is capitalised as all words of
-// a name are, not because a sentence begins after a point that is taken for an
-// initial's.
+// inner reports whether word i is an ordinary word that is capitalised as a part of a name. A
+// capital after an initial's point may instead begin a sentence.
 func (f *Finder) inner(text string, i int) bool {
 	w := f.words.words[i]
 	return w.form.has(upper) && f.ordinary(text, w) && !f.words.words[i-1].form.has(initial)
 }
 
-// ordinary reports whether a capitalised word names nothing wherever it stands.
+// ordinary reports whether a capitalised word is never a name by itself.
 func (f *Finder) ordinary(text string, w word) bool {
 	if w.end-w.start > longestOrdinary || !w.form.has(cased) && w.end-w.start > 1 {
 		return false
@@ -149,24 +147,23 @@ func (f *Finder) ordinary(text string, w word) bool {
 	return f.nouns && ordinaryGerman[string(lower)]
 }
 
-// name notes a span of words as a name.
+// name records a span of words as a name.
 func (f *Finder) name(text string, span []word) {
 	w := span[0]
 	if len(span) == 1 && !f.asking && !w.form.has(capitals|inner) && (w.gap == gapSentence || f.nouns && articled(text, w)) {
-		return // the place explains the capital
+		return // the position explains the capital
 	}
 	f.add(f.keyOf(text, span), false)
 	f.at(w.start, span[len(span)-1].end)
-	// "President Barack Obama" is Barack Obama too.
+	// "President Barack Obama" also yields Barack Obama.
 	if len(span) > 2 && span[1].form.has(upper) && honorifics[strings.ToLower(text[w.start:w.end])] {
 		f.add(f.keyOf(text, span[1:]), false)
 	}
 }
 
-// articled reports whether an article, or a word that ends as German adjectives do,
-// stands before w.
+// articled reports whether an article, or a word that ends like a German adjective, precedes w.
 func articled(text string, w word) bool {
-	const longest = 40 // bytes of a word that is looked at
+	const longest = 40 // bytes before w that are examined
 	start := max(0, w.start-longest)
 	before := strings.TrimRight(text[start:w.start], " ")
 	if len(before) == w.start-start || before == "" {
@@ -189,12 +186,13 @@ func endsAsAdjective(s string) bool {
 	return false
 }
 
-// minPart is how long the last part of a qualified identifier is that is noted.
+// minPart is the least length of the last part of a qualified identifier that is recorded
+// separately.
 const minPart = 3
 
-// identifier notes an identifier, and of a qualified one its last part. What a single
-// small letter qualifies is known by its last part alone, when it is exported:
-// Fatalf of t.Fatalf, nothing of c.buf.
+// identifier records an identifier and, for a qualified one, its last part. If the qualifier is a
+// single small letter, only an exported last part is recorded: Fatalf of t.Fatalf, nothing of
+// c.buf.
 func (f *Finder) identifier(text string, w word) {
 	s := text[w.start:w.end]
 	at := strings.LastIndexAny(s, ".:") + 1

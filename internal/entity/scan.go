@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// A word is a run of letters, digits and marks with what joins them inside, as in
-// os.Open, file_name, O'Brien, Coca-Cola and std::vector.
+// A word is a run of letters, digits and marks with its inner joiners, as in os.Open, file_name,
+// O'Brien, Coca-Cola and std::vector.
 type word struct {
 	start, end int
 	form       form
 	gap        gap // to the word before
 }
 
-// A form says what a word looks like.
+// A form is a set of properties of a word's spelling.
 type form uint8
 
 const (
@@ -28,13 +28,13 @@ const (
 
 func (f form) has(o form) bool { return f&o != 0 }
 
-// identifier reports whether a word's form alone makes it a name: readHeader,
-// os.Open, E1042, not 19th.
+// identifier reports whether a word is a name by its form alone: readHeader, os.Open, E1042, but
+// not 19th.
 func (f form) identifier() bool {
 	return f.has(joined) && f.has(upper|cased) && !f.has(initial) || f.has(inner) && f.has(upper|capitals)
 }
 
-// A gap is what stands between a word and the one before.
+// A gap is the kind of separation between a word and the one before.
 type gap uint8
 
 const (
@@ -45,21 +45,21 @@ const (
 	gapAnd                 // an ampersand between blanks
 )
 
-// A scanner cuts a text into words.
+// A scanner splits a text into words.
 type scanner struct {
 	text string
-	all  bool // words that cannot be of a name too
+	all  bool // include words that cannot belong to a name
 	pos  int
 	gap  gap  // before the next word
 	last form // of the last word
 	size int  // of the last word in bytes
 
 	words  []word
-	quotes []int // where quotation marks and backticks are
+	quotes []int // positions of quotation marks and backticks
 }
 
-// scan reads the words of a text: all, or those only that may be of a name. A word
-// that is left out leaves a gap.
+// scan reads the words of a text: all, or only those that may belong to a name. A word that is left
+// out leaves a gap.
 func (s *scanner) scan(text string, all bool) {
 	*s = scanner{text: text, all: all, words: s.words[:0], quotes: s.quotes[:0]}
 	for s.pos < len(text) {
@@ -81,11 +81,10 @@ func (s *scanner) scan(text string, all bool) {
 	}
 }
 
-// longestLink is how long a small word may be that links two parts of a name.
+// longestLink is the largest size of a lower-case word that can link two parts of a name.
 const longestLink = 3
 
-// skip passes over a word of small ASCII letters, if one begins here that is none
-// of a name.
+// skip skips a word of small ASCII letters at the current position if it cannot belong to a name.
 func (s *scanner) skip() bool {
 	i := s.pos + 1
 	for i < len(s.text) && classes[s.text[i]] == small {
@@ -112,7 +111,7 @@ func (s *scanner) skip() bool {
 	return true
 }
 
-// wide reads one character beyond ASCII, or the word that it begins.
+// wide reads one non-ASCII character, or the word that it begins.
 func (s *scanner) wide() {
 	r, size := utf8.DecodeRuneInString(s.text[s.pos:])
 	switch {
@@ -166,7 +165,7 @@ var classes = func() (t [256]class) {
 	return t
 }()
 
-// between reads one character that is in no word.
+// between reads one character outside words.
 func (s *scanner) between(c byte, class class) {
 	s.pos++
 	switch class {
@@ -193,19 +192,19 @@ func (s *scanner) between(c byte, class class) {
 	}
 }
 
-// mark notes a mark, which does not undo the end of a sentence.
+// mark records a mark, which does not undo the end of a sentence.
 func (s *scanner) mark(g gap) {
 	if s.gap != gapSentence {
 		s.gap = g
 	}
 }
 
-// Abbreviations whose point ends no sentence and parts no name.
+// Abbreviations whose point neither ends a sentence nor separates a name.
 var abbreviations = set(`Dr Mr Mrs Ms Prof St Mt Ft Sgt Lt Col Gen Rep Sen Gov Jr Sr No Vol Inc Ltd Co Corp`)
 
 const longestAbbreviation = 4
 
-// word reads the word that begins here.
+// word reads the word at the current position.
 func (s *scanner) word() word {
 	w := word{start: s.pos, gap: s.gap}
 	if isUpper(s.text[s.pos]) {
@@ -213,7 +212,7 @@ func (s *scanner) word() word {
 		for i < len(s.text) && classes[s.text[i]] == small {
 			i++
 		}
-		if i > s.pos+1 && (i == len(s.text) || classes[s.text[i]] == blank || s.text[i] == ',') { // as most are
+		if i > s.pos+1 && (i == len(s.text) || classes[s.text[i]] == blank || s.text[i] == ',') { // the most frequent case
 			w.end, w.form = i, upper|cased
 			s.gap, s.last, s.size = gapBlank, w.form, i-s.pos
 			s.pos = i
@@ -252,9 +251,8 @@ func (s *scanner) word() word {
 	return w
 }
 
-// joint returns the size of what joins the letters before it to those behind: a
-// point, an apostrophe, a hyphen before a capital or a digit, a double colon. 0:
-// the word ends here.
+// joint returns the size of the joiner between the letters around it: a point, an apostrophe, a
+// hyphen before a capital or a digit, or a double colon. It returns 0 if the word ends here.
 func (s *scanner) joint(c byte) int {
 	switch c {
 	case '.', '\'':
@@ -273,13 +271,13 @@ func (s *scanner) joint(c byte) int {
 	return 0
 }
 
-// inWord reports whether c is a letter, digit or underscore of ASCII.
+// inWord reports whether c is an ASCII letter, digit or underscore.
 func inWord(c byte) bool { return classes[c] == small || classes[c] == letterOrDigit }
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// startsWord reports whether a letter or digit stands at i.
+// startsWord reports whether there is a letter or digit at i.
 func (s *scanner) startsWord(i int) bool {
 	if i >= len(s.text) {
 		return false
@@ -291,14 +289,14 @@ func (s *scanner) startsWord(i int) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
-// A formOf finds out a word's form from its characters.
+// A formOf computes a word's form from its characters.
 type formOf struct {
 	flags            form
 	n, caps, figures int
 	part             int  // characters since the last joint
 	single           bool // parts between points are one character each
 	points           int
-	small            bool // the character before is a small letter
+	small            bool // the previous character is a small letter
 }
 
 func (f *formOf) ascii(c byte) {
@@ -360,7 +358,7 @@ func (f *formOf) next(small bool) {
 	f.small = small
 }
 
-// join notes a joint.
+// join records a joint.
 func (f *formOf) join(c byte) {
 	switch c {
 	case '.':
@@ -376,7 +374,7 @@ func (f *formOf) join(c byte) {
 	f.part, f.small = 0, false
 }
 
-// form returns the form of what was read, which a point follows or not.
+// form returns the form of the characters read. point reports whether a point follows them.
 func (f *formOf) form(point bool) form {
 	if f.caps > 1 {
 		f.flags |= capitals

@@ -12,8 +12,8 @@ func set(words string) map[string]bool {
 
 const longestOrdinary = 12
 
-// ordinary words are capitalised where a sentence or a title begins, or always,
-// without naming anything that links passages.
+// ordinary lists words that are capitalised at the beginning of a sentence or title, or always, but
+// are not names that link passages.
 var ordinary = set(`
 a an the this that these those some any each every all both either neither no
 i me my mine we us our ours you your yours he him his she her hers it its they them their theirs
@@ -58,5 +58,5 @@ president king queen prince princess emperor empress sir lord lady dame pope sai
 general captain colonel major lieutenant sergeant admiral senator governor representative chancellor minister duke earl count baron
 `)
 
-// declares are the words that headings of source code begin with.
+// declares lists the keywords that begin headings of source code.
 var declares = set(`func type var const class def struct interface enum method function`)

@@ -12,20 +12,17 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Canonical returns v as canonical JSON: equal values give equal bytes, whatever
-// their Go types, and Canonical of what it returned is the same bytes again.
+// Canonical returns v as canonical JSON. Equal values give equal bytes, whatever their Go types,
+// and Canonical of its own result returns the same bytes.
 //
-// It is the form of RFC 8785 with two differences, so that nothing is rounded:
-// object keys are sorted by their UTF-8 bytes, and numbers keep all their digits.
-// There is no space between tokens; strings escape only the quote, the backslash
-// and control characters; a number is written as encoding/json writes a float64
-// (1e3 is 1000, 1.50 is 1.5, -0 is 0, 1e21 stays 1e+21).
+// The form is that of RFC 8785 with two differences, which avoid rounding. Object keys are sorted
+// by their UTF-8 bytes, and numbers keep all their digits. There is no space between tokens.
+// Strings escape only the quote, the backslash and control characters. Numbers are written as
+// encoding/json writes a float64 (1e3 is 1000, 1.50 is 1.5, -0 is 0, 1e21 stays 1e+21).
 //
-// v is encoded as encoding/json encodes it; a json.RawMessage is taken as it is.
-// Text that is not UTF-8 gets U+FFFD in place of each wrong byte, as everywhere
-// in encoding/json. NaN, an infinity, a type without a JSON form, malformed raw
-// JSON, an object that holds a key twice and nesting deeper than 1,000 are
-// assay.ErrInvalid.
+// v is encoded as by encoding/json; a json.RawMessage is read as JSON. Each invalid UTF-8 byte
+// becomes U+FFFD, as in encoding/json. The error is assay.ErrInvalid for NaN, an infinity, a type
+// without a JSON form, malformed raw JSON, a repeated object key and nesting deeper than 1,000.
 func Canonical(v any) (json.RawMessage, error) {
 	if raw, ok := v.(json.RawMessage); ok && raw != nil {
 		return canonicalJSON(raw)
@@ -51,21 +48,20 @@ func canonicalJSON(src []byte) (json.RawMessage, error) {
 	return t.dst, nil
 }
 
-// maxDepth bounds the nesting of JSON values, and so the recursion.
+// maxDepth limits the nesting of JSON values, and so the recursion.
 const maxDepth = 1000
 
-// A transcoder reads JSON from src and appends its canonical form to dst, in one
-// pass. With cut or fill set it also takes long strings out, or puts them back;
-// see seal.go.
+// A transcoder reads JSON from src and appends its canonical form to dst, in one pass. With cut or
+// fill set it also extracts long strings or restores them; see seal.go.
 type transcoder struct {
 	src []byte
 	pos int
 	dst []byte
 
-	// cut, when set, is given the text of every string value that is long and
-	// returns the hash that stands for it.
+	// cut, if set, receives the text of every long string value and returns the hash that replaces
+	// it.
 	cut func(text []byte) string
-	// fill, when set, is given the hash of every reference and returns its text.
+	// fill, if set, receives the hash of every reference and returns its text.
 	fill func(hash string) ([]byte, error)
 
 	depth   int
@@ -73,8 +69,8 @@ type transcoder struct {
 	scratch []byte
 }
 
-// A member is one key and value of an object in dst: the key's canonical form
-// between the quotes is dst[key:keyEnd], the value ends at end.
+// A member is one key and value of an object in dst. The key's canonical form without quotes is
+// dst[key:keyEnd], and the value ends at end.
 type member struct {
 	start, key, keyEnd, end int
 	text                    bool // its value is a string in src
@@ -107,7 +103,7 @@ func (t *transcoder) space() {
 	}
 }
 
-// next skips white space and returns the byte after it, 0 at the end.
+// next skips white space and returns the byte after it, or 0 at the end.
 func (t *transcoder) next() byte {
 	t.space()
 	if t.pos == len(t.src) {
@@ -119,7 +115,7 @@ func (t *transcoder) next() byte {
 func (t *transcoder) value() error {
 	limit := maxDepth
 	if t.fill != nil {
-		limit++ // for the reference in place of an innermost string
+		limit++ // for the reference that replaces an innermost string
 	}
 	if t.depth++; t.depth > limit {
 		return t.fail("nested deeper than %d", maxDepth)
@@ -227,8 +223,7 @@ func (t *transcoder) member() error {
 	return nil
 }
 
-// endObject puts the members of the object that begins at dst[start] in order,
-// and sees to references.
+// endObject sorts the members of the object that begins at dst[start], and handles references.
 func (t *transcoder) endObject(start int, members []member) error {
 	sorted := true
 	for i := 1; i < len(members); i++ {
@@ -270,7 +265,7 @@ func (t *transcoder) sort(start int, members []member) error {
 	return nil
 }
 
-// compareKeys orders keys, given in canonical form, by the bytes of their text.
+// compareKeys compares keys, given in canonical form, by the bytes of their text.
 func compareKeys(a, b []byte) int {
 	if bytes.IndexByte(a, '\\') >= 0 || bytes.IndexByte(b, '\\') >= 0 {
 		a, b = unescaped(a), unescaped(b)
@@ -279,7 +274,7 @@ func compareKeys(a, b []byte) int {
 }
 
 func unescaped(key []byte) []byte {
-	text, _ := unescape(nil, key) // canonical form has no wrong escape
+	text, _ := unescape(nil, key) // canonical form has no invalid escapes
 	return text
 }
 
@@ -296,8 +291,7 @@ func (t *transcoder) text() error {
 	return nil
 }
 
-// token reads a string and returns its text. Plain text has nothing to escape
-// and is part of src.
+// token reads a string and returns its text. Plain text needs no escaping and is part of src.
 func (t *transcoder) token() (text []byte, plain bool, err error) {
 	start := t.pos + 1
 	escaped := false
@@ -331,8 +325,8 @@ var (
 	simpleText = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 )
 
-// unescape appends the text of s, the inside of a JSON string, to dst. A lone
-// surrogate becomes U+FFFD.
+// unescape appends the text of s, the content of a JSON string, to dst. A lone surrogate becomes
+// U+FFFD.
 func unescape(dst, s []byte) ([]byte, error) {
 	for {
 		i := bytes.IndexByte(s, '\\')
@@ -356,8 +350,8 @@ func unescape(dst, s []byte) ([]byte, error) {
 	}
 }
 
-// escapedRune reads the rune of an escape such as u0041 or ud83d\ude00 at the
-// beginning of s, and how many bytes it takes; 0 when s begins with none.
+// escapedRune returns the rune of an escape such as u0041 or ud83d\ude00 at the beginning of s, and
+// its size in bytes, or 0 if s does not begin with one.
 func escapedRune(s []byte) (rune, int) {
 	r, ok := hex4(s)
 	switch {
@@ -397,8 +391,7 @@ func hex4(s []byte) (rune, bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends the canonical form of valid UTF-8 text; plain text has
-// nothing to escape.
+// appendString appends the canonical form of valid UTF-8 text; plain text needs no escaping.
 func appendString(dst, text []byte, plain bool) []byte {
 	dst = append(dst, '"')
 	if plain {

@@ -93,7 +93,7 @@ func TestCanonicalInvalid(t *testing.T) {
 	}
 }
 
-// Floats keep the form that encoding/json gives them.
+// TestCanonicalFloatForm checks that floats have the form of encoding/json.
 func TestCanonicalFloatForm(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -121,14 +121,14 @@ func FuzzCanonical(f *testing.F) {
 		got, err := Canonical(json.RawMessage(data))
 		var want any
 		if derr := json.Unmarshal(data, &want); derr != nil {
-			var limit *json.UnmarshalTypeError // a number that no float64 holds
+			var limit *json.UnmarshalTypeError // a number too large for a float64
 			if err == nil && !errors.As(derr, &limit) {
 				t.Fatalf("Canonical(%q) = %q, though it is not JSON: %v", data, got, derr)
 			}
 			return
 		}
 		if err != nil {
-			return // keys twice, too deep, a huge exponent
+			return // repeated keys, too deep, a huge exponent
 		}
 		var back any
 		if err := json.Unmarshal(got, &back); err != nil {

@@ -1,8 +1,7 @@
-// Package journal holds the byte forms of a run's journal, which every store
-// shares: [Canonical] JSON, and how a record is sealed into bytes that show any
-// later change ([Seal] and [Open]).
+// Package journal defines the byte forms of a run's journal, which all stores share: [Canonical]
+// JSON, and a sealed form of records in which any later change can be detected ([Seal] and [Open]).
 //
-// A sealed record has three parts.
+// A sealed record has three parts:
 //
 //   - The payload is canonical JSON of {"error", "input", "output"}, where a
 //     string of 256 bytes or more is replaced by {"$value": HASH}, HASH being the
@@ -15,8 +14,8 @@
 //   - The leaf is SHA-256 of a zero byte and the header: the record's leaf in a
 //     Merkle tree.
 //
-// The payload and the salt can be erased while header and leaf stay: the salt is
-// what keeps a short payload from being guessed by its hash.
+// The payload and the salt can be erased while the header and leaf are kept. The salt prevents
+// guessing a short payload from its hash.
 //
-// The package stores nothing; a store keeps the parts where it likes.
+// The package stores nothing. The store decides where to keep the parts.
 package journal

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// maxExponentDigits keeps exponents far from overflowing an int.
+// maxExponentDigits limits exponents to values that cannot overflow an int.
 const maxExponentDigits = 8
 
-// number transcodes a number: its digits are kept, their form is the one that
-// encoding/json gives to a float64.
+// number transcodes a number. It keeps the digits and writes them in the form that encoding/json
+// uses for a float64.
 func (t *transcoder) number() error {
 	start := t.pos
 	negative := t.src[t.pos] == '-'
@@ -53,7 +53,7 @@ func (t *transcoder) digits() []byte {
 	return t.src[start:t.pos]
 }
 
-// exponent reads the e and what follows it.
+// exponent reads an exponent, beginning with the e.
 func (t *transcoder) exponent() (int, error) {
 	t.pos++
 	sign := 1

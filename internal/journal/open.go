@@ -14,14 +14,13 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Open is the inverse of Seal. value returns the text with the given hash; it is
-// called for every reference. Open checks the leaf, the payload's hash and each
-// value's hash. What does not match, or is missing (value returns
-// assay.ErrNotFound), is assay.ErrDamaged and the message names it: the header,
-// the payload or the value. Any other error of value is passed on. A record that
-// a newer version sealed is assay.ErrNewer.
+// Open is the inverse of Seal. It calls value for every reference to get the text with the given
+// hash. Open checks the leaf, the payload's hash and each value's hash. If one does not match, or
+// is missing (value returns assay.ErrNotFound), the error is assay.ErrDamaged and names the header,
+// the payload or the value. Other errors of value are returned unchanged. A record sealed by a
+// newer version gives assay.ErrNewer.
 //
-// The record has header as its Bytes and leaf as its Leaf; Started is in UTC.
+// The returned record has header as its Bytes and leaf as its Leaf; Started is in UTC.
 func Open(header, payload, salt []byte, leaf [32]byte, value func(hash string) ([]byte, error)) (assay.Record, error) {
 	if leafHash(header) != leaf {
 		return assay.Record{}, fmt.Errorf("record header does not match its leaf hash: %w", assay.ErrDamaged)
@@ -64,7 +63,7 @@ func openHeader(data []byte) (assay.Record, string, error) {
 	}, h.Payload, nil
 }
 
-// openPayload fills in the record's Input, Output and Error.
+// openPayload sets the record's Input, Output and Error.
 func openPayload(rec *assay.Record, payload []byte, value func(hash string) ([]byte, error)) error {
 	if string(payload) == "{}" {
 		return nil
@@ -125,7 +124,7 @@ func setPart(rec *assay.Record, key string, data []byte) error {
 	return nil
 }
 
-// A valueError is an error about a value, not about the bytes that refer to it.
+// A valueError is an error about a value rather than the bytes that refer to it.
 type valueError struct{ error }
 
 func (e valueError) Unwrap() error { return e.error }
@@ -150,8 +149,7 @@ func openValue(hash string, value func(hash string) ([]byte, error)) ([]byte, er
 	return data, nil
 }
 
-// damaged makes err assay.ErrDamaged, unless it is about a value and says what
-// it is itself.
+// damaged wraps err in assay.ErrDamaged, unless it is a valueError.
 func damaged(err error) error {
 	var v valueError
 	if errors.As(err, &v) {

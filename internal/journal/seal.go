@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// SaltSize is the length of a salt in bytes. It is fixed, so that no byte can
-	// wander between a salt and the payload behind it.
+	// SaltSize is the length of a salt in bytes. It is fixed, so that no byte can move between a
+	// salt and the payload after it.
 	SaltSize = 16
 
-	// longString is the length in bytes from which on a string is taken out of
-	// the payload. A reference takes 77 bytes.
+	// longString is the least length in bytes of a string that is moved out of the payload. A
+	// reference takes 77 bytes.
 	longString = 256
 
 	referenceKey = "$value"
 
-	// format is the version of the sealed form; Open reads no newer one.
+	// format is the version of the sealed form. Open rejects newer ones.
 	format = 1
 )
 
@@ -35,21 +35,21 @@ func NewSalt() []byte {
 	return salt
 }
 
-// Sealed is a record as bytes.
+// Sealed is a record in its byte form.
 type Sealed struct {
 	Header  []byte   // canonical JSON
 	Payload []byte   // canonical JSON
 	Leaf    [32]byte // SHA-256 of a zero byte and Header
-	Values  []Value  // that Payload refers to: distinct, in the order of first use
+	Values  []Value  // referred to by Payload: distinct, in the order of first use
 }
 
-// A Value is a long string that stands outside the payload.
+// A Value is a long string stored outside the payload.
 type Value struct {
 	Hash string // SHA-256 of Data in lower-case hexadecimal
 	Data []byte // UTF-8; it may share memory with the record and must not be changed
 }
 
-// header is a record without its payload, as its JSON form has it.
+// header is the JSON form of a record without its payload.
 type header struct {
 	Format   int            `json:"format"`
 	Sequence int64          `json:"sequence"`
@@ -60,15 +60,15 @@ type header struct {
 	Model    string         `json:"model"`
 	Usage    assay.Usage    `json:"usage"`
 	Started  time.Time      `json:"started"` // UTC
-	Elapsed  time.Duration  `json:"elapsed"` // nanoseconds, as is Active
+	Elapsed  time.Duration  `json:"elapsed"` // nanoseconds, as in Active
 	Active   time.Duration  `json:"active"`
 	Payload  string         `json:"payload"` // SHA-256 of the salt and the payload, hexadecimal
 }
 
-// Seal turns a record, without its Bytes and Leaf, into bytes. Input and Output
-// may be any JSON and become canonical; an empty one counts as absent. salt has
-// SaltSize bytes and is used for this record only. What has no JSON form, and a
-// field of the header that is not UTF-8, is assay.ErrInvalid.
+// Seal turns a record, without its Bytes and Leaf, into bytes. Input and Output may be any JSON and
+// become canonical; an empty one counts as absent. salt must have SaltSize bytes and be used for
+// this record only. The error is assay.ErrInvalid for data without a JSON form, or a header field
+// that is not UTF-8.
 func Seal(rec assay.Record, salt []byte) (Sealed, error) {
 	if err := checkSealable(rec, salt); err != nil {
 		return Sealed{}, fmt.Errorf("seal step %q: %w", rec.Path, err)
@@ -101,7 +101,7 @@ func checkSealable(rec assay.Record, salt []byte) error {
 	return nil
 }
 
-// sealPayload returns the payload and the values taken out of it.
+// sealPayload returns the payload and the values extracted from it.
 func sealPayload(rec assay.Record) ([]byte, []Value, error) {
 	var values []Value
 	seen := map[string]bool{}
@@ -164,7 +164,7 @@ func leafHash(header []byte) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// appendReference appends the object that stands for a value.
+// appendReference appends the object that replaces a value.
 func appendReference(dst []byte, hash string) []byte {
 	dst = append(dst, `{"`+referenceKey+`":"`...)
 	return append(append(dst, hash...), `"}`...)
@@ -177,9 +177,8 @@ func isReferenceKey(key []byte) bool {
 	return len(rest) < len(key) && string(rest) == strings.TrimLeft(referenceKey, "$")
 }
 
-// reference sees to the object at dst[start], whose only member m has a key like
-// that of a reference: sealing escapes it, opening takes the escape away or puts
-// the value in.
+// reference handles the object at dst[start], whose only member m has a key like that of a
+// reference. Sealing escapes the key. Opening removes the escape or restores the value.
 func (t *transcoder) reference(start int, m member) error {
 	switch {
 	case t.cut != nil:

@@ -103,7 +103,7 @@ func TestSealForm(t *testing.T) {
 	}
 }
 
-// Long strings stand outside the payload, each once.
+// TestSealValues checks that long strings are stored outside the payload, each once.
 func TestSealValues(t *testing.T) {
 	rec := testRecord()
 	rec.Output = json.RawMessage(`["` + strings.Repeat("y", longString-1) + `","` + strings.Repeat("y", longString) + `"]`)
@@ -138,7 +138,8 @@ func TestSealInvalid(t *testing.T) {
 	}
 }
 
-// Any flipped bit of any part is found, and the error names the part.
+// TestOpenDamaged checks that a flipped bit in any part is detected, and that the error names the
+// part.
 func TestOpenDamaged(t *testing.T) {
 	s := mustSeal(t, testRecord())
 	if len(s.Values) != 2 {
@@ -175,7 +176,7 @@ func TestOpenDamaged(t *testing.T) {
 	}
 }
 
-// What the store says about a value reaches the caller.
+// TestOpenValueError checks that an error of the store's value function is returned.
 func TestOpenValueError(t *testing.T) {
 	s := mustSeal(t, testRecord())
 	_, err := Open(s.Header, s.Payload, testSalt, s.Leaf, func(string) ([]byte, error) { return nil, context.Canceled })
@@ -184,7 +185,7 @@ func TestOpenValueError(t *testing.T) {
 	}
 }
 
-// Bytes that match their hashes but that Seal never writes.
+// TestOpenForged checks payloads that match their hashes but that Seal never writes.
 func TestOpenForged(t *testing.T) {
 	for _, payload := range []string{
 		``, `[]`, `{`, `{"input":1,}`, `{"input":1`, `{"input":1}x`, `{"input":1,"input":2}`, `{"other":1}`, `{"input"}`,
@@ -207,7 +208,7 @@ func TestOpenForged(t *testing.T) {
 	}
 }
 
-// forge returns a sealed record with that payload and hashes that match.
+// forge returns a sealed record with the given payload and matching hashes.
 func forge(t testing.TB, payload []byte) Sealed {
 	t.Helper()
 	s := mustSeal(t, assay.Record{Path: "p"})
@@ -275,7 +276,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// hits is an output such as a search has: n passages of size bytes.
+// hits returns an output like that of a search: n passages of size bytes.
 func hits(n, size int) json.RawMessage {
 	var list []assay.Hit
 	for i := range n {

@@ -1,7 +1,7 @@
-// Package judged tells from the journal of a run what became of the claims that were
-// drafted in it. A claim that a verifier refused may be judged again: as a part of its whole
-// sentence, by evidence that it does not cite, by what was searched for it. That is no
-// further claim, but a later word on the same one.
+// Package judged determines from the journal of a run the final verdicts on its drafted claims. A
+// claim that a verifier rejected may be judged again: as part of its whole sentence, by evidence
+// that it does not cite, or by the results of a search for it. This does not add a claim, but
+// replaces the verdict on the first one.
 package judged
 
 import (
@@ -12,40 +12,38 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// The scopes of a finish in which more is judged than what was first drafted in it.
+// The scopes of a finish in which claims are judged after its first draft.
 const (
-	Again     = "again"     // another draft, by a model that was told what did not stand
-	Quoted    = "quoted"    // quotations, where nothing of what a model wrote stands
-	Sentences = "sentences" // whole sentences of which a part was refused
+	Again     = "again"     // another draft, by a model that was told the rejected claims
+	Quoted    = "quoted"    // quotations, if no claim of a model's draft is supported
+	Sentences = "sentences" // whole sentences of which a part was rejected
 	Repair    = "repair"    // holds Elsewhere and Opposed
-	Elsewhere = "elsewhere" // claims by the evidence that they do not cite
-	Opposed   = "opposed"   // sentences of the evidence that speak against a repaired claim
-	Sought    = "sought"    // claims by what was searched for them
+	Elsewhere = "elsewhere" // claims against evidence that they do not cite
+	Opposed   = "opposed"   // sentences of the evidence that contradict a repaired claim
+	Sought    = "sought"    // claims against the results of a search for them
 )
 
-// RepairScore is the score from which on a source says what nobody named it for.
+// RepairScore is the least score at which evidence that was not cited supports a claim.
 const RepairScore = 0.7
 
-// A Step is a step of kind verify that has ended without an error, with its claims and its
-// judgements as JSON.
+// A Step is a successful step of kind verify, with its claims and its judgements as JSON.
 type Step struct {
 	Path          string
 	Input, Output json.RawMessage
 }
 
-// A Claim is one that was drafted: where it was judged first, as the index of a step and
-// that of the claim in it, and the last word on it.
+// A Claim is a drafted claim with its final verdict. Step and At are the indexes of the step that
+// first judged it and of the claim in that step.
 type Claim struct {
 	Step, At int
 	Verdict  assay.Verdict
 }
 
-// Claims returns the claims of a run whose steps are given in their order, each once: of
-// each finish those of the draft of which more stands, the first one of two that are equal.
-// Quotations that stand in for a draft are none of it, unless nothing else was judged. The
-// sentences of the evidence that were judged beside the claims for speaking against them
-// count with them. A claim that a later finish drafts again in the same words is one, and the
-// later word on it is the last.
+// Claims returns the distinct claims of a run, given its steps in order. Of each finish it takes
+// the draft with the most supported claims, or the first of equal ones. Quotations that replace a
+// draft do not count, unless nothing else was judged. Sentences of the evidence that were judged
+// for contradicting claims count with the claims. If a later finish drafts a claim again in the
+// same words, it counts once, with the later verdict.
 func Claims(steps []Step) []Claim {
 	var order []string
 	finishes := map[string]*finish{}
@@ -59,7 +57,7 @@ func Claims(steps []Step) []Claim {
 		f.take(i, s, under, kind)
 	}
 	var all []claim
-	known := map[string]int{} // index in all, by what it says
+	known := map[string]int{} // index in all, by the claim's words
 	for _, at := range order {
 		for _, c := range finishes[at].standing() {
 			k, again := known[c.words()]
@@ -78,11 +76,11 @@ func Claims(steps []Step) []Claim {
 	return out
 }
 
-// A finish is one drafting of an answer: the claims of its drafts by their scope, "" the
-// first.
+// A finish is one drafting of an answer. It holds the claims of its drafts by scope, with "" for
+// the first.
 type finish struct{ drafts map[string][]claim }
 
-// A claim is what the journal holds of one.
+// A claim is a claim as recorded in the journal.
 type claim struct {
 	Claim
 	Text  string
@@ -90,11 +88,11 @@ type claim struct {
 	Score float64
 }
 
-// words are what a claim says, and how it reads by itself.
+// words returns the text of a claim with its self-contained form.
 func (c claim) words() string { return c.Text + "\x00" + c.Said }
 
-// take takes up a step that judged claims of the draft under a scope of f, for the first
-// time or, with a kind, again.
+// take adds a step that judged claims of the draft under a scope of f, for the first time or, with
+// a kind, again.
 func (f *finish) take(i int, s Step, under, kind string) {
 	claims := read(i, s)
 	if kind == "" {
@@ -140,8 +138,8 @@ func (f *finish) standing() []claim {
 	return best
 }
 
-// scopesOf cuts the path of a step into the finish that it is of, the scope of the draft in
-// it ("": the first) and what was judged there again ("": the draft itself).
+// scopesOf splits the path of a step into its finish, the scope of the draft in it ("": the first)
+// and the kind of the repeated judgement ("": the draft itself).
 func scopesOf(p string) (finish, draft, kind string) {
 	at := path.Dir(p)
 	last := func() string {
@@ -160,14 +158,14 @@ func scopesOf(p string) (finish, draft, kind string) {
 	return at, draft, kind
 }
 
-// IsSought reports whether the step of that path is one that deals with what was searched for
-// claims after they were drafted.
+// IsSought reports whether the step with that path handles the results of a search for claims after
+// they were drafted.
 func IsSought(p string) bool {
 	name, _, _ := strings.Cut(path.Base(path.Dir(p)), "[")
 	return name == Sought
 }
 
-// read returns the claims of a step; the words of one that cannot be read are unknown.
+// read returns the claims of a step. The words of an unreadable one are unknown.
 func read(i int, s Step) []claim {
 	var in []struct {
 		Text string `json:"claim"`

@@ -9,7 +9,8 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// step is one that judged claims: each a text and a score, supported from a half on.
+// step returns a step that judged claims, given as pairs of text and score; a score of at least 0.5
+// means supported.
 func step(path string, claims ...any) Step {
 	var in, out []map[string]any
 	for i := 0; i < len(claims); i += 2 {

@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay/internal/analysis"
 )
 
-// Guess is Detect for short texts: where the letters are too few, the function words
-// decide if most of them are of one language. It returns "" where that is unclear.
+// Guess is like Detect for short texts. If there are too few letters, the language is that of the
+// most function words. It returns "" if that is unclear.
 func Guess(text string) string {
 	if code := Detect(text); code != "" {
 		return code
@@ -31,7 +31,7 @@ func Guess(text string) string {
 			second = max(second, n)
 		}
 	}
-	const sure, lead = 0.25, 1.5 // share of the words, times the second
+	const sure, lead = 0.25, 1.5 // share of the words, ratio to the second
 	n := float64(counts[best])
 	if n < 2 || n < max(sure*float64(words), lead*float64(second)) {
 		return ""
@@ -39,8 +39,8 @@ func Guess(text string) string {
 	return best
 }
 
-// Differ reports whether two language codes name different languages. Languages that
-// Detect often confuses count as one, and so does an unknown language ("").
+// Differ reports whether two language codes name different languages. Languages that Detect often
+// confuses count as one, and an unknown language ("") differs from none.
 func Differ(a, b string) bool {
 	for _, group := range []string{"da no nb nn sv", "es pt gl ca", "cs sk", "hr sr bs sl", "id ms", "de lb nl af"} {
 		if has := strings.Fields(group); slices.Contains(has, a) && slices.Contains(has, b) {

@@ -1,6 +1,6 @@
-// Package language tells which language a text of prose is written in, and reads
-// the codes by which languages are declared. What it is shown should be running text;
-// in a text that is code for the most part it sees no language.
+// Package language detects the language of a prose text, and parses the codes by which languages
+// are declared. The text should be running text. For text that is mostly code it detects no
+// language.
 package language
 
 import (
@@ -14,30 +14,28 @@ import (
 	"github.com/assay-rag/assay/internal/surface"
 )
 
-// minLetters is how many letters a text must have to be told by: trigrams of
-// shorter ones mislead.
+// minLetters is the least number of letters of a text for detection. For shorter ones trigrams are
+// misleading.
 const minLetters = 80
 
-// Trigrams propose a language, stop words confirm it where it has a list: some
-// where trigrams are sure, many where they are not, and then more than of any
+// Trigrams propose a language, and stop words confirm it if the language has a list. If the
+// trigrams are reliable, a few stop words suffice. If not, there must be many, and more than of any
 // other language.
 //
-// Chosen on 13,000 paragraphs of translated manual pages, tutorials and messages
-// in some 100 languages, English and German passages, and source code. Of 2,339
-// English and German passages and pieces of C, Python and shell 7 were called
-// French or Spanish before, now none; of Danish texts 16% were told, now 28%, of
-// Norwegian 26% and 47%, Dutch 66% and 78%, Swedish 60% and 70%. A language that
-// the trigrams lack is taken for its neighbour: Catalan for Spanish, Galician for
-// Portuguese, Slovak for Czech.
+// The values were chosen on 13,000 paragraphs of translated manual pages, tutorials and messages in
+// some 100 languages, English and German passages, and source code. Of 2,339 English and German
+// passages and pieces of C, Python and shell, 7 were detected as French or Spanish before, now
+// none. The share of detected Danish texts rose from 16% to 28%, Norwegian from 26% to 47%, Dutch
+// from 66% to 78% and Swedish from 60% to 70%. A language without trigrams is detected as its
+// neighbour: Catalan as Spanish, Galician as Portuguese, Slovak as Czech.
 const (
-	sureShare   = 0.04 // of the words, where trigrams are sure
+	sureShare   = 0.04 // of the words, if the trigrams are reliable
 	unsureShare = 0.15
-	unsureLead  = 1.1 // times the share of any other language's stop words
+	unsureLead  = 1.1 // ratio to the share of any other language's stop words
 )
 
-// Detect returns the ISO 639-1 code of the language that a text is written in,
-// in lower case, or "" where that is not certain: where it is short, not prose,
-// or between two languages.
+// Detect returns the ISO 639-1 code of the language that a text is written in, in lower case. It
+// returns "" if that is uncertain, because the text is short, not prose, or between two languages.
 func Detect(text string) string {
 	if !isProse(text) || surface.MostlyCode(text) {
 		return ""
@@ -57,7 +55,7 @@ func Detect(text string) string {
 	return ""
 }
 
-// iso6391 fills in what the library's own table lacks.
+// iso6391 adds a code that the library's own table lacks.
 func iso6391(l whatlanggo.Lang) string {
 	if l == whatlanggo.Pes {
 		return "fa"
@@ -65,8 +63,8 @@ func iso6391(l whatlanggo.Lang) string {
 	return l.Iso6391()
 }
 
-// isProse reports whether a text has enough letters and is words for the most
-// part: checksums and keys are not, which trigrams take for some language.
+// isProse reports whether a text has enough letters and consists mostly of words. It excludes
+// checksums and keys, which trigrams mistake for some language.
 func isProse(text string) bool {
 	letters, words, fields := 0, 0, 0
 	for field := range strings.FieldsSeq(text) {
@@ -86,9 +84,9 @@ func isProse(text string) bool {
 	return letters >= minLetters && 2*words >= fields
 }
 
-// Code returns the code of the language that a tag names, ISO 639-1 where there
-// is one, in lower case: "en" of "en-US", "EN_us" and "eng". ok is false when the
-// tag names no language that is known.
+// Code returns the code of the language that a tag names, in lower case and in ISO 639-1 if
+// possible: "en" for "en-US", "EN_us" and "eng". It reports false if the tag names no known
+// language.
 func Code(tag string) (code string, ok bool) {
 	tag = strings.TrimSpace(tag)
 	if i := strings.IndexAny(tag, "-_."); i >= 0 {

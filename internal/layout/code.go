@@ -7,7 +7,7 @@ func (l Layout) lines(i, start, end int) []Quote {
 	return append(l.lead(i), l.code(l.Blocks[i], start, end)...)
 }
 
-// code quotes a block of code, of a long one the lines that [start, end) touches.
+// code quotes a block of code, or the lines that [start, end) touches if it is long.
 func (l Layout) code(b Block, start, end int) []Quote {
 	q := Quote{Start: b.Start, End: b.End, Verbatim: true}
 	if strings.Count(l.textOf(b), "\n") < maxCode {

@@ -92,7 +92,7 @@ func indented(text string, indent int) bool {
 	return false
 }
 
-// entry quotes a term with its definition, of a long one with the sentences that
+// entry quotes a term with its definition. From a long definition it takes the sentences that
 // [start, end) touches.
 func (l Layout) entry(i, start, end int) []Quote {
 	b := l.Blocks[i]

@@ -24,7 +24,7 @@ type Layout struct {
 	Blocks []Block
 }
 
-// A Block is the bytes [Start, End) of a passage.
+// A Block is the byte range [Start, End) of a passage.
 type Block struct {
 	Start, End int
 	Kind       Kind
@@ -35,7 +35,7 @@ type Block struct {
 // A Kind is the kind of a block.
 type Kind int
 
-// The kinds.
+// The kinds of blocks.
 const (
 	Paragraph Kind = iota
 	Item           // of a list, with its mark: "-", "2."
@@ -77,7 +77,7 @@ func Of(text string, kind assay.ChunkKind) Layout {
 	return l
 }
 
-// lineBlock is the block that begins with a line.
+// lineBlock returns the block that begins with a line.
 func lineBlock(start int, line string) Block {
 	bare := strings.TrimLeftFunc(line, unicode.IsSpace)
 	blank := len(line) - len(bare)
@@ -115,7 +115,7 @@ func (l Layout) beginsBlock(b Block, line string) bool {
 	return definition && b.indent <= last.indent // the next term of a definition list
 }
 
-// kindOf returns the kind of a block of a chunk.
+// kindOf returns the kind of a block, given the kind of its chunk.
 func (l Layout) kindOf(b Block, chunk assay.ChunkKind) Kind {
 	text := l.textOf(b)
 	switch {

@@ -143,7 +143,8 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// What is of one list, with what announces it, is together, and is quoted as a whole.
+// TestWhole checks that the items of a list belong together with the sentence that announces it,
+// and are quoted as a whole.
 func TestWhole(t *testing.T) {
 	const manual = "These options exist.\n\n       -0, --null\n\t      Items end in a null character.\n\n\t      The quotes are not special.\n\n       -r\n\t      Do not run without\n\t      items.\n"
 	for _, tt := range []struct {
@@ -206,8 +207,8 @@ func TestGist(t *testing.T) {
 	}
 }
 
-// The rows of a table are read behind their heads, definitions behind their terms, and each
-// byte is one of the passage.
+// TestParts checks that rows of a table are labelled with their heads and definitions with their
+// terms, and that each byte maps to one of the passage.
 func TestParts(t *testing.T) {
 	text := "Prices:\n\n" + tableText + "\n\nAll with tax."
 	l := Of(text, assay.ChunkProse)
@@ -241,7 +242,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Of a list that is too long to be quoted each item keeps its first sentence, and none is lost.
+// TestLongList checks that a list too long to be quoted keeps the first sentence of each item.
 func TestLongList(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("These apply:\n\n")
@@ -260,7 +261,7 @@ func TestLongList(t *testing.T) {
 	}
 }
 
-// Of code that is too long the lines that hold the answer are quoted.
+// TestLongCode checks that of long code the lines that hold the answer are quoted.
 func TestLongCode(t *testing.T) {
 	text := strings.Repeat("x := f(1);\n", 20) + "answer := g(42);\n" + strings.Repeat("y := f(2);\n", 20)
 	l := Of(text, assay.ChunkCode)
@@ -274,9 +275,9 @@ func TestLongCode(t *testing.T) {
 	}
 }
 
-// Whatever a passage looks like, its blocks hold all of its text, and what is quoted is of
-// the passage, in its order, and holds the words that are asked for, but for headings and
-// questions, after which their answer is quoted.
+// FuzzAround checks that the blocks of any passage hold all of its text. Quotes must lie in the
+// passage, in its order, and hold the requested words. Headings and questions are an exception: the
+// text after them is quoted.
 func FuzzAround(f *testing.F) {
 	for _, text := range []string{leaveText, stepsText, optionsText, htmlOptionsText, tableText, unmarkedText, codeText, "a\n\n\n- b\n c\n\n1. x", "? ?\n:\n- \n", "\xff |\n\n|"} {
 		f.Add(text, 3, 9, true, 0)

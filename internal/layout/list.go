@@ -131,7 +131,8 @@ func (l Layout) items(i int) []int {
 	return out
 }
 
-// shortParagraphs returns such paragraphs from block i on, or nil if there are too few.
+// shortParagraphs returns the paragraphs of such a list from block i on, or nil if there are too
+// few.
 func (l Layout) shortParagraphs(i int) []int {
 	var out []int
 	for ; i < len(l.Blocks); i++ {
@@ -230,8 +231,8 @@ func (l Layout) item(i int, whole bool) []Quote {
 	return append(lead, l.list(keep)...)
 }
 
-// Announcing returns where the item begins that announces, with a colon, the deeper items
-// around the byte at offset; ok is false if there is none.
+// Announcing returns the start of the item that announces, with a colon, the deeper items around
+// the byte at offset. It reports false if there is none.
 func (l Layout) Announcing(offset int) (start int, ok bool) {
 	i := l.At(offset)
 	if i < 0 {

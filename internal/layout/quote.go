@@ -138,7 +138,7 @@ func Distinct(all []Quote) []Quote {
 	return out
 }
 
-// Shown returns the text of a quote on one line, or as it stands if it is code.
+// Shown returns the text of a quote on one line, or verbatim if it is code.
 func (l Layout) Shown(q Quote) string {
 	if q.Verbatim {
 		return strings.TrimRightFunc(l.text[q.Start:q.End], unicode.IsSpace)

@@ -1,5 +1,5 @@
-// Package lazyregexp has regular expressions that are compiled at their first use, so that
-// patterns at package level cost a command that does not match them nothing.
+// Package lazyregexp provides regular expressions that are compiled at their first use. Patterns at
+// package level then cost nothing in a command that does not match them.
 package lazyregexp
 
 import (

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// Rows of which nothing is known have even odds.
+// TestLogisticOfNothing checks that a model without rows has even odds.
 func TestLogisticOfNothing(t *testing.T) {
 	if got := Logistic(nil, 1).LogOdds(nil); got != 0 {
 		t.Errorf("log odds %g", got)
 	}
 }
 
-// The weights of two rows that contradict one another are the share of either.
+// TestLogisticWeights checks that the weights of contradicting rows count as shares.
 func TestLogisticWeights(t *testing.T) {
 	rows := []Row{
 		{Features: []float64{1}, Positive: true, Weight: 3}, {Features: []float64{1}, Positive: false, Weight: 1},

@@ -128,8 +128,8 @@ func Probability(weights, features []float64) float64 {
 	return Sigmoid(sum)
 }
 
-// solve returns x of a·x = b for a symmetric, positive definite a, of which the lower
-// half is read and overwritten, by Cholesky's factors.
+// solve returns the solution x of a·x = b for a symmetric, positive definite a, by Cholesky
+// decomposition. It reads and overwrites the lower half of a.
 func solve(a [][]float64, b []float64) []float64 {
 	n := len(b)
 	for i := range n {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Histogram draws how often values fall into each part of the horizontal axis: ten parts
-// between 0 and 1 where the axis is given so, one for each of a few whole numbers, else
-// twenty. Y says what is counted.
+// Histogram draws how many values fall into each part of the horizontal axis. There are ten parts
+// if the axis is given as 0 to 1, one per value for a few whole numbers, and otherwise twenty. The
+// label of Y names what is counted.
 func Histogram(f Frame, values []float64) SVG {
 	kept, lost := finite(values, f.X.Log)
 	c := newCanvas(height)
@@ -44,7 +44,7 @@ func Histogram(f Frame, values []float64) SVG {
 	return c.finish(f, spread(kept, lost))
 }
 
-// bins returns how many bars a histogram has.
+// bins returns the number of bars of a histogram.
 func bins(a Axis) int {
 	if a.Low == 0 && a.High == 1 && !a.Log {
 		return 10
@@ -52,7 +52,7 @@ func bins(a Axis) int {
 	return 20
 }
 
-// wholes returns the ends of values that are few different whole numbers.
+// wholes returns the least and greatest of values that are whole numbers in a small range.
 func wholes(values []float64) (low, high float64, whole bool) {
 	low, high = bounds(values, false)
 	whole = len(values) > 0 && high-low <= 30
@@ -74,8 +74,7 @@ func (s scale) value(place float64) float64 {
 	return s.low + share*(s.high-s.low)
 }
 
-// tally counts the values in n parts of a scale that are equally wide. The last part
-// holds its upper end.
+// tally counts the values in n equal parts of a scale. The last part includes its upper end.
 func tally(s scale, values []float64, n int) []int {
 	counts := make([]int, n)
 	for _, v := range values {
@@ -85,7 +84,7 @@ func tally(s scale, values []float64, n int) []int {
 	return counts
 }
 
-// finite returns the values that can be drawn, and how many cannot.
+// finite returns the values that can be drawn, and the number of the others.
 func finite(values []float64, positive bool) (kept []float64, lost int) {
 	for _, v := range values {
 		if drawn(v, positive) {
@@ -97,7 +96,7 @@ func finite(values []float64, positive bool) (kept []float64, lost int) {
 	return kept, lost
 }
 
-// spread says in words how values lie.
+// spread describes the distribution of values in words.
 func spread(values []float64, lost int) string {
 	if len(values) == 0 {
 		return "no values"
@@ -110,7 +109,7 @@ func spread(values []float64, lost int) string {
 	return says
 }
 
-// empty says that there is nothing to draw.
+// empty writes a note that there are no values.
 func (c *canvas) empty() {
 	c.text("name", "middle", (left+width-right)/2, c.height/2, "nothing to show")
 }
@@ -119,10 +118,10 @@ func (c *canvas) empty() {
 type Bar struct {
 	Name  string
 	Value float64
-	Says  string // beside it; empty: the value
+	Says  string // text beside it; empty: the value
 }
 
-// Bars draws lengths from zero, one under the other, in the order given.
+// Bars draws lengths from zero, one below the other, in the order given.
 func Bars(f Frame, bars []Bar) SVG {
 	bars = slices.Clone(bars)
 	var values []float64
@@ -150,9 +149,9 @@ type Interval struct {
 	Value, Low, High float64
 }
 
-// Intervals draws values with their bounds, one under the other, in the order given.
-// Where the axis holds both sides of 0, or 0 at an end that is not given, a line is
-// drawn there: an interval that crosses it may be one of chance.
+// Intervals draws values with their bounds, one below the other, in the order given. If the axis
+// spans 0, or has a computed end at 0, a line is drawn there. An interval that crosses it may be
+// due to chance.
 func Intervals(f Frame, all []Interval) SVG {
 	var values []float64
 	names := make([]string, len(all))
@@ -175,8 +174,7 @@ func Intervals(f Frame, all []Interval) SVG {
 	return rows.finish(f, "")
 }
 
-// rows is a plot of names, one under the other, with a horizontal axis, and with room at
-// the right.
+// rows is a plot of names, one below the other, with a horizontal axis and space at the right.
 type rows struct {
 	*canvas
 	x scale
@@ -201,10 +199,10 @@ func newRows(f Frame, names []string, values []float64, zero bool, room float64)
 	return r
 }
 
-// y is the middle of row i.
+// y returns the middle of row i.
 func (r *rows) y(i int) float64 { return top + line*(float64(i)+0.5) - 3 }
 
-// A Point is a place with a name. Bounds that are equal to the value are not drawn.
+// A Point is a named position. Bounds equal to the value are not drawn.
 type Point struct {
 	Name      string
 	X, Y      float64
@@ -212,8 +210,7 @@ type Point struct {
 	Size      float64 // radius from 2 to 8; 0: 4
 }
 
-// Points draws named places with the bounds of their heights. Names that would lie on
-// each other are moved apart.
+// Points draws named points with their vertical bounds. Names that would overlap are moved apart.
 func Points(f Frame, points []Point) SVG {
 	var xs, ys []float64
 	for _, p := range points {
@@ -239,7 +236,7 @@ func Points(f Frame, points []Point) SVG {
 		}
 		c.dot(strings.TrimPrefix(fmt.Sprintf("%s: %s, %s", p.Name, Number(p.X), Number(p.Y)), ": "), x.at(p.X), y.at(p.Y), min(max(cmp.Or(p.Size, 4), 2), 8))
 	}
-	if len(shown) <= 40 { // more names hide what they name
+	if len(shown) <= 40 { // more names would hide the points
 		c.nameAll(shown, x, y)
 	}
 	if len(shown) == 0 {
@@ -248,8 +245,8 @@ func Points(f Frame, points []Point) SVG {
 	return c.finish(f, pointsInWords(points))
 }
 
-// nameAll writes the names of points beside them, from the highest down, each at least
-// a line beneath the one before where they would meet.
+// nameAll writes the names of points beside them, from the highest down. A name that would overlap
+// the one before is moved at least a line below it.
 func (c *canvas) nameAll(points []Point, x, y scale) {
 	ordered := slices.Clone(points)
 	slices.SortStableFunc(ordered, func(a, b Point) int { return cmp.Compare(y.at(a.Y), y.at(b.Y)) })
@@ -286,7 +283,7 @@ func (c *canvas) nameAll(points []Point, x, y scale) {
 	}
 }
 
-// pointsInWords lists up to twenty points.
+// pointsInWords describes up to twenty points.
 func pointsInWords(points []Point) string {
 	if len(points) == 0 {
 		return "no points"
@@ -306,7 +303,7 @@ func pointsInWords(points []Point) string {
 type Series struct {
 	Name string // the first series is the main one; others are drawn thinner
 	X, Y []float64
-	Mark bool // a limit: drawn as one
+	Mark bool // a limit, drawn as such
 }
 
 // Lines draws series over the same axes. A line is broken where a value is not a number.
@@ -315,7 +312,7 @@ func Lines(f Frame, all []Series) SVG {
 	for _, s := range all {
 		xs, ys = append(xs, s.X...), append(ys, s.Y...)
 	}
-	const under = 12 // room between the axis and the legend
+	const under = 12 // space between the axis and the legend
 	room := 0.0
 	if len(all) > 1 {
 		room = under + 14*float64((len(all)+1)/2)
@@ -374,7 +371,7 @@ func (c *canvas) series(class string, s Series, x, y scale) (drawnPoints int) {
 	return drawnPoints
 }
 
-// linesInWords says where lines begin and end.
+// linesInWords describes the ends and bounds of the lines.
 func linesInWords(all []Series) string {
 	var says []string
 	for _, s := range all {

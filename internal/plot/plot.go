@@ -1,8 +1,8 @@
-// Package plot draws small plots as SVG, to stand in a page of HTML: histograms, lines,
-// points, bars and intervals. They are drawn for a phone's width and scale with the page;
-// colours are those of CSS, light and dark. Equal input gives equal bytes.
+// Package plot draws small plots as SVG for use in an HTML page: histograms, lines, points, bars
+// and intervals. They are drawn at the width of a phone and scale with the page. Colours come from
+// CSS, for light and dark schemes. Equal input gives equal bytes.
 //
-// What is not a finite number is left out of a plot and counted in its description.
+// Values that are not finite numbers are left out of a plot and counted in its description.
 package plot
 
 import (
@@ -15,27 +15,27 @@ import (
 	"unicode/utf8"
 )
 
-// An SVG is a whole <svg> element. Text in it is escaped, so it may be embedded in HTML
-// as it is; it has no style attribute, no script and no reference to anything outside.
+// An SVG is a complete <svg> element. Its text is escaped, so it can be embedded in HTML unchanged.
+// It has no style attribute, no script and no external reference.
 type SVG string
 
-// A Frame is what every plot has.
+// A Frame holds the properties common to all plots.
 type Frame struct {
 	Title    string
-	Says     string // what the plot shows, for those who do not see it; empty: the plot says it by itself
+	Says     string // text description of the plot; empty: generated
 	X, Y     Axis
-	Diagonal bool // Points: a line from corner to corner, where the two axes agree
+	Diagonal bool // Points: draw a line from corner to corner, where the two axes are equal
 }
 
-// An Axis is one of a plot's two.
+// An Axis is one of the two axes of a plot.
 type Axis struct {
 	Label     string   // with its unit: "latency, ms"
 	Low, High float64  // ends; both 0: from the values
 	Log       bool     // logarithmic; values that are not positive are left out
-	Names     []string // of the values 0, 1, 2, …: days, for example; empty: numbers
+	Names     []string // names of the values 0, 1, 2, …, such as days; empty: numbers
 }
 
-// CSS styles the classes that plots use. It follows the page's colour scheme.
+// CSS styles the classes used in plots. It follows the page's colour scheme.
 const CSS = `.plot{display:block;width:100%;height:auto;max-width:25rem;--p-ink:#1d2430;--p-soft:#5b6472;--p-grid:#e3e6eb;--p-main:#2457c5;--p-fill:#7ea2ec;--p-mark:#b3261e}
 .plot text{font:11px system-ui,sans-serif;fill:var(--p-soft)}
 .plot .title{font-weight:600;font-size:12px;fill:var(--p-ink)}
@@ -53,21 +53,21 @@ const CSS = `.plot{display:block;width:100%;height:auto;max-width:25rem;--p-ink:
 @media print{.plot{--p-ink:#000;--p-soft:#333;--p-grid:#ddd;--p-main:#2457c5;--p-fill:#7ea2ec;--p-mark:#b3261e}}
 `
 
-// The place of a plot, in units that are pixels where the page is as wide.
+// The layout of a plot, in units that are pixels if the page has the same width.
 const (
 	width  = 340.0
-	left   = 44.0 // of the vertical axis
+	left   = 44.0 // position of the vertical axis
 	right  = 12.0
-	top    = 24.0 // under the title
-	head   = 20.0 // more of it, where the vertical axis has a label
+	top    = 24.0 // below the title
+	head   = 20.0 // additional space if the vertical axis has a label
 	bottom = 36.0 // for the horizontal axis
 	height = 210.0
-	line   = 18.0 // of a row of names
-	letter = 6.4  // about as wide is one of its text
-	whole  = 52   // letters of a plot that is as wide
+	line   = 18.0 // height of a row of names
+	letter = 6.4  // approximate width of a letter
+	whole  = 52   // number of letters that fit into the width
 )
 
-// canvas is an SVG that is being written.
+// canvas is an SVG under construction.
 type canvas struct {
 	b      strings.Builder
 	height float64
@@ -75,7 +75,7 @@ type canvas struct {
 
 func newCanvas(height float64) *canvas { return &canvas{height: height} }
 
-// place writes a coordinate, in hundredths so that equal plots have equal bytes.
+// place formats a coordinate, rounded to hundredths so that equal plots have equal bytes.
 func place(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
@@ -105,12 +105,12 @@ func (c *canvas) path(class string, points [][2]float64) {
 	c.b.WriteString(`"/>`)
 }
 
-// text writes words at a place; anchor is "start", "middle" or "end".
+// text writes text at a position; anchor is "start", "middle" or "end".
 func (c *canvas) text(class, anchor string, x, y float64, s string) {
 	fmt.Fprintf(&c.b, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, place(x), place(y), html.EscapeString(clean(s)))
 }
 
-// finish returns the whole element.
+// finish returns the complete element.
 func (c *canvas) finish(f Frame, says string) SVG {
 	label := f.Title
 	if says = cmp.Or(f.Says, says); says != "" {
@@ -120,8 +120,8 @@ func (c *canvas) finish(f Frame, says string) SVG {
 		c.b.String() + `</svg>`)
 }
 
-// clean takes out of a name what is not to be in a page: control characters and
-// bidirectional overrides, invalid UTF-8.
+// clean replaces characters that must not be in a page: control characters, bidirectional overrides
+// and noncharacters.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -134,8 +134,8 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, "\ufffd"))
 }
 
-// short cuts a name to so many letters; the whole stands in the page's text and in the
-// description.
+// short truncates a name to the given number of letters. The page's text and the description have
+// the whole name.
 func short(s string, letters int) string {
 	if utf8.RuneCountInString(s) <= letters {
 		return s
@@ -144,7 +144,7 @@ func short(s string, letters int) string {
 	return string(runes[:max(letters-1, 1)]) + "…"
 }
 
-// Number writes a number short, as on an axis: 0.25, 1,200, 45k, 3.2M.
+// Number formats a number briefly, as on an axis: 0.25, 1,200, 45k, 3.2M.
 func Number(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -167,7 +167,7 @@ func Number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
-// trim writes a number with at most so many decimals.
+// trim formats a number with at most the given number of decimals.
 func trim(v float64, decimals int) string {
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
 	if strings.Contains(s, ".") {

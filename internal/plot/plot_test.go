@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// wellFormed fails a test where a plot is no XML, has an element that does not belong
-// there, or a coordinate that is no number.
+// wellFormed fails a test if a plot is not valid XML or has an unexpected element or an invalid
+// coordinate.
 func wellFormed(t *testing.T, s SVG) {
 	t.Helper()
 	allowed := map[string]bool{"svg": true, "line": true, "rect": true, "circle": true, "path": true, "text": true, "title": true}
@@ -41,7 +41,7 @@ func wellFormed(t *testing.T, s SVG) {
 	}
 }
 
-// all draws every plot of the values.
+// all returns one plot of each kind for the values.
 func all(title, name string, values []float64) map[string]SVG {
 	f := Frame{Title: title, X: Axis{Label: name}, Y: Axis{Label: "questions"}}
 	log := f

@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// scale maps values to places on an axis.
+// scale maps values to positions on an axis.
 type scale struct {
 	low, high float64 // values at the ends
-	from, to  float64 // places
+	from, to  float64 // positions
 	log       bool
-	marks     []float64 // values that have a name
+	marks     []float64 // labelled values
 	names     []string
 }
 
-// newScale fits an axis to values, so that the marks at its ends hold them. A zero is
-// added where the axis counts something, so that lengths can be compared.
+// newScale fits an axis to values, so that its end marks enclose them. If zero is set, the axis
+// includes 0, so that lengths can be compared.
 func newScale(a Axis, values []float64, zero bool, from, to float64) scale {
 	s := scale{from: from, to: to, log: a.Log}
 	if len(a.Names) > 0 {
@@ -66,8 +66,8 @@ func bounds(values []float64, positive bool) (low, high float64) {
 	return low, high
 }
 
-// most is the greatest value that is drawn: far more than anybody counts, and its
-// differences and marks are finite. least is the smallest on a logarithmic axis.
+// most is the greatest value that is drawn, with finite differences and marks. least is the
+// smallest value on a logarithmic axis.
 const most, least = 1e100, 1e-100
 
 // drawn reports whether a value can be drawn.
@@ -75,8 +75,8 @@ func drawn(v float64, positive bool) bool {
 	return math.Abs(v) <= most && (!positive || v >= least)
 }
 
-// even marks an axis at multiples of 1, 2 or 5 times a power of ten, and ends it at
-// marks unless its ends are given.
+// even marks an axis at multiples of 1, 2 or 5 times a power of ten. Unless its ends are given, it
+// ends at marks.
 func (s *scale) even(low, high float64, given bool) {
 	if !(high-low > least) {
 		high = low + 1
@@ -88,12 +88,12 @@ func (s *scale) even(low, high float64, given bool) {
 		s.low, s.high = low, high
 		first, last = math.Ceil(low/step-1e-9), math.Floor(high/step+1e-9)
 	}
-	for i := range int(min(last-first, 20)) + 1 { // about six; a range too narrow for its height has no more digits
+	for i := range int(min(last-first, 20)) + 1 { // about six; a range too narrow for its magnitude has no more digits
 		s.marks = append(s.marks, (first+float64(i))*step)
 	}
 }
 
-// niceStep returns the least of 1, 2 and 5 times a power of ten that is not below x.
+// niceStep returns the least of 1, 2 and 5 times a power of ten that is at least x.
 func niceStep(x float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, m := range []float64{1, 2, 5} {
@@ -104,8 +104,8 @@ func niceStep(x float64) float64 {
 	return 10 * power
 }
 
-// decades marks a logarithmic axis at powers of ten, eight at most, and between them where there are
-// fewer than three.
+// decades marks a logarithmic axis at up to eight powers of ten. With fewer than three decades it
+// adds marks between them.
 func (s *scale) decades(low, high float64) {
 	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
 	if last <= first {
@@ -125,7 +125,7 @@ func (s *scale) decades(low, high float64) {
 	}
 }
 
-// at returns the place of a value; values beyond the ends are drawn at the ends.
+// at returns the position of a value. Values beyond the ends are drawn at the ends.
 func (s scale) at(v float64) float64 {
 	low, high := s.low, s.high
 	v = min(max(v, low), high)
@@ -135,7 +135,7 @@ func (s scale) at(v float64) float64 {
 	return s.from + (v-low)/(high-low)*(s.to-s.from)
 }
 
-// horizontal draws the axis under a plot, with its grid up to y.
+// horizontal draws the axis below a plot, with its grid up to y.
 func (c *canvas) horizontal(s scale, label string, base, y float64) {
 	for i, m := range s.marks {
 		x := s.at(m)

@@ -1,9 +1,8 @@
-// Package safetensors reads and writes files of named tensors in the layout of
-// the safetensors format: eight bytes with the length of a header, the header,
-// which is JSON, and the tensors' bytes, little-endian, one after another.
+// Package safetensors reads and writes files of named tensors in the safetensors format: eight
+// bytes with the length of a header, the header in JSON, and the tensors' bytes, little-endian, one
+// after another.
 //
-// A File is one that is read. It is checked whole when it is opened, before any
-// tensor is: a file that is cut short, too long, or whose tensors overlap or
-// leave gaps is assay.ErrDamaged, so that what opens can be read to its end.
-// The package does not know what the tensors mean.
+// Opening a File checks its whole layout. A file that is truncated, too long, or whose tensors
+// overlap or leave gaps gives assay.ErrDamaged, so an open file can be read to its end. The package
+// does not interpret the tensors.
 package safetensors

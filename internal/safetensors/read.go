@@ -13,15 +13,14 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// maxHeaderBytes is the longest header that is read, the limit of the format's
-// own library. The encoders that assay reads have some 20 kB.
+// maxHeaderBytes is the largest header that is read, the limit of the format's own library. The
+// headers of the encoders that assay reads have some 20 kB.
 const maxHeaderBytes = 100 << 20
 
 // A Type is the type of a tensor's elements.
 type Type string
 
-// The types that are read and written. A tensor of another type can be listed,
-// not read.
+// The types that can be read and written. Tensors of other types can only be listed.
 const (
 	F32  Type = "F32"
 	F16  Type = "F16"
@@ -30,13 +29,13 @@ const (
 	U8   Type = "U8"
 )
 
-// sizes are the bytes that an element has, of all types that the format knows.
+// sizes maps each type of the format to the size of an element in bytes.
 var sizes = map[Type]int64{
 	"BOOL": 1, U8: 1, I8: 1, "F8_E5M2": 1, "F8_E4M3": 1, "I16": 2, "U16": 2, F16: 2, BF16: 2,
 	"I32": 4, "U32": 4, F32: 4, "I64": 8, "U64": 8, "F64": 8,
 }
 
-// A Tensor says what a file holds under a name.
+// A Tensor describes a tensor in a file.
 type Tensor struct {
 	Name  string
 	Type  Type
@@ -45,19 +44,18 @@ type Tensor struct {
 	start, end int64 // in the file
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (t Tensor) Len() int { return int((t.end - t.start) / sizes[t.Type]) }
 
-// A File is an open file of tensors. It is safe for concurrent use when its
-// reader is.
+// A File is an open file of tensors. It is safe for concurrent use if its reader is.
 type File struct {
 	r        io.ReaderAt
 	metadata map[string]string
 	tensors  map[string]Tensor
 }
 
-// Open reads and checks the header of a file of size bytes. The reader must
-// outlive the file. What is wrong with it is assay.ErrDamaged.
+// Open reads and checks the header of a file of size bytes. The reader must outlive the file. An
+// invalid file gives assay.ErrDamaged.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	header, err := readHeader(r, size)
 	if err != nil {
@@ -108,7 +106,7 @@ func readHeader(r io.ReaderAt, size int64) ([]byte, error) {
 	return header, readFull(r, header, 8)
 }
 
-// parseTensor reads one entry of the header; first is where the tensors begin.
+// parseTensor parses one entry of the header; first is the start of the tensors.
 func parseTensor(name string, entry []byte, first int64) (Tensor, error) {
 	var e struct {
 		Type    Type    `json:"dtype"`
@@ -141,8 +139,7 @@ func parseTensor(name string, entry []byte, first int64) (Tensor, error) {
 	return t, nil
 }
 
-// checkCovers reports what keeps the tensors from filling the file from first to
-// size, without overlap.
+// checkCovers returns an error if the tensors overlap or do not fill the file from first to size.
 func (f *File) checkCovers(first, size int64) error {
 	byPlace := slices.SortedFunc(maps.Values(f.tensors), func(a, b Tensor) int {
 		if a.start != b.start {
@@ -166,23 +163,22 @@ func (f *File) checkCovers(first, size int64) error {
 	return nil
 }
 
-// Metadata is what the header says besides the tensors; not to be changed.
+// Metadata returns the header's metadata, which must not be modified.
 func (f *File) Metadata() map[string]string { return f.metadata }
 
-// Names lists the tensors, sorted.
+// Names returns the names of the tensors, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
 
-// Tensor returns what is known of the tensor of that name.
+// Tensor returns the description of the tensor with that name.
 func (f *File) Tensor(name string) (Tensor, bool) {
 	t, ok := f.tensors[name]
 	return t, ok
 }
 
-// Range returns where in the file the bytes of a tensor of this file lie, for
-// who has it in memory.
+// Range returns the byte range of a tensor of this file, for callers that have the file in memory.
 func (f *File) Range(t Tensor) (start, end int64) { return t.start, t.end }
 
-// Bytes reads a tensor of this file as it is stored.
+// Bytes returns the stored bytes of a tensor of this file.
 func (f *File) Bytes(t Tensor) ([]byte, error) {
 	data := make([]byte, t.end-t.start)
 	if err := readFull(f.r, data, t.start); err != nil {
@@ -191,8 +187,8 @@ func (f *File) Bytes(t Tensor) ([]byte, error) {
 	return data, nil
 }
 
-// Float32s reads a tensor of type F32, F16 or BF16 of this file, widened. One of
-// another type is assay.ErrInvalid.
+// Float32s reads a tensor of type F32, F16 or BF16 of this file as float32. Other types give
+// assay.ErrInvalid.
 func (f *File) Float32s(t Tensor) ([]float32, error) {
 	if t.Type != F32 && t.Type != F16 && t.Type != BF16 {
 		return nil, fmt.Errorf("tensor %s has the type %s, want F32, F16 or BF16: %w", t.Name, t.Type, assay.ErrInvalid)
@@ -204,7 +200,7 @@ func (f *File) Float32s(t Tensor) ([]float32, error) {
 	return Widen(t.Type, data), nil
 }
 
-// Widen returns the numbers that data holds, which is of type F32, F16 or BF16.
+// Widen converts data of type F32, F16 or BF16 to float32.
 func Widen(t Type, data []byte) []float32 {
 	out := make([]float32, int64(len(data))/sizes[t])
 	for i := range out {
@@ -233,8 +229,7 @@ func widenHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
 }
 
-// readFull reads len(p) bytes at the offset. A file that ends before them is
-// assay.ErrDamaged.
+// readFull reads len(p) bytes at the offset. A shorter file gives assay.ErrDamaged.
 func readFull(r io.ReaderAt, p []byte, at int64) error {
 	n, err := r.ReadAt(p, at)
 	if n == len(p) {
@@ -246,5 +241,5 @@ func readFull(r io.ReaderAt, p []byte, at int64) error {
 	return err
 }
 
-// OpenBytes opens a file that is in memory.
+// OpenBytes opens a file in memory.
 func OpenBytes(data []byte) (*File, error) { return Open(bytes.NewReader(data), int64(len(data))) }

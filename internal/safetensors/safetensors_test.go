@@ -17,7 +17,7 @@ import (
 	"github.com/assay-rag/assay/internal/safetensors"
 )
 
-// file returns a file with this header, and body after it.
+// file returns a file with the given header and body.
 func file(header, body string) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), body...)
@@ -86,8 +86,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: whatever is wrong with a file is found when it is opened, and
-// said.
+// TestOpenRefuses checks that all faults of a file are reported when it is opened.
 func TestOpenRefuses(t *testing.T) {
 	const entry = `{"a":{"dtype":"I8","shape":[4],"data_offsets":[0,4]}}`
 	tests := map[string]struct {
@@ -121,7 +120,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestWiden holds the half-precision numbers to what their bits mean.
+// TestWiden checks all half-precision numbers against the definition of their bits.
 func TestWiden(t *testing.T) {
 	for bits := range 1 << 16 {
 		h := uint16(bits)
@@ -148,7 +147,7 @@ func TestWiden(t *testing.T) {
 	}
 }
 
-// TestShared reads the shared model, every tensor of it, and again cut short.
+// TestShared reads all tensors of the shared model, and checks that a truncated copy is rejected.
 func TestShared(t *testing.T) {
 	shared := os.Getenv("ASSAY_TESTDATA")
 	if shared == "" {

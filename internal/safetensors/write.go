@@ -13,7 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// A Data is a tensor to be written: little-endian bytes of its type and shape.
+// A Data is a tensor to write, as little-endian bytes of its type and shape.
 type Data struct {
 	Name  string
 	Type  Type
@@ -30,13 +30,12 @@ func Float32Data(name string, values []float32, shape ...int) Data {
 	return Data{Name: name, Type: F32, Shape: shape, Bytes: out}
 }
 
-// alignment is what the tensors' first byte is a multiple of: a cache line.
+// alignment is the alignment of the first tensor: a cache line.
 const alignment = 64
 
-// Write writes a file that holds the tensors: first those of the widest type, so
-// that each is aligned to its type, then by name. Equal input gives equal bytes.
-// A tensor whose bytes do not fit its shape, an unknown type or a second tensor
-// of a name is assay.ErrInvalid.
+// Write writes a file with the tensors, sorted by descending element size, so that each is aligned
+// to its type, and then by name. Equal input gives equal bytes. The error is assay.ErrInvalid if a
+// tensor's bytes do not match its shape, a type is unknown, or a name is repeated.
 func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 	tensors = slices.SortedFunc(slices.Values(tensors), func(a, b Data) int {
 		return cmp.Or(cmp.Compare(sizes[b.Type], sizes[a.Type]), cmp.Compare(a.Name, b.Name))
@@ -56,7 +55,7 @@ func Write(w io.Writer, metadata map[string]string, tensors []Data) error {
 	return nil
 }
 
-// encodeHeader returns the length and the header, filled up with spaces.
+// encodeHeader returns the length and the header, padded with spaces.
 func encodeHeader(metadata map[string]string, tensors []Data) ([]byte, error) {
 	entries := map[string]any{}
 	if len(metadata) > 0 {

@@ -1,5 +1,6 @@
-// Package safeyaml bounds YAML from foreign files before it is decoded. A few hundred bytes of
-// nested aliases can stand for gigabytes, and deep nesting exhausts a recursive parser's stack.
+// Package safeyaml checks limits of YAML from foreign files before it is decoded. A few hundred
+// bytes of nested aliases can expand to gigabytes, and deep nesting exhausts a recursive parser's
+// stack.
 package safeyaml
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// Limits of a file. With 16 aliases at most 350 copies of an anchored value can be made.
+// Limits of a file. With 16 aliases at most 350 copies of an anchored value are possible.
 const (
 	maxAliases     = 16
 	maxDepth       = 64
@@ -59,6 +60,5 @@ func Check(data []byte) (err error) {
 	return nil
 }
 
-// blocks bounds the depth of the blocks that a line can be in: a level takes a column or a
-// dash.
+// blocks returns an upper bound of the block depth of a line: each level takes a column or a dash.
 func blocks(line string) int { return len(line) - len(strings.TrimLeft(line, " -?\t")) }

@@ -11,20 +11,20 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// maxRedacted is how many bytes of foreign text an error quotes.
+// maxRedacted is the largest number of bytes of foreign text that an error quotes.
 const maxRedacted = 500
 
-// maxRead is how many bytes of a text are looked at: what follows is not quoted
-// anyway, and a hostile text costs no more than this.
+// maxRead is the number of bytes of a text that are examined. Later text is not quoted anyway, and
+// the limit bounds the cost of hostile text.
 const maxRead = 4 << 10
 
-// gram is how many letters in a row a word may share with a secret: a server may
-// quote a key in part. Fewer are shared by chance.
+// gram is the number of consecutive letters shared with a secret from which on a word is masked,
+// since a server may quote a key in part. Shorter matches occur by chance.
 const gram = 8
 
-// keyLike matches what looks like a credential, whoever's it is: the value after a
-// header's or field's name that says so, and the forms of the common vendors' keys
-// (stars, since some servers quote keys with stars in the middle).
+// keyLike matches text that looks like any credential: the value after the name of a credential
+// header or field, and the key formats of common vendors. The patterns allow stars, since some
+// servers mask the middle of a key with stars.
 var keyLike = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?i)\b((?:proxy-)?authorization|(?:x-)?(?:goog-)?api[-_ ]?key|access[-_ ]?token|x-amz-security-token|secret(?:[-_ ]?access)?[-_ ]?key|client[-_ ]?secret|password)(["']?\s*[:=]\s*["']?)((?:bearer|basic|token)\s+)?[^\s"',;&}]+`),
 	lazyregexp.New(`(?i)\b(bearer|basic)(\s+)()[A-Za-z0-9+/=_.~*-]{6,}`),
@@ -35,13 +35,13 @@ var keyLike = []*lazyregexp.Regexp{
 	lazyregexp.New(`()()()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_.-]+`),
 }
 
-// Redact returns text fit for an error or a log: without the secrets, in whole or in
-// recognisable part, without anything else that looks like a credential, on one
-// line, of printable characters, and shortened to 500 bytes.
+// Redact returns text fit for an error or a log. It removes the secrets, in whole or in
+// recognisable part, and anything else that looks like a credential. The result is on one line,
+// printable, and shortened to 500 bytes.
 func Redact(text string, secrets ...Secret) string {
-	// A secret that the cut divides is found by its part.
+	// A secret that is cut here is recognised by its part.
 	text = strings.ToValidUTF8(text[:min(len(text), maxRead)], "\uFFFD")
-	for _, s := range secrets { // as they are, then as what is dropped leaves them
+	for _, s := range secrets { // verbatim, then without the characters that oneLine drops
 		text = without(text, s.Reveal())
 	}
 	text = oneLine(text)
@@ -54,9 +54,8 @@ func Redact(text string, secrets ...Secret) string {
 	return shorten(text)
 }
 
-// without takes one secret out of text: as it is and as it is written in URLs and
-// in Basic authorization, then every word that holds a part of it, backwards and in
-// base64 too.
+// without removes one secret from text: verbatim, as written in URLs and in Basic authorization,
+// and then every word that contains a part of it, also backwards or in base64.
 func without(text, secret string) string {
 	if len(secret) < gram {
 		return withoutWord(text, secret)
@@ -90,8 +89,8 @@ func without(text, secret string) string {
 	return b.String()
 }
 
-// encoded returns what base64 makes of a secret inside a longer text, such as "Bearer "
-// and the secret: of the bytes that do not depend on what stands before and after.
+// encoded returns the base64 forms of a secret inside a longer text, such as "Bearer " and the
+// secret. They cover the bytes that do not depend on the surrounding text.
 func encoded(secret string) []string {
 	var forms []string
 	for skip := range min(3, len(secret)) {
@@ -108,9 +107,9 @@ func reversed(text string) string {
 	return string(bytes)
 }
 
-// withoutWord takes a short secret out of text where it stands by itself. It is no
-// credential but what local servers are given for one, or a gateway's setting, and may
-// be a part of any word.
+// withoutWord removes a short secret from text if it is a separate word. Such a secret is a
+// placeholder for a local server or a gateway's setting rather than a credential, and may be part
+// of any word.
 func withoutWord(text, secret string) string {
 	if secret == "" {
 		return text
@@ -135,8 +134,7 @@ func withoutWord(text, secret string) string {
 	}
 }
 
-// wordLen returns how many bytes of text, from its start on, a credential could be
-// written in.
+// wordLen returns the length of the longest prefix of text in characters of credentials.
 func wordLen(text string) int {
 	i := strings.IndexFunc(text, func(r rune) bool {
 		return !(r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("-_.~+/=*%", r))
@@ -157,7 +155,7 @@ func holds(word string, grams map[string]bool) bool {
 	return false
 }
 
-// oneLine makes white space single spaces and drops what does not print.
+// oneLine replaces white space by single spaces and drops unprintable characters.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

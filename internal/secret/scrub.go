@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Scrub returns text without the secrets as they are written. All else of it stays as
-// it is: JSON is JSON still.
+// Scrub removes the secrets from text where they occur verbatim. The rest is unchanged, so that
+// JSON stays valid.
 func Scrub(text string, secrets ...Secret) string { return NewScrubber(secrets...).scrub(text) }
 
-// A Scrubber is Scrub for a text that arrives in pieces. It finds secrets that lie
-// across pieces, too: an end that could be the beginning of one is held back.
+// A Scrubber is Scrub for a text that arrives in pieces. It also finds secrets that span pieces, by
+// holding back an end that could begin a secret.
 type Scrubber struct {
-	secrets []string // the longest first, since one may be a part of another
+	secrets []string // longest first, since one may be part of another
 	held    string
 }
 
-// NewScrubber returns a Scrubber of one text.
+// NewScrubber returns a Scrubber for one text.
 func NewScrubber(secrets ...Secret) *Scrubber {
 	s := new(Scrubber)
 	for _, secret := range secrets {
@@ -29,7 +29,7 @@ func NewScrubber(secrets ...Secret) *Scrubber {
 	return s
 }
 
-// Next takes the next piece and returns what is ready of the text.
+// Next adds a piece and returns the part of the text that is ready.
 func (s *Scrubber) Next(piece string) string {
 	text := s.scrub(s.held + piece)
 	keep := 0
@@ -40,7 +40,7 @@ func (s *Scrubber) Next(piece string) string {
 	return text[:len(text)-keep]
 }
 
-// Rest returns what was held back, at the end of the text.
+// Rest returns the text held back. Call it at the end of the text.
 func (s *Scrubber) Rest() string {
 	rest := s.held
 	s.held = ""
@@ -54,7 +54,7 @@ func (s *Scrubber) scrub(text string) string {
 	return text
 }
 
-// overlap returns how many bytes at the end of text the secret begins with.
+// overlap returns the length of the longest end of text with which the secret begins.
 func overlap(text, secret string) int {
 	for n := min(len(secret)-1, len(text)); n > 0; n-- {
 		if strings.HasSuffix(text, secret[:n]) {

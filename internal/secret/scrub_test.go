@@ -7,8 +7,8 @@ import (
 	"github.com/assay-rag/assay/internal/secret"
 )
 
-// However a text is cut into pieces, no secret comes through, and what only begins
-// like one does.
+// TestScrubber checks that secrets are removed however a text is split, and that text that only
+// begins like a secret is kept.
 func TestScrubber(t *testing.T) {
 	secrets := []secret.Secret{secret.New(canary), {}, secret.New(canary + "-longer")}
 	text := "a " + canary + " b " + canary + "-longer, " + canary[:9] + " c " + canary[:10]
@@ -22,7 +22,7 @@ func TestScrubber(t *testing.T) {
 			got += s.Next(text[at:min(at+size, len(text))])
 		}
 		got += s.Rest()
-		// The longer of the two may have been seen to be the shorter one already.
+		// The longer of the two may already have been treated as the shorter one.
 		if got = strings.Replace(got, "[secret]-longer", "[secret]", 1); got != want {
 			t.Errorf("in pieces of %d: %q", size, got)
 		}

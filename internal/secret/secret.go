@@ -1,7 +1,6 @@
-// Package secret keeps credentials out of everything that is printed: a Secret is
-// one that shows itself only when asked by name, and Redact takes credentials out of
-// text that others wrote, such as the error of a server that echoes what it was
-// sent.
+// Package secret keeps credentials out of all output. A Secret is revealed only by an explicit
+// call. Redact removes credentials from foreign text, such as the error of a server that echoes its
+// request.
 package secret
 
 import (
@@ -10,16 +9,16 @@ import (
 	"log/slog"
 )
 
-// mask is what stands in the place of a credential.
+// mask replaces a credential.
 const mask = "[secret]"
 
-// A Secret is a credential. However it is printed, logged or encoded, also as a
-// field of something else, its text is not shown. The zero Secret holds none.
+// A Secret is a credential. Its text is not shown however it is printed, logged or encoded, even as
+// a field of another value. The zero Secret is empty.
 type Secret struct {
-	text *string // behind a pointer, since fmt does not ask the methods of unexported fields
+	text *string // a pointer, since fmt does not call the methods of unexported fields
 }
 
-// New returns text as a Secret; that of the empty text is the zero one.
+// New returns text as a Secret. For the empty text it is the zero Secret.
 func New(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -35,10 +34,10 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// Empty reports whether there is none.
+// Empty reports whether s holds no credential.
 func (s Secret) Empty() bool { return s.text == nil }
 
-// String returns a mask, or nothing where there is no credential.
+// String returns a mask, or "" for an empty Secret.
 func (s Secret) String() string {
 	if s.Empty() {
 		return ""
@@ -49,12 +48,11 @@ func (s Secret) String() string {
 // Format implements fmt.Formatter: every verb prints String.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// GoString implements fmt.GoStringer as String does.
+// GoString implements fmt.GoStringer like String.
 func (s Secret) GoString() string { return s.String() }
 
-// MarshalText implements encoding.TextMarshaler, and so JSON and YAML, as String
-// does.
+// MarshalText implements encoding.TextMarshaler like String, and so applies to JSON and YAML.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// LogValue implements slog.LogValuer as String does.
+// LogValue implements slog.LogValuer like String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -17,8 +17,8 @@ import (
 
 const canary = "sk-canary/7f3a9c51+d2e84b06=="
 
-// However a secret is printed, also as a field of something else, its text is not
-// shown.
+// TestSecretIsNotShown checks that the text of a secret is never printed, even as a field of
+// another value.
 func TestSecretIsNotShown(t *testing.T) {
 	type holder struct {
 		Key    secret.Secret
@@ -82,8 +82,8 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// A header that a server echoes in base64, or backwards, does not show the secret that
-// is a part of it.
+// TestRedactEncoded checks that a header that a server echoes in base64, or backwards, does not
+// reveal the secret in it.
 func TestRedactEncoded(t *testing.T) {
 	s := secret.New(canary)
 	for _, before := range []string{"", "a", "ab", "user:", "Bearer ", "Token token="} {
@@ -91,7 +91,7 @@ func TestRedactEncoded(t *testing.T) {
 			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
 				text := "bad key " + encoding.EncodeToString([]byte(before+canary+after)) + "."
 				got := secret.Redact(text, s)
-				// What is left are the letters of what stood before and after.
+				// The rest must be letters of the surrounding text.
 				left := strings.NewReplacer("bad key ", "", "[secret]", "", ".", "").Replace(got)
 				if most := encoding.EncodedLen(len(before)) + encoding.EncodedLen(len(after)); !strings.Contains(got, "[secret]") || len(left) > most+3 {
 					t.Errorf("base64 between %q and %q: %q", before, after, got)
@@ -106,7 +106,8 @@ func TestRedactEncoded(t *testing.T) {
 	}
 }
 
-// What looks like a credential is taken out whoever's it is; other words stay.
+// TestRedactForeign checks that text that looks like any credential is removed, and that other
+// words are kept.
 func TestRedactForeign(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"Incorrect API key provided: sk-proj-****abcd. You can find it", "Incorrect API key provided: [secret] You can find it"},
@@ -132,14 +133,14 @@ func TestRedactForeign(t *testing.T) {
 	if got := secret.Redact(strings.Repeat("漢字", 1000)); len(got) > 500 || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
 		t.Errorf("a long text: %d bytes, %q", len(got), got[len(got)-9:])
 	}
-	// The part of a secret that is left where the text is cut does not show.
+	// A part of a secret at the cut must not be shown.
 	for n := range 30 {
 		got := secret.Redact(strings.Repeat(canary+" ", (4<<10)/len(canary)-n)+strings.Repeat(" ", n*31)+canary, secret.New(canary))
 		if strings.Contains(got, "canary") || strings.Contains(got, "7f3a9c51") {
 			t.Errorf("%q", got)
 		}
 	}
-	// A dummy that local servers are given is no reason to blacken words beside it.
+	// A placeholder for a local server must not mask adjacent words.
 	if got := secret.Redact("key x of the box, x", secret.New("x")); got != "key [secret] of the box, [secret]" {
 		t.Errorf("%q", got)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// askedBack matches the answer that asks which of several things a question means.
+// askedBack matches an answer that asks which of several things a question means.
 var askedBack = lazyregexp.New(`^What is meant(?: by "[^"]*")?: (.+?)(?:, or something else)?\?$`)
 
 // AsksBack reports whether an answer asks what its question means.
@@ -14,8 +14,8 @@ func AsksBack(answer string) bool {
 	return strings.HasPrefix(answer, "What is meant") || strings.HasPrefix(answer, "What is the question about?")
 }
 
-// Offered returns the readings of a question that its answer asked back, as they stand
-// there; nil: it did not.
+// Offered returns the readings that an answer offers when it asks back, verbatim, or nil if it does
+// not.
 func Offered(answer string) []string {
 	m := askedBack.FindStringSubmatch(answer)
 	if m == nil {

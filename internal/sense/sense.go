@@ -1,6 +1,6 @@
-// Package sense tells apart the things that a question can mean, by the passages that
-// were found for it: the topics that they are of, and those of like documents, of
-// another version, product or collection, that say something else about the same.
+// Package sense distinguishes the possible meanings of a question by the passages found for it.
+// These are the topics of the passages, and similar documents, of another version, product or
+// collection, that give different answers.
 package sense
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/assay-rag/assay/internal/visible"
 )
 
-// A Sense is one thing that a question can mean.
+// A Sense is one possible meaning of a question.
 type Sense struct {
-	Name string `json:"name"` // for people: made of titles, and of what tells like ones apart
-	Hits []int  `json:"hits"` // that speak of it, by index, ascending
+	Name string `json:"name"` // for people, from titles and distinguishing words
+	Hits []int  `json:"hits"` // indexes of the hits about it, ascending
 
-	label string // what tells it apart from those that are called alike
+	label string // distinguishes it from senses with the same name
 }
 
-// Topics groups hits by the document that they are of, in the order of the best hit of
-// each. Names tell apart documents whose titles do not.
+// Topics groups hits by document, in the order of the best hit of each. The names are unique even
+// if titles are not.
 func Topics(hits []assay.Hit) []Sense {
 	var topics []Sense
 	at := map[string]int{} // document → index into topics
@@ -43,8 +43,8 @@ func Topics(hits []assay.Hit) []Sense {
 	return topics
 }
 
-// name gives the senses their names: the title of the first hit, and with it the
-// collection or the address where another one has the same title.
+// name sets the names of the senses: the title of the first hit, and if another sense has the same
+// title, also the collection or the URI.
 func name(senses []Sense, hits []assay.Hit) {
 	of := func(s Sense) assay.Hit { return hits[s.Hits[0]] }
 	for i, s := range senses {
@@ -69,14 +69,14 @@ func name(senses []Sense, hits []assay.Hit) {
 	}
 }
 
-// Names are what the document of a hit can be called: by its title, with its collection,
-// and with its address.
+// Names returns the possible names for the document of a hit: its title, alone, with its
+// collection, and with its URI.
 func Names(h assay.Hit) []string {
 	t := title(h)
 	return []string{t, t + " (" + visible.Line(h.Collection) + ")", t + " (" + visible.Line(h.URI) + ")"}
 }
 
-// title is what a document is called: its title, else the last part of its address.
+// title returns the title of a document, or the last part of its URI.
 func title(h assay.Hit) string {
 	if t := visible.Line(h.Title); t != "" {
 		return t
@@ -86,17 +86,16 @@ func title(h assay.Hit) string {
 }
 
 const (
-	near      = 0.75 // share of the best relevance that a hit has to have to answer as well as the best
-	likeness  = 0.5  // share of two passages' words that are the same, from which they say the same of two things
-	leastWell = 0.5  // relevance under which a hit answers nothing
+	near      = 0.75 // share of the best relevance from which on a hit answers as well as the best
+	likeness  = 0.5  // share of words in common from which on two passages are about the same matter
+	leastWell = 0.5  // relevance below which a hit answers nothing
 )
 
-// Alike returns the things that a question can mean because documents that are called
-// alike, in another collection, folder or version, have a passage that answers it as
-// well as the best one does and says something else. There are none where the question
-// says which it means, or asks for several: it is cautious. Of what a question has words
-// for that a passage has not, that is no answer. Hits are best first; of versions the
-// newest comes first.
+// Alike returns the meanings of a question that differ by document. The documents have the same
+// name but belong to another collection, folder or version, and have a passage that answers the
+// question as well as the best one but differently. It is cautious and returns none if the question
+// says which one it means, or asks for several. A passage that lacks content words of the question
+// is not an answer. Hits must be sorted best first; for versions the newest sense comes first.
 func Alike(question string, hits []assay.Hit) []Sense {
 	if len(hits) == 0 || several(question) {
 		return nil
@@ -128,7 +127,7 @@ func Alike(question string, hits []assay.Hit) []Sense {
 	if len(senses) < 2 {
 		return nil
 	}
-	for _, l := range labels { // the question says which it means
+	for _, l := range labels { // the question says which one it means
 		for _, t := range tokens(l) {
 			if slices.Contains(asked, t) {
 				return nil
@@ -145,8 +144,8 @@ func Alike(question string, hits []assay.Hit) []Sense {
 	return senses
 }
 
-// holds reports whether a passage, with its headings and title, has all of a question's
-// words of content.
+// holds reports whether a passage, with its headings and title, has all content words of a
+// question.
 func holds(h assay.Hit, question string) bool {
 	has := map[string]bool{}
 	for _, text := range append([]string{h.Title, h.Text}, h.Chunk.Headings...) {
@@ -168,14 +167,14 @@ func holds(h assay.Hit, question string) bool {
 	return true
 }
 
-// Versions reports whether what tells senses apart are the numbers of versions, or years.
+// Versions reports whether senses differ by version number or year.
 func Versions(senses []Sense) bool {
 	return len(senses) > 1 && !slices.ContainsFunc(senses, func(s Sense) bool { return !version.MatchString(s.label) })
 }
 
 var version = lazyregexp.New(`^v?\d+(?:\.\d+)*$`)
 
-// newer orders versions, the newest first.
+// newer compares versions, newest first.
 func newer(a, b string) int {
 	x, y := strings.Split(strings.TrimPrefix(a, "v"), "."), strings.Split(strings.TrimPrefix(b, "v"), ".")
 	for i := range min(len(x), len(y)) {
@@ -187,7 +186,7 @@ func newer(a, b string) int {
 	return len(y) - len(x)
 }
 
-// several reports whether a question asks for more than one thing by its words.
+// several reports whether a question explicitly asks for more than one thing.
 func several(question string) bool {
 	for _, w := range surface.Words(strings.ToLower(question)) {
 		if slices.Contains([]string{"all", "each", "every", "both", "any", "which", "versions", "compare", "compared", "versus", "vs", "across", "list", "between"}, w) {
@@ -198,8 +197,8 @@ func several(question string) bool {
 	return contrasts
 }
 
-// apart returns what tells two documents that are called alike apart: the words of the
-// one and of the other; ok is false where they are not called alike.
+// apart returns the words by which two documents with the same name differ, one for each. It
+// reports false if the names differ.
 func apart(a, b assay.Hit) (one, other string, ok bool) {
 	x, y := tokens(title(a)), tokens(title(b))
 	switch {
@@ -213,7 +212,7 @@ func apart(a, b assay.Hit) (one, other string, ok bool) {
 	return "", "", false
 }
 
-// differing returns the only part in which two lists of equal length differ.
+// differing returns the only element in which two lists of equal length differ.
 func differing(x, y []string) (one, other string, ok bool) {
 	if len(x) != len(y) || len(x) < 2 {
 		return "", "", false
@@ -230,8 +229,8 @@ func differing(x, y []string) (one, other string, ok bool) {
 	return one, other, ok
 }
 
-// sameMatter reports whether two passages speak of the same and do not say the same: they
-// stand under the same heading, or share most of their words.
+// sameMatter reports whether two passages are about the same matter but differ: they have the same
+// heading, or share most of their words.
 func sameMatter(a, b assay.Hit) bool {
 	x, y := held(a), held(b)
 	shared := 0
@@ -247,7 +246,7 @@ func sameMatter(a, b assay.Hit) bool {
 	return heading(a) != "" && strings.EqualFold(heading(a), heading(b)) || float64(shared) >= likeness*float64(all)
 }
 
-// heading is the heading that a passage stands under; empty: none but the title.
+// heading returns the heading of a passage, or "" if it has only the title.
 func heading(h assay.Hit) string {
 	if n := len(h.Chunk.Headings); n > 0 && !strings.EqualFold(h.Chunk.Headings[n-1], h.Title) {
 		return h.Chunk.Headings[n-1]
@@ -255,7 +254,7 @@ func heading(h assay.Hit) string {
 	return ""
 }
 
-// held are the words of content of a passage: their stems, and numbers.
+// held returns the stems of the content words of a passage, and its numbers.
 func held(h assay.Hit) map[string]bool {
 	words := map[string]bool{}
 	for _, t := range analysis.Tokens(h.Text, h.Language) {
@@ -266,7 +265,7 @@ func held(h assay.Hit) map[string]bool {
 	return words
 }
 
-// tokens are the lower-case words of a text, versions whole: "1.0".
+// tokens returns the lower-case words of a text, with versions such as "1.0" as one word.
 func tokens(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.'

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// hit is a passage of a document: its collection and address, title, heading and text.
+// hit returns a passage, given the collection and URI of its document, its title, heading and text.
 func hit(at, title, heading, text string, relevance float64) assay.Hit {
 	collection, uri, _ := strings.Cut(at, ":")
 	h := assay.Hit{
@@ -71,7 +71,7 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// What is not of the documents is no sense of its own.
+// TestAlikeOfTheWeb checks that web pages are not separate senses.
 func TestAlikeOfTheWeb(t *testing.T) {
 	web := hit("d:b.md", "Widget 2.0", "", "The timeout is 60 seconds.", 0.9)
 	web.Origin = assay.FromWeb

@@ -1,8 +1,7 @@
-// Package sentence cuts prose into sentences by byte offsets. It knows the ways
-// of technical documentation: abbreviations, versions, file names, qualified
-// identifiers, initials, list items, hard-wrapped lines and CJK stops. It has no
-// model and no language setting; the abbreviations are English with the commonest
-// German and French ones.
+// Package sentence splits prose into sentences by byte offsets. It handles the conventions of
+// technical documentation: abbreviations, versions, file names, qualified identifiers, initials,
+// list items, hard-wrapped lines and CJK stops. It has no model and no language setting. The
+// abbreviations are English, with the most common German and French ones.
 package sentence
 
 import (
@@ -11,25 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// A Span is the bytes [Start, End) of a text. It neither starts nor ends with a
-// blank.
+// A Span is the byte range [Start, End) of a text. It neither starts nor ends with a blank.
 type Span struct {
 	Start int
 	End   int
 }
 
-// Spans returns the sentences of text in order. They do not overlap and together
-// hold every byte of text that is not white space.
+// Spans returns the sentences of text in order. They do not overlap and together hold every byte of
+// text that is not white space.
 //
-// A blank line always ends a sentence, and so does a line that starts a list
-// item; any other line break is a blank. Otherwise a sentence ends at a stop
-// (with the quotes and brackets that close after it) that a blank follows, or at
-// a CJK stop, unless the stop belongs to an abbreviation, an initial or a list
-// number, or what follows goes on in lower case after something short.
+// A blank line always ends a sentence, and so does a line that starts a list item. Any other line
+// break counts as a blank. Otherwise a sentence ends at a stop, with the closing quotes and
+// brackets after it, that a blank follows, or at a CJK stop. It does not end if the stop belongs to
+// an abbreviation, an initial or a list number, or if the text continues in lower case after a
+// short word.
 //
-// The rules are our own because the ones of Unicode (UAX #29) end a sentence at
-// each line break, after "Fig.", "Dr." and "G.", and never before "os.Open": on
-// the table of this package's test they get half right.
+// The rules of Unicode (UAX #29) are not used because they end a sentence at each line break, after
+// "Fig.", "Dr." and "G.", and never before "os.Open". They get half of the cases in this package's
+// test right.
 func Spans(text string) []Span {
 	s := scanner{text: text}
 	for s.pos < len(text) {
@@ -39,8 +37,7 @@ func Spans(text string) []Span {
 	return s.spans
 }
 
-// A scanner walks over text once. start is the current sentence's first byte, -1
-// before it has one.
+// A scanner reads text once. start is the first byte of the current sentence, if open is set.
 type scanner struct {
 	text    string
 	pos     int
@@ -50,7 +47,7 @@ type scanner struct {
 	spans   []Span
 }
 
-// step reads one rune, or one stop with what closes after it.
+// step reads one rune, or one stop with its closing marks.
 func (s *scanner) step() {
 	c := s.text[s.pos]
 	switch {
@@ -72,7 +69,7 @@ func (s *scanner) step() {
 	}
 }
 
-// wide reads a rune beyond ASCII.
+// wide reads a non-ASCII rune.
 func (s *scanner) wide() {
 	r, n := utf8.DecodeRuneInString(s.text[s.pos:])
 	switch {
@@ -101,7 +98,7 @@ func (s *scanner) begin() {
 	}
 }
 
-// end ends the current sentence, if there is one, before at.
+// end ends the current sentence, if any, before at.
 func (s *scanner) end(at int) {
 	if !s.open {
 		return
@@ -111,8 +108,7 @@ func (s *scanner) end(at int) {
 	s.spans = append(s.spans, Span{s.start, s.start + len(trimmed)})
 }
 
-// lineBreak reads a "\n": it ends the sentence when the next line is blank or
-// starts a list item.
+// lineBreak reads a "\n". It ends the sentence if the next line is blank or starts a list item.
 func (s *scanner) lineBreak() {
 	next := s.pos + 1
 	for next < len(s.text) && (s.text[next] == ' ' || s.text[next] == '\t' || s.text[next] == '\r') {
@@ -132,8 +128,8 @@ func (s *scanner) lineBreak() {
 	s.pos = next
 }
 
-// complete reports whether a list may start after the text read so far: nothing
-// is open, or it ends as a sentence or an introduction to a list does.
+// complete reports whether a list may start after the text read so far: no sentence is open, or the
+// text ends like a sentence or an introduction to a list.
 func (s *scanner) complete() bool {
 	if !s.open {
 		return true
@@ -142,8 +138,7 @@ func (s *scanner) complete() bool {
 	return before == "" || strings.IndexByte(".!?:;)", before[len(before)-1]) >= 0
 }
 
-// closeWide reads the quotes and brackets that close after a CJK stop, and
-// further stops.
+// closeWide reads the closing quotes and brackets after a CJK stop, and further stops.
 func (s *scanner) closeWide() {
 	for s.pos < len(s.text) {
 		r, n := utf8.DecodeRuneInString(s.text[s.pos:])
@@ -154,8 +149,7 @@ func (s *scanner) closeWide() {
 	}
 }
 
-// stop reads a run of stops with what closes after it and ends the sentence
-// there if a sentence ends there.
+// stop reads a run of stops with its closing marks, and ends the sentence there if appropriate.
 func (s *scanner) stop() {
 	from := s.pos
 	dots, marks := 0, 0
@@ -186,8 +180,8 @@ func (s *scanner) stop() {
 	}
 }
 
-// closers reads quotes, brackets and note marks ("[12]") after a stop and
-// reports whether there was one.
+// closers reads quotes, brackets and note marks ("[12]") after a stop and reports whether there was
+// one.
 func (s *scanner) closers() bool {
 	from := s.pos
 	for s.pos < len(s.text) {
@@ -205,8 +199,8 @@ func (s *scanner) closers() bool {
 	return s.pos > from
 }
 
-// breaks decides whether the stop at from (dots and marks counted, something
-// closed after it or not) ends its sentence, given the text that follows.
+// breaks reports whether the stop at from ends its sentence, given its numbers of dots and marks,
+// whether a closing mark follows it, and the text after that.
 func (s *scanner) breaks(from, dots, marks int, closed bool, next string) bool {
 	f := follow(next)
 	if f.kind == joins {
@@ -219,10 +213,10 @@ func (s *scanner) breaks(from, dots, marks int, closed bool, next string) bool {
 		return f.kind != lower || f.name
 	}
 	word := lastWord(s.text[s.start:from])
-	if word == "" { // a lone stop: a path, a pattern, a spaced ellipsis
+	if word == "" { // a single stop: a path, a pattern, a spaced ellipsis
 		return dots == 1 && closed && f.kind == upper
 	}
-	if dots > 1 { // an ellipsis, or leaders up to a number
+	if dots > 1 { // an ellipsis, or leader dots before a number
 		return f.kind == upper || f.kind == digit && dots == 3
 	}
 	if s.start+len(word) == from && isEnumerator(word) {
@@ -247,11 +241,11 @@ func (s *scanner) breaks(from, dots, marks int, closed bool, next string) bool {
 	return true
 }
 
-// shortWord is the length in bytes up to which a word with a stop before a plain
-// word in lower case is taken for an unknown abbreviation.
+// shortWord is the largest length in bytes of a word that is treated as an unknown abbreviation if
+// a stop and a plain lower-case word follow it.
 const shortWord = 4
 
-// blankAt reports whether a blank is at text[at:].
+// blankAt reports whether there is a blank at text[at:].
 func blankAt(text string, at int) bool {
 	r, _ := utf8.DecodeRuneInString(text[at:])
 	return unicode.IsSpace(r)
@@ -281,8 +275,8 @@ func isOpener(r rune) bool {
 	return false
 }
 
-// codeSpan returns the length of the code in backticks that text starts with,
-// or of the backticks alone if they do not close nearby.
+// codeSpan returns the length of the code in backticks at the start of text, or of the backticks
+// alone if they are not closed nearby.
 func codeSpan(text string) int {
 	ticks := 0
 	for ticks < len(text) && text[ticks] == '`' {
@@ -296,8 +290,7 @@ func codeSpan(text string) int {
 	return ticks
 }
 
-// noteMark returns the length of the note mark "[12]" that text starts with, or
-// 0.
+// noteMark returns the length of the note mark "[12]" at the start of text, or 0.
 func noteMark(text string) int {
 	i := 1
 	for i < len(text) && i < 5 && '0' <= text[i] && text[i] <= '9' {

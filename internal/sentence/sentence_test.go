@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// cases are texts with "‖" where a sentence ends and another starts.
+// cases are texts with "‖" between sentences.
 var cases = []string{
 	"",
 	" \n\n\t ",
@@ -116,7 +116,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// checkSpans holds spans to the contract of Spans.
+// checkSpans checks spans against the contract of Spans.
 func checkSpans(t *testing.T, text string, spans []Span) {
 	t.Helper()
 	end, valid := 0, utf8.ValidString(text)
@@ -152,8 +152,8 @@ func FuzzSpans(f *testing.F) {
 	})
 }
 
-// TestSpansLinear reads megabytes of what could make a careless scanner look
-// back or ahead too far; it passes by ending.
+// TestSpansLinear reads megabytes of text that could make a scanner look back or ahead too far. It
+// passes if it terminates in time.
 func TestSpansLinear(t *testing.T) {
 	for _, unit := range []string{".", ". ", "`", "a`.", "(", "[1", "\n", "\n ", "x", "1. ", "- \n", "\n1. "} {
 		text := strings.Repeat(unit, 1<<20/len(unit))

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// An abbreviation says how a word that carries its own stop behaves at a
-// sentence's end.
+// An abbreviation is the behaviour at the end of a sentence of a word with its own stop.
 type abbreviation int
 
 const (
@@ -18,7 +17,7 @@ const (
 	seldom                           // only before a capital: "etc.", "Inc."
 )
 
-// abbreviations holds words without their last stop, in lower case.
+// abbreviations maps lower-case words without their last stop to their kind.
 var abbreviations = func() map[string]abbreviation {
 	m := map[string]abbreviation{}
 	for kind, words := range map[abbreviation]string{
@@ -35,7 +34,7 @@ var abbreviations = func() map[string]abbreviation {
 	return m
 }()
 
-// longestAbbreviation bounds what is looked up.
+// longestAbbreviation is the largest length that is looked up.
 const longestAbbreviation = 8
 
 func abbreviationOf(word string) abbreviation {
@@ -60,8 +59,8 @@ func isInitial(word string) bool {
 	return n == len(word) && unicode.IsLetter(r)
 }
 
-// isAcronym reports whether word is short groups of letters between stops:
-// "U.S", "a.m", "Ph.D".
+// isAcronym reports whether word consists of short groups of letters separated by stops: "U.S",
+// "a.m", "Ph.D".
 func isAcronym(word string) bool {
 	if len(word) > longestAbbreviation || strings.IndexByte(word, '.') < 0 {
 		return false
@@ -79,8 +78,8 @@ func isAcronym(word string) bool {
 	return true
 }
 
-// isEnumerator reports whether word, the first of a sentence, with its stop
-// numbers it: "1", "2.3", "a", "iv".
+// isEnumerator reports whether word, the first of a sentence, with its stop is a number of the
+// sentence: "1", "2.3", "a", "iv".
 func isEnumerator(word string) bool {
 	if len(word) > 8 {
 		return false
@@ -94,7 +93,7 @@ func isEnumerator(word string) bool {
 	return strings.Trim(word, "ivx") == "" || strings.Trim(word, "IVX") == ""
 }
 
-// isPlain reports whether word is letters alone.
+// isPlain reports whether word has only letters.
 func isPlain(word string) bool {
 	for _, r := range word {
 		if !unicode.IsLetter(r) {
@@ -104,8 +103,8 @@ func isPlain(word string) bool {
 	return true
 }
 
-// lastWord returns the end of text from after its last blank or opening quote or
-// bracket; at most maxWord bytes.
+// lastWord returns the end of text after its last blank or opening quote or bracket, at most
+// maxWord bytes.
 func lastWord(text string) string {
 	at := len(text)
 	for at > 0 && len(text)-at < maxWord {
@@ -120,7 +119,7 @@ func lastWord(text string) string {
 
 const maxWord = 32
 
-// A following is what a stop is followed by.
+// A following classifies the text after a stop.
 type following struct {
 	kind    followKind
 	name    bool // an identifier rather than a word: "os.Open", "fooBar", "x_1"
@@ -134,7 +133,7 @@ const (
 	upper followKind = iota // a capital, a letter without case, or anything else that can start a sentence
 	lower
 	digit
-	joins // a dash, a comma, an operator: the sentence goes on
+	joins // a dash, a comma, an operator: the sentence continues
 )
 
 // follow classifies text, which starts with a rune that is not blank.
@@ -163,8 +162,8 @@ func follow(text string) following {
 	return following{kind: upper}
 }
 
-// isName reports whether word looks like an identifier, a path or a command
-// rather than a word of prose.
+// isName reports whether word looks like an identifier, a path or a command rather than a word of
+// prose.
 func isName(word string) bool {
 	word = strings.TrimRight(word, ".,;:!?)]'\"")
 	for i, r := range word {
@@ -178,7 +177,7 @@ func isName(word string) bool {
 	return false
 }
 
-// starters are words that start many sentences and follow few initials.
+// starters are words that often start a sentence and rarely follow an initial.
 var starters = wordSet("The A An This That These Those It Its If In On At As To For From By With When Where While " +
 	"He She They We You I There Then Thus But And Or So However Because Since After Before Each Every All Any Some No Not " +
 	"Use See Note Both Other Such One Our Their His Her My Your What Which Who How Why Is Are Was Does Do Can")
@@ -191,16 +190,16 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// A listMarker is the way a line starts a list item.
+// A listMarker is the kind of marker at the start of a line.
 type listMarker int
 
 const (
-	plain  listMarker = iota // no list item
+	plain  listMarker = iota // not a list item
 	bullet                   // "- ", "* ", "• "
 	number                   // "1. ", "2) ", "a) "
 )
 
-// marker classifies the line that text starts with.
+// marker classifies the line at the start of text.
 func marker(text string) listMarker {
 	r, n := utf8.DecodeRuneInString(text)
 	switch r {
@@ -216,8 +215,8 @@ func marker(text string) listMarker {
 	return plain
 }
 
-// numberMarker returns the length of the list number that text starts with, up
-// to the blank after it.
+// numberMarker returns the length of the list number at the start of text, up to the blank after
+// it.
 func numberMarker(text string) (int, bool) {
 	i := 0
 	for i < len(text) && i < 3 && '0' <= text[i] && text[i] <= '9' {

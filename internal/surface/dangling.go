@@ -7,15 +7,14 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// Dangling returns the words of an English question whose antecedent is not in the question:
-// "it" in "How do I configure it?", "the second one" in "What about the second one?". It
-// returns the whole question if that has no content word ("Why?"), continues another question
-// ("And in Germany?"), or asks how many without saying where ("How many days?"). Bare is set if
-// no other word of the question is worth a search.
+// Dangling returns the words of an English question whose antecedent is not in the question: "it"
+// in "How do I configure it?", "the second one" in "What about the second one?". It returns the
+// whole question if that has no content word ("Why?"), continues another question ("And in
+// Germany?"), or names only the unit to count or choose ("How many days?"). Bare is set if no other
+// word of the question is worth a search.
 //
-// It returns nothing if the question has its topic, if "it" is a dummy pronoun ("Is it
-// possible to …"), or if the antecedent may be in the question ("If a request fails, is it
-// retried?").
+// It returns "" if the question has its topic, if "it" is a dummy pronoun ("Is it possible to …"),
+// or if the antecedent may be in the question ("If a request fails, is it retried?").
 func Dangling(question string) (dangling string, bare bool) {
 	goes := goesOn.MatchString(question) && !verbal(question)
 	named := len(Names(Quiet(question))) > 0 || namedByFunctionWords(question)
@@ -74,8 +73,7 @@ func verbal(text string) bool {
 	return slices.ContainsFunc(Words(strings.ToLower(text)), func(w string) bool { return auxiliaries[w] || questionWords[w] })
 }
 
-// aboutAll matches questions whose "it" or "this" stands for all documents, or is a dummy
-// pronoun.
+// aboutAll matches questions whose "it" or "this" refers to all documents, or is a dummy pronoun.
 var aboutAll = lazyregexp.New(`(?i)\b(about|(what|which) (time|day|date|year|month) (is|was) it)\s*[?.!]*$`)
 
 // referents are pronouns that need an antecedent.
@@ -87,7 +85,7 @@ var deictic = set(`this that these those its their his her`)
 // ordered are words before "one" that choose one of several things: "the second one".
 var ordered = set(`the this that which other another first second third last next former latter same right wrong better best`)
 
-// ones stand for one of several things.
+// ones refer to one of several things.
 var ones = set(`one ones former latter`)
 
 // referring returns the first words that need an antecedent: words[from:to].

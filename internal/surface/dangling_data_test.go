@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Of questions that stand for themselves hardly one is taken for one that does not: of
-// 4,945 in the shared retrieval sets and in eval/testdata none is. Those of mtrag are the
-// last turns of conversations, of which 6 in 507 have nothing but words that refer back.
+// TestDanglingOnStandaloneQuestions checks that hardly any standalone question is reported as
+// dangling. Of 4,945 in the shared retrieval sets and in eval/testdata none is. Those of mtrag are
+// the last turns of conversations, of which 6 in 507 have only words that refer back.
 func TestDanglingOnStandaloneQuestions(t *testing.T) {
 	files, err := filepath.Glob("../../eval/testdata/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -42,7 +42,7 @@ func TestDanglingOnStandaloneQuestions(t *testing.T) {
 	}
 }
 
-// countDangling returns how many questions a file has, and those that dangle.
+// countDangling returns the number of questions in a file, and those that dangle.
 func countDangling(t *testing.T, file string) (n int, dangling []string) {
 	t.Helper()
 	f, err := os.Open(file)

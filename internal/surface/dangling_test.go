@@ -4,7 +4,7 @@ import "testing"
 
 func TestDangling(t *testing.T) {
 	tests := []struct{ question, want string }{
-		// What the question is about is missing.
+		// The topic of the question is missing.
 		{"How do I configure it?", "it"},
 		{"how do i configure it", "it"},
 		{"How can I turn it off?", "it"},
@@ -47,7 +47,7 @@ func TestDangling(t *testing.T) {
 		{"or for contractors?", "or for contractors"},
 		{"What's that?", "that"},
 
-		// "It" that stands for nothing, or for what follows.
+		// "It" is a dummy pronoun or refers to the following clause.
 		{"Is it possible to write to a nil map?", ""},
 		{"Is it safe to close a channel twice?", ""},
 		{"Is it true that slices are passed by value?", ""},
@@ -59,7 +59,7 @@ func TestDangling(t *testing.T) {
 		{"What time is it?", ""},
 		{"What is it about?", ""},
 
-		// What it stands for is in the question.
+		// The antecedent is in the question.
 		{"If a request fails, is it retried?", ""},
 		{"When a server is stopped, what happens to its connections?", ""},
 		{"I have a server. How do I stop it?", ""},
@@ -69,7 +69,7 @@ func TestDangling(t *testing.T) {
 		{"Do employees have to pay for their own travel?", ""},
 		{"What must a manager do before they approve leave?", ""},
 
-		// All of the documents are meant.
+		// All documents are meant.
 		{"What is this document about?", ""},
 		{"Who maintains this project?", ""},
 		{"What does this library do?", ""},
@@ -77,7 +77,7 @@ func TestDangling(t *testing.T) {
 		{"What does it say about refunds?", ""},
 		{"Does it support streaming?", ""},
 
-		// Nothing is referred to.
+		// There is no referring word.
 		{"How many goroutines does a server start?", ""},
 		{"How much memory does Heron need?", ""},
 		{"Which HTTP?", ""},

@@ -30,5 +30,5 @@ func Focus(heading, language string, held func(stem string) bool) float64 {
 	return float64(n) / float64(all)
 }
 
-// declares are the words that headings of source code begin with.
+// declares lists the keywords that begin headings of source code.
 var declares = map[string]bool{"func": true, "type": true, "var": true, "const": true, "package": true, "class": true, "def": true}

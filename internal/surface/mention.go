@@ -47,7 +47,7 @@ func Without(text string, names ...string) string {
 	return marked
 }
 
-// marker stands for one or more names that a text mentions.
+// marker replaces one or more names that a text mentions.
 const marker = "\x00"
 
 var (
@@ -75,7 +75,7 @@ func mark(text string, names []string) string {
 	return several.ReplaceAllString(marked, marker)
 }
 
-// Beside reports whether a text has a name without a content word, such as "it", beside one of
+// Beside reports whether a text has a name without a content word, such as "it", next to one of
 // others: "it and products".
 func Beside(text, name string, others []string) bool {
 	if contentful(name) || strings.TrimSpace(name) == "" {
@@ -86,12 +86,12 @@ func Beside(text, name string, others []string) bool {
 	return regexp.MustCompile(`(?i)` + word + beside + marker + `|` + marker + beside + word).MatchString(marked)
 }
 
-// contentful reports whether a name has a word of content.
+// contentful reports whether a name has a content word.
 func contentful(name string) bool {
 	return slices.ContainsFunc(split(name), func(w string) bool { return len([]rune(w)) > 1 && !Function(w) })
 }
 
-// marks puts a mark in place of each name.
+// marks replaces each name by a marker.
 func marks(text string, names []string) string {
 	spans := wordSpans(text)
 	var b strings.Builder

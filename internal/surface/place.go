@@ -7,7 +7,7 @@ import (
 	"github.com/assay-rag/assay/internal/lazyregexp"
 )
 
-// maxPlaceWords is how many words a name has at most that is known as a place.
+// maxPlaceWords is the largest number of words of a name that is recognized as a place.
 const maxPlaceWords = 4
 
 // placed matches the words before a name that make it the place where something is.
@@ -19,11 +19,11 @@ var goesOnAfter = lazyregexp.New(`(?i)^(?:\s+collection\b)?(?:\s*$|\s*[?!.,;:)]|
 
 var wordThere = lazyregexp.New(`^(?:\s+collection\b)?\s+([\p{L}']+)`)
 
-// A place is the bytes [start, end) of a name that is the place of something, with the words
-// that introduce it.
+// A place is the byte range [start, end) of a name that denotes a place, with the words that
+// introduce it.
 type place struct{ start, end int }
 
-// places finds the places in a text that are called name.
+// places returns the occurrences of name as a place in a text.
 func places(text, name string) []place {
 	of := split(name)
 	if !contentful(name) {
@@ -48,7 +48,7 @@ func places(text, name string) []place {
 	return found
 }
 
-// placeAt returns the place that the name from start to end is, if it is one.
+// placeAt returns the place if the name from start to end denotes one.
 func placeAt(text string, start, end int) (place, bool) {
 	before, after := text[:start], text[end:]
 	if strings.HasSuffix(before, "(") && strings.HasPrefix(after, ")") { // "(Start (orion))", "Start (orion)"
@@ -101,11 +101,11 @@ func OutOf(text, name string) string {
 
 var (
 	blanks      = lazyregexp.New(`\s+`)
-	loose       = lazyregexp.New(`(?i)(?:[,:;]|\s|\band|\bor)+([?!.]|$)`) // nothing follows that they lead to
+	loose       = lazyregexp.New(`(?i)(?:[,:;]|\s|\band|\bor)+([?!.]|$)`) // nothing follows these
 	blankBefore = lazyregexp.New(`\s+([?!.,;:)])`)
 )
 
-// tidy mends spaces, marks and capitals of a text from which words were removed.
+// tidy corrects spaces, marks and capitals of a text from which words were removed.
 func tidy(text string) string {
 	text = loose.ReplaceAllString(text, "$1")
 	text = strings.Trim(blankBefore.ReplaceAllString(blanks.ReplaceAllString(text, " "), "$1"), " ,;:")

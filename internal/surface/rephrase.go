@@ -20,7 +20,7 @@ func Content(text string) []string {
 	return stems
 }
 
-// searching are words that only express that something is searched for.
+// searching are words that only say that something is searched for.
 var searching = []string{"find", "search", "information", "info", "details", "about", "regarding", "concerning"}
 
 // Rephrases reports whether a query repeats an earlier one: it adds no content word, or nearly

@@ -13,9 +13,9 @@ import (
 	"github.com/assay-rag/assay/internal/sentence"
 )
 
-// Function reports whether a lower-case English word has no content of its own: an
-// article, pronoun, preposition, conjunction, auxiliary or question word, or a word
-// that only asks ("please", "tell", "explain").
+// Function reports whether a lower-case English word has no content of its own: an article,
+// pronoun, preposition, conjunction, auxiliary or question word, or a word that only introduces a
+// request ("please", "tell", "explain").
 func Function(word string) bool { return functionWords[word] }
 
 var functionWords = set(`
@@ -98,7 +98,7 @@ func Contrasts(text string) (one, other string, ok bool) {
 	return before, after, true
 }
 
-// sides cuts "X and Y" in two.
+// sides splits "X and Y".
 func sides(text string) (one, other string, ok bool) { return strings.Cut(text, " and ") }
 
 var contrast = lazyregexp.New(`(?i)\b(differ(s|ed|ent|ently|ence|ences)?|unlike|whereas|in contrast|by contrast|instead of|rather than|compared (to|with)|versus)\b`)
@@ -140,7 +140,7 @@ func isWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || r == '_'
 }
 
-// joins reports whether the character at text[i:] stands inside a word.
+// joins reports whether the character at text[i:] is inside a word.
 func joins(text string, i int, r rune) bool {
 	if !strings.ContainsRune(".,'’-", r) {
 		return false
@@ -285,7 +285,7 @@ func isName(w string, first bool) bool {
 	return !first && capitalised(w) && !Function(strings.ToLower(w))
 }
 
-// codeMark holds the punctuation that code is full of.
+// codeMark holds the punctuation that is frequent in code.
 var codeMark = func() (t [utf8.RuneSelf]bool) {
 	for _, c := range "{}()[];=<>&|*/\\_+:#$@^~" {
 		t[c] = true
@@ -293,9 +293,9 @@ var codeMark = func() (t [utf8.RuneSelf]bool) {
 	return t
 }()
 
-// Code reports whether a piece of text, a sentence or lines without a blank one
-// between them, looks like program code or markup rather than prose: more than
-// a tenth of it is the punctuation of code, or it has a mark that prose does not.
+// Code reports whether a sentence, or lines without a blank one between them, looks like program
+// code or markup rather than prose. More than a tenth of such text is punctuation of code, or it
+// has a mark that prose does not have.
 func Code(text string) bool {
 	trimmed := strings.TrimSpace(text)
 	for _, mark := range []string{":=", ") {", "){", "};", "{ //", "/*", "*/"} {
@@ -324,12 +324,12 @@ func Code(text string) bool {
 	return marks*10 > all
 }
 
-// MostlyCode reports whether more than half of a text is code and none of it a sentence of
+// MostlyCode reports whether more than half of a text is code and none of it is a sentence of
 // prose. A passage that explains code, or has an example of it, is not code.
 //
-// Of 4,500 functions of Go and Python it takes 4,456 for code, and of the 11,528 passages of
-// the shared retrieval sets 15, most of them examples or formulas; the bytes in pieces that
-// Code takes for code alone, 4,216 and 49.
+// Of 4,500 functions of Go and Python it classifies 4,456 as code, and of the 11,528 passages of
+// the shared retrieval sets 15, most of them examples or formulas. By the share of bytes in pieces
+// that Code accepts alone, the numbers are 4,216 and 49.
 func MostlyCode(text string) bool {
 	code, all := 0, 0
 	for _, sp := range sentence.Spans(text) {
@@ -346,15 +346,15 @@ func MostlyCode(text string) bool {
 	return 2*code > all
 }
 
-// A sentence of prose has so many plain words at least, and so large a share of its text
-// that is not numbers is plain words.
+// A sentence of prose has at least proseWords plain words, and at least the share proseShare of its
+// text without numbers is plain words.
 const (
 	proseWords = 5
 	proseShare = 0.67
 )
 
-// plainWords counts the words of a text without a sign of code in them, and returns their
-// share of its bytes without numbers and blanks; 1 if there are only such.
+// plainWords returns the number of words of a text without a sign of code, and their share of its
+// bytes without numbers and blanks, or 1 if there are no other bytes.
 func plainWords(text string) (words int, share float64) {
 	plain, all := 0, 0
 	for field := range strings.FieldsSeq(text) {
@@ -379,9 +379,8 @@ func inCode(r rune) bool {
 	return r < utf8.RuneSelf && !unicode.IsLetter(r) && !strings.ContainsRune("'-/", r)
 }
 
-// identifier reports whether a word has the form of an identifier or acronym:
-// a capital after its first letter, a digit beside letters, an underscore or a
-// dot inside.
+// identifier reports whether a word has the form of an identifier or acronym: a capital after its
+// first letter, a digit beside letters, or an underscore or a dot inside.
 func identifier(w string) bool {
 	if _, ok := number(w); ok {
 		return false

@@ -5,29 +5,28 @@ import (
 	"slices"
 )
 
-// Scratch is memory for Attention to work in, which grows with the longest sequence
-// seen. The zero value is ready for use, by one goroutine at a time.
+// Scratch is working memory for Attention. It grows with the longest sequence. The zero value is
+// ready to use. It is not safe for concurrent use.
 type Scratch struct {
-	queries []float32         // the last rows of queries, filled up to a tile
+	queries []float32         // the last rows of queries, padded to a tile
 	keys    []float32         // panel of keys, dimension, key of the panel
 	values  []float32         // panel of dimensions, key, dimension of the panel
 	weights []float32         // row of the tile, key
-	factors [tileRows]float32 // of the rows of weights, for them to add up to 1
+	factors [tileRows]float32 // of the rows of weights, to make them sum to 1
 	tile    [tileRows * tileCols]float32
 }
 
-// Attention is that of one sequence of n tokens: qkv has a row of the queries of all
-// heads, then the keys, then the values for each token, 3*heads*headDim values together.
-// out has a row of heads*headDim values for each: for every head, the mean of all tokens'
-// values, weighted by the softmax of the products of the token's query with their keys
-// divided by sqrt(headDim). It panics if a length does not fit. out shares no memory
-// with qkv.
+// Attention computes the attention of one sequence of n tokens. qkv has a row of 3*heads*headDim
+// values for each token: the queries of all heads, then the keys, then the values. out has a row of
+// heads*headDim values for each token. It holds for every head the mean of all tokens' values,
+// weighted by the softmax of the products of the token's query with their keys divided by
+// sqrt(headDim). Attention panics if a length does not fit. out must not share memory with qkv.
 func Attention(out, qkv []float32, n, heads, headDim int, s *Scratch) {
 	AttentionRows(out, qkv, 0, n, n, heads, headDim, s)
 }
 
-// AttentionRows is Attention for the tokens [from, to) of a sequence of n: out has a row
-// for each of these, qkv for each of the sequence.
+// AttentionRows is Attention for the tokens [from, to) of a sequence of n. out has a row for each
+// of these, and qkv one for each token of the sequence.
 func AttentionRows(out, qkv []float32, from, to, n, heads, headDim int, s *Scratch) {
 	hidden := heads * headDim
 	checkLength("values of output", len(out), (to-from)*hidden)
@@ -46,8 +45,8 @@ func AttentionRows(out, qkv []float32, from, to, n, heads, headDim int, s *Scrat
 	}
 }
 
-// pack lays out the keys and values of a head; kv begins with its first key, and the
-// stride is that of tokens.
+// pack lays out the keys and values of a head. kv begins with its first key, and stride is the
+// distance between tokens.
 func (s *Scratch) pack(kv []float32, n, headDim, stride int) {
 	for t := 0; t < n; t += tileCols {
 		panel := s.keys[t*headDim:][:tileCols*headDim]
@@ -61,8 +60,7 @@ func (s *Scratch) pack(kv []float32, n, headDim, stride int) {
 	}
 }
 
-// packValues makes rows of a panel of the first width values of n rows, and fills it up
-// with zeros.
+// packValues copies the first width values of n rows to the rows of a panel, padded with zeros.
 func packValues(panel, rows []float32, n, width, stride int) {
 	if width == tileCols {
 		copyRows(panel, rows, n, stride)
@@ -74,8 +72,7 @@ func packValues(panel, rows []float32, n, width, stride int) {
 	}
 }
 
-// copyRowsPortable is copyRows for any processor: it copies tileCols values of each of n
-// rows.
+// copyRowsPortable is copyRows for any processor. It copies tileCols values of each of n rows.
 func copyRowsPortable(panel, rows []float32, n, stride int) {
 	for t := range n {
 		copy(panel[t*tileCols:][:tileCols], rows[t*stride:])
@@ -120,8 +117,8 @@ func (s *Scratch) attend(out, q []float32, n, rows, headDim, hidden int) {
 	}
 }
 
-// scaleTilePortable is scaleTile for any processor: it sets so many rows of y, whole
-// tiles wide, to the tile's, each multiplied with its factor.
+// scaleTilePortable is scaleTile for any processor. It sets the given number of rows of y, a whole
+// tile wide, to those of the tile, each multiplied by its factor.
 func scaleTilePortable(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, factors *[tileRows]float32) {
 	for r, f := range factors[:rows] {
 		for c, v := range tile[r*tileCols : (r+1)*tileCols] {
@@ -130,9 +127,9 @@ func scaleTilePortable(y []float32, stride int, tile *[tileRows * tileCols]float
 	}
 }
 
-// exponentialsPortable is exponentials for any processor: it sets each row of x, n
-// values that are whole panels, to exp(factor*(x-largest)), and sums, as many as there
-// are rows, to their sums. What is far below the largest becomes 1e-38 instead of 0.
+// exponentialsPortable is exponentials for any processor. It sets each row of x, n values that are
+// whole panels, to exp(factor*(x-largest)), and sums, one per row, to their sums. A value far below
+// the largest becomes 1e-38 instead of 0.
 func exponentialsPortable(x []float32, n int, factor float32, sums []float32) {
 	for r := range sums {
 		x := x[r*n : (r+1)*n]

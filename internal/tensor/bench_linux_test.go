@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime is the processor time of the calling thread.
+// threadTime returns the processor time of the calling thread.
 func threadTime(b *testing.B) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
@@ -19,8 +19,8 @@ func threadTime(b *testing.B) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// measure reports how much work f does, in billions a second of processor time: in the
-// mean, and in the fastest of its calls, which others on the machine disturbed least.
+// measure reports the amount of work that f does, in billions per second of processor time, both as
+// a mean and for the fastest call, which other processes disturbed least.
 func measure(b *testing.B, work float64, unit string, f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -37,8 +37,8 @@ func measure(b *testing.B, work float64, unit string, f func()) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkApply measures products on one core, in GFLOP/s: an addition and a
-// multiplication count as two, whatever the numbers are.
+// BenchmarkApply measures products on one core, in GFLOP/s. An addition and a multiplication count
+// as two operations for all number types.
 func BenchmarkApply(b *testing.B) {
 	for _, f := range forms {
 		for _, s := range []struct {
@@ -61,8 +61,8 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkAttention measures twelve heads of 32 dimensions on one core, in billions
-// of multiplications and additions a second.
+// BenchmarkAttention measures twelve heads of 32 dimensions on one core, in billions of
+// multiplications and additions per second.
 func BenchmarkAttention(b *testing.B) {
 	const heads, headDim = 12, 32
 	for _, f := range forms {
@@ -77,8 +77,7 @@ func BenchmarkAttention(b *testing.B) {
 	}
 }
 
-// BenchmarkLayerNorm measures rows of 384 values on one core, in billions of values a
-// second.
+// BenchmarkLayerNorm measures rows of 384 values on one core, in billions of values per second.
 func BenchmarkLayerNorm(b *testing.B) {
 	const rows, n = 96, 384
 	r := rand.New(rand.NewPCG(1, 2))
@@ -91,7 +90,7 @@ func BenchmarkLayerNorm(b *testing.B) {
 	}
 }
 
-// BenchmarkPack measures the laying out of weights, in billions a second.
+// BenchmarkPack measures the layout of weights, in billions per second.
 func BenchmarkPack(b *testing.B) {
 	const out, in = 1536, 384
 	r := rand.New(rand.NewPCG(1, 2))

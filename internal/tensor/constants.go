@@ -4,10 +4,10 @@ package tensor
 
 import "math"
 
-// roundingBias leaves no bits to what it is added to but those of its integer.
+// roundingBias, when added to a number, leaves only the bits of its integer part.
 const roundingBias = 3 << 22
 
-// geluConstants and expConstants are what the assembly computes with, in its order.
+// geluConstants and expConstants return the constants of the assembly, in its order.
 func geluConstants() []float32 {
 	return append(append([]float32{erfEnd, -erfEnd, 0.5}, erfAbove[:]...), erfBelow[:]...)
 }

@@ -2,14 +2,14 @@ package tensor
 
 import "math"
 
-// Polynomials of the functions, lowest power first, fitted for the smallest largest
-// error on their intervals.
+// Polynomials of the functions, lowest power first, fitted to minimise the largest error on their
+// intervals.
 var (
-	// expPowers is exp of [-ln 2/2, ln 2/2], to 7.5e-8 of its value.
+	// expPowers approximates exp on [-ln 2/2, ln 2/2], to a relative error of 7.5e-8.
 	expPowers = [...]float32{1.0000001, 0.9999997, 0.49998894, 0.16667575, 0.041915383, 0.008297655}
 
-	// erf(x/sqrt 2) is x*erfAbove(x*x)/erfBelow(x*x) to 1e-8 for |x| <= erfEnd, from
-	// where on it is as good as 1.
+	// erf(x/sqrt 2) is x*erfAbove(x*x)/erfBelow(x*x) to 1e-8 for |x| <= erfEnd. Beyond that it is
+	// practically 1.
 	erfAbove = [...]float32{0.7978845, 0.066509046, 0.009289143, 0.00032647187, 1.2727914e-05, 4.711408e-08}
 	erfBelow = [...]float32{1, 0.25002286, 0.028313706, 0.0018528645, 7.210904e-05, 1.2218111e-06}
 )
@@ -17,12 +17,12 @@ var (
 const (
 	erfEnd = 5.3740115
 
-	// log2High and log2Low add up to ln 2; the first has so few bits that products with
-	// whole numbers to 2^8 are exact.
+	// log2High and log2Low add up to ln 2. The first has so few bits that its products with whole
+	// numbers up to 2^8 are exact.
 	log2High = 0.693359375
 	log2Low  = -2.12194440e-4
 
-	// expLowest is where exp is taken to end: below it, it is 1.7e-38 or less.
+	// expLowest is the lower limit for exp. Below it, exp is 1.7e-38 or less.
 	expLowest = -87
 )
 
@@ -34,8 +34,8 @@ func polynomial(powers *[6]float32, x float32) float32 {
 	return y
 }
 
-// expNegative is exp of a number that is not above 0, to 2e-7 of its value; below
-// expLowest it is exp of that.
+// expNegative returns exp(x) for x <= 0, to a relative error of 2e-7. Below expLowest it returns
+// exp(expLowest).
 func expNegative(x float32) float32 {
 	if x < expLowest {
 		x = expLowest
@@ -56,9 +56,9 @@ func geluPortable(x []float32) {
 	}
 }
 
-// LayerNorm sets each of the rows of n values of x to gamma*(v-mean)/sqrt(variance+eps) +
-// beta, where v is the row plus that of the residual, and mean and variance are over its
-// n values. residual may be nil. It panics if a length does not fit.
+// LayerNorm sets each of the rows of n values of x to gamma*(v-mean)/sqrt(variance+eps) + beta. v
+// is the row plus that of the residual, and mean and variance are over its n values. residual may
+// be nil. LayerNorm panics if a length does not fit.
 func LayerNorm(x, residual, gamma, beta []float32, rows, n int, eps float32) {
 	checkLength("values", len(x), rows*n)
 	if residual != nil {
@@ -75,7 +75,7 @@ func LayerNorm(x, residual, gamma, beta []float32, rows, n int, eps float32) {
 	}
 }
 
-// normalisePortable is normalise for any processor: LayerNorm of one row.
+// normalisePortable is normalise for any processor. It applies LayerNorm to one row.
 func normalisePortable(x, residual, gamma, beta []float32, eps float32) {
 	for i, v := range residual {
 		x[i] += v

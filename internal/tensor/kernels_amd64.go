@@ -2,8 +2,8 @@ package tensor
 
 import "golang.org/x/sys/cpu"
 
-// What the processor can do; the assembly needs the operating system to keep the
-// wide registers too, which these take into account.
+// The features of the processor. They take into account that the operating system must save the
+// wide registers too.
 var (
 	hasAVX2   = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 	hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW
@@ -60,8 +60,8 @@ func copyRowsAVX2(to, from *float32, stride, rows int)
 //go:noescape
 func pairAVX2(to, from *int8, stride, n int)
 
-// lane is how many values of a row the assembly takes at once; rows of another
-// length are left to the portable form.
+// lane is the number of values of a row that the assembly processes at once. Rows of other lengths
+// use the portable form.
 const lane = 16
 
 var (
@@ -176,8 +176,7 @@ func exponentials(x []float32, n int, factor float32, sums []float32) {
 	}
 }
 
-// transpose makes columns of a panel of some of the first n rows, and returns of how
-// many.
+// transpose writes some of the first n rows to columns of a panel, and returns their number.
 func transpose(panel, rows []float32, n, width, stride int) int {
 	const eight = 8
 	if !hasAVX2 || width%eight != 0 || n < eight {
@@ -200,7 +199,7 @@ func copyRows(panel, rows []float32, n, stride int) {
 	copyRowsAVX2(&panel[0], &rows[0], 4*stride, n)
 }
 
-// pair lays out some of the first n rows in a panel of int8, and returns how many.
+// pair lays out some of the first n rows in a panel of int8, and returns their number.
 func pair(panel, rows []int8, n, in int) int {
 	const eight = 8
 	if !hasAVX2 || in%lane != 0 || n < eight {

@@ -1,6 +1,6 @@
 package tensor
 
-// hasNEON is whether to use it: every processor of this kind has it.
+// hasNEON selects the NEON forms. Every processor of this kind supports NEON.
 var hasNEON = true
 
 // The assembly takes strides in bytes.
@@ -26,8 +26,8 @@ func largestBitsNEON(x *float32, n int) uint32
 //go:noescape
 func roundRowNEON(values *int16, x *float32, n int, factor float32)
 
-// lane is how many values of a row the assembly takes at once; rows of another
-// length are left to the portable form.
+// lane is the number of values of a row that the assembly processes at once. Rows of other lengths
+// use the portable form.
 const lane = 8
 
 var (

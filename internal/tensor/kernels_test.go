@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Every form gives the same integers, and floats that are made of them without sums.
+// TestIntegersAreTheSame checks that every form gives the same integers, and the same floats if
+// they are computed from integers without sums.
 func TestIntegersAreTheSame(t *testing.T) {
 	for _, f := range forms {
 		for _, n := range []int{1, 2, 3, 16, 30, 384, 1536, 4096} {
@@ -16,7 +17,7 @@ func TestIntegersAreTheSame(t *testing.T) {
 				f.use(t)
 				r := rand.New(rand.NewPCG(uint64(n), 5))
 				x := randomFloats(r, tileRows*n)
-				x[0] = 1000 // the others of its row keep few bits
+				x[0] = 1000 // the other values of its row keep few bits
 				extremes := x[len(x)-n:]
 				for i := range extremes {
 					extremes[i] = -3
@@ -63,7 +64,7 @@ func (q *quantised) quantisePortable(x []float32, rows, n int) {
 	}
 }
 
-// exactProduct is a sum in 64 bits: none may have left 32.
+// exactProduct returns a product in 64 bits, to check that none exceeds 32.
 func exactProduct(q quantised, weights []int8, row, col int) (sum int64) {
 	for i, v := range q.values[row*q.stride : (row+1)*q.stride] {
 		sum += int64(v) * int64(weights[i/group*group*tileCols+col*group+i%group])
@@ -71,7 +72,7 @@ func exactProduct(q quantised, weights []int8, row, col int) (sum int64) {
 	return sum
 }
 
-// GELU keeps to its bound, everywhere.
+// TestGELU checks the error bound of GELU everywhere.
 func TestGELU(t *testing.T) {
 	for _, f := range forms {
 		t.Run(f.name, func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestExponentials(t *testing.T) {
 	}
 }
 
-// What is not finite stays in its row, and is never made finite.
+// TestNotFinite checks that NaNs and infinities stay in their row, and never become finite.
 func TestNotFinite(t *testing.T) {
 	const rows, out, in = 13, 33, 16
 	r := rand.New(rand.NewPCG(1, 5))
@@ -169,7 +170,8 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
-// Attention to a token that is not finite is not finite, in its head alone.
+// TestAttentionNotFinite checks that attention to a token that is not finite is not finite, and
+// only in its head.
 func TestAttentionNotFinite(t *testing.T) {
 	const n, heads, headDim = 40, 2, 32
 	const hidden = heads * headDim

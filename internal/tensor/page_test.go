@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// atPageEnd returns a copy of the values that no memory follows which may be read.
+// atPageEnd returns a copy of the values at the end of readable memory.
 func atPageEnd[T any](t testing.TB, values []T) []T {
 	t.Helper()
 	if len(values) == 0 {
@@ -34,8 +34,8 @@ func atPageEnd[T any](t testing.TB, values []T) []T {
 	return copied
 }
 
-// No form reads or writes past the end of a slice: weights may lie at the end of a
-// mapped file. What it computes there is what it computes elsewhere.
+// TestEndOfMemory checks that no form accesses memory past the end of a slice, since weights may
+// lie at the end of a mapped file. The results there must be the same as elsewhere.
 func TestEndOfMemory(t *testing.T) {
 	for _, f := range forms {
 		for _, s := range shapes {
@@ -79,7 +79,7 @@ func testEndOfMemory(t *testing.T, rows, out, in int) {
 	}
 }
 
-// Kernels are given slices of the very length that they say they need.
+// TestKernelsAtEndOfMemory checks kernels with slices of exactly the length that they require.
 func TestKernelsAtEndOfMemory(t *testing.T) {
 	const tileSize = tileRows * tileCols
 	r := rand.New(rand.NewPCG(7, 7))

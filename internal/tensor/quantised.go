@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// group is how many inputs of one output stand together in Weights.bytes: the
-// instructions multiply and add pairs of 16-bit integers.
+// group is the number of inputs of one output that are adjacent in Weights.bytes. The instructions
+// multiply and add pairs of 16-bit integers.
 const group = 2
 
-// PackInt8 lays out out rows of in weights each, which it copies: weight i of row o is
-// scales[o]*w[o*in+i]. It panics if w or scales have another length, or
-// none, or more than 65,536 inputs.
+// PackInt8 lays out out rows of in weights each, which it copies. Weight i of row o is
+// scales[o]*w[o*in+i]. PackInt8 panics if w or scales have another length, if they are empty, or if
+// there are more than 65,536 inputs.
 //
-// Products with them are of integers. Each row of the input becomes 16-bit integers
-// with a scale of its own, of as many bits as sums of in products leave room for in 32
-// bits: all 16 to 516 inputs, 14.4 at 1,536. So nearly all that is lost against float32
-// was lost when the weights were quantised: to 1,536 inputs the error of a value is
-// below 1e-4 of the largest input times the sum of the weights' absolute values. A row
-// with a NaN or an infinity gives NaNs.
+// Products with them are integer products. Each row of the input is quantised to 16-bit integers
+// with its own scale. It uses as many bits as the sum of in products allows in 32 bits: all 16 for
+// up to 516 inputs, 14.4 for 1,536. Nearly all of the loss against float32 therefore comes from the
+// quantisation of the weights. For up to 1,536 inputs the error of a value is below 1e-4 of the
+// largest input times the sum of the weights' absolute values. A row with a NaN or an infinity
+// gives NaNs.
 func PackInt8(w []int8, scales []float32, out, in int) *Weights {
 	checkShape(len(w), out, in)
 	checkLength("scales", len(scales), out)
@@ -49,21 +49,21 @@ func packPairs(panel, rows []int8, n, in int) {
 
 func groups(in int) int { return (in + group - 1) / group }
 
-// limit returns the largest absolute value of a quantised input: sums of in products
-// with int8 fit an int32, in any order.
+// limit returns the largest absolute value of a quantised input for which the sum of in products
+// with int8 fits an int32, in any order.
 func limit(in int) float32 {
 	return float32(min(math.MaxInt16, math.MaxInt32/(128*in)))
 }
 
-// quantised are rows of activations: value i of row r is scales[r]*values[r*stride+i].
+// quantised holds rows of activations: value i of row r is scales[r]*values[r*stride+i].
 type quantised struct {
 	values []int16
 	scales []float32
 	stride int
 }
 
-// quantise takes rows of n values. It fills up the rows to whole groups with zeros,
-// and their number to whole tiles with anything.
+// quantise quantises rows of n values. It pads the rows with zeros to whole groups. It also pads
+// the number of rows to whole tiles, with unspecified values.
 func (q *quantised) quantise(x []float32, rows, n int) {
 	padded := (rows + tileRows - 1) / tileRows * tileRows
 	q.stride = groups(n) * group
@@ -92,8 +92,8 @@ func (w *Weights) applyBytes(s *workspace, y, x []float32, rows int, bias []floa
 	}
 }
 
-// quantiseRow sets values to x divided by the scale that it returns. The scale of a row
-// too small for one is 0, that of a row with a NaN or an infinity NaN.
+// quantiseRow sets values to x divided by the returned scale. The scale is 0 for a row too small to
+// have one, and NaN for a row with a NaN or an infinity.
 func quantiseRow(values []int16, x []float32, limit float32) float32 {
 	bits := largestBits(x)
 	largest := math.Float32frombits(bits)
@@ -110,11 +110,11 @@ func quantiseRow(values []int16, x []float32, limit float32) float32 {
 	return largest / limit
 }
 
-// infinity is the bits of an infinity without its sign; those of NaNs are greater.
+// infinity holds the bits of an infinity without its sign; those of NaNs are greater.
 const infinity = 0xFF << 23
 
-// largestBitsPortable is largestBits for any processor: the bits of the largest
-// absolute value.
+// largestBitsPortable is largestBits for any processor. It returns the bits of the largest absolute
+// value.
 func largestBitsPortable(x []float32) uint32 {
 	var largest uint32
 	for _, v := range x {
@@ -123,15 +123,15 @@ func largestBitsPortable(x []float32) uint32 {
 	return largest
 }
 
-// roundRowPortable is roundRow for any processor: it rounds products, halves to even.
+// roundRowPortable is roundRow for any processor. It rounds products, halves to even.
 func roundRowPortable(values []int16, x []float32, factor float32) {
 	for i, v := range x {
 		values[i] = int16(math.RoundToEven(float64(v * factor)))
 	}
 }
 
-// productIntsPortable is productInts for any processor: productFloats of whole groups of
-// inputs, n together.
+// productIntsPortable is productInts for any processor. It is productFloats for whole groups of
+// inputs, n inputs in total.
 func productIntsPortable(counts *[tileRows * tileCols]int32, x []int16, stride int, panel []int8, n int) {
 	for r := range tileRows {
 		x := x[r*stride:][:n]
@@ -151,8 +151,8 @@ func productIntsPortable(counts *[tileRows * tileCols]int32, x []int16, stride i
 	}
 }
 
-// widenTilePortable is widenTile for any processor: it multiplies counts with the scales
-// of their row and column.
+// widenTilePortable is widenTile for any processor. It multiplies counts by the scales of their row
+// and column.
 func widenTilePortable(tile *[tileRows * tileCols]float32, counts *[tileRows * tileCols]int32, rows *[tileRows]float32, cols *[tileCols]float32) {
 	for r, scale := range rows {
 		for c := range tileCols {

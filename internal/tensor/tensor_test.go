@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A form is a way to compute that this machine has.
+// A form is an implementation that this machine supports.
 type form struct {
 	name string
 	use  func(testing.TB)
@@ -33,7 +33,7 @@ func randomBytes(r *rand.Rand, n int) []int8 {
 	return v
 }
 
-// near reports the first value that differs from what is wanted by more than it may.
+// near fails the test at the first value that differs by more than its tolerance.
 func near(t testing.TB, what string, got []float32, want, tolerance []float64) {
 	t.Helper()
 	for i, v := range got {
@@ -45,7 +45,7 @@ func near(t testing.TB, what string, got []float32, want, tolerance []float64) {
 
 func gelu64(x float64) float64 { return x * (1 + math.Erf(x/math.Sqrt2)) / 2 }
 
-// product64 is act(x·wᵀ + bias), and how far a float32 product may be from it.
+// product64 returns act(x·wᵀ + bias), and the tolerance for a float32 product.
 func product64(x, w []float32, bias []float32, rows, out, in int, act Activation) (y, tolerance []float64) {
 	y, tolerance = make([]float64, rows*out), make([]float64, rows*out)
 	for r := range rows {
@@ -131,7 +131,7 @@ func testApplyInt8(t testing.TB, rows, out, in int) {
 	}
 }
 
-// quantisationBound is the largest input times the sum of the weights' absolute values.
+// quantisationBound returns the largest input times the sum of the weights' absolute values.
 func quantisationBound(x, w []float32) float64 {
 	var largest, sum float64
 	for i := range x {
@@ -215,7 +215,8 @@ func testAttention(t testing.TB, n, heads, headDim int) {
 	near(t, "Attention", out, want, tolerance)
 }
 
-// Weights are shared by goroutines, and products leave nothing behind.
+// TestApplyConcurrently checks that weights can be shared by goroutines, and that products leave no
+// state.
 func TestApplyConcurrently(t *testing.T) {
 	const rows, out, in = 101, 96, 64
 	r := rand.New(rand.NewPCG(3, 4))
@@ -237,14 +238,15 @@ func TestApplyConcurrently(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// Under the race detector a pool forgets some of what it is given.
+		// Under the race detector a pool drops some of its items.
 		if n := testing.AllocsPerRun(100, func() { w.Apply(want, x, rows, nil, GELU) }); n > 3 {
 			t.Errorf("Apply allocates %v times", n)
 		}
 	}
 }
 
-// What a row becomes does not hang on the rows beside it, nor on how many they are.
+// TestRowsAreIndependent checks that the result for a row does not depend on the other rows or
+// their number.
 func TestRowsAreIndependent(t *testing.T) {
 	const rows, out, in = 2*blockRows + 5, 40, 48
 	r := rand.New(rand.NewPCG(3, 4))

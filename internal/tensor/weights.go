@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// A tile is the part of a product that is worked on at once: so many rows of the
-// input against so many of the weights.
+// A tile is the part of a product that is computed at once: tileRows rows of the input and tileCols
+// rows of the weights.
 const (
 	tileRows = 12
 	tileCols = 32
 )
 
-// blockRows is how many rows meet one panel of weights after another, a multiple of
-// tileRows: few enough for them to stay in the second cache with 1,536 columns.
+// blockRows is the number of rows that are multiplied with one panel of weights after another, a
+// multiple of tileRows. With 1,536 columns they fit into the L2 cache.
 const blockRows = 8 * tileRows
 
-// Activation is what Apply does with each value at last.
+// Activation is the final function that Apply applies to each value.
 type Activation int
 
 const (
@@ -26,12 +26,12 @@ const (
 
 // Weights is a matrix laid out for products with rows. It is safe for concurrent use.
 //
-// The outputs are in panels of tileCols, the last filled up with zeros.
+// The outputs are in panels of tileCols, the last padded with zeros.
 type Weights struct {
 	out, in int
 	floats  []float32 // panel, input, output of the panel
 	bytes   []int8    // panel, group of inputs, output of the panel, input of the group
-	scales  []float32 // of bytes: one for each output of the panels
+	scales  []float32 // of bytes: one per output of the panels
 }
 
 // Out returns the number of values of a row of the output.
@@ -40,8 +40,8 @@ func (w *Weights) Out() int { return w.out }
 // In returns the number of values of a row of the input.
 func (w *Weights) In() int { return w.in }
 
-// PackFloat32 lays out out rows of in weights each, which it copies. It panics if w
-// has another length, or none.
+// PackFloat32 lays out out rows of in weights each, which it copies. It panics if w has another
+// length or is empty.
 func PackFloat32(w []float32, out, in int) *Weights {
 	checkShape(len(w), out, in)
 	p := &Weights{out: out, in: in, floats: make([]float32, panels(out)*in*tileCols)}
@@ -51,8 +51,8 @@ func PackFloat32(w []float32, out, in int) *Weights {
 	return p
 }
 
-// packColumns makes columns of a panel of n rows of width values, one of which begins
-// stride values after the other. What is right of them in the panel is left alone.
+// packColumns copies n rows of width values to columns of a panel. The rows are stride values
+// apart. Other columns of the panel are unchanged.
 func packColumns(panel, rows []float32, n, width, stride int) {
 	for c := transpose(panel, rows, n, width, stride); c < n; c++ {
 		for i, v := range rows[c*stride:][:width] {
@@ -76,9 +76,9 @@ func checkLength(what string, got, want int) {
 	}
 }
 
-// Apply sets y, rows of Out values, to act(x·Wᵀ + bias), where x is as many rows of In
-// values and bias has Out values or is nil. What a row becomes does not depend on the
-// others. It panics if a length does not fit. y shares no memory with x or bias.
+// Apply sets y, rows of Out values, to act(x·Wᵀ + bias), where x has as many rows of In values and
+// bias has Out values or is nil. Each row's result is independent of the other rows. Apply panics
+// if a length does not fit. y must not share memory with x or bias.
 func (w *Weights) Apply(y, x []float32, rows int, bias []float32, act Activation) {
 	checkLength("values of input", len(x), rows*w.in)
 	checkLength("values of output", len(y), rows*w.out)
@@ -98,15 +98,15 @@ func (w *Weights) Apply(y, x []float32, rows int, bias []float32, act Activation
 	}
 }
 
-// workspaces are reused, for a product takes less time than the clearing of memory.
+// workspaces are reused, since a product takes less time than clearing memory.
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// workspace is what a product needs beside its input and output.
+// workspace is the working memory of a product.
 type workspace struct {
 	tile   [tileRows * tileCols]float32
 	counts [tileRows * tileCols]int32
 	bias   [tileCols]float32
-	rest   []float32 // the last rows, filled up to a tile
+	rest   []float32 // the last rows, padded to a tile
 	rows   quantised
 }
 
@@ -131,7 +131,7 @@ func (w *Weights) applyFloats(s *workspace, y, x []float32, rows int, bias []flo
 	}
 }
 
-// finish brings tiles to the output.
+// finish writes tiles to the output.
 type finish struct {
 	s         *workspace
 	y         []float32
@@ -140,7 +140,7 @@ type finish struct {
 	act       Activation
 }
 
-// setBias keeps the part of the bias that belongs to the tiles.
+// setBias stores the part of the bias that belongs to the tiles.
 func (f *finish) setBias(bias []float32) {
 	clear(f.s.bias[:])
 	if bias != nil {
@@ -148,8 +148,8 @@ func (f *finish) setBias(bias []float32) {
 	}
 }
 
-// tile adds the bias to the tile that begins at the row, and writes the part of it
-// that the output has.
+// tile adds the bias to the tile that begins at the row, and writes the part of it that lies in the
+// output.
 func (f *finish) tile(row int) {
 	rows, cols := min(tileRows, f.rows-row), min(tileCols, f.out-f.col)
 	y := f.y[row*f.out+f.col:]
@@ -163,7 +163,7 @@ func (f *finish) tile(row int) {
 	}
 }
 
-// resize returns a slice of n values, which are anything.
+// resize returns a slice of n values with unspecified content.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -171,9 +171,9 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// productFloatsPortable is productFloats for any processor: it sets a tile of y to the
-// products of tileRows rows of n inputs with the weights of a panel. Rows begin a stride
-// of values after one another.
+// productFloatsPortable is productFloats for any processor. It sets a tile of y to the products of
+// tileRows rows of n inputs with the weights of a panel. Rows begin xStride or yStride values
+// apart.
 func productFloatsPortable(y []float32, yStride int, x []float32, xStride int, panel []float32, n int) {
 	for r := 0; r < tileRows; r += 2 {
 		x0, x1 := x[r*xStride:][:n], x[(r+1)*xStride:][:n]
@@ -198,8 +198,8 @@ func productFloatsPortable(y []float32, yStride int, x []float32, xStride int, p
 	}
 }
 
-// finishTilePortable is finishTile for any processor: it sets so many rows of y, whole
-// tiles wide, to act(tile + bias).
+// finishTilePortable is finishTile for any processor. It sets the given number of rows of y, a
+// whole tile wide, to act(tile + bias).
 func finishTilePortable(y []float32, stride int, tile *[tileRows * tileCols]float32, rows int, bias *[tileCols]float32, act Activation) {
 	for r := range rows {
 		y := y[r*stride:][:tileCols]

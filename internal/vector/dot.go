@@ -1,20 +1,20 @@
 package vector
 
-// MaxValue is the largest absolute value of a row's numbers and of a query's in
-// Dot: both have twelve bits.
+// MaxValue is the largest absolute value of the numbers of a row and of a query in Dot, both of
+// which have twelve bits.
 const MaxValue = 2047
 
-// Padded returns the number of dimensions rounded up to what Dot takes at once.
+// Padded returns the number of dimensions rounded up to a multiple of the number that Dot processes
+// at once.
 func Padded(dimensions int) int { return (dimensions + 31) &^ 31 }
 
-// RowBytes returns the size of a row of so many dimensions.
+// RowBytes returns the size of a row of the given dimensions.
 func RowBytes(dimensions int) int { return Padded(dimensions) / 2 * 3 }
 
-// PutRow writes the values as a row of RowBytes(len(values)) bytes. A value v is
-// kept as v>>4, a signed byte, and v&15. First come the bytes, one a dimension,
-// padded with zeros to a multiple of 32; then for each 32 dimensions 16 bytes, of
-// which byte i has the low bits of dimension i in its lower half and those of
-// dimension i+16 in its upper half.
+// PutRow writes the values as a row of RowBytes(len(values)) bytes. A value v is stored as v>>4, a
+// signed byte, and v&15. First come the bytes, one per dimension, padded with zeros to a multiple
+// of 32. Then follow 16 bytes for each 32 dimensions, of which byte i has the low bits of dimension
+// i in its lower half and those of dimension i+16 in its upper half.
 func PutRow(row []byte, values []int16) {
 	clear(row)
 	low := row[Padded(len(values)):]
@@ -32,8 +32,8 @@ func Row(row []byte, values []int16) {
 	}
 }
 
-// Dot returns the product of a row and a query of Padded(dimensions) values,
-// those past the last dimension zero.
+// Dot returns the product of a row and a query of Padded(dimensions) values. The values past the
+// last dimension must be zero.
 func Dot(row []byte, q []int16) int64 {
 	_ = row[:len(q)/2*3]
 	return dot(row, q)

@@ -6,24 +6,24 @@ import (
 	"math/bits"
 )
 
-// GroupRows is how many rows share a group, the unit that Group.Estimate scores.
+// GroupRows is the number of rows of a group, the unit that Estimate scores.
 const GroupRows = 64
 
-// lanes is how many rows have their words side by side, so that one vector
-// register holds the same word of eight rows.
+// lanes is the number of rows whose words are interleaved, so that one vector register holds the
+// same word of eight rows.
 const lanes = 8
 
-// Words returns how many 64-bit words a code of so many dimensions takes.
+// Words returns the number of 64-bit words of a code of the given dimensions.
 func Words(dimensions int) int { return (dimensions + 63) / 64 }
 
-// octetBytes returns the size of eight rows of so many words a code.
+// octetBytes returns the size of eight rows with the given number of words per code.
 func octetBytes(words int) int { return lanes * (8*words + 16) }
 
 // GroupBytes returns the size of a group, a multiple of 64.
 func GroupBytes(dimensions int) int { return GroupRows / lanes * octetBytes(Words(dimensions)) }
 
-// A Group is 64 rows of 1-bit codes with four numbers for each, as 8 octets of
-// rows, each of them little-endian:
+// A Group is 64 rows of 1-bit codes with four numbers for each, as 8 octets of rows. Each octet is
+// little-endian:
 //
 //	for each word of a code: 8 uint64, one a row
 //	8 float32  scale
@@ -31,14 +31,14 @@ func GroupBytes(dimensions int) int { return GroupRows / lanes * octetBytes(Word
 //	8 float32  norm
 //	8 float32  step
 //
-// Bit i of a code, bit i%64 of its word i/64, is 1 where the row's residual is
-// positive in dimension i; bits past the last dimension are 0.
+// Bit i of a code, bit i%64 of its word i/64, is 1 if the row's residual is positive in dimension
+// i. Bits past the last dimension are 0.
 type Group []byte
 
-// Numbers are what a group has of a row beside its code.
+// Numbers holds the numbers stored with a row's code.
 type Numbers struct {
 	Scale, Offset, Norm float32 // see Estimator
-	Step                float32 // nothing to this package
+	Step                float32 // not used by this package
 }
 
 // Put writes one row.
@@ -53,12 +53,12 @@ func (g Group) Put(row int, code []uint64, n Numbers) {
 	}
 }
 
-// Octet returns the bytes of the eight rows that a row is among.
+// Octet returns the bytes of the eight rows that include row.
 func (g Group) Octet(words, row int) []byte {
 	return g[row/lanes*octetBytes(words):][:octetBytes(words)]
 }
 
-// CopyRow writes a row of another group of as many dimensions.
+// CopyRow copies a row of another group of the same dimensions.
 func (g Group) CopyRow(row int, from Group, fromRow, dimensions int) {
 	words := Words(dimensions)
 	to, octet := g.Octet(words, row), from.Octet(words, fromRow)
@@ -72,7 +72,7 @@ func (g Group) CopyRow(row int, from Group, fromRow, dimensions int) {
 	}
 }
 
-// Numbers returns the numbers of a row whose code has so many words.
+// Numbers returns the numbers of a row whose code has the given number of words.
 func (g Group) Numbers(words, row int) Numbers {
 	numbers, lane := g.Octet(words, row)[8*lanes*words:], row%lanes
 	return Numbers{
@@ -87,14 +87,14 @@ func float(b []byte, i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 }
 
-// An Estimator is a query as Estimate needs it. A row's estimate is, every
-// operation in float32 and rounded,
+// An Estimator is a query in the form that Estimate needs. A row's estimate is, with every
+// operation rounded to float32,
 //
 //	similarity = (offset + Base) + scale*(Gain*(dimensions - 2*hamming))
 //	estimate   = similarity                          when ByNorm is false
 //	estimate   = norm*(Slope*similarity - Bend*norm) when it is true
 //
-// with hamming the number of bits in which the row's code differs from Code.
+// where hamming is the number of bits in which the row's code differs from Code.
 type Estimator struct {
 	Code        []uint64
 	Dimensions  int
@@ -103,9 +103,9 @@ type Estimator struct {
 	Slope, Bend float32
 }
 
-// Estimate writes the estimates of the group's 64 rows to scores and returns
-// which of them (bit i: row i) reach the threshold. The group is of
-// e.Dimensions; len(e.Code) is their number of words.
+// Estimate writes the estimates of the group's 64 rows to scores. It returns a bit set of those
+// that reach the threshold (bit i for row i). The group must have e.Dimensions, and len(e.Code)
+// must be their number of words.
 func (e *Estimator) Estimate(g Group, threshold float32, scores *[GroupRows]float32) uint64 {
 	_ = g[:GroupBytes(e.Dimensions)]
 	_ = e.Code[Words(e.Dimensions)-1]
@@ -130,7 +130,7 @@ func estimatePortable(e *Estimator, g Group, threshold float32, scores *[GroupRo
 	return above
 }
 
-// hamming returns in how many bits the codes of an octet of rows differ from code.
+// hamming returns the number of bits in which each code of an octet of rows differs from code.
 func hamming(rows []byte, code []uint64) [lanes]int {
 	var h0, h1, h2, h3, h4, h5, h6, h7 int
 	for _, q := range code {
@@ -148,8 +148,8 @@ func hamming(rows []byte, code []uint64) [lanes]int {
 	return [lanes]int{h0, h1, h2, h3, h4, h5, h6, h7}
 }
 
-// score is the estimate of a row of an octet with these numbers. The explicit
-// conversions keep compilers from fusing a product with a sum.
+// score returns the estimate of a row of an octet with these numbers. The explicit conversions
+// prevent compilers from fusing a product with a sum.
 func (e *Estimator) score(numbers []byte, lane, hamming int) float32 {
 	score := float32(e.Gain * float32(e.Dimensions-2*hamming))
 	score = float32(float(numbers, lane) * score)

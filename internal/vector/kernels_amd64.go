@@ -2,19 +2,19 @@ package vector
 
 import "golang.org/x/sys/cpu"
 
-// What the processor can do; the assembly needs the operating system to keep the
-// wide registers too, which these take into account.
+// The features of the processor. They take into account that the operating system must save the
+// wide registers too.
 var (
 	hasAVX2   = cpu.X86.HasAVX2
 	hasAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VPOPCNTDQ
 )
 
-// estimateAVX512 is Estimate for a group of so many words a code.
+// estimateAVX512 is Estimate for a group with the given number of words per code.
 //
 //go:noescape
 func estimateAVX512(group *byte, code *uint64, words, dimensions int, base, gain, threshold, slope, bend float32, byNorm uint32, scores *float32) uint64
 
-// estimateAVX2 is the same.
+// estimateAVX2 is like estimateAVX512.
 //
 //go:noescape
 func estimateAVX2(group *byte, code *uint64, words, dimensions int, base, gain, threshold, slope, bend float32, byNorm uint32, scores *float32) uint64
@@ -24,7 +24,7 @@ func estimateAVX2(group *byte, code *uint64, words, dimensions int, base, gain, 
 //go:noescape
 func dotAVX2(row *byte, q *int16, n int) int64
 
-// prefetch asks for n bytes, a positive number.
+// prefetch prefetches n bytes, n > 0.
 //
 //go:noescape
 func prefetch(b *byte, n int)

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// atPageEnd returns n zero bytes that no memory follows which may be read.
+// atPageEnd returns n zero bytes at the end of readable memory.
 func atPageEnd(t testing.TB, n int) []byte {
 	t.Helper()
 	page := os.Getpagesize()
@@ -27,8 +27,8 @@ func atPageEnd(t testing.TB, n int) []byte {
 	return memory[size-n : size : size]
 }
 
-// No form reads past the end of a row, a group or a query: the last ones of a
-// mapped file may end where the mapping does.
+// TestEndOfMemory checks that no form reads past the end of a row, a group or a query, since a
+// mapped file may end there.
 func TestEndOfMemory(t *testing.T) {
 	for _, dimensions := range sizes {
 		r := rand.New(rand.NewPCG(uint64(dimensions), 4))

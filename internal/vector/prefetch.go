@@ -1,7 +1,6 @@
 package vector
 
-// Prefetch asks the processor to bring these bytes near, for they are read soon.
-// It reads nothing and waits for nothing.
+// Prefetch hints the processor to load bytes that will be read soon. It neither reads nor blocks.
 func Prefetch(b []byte) {
 	if len(b) > 0 {
 		prefetch(&b[0], len(b))

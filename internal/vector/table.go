@@ -1,12 +1,12 @@
 package vector
 
-// A Table gives the sum of a query's values over the positive dimensions of a
-// code, minus the sum over the others: for each byte of a code and each value of
-// it, the sum over its eight dimensions.
+// A Table gives the sum of a query's values over the positive dimensions of a code, minus the sum
+// over the others. For each byte of a code and each of its values, it holds the sum over eight
+// dimensions.
 type Table [][256]int16
 
-// Fill makes the table of a query, whose absolute values are at most 4095, in
-// t's memory when that suffices.
+// Fill computes the table of a query, whose absolute values are at most 4095. It reuses t's memory
+// if possible.
 func (t *Table) Fill(query []int16) {
 	n := 8 * Words(len(query))
 	if cap(*t) < n {

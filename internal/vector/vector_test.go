@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A form is one of the forms of the kernels that this processor can run: the
-// fastest, and those that use turns it to until the test ends.
+// A form is an implementation of the kernels that this processor supports. use selects it until the
+// test ends.
 type form struct {
 	name string
 	use  func(testing.TB)
@@ -18,8 +18,8 @@ type form struct {
 
 var forms = []form{{"fastest", func(testing.TB) {}}}
 
-// sizes are dimensions: every remainder of a word of a code and of what Dot takes
-// at once, and what models have.
+// sizes are numbers of dimensions: every remainder of a code's word and of the dimensions that Dot
+// processes at once, and those of models.
 var sizes = func() []int {
 	sizes := []int{200, 384, 513, 768, 1024, 4095, 4096}
 	for n := range 130 {

@@ -1,6 +1,6 @@
-// Package visible frees text of what people do not see and machines read: control
-// and formatting characters, bidirectional controls, zero-width characters,
-// variation selectors, fillers.
+// Package visible removes characters that people do not see but machines read: control and
+// formatting characters, bidirectional controls, zero-width characters, variation selectors and
+// fillers.
 package visible
 
 import (
@@ -11,9 +11,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Text returns s in NFC without control and invisible characters; every other kind
-// of space but tabs and line ends is a plain one. Bytes that are no UTF-8 become
-// U+FFFD.
+// Text returns s in NFC without control and invisible characters. Every kind of space except tabs
+// and line ends becomes a plain one, and invalid UTF-8 becomes U+FFFD.
 func Text(s string) string {
 	if isClean(s) {
 		return s
@@ -21,7 +20,7 @@ func Text(s string) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	var out strings.Builder
 	out.Grow(len(s))
-	from := 0 // s[from:i] is kept as it is
+	from := 0 // s[from:i] is unchanged
 	for i := 0; i < len(s); {
 		if c := s[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' {
 			i++
@@ -46,7 +45,8 @@ func Text(s string) string {
 // Line returns Text(s) on one line, with single blanks.
 func Line(s string) string { return strings.Join(strings.Fields(Text(s)), " ") }
 
-// isClean reports, cheaply, that Text would return s as it is; it may miss some.
+// isClean quickly reports that Text would return s unchanged. It may return false for such an s
+// too.
 func isClean(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
@@ -56,10 +56,9 @@ func isClean(s string) bool {
 	return true
 }
 
-// Rune reports whether r shows something of its own, or is a line end or a tab.
-// Control and formatting characters (bidirectional controls, zero-width
-// characters, soft hyphens, tags), variation selectors and fillers do not: they
-// are how text hides from people what it shows to machines.
+// Rune reports whether r is visible, or is a line end or a tab. Control and formatting characters
+// (bidirectional controls, zero-width characters, soft hyphens, tags), variation selectors and
+// fillers are not visible. They can hide text from people that machines read.
 func Rune(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

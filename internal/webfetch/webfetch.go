@@ -1,10 +1,9 @@
-// Package webfetch fetches pages whose addresses come from others: a search engine's
-// results. A [Fetcher] takes no connection to anything but the public internet, and
-// reads no more of a page than it may have.
+// Package webfetch fetches pages from untrusted addresses, such as a search engine's results. A
+// [Fetcher] connects only to the public internet, and limits the size of a page.
 //
-// What an address resolves to is checked where the connection is made, on every one,
-// those of redirects included: a name that changes what it stands for between a check
-// and the connection has nothing to gain. The package neither parses nor stores.
+// The resolved address is checked at each connection, including those of redirects, so that a name
+// whose address changes between the check and the connection is still refused. The package neither
+// parses nor stores.
 package webfetch
 
 import (
@@ -35,24 +34,23 @@ const (
 	DefaultMaxBytes = 2 << 20
 )
 
-// maxRedirects is how many redirects of a page are followed, and maxURL the length of
-// the longest address, in bytes.
+// maxRedirects is the largest number of redirects of a page, and maxURL the largest length of an
+// address in bytes.
 const (
 	maxRedirects = 5
 	maxURL       = 2048
 )
 
-// A Config says how pages are fetched. Its zero value has the defaults.
+// A Config configures a Fetcher. Zero fields select the defaults.
 type Config struct {
-	Timeout  time.Duration // of a page, from its name to its last byte; 0: DefaultTimeout
-	MaxBytes int64         // of a page, once it is decompressed; 0: DefaultMaxBytes
+	Timeout  time.Duration // for a page, from name resolution to the last byte; 0: DefaultTimeout
+	MaxBytes int64         // of a page after decompression; 0: DefaultMaxBytes
 
-	// Resolver finds addresses of names; nil: the system's.
+	// Resolver resolves names; nil: the system's.
 	Resolver *net.Resolver
 
-	// Permit lets a connection through that the guard would refuse. It is for tests,
-	// whose servers are on loopback, and nil everywhere else: nothing that a user can
-	// configure sets it.
+	// Permit allows a connection that the guard would refuse. It is for tests, whose servers are on
+	// loopback, and must be nil otherwise. No user configuration sets it.
 	Permit func(netip.AddrPort) bool
 }
 
@@ -63,19 +61,19 @@ type Fetcher struct {
 	client *http.Client
 }
 
-// A Page is what was fetched.
+// A Page is a fetched page.
 type Page struct {
-	URL  string // of the page itself, behind all redirects
+	URL  string // of the page itself, after all redirects
 	Type string // media type: "text/html", "text/plain", "text/markdown", "application/xhtml+xml"
-	Data []byte // in UTF-8 where the server said in which encoding it is
+	Data []byte // in UTF-8 if the server named the encoding
 }
 
-// ErrRefused is the reason of an error where the guard has refused an address. Such an
-// error is assay.ErrInvalid.
+// ErrRefused is wrapped by the error for an address that the guard refused. It is an
+// assay.ErrInvalid.
 var ErrRefused = fmt.Errorf("refused: pages are read from the public internet alone: %w", assay.ErrInvalid)
 
-// metadata are addresses of cloud metadata services that lie in public ranges. The
-// others lie in ranges that are refused anyway.
+// metadata lists addresses of cloud metadata services in public ranges. Those in other ranges are
+// refused anyway.
 //
 // Source: Microsoft, "What is IP address 168.63.129.16?".
 var metadata = []netip.Prefix{netip.MustParsePrefix("168.63.129.16/32")}
@@ -87,8 +85,7 @@ func New(c Config) *Fetcher {
 	dialer := &net.Dialer{Timeout: c.Timeout, Resolver: c.Resolver, ControlContext: f.control}
 	f.client = &http.Client{
 		Transport: &http.Transport{
-			// No proxy: of a connection to one the guard would see the proxy's address and
-			// not the page's.
+			// No proxy, since the guard would check the proxy's address instead of the page's.
 			Proxy:                  nil,
 			DialContext:            dialer.DialContext,
 			ForceAttemptHTTP2:      true,
@@ -102,19 +99,19 @@ func New(c Config) *Fetcher {
 	return f
 }
 
-// control lets a connection be made, or not. It is called with the address that a
-// name was resolved to.
+// control allows or refuses a connection. It is called with the address that a name was resolved
+// to.
 func (f *Fetcher) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	if at, err := netip.ParseAddrPort(address); err == nil && f.config.Permit != nil && f.config.Permit(at) {
 		return nil
 	}
 	if f.guard.Safe(network, address, nil) != nil {
-		return ErrRefused // what a name stands for inside of a network is nobody's business
+		return ErrRefused // do not reveal how a name resolves inside a network
 	}
 	return nil
 }
 
-// redirect checks where a redirect leads. No page learns which one led to it.
+// redirect checks the target of a redirect, and removes the Referer header.
 func (f *Fetcher) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -124,10 +121,9 @@ func (f *Fetcher) redirect(r *http.Request, via []*http.Request) error {
 	return err
 }
 
-// Check reports, as assay.ErrInvalid, an address that no page can be fetched from: one
-// that is none of HTTP, has a user or password in it, names a port other than 80 and
-// 443, or an IP address that is not of the public internet. What a name stands for is
-// found out when it is fetched.
+// Check returns assay.ErrInvalid for an address that cannot be fetched. Such an address is not
+// HTTP, has a user or password, a port other than 80 and 443, or an IP address outside the public
+// internet. Names are resolved only when fetched.
 func (f *Fetcher) Check(address string) error {
 	_, err := f.check(address)
 	return err
@@ -169,7 +165,7 @@ func (f *Fetcher) check(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// shown is foreign text as an error may have it.
+// shown returns foreign text in a form fit for an error.
 func shown(text string) string {
 	const most = 200
 	if text = visible.Line(text); len(text) > most {
@@ -178,13 +174,12 @@ func shown(text string) string {
 	return text
 }
 
-// types are the media types that are read.
+// types are the media types that are accepted.
 var types = map[string]bool{"text/html": true, "application/xhtml+xml": true, "text/plain": true, "text/markdown": true}
 
-// Fetch fetches a page. An address that the guard refuses is assay.ErrInvalid, and
-// nothing is sent to it. Everything else that goes wrong (no connection, a status other
-// than 200, a page that is too large, too slow or no text) is assay.ErrUnavailable;
-// where ctx has ended, its error.
+// Fetch fetches a page. An address that the guard refuses gives assay.ErrInvalid, and nothing is
+// sent to it. All other failures give assay.ErrUnavailable: no connection, a status other than 200,
+// or a page that is too large, too slow or not text. If ctx has ended, Fetch returns its error.
 func (f *Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 	u, err := f.check(address)
 	if err != nil {
@@ -228,7 +223,7 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL) (Page, error) {
 	if err != nil || !types[kind] {
 		return Page{}, fmt.Errorf("it is no page of text but %q", shown(res.Header.Get("Content-Type")))
 	}
-	data, err := io.ReadAll(io.LimitReader(res.Body, f.config.MaxBytes+1)) // of what is decompressed
+	data, err := io.ReadAll(io.LimitReader(res.Body, f.config.MaxBytes+1)) // after decompression
 	if err != nil {
 		return Page{}, err
 	}
@@ -241,8 +236,8 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL) (Page, error) {
 	return Page{URL: res.Request.URL.String(), Type: kind, Data: data}, nil
 }
 
-// inUTF8 returns data, which is in the named encoding, in UTF-8. Where none is named it
-// is left as it is.
+// inUTF8 converts data from the named encoding to UTF-8. If charset is empty it returns data
+// unchanged.
 func inUTF8(data []byte, charset string) ([]byte, error) {
 	if charset == "" || strings.EqualFold(charset, "utf-8") {
 		return data, nil

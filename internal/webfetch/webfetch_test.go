@@ -25,15 +25,15 @@ import (
 	"github.com/assay-rag/assay"
 )
 
-// names is a DNS server on loopback: each question for a name's address gets the next
-// of its answers, and the last from then on.
+// names is a DNS server on loopback. Each query for a name's address gets the next of its answers;
+// the last one repeats.
 type names struct {
 	t       testing.TB
 	mu      sync.Mutex
 	answers map[string][]string
 }
 
-// resolver starts the server, and returns what asks it.
+// resolver starts the server, and returns a resolver that uses it.
 func (n *names) resolver() *net.Resolver {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -83,8 +83,7 @@ func (n *names) reply(request []byte) []byte {
 	return out
 }
 
-// next returns the addresses of a name; it goes on to the next answer with each
-// question for IPv4.
+// next returns the addresses of a name. It advances to the next answer with each query for IPv4.
 func (n *names) next(q dnsmessage.Question) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -99,7 +98,7 @@ func (n *names) next(q dnsmessage.Question) []string {
 	return strings.Fields(list[0])
 }
 
-// dials keeps what connections were asked for, and lets those to one address through.
+// dials records attempted connections, and permits those to one address.
 type dials struct {
 	mu     sync.Mutex
 	tried  []string
@@ -113,7 +112,7 @@ func (d *dials) Permit(at netip.AddrPort) bool {
 	return at.String() == d.permit
 }
 
-// forbidden are addresses of every kind that no page may be read from.
+// forbidden holds addresses of every kind that must be refused.
 var forbidden = map[string]string{
 	"loopback": "127.0.0.1", "loopback, another": "127.8.9.10", "loopback, IPv6": "::1",
 	"private 10": "10.0.0.1", "private 172": "172.16.5.4", "private 172, its end": "172.31.255.255", "private 192": "192.168.1.1",
@@ -127,8 +126,8 @@ var forbidden = map[string]string{
 	"NAT64": "64:ff9b::7f00:1", "NAT64, local": "64:ff9b:1::7f00:1", "6to4": "2002:7f00:1::1", "Teredo": "2001:0:7f00:1::1", "unique local": "fd12:3456::1", "site-local": "fec0::1", "discard only": "100::1", "SRv6": "5f00::1",
 }
 
-// TestGuard says that no name leads to an address that is not public: what it stands
-// for is refused where the connection is made.
+// TestGuard checks that a name that resolves to an address that is not public is refused at the
+// connection.
 func TestGuard(t *testing.T) {
 	for what, address := range forbidden {
 		t.Run(what, func(t *testing.T) {
@@ -169,8 +168,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestRebinding says that a name gains nothing by standing for a public address first
-// and for a private one then: each connection is checked.
+// TestRebinding checks that each connection is checked, so that a name that resolves first to a
+// public address and then to a private one is refused.
 func TestRebinding(t *testing.T) {
 	n := &names{t: t, answers: map[string][]string{"rebind.test": {"203.0.113.9", "127.0.0.1", "10.0.0.1", "192.168.0.1 169.254.169.254"}}}
 	d := new(dials)
@@ -187,8 +186,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// page starts a server on loopback, and returns it with a fetcher that may reach it and
-// nothing else.
+// page starts a server on loopback, and returns it with a fetcher that may reach only that server.
 func page(t *testing.T, c Config, h http.HandlerFunc) (*Fetcher, string) {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -221,7 +219,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestRedirects says that a redirect leads nowhere that an address would not.
+// TestRedirects checks that redirects are subject to the same rules as addresses.
 func TestRedirects(t *testing.T) {
 	n := &names{t: t, answers: map[string][]string{"inner.test": {"127.0.0.1"}}}
 	for _, to := range []string{
@@ -246,8 +244,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestHostilePages says that no page takes more than it may, and that what is no page
-// of text is an error.
+// TestHostilePages checks the limits on a page, and that a response that is not a text page is an
+// error.
 func TestHostilePages(t *testing.T) {
 	tests := map[string]struct {
 		config Config
@@ -338,8 +336,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestProxy says that pages are not fetched through a proxy, whatever the environment
-// names: the guard could not see where that connects to.
+// TestProxy checks that pages are not fetched through a proxy, even if the environment names one,
+// since the guard could not check the proxy's connections.
 func TestProxy(t *testing.T) {
 	asked := false
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -368,8 +366,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzCheck says that what is let through is an address of HTTP, without a user, on a
-// port of the web and of no literal address that is refused.
+// FuzzCheck checks that an accepted address is HTTP, has no user, uses a web port and is not a
+// forbidden literal address.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{"http://example.com", "https://[2606:4700::1111]:443/x", "http://127.1/", "http://0x7f000001/", "http://[::ffff:127.0.0.1]/", "http://a@b", "http://a:b@c:80/", "http://exa\x00mple.com", "http://127.0.0.1%2f@example.com", "http:\\\\example.com"} {
 		f.Add(s)
@@ -392,8 +390,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestNobodyPermits says that the hole for tests is in no program: nothing but test
-// files names it.
+// TestNobodyPermits checks that only test files set Permit.
 func TestNobodyPermits(t *testing.T) {
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
